@@ -1,0 +1,152 @@
+// Package db opens Loci's Postgres, brings its schema up to date, and holds what every memory shares: the three errors a caller
+// can act on, the row helpers, the organization that each row belongs to, and the counter that orders an agent's events.
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	pgxvec "github.com/pgvector/pgvector-go/pgx"
+)
+
+// Org is the key of the organization that a row belongs to. Every statement on a tenant's table carries one.
+type Org int32
+
+// DB is what a store needs of Postgres; *pgxpool.Pool and pgx.Tx both are one.
+type DB interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// The failures a caller can act on. Errors of this module wrap one of them, or are the server's own fault.
+var (
+	// ErrNotFound: what was named does not exist in this organization.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict: what was asked contradicts what is stored.
+	ErrConflict = errors.New("conflict")
+	// ErrInvalid: what was given breaks a rule; the text says which.
+	ErrInvalid = errors.New("invalid")
+)
+
+// caused is a sentence for the caller that is one of the three failures by errors.Is, without repeating its name.
+type caused struct {
+	kind error
+	text string
+}
+
+func (c *caused) Error() string { return c.text }
+func (c *caused) Unwrap() error { return c.kind }
+
+// NotFound returns an error that is ErrNotFound and reads as the given sentence.
+func NotFound(format string, args ...any) error {
+	return &caused{ErrNotFound, fmt.Sprintf(format, args...)}
+}
+
+// Conflict returns an error that is ErrConflict and reads as the given sentence.
+func Conflict(format string, args ...any) error {
+	return &caused{ErrConflict, fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns an error that is ErrInvalid and reads as the given sentence.
+func Invalid(format string, args ...any) error {
+	return &caused{ErrInvalid, fmt.Sprintf(format, args...)}
+}
+
+// Open migrates the database at url to this program's schema and returns a pool on it, pgvector's types registered.
+func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	if err := Migrate(ctx, url); err != nil {
+		return nil, err
+	}
+	return Connect(ctx, url)
+}
+
+// Connect returns a pool on a database whose schema is up to date already.
+func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	config.AfterConnect = pgxvec.RegisterTypes
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach the database: %w", err)
+	}
+	return pool, nil
+}
+
+// Tx runs fn in a transaction (a savepoint if d is one), and again, at most twice, if Postgres broke it off to resolve a deadlock.
+func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := pgx.BeginFunc(ctx, d, fn)
+		var pg *pgconn.PgError
+		if attempt < 3 && errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001") {
+			continue
+		}
+		return Error(err)
+	}
+}
+
+// One returns the single row of a query, read by column name; ErrNotFound if there is none.
+func One[T any](ctx context.Context, d DB, sql string, args ...any) (T, error) {
+	rows, err := d.Query(ctx, sql, args...)
+	if err != nil {
+		var zero T
+		return zero, Error(err)
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, scanner[T]())
+	return row, Error(err)
+}
+
+// All returns every row of a query, read by column name; never nil.
+func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error) {
+	rows, err := d.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, Error(err)
+	}
+	all, err := pgx.CollectRows(rows, scanner[T]())
+	return all, Error(err)
+}
+
+// Exec runs a statement that must touch a row; ErrNotFound if it touched none.
+func Exec(ctx context.Context, d DB, sql string, args ...any) error {
+	tag, err := d.Exec(ctx, sql, args...)
+	if err != nil {
+		return Error(err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// Error names the failure behind a Postgres error if a caller can act on it, and returns any other error as it is.
+func Error(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNotFound
+	}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return err
+	}
+	switch pg.Code {
+	case "23505": // unique_violation
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case "23503": // foreign_key_violation
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	case "23514", "23502", "22P02", "22021", "22003", "22P05", "22001": // check, not null, text syntax, encoding, range, length
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return err
+}

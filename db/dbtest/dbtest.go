@@ -1,0 +1,145 @@
+// Package dbtest gives each test a Postgres database of its own, at the current schema.
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// shared is the one Postgres of a test program.
+var shared = struct {
+	once sync.Once
+	server
+	err   error
+	count atomic.Int64
+}{}
+
+// server is a Postgres that tests may fill: the URL of a database on it whose user may create databases, and how to end it.
+type server struct {
+	url  string
+	stop func() error
+}
+
+// Main runs a package's tests and ends their Postgres; it is what TestMain calls, and does not return.
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		if err := shared.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "dbtest: stop Postgres:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// New returns a pool on a fresh database, which goes with the test. Without any Postgres the test fails: see start for where one
+// comes from.
+func New(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool, err := db.Connect(context.Background(), URL(t))
+	if err != nil {
+		t.Fatalf("dbtest: %v", err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// URL returns the URL of a fresh database at the current schema, dropped at the end of the test.
+func URL(t testing.TB) string {
+	t.Helper()
+	return create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) { return template(ctx, admin, shared.url) })
+}
+
+// EmptyURL returns the URL of a fresh database without a schema, dropped at the end of the test.
+func EmptyURL(t testing.TB) string {
+	t.Helper()
+	return create(t, func(context.Context, *pgx.Conn) (string, error) { return "template0", nil })
+}
+
+func create(t testing.TB, from func(context.Context, *pgx.Conn) (string, error)) string {
+	t.Helper()
+	shared.once.Do(func() { shared.server, shared.err = start() })
+	if shared.err != nil {
+		t.Fatalf("dbtest: no Postgres for tests: %v", shared.err)
+	}
+	name := fmt.Sprintf("loci_test_%d_%d", os.Getpid(), shared.count.Add(1))
+	err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
+		source, err := from(ctx, conn)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+source)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("dbtest: create a database: %v", err)
+	}
+	t.Cleanup(func() {
+		err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`)
+			return err
+		})
+		if err != nil {
+			t.Errorf("dbtest: drop the database: %v", err)
+		}
+	})
+	return on(shared.url, name)
+}
+
+// template returns the database that the others are copies of, made once for each schema, whoever comes first.
+func template(ctx context.Context, conn *pgx.Conn, serverURL string) (string, error) {
+	schema, err := db.Schema()
+	if err != nil {
+		return "", err
+	}
+	name := "loci_template_" + schema
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, name); err != nil {
+		return "", err
+	}
+	var there bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&there); err != nil || there {
+		return name, err
+	}
+	building := name + "_building"
+	for _, sql := range []string{`DROP DATABASE IF EXISTS ` + building, `CREATE DATABASE ` + building + ` TEMPLATE template0`} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return "", err
+		}
+	}
+	if err := db.Migrate(ctx, on(serverURL, building)); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, `ALTER DATABASE `+building+` RENAME TO `+name)
+	return name, err
+}
+
+// admin runs fn on a connection to the server's own database, and releases the connection with all its locks.
+func admin(url string, fn func(context.Context, *pgx.Conn) error) error {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(ctx, conn), conn.Close(ctx))
+}
+
+// on returns the server's URL with another database.
+func on(server, database string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return server
+	}
+	u.Path = "/" + database
+	return u.String()
+}

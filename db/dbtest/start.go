@@ -1,0 +1,101 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/modules/postgres"
+	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/loci-memory/loci/db/local"
+)
+
+// image is the Postgres that operators are told to use.
+const image = "pgvector/pgvector:pg17"
+
+// start finds a Postgres for the tests of this program: the one that LOCI_TEST_DATABASE_URL names; else a container, if a Docker
+// engine answers and has or gets the image; else a private one from the machine's own binaries.
+func start() (server, error) {
+	if url := os.Getenv("LOCI_TEST_DATABASE_URL"); url != "" {
+		return server{url: url}, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var inContainer error
+	if dockerAnswers(ctx) {
+		var s server
+		if s, inContainer = startContainer(ctx); inContainer == nil {
+			return s, nil
+		}
+		fmt.Fprintln(os.Stderr, "dbtest: no container, so a private Postgres:", inContainer)
+	}
+	s, err := startLocal(ctx)
+	if err != nil {
+		return server{}, errors.Join(err, inContainer)
+	}
+	return s, nil
+}
+
+// withoutReaper says that Main ends the container: testcontainers' own reaper is a second image, which not every machine has.
+const withoutReaper = "TESTCONTAINERS_RYUK_DISABLED"
+
+func dockerAnswers(ctx context.Context) (answers bool) {
+	defer func() {
+		if recover() != nil { // testcontainers panics where it finds no way to an engine
+			answers = false
+		}
+	}()
+	if os.Getenv(withoutReaper) == "" {
+		os.Setenv(withoutReaper, "true")
+	}
+	provider, err := testcontainers.NewDockerProvider()
+	if err != nil {
+		return false
+	}
+	defer provider.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return provider.Health(ctx) == nil
+}
+
+func startContainer(ctx context.Context) (server, error) {
+	c, err := postgres.Run(ctx, image,
+		postgres.WithDatabase("loci"), postgres.WithUsername("loci"), postgres.WithPassword("loci"),
+		testcontainers.WithWaitStrategyAndDeadline(20*time.Second,
+			wait.ForLog("database system is ready to accept connections").WithOccurrence(2), wait.ForListeningPort("5432/tcp")),
+		testcontainers.WithTmpfs(map[string]string{"/var/lib/postgresql/data": "rw"}),
+		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "max_connections=300"))
+	stop := func() error { return testcontainers.TerminateContainer(c) }
+	if err != nil {
+		return server{}, errors.Join(err, stop())
+	}
+	url, err := c.ConnectionString(ctx, "sslmode=disable")
+	if err != nil {
+		return server{}, errors.Join(err, stop())
+	}
+	return server{url: url, stop: stop}, nil
+}
+
+func startLocal(ctx context.Context) (server, error) {
+	home, err := os.MkdirTemp("", "loci-test-")
+	if err != nil {
+		return server{}, err
+	}
+	if err := os.Chmod(home, 0o711); err != nil { // as root, Postgres runs as another user
+		return server{}, err
+	}
+	pg, err := local.Start(ctx, local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"),
+		Settings: map[string]string{"fsync": "off", "max_connections": "300"}})
+	if err != nil {
+		return server{}, errors.Join(err, os.RemoveAll(home))
+	}
+	return server{url: pg.URL(), stop: func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		return errors.Join(pg.Stop(ctx), os.RemoveAll(home))
+	}}, nil
+}

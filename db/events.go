@@ -1,0 +1,68 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// EventType says what happened to an agent.
+type EventType string
+
+// The events of an agent so far. Memories add theirs here: the order of all of them is one counter.
+const (
+	AgentCreated   EventType = "agent_created"
+	AgentUpdated   EventType = "agent_updated"
+	FolderAttached EventType = "folder_attached"
+	FolderDetached EventType = "folder_detached"
+	FileOpened     EventType = "file_opened"
+	FileUsed       EventType = "file_used"
+	FileClosed     EventType = "file_closed"
+)
+
+// Event is one thing that happened to an agent. Seq numbers an agent's events from 1 without a gap, in the order of their commits.
+type Event struct {
+	AgentID string    `db:"agent_id"`
+	Seq     int64     `db:"seq"`
+	Type    EventType `db:"type"`
+	RefID   string    `db:"ref_id"` // what it happened with: a file, a folder, the agent itself
+	At      time.Time `db:"at"`
+}
+
+// Append adds events to the logs of their agents and returns them with Seq and At, in the given order. It locks each agent, in
+// order of id, until tx ends: what tx reads of an agent after Append is what stands when tx commits. ErrNotFound if an agent is not
+// there.
+func Append(ctx context.Context, tx pgx.Tx, org Org, events ...Event) ([]Event, error) {
+	agents, types, refs := make([]string, len(events)), make([]string, len(events)), make([]string, len(events))
+	for i, e := range events {
+		agents[i], types[i], refs[i] = e.AgentID, string(e.Type), e.RefID
+	}
+	if len(events) == 0 {
+		return nil, nil
+	}
+	written, err := All[Event](ctx, tx, `
+		WITH added AS (
+			SELECT agent_id, type, ref_id, ord,
+			       row_number() OVER (PARTITION BY agent_id ORDER BY ord) AS n,
+			       count(*) OVER (PARTITION BY agent_id) AS total
+			FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS e (agent_id, type, ref_id, ord)
+		), heads AS (
+			INSERT INTO agent_heads AS h (org, agent_id, seq)
+			SELECT $1, agent_id, count(*) FROM added GROUP BY agent_id ORDER BY agent_id
+			ON CONFLICT (agent_id) DO UPDATE SET seq = h.seq + excluded.seq WHERE h.org = excluded.org
+			RETURNING agent_id, seq
+		), written AS (
+			INSERT INTO events (org, agent_id, seq, type, ref_id, at)
+			SELECT $1, a.agent_id, h.seq - a.total + a.n, a.type, a.ref_id, clock_timestamp()
+			FROM added a JOIN heads h USING (agent_id)
+			RETURNING agent_id, seq, type, ref_id, at
+		)
+		SELECT w.agent_id, w.seq, w.type, w.ref_id, w.at
+		FROM written w JOIN heads h USING (agent_id) JOIN added a ON a.agent_id = w.agent_id AND w.seq = h.seq - a.total + a.n
+		ORDER BY a.ord`, org, agents, types, refs)
+	if err == nil && len(written) != len(events) {
+		return nil, NotFound("there is no such agent")
+	}
+	return written, err
+}

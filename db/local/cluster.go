@@ -1,0 +1,110 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// superuser is the role that owns everything in a private Postgres.
+const superuser = "loci"
+
+// dataMajor is the major version that wrote the data; 0 if there is none yet.
+func dataMajor(data string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at %s: %w", data, err)
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("%s/PG_VERSION holds %q, not a version of Postgres: set LOCI_HOME to another directory", data, text)
+	}
+	return major, nil
+}
+
+// initialise makes the cluster unless there is one. It is made beside its place and moved there when complete, so that a crash
+// leaves nothing that looks like a cluster.
+func (h *home) initialise(ctx context.Context, bin Binaries) error {
+	if err := h.removeUnfinished(); err != nil {
+		return fmt.Errorf("remove an unfinished cluster: %w", err)
+	}
+	if major, err := dataMajor(h.data()); major != 0 || err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(h.data()); err == nil && len(entries) > 0 {
+		return fmt.Errorf("%s holds files, but no cluster of Postgres: move them away, or set LOCI_HOME to another directory", h.data())
+	}
+	unfinished, err := os.MkdirTemp(h.dir, "initdb-*")
+	if err != nil {
+		return fmt.Errorf("make a cluster: %w", err)
+	}
+	if err := h.initdb(ctx, bin, unfinished); err != nil {
+		return errors.Join(err, os.RemoveAll(unfinished))
+	}
+	if err := os.Rename(unfinished, h.data()); err != nil {
+		return fmt.Errorf("move the new cluster into place: %w", err)
+	}
+	return syncDir(h.dir)
+}
+
+func (h *home) removeUnfinished() error {
+	unfinished, err := filepath.Glob(filepath.Join(h.dir, "initdb-*"))
+	for _, dir := range unfinished {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// initdb makes a cluster in dir: UTF-8, sorted by code point, whatever the environment says. Systems without the locale C.UTF-8 get C.
+func (h *home) initdb(ctx context.Context, bin Binaries, dir string) error {
+	if err := h.own(dir); err != nil {
+		return fmt.Errorf("make a cluster: %w", err)
+	}
+	var out []byte
+	var err error
+	for _, locale := range []string{"C.UTF-8", "C"} {
+		out, err = run(ctx, h.command(ctx, bin, "initdb", "--pgdata="+dir, "--username="+superuser, "--encoding=UTF8",
+			"--locale="+locale, "--auth-local=trust", "--auth-host=reject", "--data-checksums"))
+		if !bytes.Contains(out, []byte("invalid locale name")) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make a cluster with initdb as user %s: %w: %s", h.account.name, err, lastLine(out))
+	}
+	return nil
+}
+
+// command is a program of Postgres, run as its account and with nothing of this process's environment.
+func (h *home) command(ctx context.Context, bin Binaries, program string, args ...string) *exec.Cmd {
+	// A server outlives the call that starts it; who ends it is Stop.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin.Dir, program), args...)
+	cmd.Dir = h.dir
+	cmd.Env = []string{"PATH=" + bin.Dir + ":/usr/bin:/bin", "HOME=" + h.dir, "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = h.account.attributes()
+	return cmd
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lastLine is the last line of what a program wrote that is not blank.
+func lastLine(out []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	return string(bytes.TrimSpace(lines[len(lines)-1]))
+}

@@ -1,0 +1,94 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// errMemoryInUse is a start that found the shared memory of a crashed server still in use.
+var errMemoryInUse = errors.New("an earlier Postgres has not ended yet")
+
+// maxLineBytes is how much of one line of the server is kept.
+const maxLineBytes = 8 << 10
+
+// journal passes the lines that a server writes on to a logger, and remembers why it ended. It is an io.Writer that never fails.
+type journal struct {
+	log *slog.Logger
+	// running is set while refused connections and ends are news: neither at the start nor at the stop.
+	running atomic.Bool
+
+	mu      sync.Mutex
+	partial []byte
+	level   slog.Level
+	fatal   string
+}
+
+func (j *journal) reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.partial, j.level, j.fatal = nil, slog.LevelDebug, ""
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.partial = append(j.partial, p...)
+	for {
+		line, rest, found := cutLine(j.partial)
+		if !found && len(j.partial) <= maxLineBytes {
+			return len(p), nil
+		}
+		j.partial = rest
+		j.line(line[:min(len(line), maxLineBytes)])
+	}
+}
+
+var severity = regexp.MustCompile(`^(LOG|WARNING|ERROR|FATAL|PANIC|NOTICE|INFO|DEBUG):  `)
+
+// line logs one line at the level of its severity; a line without one (DETAIL, HINT, …) belongs to the line before.
+func (j *journal) line(line string) {
+	if m := severity.FindStringSubmatch(line); m != nil {
+		line = line[len(m[0]):]
+		j.level = levelOf(m[1])
+		if j.level == slog.LevelError {
+			j.fatal = line
+		}
+	}
+	level := j.level
+	if !j.running.Load() {
+		level = slog.LevelDebug
+	}
+	j.log.Log(context.Background(), level, "postgres: "+line)
+}
+
+// levelOf maps what matters to an operator. An ERROR is told to the client whose statement it ends.
+func levelOf(severity string) slog.Level {
+	switch severity {
+	case "FATAL", "PANIC":
+		return slog.LevelError
+	case "WARNING":
+		return slog.LevelWarn
+	case "LOG":
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}
+
+// explain is what happened, and why by the server's own last words.
+func (j *journal) explain(what string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.fatal == "":
+		return errors.New(what)
+	case strings.HasPrefix(j.fatal, "pre-existing shared memory block"):
+		return fmt.Errorf("%s: %w (%s)", what, errMemoryInUse, j.fatal)
+	}
+	return fmt.Errorf("%s: %s", what, j.fatal)
+}

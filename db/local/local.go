@@ -1,0 +1,177 @@
+// Package local runs a private Postgres for one machine, as a child of this process: it finds the binaries, keeps one cluster
+// under a home directory, listens on a unix socket that only its user can reach, and ends when its parent ends.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Options say where a private Postgres lives and how it runs.
+type Options struct {
+	// Home is the directory that holds the cluster; it is made if missing. One server at a time runs on it.
+	Home string
+	// Bin is the directory of the binaries; empty looks for them, as Find does.
+	Bin string
+	// Log gets what Postgres reports: warnings as they are, routine lines at debug level. Nil drops it.
+	Log *slog.Logger
+	// Settings are set on the server's command line, over Loci's own and over postgresql.conf.
+	Settings map[string]string
+}
+
+// Server is a running private Postgres. Who started it calls Stop, also after Done.
+type Server struct {
+	home     *home
+	socket   socket
+	child    *child
+	journal  *journal
+	stop     sync.Once
+	stopErr  error
+	stopping atomic.Bool
+}
+
+// Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database "loci" with the
+// extension "vector" answers. What an earlier server left behind is cleared away first: a pid file without its process, or a
+// server without its parent, which is stopped cleanly. It fails with a sentence for the operator, and never deletes data.
+// ctx bounds the start, not the server's life.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h, err := openHome(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{home: h, journal: &journal{log: o.Log}}
+	if err := s.start(ctx, o); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, o Options) error {
+	bin, err := binariesFor(ctx, o.Bin, s.home.data())
+	if err != nil {
+		return err
+	}
+	if err := s.home.initialise(ctx, bin); err != nil {
+		return err
+	}
+	if err := takeOver(ctx, s.home.data()); err != nil {
+		return err
+	}
+	if s.socket, err = s.home.openSocket(); err != nil {
+		return err
+	}
+	return s.serve(ctx, bin, o.Settings)
+}
+
+// serve launches the server until it is ready. The first try may come while the last processes of a crashed server still hold
+// its shared memory; those end by themselves, so it tries again for a while.
+func (s *Server) serve(ctx context.Context, bin Binaries, settings map[string]string) error {
+	patience := time.Now().Add(orphanPatience)
+	for {
+		err := s.launch(ctx, bin, settings)
+		if !errors.Is(err, errMemoryInUse) || time.Now().After(patience) {
+			return err
+		}
+	}
+}
+
+func (s *Server) launch(ctx context.Context, bin Binaries, settings map[string]string) error {
+	cmd := s.home.command(ctx, bin, "postgres", s.arguments(settings)...)
+	s.journal.reset()
+	cmd.Stdout, cmd.Stderr = s.journal, s.journal
+	var err error
+	if s.child, err = spawn(cmd); err != nil {
+		return fmt.Errorf("start Postgres as user %s: %w", s.home.account.name, err)
+	}
+	if err = s.awaitReady(ctx); err == nil {
+		err = prepare(ctx, s.socket)
+	}
+	if err != nil {
+		s.child.end(syscall.SIGINT)
+		return err
+	}
+	s.journal.running.Store(true)
+	return nil
+}
+
+// awaitReady waits for the line in the pid file by which the server says that it takes connections.
+func (s *Server) awaitReady(ctx context.Context) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if f := readPIDFile(s.home.data()); f.pid == s.child.cmd.Process.Pid && f.ready {
+			return nil
+		}
+		select {
+		case <-s.child.done:
+			return s.journal.explain("Postgres in " + s.home.data() + " ended while starting")
+		case <-ctx.Done():
+			return fmt.Errorf("wait for Postgres in %s: %w", s.home.data(), ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// URL is the address of the database "loci", for pgx and libpq alike; it goes through the unix socket.
+func (s *Server) URL() string { return s.socket.url("loci") }
+
+// Done is closed when Postgres has ended, by Stop or by itself.
+func (s *Server) Done() <-chan struct{} { return s.child.done }
+
+// Err says why Postgres ended by itself; it is nil while it runs and after Stop.
+func (s *Server) Err() error {
+	if s.stopping.Load() || !s.child.ended() {
+		return nil
+	}
+	return s.journal.explain(fmt.Sprintf("Postgres in %s ended by itself (%v)", s.home.data(), s.child.cmd.ProcessState))
+}
+
+// Stop shuts Postgres down and waits until it has: open connections are closed, transactions rolled back, everything written.
+// If ctx ends first, the server is ended at once and recovers on its next start; that is reported as an error.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stop.Do(func() {
+		if !s.child.ended() {
+			s.stopping.Store(true)
+			s.journal.running.Store(false)
+			s.stopErr = s.shutDown(ctx)
+		}
+		s.stopErr = errors.Join(s.stopErr, s.release())
+	})
+	return s.stopErr
+}
+
+func (s *Server) shutDown(ctx context.Context) error {
+	s.child.signal(syscall.SIGINT)
+	select {
+	case <-s.child.done:
+		return nil
+	case <-ctx.Done():
+		s.child.end(syscall.SIGQUIT)
+		return fmt.Errorf("stop Postgres in %s cleanly: %w; it recovers on its next start", s.home.data(), ctx.Err())
+	}
+}
+
+func (s *Server) release() error { return errors.Join(s.socket.remove(), s.home.close()) }
+
+// DefaultHome is the directory for a private Postgres whose operator named none: the user's data directory, and /var/lib/loci for
+// root, whose own home is closed to the user that Postgres runs as.
+func DefaultHome() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/loci", nil
+	}
+	dir, err := userDataDir()
+	if err != nil {
+		return "", fmt.Errorf("find a directory for the data (%w): set LOCI_HOME to one", err)
+	}
+	return dir, nil
+}

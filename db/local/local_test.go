@@ -1,0 +1,257 @@
+package local_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db/local"
+)
+
+func TestDataOutlivesAStop(t *testing.T) {
+	t.Parallel()
+	home := newHome(t)
+	s := start(t, local.Options{Home: home})
+	keep(t, s.URL())
+	stop(t, s)
+	select {
+	case <-s.Done():
+	default:
+		t.Error("Done is open after Stop")
+	}
+	if err := s.Err(); err != nil {
+		t.Errorf("Err after Stop = %v, want nil", err)
+	}
+	again := start(t, local.Options{Home: home})
+	wantKept(t, again.URL())
+}
+
+func TestClusterIsPrivateAndUTF8(t *testing.T) {
+	t.Parallel()
+	home := newHome(t)
+	url := start(t, local.Options{Home: home}).URL()
+	for _, row := range []struct{ name, statement, want string }{
+		{"the encoding is UTF-8", "SHOW server_encoding", "UTF8"},
+		{"no network is listened on", "SHOW listen_addresses", ""},
+		{"times are UTC", "SHOW timezone", "UTC"},
+		{"settings given win", "SHOW shared_buffers", "16MB"},
+		{"pages carry checksums", "SHOW data_checksums", "on"},
+		{"vectors work", "SELECT ('[1,2]'::vector <#> '[3,4]'::vector)::text", "-11"},
+		{"text sorts by code point", "SELECT min(w) FROM (VALUES ('a'), ('B'), ('ä')) t(w)", "B"},
+		{"upper case is not Turkish", "SELECT upper('i')", "I"},
+	} {
+		if got := ask(t, url, row.statement); got != row.want {
+			t.Errorf("%s: %s = %q, want %q", row.name, row.statement, got, row.want)
+		}
+	}
+	for _, dir := range []string{"postgres", "run"} {
+		info, err := os.Stat(filepath.Join(home, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o700 {
+			t.Errorf("mode of %s = %o, want 700", dir, got)
+		}
+	}
+}
+
+func TestEnvironmentIsNotInherited(t *testing.T) {
+	t.Parallel()
+	h := startHelper(t, newHome(t), "LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "TZ=Asia/Kathmandu", "PGHOST=nowhere.invalid",
+		"PGPORT=1", "PGDATA=/nonexistent", "PGUSER=nobody", "PGDATABASE=nothing", "PGSSLMODE=verify-full", "PGPASSWORD=wrong", "PGSSLROOTCERT=/nonexistent",
+		"PGTARGETSESSIONATTRS=standby", "HOME=/nonexistent")
+	got := []string{ask(t, h.url, "SHOW server_encoding"), ask(t, h.url, "SHOW timezone"), ask(t, h.url, "SELECT upper('i')")}
+	got = append(got, ask(t, h.url, "SELECT count(*)::text FROM pg_file_settings WHERE setting LIKE '%Kathmandu%'"))
+	if diff := cmp.Diff([]string{"UTF8", "UTC", "I", "0"}, got); diff != "" {
+		t.Errorf("encoding, time zone, upper('i') and inherited settings in a hostile environment (-want +got):\n%s", diff)
+	}
+	if err := h.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Wait(); err != nil {
+		t.Errorf("the helper ended with %v, want a clean stop", err)
+	}
+}
+
+func TestOneServerOnOneHome(t *testing.T) {
+	t.Parallel()
+	home := newCluster(t)
+	s := start(t, local.Options{Home: home})
+	keep(t, s.URL())
+	wantSentence(t, refuse(t, local.Options{Home: home}), "another Loci", "pid "+strconv.Itoa(os.Getpid()), home)
+	wantKept(t, s.URL())
+}
+
+func TestKilledServerIsReportedAndRecovers(t *testing.T) {
+	t.Parallel()
+	home := newCluster(t)
+	s := start(t, local.Options{Home: home})
+	keep(t, s.URL())
+	busy, err := pgx.Connect(t.Context(), s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Close(context.Background()) }()
+	kill(t, serverPID(t, home))
+	<-s.Done()
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "ended by itself (signal: killed)") {
+		t.Errorf("Err of a killed server = %v, want that it ended by itself", err)
+	}
+	stop(t, s)
+	wantKept(t, start(t, local.Options{Home: home}).URL())
+}
+
+func TestServerEndsWithItsKilledParent(t *testing.T) {
+	t.Parallel()
+	home := newCluster(t)
+	h := startHelper(t, home)
+	keep(t, h.url)
+	pid := serverPID(t, home)
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = h.cmd.Wait()
+	eventually(t, "Postgres is gone after its parent was killed", func() bool { return !running(pid) })
+	var log words
+	wantKept(t, start(t, local.Options{Home: home, Log: log.logger()}).URL())
+	if want := "database system was shut down at"; !strings.Contains(log.String(), want) {
+		t.Errorf("log of the next start = %q, want %q: the shutdown was not clean", log.String(), want)
+	}
+}
+
+func TestStartTakesOverFromAnOrphan(t *testing.T) {
+	t.Parallel()
+	home := newCluster(t)
+	s := start(t, local.Options{Home: home})
+	keep(t, s.URL())
+	stop(t, s)
+	orphan := serve(t, home)
+	var log words
+	wantKept(t, start(t, local.Options{Home: home, Log: log.logger()}).URL())
+	if running(orphan) {
+		t.Errorf("the orphan (pid %d) still runs beside the new server", orphan)
+	}
+	if want := "database system was shut down at"; !strings.Contains(log.String(), want) {
+		t.Errorf("log of the take-over = %q, want %q: the orphan was not stopped cleanly", log.String(), want)
+	}
+}
+
+// serve runs Postgres on home without anybody who owns it, and returns its process.
+func serve(t *testing.T, home string) int {
+	t.Helper()
+	bin, err := local.Find(t.Context(), os.Getenv("LOCI_POSTGRES_BIN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(home, "postgres")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin.Dir, "postgres"), "-D", data, "-c", "listen_addresses=",
+		"-c", "unix_socket_directories="+filepath.Join(home, "run"))
+	cmd.SysProcAttr, cmd.Dir = asOwner(t, data), home
+	begin(t, cmd)
+	eventually(t, "the orphan is ready", func() bool {
+		text, _ := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+		return strings.Contains(string(text), "ready")
+	})
+	return cmd.Process.Pid
+}
+
+// begin runs cmd beside the test; it is over when the test is.
+func begin(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStalePIDFileIsNoObstacle(t *testing.T) {
+	t.Parallel()
+	home := newCluster(t)
+	s := start(t, local.Options{Home: home})
+	keep(t, s.URL())
+	pidFile, lockFile := filepath.Join(home, "postgres", "postmaster.pid"), filepath.Join(home, "run", ".s.PGSQL.5432.lock")
+	left, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, s)
+	_, rest, _ := strings.Cut(string(left), "\n")
+	other := exec.CommandContext(t.Context(), "sleep", "600")
+	other.SysProcAttr = asOwner(t, filepath.Join(home, "postgres"))
+	begin(t, other)
+	for _, row := range []struct{ name, text string }{
+		{"a process that is gone", string(left)},
+		{"another program of the same user", strconv.Itoa(other.Process.Pid) + "\n" + rest},
+		{"the first process of the machine", "1\n" + rest},
+		{"an empty file", ""},
+		{"a file cut short", "12"},
+		{"no number", "not a pid\n" + rest},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			plant(t, pidFile, row.text)
+			plant(t, lockFile, row.text)
+			s, err := local.Start(t.Context(), local.Options{Home: home, Settings: fast})
+			if err != nil {
+				t.Fatalf("Start with postmaster.pid = %q: %v", row.text, err)
+			}
+			wantKept(t, s.URL())
+			stop(t, s)
+		})
+	}
+	if !running(other.Process.Pid) {
+		t.Error("the other program was ended")
+	}
+}
+
+// plant writes a file as the owner of its directory.
+func plant(t *testing.T, path, text string) {
+	t.Helper()
+	write(t, path, text, 0o600)
+	if as := asOwner(t, filepath.Dir(path)); as != nil {
+		if err := os.Chown(path, int(as.Credential.Uid), int(as.Credential.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStopThatRunsOutOfTimeLosesNothing(t *testing.T) {
+	t.Parallel()
+	home := newCluster(t)
+	s, err := local.Start(t.Context(), local.Options{Home: home, Settings: fast})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, s.URL())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(ctx); err == nil || !strings.Contains(err.Error(), "recovers on its next start") {
+		t.Errorf("Stop without time = %v, want an error that says so", err)
+	}
+	wantKept(t, start(t, local.Options{Home: home}).URL())
+}

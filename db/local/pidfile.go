@@ -1,0 +1,102 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// pidFile is what a server tells about itself in its data directory.
+type pidFile struct {
+	// pid is the server's process; 0 if there is no file, or nothing to read in it.
+	pid   int
+	ready bool
+	lines []string
+}
+
+func pidFilePath(data string) string { return filepath.Join(data, "postmaster.pid") }
+
+// readPIDFile reads the first line, the process, and the eighth, the state; the server fills them in as it starts.
+func readPIDFile(data string) pidFile {
+	text, _ := os.ReadFile(pidFilePath(data))
+	f := pidFile{lines: strings.Split(string(text), "\n")}
+	f.pid, _ = strconv.Atoi(strings.TrimSpace(f.lines[0]))
+	f.ready = len(f.lines) > 7 && strings.TrimSpace(f.lines[7]) == "ready"
+	return f
+}
+
+// takeOver makes room for a new server on data. One that has lost its parent is stopped; a pid file that a crash left is made
+// harmless. The home is locked, so no other Loci owns what is found.
+func takeOver(ctx context.Context, data string) error {
+	f := readPIDFile(data)
+	if f.pid > 0 && runsOn(f.pid, data) {
+		if err := stopOrphan(ctx, f.pid, data); err != nil {
+			return err
+		}
+		f = readPIDFile(data)
+	}
+	if err := disarm(f, data); err != nil {
+		return fmt.Errorf("clear the pid file of a crashed Postgres: %w", err)
+	}
+	return nil
+}
+
+// disarm keeps a pid file from stopping the new server because its process number is in use again. The number becomes that of
+// this process: Postgres ignores its own parent, and still makes sure that nobody uses the shared memory which the file names.
+func disarm(f pidFile, data string) error {
+	path := pidFilePath(data)
+	if f.pid <= 0 {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		return nil
+	}
+	f.lines[0] = strconv.Itoa(os.Getpid())
+	return os.WriteFile(path, []byte(strings.Join(f.lines, "\n")), 0o600)
+}
+
+// stopOrphan stops a server whose parent is gone, cleanly if it can.
+func stopOrphan(ctx context.Context, pid int, data string) error {
+	for _, step := range []struct {
+		signal   syscall.Signal
+		patience time.Duration
+	}{{syscall.SIGINT, fastPatience}, {syscall.SIGQUIT, immediatePatience}} {
+		if err := syscall.Kill(pid, step.signal); err != nil && err != syscall.ESRCH {
+			return fmt.Errorf("stop the Postgres (pid %d) that still runs on %s: %w; end it, then start again", pid, data, err)
+		}
+		stopped, err := gone(ctx, pid, data, step.patience)
+		if stopped || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("a Postgres (pid %d) still runs on %s and does not stop: end it, then start again", pid, data)
+}
+
+// gone waits until no server with pid runs on data.
+func gone(ctx context.Context, pid int, data string, patience time.Duration) (bool, error) {
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for runsOn(pid, data) {
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("wait for the Postgres (pid %d) that still runs on %s: %w", pid, data, ctx.Err())
+		case <-deadline:
+			return false, nil
+		case <-tick.C:
+		}
+	}
+	return true, nil
+}
+
+// cutLine parts text after its first line.
+func cutLine(text []byte) (line string, rest []byte, found bool) {
+	before, after, found := bytes.Cut(text, []byte("\n"))
+	return string(bytes.TrimRight(before, "\r")), after, found
+}

@@ -1,0 +1,41 @@
+package local
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// defaults are the settings of a private Postgres: reachable by its socket only, sized for one machine that does other things
+// too, and durable.
+func defaults(socketDir string) map[string]string {
+	return map[string]string{
+		"listen_addresses":        "",
+		"unix_socket_directories": `"` + strings.ReplaceAll(socketDir, `"`, `""`) + `"`,
+		"unix_socket_permissions": "0700",
+		"port":                    "5432",
+		"max_connections":         "100",
+		"shared_buffers":          "128MB",
+		"jit":                     "off", // it costs more than it saves where queries are short
+		"timezone":                "UTC",
+		"log_timezone":            "UTC",
+		// What is reported goes to the journal, without the statements: they hold what users wrote.
+		"log_destination":         "stderr",
+		"logging_collector":       "off",
+		"log_line_prefix":         "",
+		"log_checkpoints":         "off",
+		"log_min_messages":        "warning",
+		"log_min_error_statement": "panic",
+	}
+}
+
+// arguments are the command line of the server, in a fixed order.
+func (s *Server) arguments(settings map[string]string) []string {
+	all := defaults(s.socket.dir)
+	maps.Copy(all, settings)
+	args := []string{"-D", s.home.data()}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		args = append(args, "-c", name+"="+all[name])
+	}
+	return args
+}

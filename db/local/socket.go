@@ -1,0 +1,133 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	socketName = ".s.PGSQL.5432"
+	// maxSocketPath is what every system allows for a socket's path in bytes, with room to spare: macOS 103, Linux 107.
+	maxSocketPath = 99
+)
+
+// socket is the private directory of the server's unix socket.
+type socket struct {
+	dir string
+	// record names the directory for the next start where it is a temporary one; else it is empty.
+	record string
+}
+
+// openSocket makes the directory, and removes from it the socket of a crashed server with its lock file, whose process number may be
+// in use again.
+func (h *home) openSocket() (socket, error) {
+	s, err := h.socketDir()
+	if err != nil {
+		return s, err
+	}
+	for _, name := range []string{socketName, socketName + ".lock"} {
+		if gone := os.Remove(filepath.Join(s.dir, name)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return s, err
+}
+
+// socketDir is in the home, or a temporary directory where that path is too long for a socket or cannot be written in a
+// connection's address, which parts hosts at commas. What a crash left is used again.
+func (h *home) socketDir() (socket, error) {
+	s := socket{dir: filepath.Join(h.dir, "run")}
+	if fits(s.dir) {
+		return s, h.privateDir(s.dir)
+	}
+	s.record = filepath.Join(h.dir, "socket-directory")
+	if dir, err := os.ReadFile(s.record); err == nil && h.ownsPrivate(string(dir)) {
+		s.dir = string(dir)
+		return s, nil
+	}
+	dir, err := h.temporaryDir()
+	if err != nil {
+		return socket{}, fmt.Errorf("make a directory for the socket of Postgres: %w", err)
+	}
+	s.dir = dir
+	return s, os.WriteFile(s.record, []byte(dir), 0o600)
+}
+
+func fits(dir string) bool {
+	return len(filepath.Join(dir, socketName)) <= maxSocketPath && !strings.Contains(dir, ",")
+}
+
+// ownsPrivate tells whether dir is one that temporaryDir made, and not what somebody else put in its place.
+func (h *home) ownsPrivate(dir string) bool {
+	stat, err := status(dir)
+	return err == nil && stat.Mode&0o7777 == 0o700 && stat.Mode&syscall.S_IFMT == syscall.S_IFDIR && int(stat.Uid) == h.account.uid()
+}
+
+func (h *home) temporaryDir() (string, error) {
+	for _, parent := range []string{os.TempDir(), "/tmp"} {
+		if !fits(filepath.Join(parent, "loci-0123456789")) || h.account.canEnter(parent) != nil {
+			continue
+		}
+		dir, err := os.MkdirTemp(parent, "loci-*")
+		if err != nil {
+			continue
+		}
+		return dir, h.own(dir)
+	}
+	return "", fmt.Errorf("%s is too long a path for a socket, and %s and /tmp cannot be used: set LOCI_HOME to a shorter one",
+		h.dir, os.TempDir())
+}
+
+// remove deletes what would be litter; a directory in the home is not.
+func (s socket) remove() error {
+	if s.record == "" {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(s.dir), os.Remove(s.record))
+}
+
+// url names everything that the environment could set otherwise. A space is %20: Postgres' clients do not read a plus as one.
+func (s socket) url(database string) string {
+	return "postgres:///" + database + "?" + strings.ReplaceAll(url.Values{
+		"host":                 {s.dir},
+		"port":                 {"5432"},
+		"user":                 {superuser},
+		"sslmode":              {"disable"},
+		"target_session_attrs": {"any"},
+	}.Encode(), "+", "%20")
+}
+
+// prepare makes the database and the extension unless they are there.
+func prepare(ctx context.Context, s socket) error {
+	err := execute(ctx, s.url("loci"), "CREATE EXTENSION IF NOT EXISTS vector")
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == pgerrcode.InvalidCatalogName {
+		if err = execute(ctx, s.url("postgres"), "CREATE DATABASE loci"); err == nil {
+			err = execute(ctx, s.url("loci"), "CREATE EXTENSION IF NOT EXISTS vector")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the database: %w", err)
+	}
+	return nil
+}
+
+func execute(ctx context.Context, url, statement string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statement)
+	return errors.Join(err, conn.Close(ctx))
+}

@@ -1,0 +1,189 @@
+package db
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/golang-migrate/migrate/v4"
+	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/loci-memory/loci/db/migrations"
+)
+
+// The keys of the advisory locks that Loci takes on a database.
+const (
+	lockMigrate = 0x6c6f6369 // "loci", one bigint
+	classServer = 0x6c6f6a62 // first half of the pair that a running server holds
+)
+
+// oldest versions that Loci runs on.
+const (
+	minPostgres = 150000
+	minPgvector = "0.8"
+)
+
+// Migrate brings the database at url to this program's schema: Loci's own tables, then the job queue's. Servers that start at the
+// same moment wait for each other. A migration that was cut off is applied again, for each is one transaction.
+func Migrate(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockMigrate)); err != nil {
+		return fmt.Errorf("wait for the migration lock: %w", err)
+	}
+	if err := prepare(ctx, conn); err != nil {
+		return err
+	}
+	if err := migrateOwn(conn.Config()); err != nil {
+		return fmt.Errorf("migrate the schema: %w", err)
+	}
+	if err := migrateJobs(ctx, url); err != nil {
+		return fmt.Errorf("migrate the job queue: %w", err)
+	}
+	return nil
+}
+
+// prepare checks the server's version and creates the extension.
+func prepare(ctx context.Context, conn *pgx.Conn) error {
+	var version int
+	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+		return fmt.Errorf("read the server's version: %w", err)
+	}
+	if version < minPostgres {
+		return fmt.Errorf("Postgres %d is too old: Loci needs 15 or newer", version/10000)
+	}
+	if _, err := conn.Exec(ctx, `CREATE EXTENSION IF NOT EXISTS vector`); err != nil {
+		return extensionError(err)
+	}
+	var vector string
+	if err := conn.QueryRow(ctx, `SELECT extversion FROM pg_extension WHERE extname = 'vector'`).Scan(&vector); err != nil {
+		return fmt.Errorf("read pgvector's version: %w", err)
+	}
+	if !atLeast(vector, minPgvector) {
+		return fmt.Errorf("pgvector %s is too old: Loci needs %s or newer (after installing it, run ALTER EXTENSION vector UPDATE)",
+			vector, minPgvector)
+	}
+	return nil
+}
+
+func extensionError(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "0A000", "58P01": // feature_not_supported, undefined_file: the extension's files are not there
+			return fmt.Errorf("the Postgres server has no pgvector: install it on the server's machine (package postgresql-NN-pgvector), "+
+				"or use the pgvector/pgvector image: %w", err)
+		case "42501": // insufficient_privilege
+			return fmt.Errorf("this database user may not create the extension: let a superuser run CREATE EXTENSION vector once: %w", err)
+		}
+	}
+	return fmt.Errorf("create the extension vector: %w", err)
+}
+
+// atLeast compares dotted versions by their numbers.
+func atLeast(version, least string) bool {
+	have, want := strings.Split(version, "."), strings.Split(least, ".")
+	for i, w := range want {
+		if i >= len(have) {
+			return false
+		}
+		h, _ := strconv.Atoi(have[i])
+		n, _ := strconv.Atoi(w)
+		if h != n {
+			return h > n
+		}
+	}
+	return true
+}
+
+func migrateOwn(config *pgx.ConnConfig) error {
+	source, err := iofs.New(migrations.Files, ".")
+	if err != nil {
+		return err
+	}
+	pool := stdlib.OpenDB(*config)
+	driver, err := migratepgx.WithInstance(pool, &migratepgx.Config{})
+	if err != nil {
+		return errors.Join(err, pool.Close())
+	}
+	m, err := migrate.NewWithInstance("embedded", source, "pgx5", driver)
+	if err != nil {
+		return errors.Join(err, driver.Close())
+	}
+	err = up(m)
+	sourceErr, driverErr := m.Close()
+	return errors.Join(err, sourceErr, driverErr)
+}
+
+// up applies what is missing. A dirty version was begun and not applied, so the one before it is where the schema stands.
+func up(m *migrate.Migrate) error {
+	version, dirty, err := m.Version()
+	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
+		return err
+	}
+	if dirty {
+		before := int(version) - 1
+		if before == 0 {
+			before = -1 // golang-migrate's "no version"
+		}
+		if err := m.Force(before); err != nil {
+			return err
+		}
+	}
+	if err := m.Up(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+		return fmt.Errorf("version %d: %w (a schema newer than this program's needs a newer program)", version, err)
+	}
+	return nil
+}
+
+// Schema is a fingerprint of the schema that Migrate brings a database to.
+func Schema() (string, error) {
+	sum := sha256.New()
+	entries, err := migrations.Files.ReadDir(".")
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		body, err := migrations.Files.ReadFile(e.Name())
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", e.Name(), len(body), body)
+	}
+	jobs, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range jobs.AllVersions() {
+		fmt.Fprintf(sum, "%d\n%s", v.Version, v.SQLUp)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}
+
+func migrateJobs(ctx context.Context, url string) error {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	if err != nil {
+		return err
+	}
+	_, err = m.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	return err
+}

@@ -1,0 +1,9 @@
+// Package migrations holds the schema as SQL files, applied in the order of their numbers and never changed once released.
+package migrations
+
+import "embed"
+
+// Files are the migrations, named NNNN_what.up.sql.
+//
+//go:embed *.sql
+var Files embed.FS

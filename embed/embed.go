@@ -1,0 +1,55 @@
+// Package embed turns text into what it is found by: word weights, which need no model, and vectors, which an embeddings endpoint
+// makes. It owns the tokeniser, the BM25 weights of documents and queries, the fusion of both rankings, the client of
+// OpenAI-compatible endpoints, and the table of embedding spaces.
+//
+// Words: [Document] weighs a text without knowing any other text; [IDF] weighs a query by a sample of the texts it searches; their
+// inner product is BM25. Meaning: an [Embedder] gives unit vectors, whose inner product is the cosine. [Fuse] ranks by both.
+package embed
+
+import (
+	"context"
+	"math"
+
+	"github.com/pgvector/pgvector-go"
+)
+
+// Item is a text to embed. The ID is the caller's; it comes back with the vector.
+type Item struct {
+	ID   int64
+	Text string
+}
+
+// Vector is the embedding of the item with the same ID. Its L2 norm is 1.
+type Vector struct {
+	ID     int64
+	Values []float32
+}
+
+// Embedder makes vectors of texts, all of one dimension. It returns a vector for each text that is not blank, in the order of the
+// items; with some texts refused, the other vectors come together with an error that holds a *[RefusedError] for each of those;
+// with the provider out of order, no vector and an error that holds none.
+type Embedder interface {
+	Embed(ctx context.Context, items []Item) ([]Vector, error)
+}
+
+// Normalize returns v scaled to the L2 norm 1 in a new slice, or nil if v has no direction: all zero, empty, or not finite.
+func Normalize(v []float32) []float32 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if !(sum > 0) || math.IsInf(sum, 0) {
+		return nil
+	}
+	norm := math.Sqrt(sum)
+	unit := make([]float32, len(v))
+	for i, x := range v {
+		unit[i] = float32(float64(x) / norm)
+	}
+	return unit
+}
+
+// Half is v as a parameter of type halfvec: 2 bytes a number, up to 4,000 numbers under an index. It shares v's memory.
+func Half(v []float32) pgvector.HalfVector {
+	return pgvector.NewHalfVector(v)
+}

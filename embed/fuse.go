@@ -1,0 +1,103 @@
+package embed
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// ArmRows is how many rows each arm of a search hands to Fuse where the scope has as many.
+const ArmRows = 200
+
+// fewRows is below how many rows an arm's lowest score is not yet what unrelated text scores.
+const fewRows = 20
+
+// Hit is a row that one arm of a search found: by words with its BM25 score, by meaning with its cosine.
+type Hit struct {
+	ID    int64
+	Score float64
+}
+
+// Scored is a row with its place in both arms.
+type Scored struct {
+	ID          int64
+	Words       float64 // the row's share of the best score by words, 0 to 1
+	Meaning     float64 // the row's share of the best score by meaning, 0 to 1, above what unrelated text scores
+	Score       float64 // Words + weight*Meaning
+	WordsRank   int     // 1-based; 0 if the arm did not find the row
+	MeaningRank int     // 1-based; 0 if the arm did not find the row
+}
+
+// Fuse ranks the rows of both arms by the sum of their shares, meaning counted weight times, the lower id first among equals. The arms
+// may come in any order. A row without a positive score by words shares no word with the query and is not in that arm.
+//
+// Cosines of unrelated texts lie far above 0 with many models, so a share by meaning counts from a floor: the score of rank 200, or of
+// the last row of a shorter arm, which then is the whole scope. Among fewer than 20 rows the last may be about the matter too; there
+// the distance from the best to the last is stretched as if to 20 rows, and the floor is what it reaches, though not below 0. So 3 rows
+// of nearly equal cosine get nearly equal shares, and a lone one gets it all. A cosine of 0 or less gets none.
+func Fuse(words, meaning []Hit, weight float64) []Scored {
+	found := make(map[int64]*Scored, len(words)+len(meaning))
+	row := func(id int64) *Scored {
+		if found[id] == nil {
+			found[id] = &Scored{ID: id}
+		}
+		return found[id]
+	}
+	words = ranked(words)
+	for i, h := range words {
+		if h.Score > 0 {
+			r := row(h.ID)
+			r.Words, r.WordsRank = h.Score/words[0].Score, i+1
+		}
+	}
+	meaning = ranked(meaning)
+	share := meaningShare(meaning)
+	for i, h := range meaning {
+		r := row(h.ID)
+		r.Meaning, r.MeaningRank = share(h.Score), i+1
+	}
+	return ordered(found, weight)
+}
+
+// ranked returns an arm best first, each row once and with a finite score.
+func ranked(arm []Hit) []Hit {
+	arm = slices.DeleteFunc(slices.Clone(arm), func(h Hit) bool { return math.IsNaN(h.Score) || math.IsInf(h.Score, 0) })
+	slices.SortFunc(arm, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	seen := make(map[int64]bool, len(arm))
+	return slices.DeleteFunc(arm, func(h Hit) bool {
+		again := seen[h.ID]
+		seen[h.ID] = true
+		return again
+	})
+}
+
+// meaningShare returns what share of the best score a score of the arm is.
+func meaningShare(arm []Hit) func(score float64) float64 {
+	if len(arm) == 0 || arm[0].Score <= 0 {
+		return func(float64) float64 { return 0 }
+	}
+	n := min(len(arm), ArmRows)
+	best, last := arm[0].Score, arm[n-1].Score
+	floor := max(0, best-(best-last)*max(1, fewRows/float64(n)))
+	return func(score float64) float64 {
+		if score >= best {
+			return 1
+		}
+		return max(0, (score-floor)/(best-floor))
+	}
+}
+
+// ordered adds the shares up and sorts the rows, best first. Never nil.
+func ordered(found map[int64]*Scored, weight float64) []Scored {
+	rows := make([]Scored, 0, len(found))
+	for _, r := range found {
+		r.Score = r.Words + weight*r.Meaning
+		rows = append(rows, *r)
+	}
+	slices.SortFunc(rows, func(a, b Scored) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	return rows
+}

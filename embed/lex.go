@@ -1,0 +1,112 @@
+package embed
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/pgvector/pgvector-go"
+)
+
+// Lexicon is the dimension of word weights: a term's place is the low 24 bits of its CRC-32, and terms that meet there are one.
+const Lexicon = 1 << 24
+
+// MaxTerms is how many different terms of a text are kept, those of highest weight first. pgvector takes 16,000.
+const MaxTerms = 8_000
+
+// BM25's constants. The length is measured against a constant and not against the corpus' mean, so that a weight never changes once
+// written; texts shorter than the floor are not rewarded for it. Chosen by measuring chat turns and chunks of files together.
+const (
+	saturation  = 1.2
+	lengthShare = 0.75
+	pivotTerms  = 40
+	floorTerms  = 20
+)
+
+// Lex is a text as rows store it for search by words.
+type Lex struct {
+	// Vector holds the weight of each term, for a column of type sparsevec(16777216). Its indices are 0-based and ascending here;
+	// Postgres prints them 1-based. A text without terms has the vector {}/16777216: a valid value, whose inner product with any
+	// query is 0. (pgvector-go sends and reads it in binary only; its text parser does not take the empty vector.)
+	Vector pgvector.SparseVector
+	// Terms are the vector's indices, for a column of type int[] under GIN. Never nil, so never NULL. Shared with Vector.
+	Terms []int32
+}
+
+// Document returns the BM25 weights of a text's terms: all of BM25 but the idf, which belongs to the query.
+func Document(text string) Lex {
+	ids := termIDs(text)
+	length := max(len(ids), floorTerms)
+	damp := saturation * (1 - lengthShare + lengthShare*float64(length)/pivotTerms)
+	weights := counted(ids)
+	for i, w := range weights {
+		tf := float64(w.value)
+		weights[i].value = float32(tf * (saturation + 1) / (tf + damp))
+	}
+	return newLex(heaviest(weights))
+}
+
+// termIDs returns the places of a text's terms, ascending and as often as the text has them.
+func termIDs(text string) []int32 {
+	ids := make([]int32, 0, 128)
+	eachTerm(text, func(t *term) { ids = append(ids, t.id) })
+	slices.Sort(ids)
+	return ids
+}
+
+// weight is one element of a sparse vector.
+type weight struct {
+	id    int32
+	value float32
+}
+
+// counted turns sorted ids into how often each occurs.
+func counted(ids []int32) []weight {
+	counts := make([]weight, 0, len(ids))
+	for i, id := range ids {
+		if i == 0 || id != ids[i-1] {
+			counts = append(counts, weight{id: id})
+		}
+		counts[len(counts)-1].value++
+	}
+	return counts
+}
+
+// heaviest keeps the MaxTerms elements of highest value, the lower id first among equals, in the order of their ids.
+func heaviest(weights []weight) []weight {
+	if len(weights) <= MaxTerms {
+		return weights
+	}
+	slices.SortFunc(weights, func(a, b weight) int {
+		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.id, b.id))
+	})
+	weights = weights[:MaxTerms]
+	slices.SortFunc(weights, func(a, b weight) int { return cmp.Compare(a.id, b.id) })
+	return weights
+}
+
+func newLex(weights []weight) Lex {
+	v := sparse(weights)
+	return Lex{Vector: v, Terms: v.Indices()}
+}
+
+// sparse builds a vector from elements in the order of their ids. pgvector-go builds one from a map only, or from its wire format:
+// the latter costs a tenth.
+func sparse(weights []weight) pgvector.SparseVector {
+	wire := make([]byte, 0, 12+8*len(weights))
+	wire = binary.BigEndian.AppendUint32(wire, Lexicon)
+	wire = binary.BigEndian.AppendUint32(wire, uint32(len(weights)))
+	wire = binary.BigEndian.AppendUint32(wire, 0)
+	for _, w := range weights {
+		wire = binary.BigEndian.AppendUint32(wire, uint32(w.id))
+	}
+	for _, w := range weights {
+		wire = binary.BigEndian.AppendUint32(wire, math.Float32bits(w.value))
+	}
+	var v pgvector.SparseVector
+	if err := v.DecodeBinary(wire); err != nil {
+		panic("embed: pgvector-go refuses its own wire format: " + err.Error())
+	}
+	return v
+}

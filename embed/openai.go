@@ -1,0 +1,221 @@
+package embed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+	"golang.org/x/sync/errgroup"
+)
+
+// MaxDimension is the longest vector that pgvector indexes as halfvec.
+const MaxDimension = 4_000
+
+// Config says where embeddings come from: any server that speaks OpenAI's POST /embeddings, such as OpenAI, Ollama, vLLM,
+// text-embeddings-inference or llama.cpp.
+type Config struct {
+	BaseURL    string // up to and without /embeddings; empty means OpenAI's own
+	APIKey     string // empty where the server asks for none
+	Model      string
+	Dimensions int  // what to ask for; 0 leaves it to the model, and is right where a model has only one
+	Base64     bool // ask for numbers as base64, which is smaller; OpenAI and vLLM know it, others may not
+
+	HTTP           *http.Client  // nil means a client of its own; redirects are never followed, its own timeout is not used
+	MaxBatchItems  int           // texts in a request; 0 means 64
+	MaxBatchTokens int           // tokens in a request, estimated; 0 means 8,000
+	MaxInputTokens int           // tokens in a text, estimated, beyond which it is cut and its parts averaged; 0 means 8,000
+	Concurrency    int           // requests at a time, of all callers together; 0 means 4
+	Attempts       int           // how often a request is sent until it is answered; 0 means 4
+	Timeout        time.Duration // of one attempt; 0 means 30 s
+
+	Wait func(context.Context, time.Duration) error // between attempts; nil means to sleep
+	Now  func() time.Time                           // nil means time.Now
+}
+
+// RefusedError says that the provider will not embed one text, whatever it is sent together with.
+type RefusedError struct {
+	ID     int64 // of the Item
+	Reason string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the embedding provider refuses text %d: %s", e.ID, e.Reason)
+}
+
+// OpenAI is an Embedder that asks an OpenAI-compatible endpoint. It may be used from many goroutines.
+type OpenAI struct {
+	config    Config
+	client    *openai.Client
+	slots     chan struct{}
+	dimension atomic.Int64 // of every vector; 0 until the first answer, unless configured
+	limit     atomic.Int64 // estimated tokens of the longest text worth sending whole
+	worked    atomic.Bool  // whether the provider ever gave a vector
+}
+
+// NewOpenAI checks the configuration; it sends nothing. An error names the setting to change.
+func NewOpenAI(c Config) (*OpenAI, error) {
+	c = withDefaults(c)
+	base, err := url.Parse(c.BaseURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, errors.New("LOCI_EMBEDDING_BASE_URL is not a URL such as http://localhost:11434/v1")
+	}
+	if c.Model == "" {
+		return nil, errors.New("LOCI_EMBEDDING_MODEL is empty: name the model that the embedding provider serves")
+	}
+	if c.Dimensions < 0 || c.Dimensions > MaxDimension {
+		return nil, fmt.Errorf("LOCI_EMBEDDING_DIMENSIONS is %d: it must lie between 1 and %d, or be empty for the model's own",
+			c.Dimensions, MaxDimension)
+	}
+	config := openai.DefaultConfig(c.APIKey)
+	config.BaseURL = c.BaseURL
+	config.HTTPClient = httpClient(c)
+	o := &OpenAI{config: c, client: openai.NewClientWithConfig(config), slots: make(chan struct{}, c.Concurrency)}
+	o.dimension.Store(int64(c.Dimensions))
+	o.limit.Store(int64(c.MaxInputTokens))
+	return o, nil
+}
+
+func withDefaults(c Config) Config {
+	c.BaseURL = strings.TrimRight(cmp.Or(c.BaseURL, "https://api.openai.com/v1"), "/")
+	c.HTTP = cmp.Or(c.HTTP, &http.Client{})
+	c.MaxBatchItems = cmp.Or(c.MaxBatchItems, 64)
+	c.MaxBatchTokens = cmp.Or(c.MaxBatchTokens, 8_000)
+	c.MaxInputTokens = cmp.Or(c.MaxInputTokens, 8_000)
+	c.Concurrency = cmp.Or(c.Concurrency, 4)
+	c.Attempts = cmp.Or(c.Attempts, 4)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	if c.Wait == nil {
+		c.Wait = sleep
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Probe embeds one word and returns the dimension of the provider's vectors. An error says what to change: the dimension differs from
+// the one configured (both are named) or is beyond MaxDimension, or the provider does not answer as one. It is a *SettingError
+// where asking again cannot help.
+func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
+	vectors, err := o.request(ctx, []string{knownGood})
+	if err != nil {
+		return 0, o.failure(err)
+	}
+	if vectors[0] == nil {
+		return 0, o.wrong("with %s", noDirection)
+	}
+	return len(vectors[0]), nil
+}
+
+// job is an item on its way. Only the batch that holds it writes to it.
+type job struct {
+	item    Item
+	values  []float32
+	refused string // why there are no values
+}
+
+// Embed implements Embedder. Blank texts get neither a vector nor an error: there is nothing in them to find, and providers refuse
+// them. A text that is too long for the provider is cut, and gets the mean of its parts' vectors weighted by their lengths.
+func (o *OpenAI) Embed(ctx context.Context, items []Item) ([]Vector, error) {
+	var jobs []*job
+	for _, item := range items {
+		if strings.TrimSpace(item.Text) != "" {
+			jobs = append(jobs, &job{item: item})
+		}
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(o.config.Concurrency)
+	for batch := range batches(jobs, o.config.MaxBatchItems, o.config.MaxBatchTokens, (*job).tokens) {
+		group.Go(func() error { return o.batch(groupCtx, batch) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, o.failure(err)
+	}
+	return results(jobs)
+}
+
+func (j *job) tokens() int { return tokens(j.item.Text) }
+
+func results(jobs []*job) ([]Vector, error) {
+	vectors := make([]Vector, 0, len(jobs))
+	var refused []error
+	for _, j := range jobs {
+		if j.values == nil {
+			refused = append(refused, &RefusedError{ID: j.item.ID, Reason: j.refused})
+			continue
+		}
+		vectors = append(vectors, Vector{ID: j.item.ID, Values: j.values})
+	}
+	return vectors, errors.Join(refused...)
+}
+
+// request embeds texts by one request. Vectors come in the order of the texts, of norm 1, nil where the provider's has no direction.
+// A *refusal is the only error that sending less may help against.
+func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, error) {
+	select {
+	case o.slots <- struct{}{}:
+		defer func() { <-o.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	ask := openai.EmbeddingRequestStrings{Input: texts, Model: openai.EmbeddingModel(o.config.Model), Dimensions: o.config.Dimensions}
+	if o.config.Base64 {
+		ask.EncodingFormat = openai.EmbeddingEncodingFormatBase64
+	}
+	answer, err := o.client.CreateEmbeddings(ctx, ask)
+	if err != nil {
+		return nil, o.explain(ctx, err)
+	}
+	vectors, err := o.check(answer.Data, len(texts))
+	if err != nil {
+		return nil, err
+	}
+	o.worked.Store(true)
+	return vectors, nil
+}
+
+// check puts the vectors of an answer to n texts in the texts' order, and refuses an answer that leaves a doubt whose vector is whose.
+func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
+	if len(data) != n {
+		return nil, o.wrong("with %d vectors to %d texts", len(data), n)
+	}
+	vectors, seen := make([][]float32, n), make([]bool, n)
+	for _, d := range data {
+		if d.Index < 0 || d.Index >= n {
+			return nil, o.wrong("with a vector for text %d of %d", d.Index, n)
+		}
+		if seen[d.Index] {
+			return nil, o.wrong("with two vectors for text %d of %d", d.Index, n)
+		}
+		if err := o.checkDimension(len(d.Embedding)); err != nil {
+			return nil, err
+		}
+		seen[d.Index], vectors[d.Index] = true, Normalize(d.Embedding)
+	}
+	return vectors, nil
+}
+
+// checkDimension holds every vector to the configured dimension, or else to that of the first one ever seen.
+func (o *OpenAI) checkDimension(got int) error {
+	if got < 1 || got > MaxDimension {
+		return setting("the embedding model %s gives vectors of %d numbers, and Loci keeps 1 to %d: choose another LOCI_EMBEDDING_MODEL, "+
+			"or set LOCI_EMBEDDING_DIMENSIONS if this one can give fewer", o.config.Model, got, MaxDimension)
+	}
+	o.dimension.CompareAndSwap(0, int64(got))
+	want := int(o.dimension.Load())
+	if got == want {
+		return nil
+	}
+	if o.config.Dimensions != 0 {
+		return setting("the embedding model %s gives vectors of %d numbers, but LOCI_EMBEDDING_DIMENSIONS is %d: "+
+			"set it to %d or leave it empty", o.config.Model, got, want, got)
+	}
+	return o.wrong("with a vector of %d numbers after ones of %d", got, want)
+}

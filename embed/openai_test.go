@@ -1,0 +1,324 @@
+package embed_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/embed"
+)
+
+var _ embed.Embedder = (*embed.OpenAI)(nil)
+
+// texts are n items whose ids are not their positions.
+func texts(n int) []embed.Item {
+	var items []embed.Item
+	for i := range n {
+		items = append(items, embed.Item{ID: int64(1000 - 7*i), Text: fmt.Sprintf("text number %d", i)})
+	}
+	return items
+}
+
+// checkVectors fails unless vectors are the provider's of the items, each under its own id and of norm 1.
+func checkVectors(t *testing.T, vectors []embed.Vector, items []embed.Item, dimension int) {
+	t.Helper()
+	if len(vectors) != len(items) {
+		t.Fatalf("got %d vectors, want %d", len(vectors), len(items))
+	}
+	for i, v := range vectors {
+		if v.ID != items[i].ID || len(v.Values) != dimension {
+			t.Fatalf("vector %d: got id %d of %d numbers, want id %d of %d", i, v.ID, len(v.Values), items[i].ID, dimension)
+		}
+		if c := cosine(v.Values, vectorOf(items[i].Text, dimension)); c < 0.99999 {
+			t.Errorf("id %d has another text's vector: cosine %v", v.ID, c)
+		}
+		var norm float64
+		for _, x := range v.Values {
+			norm += float64(x) * float64(x)
+		}
+		if math.Abs(norm-1) > 1e-5 {
+			t.Errorf("id %d: got squared norm %v, want 1", v.ID, norm)
+		}
+	}
+}
+
+func TestVectorsTravelWithTheirIDs(t *testing.T) {
+	t.Parallel()
+	for _, dimension := range []int{384, 1536} {
+		for _, base64 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d numbers, base64 %v", dimension, base64), func(t *testing.T) {
+				t.Parallel()
+				p := &provider{dimension: dimension}
+				client := p.start(t, func(c *embed.Config) { c.MaxBatchItems, c.Base64 = 8, base64 })
+				items := texts(50)
+				vectors, err := client.Embed(t.Context(), items)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkVectors(t, vectors, items, dimension)
+				if got := p.count(); got != 7 {
+					t.Errorf("50 texts by 8: got %d requests, want 7", got)
+				}
+			})
+		}
+	}
+}
+
+func TestRequestHasOnlyWhatIsSet(t *testing.T) {
+	t.Parallel()
+	p := &provider{dimension: 4}
+	client := p.start(t, func(c *embed.Config) { c.BaseURL += "/" })
+	if _, err := client.Embed(t.Context(), texts(1)); err != nil {
+		t.Fatal(err)
+	}
+	got := p.requests[0]
+	if got.Dimensions != nil || got.EncodingFormat != nil || got.Model != "test-model" || got.path != "/v1/embeddings" ||
+		got.authorization != "Bearer "+testKey {
+		t.Errorf("got %+v", got)
+	}
+	q := &provider{dimension: 4}
+	client = q.start(t, func(c *embed.Config) { c.Dimensions, c.APIKey = 4, "" })
+	if _, err := client.Embed(t.Context(), texts(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := q.requests[0]; got.Dimensions == nil || *got.Dimensions != 4 || got.authorization != "" {
+		t.Errorf("got %+v, want dimensions 4 and no key", got)
+	}
+}
+
+func TestBlankTextsAreNotSent(t *testing.T) {
+	t.Parallel()
+	p := &provider{dimension: 4}
+	client := p.start(t, nil)
+	vectors, err := client.Embed(t.Context(), []embed.Item{{1, ""}, {2, " \n\t"}, {3, "word"}})
+	if err != nil || len(vectors) != 1 || vectors[0].ID != 3 {
+		t.Errorf("got %v, %v, want a vector for 3 alone", vectors, err)
+	}
+	if vectors, err := client.Embed(t.Context(), nil); err != nil || len(vectors) != 0 || p.count() != 1 {
+		t.Errorf("nothing to embed: got %v, %v after %d requests", vectors, err, p.count())
+	}
+}
+
+func TestBatchesAreBoundedByTokens(t *testing.T) {
+	t.Parallel()
+	p := &provider{dimension: 4}
+	client := p.start(t, func(c *embed.Config) { c.MaxBatchTokens = 100 })
+	long := strings.Repeat("x", 120) // 40 tokens
+	if _, err := client.Embed(t.Context(), []embed.Item{{1, long}, {2, long}, {3, long}, {4, strings.Repeat("y", 900)}, {5, "z"}}); err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[int]int{}
+	for _, r := range p.requests {
+		sizes[len(r.Input)]++
+	}
+	if diff := cmp.Diff(map[int]int{2: 1, 1: 3}, sizes); diff != "" {
+		t.Errorf("texts in a request: -want +got\n%s", diff)
+	}
+}
+
+// tooMany is how an overloaded provider answers, and how it asks to wait.
+func tooMany(status int, headers ...string) (int, http.Header, string) {
+	header := http.Header{}
+	for i := 0; i < len(headers); i += 2 {
+		header.Set(headers[i], headers[i+1])
+	}
+	return status, header, `{"error":{"message":"slow down, ` + testKey + `","type":"rate_limit"}}`
+}
+
+func TestRetriesWaitAsAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		status    int
+		headers   []string
+		low, high time.Duration
+	}{
+		{"in seconds", 429, []string{"Retry-After", "3"}, 3 * time.Second, 3 * time.Second},
+		{"as a date", 503, []string{"Retry-After", testNow.Add(5 * time.Second).Format(http.TimeFormat)}, 5 * time.Second, 5 * time.Second},
+		{"as a date gone by", 503, []string{"Retry-After", testNow.Add(-time.Hour).Format(http.TimeFormat)}, 0, 0},
+		{"in milliseconds, which win", 429, []string{"Retry-After", "3", "Retry-After-Ms", "250.5"}, 250500 * time.Microsecond, 250500 * time.Microsecond},
+		{"by chance where nothing is asked", 500, nil, 250 * time.Millisecond, 501 * time.Millisecond},
+		{"by chance where nonsense is asked", 409, []string{"Retry-After", "soon"}, 250 * time.Millisecond, 501 * time.Millisecond},
+		{"by chance where less than nothing is asked", 408, []string{"Retry-After", "-5"}, 250 * time.Millisecond, 501 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := &provider{dimension: 4}
+			p.refuse = func(n int, _ []string) (int, http.Header, string) {
+				if n > 2 {
+					return 0, nil, ""
+				}
+				return tooMany(c.status, c.headers...)
+			}
+			client := p.start(t, nil)
+			items := texts(3)
+			vectors, err := client.Embed(t.Context(), items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkVectors(t, vectors, items, 4)
+			if len(p.waits) != 2 || p.waits[0] < c.low || p.waits[0] > c.high {
+				t.Errorf("got waits %v, want two, the first within %v and %v", p.waits, c.low, c.high)
+			}
+		})
+	}
+}
+
+func TestFailureOfTheProvider(t *testing.T) {
+	t.Parallel()
+	answer := func(status int, body string, headers ...string) func(int, []string) (int, http.Header, string) {
+		return func(int, []string) (int, http.Header, string) {
+			_, header, _ := tooMany(status, headers...)
+			return status, header, body
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		refuse   func(int, []string) (int, http.Header, string)
+		requests int
+		want     string
+	}{
+		{"a wrong key is not tried twice", answer(401, `{"error":{"message":"bad key `+testKey+`"}}`), 1, "LOCI_EMBEDDING_API_KEY"},
+		{"a forbidden key is not tried twice", answer(403, testKey), 1, "LOCI_EMBEDDING_API_KEY"},
+		{"a wrong path names both settings", answer(404, "404 page not found"), 1, "LOCI_EMBEDDING_BASE_URL, which mostly ends in /v1, and LOCI_EMBEDDING_MODEL (test-model)"},
+		{"a limit that stays ends after four attempts", answer(429, `{"error":{"message":"quota `+testKey+`"}}`), 4, "status 429: quota [key]"},
+		{"a long wait is left to the caller", answer(429, "later", "Retry-After", "3600"), 1, "try again later"},
+		{"an error that stays ends after four attempts", answer(502, "<html>bad\ngateway"), 4, "status 502: <html>bad gateway"},
+		{"garbage is no answer", answer(200, "{]"), 1, "something else than embeddings"},
+		{"another answer is no answer", answer(200, `{"ok":true}`), 1, "0 vectors to 3 texts"},
+		{"a redirect is not followed", answer(307, "", "Location", "http://192.0.2.1/"), 1, "redirects elsewhere: set LOCI_EMBEDDING_BASE_URL"},
+		{"refusing every text is a wrong setting", answer(400, `{"error":{"message":"this model takes no dimensions"}}`), 3,
+			"refuses every text: this model takes no dimensions (status 400): check LOCI_EMBEDDING_MODEL (test-model)"},
+		{"an endless reason is cut", answer(501, strings.Repeat("é", 100_000)), 4, strings.Repeat("é", 300) + "…"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := &provider{dimension: 4, refuse: c.refuse}
+			client := p.start(t, nil)
+			vectors, err := client.Embed(t.Context(), texts(3))
+			if vectors != nil || err == nil {
+				t.Fatalf("got %v, %v, want no vectors and an error", vectors, err)
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), testKey) {
+				t.Errorf("got error %q, want it to hold %q and not the key", err, c.want)
+			}
+			var refused *embed.RefusedError
+			if errors.As(err, &refused) {
+				t.Errorf("got a refused text %v, want the provider's failure", refused)
+			}
+			if p.count() != c.requests {
+				t.Errorf("got %d requests, want %d", p.count(), c.requests)
+			}
+		})
+	}
+}
+
+func TestUnreachableProvider(t *testing.T) {
+	t.Parallel()
+	waits := 0
+	client, err := embed.NewOpenAI(embed.Config{BaseURL: "http://127.0.0.1:1/v1", Model: "m", APIKey: testKey,
+		Wait: func(context.Context, time.Duration) error { waits++; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Embed(t.Context(), texts(1))
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1 cannot be reached") || waits != 3 {
+		t.Errorf("got error %v after %d waits, want one that names the address after 3", err, waits)
+	}
+}
+
+func TestEndedContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &provider{dimension: 4, refuse: func(int, []string) (int, http.Header, string) { cancel(); return tooMany(503) }}
+	client := p.start(t, nil)
+	_, err := client.Embed(ctx, texts(1))
+	if !errors.Is(err, context.Canceled) || p.count() != 1 {
+		t.Errorf("got %v after %d requests, want context.Canceled after 1", err, p.count())
+	}
+}
+
+func TestAnswersThatLeaveADoubtAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		alter func([]map[string]any) []map[string]any
+		want  string
+	}{
+		{"a text without a vector", func(d []map[string]any) []map[string]any { return d[1:] }, "2 vectors to 3 texts"},
+		{"a text with two", func(d []map[string]any) []map[string]any { d[0]["index"] = 0; return d }, "two vectors for text 0 of 3"},
+		{"a text that was not sent", func(d []map[string]any) []map[string]any { d[0]["index"] = 3; return d }, "text 3 of 3"},
+		{"a text before the first", func(d []map[string]any) []map[string]any { d[0]["index"] = -1; return d }, "text -1 of 3"},
+		{"another dimension", func(d []map[string]any) []map[string]any { d[2]["embedding"] = []float32{1, 2}; return d }, "2 numbers after ones of 4"},
+		{"no numbers", func(d []map[string]any) []map[string]any { d[0]["embedding"] = []float32{}; return d }, "vectors of 0 numbers"},
+		{"too many numbers", func(d []map[string]any) []map[string]any { d[0]["embedding"] = make([]int, 4001); return d }, "vectors of 4001 numbers"},
+		{"a number beyond float32", func(d []map[string]any) []map[string]any { d[0]["embedding"] = []json.Number{"1e99", "1"}; return d }, "something else than embeddings"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := &provider{dimension: 4, alter: c.alter}
+			vectors, err := p.start(t, nil).Embed(t.Context(), texts(3))
+			if vectors != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, %v, want an error with %q", vectors, err, c.want)
+			}
+		})
+	}
+}
+
+func TestVectorWithoutDirectionIsOneRefusedText(t *testing.T) {
+	t.Parallel()
+	for _, base64 := range []string{"AAAAAAAAAAAAAAAAAAAAAA==", "AADAfwAAgD8AAIA/AACAPw=="} { // zeros; NaN, 1, 1, 1
+		p := &provider{dimension: 4, alter: func(d []map[string]any) []map[string]any { d[1]["embedding"] = base64; return d }}
+		client := p.start(t, func(c *embed.Config) { c.Base64 = true })
+		items := texts(3)
+		vectors, err := client.Embed(t.Context(), items)
+		var refused *embed.RefusedError
+		if !errors.As(err, &refused) || refused.ID != items[1].ID {
+			t.Errorf("got %v, want text %d refused", err, items[1].ID)
+		}
+		checkVectors(t, vectors, []embed.Item{items[0], items[2]}, 4)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	p := &provider{dimension: 384}
+	if got, err := p.start(t, nil).Probe(t.Context()); got != 384 || err != nil {
+		t.Errorf("got %d, %v, want 384", got, err)
+	}
+	_, err := p.start(t, func(c *embed.Config) { c.Dimensions = 1536 }).Probe(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "384") || !strings.Contains(err.Error(), "LOCI_EMBEDDING_DIMENSIONS is 1536") {
+		t.Errorf("got %v, want an error with both numbers", err)
+	}
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		config embed.Config
+		want   string
+	}{
+		{"no model", embed.Config{}, "LOCI_EMBEDDING_MODEL"},
+		{"no scheme", embed.Config{BaseURL: "localhost:11434/v1", Model: "m"}, "LOCI_EMBEDDING_BASE_URL"},
+		{"a password that is no URL", embed.Config{BaseURL: "http://user:pass word@[::1", Model: "m"}, "LOCI_EMBEDDING_BASE_URL"},
+		{"a negative dimension", embed.Config{Model: "m", Dimensions: -1}, "LOCI_EMBEDDING_DIMENSIONS"},
+		{"a dimension beyond the index", embed.Config{Model: "m", Dimensions: 4001}, "LOCI_EMBEDDING_DIMENSIONS is 4001"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := embed.NewOpenAI(c.config)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "pass word") {
+				t.Errorf("got %v, want %s named", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package embed_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/embed"
+)
+
+// provider is an embeddings endpoint that speaks OpenAI's protocol. Its fields are set before its first request.
+type provider struct {
+	dimension int
+	// refuse, if set, may answer a request otherwise; with status 0 it is answered with vectors. n counts requests from 1.
+	refuse func(n int, texts []string) (status int, header http.Header, body string)
+	// alter, if set, changes the answer before it is sent.
+	alter func(data []map[string]any) []map[string]any
+
+	mu       sync.Mutex
+	requests []request
+	waits    []time.Duration
+	url      string
+}
+
+// request is what a client sent.
+type request struct {
+	Input          []string `json:"input"`
+	Model          string   `json:"model"`
+	Dimensions     *int     `json:"dimensions"`
+	EncodingFormat *string  `json:"encoding_format"`
+	authorization  string
+	path           string
+}
+
+const testKey = "sk-test-0123456789abcdef"
+
+var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// start serves p and returns a client of it that does not sleep: waits are recorded.
+func (p *provider) start(t *testing.T, change func(*embed.Config)) *embed.OpenAI {
+	t.Helper()
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	p.url = server.URL + "/v1"
+	config := embed.Config{BaseURL: p.url, APIKey: testKey, Model: "test-model", HTTP: server.Client(),
+		Now:  func() time.Time { return testNow },
+		Wait: func(ctx context.Context, d time.Duration) error { p.waited(d); return ctx.Err() }}
+	if change != nil {
+		change(&config)
+	}
+	client, err := embed.NewOpenAI(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (p *provider) waited(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waits = append(p.waits, d)
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var asked request
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	asked.authorization, asked.path = r.Header.Get("Authorization"), r.URL.Path
+	p.mu.Lock()
+	p.requests = append(p.requests, asked)
+	n := len(p.requests)
+	p.mu.Unlock()
+	if p.refuse != nil {
+		if status, header, body := p.refuse(n, asked.Input); status != 0 {
+			for name, values := range header {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+			return
+		}
+	}
+	json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": asked.Model, "data": p.answer(asked)})
+}
+
+// answer holds a vector for each text, in an order that is not the texts'.
+func (p *provider) answer(asked request) []map[string]any {
+	var data []map[string]any
+	for i, text := range asked.Input {
+		values := vectorOf(text, p.dimension)
+		var embedding any = values
+		if asked.EncodingFormat != nil && *asked.EncodingFormat == "base64" {
+			wire := make([]byte, 0, 4*len(values))
+			for _, x := range values {
+				wire = binary.LittleEndian.AppendUint32(wire, math.Float32bits(x))
+			}
+			embedding = base64.StdEncoding.EncodeToString(wire)
+		}
+		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": embedding})
+	}
+	slices.Reverse(data)
+	if p.alter != nil {
+		data = p.alter(data)
+	}
+	return data
+}
+
+func (p *provider) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.requests)
+}
+
+// vectorOf is the provider's vector of a text, not of norm 1.
+func vectorOf(text string, dimension int) []float32 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	rng := rand.New(rand.NewPCG(h.Sum64(), 1))
+	values := make([]float32, dimension)
+	for i := range values {
+		values[i] = float32(rng.NormFloat64())
+	}
+	return values
+}
+
+// cosine is the similarity of two vectors of any norm.
+func cosine(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range a {
+		dot += float64(a[i]) * float64(b[i])
+		aa += float64(a[i]) * float64(a[i])
+		bb += float64(b[i]) * float64(b[i])
+	}
+	return dot / math.Sqrt(aa*bb)
+}

@@ -1,0 +1,49 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Space is a set of vectors that may be compared with each other: those of one model at one provider in one dimension.
+type Space struct {
+	ID        int16  `db:"id"`
+	Provider  string `db:"provider"`
+	Model     string `db:"model"`
+	Dimension int    `db:"dimension"` // 1 to MaxDimension
+}
+
+// UseSpace returns the space of a provider's model and dimension, and makes it if it is not there. Callers at the same time get the same
+// one. db.ErrInvalid if the dimension is out of range.
+func UseSpace(ctx context.Context, d db.DB, provider, model string, dimension int) (Space, error) {
+	if dimension < 1 || dimension > MaxDimension {
+		return Space{}, db.Invalid("The embedding dimension is %d: it must lie between 1 and %d.", dimension, MaxDimension)
+	}
+	space, err := findSpace(ctx, d, provider, model, dimension)
+	if !errors.Is(err, db.ErrNotFound) {
+		return space, err
+	}
+	// Only now, for an insert takes a number of the 32,767 even where it inserts nothing.
+	_, err = d.Exec(ctx, `
+		INSERT INTO embedding_spaces (provider, model, dimension)
+		VALUES ($1, $2, $3)
+		ON CONFLICT ON CONSTRAINT embedding_spaces_key DO NOTHING`, provider, model, dimension)
+	if err != nil {
+		return Space{}, fmt.Errorf("make the embedding space of %s: %w", model, db.Error(err))
+	}
+	return findSpace(ctx, d, provider, model, dimension)
+}
+
+func findSpace(ctx context.Context, d db.DB, provider, model string, dimension int) (Space, error) {
+	space, err := db.One[Space](ctx, d, `
+		SELECT id, provider, model, dimension
+		FROM embedding_spaces
+		WHERE provider = $1 AND model = $2 AND dimension = $3`, provider, model, dimension)
+	if err != nil {
+		return Space{}, fmt.Errorf("find the embedding space of %s: %w", model, err)
+	}
+	return space, nil
+}

@@ -1,0 +1,194 @@
+package embed
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxTermRunes is where a longer word is cut, so that a megabyte without a space costs a term and not a megabyte.
+const maxTermRunes = 64
+
+// Terms returns what a text is ranked by, in the text's order and as often as the text has it.
+//
+// Text is read in Unicode's compatibility form (ﬁ as fi, Ａ as A) without regard to case or to the diacritics of Latin, Greek and
+// Cyrillic: café and cafe are one term. A word is a run of letters, their marks and digits; all else parts words, so snake_case,
+// kebab-case, dotted.names and paths fall into theirs. CamelCase gives its parts and, beside them, the whole in lower case: ReadAll
+// is read and readall, PostgreSQL is postgre, sql and postgresql. A plural acronym (URLs) is one word. English stop words are left
+// out, irregular forms take their base (went is go), and the rest is stemmed. Scripts that write no spaces are cut into pairs of
+// neighbouring characters. A word has at most 64 characters; what is beyond is dropped.
+//
+// It takes time linear in the text.
+func Terms(text string) []string {
+	var terms []string
+	eachTerm(text, func(t *term) { terms = append(terms, t.text) })
+	return terms
+}
+
+// eachTerm calls found with every term of text in order. A term is shared: found must not change it.
+func eachTerm(text string, found func(*term)) {
+	eachWord(plain(text), func(word string) {
+		if t := lookup(word); t.text != "" {
+			found(t)
+		}
+	})
+}
+
+// plain brings text to its compatibility form, without the diacritics that Latin, Greek and Cyrillic letters carry. Other scripts
+// keep their marks, which are vowels there.
+func plain(text string) string {
+	if isASCII(text) {
+		return text
+	}
+	bare := strings.Map(func(r rune) rune {
+		if r >= 0x0300 && r <= 0x036F {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(text))
+	return norm.NFC.String(bare)
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// kind is what a character is to the cutting of words.
+type kind uint8
+
+const (
+	separator kind = iota
+	upper
+	lower   // and letters of scripts without case
+	mark    // continues whatever it follows
+	digit   // continues a word
+	unspace // a letter of a script that writes no spaces
+)
+
+var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
+	for r := range rune(utf8.RuneSelf) {
+		kinds[r] = kindOf(r)
+	}
+	return kinds
+}()
+
+// firstUnspaced is where the first script without spaces begins, Thai's block.
+const firstUnspaced = 0x0E00
+
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+}
+
+func kindOf(r rune) kind {
+	switch {
+	case r >= firstUnspaced && (unicode.In(r, unspaced...) || r == 'ー') && !unicode.IsDigit(r):
+		return unspace
+	case unicode.IsUpper(r) || unicode.IsTitle(r):
+		return upper
+	case unicode.IsLetter(r):
+		return lower
+	case unicode.IsDigit(r):
+		return digit
+	case r >= utf8.RuneSelf && unicode.IsMark(r):
+		return mark
+	}
+	return separator
+}
+
+// kindAt returns the kind and the bytes of the character at text[i:].
+func kindAt(text string, i int) (kind, int) {
+	if c := text[i]; c < utf8.RuneSelf {
+		return asciiKinds[c], 1
+	}
+	r, size := utf8.DecodeRuneInString(text[i:])
+	if r == utf8.RuneError && size == 1 {
+		return separator, 1
+	}
+	return kindOf(r), size
+}
+
+// eachWord calls found with every word of text, as it is written, and with the parts of CamelCase before the whole.
+func eachWord(text string, found func(word string)) {
+	for i := 0; i < len(text); {
+		k, size := kindAt(text, i)
+		switch k {
+		case separator, mark:
+			i += size
+		case unspace:
+			i = eachPair(text, i, found)
+		default:
+			i = eachPart(text, i, found)
+		}
+	}
+}
+
+// eachPair finds the pairs of neighbouring characters in the run of unspaced script at text[start:], or its only character, and
+// returns where the run ends.
+func eachPair(text string, start int, found func(word string)) int {
+	before, last, i := -1, -1, start
+	for i < len(text) {
+		k, size := kindAt(text, i)
+		if k != unspace && k != mark {
+			break
+		}
+		if before = last; before >= 0 {
+			found(text[before : i+size])
+		}
+		last = i
+		i += size
+	}
+	if before < 0 {
+		found(text[start:i])
+	}
+	return i
+}
+
+// eachPart finds the parts of the word at text[start:], and the word itself if it has several, and returns where it ends.
+func eachPart(text string, start int, found func(word string)) int {
+	part, last, i := start, start, start
+	previous := separator
+	for i < len(text) {
+		k, size := kindAt(text, i)
+		if k == separator || k == unspace {
+			break
+		}
+		switch {
+		case k == upper && (previous == lower || previous == digit && lowerAt(text, i+size)): // read|All, utf8|String, but H2O
+			found(text[part:i])
+			part = i
+		case k == lower && previous == upper && last > part && !pluralAt(text, i): // HTTP|Server
+			found(text[part:last])
+			part = last
+		}
+		if k != mark {
+			previous, last = k, i
+		}
+		i += size
+	}
+	found(text[part:i])
+	if part > start {
+		found(text[start:i])
+	}
+	return i
+}
+
+// pluralAt tells whether text[i:] is the s of a plural acronym, as in URLs.
+func pluralAt(text string, i int) bool {
+	return text[i] == 's' && !lowerAt(text, i+1)
+}
+
+// lowerAt tells whether a lower-case letter is at text[i:].
+func lowerAt(text string, i int) bool {
+	if i >= len(text) {
+		return false
+	}
+	k, _ := kindAt(text, i)
+	return k == lower
+}

@@ -1,0 +1,108 @@
+package embed_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/embed"
+)
+
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", " \n\t.,;–", ""},
+		{"stop words are left out", "To be or not to be, that is the question", "question"},
+		{"what an apostrophe leaves too", "We don't, they've; the dog’s bone", "dog bone"},
+		{"words are stemmed", "connections connected Connecting", "connect connect connect"},
+		{"irregular forms take their base", "went children mice Women thought", "go child mous woman think"},
+		{"camel case gives parts and whole", "ReadAll lastUsed", "read readal last use lastus"},
+		{"an acronym is a part", "parseHTTPServer XMLHttpRequest", "pars http server parsehttpserv xml http request xmlhttprequest"},
+		{"a plural acronym is a word", "URLs IDs JSONs, APIs", "url id json api"},
+		{"snake, kebab, dots and paths part", "read_file max-open-files os.ReadFile /etc/hosts", "read file max open file os read file readfil etc host"},
+		{"digits stay with their word", "utf8 sha256Sum H2O int32 v0.8.0", "utf8 sha256 sum sha256sum h2o int32 v0 8 0"},
+		{"dates fall into numbers", "2023-05-07", "2023 05 07"},
+		{"upper case is one word", "README MAX_INT", "readm max int"},
+		{"diacritics do not matter", "Café cafe\u0301 CAFE naïve Ångström", "cafe cafe cafe naiv angstrom"},
+		{"Cyrillic and Greek letters stay", "Привет ёлка λόγος", "привет елка λογος"},
+		{"compatibility forms are read", "ﬁle Ａｐｉ x²", "file api x2"},
+		{"vowel signs of other scripts stay", "हिन्दी", "हिन्दी"},
+		{"Hangul has spaces", "한국어 문서", "한국어 문서"},
+		{"scripts without spaces give pairs", "記憶は失われない", "記憶 憶は は失 失わ われ れな ない"},
+		{"a single character is itself", "猫 a1猫", "猫 a1 猫"},
+		{"Thai gives pairs", "แมว", "แม มว"},
+		{"mixed text", "Go言語でJSONを", "go 言語 語で json を"},
+		{"katakana with its long mark", "サーバー", "サー ーバ バー"},
+		{"invalid bytes part words", "one\xfftwo", "one two"},
+		{"marks alone are nothing", "\u0301 \u0940", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(strings.Fields(c.want), embed.Terms(c.text), cmp.Transformer("", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
+				t.Errorf("Terms(%q): -want +got\n%s", c.text, diff)
+			}
+		})
+	}
+}
+
+func TestDocumentAndQueryMeetWhateverTheWriting(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"PostgreSQL", "postgresql"}, {"ReadAll", "read"}, {"readAll", "READALL"}, {"max_open_files", "open files"},
+		{"GitHub", "github"}, {"she went home", "go"}, {"記憶は失われない", "記憶"}, {"Müller", "muller"}, {"JSONParser", "json"},
+	} {
+		document, query := embed.Document(c[0]).Terms, embed.Document(c[1]).Terms
+		if !slices.ContainsFunc(query, func(id int32) bool { return slices.Contains(document, id) }) {
+			t.Errorf("%q is not found by %q: %v and %v", c[0], c[1], embed.Terms(c[0]), embed.Terms(c[1]))
+		}
+	}
+}
+
+func TestHostileTextIsBounded(t *testing.T) {
+	t.Parallel()
+	const size = 50 << 20
+	if got := embed.Terms(strings.Repeat("a", size)); len(got) != 1 || len(got[0]) != 64 {
+		t.Errorf("a word of 50 MB: got %d terms, want one of 64 letters", len(got))
+	}
+	if got := embed.Terms(strings.Repeat("é", 1000)); len(got) != 1 || utf8.RuneCountInString(got[0]) != 64 {
+		t.Errorf("a word of 1,000 accented letters: got %d terms, want one of 64", len(got))
+	}
+	for _, unit := range []string{"aB", "A", "a\u0301", "\u0301", "界", "'", "1", "s", "\xff", "Ab1_"} {
+		embed.Document(strings.Repeat(unit, (1<<20)/len(unit)))
+	}
+}
+
+func TestTermsHold(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`([A-Za-z0-9_ .'é界ー]{0,40})`)).Draw(t, "text")
+		terms := embed.Terms(text)
+		for _, term := range terms {
+			if n := utf8.RuneCountInString(term); n == 0 || n > 64 || !utf8.ValidString(term) {
+				t.Fatalf("term %q of %d characters", term, n)
+			}
+		}
+		if again := embed.Terms(text); !slices.Equal(terms, again) {
+			t.Fatalf("got %q, then %q", terms, again)
+		}
+		other := rapid.String().Draw(t, "other")
+		joined := embed.Terms(text + "\n" + other)
+		if want := append(terms, embed.Terms(other)...); !slices.Equal(joined, want) {
+			t.Fatalf("of two lines: got %q, want those of each %q", joined, want)
+		}
+	})
+}
+
+func FuzzDocument(f *testing.F) {
+	f.Add("ReadAll the children's 記憶\xff\u0301")
+	f.Fuzz(func(t *testing.T, text string) {
+		lex := embed.Document(text)
+		if !slices.IsSorted(lex.Terms) || len(lex.Terms) != len(lex.Vector.Values()) {
+			t.Errorf("%q: terms %v of %v", text, lex.Terms, lex.Vector)
+		}
+	})
+}
