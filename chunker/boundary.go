@@ -1,0 +1,129 @@
+package chunker
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/sentences"
+	"github.com/clipperhouse/uax29/v2/words"
+)
+
+// How far before a limit a sentence's and a word's end are looked for, and how much after it is read to be sure of them, in bytes.
+const (
+	sentenceReach = 1024
+	wordReach     = 256
+	lookahead     = 64
+)
+
+// lastSentence returns the last start of a sentence in (from, limit], or 0. Line ends do not end a sentence here: prose is often wrapped.
+func lastSentence(text string, from, limit int) int {
+	from = runeStart(text, max(from, limit-sentenceReach))
+	to := runeStart(text, min(limit+lookahead, len(text)))
+	from += calm(text[from:to])
+	window := unwrap.Replace(text[from:to])
+	last := 0
+	for it := sentences.FromString(window); it.Next(); {
+		end := from + it.End()
+		if end > limit || it.End() == len(window) {
+			break
+		}
+		last = end
+	}
+	return last
+}
+
+// unwrap joins lines without moving a byte.
+var unwrap = strings.NewReplacer("\n", " ", "\r", " ")
+
+// calm returns where in a window the search for sentences may start: after its last long run of ASCII that is neither letter nor digit.
+// After a full stop such a run is read again for each of its runes.
+func calm(window string) int {
+	start, run := 0, 0
+	for i := range len(window) {
+		if c := window[i]; c >= utf8.RuneSelf || isWord(c) {
+			run = 0
+			continue
+		}
+		if run++; run >= lookahead {
+			start = i + 1
+		}
+	}
+	return start
+}
+
+// lastWord returns the last start of a word in (from, limit], or 0: after white space if there is any near, else where UAX #29 parts words.
+func lastWord(text string, from, limit int) int {
+	from = runeStart(text, max(from, limit-wordReach))
+	window := text[from:runeStart(text, min(limit+lookahead, len(text)))]
+	spaced, any := 0, 0
+	for it := words.FromString(window); it.Next() && it.End() < len(window) && from+it.End() <= limit; {
+		any = from + it.End()
+		if isSpace(text[any-1]) && !isSpace(text[any]) {
+			spaced = any
+		}
+	}
+	if spaced > 0 {
+		return spaced
+	}
+	return any
+}
+
+// lastLine returns the last start of a line in (from, limit], or 0.
+func lastLine(text string, from, limit int) int {
+	if i := strings.LastIndexByte(text[from:limit], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	return 0
+}
+
+// firstLine returns the first start of a line in [from, limit], or -1.
+func firstLine(text string, from, limit int) int {
+	if atLineStart(text, from) {
+		return from
+	}
+	if i := strings.IndexByte(text[from:limit], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	return -1
+}
+
+// firstWord returns the first start of a word after white space in [from, limit], or -1.
+func firstWord(text string, from, limit int) int {
+	for i := max(from, 1); i <= limit && i < len(text); i++ {
+		if isSpace(text[i-1]) && !isSpace(text[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// atLineStart tells whether a line starts at i.
+func atLineStart(text string, i int) bool { return i == 0 || text[i-1] == '\n' }
+
+// runeStart moves i back to the start of its rune, by at most a rune's length.
+func runeStart(text string, i int) int {
+	for j := i; j >= 0 && j > i-utf8.UTFMax; j-- {
+		if j == len(text) || utf8.RuneStart(text[j]) {
+			return j
+		}
+	}
+	return i
+}
+
+// runeEnd moves i on to the end of its rune, by at most a rune's length.
+func runeEnd(text string, i int) int {
+	for j := i; j <= len(text) && j < i+utf8.UTFMax; j++ {
+		if j == len(text) || utf8.RuneStart(text[j]) {
+			return j
+		}
+	}
+	return i
+}
+
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
+}
+
+func isWord(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+}

@@ -1,0 +1,217 @@
+package chunker
+
+import (
+	"strings"
+)
+
+// Limits on a heading, in bytes.
+const (
+	maxHeading = 1024
+	maxTitle   = 200
+)
+
+// maxFrontMatter is how far the end of front matter is looked for, in bytes.
+const maxFrontMatter = 16 << 10
+
+// markdown is the outline of a Markdown document: the headings in force, and the fence or table it is in. It reads what decides where to
+// cut and no more: a setext heading has one line, and a fence may be indented by any amount, as it is in lists.
+type markdown struct {
+	titles    [6]string // in force, by level
+	level     int       // of the heading in force, 0 before the first
+	front     int       // where the front matter ends
+	fence     string    // the run of characters that opened the fence, "" outside
+	table     bool
+	underline bool // the next line is the underline of a setext heading
+	paragraph bool // the line before is text
+}
+
+// newMarkdown returns the outline at the top of text, after looking for front matter.
+func newMarkdown(text string) *markdown {
+	m := &markdown{}
+	if !strings.HasPrefix(text, "---\n") && !strings.HasPrefix(text, "---\r\n") {
+		return m
+	}
+	top := text[:min(maxFrontMatter, len(text))]
+	if i := strings.Index(top, "\n---"); i >= 0 && strings.TrimSpace(headAt(text, i+4)) == "" {
+		m.front = i + 4
+	}
+	return m
+}
+
+func (m *markdown) read(l line) mark {
+	trimmed := strings.TrimSpace(l.head)
+	switch {
+	case l.start < m.front:
+		return mark{pos: l.start, content: true}
+	case m.fence != "":
+		return m.readFence(l, trimmed)
+	case m.underline:
+		m.underline = false
+		return mark{pos: l.start, heading: true}
+	case m.table:
+		m.table = isRow(l.next())
+		return mark{pos: l.start, content: true, rank: shallow}
+	case trimmed == "":
+		m.paragraph = false
+		return mark{pos: l.start}
+	}
+	if level, title := headingOf(l, m.paragraph); level > 0 {
+		m.underline = trimmed[0] != '#'
+		return m.readHeading(l, level, title)
+	}
+	return m.readText(l, trimmed)
+}
+
+// readFence reads a line inside a fence.
+func (m *markdown) readFence(l line, trimmed string) mark {
+	if len(trimmed) >= len(m.fence) && strings.Trim(trimmed, m.fence[:1]) == "" {
+		m.fence = ""
+	}
+	return mark{pos: l.start, content: true}
+}
+
+// readHeading puts a heading in force.
+func (m *markdown) readHeading(l line, level int, title string) mark {
+	m.titles[level-1], m.level = clip(title, maxTitle), level
+	clear(m.titles[level:])
+	m.paragraph = false
+	return mark{pos: l.start, heading: true, rank: rank(m.depth())}
+}
+
+// readText reads a line that is neither blank nor a heading.
+func (m *markdown) readText(l line, trimmed string) mark {
+	found := mark{pos: l.start, content: true}
+	afterText := m.paragraph
+	m.paragraph = true
+	if m.fence = fenceOf(trimmed); m.fence != "" {
+		m.paragraph = false
+		found.rank, found.whole = block, true
+		return found
+	}
+	if isRow(l.head) && isDelimiterRow(l.next()) {
+		m.table, m.paragraph = true, false
+		found.rank, found.whole = block, true
+		return found
+	}
+	switch item := isItem(trimmed); {
+	case !afterText && indent(l.head) == 0:
+		found.rank = block
+	case !afterText || item && indent(l.head) == 0:
+		found.rank = part
+	case item:
+		found.rank = shallow + rank(min(indent(l.head), 40))
+	}
+	return found
+}
+
+func (m *markdown) inside() bool { return m.fence != "" || m.table }
+
+func (m *markdown) depth() int {
+	if m.level == 0 {
+		return 0
+	}
+	depth := 1
+	for _, title := range m.titles[:m.level-1] {
+		if title != "" {
+			depth++
+		}
+	}
+	return depth
+}
+
+func (m *markdown) heading() string {
+	var path []string
+	for _, title := range m.titles {
+		if title != "" {
+			path = append(path, title)
+		}
+	}
+	return clip(strings.Join(path, " > "), maxHeading)
+}
+
+func (m *markdown) clone() outline { c := *m; return &c }
+
+// headingOf returns the level and the title of the heading that a line is, or level 0.
+func headingOf(l line, afterText bool) (level int, title string) {
+	text := strings.TrimLeft(l.head, " ")
+	if len(l.head)-len(text) > 3 || text == "" {
+		return 0, ""
+	}
+	if text[0] == '#' {
+		return atxHeading(text)
+	}
+	if afterText || !canBeHeading(text) {
+		return 0, ""
+	}
+	if level = underlineOf(l.next()); level == 0 {
+		return 0, ""
+	}
+	return level, strings.TrimSpace(text)
+}
+
+// atxHeading reads "## Title ##".
+func atxHeading(text string) (level int, title string) {
+	rest := strings.TrimLeft(text, "#")
+	level = len(text) - len(rest)
+	if level > 6 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return 0, ""
+	}
+	title = strings.TrimSpace(rest)
+	if bare := strings.TrimRight(title, "#"); bare == "" || strings.HasSuffix(bare, " ") {
+		title = strings.TrimSpace(bare)
+	}
+	return level, title
+}
+
+// canBeHeading tells whether a line can be made a heading by the line below it.
+func canBeHeading(text string) bool {
+	return text[0] != '>' && text[0] != '|' && !isItem(text) && fenceOf(text) == "" && underlineOf(text) == 0
+}
+
+// underlineOf returns 1 for a line of '=', 2 for one of '-', else 0.
+func underlineOf(head string) int {
+	text := strings.TrimRight(strings.TrimLeft(head, " "), " \t")
+	switch {
+	case text == "" || indent(head) > 3:
+		return 0
+	case strings.Trim(text, "=") == "":
+		return 1
+	case strings.Trim(text, "-") == "":
+		return 2
+	}
+	return 0
+}
+
+// fenceOf returns the run of backticks or tildes that opens a fence, or "".
+func fenceOf(trimmed string) string {
+	if trimmed == "" || trimmed[0] != '`' && trimmed[0] != '~' {
+		return ""
+	}
+	rest := strings.TrimLeft(trimmed, trimmed[:1])
+	run := trimmed[:len(trimmed)-len(rest)]
+	if len(run) < 3 || run[0] == '`' && strings.Contains(rest, "`") {
+		return ""
+	}
+	return run
+}
+
+// isRow tells whether a line can be a table's.
+func isRow(head string) bool { return strings.Contains(head, "|") }
+
+// isDelimiterRow tells whether a line parts a table's header from its body: "| --- | :-: |".
+func isDelimiterRow(head string) bool {
+	return strings.Contains(head, "|") && strings.Contains(head, "-") && strings.Trim(head, "|-: \t") == ""
+}
+
+// isItem tells whether a line starts an item of a list.
+func isItem(trimmed string) bool {
+	marker := "-*+"
+	if trimmed[0] >= '0' && trimmed[0] <= '9' {
+		rest := strings.TrimLeft(trimmed[:min(10, len(trimmed))], "0123456789")
+		if rest == "" {
+			return false
+		}
+		trimmed, marker = trimmed[min(10, len(trimmed))-len(rest):], ".)"
+	}
+	return strings.Contains(marker, trimmed[:1]) && (len(trimmed) == 1 || trimmed[1] == ' ' || trimmed[1] == '\t')
+}

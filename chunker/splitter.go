@@ -1,0 +1,169 @@
+package chunker
+
+import "strings"
+
+// A splitter cuts one text from the top, and knows the outline up to where it is.
+type splitter struct {
+	text    string
+	size    int
+	overlap int
+	count   func(string) int
+	lines   bool // lines come before sentences
+	outline outline
+	marks   []mark // of the stretch in hand
+	span    int    // bytes that the chunk before could have had
+}
+
+func newSplitter(text string, o Options) *splitter {
+	s := &splitter{text: text, size: o.SizeTokens, overlap: o.OverlapTokens, count: o.Count}
+	if s.size <= 0 {
+		s.size = DefaultSizeTokens
+	}
+	if s.overlap == 0 {
+		s.overlap = DefaultOverlapTokens
+	}
+	s.overlap = max(0, min(s.overlap, s.size/2))
+	if s.count == nil {
+		s.count = Estimate
+	}
+	s.span = 4 * s.size
+	s.lines = o.Kind == Code || o.Kind == Rows
+	s.outline = newOutline(o.Kind, text)
+	return s
+}
+
+// headingAt returns the heading of a body that starts at from.
+func (s *splitter) headingAt(from int) string {
+	at := s.outline.clone()
+	if atLineStart(s.text, from) {
+		l, _ := lineAt(s.text, from, from)
+		at.read(l)
+	}
+	return at.heading()
+}
+
+// next returns where the body that starts at from ends, and whether a section begins there. It moves the outline on.
+func (s *splitter) next(from int) (to int, section bool) {
+	limit := s.reach(from)
+	s.span = limit - from
+	st := s.look(from, limit)
+	for to, section = s.balanced(st); s.count(s.text[from:to]) > s.size && to > runeEnd(s.text, from+1); {
+		// A tokenizer may find more tokens in a shorter text.
+		st.limit = max(runeEnd(s.text, from+1), runeStart(s.text, to-1-(to-from)/8))
+		to, section = s.cut(st)
+	}
+	s.advance(from, to)
+	return to, section
+}
+
+// balanced cuts a stretch, and again where a crumb would be left of the text or section.
+func (s *splitter) balanced(st stretch) (to int, section bool) {
+	to, section = s.cut(st)
+	end := s.sectionEnd(st.limit)
+	if section || to >= end || end-to > s.span || s.count(s.text[to:end]) >= s.size/5 && to < st.trailing {
+		return to, section
+	}
+	shorter := st
+	top := min(st.content, st.limit)
+	shorter.limit = runeStart(s.text, top+(end-top)*2/3)
+	if shorter.limit <= st.from || shorter.limit >= st.limit {
+		return to, section
+	}
+	return s.cut(shorter)
+}
+
+// sectionEnd returns where the section that goes on at limit ends, if that was read, or the end of the text.
+func (s *splitter) sectionEnd(limit int) int {
+	for _, m := range s.marks {
+		if m.heading && m.rank != noCut && m.pos > limit {
+			return m.pos
+		}
+	}
+	return len(s.text)
+}
+
+// reach returns the furthest end of a body that starts at from: at least one rune.
+func (s *splitter) reach(from int) int {
+	n := furthest(len(s.text)-from, s.span, s.size, func(n int) int { return s.count(s.text[from:runeStart(s.text, from+n)]) })
+	return max(runeStart(s.text, from+n), runeEnd(s.text, from+1))
+}
+
+// overlapBefore returns how many bytes before to, of the body that starts at from, the next chunk repeats. They start with a line or a
+// word, if one starts in their first half, and not with a line break; of rows only whole ones are repeated.
+func (s *splitter) overlapBefore(from, to int) int {
+	if s.overlap == 0 || to == len(s.text) {
+		return 0
+	}
+	guess := 1 + s.span*s.overlap/s.size
+	n := furthest(to-from, guess, s.overlap, func(n int) int { return s.count(s.text[runeEnd(s.text, to-n):to]) })
+	start := runeEnd(s.text, to-n)
+	if first := s.firstRecord(start, to); first >= 0 {
+		return to - first
+	}
+	half := start + (to-start)/2
+	if i := firstLine(s.text, start, half); i >= 0 {
+		start = i
+	} else if i := firstWord(s.text, start, half); i >= 0 {
+		start = i
+	}
+	for start < to && (s.text[start] == '\n' || s.text[start] == '\r') {
+		start++
+	}
+	return to - start
+}
+
+// firstRecord returns the first start of a row in [start, to], or -1 if no row starts at to.
+func (s *splitter) firstRecord(start, to int) int {
+	first := -1
+	for _, m := range s.marks {
+		if m.rank != record || m.pos < start || m.pos > to {
+			continue
+		}
+		if first < 0 {
+			first = m.pos
+		}
+		if m.pos == to {
+			return first
+		}
+	}
+	return -1
+}
+
+// furthest returns the greatest n up to most whose weight is at most limit, for a weight that grows with n, trying guess first.
+func furthest(most, guess, limit int, weight func(n int) int) int {
+	low, high := 0, most+1 // low fits, high does not
+	for tries := 0; high-low > 1; tries++ {
+		n := min(max(guess, low+1), high-1)
+		w := weight(n)
+		if w <= limit {
+			low = n
+		} else {
+			high = n
+		}
+		guess = int(float64(n) * (float64(limit) + 0.5) / float64(max(w, 1)))
+		if guess = min(guess, 2*n+8); tries > 3 && high <= most {
+			guess = low + (high-low)/2
+		}
+	}
+	return low
+}
+
+// advance moves the outline from one place in the text to a later one.
+func (s *splitter) advance(from, to int) {
+	for pos := s.lineFrom(from, to); pos >= 0 && pos < to; {
+		l, next := lineAt(s.text, pos, to)
+		s.outline.read(l)
+		pos = next
+	}
+}
+
+// lineFrom returns the first start of a line in [from, to), or -1.
+func (s *splitter) lineFrom(from, to int) int {
+	if atLineStart(s.text, from) {
+		return from
+	}
+	if i := strings.IndexByte(s.text[from:to], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	return -1
+}
