@@ -65,7 +65,8 @@ func (h *home) removeUnfinished() error {
 	return err
 }
 
-// initdb makes a cluster in dir: UTF-8, sorted by code point, whatever the environment says. Systems without the locale C.UTF-8 get C.
+// initdb makes a cluster in dir: UTF-8, sorted by code point, whatever the environment says. Systems without the locale C.UTF-8
+// get C.
 func (h *home) initdb(ctx context.Context, bin Binaries, dir string) error {
 	if err := h.own(dir); err != nil {
 		return fmt.Errorf("make a cluster: %w", err)

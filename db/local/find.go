@@ -32,8 +32,8 @@ type Binaries struct {
 	Vector string
 }
 
-// Find returns the installed Postgres in the directory bin. If bin is empty it looks in PATH and in the directories where packages
-// put it, newest first. The error is a sentence that says what to install.
+// Find returns the installed Postgres in the directory bin. If bin is empty it looks in PATH and in the directories where
+// packages put it, newest first. The error is a sentence that says what to install.
 func Find(ctx context.Context, bin string) (Binaries, error) {
 	if bin != "" {
 		b, err := inspect(ctx, bin)
@@ -65,8 +65,9 @@ func binariesFor(ctx context.Context, bin, data string) (Binaries, error) {
 			return b, nil
 		}
 	}
-	return Binaries{}, fmt.Errorf("the data in %s was written by Postgres %d, but only Postgres %d is installed with pgvector (in %s): "+
-		"install Postgres %d with pgvector, or set LOCI_HOME to another directory", data, major, found.Major, found.Dir, major)
+	return Binaries{}, fmt.Errorf("the data in %s was written by Postgres %d, but only Postgres %d is installed with pgvector "+
+		"(in %s): install Postgres %d with pgvector, or set LOCI_HOME to another directory",
+		data, major, found.Major, found.Dir, major)
 }
 
 // installed lists the usable installations that are found without being told where.

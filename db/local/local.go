@@ -37,9 +37,9 @@ type Server struct {
 	stopping atomic.Bool
 }
 
-// Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database "loci" with the
-// extension "vector" answers. What an earlier server left behind is cleared away first: a pid file without its process, or a
-// server without its parent, which is stopped cleanly. It fails with a sentence for the operator, and never deletes data.
+// Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database "loci" with
+// the extension "vector" answers. What an earlier server left behind is cleared away first: a pid file without its process, or
+// a server without its parent, which is stopped cleanly. It fails with a sentence for the operator, and never deletes data.
 // ctx bounds the start, not the server's life.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {

@@ -65,8 +65,8 @@ func TestClusterIsPrivateAndUTF8(t *testing.T) {
 func TestEnvironmentIsNotInherited(t *testing.T) {
 	t.Parallel()
 	h := startHelper(t, newHome(t), "LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "TZ=Asia/Kathmandu", "PGHOST=nowhere.invalid",
-		"PGPORT=1", "PGDATA=/nonexistent", "PGUSER=nobody", "PGDATABASE=nothing", "PGSSLMODE=verify-full", "PGPASSWORD=wrong", "PGSSLROOTCERT=/nonexistent",
-		"PGTARGETSESSIONATTRS=standby", "HOME=/nonexistent")
+		"PGPORT=1", "PGDATA=/nonexistent", "PGUSER=nobody", "PGDATABASE=nothing", "PGSSLMODE=verify-full", "PGPASSWORD=wrong",
+		"PGSSLROOTCERT=/nonexistent", "PGTARGETSESSIONATTRS=standby", "HOME=/nonexistent")
 	got := []string{ask(t, h.url, "SHOW server_encoding"), ask(t, h.url, "SHOW timezone"), ask(t, h.url, "SELECT upper('i')")}
 	got = append(got, ask(t, h.url, "SELECT count(*)::text FROM pg_file_settings WHERE setting LIKE '%Kathmandu%'"))
 	if diff := cmp.Diff([]string{"UTF8", "UTC", "I", "0"}, got); diff != "" {
@@ -77,6 +77,22 @@ func TestEnvironmentIsNotInherited(t *testing.T) {
 	}
 	if err := h.cmd.Wait(); err != nil {
 		t.Errorf("the helper ended with %v, want a clean stop", err)
+	}
+}
+
+func TestRunningFindsTheServerOfAHome(t *testing.T) {
+	t.Parallel()
+	home := newCluster(t)
+	if url, ok := local.Running(home); ok {
+		t.Errorf("Running before a start = %q, want none", url)
+	}
+	s := start(t, local.Options{Home: home})
+	if url, ok := local.Running(home); !ok || url != s.URL() {
+		t.Errorf("Running = %q, %t, want %q, true", url, ok, s.URL())
+	}
+	stop(t, s)
+	if url, ok := local.Running(home); ok {
+		t.Errorf("Running after Stop = %q, want none", url)
 	}
 }
 

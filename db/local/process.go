@@ -20,8 +20,8 @@ const (
 	immediatePatience = 10 * time.Second
 )
 
-// child is a process that ends when this one does. The kernel ties that to the thread that started it, so one goroutine keeps that
-// thread from start to end.
+// child is a process that ends when this one does. The kernel ties that to the thread that started it, so one goroutine keeps
+// that thread from start to end.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}

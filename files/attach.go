@@ -1,0 +1,287 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Attach gives an agent a folder: its files can be opened, searched and listed. The oldest files with text are opened at once while
+// there is room; what the agent has open stays. Attaching twice changes nothing.
+func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string, l Limits) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		folder, err := in.Folder(ctx, org, folderID)
+		if err != nil {
+			return err
+		}
+		if err := in.lockFolder(ctx, org, folder.Key, "SHARE"); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `
+			INSERT INTO agent_folders (agent_id, folder_key, org)
+			SELECT id, $3, org FROM agents WHERE id = $2 AND org = $1
+			ON CONFLICT DO NOTHING`, org, agentID, folder.Key)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return in.mustHave(ctx, org, agentID)
+		}
+		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.FolderAttached, RefID: folder.ID}); err != nil {
+			return err
+		}
+		return in.openFirst(ctx, org, agentID, folder, l)
+	})
+}
+
+// lockFolder keeps attachments to a folder and new texts in it from missing each other: whoever comes second sees the first. It is
+// taken before any agent's lock.
+func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode string) error {
+	_, err := db.One[int64](ctx, s.db, `SELECT key FROM folders WHERE org = $1 AND key = $2 FOR `+mode, org, key)
+	if errors.Is(err, db.ErrNotFound) {
+		return errNoFolder
+	}
+	return err
+}
+
+// mustHave returns ErrNotFound unless the organization has the agent.
+func (s *Store) mustHave(ctx context.Context, org db.Org, agentID string) error {
+	_, err := db.One[string](ctx, s.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, org, agentID)
+	if err != nil {
+		return db.NotFound("there is no agent %s", agentID)
+	}
+	return nil
+}
+
+// openFirst opens a folder's oldest files with text where the agent has room. It runs under the agent's lock.
+func (s *Store) openFirst(ctx context.Context, org db.Org, agentID string, folder Folder, l Limits) error {
+	open, err := s.openSet(ctx, org, agentID)
+	if err != nil {
+		return err
+	}
+	ready, err := db.All[placed](ctx, s.db, `
+		SELECT key, id FROM files
+		WHERE org = $1 AND folder_key = $2 AND generation > 0 AND replaces IS NULL
+		ORDER BY created_at, key
+		LIMIT $3`, org, folder.Key, max(l.MaxOpen-len(open), 0))
+	if err != nil {
+		return err
+	}
+	for _, f := range ready {
+		if err := s.openWhole(ctx, org, agentID, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openWhole opens a file from its first line to its end, without regard to limits. It runs under the agent's lock.
+func (s *Store) openWhole(ctx context.Context, org db.Org, agentID string, f placed) error {
+	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		events, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.FileOpened, RefID: f.ID})
+		if err != nil {
+			return err
+		}
+		return s.With(tx).setOpen(ctx, org, f.Key, LineRange{}, events[0])
+	})
+}
+
+// openUploaded opens a new file in the agents that its folder is attached to and that have room.
+func (s *Store) openUploaded(ctx context.Context, src source) error {
+	if s.o.Limits == nil {
+		return nil
+	}
+	type room struct {
+		AgentID string `db:"agent_id"`
+		Open    int    `db:"open"`
+	}
+	agents, err := db.All[room](ctx, s.db, `
+		SELECT a.agent_id, (SELECT count(*) FROM agent_files o WHERE o.agent_id = a.agent_id AND o.is_open) AS open
+		FROM agent_folders a
+		WHERE a.org = $1 AND a.folder_key = $2
+		  AND NOT EXISTS (SELECT FROM agent_files o WHERE o.agent_id = a.agent_id AND o.file_key = $3)
+		ORDER BY a.agent_id`, src.Org, src.FolderKey, src.Key)
+	if err != nil || len(agents) == 0 {
+		return err
+	}
+	ids := make([]string, len(agents))
+	for i, a := range agents {
+		ids[i] = a.AgentID
+	}
+	limits, err := s.o.Limits(ctx, s.db, src.Org, ids)
+	if err != nil {
+		return err
+	}
+	id, err := db.One[string](ctx, s.db, `SELECT id FROM files WHERE org = $1 AND key = $2`, src.Org, src.Key)
+	if err != nil {
+		return err
+	}
+	var events []db.Event
+	for _, a := range agents {
+		if a.Open < limits[a.AgentID].MaxOpen {
+			events = append(events, db.Event{AgentID: a.AgentID, Type: db.FileOpened, RefID: id})
+		}
+	}
+	return s.openIn(ctx, src, events, limits)
+}
+
+// openIn opens a file in several agents, those that still have room once they are locked.
+func (s *Store) openIn(ctx context.Context, src source, events []db.Event, limits map[string]Limits) error {
+	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		written, err := db.Append(ctx, tx, src.Org, events...)
+		if err != nil {
+			return err
+		}
+		for _, e := range written {
+			if err := in.setOpen(ctx, src.Org, src.Key, LineRange{}, e); err != nil {
+				return err
+			}
+			if _, err := in.evict(ctx, src.Org, e.AgentID, limits[e.AgentID], nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Detach takes a folder from an agent and closes its files there. It changes nothing if the folder is not attached.
+func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		folder, err := in.Folder(ctx, org, folderID)
+		if err != nil {
+			return err
+		}
+		if err := in.mustHave(ctx, org, agentID); err != nil {
+			return err
+		}
+		attached, err := db.One[bool](ctx, tx, `
+			SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3)`, org, agentID, folder.Key)
+		if err != nil || !attached {
+			return err
+		}
+		return in.detach(ctx, org, agentID, folder)
+	})
+}
+
+func (s *Store) detach(ctx context.Context, org db.Org, agentID string, folder Folder) error {
+	if err := s.record(ctx, org, []db.Event{{AgentID: agentID, Type: db.FolderDetached, RefID: folder.ID}}); err != nil {
+		return err
+	}
+	closed, err := db.All[string](ctx, s.db, `
+		WITH gone AS (
+			DELETE FROM agent_files a USING files f
+			WHERE a.org = $1 AND a.agent_id = $2 AND f.key = a.file_key AND f.folder_key = $3
+			RETURNING f.id, a.is_open, a.last_used_seq
+		)
+		SELECT id FROM gone WHERE is_open ORDER BY last_used_seq, id`, org, agentID, folder.Key)
+	if err != nil {
+		return err
+	}
+	events := make([]db.Event, len(closed))
+	for i, id := range closed {
+		events[i] = db.Event{AgentID: agentID, Type: db.FileClosed, RefID: id}
+	}
+	if err := s.record(ctx, org, events); err != nil {
+		return err
+	}
+	_, err = s.db.Exec(ctx, `DELETE FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3`, org, agentID, folder.Key)
+	return err
+}
+
+// AgentFolders lists the folders that an agent has.
+func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p db.Page) ([]Folder, error) {
+	list, err := db.List[Folder](ctx, s.db, p, `
+		SELECT `+folderColumns+` FROM folders d JOIN agent_folders a ON a.folder_key = d.key
+		WHERE d.org = @org AND a.org = @org AND a.agent_id = @agent`,
+		"created_at, key", pgx.StrictNamedArgs{"org": org, "agent": agentID})
+	return s.describedAll(list), err
+}
+
+// HasFolder says whether any folder is attached to the agent: the file tools come and go with the first and the last.
+func (s *Store) HasFolder(ctx context.Context, org db.Org, agentID string) (bool, error) {
+	return db.One[bool](ctx, s.db, `
+		SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2)`, org, agentID)
+}
+
+// SetFolders makes the given folders the ones that the agent has.
+func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string, l Limits) error {
+	had, err := s.AgentFolders(ctx, org, agentID, db.Page{Ascending: true})
+	if err != nil {
+		return err
+	}
+	for _, f := range had {
+		if !slices.Contains(folderIDs, f.ID) {
+			if err := s.Detach(ctx, org, agentID, f.ID); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range folderIDs {
+		if err := s.Attach(ctx, org, agentID, id, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AgentFiles lists the files of an agent's folders, those that are open or closed if open is not nil. The open ones carry what the
+// prompt shows of them. more says whether the list goes on.
+func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Limits, open *bool, p db.Page) (list []AgentFile, more bool, err error) {
+	p.Limit = cmp.Or(p.Limit, 100)
+	asked := p
+	asked.Limit++
+	type row struct {
+		AgentFile
+		CreatedAt any   `db:"created_at"`
+		Key       int64 `db:"key"`
+	}
+	rows, err := db.List[row](ctx, s.db, asked, `
+		SELECT f.created_at, f.key, replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id, d.name || '/' || f.name AS file_name,
+		       d.id AS folder_id, d.name AS folder_name, coalesce(o.is_open, false) AS is_open, o.last_used_at AS last_accessed_at
+		FROM agent_folders a
+		JOIN folders d ON d.key = a.folder_key
+		JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
+		LEFT JOIN agent_files o ON o.agent_id = a.agent_id AND o.file_key = f.key
+		WHERE a.org = @org AND f.org = @org AND a.agent_id = @agent AND (@open::boolean IS NULL OR coalesce(o.is_open, false) = @open)`,
+		"created_at, key", pgx.StrictNamedArgs{"org": org, "agent": agentID, "open": open})
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(rows) > p.Limit; more && p.Before != "" && p.After == "" {
+		rows = rows[1:]
+	} else if more {
+		rows = rows[:p.Limit]
+	}
+	list = make([]AgentFile, len(rows))
+	for i, r := range rows {
+		list[i] = r.AgentFile
+	}
+	return list, more, s.show(ctx, org, agentID, l, list)
+}
+
+// show fills in what is visible of the open files among a list.
+func (s *Store) show(ctx context.Context, org db.Org, agentID string, l Limits, list []AgentFile) error {
+	if !slices.ContainsFunc(list, func(f AgentFile) bool { return f.IsOpen }) {
+		return nil
+	}
+	views, err := s.Views(ctx, org, agentID, l)
+	if err != nil {
+		return err
+	}
+	for _, v := range views {
+		for i := range list {
+			if list[i].FileID == v.FileID {
+				list[i].VisibleContent, list[i].StartLine, list[i].EndLine = &v.Text, &v.FirstLine, &v.LastLine
+			}
+		}
+	}
+	return nil
+}

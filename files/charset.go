@@ -1,0 +1,117 @@
+package files
+
+import (
+	"bytes"
+	"cmp"
+	"mime"
+	"regexp"
+	"slices"
+
+	"github.com/saintfish/chardet"
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+)
+
+// DeclaredCharset is the charset that an upload says it is in, the hint that Decode takes: in the part's content type, in the <meta> of
+// an HTML page, in the declaration of an XML document. Empty if it says nothing.
+func DeclaredCharset(mediaType, contentType string, head []byte) string {
+	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["charset"] != "" {
+		return params["charset"]
+	}
+	if m := declaration.FindSubmatch(head[:min(len(head), SniffBytes)]); m != nil && declares[mediaType] {
+		return string(bytes.Join(m[1:], nil))
+	}
+	return ""
+}
+
+var declaration = regexp.MustCompile(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)|^\s*<\?xml\s[^>]*encoding\s*=\s*["']([\w.:-]+)`)
+
+var declares = map[string]bool{
+	"text/html": true, "application/xhtml+xml": true, "application/xml": true, "text/xml": true, "image/svg+xml": true,
+	"application/rss+xml": true, "application/atom+xml": true,
+}
+
+// decodeLegacy decodes what is not Unicode: as hint says if every byte fits it, else as the likeliest of the encodings that fit best.
+func decodeLegacy(raw []byte, hint string) (text, name string) {
+	if e, name := charsetNamed(hint); e != nil {
+		if text := decoded(raw, e); badRunes(text) == 0 {
+			return text, name
+		}
+	}
+	e, name := guessCharset(legacySample(raw))
+	return decoded(raw, e), name
+}
+
+// guessCharset ranks what statistics say of the sample, and takes the first that decodes all of it, else the one that loses least.
+func guessCharset(sample []byte) (best encoding.Encoding, name string) {
+	best, name = charsetNamed("windows-1252")
+	least := badRunes(decoded(sample, best)) + 1
+	for _, guess := range guesses(sample) {
+		e, named := charsetNamed(charsetOf(guess, sample))
+		if e == nil {
+			continue
+		}
+		if bad := badRunes(decoded(sample, e)); bad < least {
+			best, name, least = e, named, bad
+		}
+	}
+	return best, name
+}
+
+// sureLanguage is the confidence, of 100, and sureBytes the length from which the language of a guess counts. Below, languages that
+// share a charset tie, and the library names any of them.
+const (
+	sureLanguage = 30
+	sureBytes    = 100
+)
+
+// charsetOf corrects the names of Central European guesses: the statistics know the languages, but call their charset Latin-1.
+func charsetOf(guess chardet.Result, sample []byte) string {
+	central := guess.Confidence >= sureLanguage && len(sample) >= sureBytes &&
+		slices.Contains([]string{"cs", "hu", "pl", "ro"}, guess.Language)
+	switch {
+	case central && guess.Charset == "ISO-8859-1":
+		return "iso-8859-2"
+	case central && guess.Charset == "windows-1252":
+		return "windows-1250"
+	case guess.Charset == "GB-18030":
+		return "gb18030"
+	}
+	return guess.Charset
+}
+
+// guesses are in the same order at each call: likeliest first, equals by name.
+func guesses(sample []byte) []chardet.Result {
+	all, err := chardet.NewTextDetector().DetectAll(sample)
+	if err != nil {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b chardet.Result) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Charset, b.Charset))
+	})
+	return all
+}
+
+// legacySample is up to 64 KiB of the lines that have bytes beyond ASCII: the others tell nothing.
+func legacySample(raw []byte) []byte {
+	const most = 64 << 10
+	var sample []byte
+	for line := range bytes.Lines(raw) {
+		if bytes.ContainsFunc(line, func(r rune) bool { return r >= 0x80 }) {
+			sample = append(sample, line[:min(len(line), most-len(sample))]...)
+		}
+		if len(sample) == most {
+			break
+		}
+	}
+	return sample
+}
+
+// charsetNamed is the encoding that the web knows by a name, and its usual name; nil if there is none.
+func charsetNamed(label string) (encoding.Encoding, string) {
+	e, name := charset.Lookup(label)
+	if e == nil || name == "replacement" || name == "utf-8" || name == "x-user-defined" {
+		return nil, ""
+	}
+	return e, name
+}

@@ -1,0 +1,225 @@
+package files_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+const (
+	english = "The quick brown fox jumps over the lazy dog.\n\n\tIt was the best of times, it was the worst of times.\n"
+	french  = "Le cœur a ses raisons que la raison ne connaît point. Où êtes-vous allés, chère élève ?\nÀ bientôt, à la fenêtre.\n"
+	german  = "Für größere Änderungen müssen wir zuerst die Übersicht prüfen; das heißt, wir fragen die Behörde.\nSchöne Grüße!\n"
+	polish  = "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw.\nSą oni obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.\n"
+	russian = "Все люди рождаются свободными и равными в своём достоинстве и правах.\nОни наделены разумом и совестью.\n"
+	greek   = "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.\nΕίναι προικισμένοι με λογική.\n"
+	turkish = "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler.\nBirbirlerine karşı kardeşlik.\n"
+	hebrew  = "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם.\nכולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה.\n"
+	kana    = "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。\n人間は、理性と良心とを授けられている。\n"
+	hangul  = "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.\n인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.\n"
+	chinese = "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。\n这是我们的工作，也是大家的责任。\n"
+	taiwan  = "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，並應以兄弟關係的精神相對待。\n這是我們的工作，也是大家的責任。\n"
+)
+
+var (
+	utf16le = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	utf16be = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+)
+
+// samples are texts in the encodings that people's files are in.
+var samples = []struct {
+	name, charset, text string
+	encoding            encoding.Encoding
+}{
+	{"plain ASCII", "utf-8", english, encoding.Nop},
+	{"UTF-8", "utf-8", russian + kana + "\U0001f600", encoding.Nop},
+	{"UTF-8 with a mark", "utf-8", french, unicode.UTF8BOM},
+	{"UTF-16 little-endian with a mark", "utf-16le", kana, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)},
+	{"UTF-16 big-endian with a mark", "utf-16be", english, unicode.UTF16(unicode.BigEndian, unicode.UseBOM)},
+	{"UTF-16 little-endian", "utf-16le", english, utf16le},
+	{"UTF-16 big-endian", "utf-16be", english, utf16be},
+	{"UTF-16 little-endian in Russian", "utf-16le", russian, utf16le},
+	{"UTF-16 big-endian in Russian", "utf-16be", russian, utf16be},
+	{"UTF-16 little-endian in Korean", "utf-16le", hangul, utf16le},
+	{"UTF-16 little-endian in Japanese", "utf-16le", kana, utf16le},
+	{"UTF-32 little-endian with a mark", "utf-32le", greek, utf32.UTF32(utf32.LittleEndian, utf32.UseBOM)},
+	{"Windows-1252 in French", "windows-1252", french, charmap.Windows1252},
+	{"Latin-1 in German", "windows-1252", german, charmap.ISO8859_1},
+	{"Latin-2 in Polish", "iso-8859-2", polish, charmap.ISO8859_2},
+	{"Windows-1250 in Polish", "windows-1250", polish, charmap.Windows1250},
+	{"Windows-1251", "windows-1251", russian, charmap.Windows1251},
+	{"KOI8-R", "koi8-r", russian, charmap.KOI8R},
+	{"ISO-8859-5", "iso-8859-5", russian, charmap.ISO8859_5},
+	{"Greek", "iso-8859-7", strings.ReplaceAll(greek, "Ά", "Α"), charmap.ISO8859_7},
+	{"Turkish", "windows-1254", turkish, charmap.Windows1254},
+	{"Hebrew", "iso-8859-8-i", hebrew, charmap.Windows1255},
+	{"Shift JIS", "shift_jis", kana, japanese.ShiftJIS},
+	{"EUC-JP", "euc-jp", kana, japanese.EUCJP},
+	{"ISO-2022-JP", "iso-2022-jp", kana, japanese.ISO2022JP},
+	{"GBK", "gb18030", chinese, simplifiedchinese.GBK},
+	{"Big5", "big5", taiwan, traditionalchinese.Big5},
+	{"EUC-KR", "euc-kr", hangul, korean.EUCKR},
+}
+
+func encoded(t *testing.T, text string, e encoding.Encoding) []byte {
+	t.Helper()
+	raw, err := e.NewEncoder().Bytes([]byte(text))
+	if err != nil {
+		t.Fatalf("encode %q: %v", text, err)
+	}
+	return raw
+}
+
+func TestDecodeFindsTheEncoding(t *testing.T) {
+	t.Parallel()
+	for _, tt := range samples {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			raw := encoded(t, tt.text, tt.encoding)
+			text, charset, err := files.Decode(raw, "")
+			if err != nil || text != tt.text || charset != tt.charset {
+				t.Errorf("Decode = %q, %q, %v, want %q, %q", text, charset, err, tt.text, tt.charset)
+			}
+			if media, err := files.Sniff("note.txt", "application/octet-stream", raw); err != nil || media != "text/plain" {
+				t.Errorf("Sniff = %q, %v, want text/plain", media, err)
+			}
+		})
+	}
+}
+
+func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, raw, want string }{
+		{"nothing", "", ""},
+		{"CR LF is LF", "a\r\nb\r\n", "a\nb\n"},
+		{"CRs before an LF are one line end", "a\r\r\nb", "a\nb"},
+		{"CR alone is a line end where there is no other", "a\rb\r\rc\r", "a\nb\n\nc\n"},
+		{"CR alone is kept beside other line ends", "10 %\r20 %\rdone\r\nbye\r", "10 %\r20 %\rdone\nbye\r"},
+		{"blanks, tabs and form feeds are kept", "\ta  \n\n\f b\v\t\n", "\ta  \n\n\f b\v\t\n"},
+		{"only the first mark goes", "\ufeff\ufeffa\ufeffb", "\ufeffa\ufeffb"},
+		{"colours stay", "\x1b[31merror\x1b[0m: no", "\x1b[31merror\x1b[0m: no"},
+		{"a rare NUL shows", "one line of a log\nand \x00 another one\n", "one line of a log\nand \ufffd another one\n"},
+		{"a broken byte in UTF-8 shows", "überall größere Öfen für Bäcker, süße Äpfel \xff\n", "überall größere Öfen für Bäcker, süße Äpfel \ufffd\n"},
+		{"a character cut at the end shows", "Bäckerei im Städtchen \xc3", "Bäckerei im Städtchen \ufffd"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got, _, err := files.Decode([]byte(tt.raw), ""); err != nil || got != tt.want {
+				t.Errorf("Decode(%q) = %q, %v, want %q", tt.raw, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDecodeTakesAHintThatFits(t *testing.T) {
+	t.Parallel()
+	short := "Ёж"
+	for _, tt := range []struct{ name, hint, charset, want string }{
+		{"koi8-r is taken", "KOI8-R", "koi8-r", short},
+		{"windows-1251 is taken, though wrong", "windows-1251", "windows-1251", "іЦ"},
+		{"UTF-8 is not, as the bytes are none", "utf-8", "windows-1252", "³Ö"},
+		{"an unknown name is not", "klingon", "windows-1252", "³Ö"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text, charset, err := files.Decode(encoded(t, short, charmap.KOI8R), tt.hint)
+			if err != nil || text != tt.want || charset != tt.charset {
+				t.Errorf("Decode with hint %q = %q, %q, %v, want %q, %q", tt.hint, text, charset, err, tt.want, tt.charset)
+			}
+		})
+	}
+	if text, charset, err := files.Decode([]byte("größer"), "koi8-r"); err != nil || text != "größer" || charset != "utf-8" {
+		t.Errorf("Decode of UTF-8 with another hint = %q, %q, %v, want it as UTF-8", text, charset, err)
+	}
+}
+
+func TestDeclaredCharset(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, media, contentType, head, want string }{
+		{"of the content type", "text/plain", "text/plain; charset=KOI8-R", "", "KOI8-R"},
+		{"of an HTML page", "text/html", "", `<html><head><META charset="windows-1251">`, "windows-1251"},
+		{"of an older HTML page", "text/html", "text/html", `<meta http-equiv=Content-Type content="text/html; charset=euc-kr">`, "euc-kr"},
+		{"of an XML document", "application/xml", "", `<?xml version="1.0" encoding='ISO-8859-2'?>`, "ISO-8859-2"},
+		{"nothing", "text/html", "", "<html>", ""},
+		{"a text on HTML declares nothing", "text/markdown", "", `<meta charset="big5">`, ""},
+		{"a broken content type declares nothing", "text/plain", "; charset=", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := files.DeclaredCharset(tt.media, tt.contentType, []byte(tt.head)); got != tt.want {
+				t.Errorf("DeclaredCharset(%q, %q, %q) = %q, want %q", tt.media, tt.contentType, tt.head, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDecodeRefusesWhatIsNotText(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 100<<10)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	for name, raw := range map[string][]byte{
+		"noise":                       noise,
+		"a NUL":                       {0},
+		"a script and its payload":    append([]byte("#!/bin/sh\ntail -c +99 $0 | tar x\n"), noise...),
+		"small numbers of four bytes": bytes.Repeat([]byte{1, 0, 0, 0, 2, 0, 0, 0}, 1000),
+		"small numbers of two bytes":  bytes.Repeat([]byte{1, 0, 2, 0, 7, 0, 3, 0}, 1000),
+	} {
+		if text, charset, err := files.Decode(raw, ""); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("Decode of %s = %d bytes as %s, %v, want ErrInvalid", name, len(text), charset, err)
+		}
+	}
+}
+
+// checkText fails where a text is not fit to be stored.
+func checkText(t interface{ Fatalf(string, ...any) }, raw []byte) {
+	text, _, err := files.Decode(raw, "")
+	switch {
+	case err != nil && !errors.Is(err, db.ErrInvalid):
+		t.Fatalf("Decode(%q): %v, want ErrInvalid", raw, err)
+	case !utf8.ValidString(text) || strings.Contains(text, "\x00"):
+		t.Fatalf("Decode(%q) = %q: not valid UTF-8 without NUL", raw, text)
+	case strings.Contains(text, "\r\n") || len(text) > 4*len(raw)+4:
+		t.Fatalf("Decode(%q) = %q: CR LF, or too long", raw, text)
+	}
+}
+
+func TestDecodedTextCanBeStored(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var raw []byte
+		for range rapid.IntRange(0, 8).Draw(t, "pieces") {
+			s := rapid.SampledFrom(samples).Draw(t, "sample")
+			piece, _ := s.encoding.NewEncoder().Bytes([]byte(s.text))
+			cut := rapid.IntRange(0, len(piece)).Draw(t, "cut")
+			raw = append(append(raw, piece[:cut]...), rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(t, "noise")...)
+		}
+		checkText(t, raw)
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range samples {
+		raw, _ := s.encoding.NewEncoder().Bytes([]byte(s.text))
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) { checkText(t, raw) })
+}

@@ -1,0 +1,162 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// embedBatch is how many chunks one job embeds: few enough that a slow endpoint answers within the job's time.
+const embedBatch = 64
+
+// embedWorker makes the vectors of a batch of chunks.
+type embedWorker struct {
+	river.WorkerDefaults[EmbedArgs]
+	store *Store
+}
+
+// NextRetry implements river.Worker.
+func (w *embedWorker) NextRetry(job *river.Job[EmbedArgs]) time.Time {
+	return time.Now().Add(pause(len(job.Errors) + 1))
+}
+
+// Work implements river.Worker.
+func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error {
+	if w.store.space() != job.Args.SpaceID {
+		return river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
+	}
+	err := w.store.embed(ctx, job.Args)
+	if err == nil {
+		return nil
+	}
+	reason := fmt.Sprintf("waiting for the embeddings endpoint: %v", err)
+	_, noteErr := w.store.db.Exec(context.WithoutCancel(ctx), `
+		UPDATE embed_batches SET error = $5 WHERE file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
+		job.Args.FileKey, job.Args.SpaceID, job.Args.Generation, job.Args.FirstOrdinal, reason)
+	return errors.Join(err, noteErr)
+}
+
+// await queues the vectors of a generation's chunks, where an endpoint makes some.
+func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int) error {
+	space := s.space()
+	if space == 0 || chunks == 0 {
+		return nil
+	}
+	if _, err := s.db.Exec(ctx, `
+		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org)
+		SELECT @file, @space, @generation, first, least(first + @batch, @chunks), @org
+		FROM generate_series(0, @chunks - 1, @batch) AS first`,
+		pgx.StrictNamedArgs{"file": src.Key, "space": space, "generation": job.Generation, "batch": embedBatch, "chunks": chunks,
+			"org": src.Org}); err != nil {
+		return err
+	}
+	var jobs []river.JobArgs
+	for first := 0; first < chunks; first += embedBatch {
+		jobs = append(jobs, EmbedArgs{FileKey: src.Key, Generation: job.Generation, SpaceID: space, FirstOrdinal: first})
+	}
+	return s.enqueue(ctx, jobs...)
+}
+
+// waiting is a chunk without its vector.
+type waiting struct {
+	Key       int64  `db:"key"`
+	Org       db.Org `db:"org"`
+	FolderKey int64  `db:"folder_key"`
+	FileName  string `db:"file_name"`
+	Heading   string `db:"heading"`
+	Text      string `db:"text"`
+}
+
+// embed makes the vectors of one batch. The endpoint is called with no transaction open; a chunk it refuses goes without a vector and
+// is found by its words.
+func (s *Store) embed(ctx context.Context, job EmbedArgs) error {
+	chunks, err := db.All[waiting](ctx, s.db, `
+		SELECT c.key, c.org, c.folder_key, f.name AS file_name, c.heading, c.text
+		FROM embed_batches b
+		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
+		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
+		JOIN files f ON f.key = c.file_key
+		WHERE b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
+		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal)
+	if err != nil {
+		return err
+	}
+	items := make([]embed.Item, len(chunks))
+	byKey := make(map[int64]waiting, len(chunks))
+	for i, c := range chunks {
+		text := c.Text
+		if c.Heading != "" {
+			text = c.Heading + "\n\n" + c.Text
+		}
+		items[i] = embed.Item{ID: c.Key, Text: text}
+		byKey[c.Key] = c
+	}
+	vectors, err := s.o.Dense.Embedder.Embed(ctx, items)
+	var refused *embed.RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	return s.storeVectors(ctx, job, vectors, byKey)
+}
+
+// storeVectors writes a batch's vectors and strikes the batch, if it still waits.
+func (s *Store) storeVectors(ctx context.Context, job EmbedArgs, vectors []embed.Vector, byKey map[int64]waiting) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		err := db.Exec(ctx, tx, `
+			DELETE FROM embed_batches WHERE file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
+			job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal)
+		if err != nil {
+			return ignoreNotFound(err) // done by another worker, or the file is gone
+		}
+		rows := pgx.CopyFromSlice(len(vectors), func(i int) ([]any, error) {
+			c := byKey[vectors[i].ID]
+			return []any{job.SpaceID, c.Key, c.Org, c.FolderKey, embed.Half(vectors[i].Values)}, nil
+		})
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{"chunk_vectors"},
+			[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows)
+		return err
+	})
+}
+
+// Backfill queues the vectors that the active space lacks: of files that were embedded in another space or in none, and of batches
+// whose jobs are gone. It returns how many batches were queued anew.
+func (s *Store) Backfill(ctx context.Context) (int, error) {
+	space := s.space()
+	if space == 0 {
+		return 0, nil
+	}
+	tag, err := s.db.Exec(ctx, `
+		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org)
+		SELECT f.key, $1, f.generation, first, least(first + $2, f.chunks), f.org
+		FROM files f CROSS JOIN LATERAL generate_series(0, f.chunks - 1, $2) AS first
+		WHERE f.chunks > 0
+		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.file_key = f.key AND b.space_id = $1)
+		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1 WHERE c.file_key = f.key)
+		ON CONFLICT DO NOTHING`, space, embedBatch)
+	if err != nil {
+		return 0, fmt.Errorf("queue missing vectors: %w", err)
+	}
+	jobs, err := db.All[EmbedArgs](ctx, s.db, `
+		SELECT file_key, generation, space_id, first_ordinal FROM embed_batches WHERE space_id = $1`, space)
+	if err != nil {
+		return 0, err
+	}
+	for batch := range slices.Chunk(jobs, 1000) {
+		args := make([]river.JobArgs, len(batch))
+		for i, job := range batch {
+			args[i] = job
+		}
+		if err := s.enqueue(ctx, args...); err != nil {
+			return 0, err
+		}
+	}
+	return int(tag.RowsAffected()), nil
+}

@@ -1,0 +1,102 @@
+package files_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files"
+)
+
+func TestChunksAreEmbedded(t *testing.T) {
+	t.Parallel()
+	for _, dimension := range []int{384, 1536} {
+		t.Run(fmt.Sprint(dimension), func(t *testing.T) {
+			t.Parallel()
+			w, _, _ := newDenseWorld(t, dimension)
+			folder := w.folder("f")
+			f := w.upload(folder, "log.txt", manyLines(5000))
+			if f.Status != files.Completed || f.TotalChunks < 65 || f.ChunksEmbedded != f.TotalChunks {
+				t.Fatalf("got %+v, want more than one batch, all embedded", f)
+			}
+			wrong := w.count(`SELECT count(*) FROM chunk_vectors WHERE vector_dims(embedding) <> $1 OR abs(l2_norm(embedding) - 1) > 0.01`, dimension)
+			if n := w.count(`SELECT count(*) FROM chunk_vectors`); n != f.TotalChunks || wrong != 0 {
+				t.Errorf("%d vectors for %d chunks, %d of them wrong", n, f.TotalChunks, wrong)
+			}
+			got, err := w.Search(t.Context(), org, w.agentWith(folder), files.Query{Text: "this is line 4321", Limit: 3})
+			if err != nil || got.Ranking != files.ByWordsAndMeaning || got.Hits[0].MeaningRank == 0 || got.Hits[0].WordsRank == 0 {
+				t.Errorf("search: got %+v (%v)", got, err)
+			}
+		})
+	}
+}
+
+func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
+	t.Parallel()
+	w, e, _ := newDenseWorld(t, 8)
+	folder := w.folder("f")
+	e.down.Store(true)
+	f := w.send(folder, "a.txt", "words that can be found", files.Suffix)
+	f = w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
+	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || !strings.Contains(*f.ErrorMessage, "down for repairs") {
+		t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
+	}
+	got, err := w.Search(t.Context(), org, w.agentWith(folder), files.Query{Text: "words", Limit: 3})
+	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords || got.Note == "" {
+		t.Errorf("search by words meanwhile: got %+v (%v)", got, err)
+	}
+	e.down.Store(false)
+	if f = w.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks {
+		t.Errorf("got %+v, want it completed once the endpoint is back", f)
+	}
+}
+
+func TestARefusedChunkGoesWithoutVector(t *testing.T) {
+	t.Parallel()
+	w, e, _ := newDenseWorld(t, 8)
+	e.refuse = "forbidden"
+	folder := w.folder("f")
+	text := manyLines(600) + "\n\nforbidden\n\n" + manyLines(600)
+	f := w.upload(folder, "a.txt", text)
+	vectors := w.count(`SELECT count(*) FROM chunk_vectors`)
+	if f.Status != files.Completed || vectors == 0 || vectors >= f.TotalChunks {
+		t.Errorf("got %+v with %d vectors, want all but the refused", f, vectors)
+	}
+	got, err := w.Search(t.Context(), org, w.agentWith(folder), files.Query{Text: "forbidden", Limit: 3})
+	if err != nil || len(got.Hits) == 0 || !strings.Contains(got.Hits[0].Text, "forbidden") {
+		t.Errorf("the refused chunk is not found by its words: %+v (%v)", got, err)
+	}
+}
+
+func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
+	t.Parallel()
+	w, _, old := newDenseWorld(t, 8)
+	folder := w.folder("f")
+	f := w.upload(folder, "a.txt", manyLines(2000))
+	other := newEndpoint(t, 16)
+	dense := other.dense(t)
+	store, err := files.New(w.pool, files.Options{Dense: dense})
+	if err != nil {
+		t.Fatal(err)
+	}
+	space, err := embed.UseSpace(t.Context(), w.pool, other.URL, "fake", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense.Use(space)
+	for range 2 { // the second time queues nothing
+		if _, err := store.Backfill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := store.File(t.Context(), org, folder.ID, f.ID, false); err != nil || got.Status != files.Embedding || got.ChunksEmbedded != 0 {
+		t.Errorf("in the new space the file is %+v (%v)", got, err)
+	}
+	if n, want := w.count(`SELECT count(*) FROM embed_batches WHERE space_id = $1`, space.ID), (f.TotalChunks+63)/64; n != want {
+		t.Errorf("%d batches are queued, want %d", n, want)
+	}
+	if n := w.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, old.ID); n != f.TotalChunks {
+		t.Errorf("the old space has %d vectors, want %d", n, f.TotalChunks)
+	}
+}

@@ -1,0 +1,99 @@
+package files
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// fileRows reads files as they are shown. The status is derived from the work that is left: a text that is wanted and not there, or
+// chunks that wait for their vectors in the active space. It takes @org, @space and @content.
+const fileRows = `
+	SELECT f.key, f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes,
+	       CASE WHEN f.error IS NOT NULL THEN 'error'
+	            WHEN f.generation < f.wanted_generation AND f.parse_started_at IS NULL THEN 'pending'
+	            WHEN f.generation < f.wanted_generation THEN 'parsing'
+	            WHEN w.waiting > 0 THEN 'embedding'
+	            ELSE 'completed' END AS status,
+	       coalesce(f.error, w.error) AS error_message,
+	       f.chunks AS total_chunks, f.chunks - coalesce(w.waiting, 0)::integer AS chunks_embedded, f.lines,
+	       CASE WHEN @content THEN (
+	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
+	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,
+	       f.created_at, f.updated_at
+	FROM files f
+	JOIN folders d ON d.key = f.folder_key
+	LEFT JOIN LATERAL (
+	    SELECT sum(b.end_ordinal - b.first_ordinal) AS waiting, min(b.error) AS error FROM embed_batches b
+	    WHERE b.file_key = f.key AND b.space_id = @space AND b.generation = f.generation AND b.org = @org
+	) w ON true
+	WHERE f.org = @org`
+
+var errNoFile = db.NotFound("there is no such file in this folder")
+
+func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"org": org, "space": s.space(), "content": content}
+}
+
+// Files lists a folder's files, oldest or newest upload first, with their text if content is asked for.
+func (s *Store) Files(ctx context.Context, org db.Org, folderID string, content bool, p db.Page) ([]File, error) {
+	folder, err := s.Folder(ctx, org, folderID)
+	if err != nil {
+		return nil, err
+	}
+	args := s.fileArgs(org, content)
+	args["folder"] = folder.Key
+	return db.List[File](ctx, s.db, p, fileRows+` AND f.folder_key = @folder`, "created_at, key", args)
+}
+
+// File returns a file of a folder, with its text if content is asked for. ErrNotFound if the folder has no such file.
+func (s *Store) File(ctx context.Context, org db.Org, folderID, fileID string, content bool) (File, error) {
+	args := s.fileArgs(org, content)
+	args["folder"], args["file"] = folderID, fileID
+	f, err := db.One[File](ctx, s.db, fileRows+` AND d.id = @folder AND f.id = @file`, args)
+	if errors.Is(err, db.ErrNotFound) {
+		return File{}, errNoFile
+	}
+	return f, err
+}
+
+// DeleteFile deletes a file of a folder with all that was made of it, and closes it wherever it is open.
+func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID string) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		f, err := in.File(ctx, org, folderID, fileID, false)
+		if err != nil {
+			return err
+		}
+		if err := in.closeEverywhere(ctx, org, f.Key, f.ID); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `DELETE FROM files WHERE org = $1 AND key = $2`, org, f.Key)
+	})
+}
+
+// closeEverywhere appends a closing to each agent that has the file open. The agents are locked before the file's row is: everyone
+// takes the two in this order.
+func (s *Store) closeEverywhere(ctx context.Context, org db.Org, fileKey int64, fileID string) error {
+	agents, err := db.All[string](ctx, s.db, `
+		SELECT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, org, fileKey)
+	if err != nil {
+		return err
+	}
+	events := make([]db.Event, len(agents))
+	for i, agent := range agents {
+		events[i] = db.Event{AgentID: agent, Type: db.FileClosed, RefID: fileID}
+	}
+	return s.record(ctx, org, events)
+}
+
+// record appends events in a transaction of their own, or in the store's.
+func (s *Store) record(ctx context.Context, org db.Org, events []db.Event) error {
+	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		_, err := db.Append(ctx, tx, org, events...)
+		return err
+	})
+}

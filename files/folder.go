@@ -1,0 +1,209 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// The sizes of chunks where a folder names none.
+const (
+	DefaultChunkTokens   = 300
+	DefaultOverlapTokens = 50
+)
+
+const folderColumns = `d.key, d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens,
+	d.created_at, d.updated_at`
+
+// CreateFolder creates a folder. ErrConflict if the organization has one of that name; ErrInvalid if a field is out of range.
+func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Folder, error) {
+	name, err := folderName(n.Name)
+	if err != nil {
+		return Folder{}, err
+	}
+	chunk := cmp.Or(n.ChunkTokens, DefaultChunkTokens)
+	overlap := cmp.Or(n.OverlapTokens, min(DefaultOverlapTokens, chunk/6))
+	f, err := db.One[Folder](ctx, s.db, `
+		INSERT INTO folders AS d (org, name, description, instructions, metadata, chunk_tokens, overlap_tokens)
+		VALUES (@org, @name, @description, @instructions, @metadata, @chunk, @overlap)
+		RETURNING `+folderColumns,
+		pgx.StrictNamedArgs{"org": org, "name": name, "description": n.Description, "instructions": n.Instructions,
+			"metadata": n.Metadata, "chunk": chunk, "overlap": overlap})
+	return s.described(f), folderError(err, name, chunk)
+}
+
+// folderName is a folder's name as it is stored: one line, trimmed, at most 255 characters.
+func folderName(raw string) (string, error) {
+	name := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(raw, "\uFFFD")))
+	if name == "" {
+		return "", db.Invalid("a folder needs a name")
+	}
+	if n := len([]rune(name)); n > 255 {
+		return "", db.Invalid("the folder's name has %d characters; 255 are the most", n)
+	}
+	return name, nil
+}
+
+func folderError(err error, name string, chunkTokens int) error {
+	switch {
+	case errors.Is(err, db.ErrConflict):
+		return db.Conflict("a folder named '%s' already exists; folder names are unique", name)
+	case errors.Is(err, db.ErrInvalid):
+		return db.Invalid("embedding_chunk_size is %d tokens; it must be from 16 to 8,000", chunkTokens)
+	case errors.Is(err, db.ErrNotFound):
+		return errNoFolder
+	}
+	return err
+}
+
+var errNoFolder = db.NotFound("there is no such folder")
+
+// described fills in what a folder's chunks are embedded with.
+func (s *Store) described(f Folder) Folder {
+	f.EmbeddingConfig = EmbeddingConfig{EndpointType: "openai", Model: "loci/words", Dimension: embed.Lexicon,
+		ChunkTokens: f.ChunkTokens, BatchSize: embedBatch}
+	if space, ok := s.o.Dense.Space(); ok {
+		f.EmbeddingConfig.Endpoint, f.EmbeddingConfig.Model = &space.Provider, space.Model
+		f.EmbeddingConfig.Dimension = space.Dimension
+	}
+	return f
+}
+
+// Folder returns a folder by id.
+func (s *Store) Folder(ctx context.Context, org db.Org, id string) (Folder, error) {
+	f, err := db.One[Folder](ctx, s.db, `SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.id = $2`, org, id)
+	return s.described(f), folderError(err, "", 0)
+}
+
+// FolderNamed returns a folder by its name.
+func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folder, error) {
+	f, err := db.One[Folder](ctx, s.db, `SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.name = $2`, org, name)
+	return s.described(f), folderError(err, "", 0)
+}
+
+// Folders lists the folders whose name contains the text, in any case; all if it is empty.
+func (s *Store) Folders(ctx context.Context, org db.Org, nameContains string, p db.Page) ([]Folder, error) {
+	list, err := db.List[Folder](ctx, s.db, p, `
+		SELECT `+folderColumns+` FROM folders d
+		WHERE d.org = @org AND strpos(lower(d.name), lower(@contains)) > 0 `,
+		"created_at, key", pgx.StrictNamedArgs{"org": org, "contains": nameContains})
+	return s.describedAll(list), err
+}
+
+func (s *Store) describedAll(list []Folder) []Folder {
+	for i := range list {
+		list[i] = s.described(list[i])
+	}
+	return list
+}
+
+// CountFolders says how many folders the organization has.
+func (s *Store) CountFolders(ctx context.Context, org db.Org) (int, error) {
+	return db.One[int](ctx, s.db, `SELECT count(*) FROM folders WHERE org = $1`, org)
+}
+
+// UpdateFolder changes a folder. Its files go by the new name at once.
+func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u FolderUpdate) (Folder, error) {
+	if u.Name != nil {
+		name, err := folderName(*u.Name)
+		if err != nil {
+			return Folder{}, err
+		}
+		u.Name = &name
+	}
+	f, err := db.One[Folder](ctx, s.db, `
+		UPDATE folders d
+		SET name = coalesce(@name, name), description = coalesce(@description, description),
+		    instructions = coalesce(@instructions, instructions), metadata = coalesce(@metadata, metadata), updated_at = now()
+		WHERE org = @org AND id = @id
+		RETURNING `+folderColumns,
+		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "instructions": u.Instructions,
+			"metadata": u.Metadata})
+	if err != nil && u.Name != nil {
+		return Folder{}, folderError(err, *u.Name, 0)
+	}
+	return s.described(f), folderError(err, "", 0)
+}
+
+// DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent.
+func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		folder, err := in.Folder(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if err := in.lockFolder(ctx, org, folder.Key, "UPDATE"); err != nil {
+			return err
+		}
+		agents, err := db.All[string](ctx, tx, `
+			SELECT agent_id FROM agent_folders WHERE org = $1 AND folder_key = $2 ORDER BY agent_id`, org, folder.Key)
+		if err != nil {
+			return err
+		}
+		for _, agent := range agents {
+			if err := in.detach(ctx, org, agent, folder); err != nil {
+				return err
+			}
+		}
+		return db.Exec(ctx, tx, `DELETE FROM folders WHERE org = $1 AND key = $2`, org, folder.Key)
+	})
+}
+
+// FolderAgents lists the ids of the agents that a folder is attached to, in the order of their attachment.
+func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p db.Page) ([]string, error) {
+	folder, err := s.Folder(ctx, org, folderID)
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		ID string `db:"id"`
+	}
+	rows, err := db.List[row](ctx, s.db, p, `SELECT agent_id AS id FROM agent_folders WHERE org = @org AND folder_key = @folder`,
+		"id", pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids, err
+}
+
+// Totals says what each folder of the organization holds, by name.
+func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
+	return db.All[Total](ctx, s.db, `
+		SELECT d.id AS folder_id, d.name AS folder_name, count(f.key) AS file_count, coalesce(sum(f.size_bytes), 0)::bigint AS total_size
+		FROM folders d LEFT JOIN files f ON f.folder_key = d.key AND f.org = d.org
+		WHERE d.org = $1
+		GROUP BY d.key
+		ORDER BY d.name, d.key`, org)
+}
+
+// Passages lists a folder's chunks, in the order in which they were made.
+func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.Page) ([]Passage, error) {
+	folder, err := s.Folder(ctx, org, folderID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := db.List[Passage](ctx, s.db, p, `
+		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
+		       c.first_line, c.last_line, c.heading, f.created_at
+		FROM chunks c JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key
+		WHERE c.org = @org AND c.folder_key = @folder`,
+		"key", pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
+	for i, c := range list {
+		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, Heading: c.Heading}
+		list[i].Tags = []string{}
+	}
+	return list, err
+}

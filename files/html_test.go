@@ -1,0 +1,90 @@
+package files_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/files"
+)
+
+func TestHTML(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"tables", "lists", "code", "navigation"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw, err := os.ReadFile(filepath.Join("testdata/html", name+".html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := files.HTML(string(raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "html/"+name+".md", got)
+		})
+	}
+}
+
+func TestHTMLOfSmallPages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, raw, want string }{
+		{"nothing", "", ""},
+		{"no tags", "just text", "just text\n"},
+		{"the title is the first heading", "<title> My\n page </title><p>text", "# My page\n\ntext\n"},
+		{"not if there is one", "<title>Page</title><h1>Other</h1><p>text", "# Other\n\ntext\n"},
+		{"a heading that says the same becomes it", "<title>My page</title><h2><a name=x></a>My\n<i>page</i></h2>text", "# My *page*\n\ntext\n"},
+		{"an empty title is none", "<title> </title><p>text", "text\n"},
+		{"the navigation of manuals goes", `<div class="navheader"><a href=x>Up</a></div><p>text</p><div class="navfooter">Next</div>`, "text\n"},
+		{"by its role, too", `<div role="navigation"><a href=x>Up</a></div><p>text</p>`, "text\n"},
+		{"text stays as it is shown", "<p>if a &lt; b_c_d && *x* > 1.&nbsp;#2</p>", "if a < b_c_d && *x* > 1. #2\n"},
+		{"forms go", "<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := files.HTML(tt.raw); err != nil || got != tt.want {
+				t.Errorf("HTML(%q) = %q, %v, want %q", tt.raw, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestHostileHTMLIsStripped(t *testing.T) {
+	t.Parallel()
+	const body = "<title>t</title><script>no()</script><p>one <b>two</b></p>"
+	const text = "one two"
+	fonts := strings.Builder{}
+	for range 400 {
+		fonts.WriteString("<font size=" + strings.Repeat("1", fonts.Len()%97) + ">")
+	}
+	for name, raw := range map[string]string{
+		"deep":              strings.Repeat("<div>", 2000) + body,
+		"deep quotations":   strings.Repeat("<blockquote>", 100) + body,
+		"unclosed fonts":    fonts.String() + body + strings.Repeat("<p>x", 100_000),
+		"a wide table":      body + "<table>" + strings.Repeat("<tr><td>x", 2000) + "<tr>" + strings.Repeat("<td>", 2000) + "</table>",
+		"spans":             body + `<table><tr><td colspan=999999999 rowspan="999999999">x</table>`,
+		"a million of tags": body + strings.Repeat("<p>x", 1_000_001),
+	} {
+		got, err := files.HTML(raw)
+		if err != nil || !strings.Contains(got, text) || strings.Contains(got, "no()") || len(got) > 2*len(raw) {
+			t.Errorf("%s: %d bytes of %d, %.60q, %v, want %q", name, len(got), len(raw), got, err, text)
+		}
+	}
+}
+
+func TestHTMLIsAlwaysText(t *testing.T) {
+	t.Parallel()
+	piece := rapid.SampledFrom([]string{"<p>", "</p>", "<table>", "<tr>", "<td>", "<ul>", "<li>", "<pre>", "<code>", "<h1>", "<dl>", "<dt>", "<dd>", "<a href=x>", "</a>",
+		"<b>", "</b>", "<nav>", "<title>", "<script>", "</script>", "<!--", "-->", "<", "&#0;", "&lt;", "\x00", "*", "|", "\n", "text", "é", "<svg>", "<br>", "<img src=x>", "</table>"})
+	rapid.Check(t, func(t *rapid.T) {
+		raw := strings.Join(rapid.SliceOfN(piece, 0, 40).Draw(t, "pieces"), "")
+		got, err := files.HTML(raw)
+		if err != nil || !utf8.ValidString(got) || strings.Contains(got, "\x00") || len(got) > 64*len(raw)+64 {
+			t.Fatalf("HTML(%q) = %q, %v", raw, got, err)
+		}
+	})
+}

@@ -1,0 +1,280 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/chunker"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// parseWorker makes the text and the chunks of a file.
+type parseWorker struct {
+	river.WorkerDefaults[ParseArgs]
+	store *Store
+}
+
+// NextRetry implements river.Worker.
+func (w *parseWorker) NextRetry(job *river.Job[ParseArgs]) time.Time {
+	return time.Now().Add(pause(len(job.Errors) + 1))
+}
+
+// Work implements river.Worker.
+func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error {
+	if crashes(job.JobRow) >= maxCrashes {
+		return w.store.fail(ctx, job.Args, fmt.Sprintf("parsing this file stopped the server %d times; it was given up", maxCrashes))
+	}
+	err := w.store.ingest(ctx, job.Args)
+	var unreadable *UnreadableError
+	if errors.As(err, &unreadable) {
+		return w.store.fail(ctx, job.Args, unreadable.Error())
+	}
+	return err
+}
+
+// UnreadableError says that a file has no text Loci can read; parsing it again would not help.
+type UnreadableError struct{ Reason string }
+
+func (e *UnreadableError) Error() string { return e.Reason }
+
+// source is a file whose text is wanted.
+type source struct {
+	Key           int64  `db:"key"`
+	Org           db.Org `db:"org"`
+	FolderKey     int64  `db:"folder_key"`
+	Name          string `db:"name"`
+	MediaType     string `db:"media_type"`
+	ChunkTokens   int    `db:"chunk_tokens"`
+	OverlapTokens int    `db:"overlap_tokens"`
+}
+
+// parsed is the text of a file with what was made of it.
+type parsed struct {
+	text    string
+	charset string
+	chunks  []chunker.Chunk
+}
+
+// ingest makes the wanted generation of a file, in one commit. It does nothing if the file or the want is gone.
+func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
+	src, err := s.begin(ctx, job)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	original, err := s.original(ctx, src)
+	if err != nil {
+		return err
+	}
+	p, err := parse(src, original)
+	if err != nil {
+		return err
+	}
+	return s.commit(ctx, job, src, p)
+}
+
+// begin marks the file as being parsed. ErrNotFound if this generation is not wanted any more.
+func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
+	return db.One[source](ctx, s.db, `
+		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
+		FROM folders d
+		WHERE f.key = $1 AND f.wanted_generation = $2 AND f.generation < $2 AND d.key = f.folder_key
+		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, d.chunk_tokens, d.overlap_tokens`, job.FileKey, job.Generation)
+}
+
+// fail marks a generation as one that cannot be made.
+func (s *Store) fail(ctx context.Context, job ParseArgs, reason string) error {
+	_, err := s.db.Exec(ctx, `
+		UPDATE files
+		SET error = CASE WHEN replaces IS NULL THEN $3 ELSE $3 || ' (the file it was to replace is still in place)' END, updated_at = now()
+		WHERE key = $1 AND wanted_generation = $2 AND generation < $2`, job.FileKey, job.Generation, reason)
+	return err
+}
+
+func (s *Store) original(ctx context.Context, src source) ([]byte, error) {
+	rows, err := s.db.Query(ctx, `SELECT bytes FROM file_originals WHERE org = $1 AND file_key = $2 ORDER BY ordinal`, src.Org, src.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read the original: %w", err)
+	}
+	defer rows.Close()
+	var all []byte
+	for rows.Next() {
+		all = append(all, rows.RawValues()[0]...)
+	}
+	return all, rows.Err()
+}
+
+// parse reads the text of an original and cuts it into chunks.
+func parse(src source, original []byte) (parsed, error) {
+	head := original[:min(len(original), headBytes)]
+	text, charset, err := Decode(original, DeclaredCharset(src.MediaType, "", head))
+	if err != nil {
+		return parsed{}, &UnreadableError{Reason: err.Error()}
+	}
+	if src.MediaType == "text/html" || src.MediaType == "application/xhtml+xml" {
+		if text, err = HTML(text); err != nil {
+			return parsed{}, &UnreadableError{Reason: err.Error()}
+		}
+	}
+	chunks := chunker.Split(text, chunker.Options{Kind: chunker.KindOf(src.Name, src.MediaType), SizeTokens: src.ChunkTokens,
+		OverlapTokens: src.OverlapTokens})
+	return parsed{text: text, charset: charset, chunks: chunks}, nil
+}
+
+// commit puts a generation in the place of the one before, in one transaction: text, chunks, the waiting vectors, and for a file that
+// replaces another its name and its place in the agents that have that open.
+func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		if err := in.fence(ctx, job); err != nil {
+			return ignoreNotFound(err)
+		}
+		if err := in.clear(ctx, src); err != nil {
+			return err
+		}
+		if err := in.write(ctx, job, src, p); err != nil {
+			return err
+		}
+		if err := in.lockFolder(ctx, src.Org, src.FolderKey, "NO KEY UPDATE"); err != nil {
+			return ignoreNotFound(err)
+		}
+		if err := in.takePlace(ctx, src); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			UPDATE files
+			SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, chunks = @chunks, error = NULL,
+			    replaces = NULL, updated_at = now()
+			WHERE key = @key AND org = @org`,
+			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.charset, "chars": utf8.RuneCountInString(p.text),
+				"lines": chunker.Lines(p.text), "chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
+			return err
+		}
+		if err := in.await(ctx, job, src, len(p.chunks)); err != nil {
+			return err
+		}
+		return in.openUploaded(ctx, src)
+	})
+}
+
+func ignoreNotFound(err error) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// fence locks the file's row against another worker; ErrNotFound if this generation is not wanted any more.
+func (s *Store) fence(ctx context.Context, job ParseArgs) error {
+	_, err := db.One[int64](ctx, s.db, `
+		SELECT key FROM files WHERE key = $1 AND wanted_generation = $2 AND generation < $2 FOR NO KEY UPDATE`, job.FileKey, job.Generation)
+	return err
+}
+
+func (s *Store) clear(ctx context.Context, src source) error {
+	for _, sql := range []string{
+		`DELETE FROM file_segments WHERE org = $1 AND file_key = $2`,
+		`DELETE FROM chunks WHERE org = $1 AND file_key = $2`,
+		`DELETE FROM embed_batches WHERE org = $1 AND file_key = $2`,
+	} {
+		if _, err := s.db.Exec(ctx, sql, src.Org, src.Key); err != nil {
+			return fmt.Errorf("clear the text before: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) error {
+	segments := copyRows(Segments(p.text), func(g Segment) []any {
+		return []any{src.Key, job.Generation, g.Ordinal, src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}
+	})
+	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
+	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_segments"}, columns, segments); err != nil {
+		return fmt.Errorf("store the text: %w", err)
+	}
+	ordinal := -1
+	chunks := pgx.CopyFromSlice(len(p.chunks), func(i int) ([]any, error) {
+		ordinal++
+		c := p.chunks[i]
+		lex := embed.Document(searchable(src.Name, c))
+		return []any{src.Key, job.Generation, ordinal, src.Org, src.FolderKey, c.FirstLine, c.LastLine, c.StartByte, c.OverlapBytes,
+			strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms}, nil
+	})
+	columns = []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte", "overlap_bytes",
+		"heading", "text", "lex", "terms"}
+	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"chunks"}, columns, chunks); err != nil {
+		return fmt.Errorf("store the chunks: %w", err)
+	}
+	return nil
+}
+
+// searchable is the text that a chunk is found by: the file's name and the headings above it count as its words.
+func searchable(name string, c chunker.Chunk) string {
+	return name + "\n" + c.Heading + "\n" + c.Text
+}
+
+// copyRows turns a sequence into the rows of a COPY.
+func copyRows[T any](seq iter.Seq[T], row func(T) []any) pgx.CopyFromSource {
+	next, stop := iter.Pull(seq)
+	return pgx.CopyFromFunc(func() ([]any, error) {
+		v, ok := next()
+		if !ok {
+			stop()
+			return nil, nil
+		}
+		return row(v), nil
+	})
+}
+
+// takePlace moves the agents that have the replaced file open to this one, and deletes that.
+func (s *Store) takePlace(ctx context.Context, src source) error {
+	old, err := db.One[placed](ctx, s.db, `
+		SELECT o.key, o.id FROM files f JOIN files o ON o.key = f.replaces WHERE f.key = $1 AND f.org = $2`, src.Key, src.Org)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	if err := s.closeEverywhere(ctx, src.Org, old.Key, old.ID); err != nil {
+		return err
+	}
+	if err := s.reopen(ctx, src, old.Key); err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.db, `DELETE FROM files WHERE key = $1 AND org = $2`, old.Key, src.Org)
+}
+
+// reopen gives the file the views that agents had of another, open or closed.
+func (s *Store) reopen(ctx context.Context, src source, oldKey int64) error {
+	agents, err := db.All[string](ctx, s.db, `
+		SELECT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, src.Org, oldKey)
+	if err != nil {
+		return err
+	}
+	id, err := db.One[string](ctx, s.db, `SELECT id FROM files WHERE key = $1 AND org = $2`, src.Key, src.Org)
+	if err != nil {
+		return err
+	}
+	events := make([]db.Event, len(agents))
+	for i, agent := range agents {
+		events[i] = db.Event{AgentID: agent, Type: db.FileOpened, RefID: id}
+	}
+	if err := s.record(ctx, src.Org, events); err != nil {
+		return err
+	}
+	_, err = s.db.Exec(ctx, `
+		UPDATE agent_files a
+		SET file_key = $3, last_used_seq = CASE WHEN a.is_open THEN h.seq ELSE a.last_used_seq END
+		FROM agent_heads h
+		WHERE a.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, oldKey, src.Key)
+	return err
+}

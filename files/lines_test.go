@@ -1,0 +1,188 @@
+package files_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file under testdata, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// stored is a text as its segments are read.
+func stored(text string) iter.Seq2[files.Segment, error] {
+	return func(yield func(files.Segment, error) bool) {
+		for s := range files.Segments(text) {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "This is what stands in line %d.\n", i+1)
+	}
+	return b.String()
+}
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789", 100)
+	for _, tt := range []struct {
+		name, text         string
+		first, last, limit int
+	}{
+		{"whole", "one\n\n\tthree  \n", 0, 0, 1000},
+		{"whole_without_a_last_line_end", "one\n\nthree", 0, 0, 1000},
+		{"empty", "", 0, 0, 1000},
+		{"empty_lines", "\n\n\n", 0, 0, 1000},
+		{"from_the_first_line_by_number", "one\ntwo\n", 1, 2, 1000},
+		{"range", numbered(9), 3, 5, 1000},
+		{"range_past_the_end", numbered(9), 8, 100, 1000},
+		{"to_the_end", numbered(9), 7, 0, 1000},
+		{"cut", numbered(200), 0, 0, 400},
+		{"cut_range", numbered(200), 50, 120, 400},
+		{"cut_before_the_last_line", numbered(10), 0, 0, 375},
+		{"cut_short", numbered(200), 0, 0, 150},
+		{"long_line", "short\n" + long + "\nnext\nlast\n", 2, 0, 700},
+		{"long_line_alone", long, 0, 0, 500},
+		{"long_line_short", long + "\nnext\n", 0, 0, 150},
+		{"long_line_shorter", long + "\nnext\n", 0, 0, 100},
+		{"long_line_later", "short\n" + long + "\n", 0, 0, 500},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			view, err := files.Render(stored(tt.text), tt.first, tt.last, lineCount(tt.text), tt.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "views/"+tt.name+".txt", fmt.Sprintf("%s\n\nlines %d-%d of %d, truncated %t, next offset %d, %d of %d characters\n", view.Text,
+				view.FirstLine, view.LastLine, view.TotalLines, view.Truncated, view.NextOffset, utf8.RuneCountInString(view.Text), tt.limit))
+		})
+	}
+}
+
+func TestRenderRefusesLinesThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text        string
+		first, last int
+		want        string
+	}{
+		{"a\nb\n", 3, 0, "The file has only 2 lines, but requested offset 3 is out of range. Ask for an offset below 2."},
+		{"", 2, 0, "The file has only 0 lines, but requested offset 2 is out of range. Ask for an offset below 1."},
+		{"a\nb\nc\n", 3, 2, "Invalid range: line 3 comes after line 2. Ask for a length of at least 1."},
+	} {
+		_, err := files.Render(stored(tt.text), tt.first, tt.last, lineCount(tt.text), 1000)
+		if !errors.Is(err, db.ErrInvalid) || err.Error() != tt.want {
+			t.Errorf("Render of %q from %d to %d: %v, want %q", tt.text, tt.first, tt.last, err, tt.want)
+		}
+	}
+	broken := errors.New("broken")
+	segments := func(yield func(files.Segment, error) bool) { yield(files.Segment{}, broken) }
+	if _, err := files.Render(segments, 0, 0, 3, 1000); !errors.Is(err, broken) {
+		t.Errorf("Render of segments that cannot be read: %v, want %v", err, broken)
+	}
+}
+
+func TestViewsShowTheFilesLinesWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyText().Draw(t, "text")
+		total := lineCount(text)
+		lines := strings.Split(text, "\n")
+		first := rapid.IntRange(0, max(total, 1)).Draw(t, "first")
+		last := rapid.OneOf(rapid.Just(0), rapid.IntRange(max(first, 1), max(first, 1)+total)).Draw(t, "last")
+		limit := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 200_000)).Draw(t, "limit")
+		view, err := files.Render(stored(text), first, last, total, limit)
+		if err != nil {
+			t.Fatalf("Render: %v", err)
+		}
+		checkView(t, view, lines, max(first, 1), last, limit)
+	})
+}
+
+func checkView(t *rapid.T, view files.View, lines []string, first, last, limit int) {
+	if last == 0 || last > view.TotalLines {
+		last = view.TotalLines
+	}
+	if n := utf8.RuneCountInString(view.Text); n > limit || !utf8.ValidString(view.Text) {
+		t.Fatalf("%d characters, want at most %d: %.200q", n, limit, view.Text)
+	}
+	if view.TotalLines == 0 {
+		return
+	}
+	if view.Truncated == (view.LastLine == last && view.NextOffset == -1 && !strings.Contains(view.Text, "...[TRUNCATED]")) && limit > 60 {
+		t.Fatalf("truncated %t at line %d of %d: %.200q", view.Truncated, view.LastLine, last, view.Text)
+	}
+	if next := view.NextOffset; next != -1 && next != view.LastLine || next == -1 && view.LastLine != last {
+		t.Fatalf("next offset %d after line %d of %d", next, view.LastLine, last)
+	}
+	if limit >= 100 && view.LastLine < first {
+		t.Fatalf("nothing shown in %d characters: %q", limit, view.Text)
+	}
+	_, body, _ := strings.Cut(view.Text, "\n")
+	for n := first; n < view.LastLine; n++ {
+		want := fmt.Sprintf("%d: %s\n", n, lines[n-1])
+		if !strings.HasPrefix(body, want) {
+			t.Fatalf("line %d: %.100q, want %.100q", n, body, want)
+		}
+		body = body[len(want):]
+	}
+	if view.LastLine >= first {
+		shown, _, cut := strings.Cut(body, "...[TRUNCATED]")
+		whole := fmt.Sprintf("%d: %s", view.LastLine, lines[view.LastLine-1])
+		if !strings.HasPrefix(whole, strings.TrimSuffix(shown, "\n")) && !strings.Contains(whole, "[TRUNCATED]") || !cut && shown != whole {
+			t.Fatalf("last line %d: %.100q, want %.100q", view.LastLine, shown, whole)
+		}
+	}
+}
+
+func TestRenderOfHostileTexts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("日", 17<<20)
+	empty := strings.Repeat("\n", 1_000_000)
+	for _, limit := range []int{-1, 0, 1, 40, 100, 200, 5000} {
+		for _, text := range []string{long, empty, long[:1<<20] + empty, "\xff\x80\n\xff"} {
+			view, err := files.Render(stored(text), 0, 0, lineCount(text), limit)
+			if n := utf8.RuneCountInString(view.Text); err != nil || n > max(limit, 0) {
+				t.Errorf("Render in %d characters: %d characters, %v", limit, n, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wasilibs/go-re2"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// PatternChars is the most characters a search pattern may have (Letta: 1,000).
+const PatternChars = 1000
+
+// patternStates bounds how much a pattern may make of each byte of a text: what matches in linear time is still slow if many states are
+// alive at once.
+const patternStates = 1500
+
+// PatternOptions say how a pattern is read. By default it is a regular expression that ignores case.
+type PatternOptions struct {
+	CaseSensitive bool
+	Literal       bool // the pattern is text, not a regular expression
+}
+
+// Pattern finds lines. A pattern is tried on each line for itself: ^, $, \A and \z are the line's edges, and no match crosses a line's
+// end. The time of a search grows with the text, never with what the pattern makes of it. A Pattern may be used by many at once.
+type Pattern struct {
+	lines   *re2.Regexp // a match runs from where the pattern matches to the line's end
+	match   *re2.Regexp // a match is the pattern's
+	literal string      // if not empty, the whole pattern
+
+	// exact, if not nil, decides on the lines found: in RE2 \B matches between the bytes of a character, too.
+	exact *regexp.Regexp
+}
+
+// Compile reads a pattern. ErrInvalid, with a sentence on what to change, if it is empty, too long or not a regular expression of RE2.
+func Compile(pattern string, o PatternOptions) (*Pattern, error) {
+	pattern = strings.Trim(pattern, "\r\n")
+	if strings.TrimSpace(pattern) == "" {
+		return nil, db.Invalid("Empty search pattern provided")
+	}
+	if n := utf8.RuneCountInString(pattern); n > PatternChars {
+		return nil, db.Invalid("Pattern too complex: %d chars > %d limit", n, PatternChars)
+	}
+	tree, err := parsePattern(pattern, o)
+	if err != nil {
+		return nil, db.Invalid("Invalid regex pattern: %v%s", err, hint(err))
+	}
+	if n := states(tree); n > patternStates {
+		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, patternStates)
+	}
+	p := &Pattern{literal: literalOf(tree)}
+	expression := perLine(tree)
+	if strings.Contains(expression, `\B`) {
+		p.exact = regexp.MustCompile(expression)
+	}
+	if p.match, err = re2.Compile(expression); err == nil {
+		p.lines, err = re2.Compile("(?:" + expression + `)[^\n]*`)
+	}
+	if err != nil {
+		return nil, db.Invalid("Invalid regex pattern: %v. Use a simpler pattern.", err)
+	}
+	return p, nil
+}
+
+func parsePattern(pattern string, o PatternOptions) (*syntax.Regexp, error) {
+	flags := syntax.Perl
+	if !o.CaseSensitive {
+		flags |= syntax.FoldCase
+	}
+	if o.Literal {
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	return syntax.Parse(pattern, flags)
+}
+
+// perLine writes a pattern that is to be tried on single lines as one that finds the same in many: the edges of the text become those of
+// a line, and nothing matches a line's end. (The String method of a large class takes milliseconds to find its shortest form.)
+func perLine(re *syntax.Regexp) string {
+	switch re.Op {
+	case syntax.OpEmptyMatch:
+		return "(?:)"
+	case syntax.OpLiteral:
+		return literalPerLine(re)
+	case syntax.OpCharClass:
+		return classPerLine(re.Rune)
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return `[^\n]`
+	case syntax.OpBeginLine, syntax.OpBeginText:
+		return "(?m:^)"
+	case syntax.OpEndLine, syntax.OpEndText:
+		return "(?m:$)"
+	case syntax.OpWordBoundary:
+		return `\b`
+	case syntax.OpNoWordBoundary:
+		return `\B`
+	case syntax.OpCapture:
+		return "(?:" + perLine(re.Sub[0]) + ")"
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
+		return "(?:" + perLine(re.Sub[0]) + ")" + repeatOf(re)
+	case syntax.OpConcat:
+		return joined(re.Sub, "")
+	case syntax.OpAlternate:
+		return "(?:" + joined(re.Sub, "|") + ")"
+	}
+	return nothing
+}
+
+// nothing is an expression that no text matches.
+const nothing = `[^\x00-\x{10FFFF}]`
+
+func joined(subs []*syntax.Regexp, separator string) string {
+	parts := make([]string, len(subs))
+	for i, sub := range subs {
+		parts[i] = perLine(sub)
+	}
+	return strings.Join(parts, separator)
+}
+
+func literalPerLine(re *syntax.Regexp) string {
+	text := string(re.Rune)
+	switch {
+	case strings.Contains(text, "\n"):
+		return nothing
+	case re.Flags&syntax.FoldCase != 0:
+		return "(?i:" + regexp.QuoteMeta(text) + ")"
+	}
+	return regexp.QuoteMeta(text)
+}
+
+// classPerLine writes the ranges lo, hi, lo, hi, … of a character class without the line end.
+func classPerLine(ranges []rune) string {
+	var b strings.Builder
+	add := func(lo, hi rune) {
+		if lo <= hi {
+			fmt.Fprintf(&b, `\x{%X}-\x{%X}`, lo, hi)
+		}
+	}
+	for pair := range slices.Chunk(ranges, 2) {
+		if lo, hi := pair[0], pair[1]; lo <= '\n' && '\n' <= hi {
+			add(lo, '\n'-1)
+			add('\n'+1, hi)
+		} else {
+			add(lo, hi)
+		}
+	}
+	if b.Len() == 0 {
+		return nothing
+	}
+	return "[" + b.String() + "]"
+}
+
+func repeatOf(re *syntax.Regexp) (times string) {
+	switch {
+	case re.Op == syntax.OpStar:
+		times = "*"
+	case re.Op == syntax.OpPlus:
+		times = "+"
+	case re.Op == syntax.OpQuest:
+		times = "?"
+	case re.Max < 0:
+		times = fmt.Sprintf("{%d,}", re.Min)
+	default:
+		times = fmt.Sprintf("{%d,%d}", re.Min, re.Max)
+	}
+	if re.Flags&syntax.NonGreedy != 0 {
+		times += "?"
+	}
+	return times
+}
+
+// states estimates how many states a pattern has: one for each character, more for a large class, times the repeats around them.
+func states(re *syntax.Regexp) int {
+	n := 0
+	for _, sub := range re.Sub {
+		n += states(sub)
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		n = len(re.Rune)
+	case syntax.OpCharClass:
+		n = len(re.Rune) / 40
+	}
+	n = max(n, 1)
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return n
+}
+
+// literalOf is the text that a pattern is, if it is nothing but text in this very case.
+func literalOf(re *syntax.Regexp) string {
+	if re.Op != syntax.OpLiteral || re.Flags&syntax.FoldCase != 0 || slices.Contains(re.Rune, '\n') {
+		return ""
+	}
+	return string(re.Rune)
+}
+
+// hint says what to do about what RE2 cannot.
+func hint(err error) string {
+	var parse *syntax.Error
+	if !errors.As(err, &parse) {
+		return ""
+	}
+	switch {
+	case strings.HasPrefix(parse.Expr, "(?=") || strings.HasPrefix(parse.Expr, "(?!") || strings.HasPrefix(parse.Expr, "(?<"):
+		return ". Look-ahead and look-behind are not supported: search for a simpler pattern and judge the lines found."
+	case parse.Code == syntax.ErrInvalidEscape && len(parse.Expr) == 2 && parse.Expr[1] >= '1' && parse.Expr[1] <= '9':
+		return ". Back-references are not supported: search for a simpler pattern and judge the lines found."
+	case parse.Code == syntax.ErrInvalidRepeatSize:
+		return ". At most 1000 repeats are supported."
+	case parse.Code == syntax.ErrInvalidRepeatOp:
+		return ". Possessive and doubled repeats are not supported: use a single *, + or ?."
+	}
+	return ". To find text as it stands, escape characters such as ( [ . * with a backslash."
+}
+
+// Lines finds the lines of a block that match, in order, until yield returns false. A block is whole lines, the last one with or
+// without its end. A line is told by its 0-based place in the block and its bytes there, the line end not among them.
+func (p *Pattern) Lines(block string, yield func(line, start, end int) bool) {
+	if block == "" {
+		return
+	}
+	line, counted := 0, 0
+	for at := range p.candidates(block) {
+		if at < counted || at == len(block) && strings.HasSuffix(block, "\n") {
+			continue
+		}
+		start := strings.LastIndexByte(block[:at], '\n') + 1
+		line += strings.Count(block[counted:start], "\n")
+		end := len(block)
+		if n := strings.IndexByte(block[at:], '\n'); n >= 0 {
+			end = at + n
+		}
+		if (p.exact == nil || p.exact.MatchString(block[start:end])) && !yield(line, start, end) {
+			return
+		}
+		line, counted = line+1, end+1
+	}
+}
+
+// candidates yields places in the block, in order, at least one in each line that matches and none in another.
+func (p *Pattern) candidates(block string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if p.literal != "" {
+			yieldLiteral(block, p.literal, yield)
+			return
+		}
+		for _, match := range p.lines.FindAllStringIndex(block, -1) {
+			if !yield(match[0]) {
+				return
+			}
+		}
+	}
+}
+
+func yieldLiteral(block, literal string, yield func(int) bool) {
+	for from := 0; ; {
+		at := strings.Index(block[from:], literal)
+		if at < 0 || !yield(from+at) {
+			return
+		}
+		end := strings.IndexByte(block[from+at:], '\n')
+		if end < 0 {
+			return
+		}
+		from += at + end + 1
+	}
+}

@@ -1,0 +1,217 @@
+package files_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files"
+)
+
+// stock fills a new folder with one file of n chunks, each of a text that the function gives, and a vector if there is a space.
+func (w *world) stock(name string, n int, space *embed.Space, text func(i int) string) files.Folder {
+	w.t.Helper()
+	folder := w.folder(name)
+	var file int64
+	err := w.pool.QueryRow(w.t.Context(), `
+		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, chunks, lines)
+		VALUES (1, $1, 'stock.txt', 'stock.txt', 'text/plain', 0, '', 1, $2, $2) RETURNING key`, folder.Key, n).Scan(&file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+		lex := embed.Document(text(i))
+		return []any{file, 1, i, 1, folder.Key, i + 1, i + 1, 0, 0, "", text(i), lex.Vector, lex.Terms}, nil
+	})
+	columns := []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte", "overlap_bytes",
+		"heading", "text", "lex", "terms"}
+	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"chunks"}, columns, rows); err != nil {
+		w.t.Fatal(err)
+	}
+	if space == nil {
+		return folder
+	}
+	keys, err := db.All[int64](w.t.Context(), w.pool, `SELECT key FROM chunks WHERE file_key = $1 ORDER BY ordinal`, file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	vectors := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+		return []any{space.ID, keys[i], 1, folder.Key, embed.Half(embed.Normalize(direction(text(i), space.Dimension)))}, nil
+	})
+	columns = []string{"space_id", "chunk_key", "org", "folder_key", "embedding"}
+	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"chunk_vectors"}, columns, vectors); err != nil {
+		w.t.Fatal(err)
+	}
+	return folder
+}
+
+// Twenty agents, a thousand chunks each, all about the same: each finds k of its own, by words and by meaning.
+func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
+	t.Parallel()
+	w, _, space := newDenseWorld(t, 32)
+	agents := make([]string, 20)
+	for a := range agents {
+		folder := w.stock(fmt.Sprint("folder-", a), 1000, &space, func(i int) string { return fmt.Sprintf("harbour report %d of ship %d", i, a) })
+		agents[a] = w.agentWith(folder)
+	}
+	for a, agent := range agents {
+		got, err := w.Search(t.Context(), org, agent, files.Query{Text: "report on the harbour", Limit: 20})
+		if err != nil || len(got.Hits) != 20 {
+			t.Fatalf("agent %d: got %d hits (%v), want 20", a, len(got.Hits), err)
+		}
+		for _, h := range got.Hits {
+			if h.FileName != fmt.Sprintf("folder-%d/stock.txt", a) {
+				t.Errorf("agent %d found %s", a, h.FileName)
+			}
+		}
+	}
+}
+
+// A scope of 2 % whose rows are all far from the query, the others near: an index would not come upon it.
+func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
+	t.Parallel()
+	w, _, space := newDenseWorld(t, 16)
+	w.stock("near", 14_700, &space, func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
+	far := w.stock("far", 300, &space, func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
+	w.index(space)
+	agent := w.agentWith(far)
+	for name, rows := range map[string]int{"exact": 50_000, "through the index": 10} {
+		w.SetIndexRows(rows)
+		got, err := w.Search(t.Context(), org, agent, files.Query{Text: "apples and pears", Limit: 50})
+		if err != nil || len(got.Hits) != 50 {
+			t.Errorf("%s: got %d hits (%v), want 50", name, len(got.Hits), err)
+		}
+		for _, h := range got.Hits {
+			if h.FileName != "far/stock.txt" {
+				t.Errorf("%s: found %s", name, h.FileName)
+			}
+		}
+	}
+}
+
+// index builds a space's index in the form that searches name.
+func (w *world) index(space embed.Space) {
+	w.t.Helper()
+	sql := fmt.Sprintf(`CREATE INDEX chunk_vectors_space_%d ON chunk_vectors USING hnsw ((embedding::halfvec(%d)) halfvec_ip_ops)
+		WHERE space_id = %[1]d`, space.ID, space.Dimension)
+	if _, err := w.pool.Exec(w.t.Context(), sql); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.pool.Exec(w.t.Context(), `ANALYZE`); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestSearchPlans(t *testing.T) {
+	t.Parallel()
+	w, _, space := newDenseWorld(t, 16)
+	folder := w.stock("f", 5000, &space, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
+	w.index(space)
+	q := embed.NewIDF(nil, 0).Query("entry 77")
+	vector := embed.Half(embed.Normalize(direction("entry 77", 16)))
+	scope := func(extra pgx.StrictNamedArgs) pgx.StrictNamedArgs {
+		args := pgx.StrictNamedArgs{"org": org, "folders": []int64{folder.Key}, "files": []int64(nil), "limit": 200}
+		for name, value := range extra {
+			args[name] = value
+		}
+		return args
+	}
+	for name, c := range map[string]struct {
+		sql      string
+		args     pgx.StrictNamedArgs
+		settings string
+		has, not string
+	}{
+		"a small scope is ranked by meaning exactly": {files.NearestSQL(space, true), scope(pgx.StrictNamedArgs{"q": vector}), "",
+			"", "chunk_vectors_space_"},
+		"a large scope is ranked by meaning through the space's index": {files.NearestSQL(space, false), scope(pgx.StrictNamedArgs{"q": vector}),
+			"SET LOCAL hnsw.iterative_scan = relaxed_order", fmt.Sprintf("chunk_vectors_space_%d", space.ID), ""},
+		"a small scope is ranked by words exactly": {files.WordsExact, scope(pgx.StrictNamedArgs{"q": q.Vector}), "", "", "chunks_terms"},
+		"a large scope is ranked by words through the index on terms": {files.WordsIndexed,
+			scope(pgx.StrictNamedArgs{"q": q.Vector, "rarest": q.Rarest[:1]}), "SET LOCAL enable_seqscan = off", "chunks_terms", ""},
+	} {
+		var plan []string
+		err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
+			if c.settings != "" {
+				if _, err := tx.Exec(t.Context(), c.settings); err != nil {
+					return err
+				}
+			}
+			var err error
+			plan, err = db.All[string](t.Context(), tx, "EXPLAIN "+c.sql, c.args)
+			return err
+		})
+		text := strings.Join(plan, "\n")
+		if err != nil || !strings.Contains(text, c.has) || c.not != "" && strings.Contains(text, c.not) {
+			t.Errorf("%s: want %q and not %q in (%v)\n%s", name, c.has, c.not, err, text)
+		}
+	}
+}
+
+func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.stock("f", 3000, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
+	agent := w.agentWith(folder)
+	lines := func() (got []int) {
+		t.Helper()
+		r, err := w.Search(t.Context(), org, agent, files.Query{Text: "entry 77", Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range r.Hits {
+			got = append(got, h.FirstLine)
+		}
+		return got
+	}
+	exact := lines()
+	if exact[0] != 78 {
+		t.Errorf("the best is line %d, want 78", exact[0])
+	}
+	w.SetIndexRows(100)
+	if diff := cmp.Diff(exact, lines()); diff != "" {
+		t.Errorf("through the index (-exact +indexed):\n%s", diff)
+	}
+}
+
+func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	mine, other := w.folder("mine"), w.folder("other")
+	w.upload(mine, "a.md", "# Alpha\n\nthe walnut tree\n")
+	w.upload(mine, "b.txt", "the walnut table\n")
+	w.upload(other, "c.md", "the walnut chest\n")
+	agent := w.agentWith(mine)
+	names := func(q files.Query) (names []string) {
+		t.Helper()
+		got, err := w.Search(t.Context(), org, agent, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range got.Hits {
+			names = append(names, h.FileName)
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"mine/a.md", "mine/b.txt"}, names(files.Query{Text: "walnut tree", Limit: 10})); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"mine/b.txt"}, names(files.Query{Text: "walnut tree", Limit: 10, Include: "*.txt"})); diff != "" {
+		t.Errorf("only *.txt (-want +got):\n%s", diff)
+	}
+	if got, err := w.Search(t.Context(), 2, agent, files.Query{Text: "walnut", Limit: 10}); err != nil || len(got.Hits) != 0 {
+		t.Errorf("another organization finds %v (%v)", got.Hits, err)
+	}
+	if _, err := w.Search(t.Context(), org, agent, files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("a blank query: got %v, want ErrInvalid", err)
+	}
+	if got, err := w.Search(t.Context(), org, agent, files.Query{Text: "the of and", Limit: 5}); err != nil || len(got.Hits) != 0 {
+		t.Errorf("stop words alone: got %v (%v)", got.Hits, err)
+	}
+}

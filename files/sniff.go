@@ -1,0 +1,137 @@
+package files
+
+import (
+	"fmt"
+	"mime"
+	"path"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// SniffBytes is how much of a file's beginning Sniff looks at.
+const SniffBytes = 4096
+
+// UnsupportedError says that an upload is of a kind that is not read. MediaType is empty where the kind is not known.
+type UnsupportedError struct{ MediaType, Name string }
+
+func (e *UnsupportedError) Error() string {
+	kind := e.MediaType
+	if kind == "" {
+		kind = "unknown"
+	}
+	return fmt.Sprintf("Unsupported file type: %s (filename: %s). Supported types: text in any encoding and with any extension: plain text, "+
+		"Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.", kind, e.Name)
+}
+
+// Unwrap makes it an ErrInvalid.
+func (e *UnsupportedError) Unwrap() error { return db.ErrInvalid }
+
+// Sniff decides from the first SniffBytes bytes of an upload what it is. What is text by its content is accepted whatever its
+// extension; its media type is told by the name, then by the content, then by the declared type, which is only a hint. A few control
+// characters do not make a text binary: colours in a log, form feeds, a NUL after a crash (see Decode for how many). An empty file is
+// text. Everything else is an *UnsupportedError.
+func Sniff(name, declared string, head []byte) (mediaType string, err error) {
+	head = head[:min(len(head), SniffBytes)]
+	found := mimetype.Detect(head)
+	content := bareType(found.String())
+	if len(head) > 0 && (needsReader(found) || !looksLikeText(head, isBinary(found))) {
+		if content == "application/octet-stream" {
+			content = ""
+		}
+		return "", &UnsupportedError{content, name}
+	}
+	return textType(name, content, bareType(declared)), nil
+}
+
+// needsReader tells the formats whose bytes may all be text, but whose text only a reader of the format finds. A format that gets a
+// reader leaves this list.
+func needsReader(found *mimetype.MIME) bool {
+	return found.Is("application/pdf") || found.Is("text/rtf")
+}
+
+// isBinary tells whether the content carries the mark of a format that is not text. The marks are short ("BM" is a bitmap), so they
+// count only where the content is not plainly text.
+func isBinary(found *mimetype.MIME) bool {
+	for m := found; m != nil; m = m.Parent() {
+		if m.Is("text/plain") {
+			return false
+		}
+	}
+	return !found.Is("application/octet-stream")
+}
+
+// looksLikeText tells whether the beginning of a file is text in some encoding.
+func looksLikeText(head []byte, marked bool) bool {
+	text, _, ok := decodeUnicode(trimCutRune(head))
+	if !ok && !marked {
+		text, _ = decodeLegacy(head, "")
+	}
+	bad := badRunes(text)
+	return bad == 0 && ok || !marked && tolerable(bad, text)
+}
+
+// textType is the media type of a text: by its name, else by its content, else as declared.
+func textType(name, content, declared string) string {
+	base := strings.ToLower(path.Base(name))
+	if known, ok := typesByName[base]; ok {
+		return known
+	}
+	if known, ok := typesByExt[strings.TrimPrefix(path.Ext(base), ".")]; ok {
+		return known
+	}
+	if content != "text/plain" && (strings.HasPrefix(content, "text/") || isTextType[content]) {
+		return content
+	}
+	if strings.HasPrefix(declared, "text/") || isTextType[declared] {
+		return declared
+	}
+	return "text/plain"
+}
+
+// bareType is a media type without its parameters, empty if it is none.
+func bareType(mediaType string) string {
+	bare, _, err := mime.ParseMediaType(mediaType)
+	if err != nil {
+		return ""
+	}
+	return bare
+}
+
+var isTextType = map[string]bool{
+	"application/json": true, "application/jsonl": true, "application/x-ndjson": true, "application/geo+json": true,
+	"application/xml": true, "application/xhtml+xml": true, "application/rss+xml": true, "application/atom+xml": true,
+	"application/toml": true, "application/yaml": true, "application/javascript": true, "application/sql": true, "image/svg+xml": true,
+}
+
+var typesByName = map[string]string{
+	"dockerfile": "text/x-dockerfile", "containerfile": "text/x-dockerfile", "makefile": "text/x-makefile",
+	"gnumakefile": "text/x-makefile", "cmakelists.txt": "text/x-cmake", "go.mod": "text/x-go.mod", "go.sum": "text/plain",
+	"jenkinsfile": "text/x-groovy", "gemfile": "text/x-ruby", "rakefile": "text/x-ruby",
+}
+
+// typesByExt are Letta's names for the types it knows.
+var typesByExt = map[string]string{
+	"txt": "text/plain", "text": "text/plain", "log": "text/plain", "rst": "text/x-rst", "adoc": "text/x-asciidoc", "org": "text/x-org",
+	"tex": "text/x-tex", "md": "text/markdown", "markdown": "text/markdown", "mdx": "text/markdown", "html": "text/html",
+	"htm": "text/html", "xhtml": "application/xhtml+xml", "json": "application/json", "jsonl": "application/jsonl",
+	"ndjson": "application/jsonl", "ipynb": "application/json", "csv": "text/csv", "tsv": "text/tab-separated-values",
+	"xml": "application/xml", "xsd": "application/xml", "svg": "image/svg+xml", "yaml": "text/x-yaml", "yml": "text/x-yaml",
+	"toml": "application/toml", "ini": "text/x-ini", "cfg": "text/x-conf", "conf": "text/x-conf", "env": "text/x-conf",
+	"properties": "text/x-conf", "css": "text/css", "scss": "text/x-scss", "sass": "text/x-sass", "less": "text/x-less",
+	"py": "text/x-python", "pyi": "text/x-python", "js": "text/javascript", "mjs": "text/javascript", "cjs": "text/javascript",
+	"ts": "text/x-typescript", "jsx": "text/x-jsx", "tsx": "text/x-tsx", "vue": "text/x-vue", "svelte": "text/x-svelte",
+	"java": "text/x-java-source", "kt": "text/x-kotlin", "kts": "text/x-kotlin", "scala": "text/x-scala", "groovy": "text/x-groovy",
+	"c": "text/x-c", "h": "text/x-c", "cc": "text/x-c++", "cpp": "text/x-c++", "cxx": "text/x-c++", "hpp": "text/x-c++",
+	"hh": "text/x-c++", "cs": "text/x-csharp", "fs": "text/x-fsharp", "go": "text/x-go", "rs": "text/x-rust", "swift": "text/x-swift",
+	"m": "text/x-objective-c", "mm": "text/x-objective-c", "php": "text/x-php", "rb": "text/x-ruby", "pl": "text/x-perl",
+	"pm": "text/x-perl", "lua": "text/x-lua", "r": "text/x-r", "jl": "text/x-julia", "hs": "text/x-haskell", "ml": "text/x-ocaml",
+	"ex": "text/x-elixir", "exs": "text/x-elixir", "erl": "text/x-erlang", "clj": "text/x-clojure", "dart": "text/x-dart",
+	"zig": "text/x-zig", "sh": "text/x-shellscript", "bash": "text/x-shellscript", "zsh": "text/x-shellscript",
+	"fish": "text/x-shellscript", "ps1": "text/x-powershell", "bat": "text/x-batch", "cmd": "text/x-batch",
+	"dockerfile": "text/x-dockerfile", "sql": "text/x-sql", "proto": "text/x-protobuf", "graphql": "text/x-graphql",
+	"tf": "text/x-terraform", "diff": "text/x-diff", "patch": "text/x-diff", "vtt": "text/vtt", "srt": "text/x-srt",
+	"eml": "message/rfc822", "ics": "text/calendar", "vcf": "text/vcard",
+}

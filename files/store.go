@@ -1,0 +1,72 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Options are what a Store needs beside its database.
+type Options struct {
+	MaxUploadBytes int64  // a larger upload is refused; 0 is 50 MiB
+	TempDir        string // where uploads are spooled; empty is the system's
+	Dense          *Dense // the embeddings endpoint; nil ranks by words alone
+
+	// Limits tells the limits of agents, by id, when a file is opened for them because it was uploaded to a folder of theirs. Nil
+	// opens nothing by itself.
+	Limits func(ctx context.Context, d db.DB, org db.Org, agentIDs []string) (map[string]Limits, error)
+}
+
+// Store keeps files in Postgres.
+type Store struct {
+	db   db.DB
+	jobs *river.Client[pgx.Tx] // inserts only
+	idf  *embed.IDFCache
+	o    Options
+
+	indexRows int // scopes of more rows are read through the indexes
+}
+
+// DefaultMaxUploadBytes is Letta's: 50 MiB.
+const DefaultMaxUploadBytes = 50 << 20
+
+// scopeLife is how long the word statistics of a scope are used before they are sampled again.
+const scopeLife = time.Minute
+
+// indexRows is the size of a scope up to which an exact scan is faster than an index, or as fast.
+const indexRows = 50_000
+
+// New returns a store on d.
+func New(d db.DB, o Options) (*Store, error) {
+	if o.MaxUploadBytes == 0 {
+		o.MaxUploadBytes = DefaultMaxUploadBytes
+	}
+	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("open the job queue: %w", err)
+	}
+	return &Store{db: d, jobs: jobs, idf: &embed.IDFCache{Live: scopeLife}, o: o, indexRows: indexRows}, nil
+}
+
+// With returns the store working in tx.
+func (s *Store) With(tx pgx.Tx) *Store {
+	in := *s
+	in.db = tx
+	return &in
+}
+
+// space is the id of the active embedding space, 0 if there is none.
+func (s *Store) space() int16 {
+	space, ok := s.o.Dense.Space()
+	if !ok {
+		return 0
+	}
+	return space.ID
+}

@@ -1,0 +1,260 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Upload is a document that arrives.
+type Upload struct {
+	Name       string     // as the client calls its file
+	Override   string     // the name to store it under, which may have slashes; empty to use Name
+	MediaType  string     // as the client declares it, a hint
+	Duplicates Duplicates // empty is Suffix
+	Body       io.Reader
+}
+
+// TooLargeError says that an upload is larger than the server takes.
+type TooLargeError struct{ LimitBytes int64 }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the file is larger than the limit of %d bytes; the operator can raise it (LOCI_MAX_UPLOAD_BYTES)", e.LimitBytes)
+}
+
+const (
+	pieceBytes = 1 << 20  // of an original, a row
+	headBytes  = 16 << 10 // of an upload, that its type is told by
+)
+
+// Upload stores a document in a folder and queues its parsing. Nothing is stored unless all of it is: the body is taken whole, bounded
+// and recognised as something Loci can read, before the first row is written. skipped is true where Duplicates is Skip and the folder
+// has the name; the file returned is then the one it has. Errors: ErrNotFound for the folder, ErrInvalid for a name, *TooLargeError,
+// *UnsupportedError.
+func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Upload) (f File, skipped bool, err error) {
+	folder, err := s.Folder(ctx, org, folderID)
+	if err != nil {
+		return File{}, false, err
+	}
+	name, err := u.storedName()
+	if err != nil {
+		return File{}, false, err
+	}
+	spooled, err := s.spool(u.Body)
+	if err != nil {
+		return File{}, false, err
+	}
+	defer spooled.Close()
+	mediaType, err := Sniff(name, u.MediaType, spooled.head)
+	if err != nil {
+		return File{}, false, err
+	}
+	var id string
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, size: spooled.size, sha256: spooled.sum}
+		placed, was, err := in.place(ctx, row, u.Duplicates)
+		if err != nil || was {
+			id, skipped = placed.ID, was
+			return err
+		}
+		id = placed.ID
+		return in.keep(ctx, org, placed.Key, spooled.file)
+	})
+	if err != nil {
+		return File{}, false, err
+	}
+	f, err = s.File(ctx, org, folderID, id, false)
+	return f, skipped, err
+}
+
+func (u Upload) storedName() (string, error) {
+	switch u.Duplicates {
+	case "", Suffix, Skip, Reject, Replace:
+	default:
+		return "", db.Invalid("duplicate_handling is '%s'; it must be suffix, skip, error or replace", u.Duplicates)
+	}
+	if u.Override != "" {
+		return CleanPath(u.Override)
+	}
+	return CleanName(u.Name)
+}
+
+// spooled is an upload on disk. Its file has no name any more, so that it goes with the process whatever happens to it.
+type spooled struct {
+	file *os.File
+	head []byte
+	size int64
+	sum  []byte
+}
+
+func (s *spooled) Close() {
+	s.file.Close()
+	os.Remove(s.file.Name()) // where an open file keeps its name
+}
+
+func (s *Store) spool(body io.Reader) (*spooled, error) {
+	file, err := os.CreateTemp(s.o.TempDir, "loci-upload-*")
+	if err != nil {
+		return nil, fmt.Errorf("spool the upload: %w", err)
+	}
+	os.Remove(file.Name())
+	out := &spooled{file: file}
+	sum := sha256.New()
+	if err := out.fill(body, s.o.MaxUploadBytes, sum); err != nil {
+		out.Close()
+		return nil, err
+	}
+	out.sum = sum.Sum(nil)
+	return out, nil
+}
+
+// fill takes the body, one byte more than the limit at most, and keeps its head.
+func (s *spooled) fill(body io.Reader, limit int64, sum hash.Hash) error {
+	head := &headWriter{left: headBytes}
+	n, err := io.Copy(io.MultiWriter(s.file, sum, head), io.LimitReader(body, limit+1))
+	if n > limit {
+		return &TooLargeError{LimitBytes: limit}
+	}
+	if err != nil {
+		return fmt.Errorf("receive the upload: %w", err)
+	}
+	s.size, s.head = n, head.Bytes()
+	_, err = s.file.Seek(0, io.SeekStart)
+	return err
+}
+
+// headWriter keeps the first bytes that are written to it.
+type headWriter struct {
+	bytes.Buffer
+	left int
+}
+
+func (h *headWriter) Write(p []byte) (int, error) {
+	take := min(len(p), h.left)
+	h.left -= take
+	h.Buffer.Write(p[:take])
+	return len(p), nil
+}
+
+// newFile is the row that an upload becomes.
+type newFile struct {
+	org       db.Org
+	folder    Folder
+	name      string
+	mediaType string
+	size      int64
+	sha256    []byte
+}
+
+// placed is where an upload found its place.
+type placed struct {
+	Key int64  `db:"key"`
+	ID  string `db:"id"`
+}
+
+// place finds the upload its name and writes its row; was says that the row was there and nothing is to be stored.
+func (s *Store) place(ctx context.Context, row newFile, d Duplicates) (p placed, was bool, err error) {
+	for {
+		p, err = s.insert(ctx, row, row.name, nil)
+		if !errors.Is(err, db.ErrNotFound) {
+			return p, false, err
+		}
+		switch d { // the name is taken
+		case Reject:
+			return p, false, db.Invalid("File '%s' already exists in folder '%s'", row.name, row.folder.Name)
+		case Skip:
+			p, err = s.taken(ctx, row)
+			was = err == nil
+		case Replace:
+			p, err = s.insertReplacement(ctx, row)
+		default:
+			p, err = s.insertSuffixed(ctx, row)
+		}
+		if !errors.Is(err, db.ErrNotFound) { // not found: it was deleted meanwhile, or the next name was taken
+			return p, was, err
+		}
+	}
+}
+
+// insert writes the row under a name; ErrNotFound if the folder has the name.
+func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (placed, error) {
+	return db.One[placed](ctx, s.db, `
+		INSERT INTO files (org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256)
+		VALUES (@org, @folder, @name, @original, @replaces, @media, @size, @sha256)
+		ON CONFLICT (folder_key, name) WHERE replaces IS NULL DO NOTHING
+		RETURNING key, id`,
+		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name, "replaces": replaces,
+			"media": row.mediaType, "size": row.size, "sha256": row.sha256})
+}
+
+func (s *Store) taken(ctx context.Context, row newFile) (placed, error) {
+	return db.One[placed](ctx, s.db, `
+		SELECT key, id FROM files
+		WHERE org = @org AND folder_key = @folder AND name = @name AND replaces IS NULL
+		FOR UPDATE`,
+		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": row.name})
+}
+
+// insertReplacement writes a row that takes the place of the one with its name when its text is ready. A replacement that is not ready
+// yet is superseded.
+func (s *Store) insertReplacement(ctx context.Context, row newFile) (placed, error) {
+	old, err := s.taken(ctx, row)
+	if err != nil {
+		return placed{}, err
+	}
+	if _, err := s.db.Exec(ctx, `DELETE FROM files WHERE org = $1 AND replaces = $2`, row.org, old.Key); err != nil {
+		return placed{}, err
+	}
+	return s.insert(ctx, row, row.name, &old.Key)
+}
+
+// insertSuffixed writes the row under the first free name_(n).ext.
+func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error) {
+	prefix, _, _ := strings.Cut(Suffixed(row.name, 1), "_(1)")
+	names, err := db.All[string](ctx, s.db, `
+		SELECT name FROM files
+		WHERE org = $1 AND folder_key = $2 AND replaces IS NULL AND starts_with(name, $3)`, row.org, row.folder.Key, prefix)
+	if err != nil {
+		return placed{}, err
+	}
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+	}
+	n := 1
+	for there[Suffixed(row.name, n)] {
+		n++
+	}
+	return s.insert(ctx, row, Suffixed(row.name, n), nil)
+}
+
+// keep stores the original in pieces and queues the file's parsing.
+func (s *Store) keep(ctx context.Context, org db.Org, fileKey int64, original io.Reader) error {
+	piece, ordinal := make([]byte, pieceBytes), 0
+	rows := pgx.CopyFromFunc(func() ([]any, error) {
+		n, err := io.ReadFull(original, piece)
+		if err == io.EOF {
+			return nil, nil
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return nil, err
+		}
+		ordinal++
+		return []any{fileKey, ordinal - 1, org, piece[:n]}, nil
+	})
+	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, []string{"file_key", "ordinal", "org", "bytes"}, rows); err != nil {
+		return fmt.Errorf("store the original: %w", err)
+	}
+	return s.enqueue(ctx, ParseArgs{FileKey: fileKey, Generation: 1})
+}

@@ -1,0 +1,244 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+func (w *world) names(folder files.Folder) []string {
+	w.t.Helper()
+	list, err := w.Files(w.t.Context(), org, folder.ID, false, db.Page{Ascending: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	names := []string{}
+	for _, f := range list {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func TestANameThatExists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	first := w.upload(folder, "test.txt", "one")
+	w.upload(folder, "test.txt", "two")
+	third := w.upload(folder, "test.txt", "three")
+	if diff := cmp.Diff([]string{"test.txt", "test_(1).txt", "test_(2).txt"}, w.names(folder)); diff != "" {
+		t.Fatalf("suffixes (-want +got):\n%s", diff)
+	}
+	if third.OriginalName != "test.txt" {
+		t.Errorf("original name: got %s", third.OriginalName)
+	}
+	skipped, was, err := w.Upload(t.Context(), org, folder.ID,
+		files.Upload{Name: "test.txt", Body: strings.NewReader("four"), Duplicates: files.Skip})
+	if err != nil || !was || skipped.ID != first.ID {
+		t.Errorf("skip: got %v %v %v, want the first file", skipped.ID, was, err)
+	}
+	_, _, err = w.Upload(t.Context(), org, folder.ID, files.Upload{Name: "test.txt", Body: strings.NewReader("five"), Duplicates: files.Reject})
+	if !errors.Is(err, db.ErrInvalid) || err.Error() != "File 'test.txt' already exists in folder 'f'" {
+		t.Errorf("error: got %v", err)
+	}
+	if err := w.DeleteFile(t.Context(), org, folder.ID, first.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.upload(folder, "test.txt", "six")
+	w.upload(folder, "test.txt", "seven")
+	want := []string{"test_(1).txt", "test_(2).txt", "test.txt", "test_(3).txt"}
+	if diff := cmp.Diff(want, w.names(folder)); diff != "" {
+		t.Errorf("after a deletion (-want +got):\n%s", diff)
+	}
+}
+
+func TestParallelUploadsOfOneNameNeverCollide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	var group sync.WaitGroup
+	for i := range 16 {
+		group.Go(func() {
+			_, _, err := w.Upload(context.Background(), org, folder.ID,
+				files.Upload{Name: "same.txt", Body: strings.NewReader(fmt.Sprint("text ", i))})
+			if err != nil {
+				t.Errorf("upload %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+	names := w.names(folder)
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != 16 {
+		t.Errorf("16 uploads have the names %v", names)
+	}
+}
+
+func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	old := w.upload(folder, "plan.md", "the old plan\n")
+	agent := w.agentWith(folder)
+	if _, err := w.Open(t.Context(), org, agent, wide, requests("f/plan.md"), false); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := w.jobs.QueuePause(ctx, files.QueueParse, nil); err != nil {
+		t.Fatal(err)
+	}
+	next := w.send(folder, "plan.md", "the new plan\n", files.Replace)
+	if next.ID == old.ID || next.Name != "plan.md" {
+		t.Errorf("got file %s named %s, want a new one of the same name", next.ID, next.Name)
+	}
+	superseding := w.send(folder, "plan.md", "the newest plan\n", files.Replace)
+	if _, err := w.File(t.Context(), org, folder.ID, next.ID, false); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("the superseded replacement: got %v, want ErrNotFound", err)
+	}
+	if got := w.content(folder, old); got != "the old plan\n" {
+		t.Errorf("before the new text is ready the old file reads %q", got)
+	}
+	if err := w.jobs.QueueResume(ctx, files.QueueParse, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.await(folder, superseding)
+	if diff := cmp.Diff([]string{"plan.md"}, w.names(folder)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	views, err := w.Views(t.Context(), org, agent, wide)
+	if err != nil || len(views) != 1 || views[0].FileID != superseding.ID || !strings.Contains(views[0].Text, "the newest plan") {
+		t.Errorf("the agent sees %+v (%v), want the newest plan", views, err)
+	}
+	if n := w.count(`SELECT count(*) FROM chunks`); n != 1 {
+		t.Errorf("%d chunks are left, want 1", n)
+	}
+}
+
+func TestAReplacementThatCannotBeReadLeavesTheOldFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	old := w.upload(folder, "page.txt", "fine\n")
+	next := w.send(folder, "page.txt", strings.Repeat("text, then ", 3000)+strings.Repeat("\x00\x01\x02\xff\xfe", 2000), files.Replace)
+	got := w.await(folder, next)
+	if got.Status == files.Completed {
+		t.Skip("this server reads the bytes as text")
+	}
+	if got.ErrorMessage == nil || !strings.Contains(*got.ErrorMessage, "still in place") || w.content(folder, old) != "fine\n" {
+		t.Errorf("got %+v, want an error that says the old file is still in place", got)
+	}
+}
+
+func TestUploadsThatAreRefusedLeaveNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := newWorld(t, files.Options{MaxUploadBytes: 1000, TempDir: dir})
+	folder := w.folder("f")
+	broken := errors.New("the client went away")
+	for name, c := range map[string]struct {
+		upload files.Upload
+		want   func(error) bool
+	}{
+		"one byte too large": {files.Upload{Name: "a.txt", Body: endless(1001)}, func(err error) bool {
+			var large *files.TooLargeError
+			return errors.As(err, &large) && large.LimitBytes == 1000
+		}},
+		"without end": {files.Upload{Name: "a.txt", Body: zeros{}}, func(err error) bool {
+			var large *files.TooLargeError
+			return errors.As(err, &large)
+		}},
+		"a picture": {files.Upload{Name: "a.txt", Body: strings.NewReader("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")}, func(err error) bool {
+			var unsupported *files.UnsupportedError
+			return errors.As(err, &unsupported)
+		}},
+		"cut off": {files.Upload{Name: "a.txt", Body: io.MultiReader(strings.NewReader("text"), failing{broken})}, func(err error) bool {
+			return errors.Is(err, broken)
+		}},
+		"a name that climbs": {files.Upload{Override: "../../x", Body: strings.NewReader("text")}, func(err error) bool {
+			return errors.Is(err, db.ErrInvalid)
+		}},
+		"an unknown handling": {files.Upload{Name: "a", Duplicates: "merge", Body: strings.NewReader("text")}, func(err error) bool {
+			return errors.Is(err, db.ErrInvalid)
+		}},
+	} {
+		if _, _, err := w.Upload(t.Context(), org, folder.ID, c.upload); !c.want(err) {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+	if _, _, err := w.Upload(t.Context(), 2, folder.ID, files.Upload{Name: "a", Body: strings.NewReader("b")}); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("another organization's folder: got %v, want ErrNotFound", err)
+	}
+	if n := w.count(`SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM file_originals) + (SELECT count(*) FROM river_job)`); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+	if f, _, err := w.Upload(t.Context(), org, folder.ID, files.Upload{Name: "a.txt", Body: endless(1000)}); err != nil {
+		t.Errorf("exactly the limit: %v", err)
+	} else {
+		w.await(folder, f)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v (%v)", left, err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestEmptyAndBlankFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	for name, text := range map[string]string{"empty.txt": "", "blank.txt": "\n\n\n"} {
+		f := w.upload(folder, name, text)
+		if f.Status != files.Completed || w.content(folder, f) != text || f.Lines != strings.Count(text, "\n") {
+			t.Errorf("%s: got %+v", name, f)
+		}
+	}
+	agent := w.agentWith(folder)
+	if _, err := w.Open(t.Context(), org, agent, wide, requests("f/empty.txt", "f/blank.txt"), false); err != nil {
+		t.Errorf("open: %v", err)
+	}
+	views, err := w.Views(t.Context(), org, agent, wide)
+	if err != nil || len(views) != 2 || views[0].Text != "[Viewing file start (out of 0 lines)]" {
+		t.Errorf("views: got %+v (%v)", views, err)
+	}
+}
+
+// A file of several pieces and segments comes back byte for byte.
+func TestALargeFileIsKeptWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	text := manyLines(150_000) + strings.Repeat("a line without end ", 20_000)
+	f := w.upload(folder, "large.log", text)
+	if f.Status != files.Completed || f.Lines != 150_001 {
+		t.Fatalf("got %+v", f)
+	}
+	if w.content(folder, f) != text {
+		t.Error("the content is not what was uploaded")
+	}
+	var original []byte
+	if err := w.pool.QueryRow(t.Context(), `SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals`).Scan(&original); err != nil {
+		t.Fatal(err)
+	}
+	if string(original) != text {
+		t.Error("the original is not what was uploaded")
+	}
+	if n := w.count(`SELECT count(*) FROM file_originals`); n < 3 {
+		t.Errorf("the original is in %d pieces", n)
+	}
+}

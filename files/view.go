@@ -1,0 +1,246 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/lru"
+)
+
+const (
+	// OpenContentChars is the most that the contents of one Open have together, numbers and headers included.
+	OpenContentChars = 50_000
+	// windowShare is the part of the window that open files may fill together.
+	windowShare = 0.6
+	// charsPerToken is the estimate that turns a window into characters.
+	charsPerToken = 4
+	// stubChars is what is left of a view that was shortened for others.
+	stubChars = 500
+	// segmentsRead are the segments of a view that are read at once.
+	segmentsRead = 4
+)
+
+// OpenView is what an agent's prompt shows of a file that it has open.
+type OpenView struct {
+	View
+	FileID   string
+	FileName string // folder/name
+}
+
+// viewed is an open file with what its text takes to be read.
+type viewed struct {
+	openFile
+	Generation int `db:"generation"`
+	Lines      int `db:"lines"`
+}
+
+// Views renders what an agent has open, least recently used first: each file to the agent's limit, all together to their share of the
+// window. Past that the least recently used views are shortened first, and say so.
+func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
+	open, err := db.All[viewed](ctx, s.db, `
+		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count, f.generation, f.lines
+		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
+		WHERE a.org = $1 AND a.agent_id = $2 AND a.is_open
+		ORDER BY a.last_used_seq, f.id`, org, agentID)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]OpenView, len(open))
+	for i, f := range open {
+		if views[i], err = s.view(ctx, org, f, l.ViewChars); err != nil {
+			return nil, err
+		}
+	}
+	for i, chars := range shortened(open, views, l) {
+		if views[i], err = s.view(ctx, org, open[i], chars); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// shortened says which views must be cut, and to how many characters, so that all fit their share of the window.
+func shortened(open []viewed, views []OpenView, l Limits) map[int]int {
+	if l.WindowTokens == 0 {
+		return nil
+	}
+	sizes := make([]lru.View, len(open))
+	for i, f := range open {
+		sizes[i] = lru.View{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: utf8.RuneCountInString(views[i].Text)}
+	}
+	cut := map[int]int{}
+	budget := int(float64(l.WindowTokens) * charsPerToken * windowShare)
+	for id, chars := range lru.Fit(sizes, budget, stubChars) {
+		for i, f := range open {
+			if f.ID == id {
+				cut[i] = chars
+			}
+		}
+	}
+	return cut
+}
+
+func (s *Store) view(ctx context.Context, org db.Org, f viewed, limitChars int) (OpenView, error) {
+	lines := f.lines()
+	if lines.Offset >= f.Lines { // the file has become shorter since
+		lines = LineRange{}
+	}
+	v, err := s.render(ctx, org, f.Key, f.Generation, f.Lines, lines, limitChars)
+	return OpenView{View: v, FileID: f.ID, FileName: f.Name}, err
+}
+
+func (s *Store) render(ctx context.Context, org db.Org, fileKey int64, generation, total int, lines LineRange, limitChars int) (View, error) {
+	first, last := lines.Offset+1, 0
+	if lines.Length != nil {
+		last = lines.Offset + *lines.Length
+	}
+	return Render(s.segments(ctx, org, fileKey, generation, first), first, last, total, limitChars)
+}
+
+// segments reads a text from the segment in which a line (1-based) begins, a few at a time: most views end in the first.
+func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generation, line int) iter.Seq2[Segment, error] {
+	return func(yield func(Segment, error) bool) {
+		for ordinal := -1; ; {
+			batch, err := db.All[Segment](ctx, s.db, `
+				SELECT ordinal, first_line, lines, continues, text, 0 AS start_byte FROM file_segments
+				WHERE org = @org AND file_key = @file AND generation = @generation AND ordinal > @ordinal
+				  AND first_line + greatest(lines, 1) > @line
+				ORDER BY ordinal
+				LIMIT @limit`,
+				pgx.StrictNamedArgs{"org": org, "file": fileKey, "generation": generation, "ordinal": ordinal, "line": line,
+					"limit": segmentsRead})
+			if err != nil {
+				yield(Segment{}, err)
+				return
+			}
+			for _, g := range batch {
+				if !yield(g, nil) {
+					return
+				}
+				ordinal = g.Ordinal
+			}
+			if len(batch) < segmentsRead {
+				return
+			}
+		}
+	}
+}
+
+// contents reads what was opened, each file an equal part of OpenContentChars.
+func (s *Store) contents(ctx context.Context, org db.Org, targets []target) ([]Opened, error) {
+	opened := make([]Opened, len(targets))
+	for i, t := range targets {
+		v, err := s.render(ctx, org, t.Key, t.Generation, t.Lines, t.lines, OpenContentChars/len(targets))
+		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: the text was replaced this moment by a shorter one
+			return nil, err
+		}
+		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text, Request: t.request}
+		if v.Truncated && v.NextOffset > 0 {
+			o.NextOffset = &v.NextOffset
+		}
+		if t.was != nil {
+			o.WasOpen = true
+			if before := t.was.lines(); !before.same(t.lines) {
+				o.Previous = &before
+			}
+		}
+		opened[i] = o
+	}
+	return opened, nil
+}
+
+func (r LineRange) same(o LineRange) bool {
+	if r.Offset != o.Offset || (r.Length == nil) != (o.Length == nil) {
+		return false
+	}
+	return r.Length == nil || *r.Length == *o.Length
+}
+
+// Directory is a folder as an agent's prompt shows it: its open files, and the first of its closed ones by name.
+type Directory struct {
+	Folder Folder
+	Files  []DirectoryFile
+	More   int // closed files that are not shown
+}
+
+// DirectoryFile is a file in a Directory. Text is what the prompt shows of it, empty if it is closed.
+type DirectoryFile struct {
+	FileID     string     `db:"id"`
+	FileName   string     `db:"name"` // folder/name
+	FolderKey  int64      `db:"folder_key"`
+	IsOpen     bool       `db:"is_open"`
+	LastUsedAt *time.Time `db:"last_used_at"`
+	Leaf       string     `db:"leaf"` // the name without its folder
+	Text       string     `db:"-"`
+}
+
+// closedShown are the closed files of a directory that a prompt names.
+const closedShown = 100
+
+// Directories are what an agent's prompt shows of its folders, in the order of their names.
+func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l Limits) ([]Directory, error) {
+	type row struct {
+		Folder
+		FileCount int `db:"file_count"`
+	}
+	folders, err := db.All[row](ctx, s.db, `
+		SELECT `+folderColumns+`, (SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL) AS file_count
+		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+		WHERE a.org = $1 AND a.agent_id = $2
+		ORDER BY d.name, d.key`, org, agentID)
+	if err != nil || len(folders) == 0 {
+		return nil, err
+	}
+	shown, err := s.directoryFiles(ctx, org, agentID, l)
+	if err != nil {
+		return nil, err
+	}
+	directories := make([]Directory, len(folders))
+	for i, f := range folders {
+		directories[i] = Directory{Folder: f.Folder, Files: shown[f.Key], More: max(f.FileCount-len(shown[f.Key]), 0)}
+	}
+	return directories, nil
+}
+
+// directoryFiles are the files that a prompt shows, by folder: the open ones with their views, and some closed ones.
+func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits) (map[int64][]DirectoryFile, error) {
+	list, err := db.All[DirectoryFile](ctx, s.db, `
+		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
+		FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key
+		WHERE o.org = @org AND o.agent_id = @agent AND o.is_open
+		UNION ALL
+		SELECT c.id, d.name || '/' || c.name, d.key, false, c.last_used_at, c.name
+		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+		CROSS JOIN LATERAL (
+			SELECT f.id, f.name, o.last_used_at
+			FROM files f LEFT JOIN agent_files o ON o.agent_id = @agent AND o.file_key = f.key
+			WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL AND o.is_open IS NOT TRUE
+			ORDER BY f.name
+			LIMIT @limit
+		) c
+		WHERE a.org = @org AND a.agent_id = @agent
+		ORDER BY folder_key, leaf`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": closedShown})
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.Views(ctx, org, agentID, l)
+	if err != nil {
+		return nil, err
+	}
+	shown := map[int64][]DirectoryFile{}
+	for _, f := range list {
+		for _, v := range views {
+			if v.FileID == f.FileID {
+				f.Text = v.Text
+			}
+		}
+		shown[f.FolderKey] = append(shown[f.FolderKey], f)
+	}
+	return shown, nil
+}

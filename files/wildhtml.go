@@ -1,0 +1,161 @@
+package files
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Bounds of the pages that are laid out. Beyond them a page is an attack, or so large that only its text matters.
+const (
+	maxElements    = 1_000_000
+	maxCells       = 1_000_000 // of all tables, as spans make them
+	maxIndents     = 16        // lists and quotations within each other: each repeats its mark on every line
+	maxUnclosed    = 8         // formatting elements open at a tag, on average: the parser opens them again in each paragraph
+	unclosedAllows = 100_000
+)
+
+// isTame tells, before a page is parsed, whether its tree will be of a size in proportion to it.
+func isTame(raw string) bool {
+	tokens := html.NewTokenizer(strings.NewReader(raw))
+	elements, open, reopened := 0, 0, 0
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			return true
+		case html.StartTagToken:
+			elements++
+			reopened += open
+			if name, _ := tokens.TagName(); isFormatting(name) {
+				open++
+			}
+		case html.EndTagToken:
+			if name, _ := tokens.TagName(); isFormatting(name) {
+				open = max(0, open-1)
+			}
+		}
+		if elements > maxElements || reopened > maxUnclosed*elements+unclosedAllows {
+			return false
+		}
+	}
+}
+
+func isFormatting(name []byte) bool {
+	switch atom.Lookup(name) {
+	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
+		return true
+	}
+	return false
+}
+
+// isWild tells whether a page's Markdown would be out of proportion to it.
+func isWild(doc *html.Node) bool {
+	cells := 0
+	return tooWild(doc, 0, &cells)
+}
+
+func tooWild(n *html.Node, indents int, cells *int) bool {
+	switch n.DataAtom {
+	case atom.Ul, atom.Ol, atom.Blockquote, atom.Dl, atom.Dd:
+		indents++
+	case atom.Table:
+		*cells += tableCells(n)
+	}
+	if indents > maxIndents || *cells > maxCells {
+		return true
+	}
+	for child := n.FirstChild; child != nil; child = child.NextSibling {
+		if tooWild(child, indents, cells) {
+			return true
+		}
+	}
+	return false
+}
+
+// tableCells is how many cells a table has when each row is as wide as the widest, and each span is cells.
+func tableCells(table *html.Node) int {
+	rows, widest, spanned := 0, 0, 0
+	for n := range table.Descendants() {
+		switch n.DataAtom {
+		case atom.Tr:
+			rows++
+			width := 0
+			for cell := range n.ChildNodes() {
+				columns, lines := span(cell, "colspan"), span(cell, "rowspan")
+				width += columns
+				spanned = min(spanned+columns*lines, maxCells+1)
+				rows = min(max(rows, lines), maxCells+1)
+			}
+			widest = max(widest, min(width, maxCells+1))
+		}
+	}
+	return rows*widest + spanned
+}
+
+func span(cell *html.Node, key string) int {
+	n, err := strconv.Atoi(attribute(cell, key))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return min(n, maxCells+1)
+}
+
+// stripTags is the text of a page without laying it out: blocks become lines.
+func stripTags(raw string) string {
+	tokens := html.NewTokenizer(strings.NewReader(raw))
+	var b strings.Builder
+	skip := atom.Atom(0)
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			return tidy(b.String())
+		case html.TextToken:
+			if skip == 0 {
+				b.Write(tokens.Text())
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, _ := tokens.TagName()
+			if tag := atom.Lookup(name); tag == atom.Script || tag == atom.Style || tag == atom.Title {
+				skip = tag
+			}
+			b.WriteString(separator(name))
+		case html.EndTagToken:
+			name, _ := tokens.TagName()
+			if atom.Lookup(name) == skip {
+				skip = 0
+			}
+			b.WriteString(separator(name))
+		}
+	}
+}
+
+// separator is what a tag puts between texts: cells are parted by a blank, formatting by nothing, all else by a line end.
+func separator(name []byte) string {
+	switch atom.Lookup(name) {
+	case atom.Td, atom.Th:
+		return " "
+	case atom.Span, atom.Sub, atom.Sup, atom.Abbr, atom.Kbd, atom.Img, atom.Mark, atom.Label:
+		return ""
+	}
+	if isFormatting(name) {
+		return ""
+	}
+	return "\n"
+}
+
+// tidy drops outer blanks of each line, and all but one of empty lines in a row.
+func tidy(text string) string {
+	var b strings.Builder
+	empty := true
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" && empty {
+			continue
+		}
+		empty = line == ""
+		b.WriteString(line + "\n")
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n\n"), "\x00", "\ufffd")
+}
