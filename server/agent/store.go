@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// Store keeps agents.
+type Store struct {
+	DB    db.DB
+	Files *files.Store
+}
+
+// with returns the store, and the one it reads files through, working in tx.
+func (s *Store) with(tx pgx.Tx) *Store { return &Store{DB: tx, Files: s.Files.With(tx)} }
+
+const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding, context_window_limit,
+	max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at`
+
+// DefaultType is Letta's.
+const DefaultType = "letta_v1_agent"
+
+// Create creates an agent with its folders attached; nothing is kept if one of them is not there.
+func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
+	if err := checkName(n.Name); err != nil {
+		return Agent{}, err
+	}
+	if err := checkLimits(n.WindowLimit, n.MaxFilesOpen, n.ViewChars); err != nil {
+		return Agent{}, err
+	}
+	var a Agent
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		var err error
+		if a, err = in.insert(ctx, org, n); err != nil {
+			return err
+		}
+		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: a.ID, Type: db.AgentCreated, RefID: a.ID}); err != nil {
+			return err
+		}
+		for _, folder := range n.FolderIDs {
+			if err := in.Files.Attach(ctx, org, a.ID, folder, a.Limits()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return a, err
+}
+
+func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
+	tags := n.Tags
+	if tags == nil {
+		tags = []string{}
+	}
+	return db.One[Agent](ctx, s.DB, `
+		INSERT INTO agents (org, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
+		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings)
+		VALUES (@org, @name, @type, @description, @metadata, @system, @tags, @timezone, @model, @embedding,
+		        @window, @max_files, @view_chars, @hidden, @settings)
+		RETURNING `+columns,
+		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
+			"metadata": n.Metadata, "system": cmp.Or(n.System, DefaultSystem), "tags": tags, "timezone": cmp.Or(n.Timezone, "UTC"),
+			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,
+			"view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings})
+}
+
+func checkName(name string) error {
+	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
+		return db.Invalid("an agent's name has %d characters; it must have from 1 to 200", n)
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return db.Invalid("the agent's name %q has control characters", name)
+	}
+	return nil
+}
+
+func checkLimits(window, maxFiles, viewChars *int) error {
+	for _, l := range []struct {
+		name     string
+		value    *int
+		min, max int
+	}{
+		{"context_window_limit", window, 1, 100_000_000},
+		{"max_files_open", maxFiles, 1, 1000},
+		{"per_file_view_window_char_limit", viewChars, 100, 10_000_000},
+	} {
+		if l.value != nil && *l.value > l.max {
+			return db.Invalid("%s cannot exceed %d. Got: %d", l.name, l.max, *l.value)
+		}
+		if l.value != nil && *l.value < l.min {
+			return db.Invalid("%s must be at least %d. Got: %d", l.name, l.min, *l.value)
+		}
+	}
+	return nil
+}
+
+// Agent returns an agent by id.
+func (s *Store) Agent(ctx context.Context, org db.Org, id string) (Agent, error) {
+	a, err := db.One[Agent](ctx, s.DB, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = $2`, org, id)
+	if errors.Is(err, db.ErrNotFound) {
+		return Agent{}, db.NotFound("Agent with ID %s not found", id)
+	}
+	return a, err
+}
+
+const filtered = ` FROM agents
+	WHERE org = @org AND (@name = '' OR name = @name) AND (@hidden OR NOT hidden)
+	  AND (@contains = '' OR strpos(lower(name), lower(@contains)) > 0)
+	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN tags @> @tags ELSE tags && @tags END)`
+
+func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
+	tags := f.Tags
+	if tags == nil {
+		tags = []string{}
+	}
+	return pgx.StrictNamedArgs{"org": org, "name": f.Name, "contains": f.Contains, "tags": tags, "all_tags": f.AllTags, "hidden": f.Hidden}
+}
+
+// List lists the agents that a filter lets through, by the time they were created or last changed.
+func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Agent, error) {
+	order := "created_at, key"
+	if f.ByUpdate {
+		order = "updated_at, key"
+	}
+	return db.List[Agent](ctx, s.DB, p, `SELECT `+columns+filtered, order, f.args(org))
+}
+
+// Count says how many agents a filter lets through.
+func (s *Store) Count(ctx context.Context, org db.Org, f Filter) (int, error) {
+	return db.One[int](ctx, s.DB, `SELECT count(*)`+filtered, f.args(org))
+}
+
+// Tags lists the distinct tags of the organization's agents that contain the text, in order of their letters.
+func (s *Store) Tags(ctx context.Context, org db.Org, contains string, p db.Page) ([]string, error) {
+	type row struct {
+		ID string `db:"id"`
+	}
+	rows, err := db.List[row](ctx, s.DB, p, `
+		SELECT DISTINCT t.tag COLLATE "C" AS id FROM agents a CROSS JOIN LATERAL unnest(a.tags) AS t (tag)
+		WHERE a.org = @org AND strpos(lower(t.tag), lower(@contains)) > 0`,
+		"id", pgx.StrictNamedArgs{"org": org, "contains": contains})
+	tags := make([]string, len(rows))
+	for i, r := range rows {
+		tags[i] = r.ID
+	}
+	return tags, err
+}
+
+// Update changes an agent. A lower limit closes what is open beyond it at once, least recently used first.
+func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Agent, error) {
+	if u.Name != nil {
+		if err := checkName(*u.Name); err != nil {
+			return Agent{}, err
+		}
+	}
+	if err := checkLimits(u.WindowLimit.Value, u.MaxFilesOpen.Value, u.ViewChars.Value); err != nil {
+		return Agent{}, err
+	}
+	var a Agent
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		if _, err := in.Agent(ctx, org, id); err != nil {
+			return err
+		}
+		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: id, Type: db.AgentUpdated, RefID: id}); err != nil {
+			return err
+		}
+		var err error
+		if a, err = in.change(ctx, org, id, u); err != nil {
+			return err
+		}
+		if u.FolderIDs != nil {
+			if err := in.Files.SetFolders(ctx, org, id, u.FolderIDs, a.Limits()); err != nil {
+				return err
+			}
+		}
+		_, err = in.Files.Trim(ctx, org, id, a.Limits())
+		return err
+	})
+	return a, err
+}
+
+func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Agent, error) {
+	return db.One[Agent](ctx, s.DB, `
+		UPDATE agents
+		SET name = coalesce(@name, name), description = coalesce(@description, description), system = coalesce(@system, system),
+		    timezone = coalesce(@timezone, timezone), model = coalesce(@model, model), embedding = coalesce(@embedding, embedding),
+		    metadata = coalesce(@metadata, metadata), tags = coalesce(@tags, tags), hidden = coalesce(@hidden, hidden),
+		    context_window_limit = CASE WHEN @set_window THEN @window ELSE context_window_limit END,
+		    max_files_open = CASE WHEN @set_max_files THEN @max_files ELSE max_files_open END,
+		    per_file_view_window_char_limit = CASE WHEN @set_view_chars THEN @view_chars ELSE per_file_view_window_char_limit END,
+		    settings = settings || @settings, updated_at = now()
+		WHERE org = @org AND id = @id
+		RETURNING `+columns,
+		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "system": u.System,
+			"timezone": u.Timezone, "model": u.Model, "embedding": u.Embedding, "metadata": u.Metadata, "tags": u.Tags,
+			"hidden": u.Hidden, "set_window": u.WindowLimit.Set, "window": u.WindowLimit.Value,
+			"set_max_files": u.MaxFilesOpen.Set, "max_files": u.MaxFilesOpen.Value,
+			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings})
+}
+
+// Delete deletes an agent with all that only it has: its history of events, its open files. Folders stay.
+func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
+	if err := db.Exec(ctx, s.DB, `DELETE FROM agents WHERE org = $1 AND id = $2`, org, id); err != nil {
+		if errors.Is(err, db.ErrNotFound) {
+			return db.NotFound("Agent with ID %s not found", id)
+		}
+		return err
+	}
+	return nil
+}
+
+// LimitsOf reads the limits of several agents; it is what files.Options.Limits asks for.
+func LimitsOf(ctx context.Context, d db.DB, org db.Org, ids []string) (map[string]files.Limits, error) {
+	agents, err := db.All[Agent](ctx, d, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = ANY ($2)`, org, ids)
+	limits := make(map[string]files.Limits, len(agents))
+	for _, a := range agents {
+		limits[a.ID] = a.Limits()
+	}
+	return limits, err
+}

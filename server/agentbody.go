@@ -1,0 +1,190 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// AgentFields are what an agent can be created with and changed in. Null leaves a field alone, but for the three limits, which it
+// gives back to their defaults.
+type AgentFields struct {
+	Name          Opt[string]         `json:"name,omitzero" doc:"Two random words if an agent is created without."`
+	Description   Opt[string]         `json:"description,omitzero"`
+	Metadata      Opt[map[string]any] `json:"metadata,omitzero"`
+	System        Opt[string]         `json:"system,omitzero" doc:"The base instructions."`
+	Tags          Opt[[]string]       `json:"tags,omitzero"`
+	Timezone      Opt[string]         `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
+	Model         Opt[string]         `json:"model,omitzero" doc:"provider/model: tells the size of the context window."`
+	Embedding     Opt[string]         `json:"embedding,omitzero"`
+	WindowLimit   Opt[int]            `json:"context_window_limit,omitzero" doc:"In tokens; null for the model's own."`
+	MaxFilesOpen  Opt[int]            `json:"max_files_open,omitzero" doc:"1 to 1,000 files; null for what the context window allows."`
+	ViewChars     Opt[int]            `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 characters of each open file; null for what the context window allows."`
+	Hidden        Opt[bool]           `json:"hidden,omitzero"`
+	FolderIDs     Opt[[]string]       `json:"folder_ids,omitzero"`
+	SourceIDs     Opt[[]string]       `json:"source_ids,omitzero" deprecated:"true"`
+	ModelSettings Opt[object]         `json:"model_settings,omitzero"`
+	Compaction    Opt[object]         `json:"compaction_settings,omitzero"`
+	Response      Opt[object]         `json:"response_format,omitzero"`
+	ToolRules     Opt[[]object]       `json:"tool_rules,omitzero"`
+	LLMConfig     Opt[object]         `json:"llm_config,omitzero" deprecated:"true"`
+	Autoclear     Opt[bool]           `json:"message_buffer_autoclear,omitzero"`
+	Sleeptime     Opt[bool]           `json:"enable_sleeptime,omitzero"`
+
+	Unserved
+}
+
+// Unserved are fields of Letta's that this version cannot keep. They may be empty, for clients send them so; what they would hold is
+// refused rather than lost.
+type Unserved struct {
+	MemoryBlocks    Opt[[]any]          `json:"memory_blocks,omitzero" deprecated:"true"`
+	BlockIDs        Opt[[]string]       `json:"block_ids,omitzero" deprecated:"true"`
+	ToolIDs         Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
+	IdentityIDs     Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
+	MessageIDs      Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
+	InitialMessages Opt[[]any]          `json:"initial_message_sequence,omitzero" deprecated:"true"`
+	Secrets         Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
+	Environment     Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
+}
+
+func (u Unserved) check() error {
+	for _, field := range []struct {
+		name string
+		size int
+		why  string
+	}{
+		{"memory_blocks", len(u.MemoryBlocks.Value), "core memory blocks are not served by this version; leave the list empty and put the text into 'system'"},
+		{"block_ids", len(u.BlockIDs.Value), "core memory blocks are not served by this version; leave the list empty"},
+		{"tool_ids", len(u.ToolIDs.Value), "tools cannot be attached one by one; the file tools come with the first folder. Leave the list empty"},
+		{"identity_ids", len(u.IdentityIDs.Value), "identities are not served; leave the list empty and use tags"},
+		{"message_ids", len(u.MessageIDs.Value), "messages are not served by this version; leave the list empty"},
+		{"initial_message_sequence", len(u.InitialMessages.Value), "messages are not served by this version; leave the list empty"},
+		{"secrets", len(u.Secrets.Value), "this server runs no custom tools and stores no secrets; leave it empty"},
+		{"tool_exec_environment_variables", len(u.Environment.Value), "this server runs no custom tools and stores no secrets; leave it empty"},
+	} {
+		if field.size > 0 {
+			return refuse(field.name, field.why)
+		}
+	}
+	return nil
+}
+
+// CreateAgent is what an agent is created from.
+type CreateAgent struct {
+	AgentFields
+	Type  Opt[string]   `json:"agent_type,omitzero" enum:"memgpt_agent,memgpt_v2_agent,letta_v1_agent,react_agent,workflow_agent,split_thread_agent,sleeptime_agent,voice_convo_agent,voice_sleeptime_agent"`
+	Tools Opt[[]string] `json:"tools,omitzero" doc:"Names of the file tools; an agent has them while a folder is attached."`
+}
+
+// UpdateAgent changes the fields that it has.
+type UpdateAgent struct {
+	AgentFields
+}
+
+func (c CreateAgent) create(toolNames []string) (agent.New, error) {
+	if err := c.check(); err != nil {
+		return agent.New{}, err
+	}
+	for _, name := range c.Tools.Value {
+		if !slices.Contains(toolNames, name) {
+			return agent.New{}, refuse("tools", fmt.Sprintf("there is no tool '%s'; the tools are %s", name, strings.Join(toolNames, ", ")))
+		}
+	}
+	config, err := readLLMConfig(c.LLMConfig.Value)
+	if err != nil {
+		return agent.New{}, err
+	}
+	return agent.New{
+		Name: first(c.Name.Pointer(), randomName), Type: c.Type.Value, System: c.System.Value, Timezone: c.Timezone.Value,
+		Description: c.Description.Pointer(), Model: either(c.Model.Pointer(), config.handle()), Embedding: c.Embedding.Pointer(),
+		Metadata: c.Metadata.Value, Tags: c.Tags.Value, Hidden: c.Hidden.Value, Settings: c.settings(), FolderIDs: c.folders(),
+		WindowLimit:  either(c.WindowLimit.Pointer(), config.ContextWindow),
+		MaxFilesOpen: c.MaxFilesOpen.Pointer(), ViewChars: c.ViewChars.Pointer(),
+	}, nil
+}
+
+func (u UpdateAgent) update() (agent.Update, error) {
+	if err := u.check(); err != nil {
+		return agent.Update{}, err
+	}
+	config, err := readLLMConfig(u.LLMConfig.Value)
+	if err != nil {
+		return agent.Update{}, err
+	}
+	window := limitOf(u.WindowLimit)
+	if !window.Set && config.ContextWindow != nil {
+		window = agent.Limit{Set: true, Value: config.ContextWindow}
+	}
+	return agent.Update{
+		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(), Timezone: u.Timezone.Pointer(),
+		Model: either(u.Model.Pointer(), config.handle()), Embedding: u.Embedding.Pointer(),
+		Metadata: u.Metadata.Value, Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(), FolderIDs: u.folders(),
+		WindowLimit: window, MaxFilesOpen: limitOf(u.MaxFilesOpen), ViewChars: limitOf(u.ViewChars),
+	}, nil
+}
+
+func (f AgentFields) settings() agent.Settings {
+	settings := agent.Settings{
+		ModelSettings: json.RawMessage(f.ModelSettings.Value), CompactionSettings: json.RawMessage(f.Compaction.Value),
+		ResponseFormat: json.RawMessage(f.Response.Value), LLMConfig: json.RawMessage(f.LLMConfig.Value),
+		MessageBufferAutoclear: f.Autoclear.Value, EnableSleeptime: f.Sleeptime.Pointer(),
+	}
+	if f.ToolRules.Value != nil {
+		settings.ToolRules, _ = json.Marshal(f.ToolRules.Value) // each is JSON already
+	}
+	return settings
+}
+
+func (f AgentFields) folders() []string {
+	if f.FolderIDs.Value != nil {
+		return f.FolderIDs.Value
+	}
+	return f.SourceIDs.Value
+}
+
+// llmConfig is what a full model configuration, as older clients send it, tells about the model.
+type llmConfig struct {
+	Handle        *string `json:"handle"`
+	Model         string  `json:"model"`
+	ContextWindow *int    `json:"context_window"`
+}
+
+func readLLMConfig(raw object) (c llmConfig, err error) {
+	if raw == nil {
+		return c, nil
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, refuse("llm_config", "handle and model must be texts, context_window a number of tokens")
+	}
+	return c, nil
+}
+
+func (c llmConfig) handle() *string {
+	if c.Handle == nil && c.Model != "" {
+		return &c.Model
+	}
+	return c.Handle
+}
+
+func first(value *string, otherwise func() string) string {
+	if value == nil {
+		return otherwise()
+	}
+	return *value
+}
+
+func either[T any](value, otherwise *T) *T {
+	if value == nil {
+		return otherwise
+	}
+	return value
+}
+
+// limitOf turns a field into a limit that tells null, back to the default, from absent.
+func limitOf(field Opt[int]) agent.Limit { return agent.Limit{Set: field.Set, Value: field.Pointer()} }
+
+func refuse(field, why string) error { return db.Invalid("%s: %s", field, why) }

@@ -1,0 +1,249 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const someAgent = "/v1/agents/agent-123e4567-e89b-42d3-8456-426614174000"
+
+// pick is the given fields of an object, as JSON.
+func pick(t *testing.T, body string, names ...string) string {
+	t.Helper()
+	object, picked := fields(t, body), map[string]any{}
+	for _, name := range names {
+		value, there := object[name]
+		if !there {
+			t.Errorf("there is no %s in %s", name, body)
+		}
+		picked[name] = value
+	}
+	text, err := json.Marshal(picked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestAnAgentOfNothingHasAName(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	for _, body := range []string{"", "{}", `{"name":null,"tags":null,"memory_blocks":null,"secrets":{},"block_ids":[],"context_window_limit":null}`} {
+		got := fields(t, c.must("POST", "/v1/agents/", body))
+		if words := strings.Fields(got["name"].(string)); len(words) != 2 {
+			t.Errorf("%s: got name %q, want two words", body, got["name"])
+		}
+	}
+}
+
+func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	id := c.made("/v1/agents", `{"name":"a","description":"d","system":"s","tags":["x","y"],"metadata":{"k":[1]},"timezone":"Europe/Berlin",
+		"model":"openai/gpt-4o-mini","max_files_open":7,"per_file_view_window_char_limit":900,"hidden":false,"agent_type":"memgpt_v2_agent",
+		"model_settings":{"provider_type":"openai","temperature":1.0},"tool_rules":[{"type":"exit_loop"}],"tools":["open_files"],"unheard_of":1}`)
+	all := []string{"name", "description", "system", "tags", "metadata", "timezone", "model", "max_files_open", "per_file_view_window_char_limit",
+		"context_window_limit", "hidden", "agent_type", "model_settings", "tool_rules"}
+	was := pick(t, c.must("GET", "/v1/agents/"+id, ""), all...)
+	if want := `{"agent_type":"memgpt_v2_agent","context_window_limit":null,"description":"d","hidden":false,"max_files_open":7,` +
+		`"metadata":{"k":[1]},"model":"openai/gpt-4o-mini","model_settings":{"provider_type":"openai","temperature":1},"name":"a",` +
+		`"per_file_view_window_char_limit":900,"system":"s","tags":["x","y"],"timezone":"Europe/Berlin","tool_rules":[{"type":"exit_loop"}]}`; was != want {
+		t.Errorf("created: got\n%s, want\n%s", was, want)
+	}
+	for _, same := range []string{"", "{}", `{"name":null,"description":null,"system":null,"tags":null,"metadata":null,"timezone":null,"model":null,
+		"hidden":null,"model_settings":null,"tool_rules":null,"folder_ids":null,"message_ids":[]}`} {
+		if got := pick(t, c.must("PATCH", "/v1/agents/"+id, same), all...); got != was {
+			t.Errorf("changed by %q: got\n%s, want\n%s", same, got, was)
+		}
+	}
+	for _, c2 := range []struct{ name, body, field, want string }{
+		{"a text replaces", `{"name":"b"}`, "name", `{"name":"b"}`},
+		{"an empty text is one", `{"description":""}`, "description", `{"description":""}`},
+		{"a list replaces", `{"tags":["z"]}`, "tags", `{"tags":["z"]}`},
+		{"an empty list clears", `{"tags":[]}`, "tags", `{"tags":[]}`},
+		{"an object replaces", `{"metadata":{"a":1}}`, "metadata", `{"metadata":{"a":1}}`},
+		{"null is the default again", `{"max_files_open":null}`, "max_files_open", `{"max_files_open":10}`},
+		{"null is the default of characters again", `{"per_file_view_window_char_limit":null}`, "per_file_view_window_char_limit",
+			`{"per_file_view_window_char_limit":25000}`},
+		{"the window sets the limits", `{"context_window_limit":8192}`, "max_files_open", `{"max_files_open":3}`},
+		{"null is the model's own window again", `{"context_window_limit":null}`, "max_files_open", `{"max_files_open":10}`},
+		{"a full model configuration sets the window", `{"llm_config":{"model":"m","model_endpoint_type":"openai","context_window":8000}}`,
+			"context_window_limit", `{"context_window_limit":8000}`},
+	} {
+		if got := pick(t, c.must("PATCH", "/v1/agents/"+id+"/", c2.body), c2.field); got != c2.want {
+			t.Errorf("%s: %s: got %s, want %s", c2.name, c2.body, got, c2.want)
+		}
+	}
+}
+
+func TestAgentsRefuse(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	id := c.made("/v1/agents", "")
+	const notServed = "core memory blocks are not served by this version"
+	for _, r := range []struct {
+		name, method, target, body string
+		status                     int
+		detail                     string
+	}{
+		{"blocks that would be lost", "POST", "/v1/agents", `{"memory_blocks":[{"label":"human","value":"x"}]}`, 400, "memory_blocks: " + notServed},
+		{"blocks by id", "PATCH", "/v1/agents/" + id, `{"block_ids":["block-1"]}`, 400, "block_ids: " + notServed},
+		{"messages", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user","content":"hi"}]}`, 400, "initial_message_sequence: messages are"},
+		{"secrets", "POST", "/v1/agents", `{"secrets":{"a":"b"}}`, 400, "secrets: this server runs no custom tools"},
+		{"identities", "POST", "/v1/agents", `{"identity_ids":["i"]}`, 400, "identity_ids: identities are not served"},
+		{"a tool that is not there", "POST", "/v1/agents", `{"tools":["open_files","send_message"]}`, 400, "tools: there is no tool 'send_message'; the tools are open_files, "},
+		{"a type that is not one", "POST", "/v1/agents", `{"agent_type":"robot"}`, 422, "body.agent_type: expected value to be one of"},
+		{"a name that is too long", "POST", "/v1/agents", `{"name":"` + strings.Repeat("a", 201) + `"}`, 400, "an agent's name has 201 characters"},
+		{"a name with a NUL", "POST", "/v1/agents", `{"name":"a\u0000"}`, 400, "the agent's name"},
+		{"a system with a NUL", "POST", "/v1/agents", `{"system":"a\u0000"}`, 400, "a value of the request cannot be stored: a text has a NUL"},
+		{"metadata with a NUL", "POST", "/v1/agents", `{"metadata":{"a":"\u0000"}}`, 400, "a value of the request cannot be stored: a text has a NUL"},
+		{"more files than may be", "PATCH", "/v1/agents/" + id, `{"max_files_open":1001}`, 400, "max_files_open cannot exceed 1000. Got: 1001"},
+		{"a number beyond all integers", "PATCH", "/v1/agents/" + id, `{"max_files_open":1e30}`, 422, "body: "},
+		{"a fraction", "PATCH", "/v1/agents/" + id, `{"max_files_open":1.5}`, 422, "body.max_files_open: expected integer. Got: 1.5"},
+		{"a folder that is not there", "POST", "/v1/agents", `{"folder_ids":["source-123e4567-e89b-42d3-8456-426614174000"]}`, 404, "there is no such folder"},
+		{"a configuration of other types", "POST", "/v1/agents", `{"llm_config":{"context_window":"big"}}`, 400, "llm_config: "},
+		{"an agent that is not there", "GET", someAgent, "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
+		{"to change what is not there", "PATCH", someAgent, "{}", 404, "Agent with ID"},
+		{"to delete what is not there", "DELETE", someAgent, "", 404, "Agent with ID"},
+		{"the files of an agent that is not there", "GET", someAgent + "/files", "", 404, "Agent with ID"},
+		{"the folders of an agent that is not there", "GET", someAgent + "/folders", "", 404, "Agent with ID"},
+		{"the tools of an agent that is not there", "GET", someAgent + "/tools", "", 404, "Agent with ID"},
+		{"a tool's arguments that are no object", "POST", "/v1/agents/" + id + "/tools/open_files/run", `{"args":[]}`, 422, "body.args: expected object"},
+		{"an unknown order", "GET", "/v1/agents?order_by=name", "", 422, "query.order_by: expected value to be one of"},
+		{"a NUL in a query", "GET", "/v1/agents?name=%00", "", 400, "a value of the request cannot be stored: a text has a NUL"},
+	} {
+		got := c.call(r.method, r.target, r.body)
+		if detail, _ := fields(t, got.body)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
+			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.body, r.status, r.detail)
+		}
+	}
+}
+
+// namesOf reads a list's names.
+func namesOf(t *testing.T, body string) []string {
+	t.Helper()
+	var list []struct{ Name string }
+	if err := json.Unmarshal([]byte(body), &list); err != nil {
+		t.Fatalf("read %s: %v", body, err)
+	}
+	names := []string{}
+	for _, item := range list {
+		names = append(names, item.Name)
+	}
+	return names
+}
+
+func TestAgentsAreListed(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	ids := map[string]string{}
+	for i, body := range []string{`{"name":"ann","tags":["a"]}`, `{"name":"bob","tags":["a","b"]}`, `{"name":"Bobby","tags":["b"]}`, `{"name":"hid","hidden":true}`} {
+		ids[[]string{"ann", "bob", "Bobby", "hid"}[i]] = c.made("/v1/agents", body)
+	}
+	c.must("PATCH", "/v1/agents/"+ids["ann"], `{"description":"changed"}`)
+	for _, l := range []struct {
+		query string
+		want  []string
+	}{
+		{"", []string{"Bobby", "bob", "ann"}},
+		{"order=asc", []string{"ann", "bob", "Bobby"}},
+		{"order_by=updated_at", []string{"ann", "Bobby", "bob"}},
+		{"name=bob", []string{"bob"}},
+		{"query_text=BOB", []string{"Bobby", "bob"}},
+		{"tags=a&tags=b", []string{"Bobby", "bob", "ann"}},
+		{"tags=a&tags=b&match_all_tags=true", []string{"bob"}},
+		{"tags=&name=&limit=", []string{"Bobby", "bob", "ann"}},
+		{"show_hidden_agents=true&limit=1", []string{"hid"}},
+		{"limit=2", []string{"Bobby", "bob"}},
+		{"after=" + ids["bob"], []string{"ann"}},
+		{"before=" + ids["bob"], []string{"Bobby"}},
+		{"order=asc&after=" + ids["bob"], []string{"Bobby"}},
+		{"after=" + ids["ann"], []string{}},
+		{"after=agent-gone", []string{}},
+		{"project_id=p&include=agent.tools&include_relationships=tags", []string{"Bobby", "bob", "ann"}},
+	} {
+		if got := namesOf(t, c.must("GET", "/v1/agents/?"+l.query, "")); !slices.Equal(got, l.want) {
+			t.Errorf("list with %q: got %q, want %q", l.query, got, l.want)
+		}
+	}
+	for query, want := range map[string]string{"": "3", "tags=a": "2", "name=nobody": "0"} {
+		if got := c.must("GET", "/v1/agents/count?"+query, ""); got != want {
+			t.Errorf("count with %q: got %s, want %s", query, got, want)
+		}
+	}
+	for query, want := range map[string]string{"": `["a","b"]`, "after=a": `["b"]`, "order=desc&limit=1": `["b"]`, "name=B": `["b"]`, "query_text=x": `[]`} {
+		if got := c.must("GET", "/v1/tags?"+query, ""); got != want {
+			t.Errorf("tags with %q: got %s, want %s", query, got, want)
+		}
+	}
+}
+
+// A client that iterates asks for what follows the last item until a page is empty.
+func TestIterationEnds(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"f0"}`)
+	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"n0","folder_ids":[%q]}`, folder))
+	for i := 1; i < 5; i++ {
+		other := c.made("/v1/folders", fmt.Sprintf(`{"name":"f%d"}`, i))
+		c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+other, "")
+		c.made("/v1/agents", fmt.Sprintf(`{"name":"n%d"}`, i))
+	}
+	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5, "/v1/agents/" + agent + "/tools": 5,
+		"/v1/tools/": 5} {
+		for _, order := range []string{"asc", "desc"} {
+			seen, after := map[string]bool{}, ""
+			for range 5 {
+				var page []struct{ ID string }
+				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
+				if err := json.Unmarshal([]byte(body), &page); err != nil {
+					t.Fatal(err)
+				}
+				if len(page) == 0 {
+					after = "ended"
+					break
+				}
+				for _, item := range page {
+					seen[item.ID] = true
+				}
+				after = page[len(page)-1].ID
+			}
+			if after != "ended" || len(seen) != want {
+				t.Errorf("%s %s: saw %d items, ended %v; want %d and an end", target, order, len(seen), after == "ended", want)
+			}
+		}
+	}
+}
+
+func TestToolsAreListed(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	all := []string{"close_files", "list_files", "semantic_search_files", "grep_files", "open_files"}
+	for query, want := range map[string][]string{
+		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"}, "search=SEARCH": {"semantic_search_files"},
+		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": {}, "limit=1&order=asc": {"open_files"},
+	} {
+		body := c.must("GET", "/v1/tools/?"+query, "")
+		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {
+			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
+		}
+	}
+	if got := c.must("GET", "/v1/tools/count", ""); got != "5" {
+		t.Errorf("count: got %s, want 5", got)
+	}
+	var list []struct{ ID, Name string }
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if got := fields(t, c.must("GET", "/v1/tools/"+list[0].ID, ""))["name"]; got != list[0].Name {
+		t.Errorf("tool %s: got %v, want %s", list[0].ID, got, list[0].Name)
+	}
+	checkProblem(t, c.call("GET", "/v1/tools/tool-123e4567-e89b-42d3-8456-426614174000", ""), 404,
+		map[string]any{"detail": "Tool with ID tool-123e4567-e89b-42d3-8456-426614174000 not found"})
+}

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// problem is an error as a caller sees it.
+type problem struct {
+	Detail  string  `json:"detail" doc:"What is wrong, and what to do about it."`
+	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
+
+	status int
+	header http.Header
+}
+
+func newProblem(status int, detail string) *problem { return &problem{Detail: detail, status: status} }
+
+// malformed is a request that cannot be read.
+func malformed(detail string) *problem { return newProblem(http.StatusBadRequest, detail) }
+
+// forbidden is a request that this server does not answer, whatever it asks for.
+func forbidden(detail string) *problem { return newProblem(http.StatusForbidden, detail) }
+
+// tooLarge is a body beyond its limit.
+func tooLarge(limitBytes int64) *problem {
+	return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))
+}
+
+// unprocessable is a request that breaks a rule of its form: location names the field.
+func unprocessable(location, rule string) *problem {
+	return newProblem(http.StatusUnprocessableEntity, location+": "+rule)
+}
+
+// noDatabase is a request that may succeed in a moment.
+func noDatabase() *problem {
+	p := newProblem(http.StatusServiceUnavailable, "The database does not answer; try again in a moment")
+	p.header = http.Header{"Retry-After": {"1"}}
+	return p
+}
+
+// unknown is the server's own fault, whose cause is not told.
+func unknown() *problem {
+	return newProblem(http.StatusInternalServerError, "An unknown error occurred")
+}
+
+// traced names the request in an error of validation, as Letta does.
+func (p *problem) traced(ctx context.Context) *problem {
+	if id := requestID(ctx); p.status == http.StatusUnprocessableEntity {
+		p.TraceID = &id
+	}
+	return p
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *problem) GetStatus() int { return p.status }
+
+// GetHeaders implements huma.HeadersError.
+func (p *problem) GetHeaders() http.Header { return p.header }
+
+// statusClientGone is nginx's and Letta's word for a caller who did not wait; nobody reads it but the log.
+const statusClientGone = 499
+
+// errUnauthorized is a request without a key that this server knows.
+var errUnauthorized = errors.New("Unauthorized")
+
+// problemOf decides what an error is to a caller. No other file gives an error its status.
+func problemOf(err error) *problem {
+	var (
+		own         *problem
+		routing     *echo.HTTPError
+		unsupported *files.UnsupportedError
+		upload      *files.TooLargeError
+		bodyLimit   *http.MaxBytesError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &routing):
+		return newProblem(routing.Code, fmt.Sprint(routing.Message))
+	case errors.As(err, &unsupported):
+		return newProblem(http.StatusUnsupportedMediaType, unsupported.Error())
+	case errors.As(err, &upload):
+		return newProblem(http.StatusRequestEntityTooLarge, upload.Error())
+	case errors.As(err, &bodyLimit):
+		return tooLarge(bodyLimit.Limit)
+	case errors.Is(err, errUnauthorized):
+		return newProblem(http.StatusUnauthorized, errUnauthorized.Error())
+	case errors.Is(err, db.ErrNotFound):
+		return newProblem(http.StatusNotFound, sentence(err, "what the request names does not exist"))
+	case errors.Is(err, db.ErrConflict):
+		p := newProblem(http.StatusConflict, sentence(err, "the request contradicts what is stored"))
+		p.header = http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
+		return p
+	case errors.Is(err, db.ErrInvalid):
+		return newProblem(http.StatusBadRequest, sentence(err, "a value of the request cannot be stored"))
+	case errors.Is(err, context.Canceled):
+		return newProblem(statusClientGone, "Client disconnected")
+	case unavailable(err):
+		return noDatabase()
+	}
+	return unknown()
+}
+
+// sentence is the text of an error, or, where that is Postgres' own, what it means.
+func sentence(err error, meaning string) string {
+	var pg *pgconn.PgError
+	switch {
+	case !errors.As(err, &pg):
+		return err.Error()
+	case pg.ConstraintName != "":
+		return meaning + " (" + pg.ConstraintName + ")"
+	case pg.Code == "22021" || pg.Code == "22P05":
+		return meaning + ": a text has a NUL or is not UTF-8"
+	}
+	return meaning
+}
+
+// unavailable tells whether the database, not the request, is the reason.
+func unavailable(err error) bool {
+	var connect *pgconn.ConnectError
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "57P01", "57P02", "57P03", "53300": // shut down by the operator, crashed, starting, no connection left
+			return true
+		}
+		return strings.HasPrefix(pg.Code, "08")
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &connect) || pgconn.SafeToRetry(err)
+}
+
+// fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told.
+func (s *Server) fail(ctx context.Context, err error) *problem {
+	p := problemOf(err).traced(ctx)
+	if own := (*problem)(nil); p.status >= http.StatusInternalServerError && !errors.As(err, &own) {
+		s.Log.ErrorContext(ctx, "request failed", "status", p.status, "request_id", requestID(ctx), "error", err)
+	}
+	return p
+}
+
+// writeError answers with an error on the routes that huma does not serve.
+func (s *Server) writeError(err error, c echo.Context) {
+	p := s.fail(c.Request().Context(), err)
+	if c.Response().Committed {
+		return
+	}
+	for name, values := range p.header {
+		c.Response().Header()[name] = values
+	}
+	if err := c.JSON(p.status, p); err != nil {
+		s.Log.DebugContext(c.Request().Context(), "answer an error", "error", err)
+	}
+}

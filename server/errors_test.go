@@ -1,0 +1,75 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server"
+)
+
+func TestProblemOf(t *testing.T) {
+	t.Parallel()
+	pg := func(code, constraint string) error {
+		return db.Error(&pgconn.PgError{Code: code, ConstraintName: constraint, Message: "an internal of Postgres"})
+	}
+	_, refused := pgconn.Connect(context.Background(), "host=127.0.0.1 port=1 connect_timeout=1")
+	for _, c := range []struct {
+		name   string
+		err    error
+		status int
+		detail string
+		header string
+	}{
+		{"not found", db.NotFound("there is no such folder"), 404, "there is no such folder", ""},
+		{"not found, wrapped", fmt.Errorf("open a: %w", db.NotFound("no file")), 404, "open a: no file", ""},
+		{"conflict is not retried", db.Conflict("taken"), 409, "taken", "X-Should-Retry: false"},
+		{"invalid", db.Invalid("too long"), 400, "too long", ""},
+		{"an unsupported upload, although it is invalid", &files.UnsupportedError{MediaType: "image/png", Name: "a.png"}, 415,
+			(&files.UnsupportedError{MediaType: "image/png", Name: "a.png"}).Error(), ""},
+		{"an upload that is too large", fmt.Errorf("x: %w", &files.TooLargeError{LimitBytes: 10}), 413,
+			(&files.TooLargeError{LimitBytes: 10}).Error(), ""},
+		{"a body that is too large", fmt.Errorf("x: %w", &http.MaxBytesError{Limit: 10}), 413, "The request's body is larger than 10 bytes", ""},
+		{"a unique rule of the schema", pg("23505", "folders_name"), 409, "the request contradicts what is stored (folders_name)", "X-Should-Retry: false"},
+		{"a foreign key", pg("23503", "files_folder"), 404, "what the request names does not exist (files_folder)", ""},
+		{"a check", pg("23514", "agents_name_length"), 400, "a value of the request cannot be stored (agents_name_length)", ""},
+		{"a NUL", pg("22021", ""), 400, "a value of the request cannot be stored: a text has a NUL or is not UTF-8", ""},
+		{"a number beyond its column", pg("22003", ""), 400, "a value of the request cannot be stored", ""},
+		{"a caller who left", fmt.Errorf("query: %w", context.Canceled), 499, "Client disconnected", ""},
+		{"a deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), 503, unavailable, "Retry-After: 1"},
+		{"a database that is not there", refused, 503, unavailable, "Retry-After: 1"},
+		{"a database that shuts down", pg("57P01", ""), 503, unavailable, "Retry-After: 1"},
+		{"a database that starts", pg("57P03", ""), 503, unavailable, "Retry-After: 1"},
+		{"a database without a free connection", pg("53300", ""), 503, unavailable, "Retry-After: 1"},
+		{"a lost connection", pg("08006", ""), 503, unavailable, "Retry-After: 1"},
+		{"an error of ours in SQL", pg("42601", ""), 500, "An unknown error occurred", ""},
+		{"another network's error", &net.OpError{Op: "dial", Err: errors.New("refused")}, 500, "An unknown error occurred", ""},
+		{"anything else", io.ErrUnexpectedEOF, 500, "An unknown error occurred", ""},
+		{"a status that was chosen", server.NewProblem(418, "teapot"), 418, "teapot", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := server.ProblemOf(c.err)
+			if p.GetStatus() != c.status || p.Detail != c.detail {
+				t.Errorf("%v: got %d %q, want %d %q", c.err, p.GetStatus(), p.Detail, c.status, c.detail)
+			}
+			header := ""
+			for name, values := range p.GetHeaders() {
+				header += name + ": " + values[0]
+			}
+			if header != c.header {
+				t.Errorf("%v: got header %q, want %q", c.err, header, c.header)
+			}
+		})
+	}
+}
+
+const unavailable = "The database does not answer; try again in a moment"

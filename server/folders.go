@@ -1,0 +1,204 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// twin is where /v1/folders and the older /v1/sources differ.
+type twin struct {
+	order string // of a folder's agents, where the caller names none
+}
+
+// folderRoutes are what folders and sources have in common.
+func (s *Server) folderRoutes(a *surface, base string, t twin, options ...func(*huma.Operation)) {
+	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	byID := base + "/{folder_id}"
+	without := append([]func(*huma.Operation){noContent}, options...)
+
+	route(a, post, base, "Create a folder", s.createFolder, options...)
+	route(a, get, base+"/count", "Count folders", s.countFolders, options...)
+	route(a, get, base+"/metadata", "Sum up what folders hold", s.folderTotals, options...)
+	route(a, get, base+"/name/{folder_name}", "Get a folder's id by its name", s.folderNamed, deprecated)
+	route(a, get, byID, "Get a folder", s.getFolder, options...)
+	route(a, patch, byID, "Change a folder", s.updateFolder, options...)
+	route(a, del, byID, "Delete a folder with its files", s.deleteFolder, options...)
+	route(a, get, byID+"/agents", "List the agents that have a folder", s.folderAgents(t.order), options...)
+	route(a, get, byID+"/passages", "List a folder's chunks", s.folderPassages, options...)
+	route(a, get, byID+"/files", "List a folder's files", s.folderFiles, options...)
+	route(a, get, byID+"/files/{file_id}", "Get a file", s.getFile, options...)
+	route(a, del, byID+"/{file_id}", "Delete a file", s.deleteFile, without...)
+}
+
+// CreateFolder is what a folder is created from. Loci embeds with its own model, so a client's choice of one is not heeded.
+type CreateFolder struct {
+	Name         string              `json:"name"`
+	Description  Opt[string]         `json:"description,omitzero"`
+	Instructions Opt[string]         `json:"instructions,omitzero"`
+	Metadata     Opt[map[string]any] `json:"metadata,omitzero"`
+	ChunkTokens  Opt[int]            `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
+}
+
+// UpdateFolder changes the fields that it has; null leaves one alone.
+type UpdateFolder struct {
+	Name         Opt[string]         `json:"name,omitzero"`
+	Description  Opt[string]         `json:"description,omitzero"`
+	Instructions Opt[string]         `json:"instructions,omitzero"`
+	Metadata     Opt[map[string]any] `json:"metadata,omitzero"`
+}
+
+func (s *Server) createFolder(ctx context.Context, in *struct{ Body CreateFolder }) (Source, error) {
+	b := in.Body
+	f, err := s.Files.CreateFolder(ctx, orgOf(ctx), files.NewFolder{Name: b.Name, Description: b.Description.Pointer(),
+		Instructions: b.Instructions.Pointer(), Metadata: b.Metadata.Value, ChunkTokens: b.ChunkTokens.Value})
+	return sourceOf(f), err
+}
+
+func (s *Server) getFolder(ctx context.Context, in *OfFolder) (Source, error) {
+	f, err := s.Files.Folder(ctx, orgOf(ctx), string(in.FolderID))
+	return sourceOf(f), err
+}
+
+func (s *Server) folderNamed(ctx context.Context, in *struct {
+	Name string `path:"folder_name"`
+}) (string, error) {
+	f, err := s.Files.FolderNamed(ctx, orgOf(ctx), in.Name)
+	return f.ID, err
+}
+
+// FolderFilter narrows a list of folders.
+type FolderFilter struct {
+	Name string `query:"name" doc:"Part of the name, in any case."`
+}
+
+func (s *Server) listFolders(ctx context.Context, in *struct {
+	FolderFilter
+	Paging
+}) ([]Source, error) {
+	folders, err := s.Files.Folders(ctx, orgOf(ctx), in.Name, in.page(50, oldestFirst))
+	return sourcesOf(folders), err
+}
+
+func (s *Server) listSources(ctx context.Context, _ *struct{}) ([]Source, error) {
+	folders, err := s.Files.Folders(ctx, orgOf(ctx), "", db.Page{Limit: maxPage, Ascending: true})
+	return sourcesOf(folders), err
+}
+
+func (s *Server) countFolders(ctx context.Context, _ *struct{}) (int, error) {
+	return s.Files.CountFolders(ctx, orgOf(ctx))
+}
+
+func (s *Server) updateFolder(ctx context.Context, in *struct {
+	OfFolder
+	Body UpdateFolder
+}) (Source, error) {
+	f, err := s.Files.UpdateFolder(ctx, orgOf(ctx), string(in.FolderID), files.FolderUpdate{Name: in.Body.Name.Pointer(),
+		Description: in.Body.Description.Pointer(), Instructions: in.Body.Instructions.Pointer(), Metadata: in.Body.Metadata.Value})
+	return sourceOf(f), err
+}
+
+func (s *Server) deleteFolder(ctx context.Context, in *OfFolder) (null, error) {
+	return null{}, s.Files.DeleteFolder(ctx, orgOf(ctx), string(in.FolderID))
+}
+
+type inFolder struct {
+	OfFolder
+	Paging
+}
+
+func (s *Server) folderAgents(order string) func(context.Context, *inFolder) ([]string, error) {
+	return func(ctx context.Context, in *inFolder) ([]string, error) {
+		return s.Files.FolderAgents(ctx, orgOf(ctx), string(in.FolderID), in.page(50, order))
+	}
+}
+
+func (s *Server) folderPassages(ctx context.Context, in *inFolder) ([]files.Passage, error) {
+	return s.Files.Passages(ctx, orgOf(ctx), string(in.FolderID), in.page(100, newestFirst))
+}
+
+// WithContent says whether a file's text is wanted too.
+type WithContent struct {
+	Content bool `query:"include_content" doc:"With the parsed text."`
+}
+
+func (s *Server) folderFiles(ctx context.Context, in *struct {
+	OfFolder
+	WithContent
+	Paging
+}) ([]files.File, error) {
+	return s.Files.Files(ctx, orgOf(ctx), string(in.FolderID), in.Content, in.page(maxPage, newestFirst))
+}
+
+// OfFile is the path of a file in its folder.
+type OfFile struct {
+	OfFolder
+	FileID fileID `path:"file_id"`
+}
+
+func (s *Server) getFile(ctx context.Context, in *struct {
+	OfFile
+	WithContent
+}) (files.File, error) {
+	return s.Files.File(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID), in.Content)
+}
+
+func (s *Server) deleteFile(ctx context.Context, in *OfFile) (null, error) {
+	return null{}, s.Files.DeleteFile(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+}
+
+// Totals sum up what an organization's folders hold.
+type Totals struct {
+	Folders   int           `json:"total_sources"`
+	Files     int           `json:"total_files"`
+	SizeBytes int64         `json:"total_size"`
+	PerFolder []FolderTotal `json:"sources"`
+}
+
+// FolderTotal sums up a folder. Files has at most a thousand, and only if they were asked for.
+type FolderTotal struct {
+	files.Total
+	Listed []FileSize `json:"files"`
+}
+
+// FileSize is a file in a sum.
+type FileSize struct {
+	ID        string `json:"file_id"`
+	Name      string `json:"file_name"`
+	SizeBytes int64  `json:"file_size"`
+}
+
+func (s *Server) folderTotals(ctx context.Context, in *struct {
+	Detailed bool `query:"include_detailed_per_source_metadata"`
+}) (Totals, error) {
+	folders, err := s.Files.Totals(ctx, orgOf(ctx))
+	if err != nil {
+		return Totals{}, err
+	}
+	all := Totals{Folders: len(folders), PerFolder: make([]FolderTotal, len(folders))}
+	for i, folder := range folders {
+		all.Files += folder.Files
+		all.SizeBytes += folder.SizeBytes
+		all.PerFolder[i] = FolderTotal{Total: folder, Listed: []FileSize{}}
+		if !in.Detailed {
+			continue
+		}
+		if all.PerFolder[i].Listed, err = s.fileSizes(ctx, folder.FolderID); err != nil {
+			return Totals{}, err
+		}
+	}
+	return all, nil
+}
+
+func (s *Server) fileSizes(ctx context.Context, folderID string) ([]FileSize, error) {
+	list, err := s.Files.Files(ctx, orgOf(ctx), folderID, false, db.Page{Limit: maxPage, Ascending: true})
+	sizes := make([]FileSize, len(list))
+	for i, f := range list {
+		sizes[i] = FileSize{ID: f.ID, Name: f.Name, SizeBytes: f.SizeBytes}
+	}
+	return sizes, err
+}

@@ -1,0 +1,168 @@
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	a := c.made("/v1/folders/", `{"name":"Guides","description":"d","metadata":{"k":1},"embedding":"openai/x","embedding_config":{"embedding_dim":3}}`)
+	b := c.made("/v1/sources/", `{"name":"a/b c%","embedding_chunk_size":100}`)
+	taken := c.call("POST", "/v1/folders", `{"name":"Guides"}`)
+	checkProblem(t, taken, 409, map[string]any{"detail": "a folder named 'Guides' already exists; folder names are unique"})
+	if got := taken.Header().Get("X-Should-Retry"); got != "false" {
+		t.Errorf("got X-Should-Retry %q, want false", got)
+	}
+	for _, w := range []struct{ method, target, body, want string }{
+		{"GET", "/v1/folders/count", "", "2"},
+		{"GET", "/v1/sources/count/", "", "2"},
+		{"GET", "/v1/folders/name/Guides", "", `"` + a + `"`},
+		{"GET", "/v1/folders/name/a%2Fb%20c%25", "", `"` + b + `"`},
+		{"GET", "/v1/folders/" + a + "/agents", "", `[]`},
+		{"GET", "/v1/folders/" + a + "/files", "", `[]`},
+		{"GET", "/v1/folders/" + a + "/passages", "", `[]`},
+		{"GET", "/v1/folders/metadata", "", fmt.Sprintf(`{"total_sources":2,"total_files":0,"total_size":0,"sources":[`+
+			`{"source_id":%q,"source_name":"Guides","file_count":0,"total_size":0,"files":[]},`+
+			`{"source_id":%q,"source_name":"a/b c%%","file_count":0,"total_size":0,"files":[]}]}`, a, b)},
+	} {
+		if got := c.must(w.method, w.target, w.body); got != w.want {
+			t.Errorf("%s %s: got %s, want %s", w.method, w.target, got, w.want)
+		}
+	}
+	if got := pick(t, c.must("PATCH", "/v1/folders/"+a, `{"name":null,"description":null,"instructions":"i"}`), "name", "description", "instructions", "metadata"); got !=
+		`{"description":"d","instructions":"i","metadata":{"k":1},"name":"Guides"}` {
+		t.Errorf("changed: got %s", got)
+	}
+	for query, want := range map[string]int{"": 2, "name=GUIDE": 1, "name=x": 0, "limit=1": 1, "after=" + a: 1, "order=desc&after=" + a: 0} {
+		if got := namesOf(t, c.must("GET", "/v1/folders/?"+query, "")); len(got) != want {
+			t.Errorf("folders with %q: got %q, want %d", query, got, want)
+		}
+	}
+	if got := namesOf(t, c.must("GET", "/v1/sources/?limit=1&after="+b, "")); len(got) != 2 {
+		t.Errorf("sources: got %q, want both: the list has no pages", got)
+	}
+	if got := c.must("DELETE", "/v1/folders/"+a, ""); got != "null" {
+		t.Errorf("delete: got %s, want null", got)
+	}
+	for _, target := range []string{"/v1/folders/" + a, "/v1/folders/" + a + "/files", "/v1/folders/" + a + "/agents", "/v1/folders/" + a + "/passages",
+		"/v1/folders/name/Guides"} {
+		checkProblem(t, c.call("GET", target, ""), 404, map[string]any{"detail": "there is no such folder"})
+	}
+	if got := c.call("POST", "/v1/folders", ""); got.Code != 422 || !strings.Contains(got.body, "required property name") {
+		t.Errorf("a folder without a name: got %d %s", got.Code, got.body)
+	}
+}
+
+func TestUploads(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	target := "/v1/folders/" + folder + "/upload"
+	name := func(got reply) string { return fmt.Sprint(fields(t, got.body)["file_name"]) }
+
+	first := c.upload(folder, "", "dir/a.txt", "one")
+	if first.Code != 200 || name(first) != "a.txt" || first.Header().Get("X-Upload-Result") != "" {
+		t.Errorf("upload: got %d %s", first.Code, first.body)
+	}
+	if got := c.upload(folder, "", "a.txt", "two"); name(got) != "a_(1).txt" {
+		t.Errorf("a second of the name: got %s", got.body)
+	}
+	got := c.upload(folder, "?duplicate_handling=skip", "a.txt", "three")
+	if got.Header().Get("X-Upload-Result") != "skipped" || fields(t, got.body)["id"] != fields(t, first.body)["id"] {
+		t.Errorf("skip: got %q %s, want the first", got.Header(), got.body)
+	}
+	if got := c.upload(folder, "/?duplicate_handling=error", "a.txt", "four"); got.Code != 400 || !strings.Contains(got.body, "already exists") {
+		t.Errorf("error: got %d %s", got.Code, got.body)
+	}
+	if got := c.upload(folder, "?name=b%20c.md", "a.txt", "five"); name(got) != "b c.md" {
+		t.Errorf("another name: got %s", got.body)
+	}
+	body, mediaType := form("file", "", "text/plain", "six")
+	if got := send(c, "POST", "/v1/sources/"+folder+"/upload", mediaType, body); got.Code != 200 || name(got) != "upload" {
+		t.Errorf("a part without a filename: got %d %s, want the name upload", got.Code, got.body)
+	}
+
+	other, otherType := form("document", "a.txt", "text/plain", "x")
+	for _, r := range []struct {
+		name, target, contentType, body string
+		status                          int
+		detail                          string
+	}{
+		{"a file that is no text", target, "", string([]byte{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13}), 415, "Unsupported file type: image/png (filename: x)"},
+		{"a file that is too large", target, "", strings.Repeat("a", maxUpload+1), 413, fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
+		{"a body that is much too large", target, "", strings.Repeat("a", maxUpload*3), 413, fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
+		{"a body without the part", target, otherType, other, 422, "body.file: expected a part named 'file'"},
+		{"no body", target, "", "none", 422, "body: expected multipart/form-data with a part named 'file'"},
+		{"a body of JSON", target, jsonType, "{}", 422, "body: expected multipart/form-data with a part named 'file'"},
+		{"a body that breaks off", target, mediaType, body[:len(body)-40], 400, "receive the upload: the upload broke off"},
+		{"a body that breaks off before the part", target, mediaType, body[:20], 400, "the upload broke off"},
+		{"an unknown handling", target + "?duplicate_handling=merge", mediaType, body, 422, "query.duplicate_handling: expected value to be one of"},
+		{"an id of another form", "/v1/folders/folder-1/upload", mediaType, body, 422, "path.folder_id: expected string to be source- and"},
+		{"a folder that is not there", "/v1/folders/source-123e4567-e89b-42d3-8456-426614174000/upload", mediaType, body, 404, "there is no such folder"},
+	} {
+		if r.contentType == "" && r.body == "none" {
+			r.body = ""
+		} else if r.contentType == "" {
+			r.body, r.contentType = form("file", "x", "text/plain", r.body)
+		}
+		got := send(c, "POST", r.target, r.contentType, r.body)
+		if detail, _ := fields(t, got.body)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
+			t.Errorf("%s: got %d %s, want %d %q…", r.name, got.Code, got.body, r.status, r.detail)
+		}
+	}
+	if got := c.must("GET", "/v1/folders/metadata", ""); fields(t, got)["total_files"] != 4.0 {
+		t.Errorf("what was refused left something: got %s, want 4 files", got)
+	}
+}
+
+// A client that is still sending gets its 413, and not a broken connection.
+func TestATooLargeUploadIsAnsweredWhileItComes(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	conn, err := net.Dial("tcp", web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body, mediaType := form("file", "a.txt", "text/plain", strings.Repeat("a", 2*maxUpload))
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	_, err = fmt.Fprintf(conn, "POST /v1/folders/%s/upload HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s",
+		folder, mediaType, 4*maxUpload, body) // never ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") {
+		t.Errorf("got %v, %q; want a 413 and the end of the connection", err, answer)
+	}
+}
+
+func TestFilesOfAFolderAreOnlyFoundInIt(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	one, two := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
+	file := fields(t, c.upload(one, "", "a.txt", "x").body)["id"].(string)
+	for _, call := range [][2]string{{"GET", "/v1/folders/" + two + "/files/" + file}, {"DELETE", "/v1/folders/" + two + "/" + file},
+		{"GET", "/v1/sources/" + two + "/files/" + file}} {
+		if got := c.call(call[0], call[1], ""); got.Code != http.StatusNotFound {
+			t.Errorf("%s %s: got %d %s, want 404", call[0], call[1], got.Code, got.body)
+		}
+	}
+	if got := c.call("DELETE", "/v1/sources/"+one+"/"+file, ""); got.Code != http.StatusNoContent || got.body != "" {
+		t.Errorf("delete: got %d %q, want 204 and nothing", got.Code, got.body)
+	}
+	if got := c.call("DELETE", "/v1/folders/"+one+"/"+file, ""); got.Code != http.StatusNotFound {
+		t.Errorf("delete again: got %d, want 404", got.Code)
+	}
+}

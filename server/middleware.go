@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+)
+
+type contextKey int
+
+const (
+	keyRequestID contextKey = iota
+	keyOrg
+)
+
+// requestID is the id of the request that ctx belongs to, empty outside of one.
+func requestID(ctx context.Context) string {
+	id, _ := ctx.Value(keyRequestID).(string)
+	return id
+}
+
+// identify gives a request the id that its client chose, or a random one, and returns it with the answer.
+func identify(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		id := c.Request().Header.Get(echo.HeaderXRequestID)
+		if !isRequestID(id) {
+			id = rand.Text()
+		}
+		c.Response().Header().Set(echo.HeaderXRequestID, id)
+		setContext(c, keyRequestID, id)
+		return next(c)
+	}
+}
+
+// isRequestID tells an id that is safe to log: up to 128 letters, digits, dots, dashes and underscores.
+func isRequestID(id string) bool {
+	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+}
+
+func setContext(c echo.Context, key contextKey, value any) {
+	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), key, value)))
+}
+
+// logAccess writes a line about each request at level debug.
+func (s *Server) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		start := time.Now()
+		err := next(c)
+		if err != nil {
+			c.Error(err)
+		}
+		r := c.Request()
+		s.Log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
+			"bytes", c.Response().Size, "took", time.Since(start), "request_id", requestID(r.Context()))
+		return nil
+	}
+}
+
+// recoverPanics turns a panic into an error, which is answered with a 500 and logged with its stack.
+func (s *Server) recoverPanics() echo.MiddlewareFunc {
+	return middleware.RecoverWithConfig(middleware.RecoverConfig{
+		DisableStackAll: true,
+		LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
+			ctx := c.Request().Context()
+			s.Log.ErrorContext(ctx, "panic", "request_id", requestID(ctx), "error", err, "stack", string(stack))
+			return unknown()
+		},
+	})
+}

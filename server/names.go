@@ -1,0 +1,16 @@
+package server
+
+import "math/rand/v2"
+
+// randomName is two words for an agent that was created without a name.
+func randomName() string {
+	return adjectives[rand.IntN(len(adjectives))] + " " + nouns[rand.IntN(len(nouns))]
+}
+
+var adjectives = []string{"amber", "brave", "bright", "calm", "candid", "clever", "coral", "crisp", "early", "gentle", "golden", "hazel",
+	"indigo", "keen", "kind", "lively", "lucid", "mellow", "nimble", "olive", "patient", "quiet", "rapid", "silver", "steady", "sunny",
+	"swift", "tidy", "vivid", "warm", "wise", "young"}
+
+var nouns = []string{"badger", "beacon", "birch", "brook", "cedar", "comet", "condor", "crane", "delta", "falcon", "fern", "finch",
+	"fjord", "gecko", "harbor", "heron", "island", "juniper", "lagoon", "lantern", "lynx", "maple", "meadow", "otter", "pine", "raven",
+	"reef", "river", "sparrow", "summit", "willow", "wren"}

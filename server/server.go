@@ -1,0 +1,119 @@
+// Package server is Loci's REST API: it binds requests, calls the memories and agents, and renders what they answer, in the shapes and
+// with the errors that Letta's clients know.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// Server answers the API's requests. All fields but Dense must be set.
+type Server struct {
+	Agents         *agent.Store
+	Files          *files.Store
+	Tools          *tool.Set
+	Keys           *Keys
+	Dense          *files.Dense // the embeddings endpoint, to name its model; nil if there is none
+	Log            *slog.Logger
+	Version        string
+	MaxUploadBytes int64
+	Ping           func(ctx context.Context) error // of the database
+}
+
+// Routes that the operators' programs poll: they need no key.
+const (
+	pathHealth = "/v1/health"
+	pathReady  = "/v1/ready"
+)
+
+// readyPatience is how long the database may take to answer.
+const readyPatience = 2 * time.Second
+
+// Handler returns the API. Its document is at /openapi.json.
+func (s *Server) Handler() http.Handler {
+	e := echo.New()
+	e.HTTPErrorHandler = s.writeError
+	e.Use(identify, s.logAccess, s.recoverPanics(), s.authenticate)
+	api := newSurface(e, "Loci", s.Version, s.fail)
+	s.routes(api)
+	s.uploads(e, api)
+	document, err := json.Marshal(api.OpenAPI())
+	if err != nil {
+		panic(err) // the routes are part of the program
+	}
+	e.GET("/openapi.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, document) })
+	return normalize(e)
+}
+
+func (s *Server) routes(a *surface) {
+	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+
+	route(a, get, pathHealth, "Say that the server runs", s.health)
+	route(a, get, pathReady, "Say whether the database answers", s.ready)
+
+	route(a, post, "/v1/agents", "Create an agent", s.createAgent)
+	route(a, get, "/v1/agents", "List agents", s.listAgents)
+	route(a, get, "/v1/agents/count", "Count agents", s.countAgents)
+	route(a, get, "/v1/agents/{agent_id}", "Get an agent", s.getAgent)
+	route(a, patch, "/v1/agents/{agent_id}", "Change an agent", s.updateAgent)
+	route(a, del, "/v1/agents/{agent_id}", "Delete an agent", s.deleteAgent)
+	route(a, get, "/v1/agents/{agent_id}/context", "Show what fills an agent's context window", s.agentContext)
+	route(a, post, "/v1/agents/{agent_id}/recompile", "Compile an agent's system prompt", s.recompile)
+	route(a, post, "/v1/agents/{agent_id}/system-prompt/recompile", "Compile an agent's system prompt", s.recompile, deprecated)
+	route(a, get, "/v1/agents/{agent_id}/core-memory", "Get an agent's core memory", s.coreMemory, deprecated)
+
+	route(a, get, "/v1/agents/{agent_id}/folders", "List an agent's folders", s.agentFolders)
+	route(a, patch, "/v1/agents/{agent_id}/folders/attach/{folder_id}", "Attach a folder to an agent", s.attachFolder)
+	route(a, patch, "/v1/agents/{agent_id}/folders/detach/{folder_id}", "Detach a folder from an agent", s.detachFolder)
+	route(a, get, "/v1/agents/{agent_id}/sources", "List an agent's folders", s.agentFolders, deprecated)
+	route(a, patch, "/v1/agents/{agent_id}/sources/attach/{folder_id}", "Attach a folder to an agent", s.attachSource, deprecated)
+	route(a, patch, "/v1/agents/{agent_id}/sources/detach/{folder_id}", "Detach a folder from an agent", s.detachSource, deprecated)
+
+	route(a, get, "/v1/agents/{agent_id}/files", "List the files of an agent's folders", s.agentFiles)
+	route(a, patch, "/v1/agents/{agent_id}/files/close-all", "Close all of an agent's open files", s.closeAllFiles)
+	route(a, patch, "/v1/agents/{agent_id}/files/{file_id}/open", "Open a file for an agent", s.openFile)
+	route(a, patch, "/v1/agents/{agent_id}/files/{file_id}/close", "Close a file for an agent", s.closeFile)
+
+	route(a, get, "/v1/agents/{agent_id}/tools", "List an agent's tools", s.agentTools)
+	route(a, post, "/v1/agents/{agent_id}/tools/{tool_name}/run", "Run one of an agent's tools", s.runTool)
+	route(a, get, "/v1/tools", "List tools", s.listTools)
+	route(a, get, "/v1/tools/count", "Count tools", s.countTools)
+	route(a, get, "/v1/tools/{tool_id}", "Get a tool", s.getTool)
+
+	s.folderRoutes(a, "/v1/folders", twin{order: newestFirst})
+	route(a, get, "/v1/folders", "List folders", s.listFolders)
+	s.folderRoutes(a, "/v1/sources", twin{order: oldestFirst}, deprecated)
+	route(a, get, "/v1/sources", "List folders", s.listSources, deprecated)
+
+	route(a, get, "/v1/models", "List language models", s.listModels)
+	route(a, get, "/v1/models/embedding", "List embedding models", s.listEmbeddingModels)
+	route(a, get, "/v1/tags", "List the tags of agents", s.listTags)
+}
+
+// Health is whether the server works.
+type Health struct {
+	Version string `json:"version"`
+	Status  string `json:"status"`
+}
+
+func (s *Server) health(context.Context, *struct{}) (Health, error) {
+	return Health{Version: s.Version, Status: "ok"}, nil
+}
+
+func (s *Server) ready(ctx context.Context, _ *struct{}) (Health, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	if err := s.Ping(ctx); err != nil {
+		return Health{}, noDatabase()
+	}
+	return s.health(ctx, nil)
+}

@@ -1,0 +1,182 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+const (
+	maxUpload = 1 << 20
+	patience  = time.Minute // bounds the waits of tests; reaching it is a failure
+)
+
+func newServer(t *testing.T, pool *pgxpool.Pool) *server.Server {
+	t.Helper()
+	store, err := files.New(pool, files.Options{MaxUploadBytes: maxUpload, TempDir: t.TempDir(), Limits: agent.LimitsOf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &server.Server{Agents: &agent.Store{DB: pool, Files: store}, Files: store, Tools: tool.New(tool.Memories{Files: store}),
+		Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+}
+
+// client calls a server that works on a database of its own, jobs included.
+type client struct {
+	http.Handler
+	t      *testing.T
+	server *server.Server
+	pool   *pgxpool.Pool
+	done   <-chan *river.Event
+	key    string // empty without
+}
+
+func newClient(t *testing.T) *client {
+	t.Helper()
+	pool := dbtest.New(t)
+	s := newServer(t, pool)
+	workers := river.NewWorkers()
+	s.Files.Work(workers)
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
+		Queues: map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed)
+	if err := jobs.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		unsubscribe()
+		<-jobs.Stopped() // the test's context has ended
+	})
+	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, done: done}
+}
+
+// as is the same client with the key of another organization.
+func (c *client) as(org string) *client {
+	other := *c
+	other.key, _ = newKey(c.t, c.server.Keys, org, "test")
+	return &other
+}
+
+func (c *client) headers() []string {
+	if c.key == "" {
+		return nil
+	}
+	return []string{"Authorization", "Bearer " + c.key}
+}
+
+func (c *client) call(method, target, body string) reply {
+	contentType := ""
+	if body != "" {
+		contentType = jsonType
+	}
+	return send(c, method, target, contentType, body, c.headers()...)
+}
+
+// must calls and returns the answer's body, which must be a 200's or 204's.
+func (c *client) must(method, target, body string) string {
+	c.t.Helper()
+	got := c.call(method, target, body)
+	if got.Code != 200 && got.Code != 204 {
+		c.t.Fatalf("%s %s %s: got %d %s", method, target, body, got.Code, got.body)
+	}
+	return got.body
+}
+
+// fields reads an object.
+func fields(t *testing.T, body string) map[string]any {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal([]byte(body), &object); err != nil {
+		t.Fatalf("read %s: %v", body, err)
+	}
+	return object
+}
+
+// made is the id of what a call created.
+func (c *client) made(target, body string) string {
+	c.t.Helper()
+	return fields(c.t, c.must("POST", target, body))["id"].(string)
+}
+
+// form is a multipart body with one part.
+func form(part, filename, contentType, text string) (body, mediaType string) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	disposition := fmt.Sprintf("form-data; name=%q", part)
+	if filename != "" {
+		disposition += fmt.Sprintf("; filename=%q", filename)
+	}
+	p, err := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {contentType}})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := p.Write([]byte(text)); err != nil {
+		panic(err)
+	}
+	w.Close()
+	return b.String(), w.FormDataContentType()
+}
+
+func (c *client) upload(folder, query, filename, text string) reply {
+	body, mediaType := form("file", filename, "application/octet-stream", text)
+	return send(c, "POST", "/v1/folders/"+folder+"/upload"+query, mediaType, body, c.headers()...)
+}
+
+// uploaded uploads a file and waits until its text is there.
+func (c *client) uploaded(folder, filename, text string) string {
+	c.t.Helper()
+	got := c.upload(folder, "", filename, text)
+	if got.Code != 200 {
+		c.t.Fatalf("upload %s: got %d %s", filename, got.Code, got.body)
+	}
+	id := fields(c.t, got.body)["id"].(string)
+	deadline := time.After(patience)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		switch f := fields(c.t, c.must("GET", "/v1/folders/"+folder+"/files/"+id, "")); f["processing_status"] {
+		case "completed":
+			return id
+		case "error":
+			c.t.Fatalf("%s: %v", filename, f["error_message"])
+		}
+		select {
+		case <-c.done:
+		case <-look.C:
+		case <-deadline:
+			c.t.Fatalf("%s is not parsed", filename)
+		}
+	}
+}
+
+func sendTo(h http.Handler, host, target, origin string) reply {
+	r := httptest.NewRequest("GET", "http://"+host+target, nil)
+	if origin != "" {
+		r.Header.Set("Origin", origin)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return reply{w, strings.TrimSpace(w.Body.String())}
+}

@@ -1,0 +1,163 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var pathParams = regexp.MustCompile(`\{(\w+)\}`)
+
+// tenant is an organization's client and what there is of it, by the names of the path parameters.
+type tenant struct {
+	*client
+	has map[string]string
+}
+
+func newTenant(c *client, org string) tenant {
+	c = c.as(org)
+	name := "secret of " + org
+	folder := c.made("/v1/folders", fmt.Sprintf(`{"name":%q,"description":%q}`, name, name))
+	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":%q,"tags":[%q],"folder_ids":[%q]}`, name, name, folder))
+	file := c.uploaded(folder, name+".txt", name)
+	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file, "folder_name": strings.ReplaceAll(name, " ", "%20"),
+		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000"}}
+}
+
+// state is everything that a tenant sees of its own.
+func (t tenant) state() []string {
+	var seen []string
+	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] + "/files?include_content=true",
+		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders"} {
+		seen = append(seen, target+"\n"+t.must("GET", target, ""))
+	}
+	return seen
+}
+
+// operations are those of the API's document, as METHOD /path.
+func (c *client) operations() []string {
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(c.must("GET", "/openapi.json", "")), &document); err != nil {
+		c.t.Fatal(err)
+	}
+	var all []string
+	for path, methods := range document.Paths {
+		for method := range methods {
+			all = append(all, strings.ToUpper(method)+" "+path)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Every operation of the document is called with the key of one organization and the ids of another, all of them and each alone.
+func TestTenantsDoNotMeet(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
+	before := alice.state()
+	calls := 0
+	for _, operation := range mallory.operations() {
+		method, path, _ := strings.Cut(operation, " ")
+		for _, foreign := range combinations(path) {
+			target := pathParams.ReplaceAllStringFunc(path, func(param string) string {
+				name := strings.Trim(param, "{}")
+				if slices.Contains(foreign, name) {
+					return alice.has[name]
+				}
+				return mallory.has[name]
+			})
+			calls++
+			got := mallory.attack(method, target)
+			if got.Code != 404 {
+				t.Errorf("%s with alice's %v: got %d %s, want 404", operation, foreign, got.Code, got.body)
+			}
+		}
+		if !strings.Contains(path, "{") && method == "GET" {
+			calls++
+			if got := mallory.call(method, path, ""); got.Code != 200 || strings.Contains(got.body, "alice") {
+				t.Errorf("%s: got %d %s, want 200 and nothing of alice's", operation, got.Code, got.body)
+			}
+		}
+	}
+	for _, body := range []string{`{"folder_ids":[%q]}`, `{"source_ids":[%q]}`} {
+		body = fmt.Sprintf(body, alice.has["folder_id"])
+		for _, call := range [][2]string{{"POST", "/v1/agents"}, {"PATCH", "/v1/agents/" + mallory.has["agent_id"]}} {
+			if got := mallory.call(call[0], call[1], body); got.Code != 404 {
+				t.Errorf("%s %s with alice's folder: got %d %s, want 404", call[0], call[1], got.Code, got.body)
+			}
+		}
+	}
+	if diff := cmp.Diff(before, alice.state()); diff != "" {
+		t.Errorf("what alice has was changed (-before +after):\n%s", diff)
+	}
+	if calls < 50 {
+		t.Errorf("only %d calls were made: is the document complete?", calls)
+	}
+}
+
+// attack calls an operation with a body that it would accept.
+func (t tenant) attack(method, target string) reply {
+	if strings.HasSuffix(target, "/upload") {
+		body, mediaType := form("file", "a.txt", "text/plain", "x")
+		return send(t, method, target, mediaType, body, t.headers()...)
+	}
+	return t.call(method, target, `{"args":{"file_requests":[]}}`)
+}
+
+// combinations are the sets of a path's parameters that can be another organization's, the empty one left out.
+func combinations(path string) [][]string {
+	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true}
+	sets := [][]string{nil}
+	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
+		if !tenants[match[1]] {
+			continue
+		}
+		for _, set := range slices.Clone(sets) {
+			sets = append(sets, append(slices.Clone(set), match[1]))
+		}
+	}
+	return sets[1:]
+}
+
+func TestTheDocumentIsComplete(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	var document struct {
+		OpenAPI    string
+		Paths      map[string]map[string]struct{ OperationID string }
+		Components struct{ Schemas map[string]any }
+	}
+	body := c.must("GET", "/openapi.json", "")
+	if err := json.Unmarshal([]byte(body), &document); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for path, methods := range document.Paths {
+		for method, operation := range methods {
+			if other := ids[operation.OperationID]; other != "" || operation.OperationID == "" {
+				t.Errorf("%s %s has the operation id %q of %s", method, path, operation.OperationID, other)
+			}
+			ids[operation.OperationID] = method + " " + path
+		}
+	}
+	if len(document.Paths["/v1/folders/{folder_id}/upload"]) == 0 || document.OpenAPI != "3.1.0" {
+		t.Errorf("got version %s with paths %v, want 3.1.0 and the uploads", document.OpenAPI, slices.Sorted(maps.Keys(document.Paths)))
+	}
+	for _, schema := range regexp.MustCompile(`#/components/schemas/(\w+)`).FindAllStringSubmatch(body, -1) {
+		if document.Components.Schemas[schema[1]] == nil {
+			t.Errorf("the document names a schema %s that it does not have", schema[1])
+		}
+	}
+	for _, target := range []string{"/docs", "/schemas/Tool", "/openapi.yaml"} {
+		checkProblem(t, c.call("GET", target, ""), 404, map[string]any{"detail": "Not Found"})
+	}
+}

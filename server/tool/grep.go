@@ -1,0 +1,162 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// Bounds of a grep's arguments. Letta: 1,000 characters, and any number of context lines.
+const (
+	maxPatternChars = 1_000
+	maxContextLines = 20
+	contextLines    = 1  // around a match where none are asked for
+	maxCounts       = 50 // files whose matches are counted in a result
+)
+
+type grepArgs struct {
+	Pattern       text    `json:"pattern"`
+	Include       text    `json:"include"`
+	ContextLines  *number `json:"context_lines"`
+	Offset        number  `json:"offset"`
+	CaseSensitive flag    `json:"case_sensitive"`
+	Literal       flag    `json:"literal"`
+}
+
+func (m Memories) grepFiles(ctx context.Context, c call, a grepArgs) (Result, error) {
+	query, err := a.query()
+	if err != nil {
+		return Result{}, err
+	}
+	found, err := m.Files.Grep(ctx, c.org, c.agent.ID, query)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: grepText(query, found)}, nil
+}
+
+// query checks the arguments. An offset below 0 is 0, as in Letta.
+func (a grepArgs) query() (files.GrepQuery, error) {
+	if strings.TrimSpace(string(a.Pattern)) == "" {
+		return files.GrepQuery{}, db.Invalid("Empty search pattern provided")
+	}
+	if n := utf8.RuneCountInString(string(a.Pattern)); n > maxPatternChars {
+		return files.GrepQuery{}, db.Invalid("Pattern too complex: %d chars > %d limit", n, maxPatternChars)
+	}
+	around := deref(a.ContextLines, contextLines)
+	if around < 0 || around > maxContextLines {
+		return files.GrepQuery{}, db.Invalid("context_lines must be between 0 and %d, got %d. To read more of a file, open it at the line of a match.", maxContextLines, around)
+	}
+	return files.GrepQuery{
+		Pattern: string(a.Pattern), Include: string(a.Include), ContextLines: int(around), Offset: max(int(a.Offset), 0),
+		CaseSensitive: bool(a.CaseSensitive), Literal: bool(a.Literal),
+	}, nil
+}
+
+// grepText shows a page of matches. Where not all of them fit the text, the page is shorter and the next one begins earlier.
+func grepText(q files.GrepQuery, r files.GrepResult) string {
+	switch {
+	case r.Attached == 0:
+		return "No files are currently attached to search"
+	case r.Searched+r.Waiting == 0:
+		return fmt.Sprintf("No files match the filename pattern '%s' (filtered %d files)", echo(q.Include), r.Attached)
+	case r.Total == 0:
+		return noMatches(q, r) + waitingNote(r)
+	case len(r.Matches) == 0:
+		return pastTheEnd(q, r)
+	}
+	return most(len(r.Matches), func(n int) string { return grepPage(q, r, n) })
+}
+
+func noMatches(q files.GrepQuery, r files.GrepResult) string {
+	s := fmt.Sprintf("No matches found for pattern: '%s'", line(q.Pattern))
+	if q.Include != "" {
+		s += fmt.Sprintf(" in files matching '%s'", echo(q.Include))
+	}
+	if r.Waiting > 0 {
+		s += fmt.Sprintf(" (searched %d files, skipped %d)", r.Searched, r.Waiting)
+	}
+	return s
+}
+
+// waitingNote counts the files without text: those that are being processed still, and those that could not be read.
+func waitingNote(r files.GrepResult) string {
+	switch r.Waiting {
+	case 0:
+		return ""
+	case 1:
+		return "\nNote: 1 file has no text yet and was not searched; list_files shows why."
+	}
+	return fmt.Sprintf("\nNote: %d files have no text yet and were not searched; list_files shows why.", r.Waiting)
+}
+
+func pastTheEnd(q files.GrepQuery, r files.GrepResult) string {
+	s := fmt.Sprintf("No matches at offset %d: there are %s total matches across %d files.", q.Offset, total(r.Total, r.Capped), len(r.Files))
+	if r.Capped {
+		s += "\n" + capNote
+	}
+	return s + "\nTo see the last matches, call: " + grepCall(q, max(r.Total-files.GrepPage, 0))
+}
+
+// capNote is said where a search stopped at GrepCap.
+var capNote = fmt.Sprintf("Note: Only the first %d matches were collected. There may be more matches beyond this limit.", files.GrepCap)
+
+// total is a count, with a + if it is a lower bound.
+func total(n int, capped bool) string {
+	if capped {
+		return fmt.Sprintf("%d+", n)
+	}
+	return fmt.Sprint(n)
+}
+
+// grepPage shows the first n matches of a page.
+func grepPage(q files.GrepQuery, r files.GrepResult, n int) string {
+	all, next := total(r.Total, r.Capped), q.Offset+n
+	var b strings.Builder
+	fmt.Fprintf(&b, "Found %s total matches across %d files (showing matches %d-%d of %s)", all, len(r.Files), q.Offset+1, next, all)
+	b.WriteString(waitingNote(r))
+	if r.Capped && next < r.Total {
+		b.WriteString("\n" + capNote)
+	}
+	b.WriteString("\n" + rule + "\n\nFiles with matches:\n" + counts(r) + "\n")
+	for _, g := range grouped(r.Matches[:n]) {
+		b.WriteString("\n" + g.String())
+	}
+	return b.String() + "\n" + lastLine(q, r, next)
+}
+
+func lastLine(q files.GrepQuery, r files.GrepResult, next int) string {
+	switch {
+	case next < r.Total:
+		return "To see more matches, call: " + grepCall(q, next)
+	case r.Capped:
+		return "Showing last page of collected matches. There may be more matches beyond the collection limit."
+	}
+	return "No more matches to show."
+}
+
+func counts(r files.GrepResult) string {
+	var b strings.Builder
+	for _, f := range r.Files[:min(len(r.Files), maxCounts)] {
+		fmt.Fprintf(&b, "  - %s: %s matches\n", fileName(f.FileName), total(f.Matches, r.Capped))
+	}
+	if left := len(r.Files) - maxCounts; left > 0 {
+		fmt.Fprintf(&b, "  ... and %d more files\n", left)
+	}
+	return b.String()
+}
+
+// grepCall is the call that continues q at an offset.
+func grepCall(q files.GrepQuery, offset int) string {
+	return invocation("grep_files",
+		argument{"pattern", q.Pattern, nil},
+		argument{"include", q.Include, ""},
+		argument{"context_lines", q.ContextLines, contextLines},
+		argument{"case_sensitive", q.CaseSensitive, false},
+		argument{"literal", q.Literal, false},
+		argument{"offset", offset, nil})
+}

@@ -1,0 +1,66 @@
+package tool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/files"
+)
+
+// group is a stretch of lines of one file with matches in it.
+type group struct {
+	file    string
+	first   int // line number of lines[0], from 1
+	lines   []string
+	matches []int // line numbers
+}
+
+// grouped puts matches whose lines touch or overlap together, so that no line is shown twice. Matches come in the order of file and
+// line.
+func grouped(matches []files.GrepMatch) []group {
+	var groups []group
+	for _, m := range matches {
+		g := group{m.FileName, m.Line - len(m.Before), slices.Concat(m.Before, []string{m.Text}, m.After), []int{m.Line}}
+		if n := len(groups); n > 0 && groups[n-1].touches(g) {
+			groups[n-1].join(g)
+			continue
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// end is the number of the line after the group.
+func (g *group) end() int { return g.first + len(g.lines) }
+
+// touches says whether the lines of next, a later group, follow those of g without a gap.
+func (g *group) touches(next group) bool {
+	return g.file == next.file && g.first <= next.first && next.first <= g.end()
+}
+
+func (g *group) join(next group) {
+	g.matches = append(g.matches, next.matches...)
+	if known := g.end() - next.first; known < len(next.lines) {
+		g.lines = append(g.lines, next.lines[known:]...)
+	}
+}
+
+// String shows the group under a head that names its first and last match. Each line has its number, which keeps it from being taken
+// for a head.
+func (g *group) String() string {
+	var b strings.Builder
+	place := fmt.Sprint(g.matches[0])
+	if last := g.matches[len(g.matches)-1]; last > g.matches[0] {
+		place += fmt.Sprintf("-%d", last)
+	}
+	fmt.Fprintf(&b, "=== %s:%s ===\n", fileName(g.file), place)
+	for i, l := range g.lines {
+		mark := " "
+		if slices.Contains(g.matches, g.first+i) {
+			mark = ">"
+		}
+		fmt.Fprintf(&b, "%s %d: %s\n", mark, g.first+i, shortLine(l))
+	}
+	return b.String()
+}

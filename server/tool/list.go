@@ -1,0 +1,149 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+const (
+	listLimit    = 50
+	maxListLimit = 200
+)
+
+type listArgs struct {
+	Pattern text    `json:"pattern"`
+	Folder  text    `json:"folder"`
+	Offset  number  `json:"offset"`
+	Limit   *number `json:"limit"`
+}
+
+// listQuery is listArgs as they are understood.
+type listQuery struct {
+	pattern, folder string
+	offset, limit   int
+}
+
+func (m Memories) listFiles(ctx context.Context, c call, a listArgs) (Result, error) {
+	limit, err := limited(a.Limit, listLimit, maxListLimit)
+	if err != nil {
+		return Result{}, err
+	}
+	q := listQuery{string(a.Pattern), string(a.Folder), max(int(a.Offset), 0), limit}
+	found, err := m.Files.List(ctx, c.org, c.agent.ID, q.pattern, q.folder, q.offset, q.limit)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: listText(q, found)}, nil
+}
+
+// listText shows a page of files. Where not all of it fits the text, the page is shorter and the next one begins earlier.
+func listText(q listQuery, l files.Listing) string {
+	switch {
+	case l.Total == 0 && q.pattern == "" && q.folder == "":
+		return "No files are currently attached"
+	case l.Total == 0:
+		return "No attached files" + q.filter() + ". To see all of them, call: list_files()"
+	case len(l.Files) == 0:
+		return fmt.Sprintf("No files at offset %d: there are %s%s. To see the last ones, call: %s", q.offset, count(l.Total, "attached file"), q.filter(), q.call(max(l.Total-q.limit, 0)))
+	}
+	return most(len(l.Files), func(n int) string { return listPage(q, l, n) })
+}
+
+// listPage shows the first n files of a page.
+func listPage(q listQuery, l files.Listing, n int) string {
+	next := q.offset + n
+	var b strings.Builder
+	fmt.Fprintf(&b, "Found %s%s (showing files %d-%d of %d)\n%s\n", count(l.Total, "attached file"), q.filter(), q.offset+1, next, l.Total, rule)
+	for _, f := range l.Files[:n] {
+		b.WriteString(listed(f))
+	}
+	if next < l.Total {
+		return b.String() + "\nTo see more files, call: " + q.call(next)
+	}
+	return b.String() + "\nNo more files to show."
+}
+
+func (q listQuery) filter() string {
+	var s string
+	if q.pattern != "" {
+		s += fmt.Sprintf(" matching '%s'", echo(q.pattern))
+	}
+	if q.folder != "" {
+		s += fmt.Sprintf(" in folder '%s'", echo(q.folder))
+	}
+	return s
+}
+
+func (q listQuery) call(offset int) string {
+	return invocation("list_files",
+		argument{"pattern", q.pattern, ""},
+		argument{"folder", q.folder, ""},
+		argument{"limit", q.limit, listLimit},
+		argument{"offset", offset, 0})
+}
+
+func listed(f files.Listed) string {
+	open := "closed"
+	if f.IsOpen {
+		open = "open"
+	}
+	return fmt.Sprintf("  - [%s] %s: %s\n", open, fileName(f.FileName), state(f))
+}
+
+// state says what of a file can be read.
+func state(f files.Listed) string {
+	size := fmt.Sprintf("%s, %s", count(int(f.SizeBytes), "byte"), line(f.MediaType))
+	switch f.Status {
+	case files.Failed:
+		return "could not be read, " + size
+	case files.Pending, files.Parsing:
+		return "still being processed, " + size
+	}
+	return count(f.Lines, "line") + ", " + size
+}
+
+type closeArgs struct {
+	FileNames list[text] `json:"file_names"`
+	All       flag       `json:"all"`
+}
+
+func (m Memories) closeFiles(ctx context.Context, c call, a closeArgs) (Result, error) {
+	var closed []string
+	var err error
+	switch {
+	case bool(a.All) && len(a.FileNames) > 0:
+		return Result{}, db.Invalid("Give either file_names or all=true, not both.")
+	case bool(a.All):
+		closed, err = m.Files.CloseAll(ctx, c.org, c.agent.ID)
+	case len(a.FileNames) == 0:
+		return Result{}, db.Invalid(`No files named. Give file_names, such as ["folder/name.txt"], or all=true.`)
+	default:
+		closed, err = m.Files.Close(ctx, c.org, c.agent.ID, plain(a.FileNames))
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: closeText(closed, bool(a.All))}, nil
+}
+
+func plain(texts []text) []string {
+	all := make([]string, len(texts))
+	for i, t := range texts {
+		all[i] = string(t)
+	}
+	return all
+}
+
+func closeText(closed []string, all bool) string {
+	switch {
+	case len(closed) == 0 && all:
+		return "No files were open."
+	case len(closed) == 0:
+		return "None of these files was open."
+	}
+	return fmt.Sprintf("* Closed %s: %s", count(len(closed), "file"), fileNames(closed))
+}

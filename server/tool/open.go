@@ -1,0 +1,296 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+type openArgs struct {
+	FileRequests   list[fileRequest] `json:"file_requests"`
+	CloseAllOthers flag              `json:"close_all_others"`
+	IncludeContent flag              `json:"include_content"`
+}
+
+// fileRequest names a file and the lines of it to view. A bare string names a whole file.
+type fileRequest struct {
+	FileName text    `json:"file_name"`
+	Offset   *number `json:"offset"`
+	Length   *number `json:"length"`
+}
+
+func (r *fileRequest) UnmarshalJSON(raw []byte) error {
+	raw = unwrapped(raw)
+	switch raw[0] {
+	case '"':
+		return json.Unmarshal(raw, &r.FileName)
+	case '{':
+		type plain fileRequest // without this method
+		return decode("a file request", raw, (*plain)(r))
+	}
+	return db.Invalid("Invalid file request type: %s. Expected dict or FileOpenRequest.", jsonType(raw))
+}
+
+func jsonType(raw []byte) string {
+	switch raw[0] {
+	case '[':
+		return "list"
+	case 't', 'f':
+		return "bool"
+	}
+	return "number"
+}
+
+func (m Memories) openFiles(ctx context.Context, c call, a openArgs) (Result, error) {
+	requests, err := openRequests(a.FileRequests)
+	if err != nil {
+		return Result{}, err
+	}
+	o, err := m.Files.Open(ctx, c.org, c.agent.ID, c.agent.Limits(), requests, bool(a.CloseAllOthers))
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: openText(o, c.agent.Limits(), bool(a.IncludeContent)), Files: o.Files}, nil
+}
+
+// openRequests checks what can be checked without the files. A length alone counts from the first line.
+func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
+	if len(asked) == 0 {
+		return nil, db.Invalid("No file requests provided")
+	}
+	var requests []files.OpenRequest
+	for _, r := range asked {
+		if r.FileName == "" {
+			return nil, db.Invalid("A file request has no file_name. Give one, such as %s.", literal(nextRequest{FileName: "folder/name.txt"}))
+		}
+		if r.Offset != nil && *r.Offset < 0 {
+			return nil, db.Invalid("Offset for file %s must be >= 0 (0-indexed), got %d", r.FileName, *r.Offset)
+		}
+		if r.Length != nil && *r.Length < 1 {
+			return nil, db.Invalid("Length for file %s must be >= 1, got %d", r.FileName, *r.Length)
+		}
+		if r.Length != nil && r.Offset == nil {
+			r.Offset = new(number)
+		}
+		requests = append(requests, files.OpenRequest{FileName: string(r.FileName), Offset: (*int)(r.Offset), Length: (*int)(r.Length)})
+	}
+	return requests, nil
+}
+
+// cutNoteChars is what the prompt's section of a file takes to say that it was cut.
+const cutNoteChars = 200
+
+// openText tells what was opened, and with content shows it, each line with its number. Where a view stops before the end of what was
+// asked for, because of what fits the prompt's section of a file, or with content this text, it gives the call for the rest.
+func openText(o files.Opening, l files.Limits, content bool) string {
+	o.Files = settled(o.Files)
+	if content {
+		return most(MaxChars, func(chars int) string {
+			views := shortened(o.Files, chars)
+			return openedLine(o.Files) + closedNotes(o) + restNotes(views, true) + sections(views)
+		})
+	}
+	var views []files.Opened
+	for _, f := range o.Files {
+		if utf8.RuneCountInString(f.Content) > l.ViewChars {
+			f = shorter(f, l.ViewChars-cutNoteChars, true)
+		}
+		views = append(views, f)
+	}
+	return openedLine(o.Files) + closedNotes(o) + restNotes(views, false)
+}
+
+// settled leaves out offsets below 0: nothing is left there but the end of a line that is shown in part.
+func settled(opened []files.Opened) []files.Opened {
+	opened = slices.Clone(opened)
+	for i, f := range opened {
+		if f.NextOffset != nil && *f.NextOffset < 0 {
+			opened[i].NextOffset = nil
+		}
+	}
+	return opened
+}
+
+func closedNotes(o files.Opening) string {
+	var notes string
+	if n := len(o.ClosedOthers); n > 0 {
+		notes += fmt.Sprintf("\nNote: Closed %d file(s) due to close_all_others=True: %s", n, fileNames(o.ClosedOthers))
+	}
+	if n := len(o.ClosedToLimit); n > 0 {
+		notes += fmt.Sprintf("\nNote: Closed %d least recently used file(s) due to open file limit: %s", n, fileNames(o.ClosedToLimit))
+	}
+	return notes
+}
+
+func restNotes(views []files.Opened, content bool) string {
+	var notes string
+	for _, f := range views {
+		if f.NextOffset != nil {
+			notes += fmt.Sprintf("\nNote: The view of %s stops before line %d. To go on, call: %s", fileName(f.Name), *f.NextOffset+1, nextCall(f, content))
+		}
+	}
+	return notes
+}
+
+func openedLine(opened []files.Opened) string {
+	var summaries []string
+	for _, f := range opened {
+		summaries = append(summaries, summary(f))
+	}
+	if len(opened) == 1 {
+		return "* Opened " + summaries[0]
+	}
+	return fmt.Sprintf("* Opened %d files: %s", len(opened), joined(summaries))
+}
+
+// summary names a file, the lines asked for as far as it has them, and what was open of it before.
+func summary(f files.Opened) string {
+	s := fileName(f.Name)
+	if f.Request.Offset != nil {
+		asked := files.LineRange{Offset: *f.Request.Offset, Length: f.Request.Length}
+		if f.NextOffset == nil && asked.Length != nil && f.LastLine > asked.Offset {
+			asked.Length = new(min(*asked.Length, f.LastLine-asked.Offset))
+		}
+		s += " (" + lineRange(asked) + ")"
+	}
+	switch {
+	case f.Previous == nil:
+	case *f.Previous == files.LineRange{}:
+		s += " (previously full file)"
+	default:
+		s += " (previously " + lineRange(*f.Previous) + ")"
+	}
+	return s
+}
+
+// lineRange is a range as a reader counts lines: from 1, both ends in it.
+func lineRange(r files.LineRange) string {
+	if r.Length == nil {
+		return fmt.Sprintf("lines %d-end", r.Offset+1)
+	}
+	return fmt.Sprintf("lines %d-%d", r.Offset+1, r.Offset+*r.Length)
+}
+
+// nextRequest is a file request in a call that a result proposes.
+type nextRequest struct {
+	FileName string `json:"file_name"`
+	Offset   *int   `json:"offset,omitempty"`
+	Length   *int   `json:"length,omitempty"`
+}
+
+// nextCall opens what is left of what was asked for.
+func nextCall(f files.Opened, content bool) string {
+	next := nextRequest{FileName: f.Name, Offset: f.NextOffset}
+	if f.Request.Length != nil {
+		next.Length = new(deref(f.Request.Offset, 0) + *f.Request.Length - *f.NextOffset)
+	}
+	return openCall(next, content)
+}
+
+func openCall(r nextRequest, content bool) string {
+	return invocation("open_files",
+		argument{"file_requests", []nextRequest{r}, nil},
+		argument{"include_content", content, false})
+}
+
+// sections shows the contents of files. The numbers of their lines keep them from being taken for a head.
+func sections(views []files.Opened) string {
+	var b strings.Builder
+	for _, f := range views {
+		b.WriteString("\n\n=== " + fileName(f.Name) + " ===")
+		for l := range strings.SplitSeq(cmp.Or(f.Content, emptiness(f)), "\n") {
+			b.WriteString("\n" + line(l))
+		}
+	}
+	return b.String()
+}
+
+func emptiness(f files.Opened) string {
+	if f.NextOffset != nil {
+		return "(its lines do not fit here)"
+	}
+	return "(no lines)"
+}
+
+// shortened cuts the contents of files so that they have at most the given characters together, the last files first.
+func shortened(opened []files.Opened, chars int) []files.Opened {
+	var views []files.Opened
+	for i, f := range opened {
+		f = shorter(f, chars, i == 0)
+		chars -= utf8.RuneCountInString(f.Content)
+		views = append(views, f)
+	}
+	return views
+}
+
+// shorter cuts the content of a file to whole lines of at most the given characters. Where that leaves no line, alone says that the
+// file has all the room that there ever is: then its first line is cut, lest a reader never get past it.
+func shorter(f files.Opened, chars int, alone bool) files.Opened {
+	kept := wholeLines(f.Content, max(chars, 0))
+	if kept == f.Content {
+		return f
+	}
+	last, ok := lastNumber(kept)
+	switch {
+	case ok:
+		f.Content, f.LastLine, f.NextOffset = kept, last, &last
+	case alone:
+		f.Content = clip(f.Content, max(chars-len(cutMark), 0)) + cutMark
+		if f.LastLine > f.FirstLine {
+			f.NextOffset = new(f.FirstLine)
+		}
+		f.LastLine = f.FirstLine
+	default:
+		return unseen(f)
+	}
+	if header, rest, _ := strings.Cut(f.Content, "\n"); strings.HasPrefix(header, "[") {
+		f.Content = fmt.Sprintf("[Viewing lines %d to %d]\n%s", f.FirstLine, f.LastLine, rest)
+	}
+	return f
+}
+
+// cutMark ends a line that is shown in part; Letta's.
+const cutMark = "...[TRUNCATED]"
+
+// unseen is f with none of its lines.
+func unseen(f files.Opened) files.Opened {
+	f.Content, f.LastLine, f.NextOffset = "", f.FirstLine-1, new(f.FirstLine-1)
+	return f
+}
+
+// wholeLines returns the first lines of s that have at most the given characters.
+func wholeLines(s string, chars int) string {
+	kept := clip(s, chars)
+	if kept == s || s[len(kept)] == '\n' {
+		return kept
+	}
+	return kept[:max(strings.LastIndexByte(kept, '\n'), 0)]
+}
+
+// lastNumber is the number of the last numbered line of a content.
+func lastNumber(content string) (int, bool) {
+	for content != "" {
+		at := strings.LastIndexByte(content, '\n') + 1
+		word, _, found := strings.Cut(content[at:], ": ")
+		if n, err := strconv.Atoi(word); found && err == nil {
+			return n, true
+		}
+		content = content[:max(at-1, 0)]
+	}
+	return 0, false
+}
+
+func deref[T any](p *T, absent T) T {
+	if p == nil {
+		return absent
+	}
+	return *p
+}

@@ -1,0 +1,125 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+const (
+	searchLimit   = 5
+	maxChunkLines = 20 // of a chunk in a result; Letta's
+)
+
+type searchArgs struct {
+	Query   text    `json:"query"`
+	Limit   *number `json:"limit"`
+	Include text    `json:"include"`
+}
+
+func (m Memories) searchFiles(ctx context.Context, c call, a searchArgs) (Result, error) {
+	query, err := a.query()
+	if err != nil {
+		return Result{}, err
+	}
+	found, err := m.Files.Search(ctx, c.org, c.agent.ID, query)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: searchText(query, found)}, nil
+}
+
+// query checks the arguments. A limit above the most is the most, as in Letta.
+func (a searchArgs) query() (files.Query, error) {
+	if strings.TrimSpace(string(a.Query)) == "" {
+		return files.Query{}, db.Invalid("Empty search query provided")
+	}
+	limit, err := limited(a.Limit, searchLimit, files.SearchMax)
+	return files.Query{Text: string(a.Query), Limit: limit, Include: string(a.Include)}, err
+}
+
+// limited is a limit as asked for, at least 1 and at most the most that there is.
+func limited(asked *number, usual, most int) (int, error) {
+	limit := int(deref(asked, number(usual)))
+	if limit < 1 {
+		return 0, db.Invalid("limit must be between 1 and %d, got %d", most, limit)
+	}
+	return min(limit, most), nil
+}
+
+// searchText shows chunks, the best first.
+func searchText(q files.Query, r files.Results) string {
+	switch {
+	case r.Attached == 0 && q.Include != "":
+		return fmt.Sprintf("No attached files match the filename pattern '%s'", echo(q.Include))
+	case r.Attached == 0:
+		return "No files are currently attached to search"
+	case len(r.Hits) == 0:
+		return noHits(q) + rankingNote(r)
+	}
+	return most(len(r.Hits), func(n int) string { return searchPage(q, r, n) })
+}
+
+func noHits(q files.Query) string {
+	s := fmt.Sprintf("No semantic matches found for query: '%s'", echo(q.Text))
+	if q.Include != "" {
+		s += fmt.Sprintf(" in files matching '%s'", echo(q.Include))
+	}
+	return s
+}
+
+// searchPage shows the n best hits.
+func searchPage(q files.Query, r files.Results, n int) string {
+	head := fmt.Sprintf("Found %d semantic matches in %d file(s) for query: '%s'", len(r.Hits), fileCount(r.Hits), echo(q.Text))
+	var b strings.Builder
+	b.WriteString(head + "\n" + strings.Repeat("=", utf8.RuneCountInString(head)) + "\n")
+	for _, h := range r.Hits[:n] {
+		b.WriteString("\n" + hitText(h))
+	}
+	if left := len(r.Hits) - n; left > 0 {
+		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked matches did not fit here. Ask for fewer, or narrow the search with include.", left)
+	}
+	return strings.TrimSuffix(b.String(), "\n") + rankingNote(r)
+}
+
+func fileCount(hits []files.Hit) int {
+	seen := map[string]bool{}
+	for _, h := range hits {
+		seen[h.FileID] = true
+	}
+	return len(seen)
+}
+
+// hitText shows a chunk. Its lines are indented, which keeps them from being taken for a head.
+func hitText(h files.Hit) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "=== %s (lines %d-%d, score %.3f) ===\n", fileName(h.FileName), h.FirstLine, h.LastLine, h.Score)
+	if h.Heading != "" {
+		fmt.Fprintf(&b, "Section: %s\n", echo(h.Heading))
+	}
+	lines := strings.Split(strings.TrimRight(h.Text, "\n"), "\n")
+	for _, l := range lines[:min(len(lines), maxChunkLines)] {
+		b.WriteString("  " + line(l) + "\n")
+	}
+	if left := len(lines) - maxChunkLines; left > 0 {
+		next := h.FirstLine - 1 + maxChunkLines
+		rest := nextRequest{FileName: h.FileName, Offset: &next, Length: new(max(h.LastLine-next, 1))}
+		fmt.Fprintf(&b, "  ... [truncated %d more lines]\nTo read them, call: %s\n", left, openCall(rest, true))
+	}
+	return b.String()
+}
+
+// rankingNote says what the ranking lacks, in one line; nothing if it lacks nothing.
+func rankingNote(r files.Results) string {
+	switch {
+	case r.Note != "":
+		return "\n\nNote: " + line(r.Note)
+	case r.Ranking == files.ByWords:
+		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+// Package tool is the set of tools through which a model works its memories, and every word a model reads of them: the schemas it is
+// given, the results and the errors. The memories themselves know nothing of tools.
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// Memories are what the tools work on.
+type Memories struct {
+	Files *files.Store
+}
+
+// Set is the tools of this server, the same for every agent.
+type Set struct {
+	tools []Tool
+}
+
+// Tool is one of a Set. ID is the same in every installation. Schema is what a model is given: an object of name, description and
+// parameters, the last a JSON schema.
+type Tool struct {
+	ID          string
+	Name        string
+	Description string
+	Schema      json.RawMessage
+
+	arguments []string // the names it takes, in the order of its struct
+	run       func(ctx context.Context, c call, args json.RawMessage) (Result, error)
+}
+
+// call is on whose behalf a tool runs.
+type call struct {
+	org   db.Org
+	agent agent.Agent
+}
+
+// Result is what a tool answers: a text of at most MaxChars characters for the model, and the files that it opened, for callers who
+// keep their own prompt. IsError says that the text is a failure that the model can act on; nothing was done then.
+type Result struct {
+	Text    string
+	IsError bool
+	Files   []files.Opened
+}
+
+// New returns the tools that work on m, in the order in which a model should read them.
+func New(m Memories) *Set {
+	return &Set{tools: []Tool{
+		define("open_files", m.openFiles),
+		define("grep_files", m.grepFiles),
+		define("semantic_search_files", m.searchFiles),
+		define("list_files", m.listFiles),
+		define("close_files", m.closeFiles),
+	}}
+}
+
+// Tools returns every tool.
+func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
+
+// Run calls a tool for an agent of org with arguments that a model wrote: a JSON object. What the model did wrong is a Result with
+// IsError; an error is ErrNotFound where no tool has this name, else the server's own failure.
+func (s *Set) Run(ctx context.Context, org db.Org, a agent.Agent, name string, args json.RawMessage) (Result, error) {
+	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return Result{}, db.NotFound("There is no tool %q. The tools are: %s.", echo(name), joined(s.names()))
+	}
+	result, err := s.tools[i].run(ctx, call{org, a}, args)
+	switch {
+	case errors.Is(err, db.ErrInvalid), errors.Is(err, db.ErrNotFound), errors.Is(err, db.ErrConflict):
+		return Result{Text: failure(name, err), IsError: true}, nil
+	case err != nil:
+		return Result{}, fmt.Errorf("run %s: %w", name, err)
+	}
+	result.Text = capped(result.Text)
+	return result, nil
+}
+
+func (s *Set) names() []string {
+	var names []string
+	for _, t := range s.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// define makes a tool of what it does, on arguments as the struct A has them, and of the schema of its name. The schema and the struct
+// must agree.
+func define[A any](name string, do func(context.Context, call, A) (Result, error)) Tool {
+	schema := schemaOf(name)
+	return Tool{
+		ID:          "tool-" + uuid.NewHash(sha256.New(), uuid.NameSpaceOID, []byte(name), 4).String(),
+		Name:        schema.Name,
+		Description: schema.Description,
+		Schema:      schema.text,
+		arguments:   argumentsOf[A](),
+		run: func(ctx context.Context, c call, raw json.RawMessage) (Result, error) {
+			var args A
+			if err := decode(name, raw, &args); err != nil {
+				return Result{}, err
+			}
+			return do(ctx, c, args)
+		},
+	}
+}

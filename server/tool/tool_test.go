@@ -1,0 +1,206 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares what a model reads with testdata/<name>.golden.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update to write it", err)
+	}
+	if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestToolsAreTheFive(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	var order []string
+	for _, tl := range tool.New(tool.Memories{}).Tools() {
+		got[tl.Name] = tl.ID
+		order = append(order, tl.Name)
+	}
+	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files"}; !slices.Equal(order, want) {
+		t.Errorf("tools are %q, want %q", order, want)
+	}
+	want := map[string]string{ // clients keep these ids: they never change
+		"open_files":            "tool-687d900e-7723-43fc-af89-b44834979acd",
+		"grep_files":            "tool-78d729c5-622f-45a3-aa67-8c319b69a64a",
+		"semantic_search_files": "tool-81e31d6f-8c69-418d-8cbd-e4077a03589a",
+		"list_files":            "tool-ad1ed676-6888-421b-9eae-9284a4123797",
+		"close_files":           "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+}
+
+type property struct {
+	Type        string
+	Description string
+	Items       *parameters
+}
+
+type parameters struct {
+	Type       string
+	Properties map[string]property
+	Required   []string
+}
+
+func TestSchemasAgreeWithTheArguments(t *testing.T) {
+	t.Parallel()
+	for _, tl := range tool.New(tool.Memories{}).Tools() {
+		var s struct {
+			Name, Description string
+			Parameters        parameters
+		}
+		if err := json.Unmarshal(tl.Schema, &s); err != nil {
+			t.Fatalf("schema of %s: %v", tl.Name, err)
+		}
+		if s.Name != tl.Name || s.Description != tl.Description || s.Parameters.Type != "object" {
+			t.Errorf("schema of %s is named %q, of type %q", tl.Name, s.Name, s.Parameters.Type)
+		}
+		agree(t, tl.Name, s.Parameters, tl.Arguments())
+		if items := s.Parameters.Properties["file_requests"].Items; items != nil {
+			agree(t, "file_requests", *items, tool.RequestArguments())
+		}
+	}
+}
+
+func agree(t *testing.T, name string, p parameters, arguments []string) {
+	t.Helper()
+	var properties []string
+	for property, about := range p.Properties {
+		properties = append(properties, property)
+		if about.Description == "" && name != "file_requests" || about.Type == "" {
+			t.Errorf("%s.%s has no type or description", name, property)
+		}
+	}
+	slices.Sort(properties)
+	if want := slices.Sorted(slices.Values(arguments)); !slices.Equal(properties, want) {
+		t.Errorf("schema of %s has %q, its struct %q", name, properties, want)
+	}
+	for _, required := range p.Required {
+		if !slices.Contains(arguments, required) {
+			t.Errorf("schema of %s requires %q, which is no argument", name, required)
+		}
+	}
+}
+
+func TestOpenFilesIsDescribedInLettasWords(t *testing.T) {
+	t.Parallel()
+	open := tool.New(tool.Memories{}).Tools()[0]
+	for _, want := range []string{
+		"Maximum of 5 files can be opened simultaneously.", "max_files_open", "file_limits", "Examples", "# Lines 1-50", "# Lines 101-200", "# Entire file",
+	} {
+		if !strings.Contains(open.Description, want) {
+			t.Errorf("description lacks %q:\n%s", want, open.Description)
+		}
+	}
+	for _, want := range []string{
+		"List of file open requests, each specifying file name and optional view range.",
+		"If True, closes all other currently open files first. Defaults to False.",
+		"Name of the file to open",
+		"Optional offset for starting line number (0-indexed). If not specified, starts from beginning of file.",
+		"Optional number of lines to view from offset (inclusive). If not specified, views to end of file.",
+	} {
+		if !strings.Contains(string(open.Schema), `"`+want+`"`) {
+			t.Errorf("schema lacks %q:\n%s", want, open.Schema)
+		}
+	}
+}
+
+func TestAnUnknownToolIsNotFound(t *testing.T) {
+	t.Parallel()
+	_, err := tool.New(tool.Memories{}).Run(t.Context(), 1, agent.Agent{}, "write_files", nil)
+	if !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("Run(write_files) = %v, want ErrNotFound", err)
+	}
+	golden(t, "unknown_tool", err.Error())
+}
+
+// Every mistake in arguments that is found before any memory is asked.
+func TestMistakesAreExplained(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 1001)
+	var many []string
+	for i := range 26 {
+		many = append(many, strings.Repeat(string('a'+rune(i)), 100))
+	}
+	var b strings.Builder
+	for _, tt := range [][2]string{
+		{"open_files", ``},
+		{"open_files", `{}`},
+		{"open_files", `{"file_requests": []}`},
+		{"open_files", `{"file_requests": [null]}`},
+		{"open_files", `["docs/a.md"]`},
+		{"open_files", `not json`},
+		{"open_files", `{"file_name": "docs/a.md", "start": 1}`},
+		{"open_files", `{"file_requests": [5]}`},
+		{"open_files", `{"file_requests": true}`},
+		{"open_files", `{"file_requests": [["docs/a.md"]]}`},
+		{"open_files", `{"file_requests": [{"offset": 3}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 3}]}`},
+		{"open_files", `{"file_requests": [{"file_name": ["docs/a.md"]}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": "third"}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": -1}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": 0, "length": 0}]}`},
+		{"open_files", `{"file_requests": ["docs/a.md"], "close_all_others": "perhaps"}`},
+		{"grep_files", `{}`},
+		{"grep_files", `{"pattern": " \t"}`},
+		{"grep_files", `{"pattern": "\u0000"}`},
+		{"grep_files", `{"pattern": {"regex": "a"}}`},
+		{"grep_files", `{"pattern": "a", "context_lines": 21}`},
+		{"grep_files", `{"pattern": "a", "context_lines": -1}`},
+		{"grep_files", `{"pattern": "a", "offset": 1.5}`},
+		{"grep_files", `{"pattern": "a", "offset": 1e300}`},
+		{"grep_files", `{"pattern": "a", "path": "docs", "glob": "*.md"}`},
+		{"grep_files", `{"pattern": "` + long + `"}`},
+		{"grep_files", `{"pattern": ["` + long + `"]}`},
+		{"semantic_search_files", `{"query": "  "}`},
+		{"semantic_search_files", `{"query": "retries", "limit": 0}`},
+		{"semantic_search_files", `{"query": "retries", "limit": []}`},
+		{"list_files", `{"limit": -5}`},
+		{"list_files", `{"path": "docs"}`},
+		{"list_files", `{"` + strings.Join(many, `": 1, "`) + `": 1}`},
+		{"close_files", `{}`},
+		{"close_files", `{"file_names": ["docs/a.md"], "all": true}`},
+		{"close_files", `{"file_names": {"file_name": "docs/a.md"}}`},
+	} {
+		got, err := tool.New(tool.Memories{}).Run(t.Context(), 1, agent.Agent{}, tt[0], json.RawMessage(tt[1]))
+		if err != nil || !got.IsError {
+			t.Errorf("%s(%s) = %+v, %v, want a Result with IsError", tt[0], tt[1], got, err)
+		}
+		if n := utf8.RuneCountInString(got.Text); n > 1000 || !utf8.ValidString(got.Text) {
+			t.Errorf("%s(%s): %d characters, valid %t, want at most 1000", tt[0], tt[1], n, utf8.ValidString(got.Text))
+		}
+		b.WriteString(strings.ReplaceAll(tt[1], long, "é × 1001") + "\n    " + got.Text + "\n\n")
+	}
+	golden(t, "mistakes", strings.TrimSpace(b.String()))
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// Tool is a tool in Letta's shape. This server's are its own: they have no source code to show, and cannot be changed.
+type Tool struct {
+	ID                      string          `json:"id"`
+	Name                    string          `json:"name"`
+	Description             string          `json:"description"`
+	SourceCode              null            `json:"source_code"`
+	SourceType              string          `json:"source_type"`
+	JSONSchema              json.RawMessage `json:"json_schema" doc:"What a model is given: name, description and parameters."`
+	ArgsJSONSchema          null            `json:"args_json_schema"`
+	Tags                    []string        `json:"tags"`
+	ToolType                string          `json:"tool_type"`
+	ReturnCharLimit         int             `json:"return_char_limit"`
+	PipRequirements         null            `json:"pip_requirements"`
+	NPMRequirements         null            `json:"npm_requirements"`
+	DefaultRequiresApproval null            `json:"default_requires_approval"`
+	EnableParallelExecution bool            `json:"enable_parallel_execution"`
+	Metadata                null            `json:"metadata_"`
+	ProjectID               null            `json:"project_id"`
+	CreatedByID             null            `json:"created_by_id"`
+	LastUpdatedByID         null            `json:"last_updated_by_id"`
+}
+
+// typeFiles is Letta's type of the tools that come with a folder.
+const typeFiles = "letta_files_core"
+
+// allTools are the server's tools, in the order in which a model should read them.
+func (s *Server) allTools() []Tool {
+	tools := []Tool{}
+	for _, t := range s.Tools.Tools() {
+		tools = append(tools, Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema, SourceType: "python",
+			Tags: []string{}, ToolType: typeFiles, ReturnCharLimit: tool.MaxChars})
+	}
+	return tools
+}
+
+func (s *Server) toolNames() (names []string) {
+	for _, t := range s.Tools.Tools() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// toolsOf are an agent's tools: the file tools come with its first folder and go with its last.
+func (s *Server) toolsOf(hasFolder bool) []Tool {
+	if !hasFolder {
+		return []Tool{}
+	}
+	return s.allTools()
+}
+
+// functions are the definitions that an agent's model is given, in the form of OpenAI's API.
+func (s *Server) functions(ctx context.Context, org db.Org, a agent.Agent) ([]any, error) {
+	has, err := s.Files.HasFolder(ctx, org, a.ID)
+	functions := []any{}
+	for _, t := range s.toolsOf(has) {
+		functions = append(functions, map[string]any{"type": "function", "function": t.JSONSchema})
+	}
+	return functions, err
+}
+
+func toolKey(t Tool) string { return t.ID }
+
+func (s *Server) agentTools(ctx context.Context, in *struct {
+	OfAgent
+	Paging
+}) ([]Tool, error) {
+	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
+		return nil, err
+	}
+	has, err := s.Files.HasFolder(ctx, orgOf(ctx), string(in.AgentID))
+	return paged(s.toolsOf(has), in.page(10, newestFirst), toolKey), err
+}
+
+// ToolRun is the result of a tool. Files are those that the tool opened, for callers who keep their own prompt.
+type ToolRun struct {
+	Status      string         `json:"status" enum:"success,error"`
+	Return      string         `json:"func_return"`
+	Stdout      null           `json:"stdout"`
+	Stderr      null           `json:"stderr"`
+	AgentState  null           `json:"agent_state"`
+	Fingerprint null           `json:"sandbox_config_fingerprint"`
+	Files       []files.Opened `json:"files,omitempty"`
+}
+
+func (s *Server) runTool(ctx context.Context, in *struct {
+	OfAgent
+	ToolName string `path:"tool_name"`
+	Body     struct {
+		Args Opt[object] `json:"args,omitzero"`
+	}
+}) (ToolRun, error) {
+	org := orgOf(ctx)
+	a, err := s.Agents.Agent(ctx, org, string(in.AgentID))
+	if err != nil {
+		return ToolRun{}, err
+	}
+	if err := s.mustHaveTool(ctx, org, a, in.ToolName); err != nil {
+		return ToolRun{}, err
+	}
+	args := in.Body.Args.Value
+	if args == nil {
+		args = object("{}")
+	}
+	result, err := s.Tools.Run(ctx, org, a, in.ToolName, json.RawMessage(args))
+	run := ToolRun{Status: "success", Return: result.Text, Files: result.Files}
+	if result.IsError {
+		run.Status = "error"
+	}
+	return run, err
+}
+
+// mustHaveTool returns ErrNotFound unless an agent has a tool.
+func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, name string) error {
+	has, err := s.Files.HasFolder(ctx, org, a.ID)
+	if err != nil || has || !slices.Contains(s.toolNames(), name) {
+		return err // an unknown name is the tools' own error
+	}
+	return db.NotFound("Tool %s is not attached to agent %s: the file tools come with a folder, so attach one first "+
+		"(PATCH /v1/agents/%s/folders/attach/{folder_id})", name, a.ID, a.ID)
+}
+
+// ToolFilter narrows a list of tools.
+type ToolFilter struct {
+	Name    string   `query:"name"`
+	Names   []string `query:"names,explode"`
+	IDs     []string `query:"tool_ids,explode"`
+	Search  string   `query:"search" doc:"Part of the name, in any case."`
+	Types   []string `query:"tool_types,explode"`
+	Without []string `query:"exclude_tool_types,explode"`
+}
+
+func (f ToolFilter) refuses(t Tool) bool {
+	return f.Name != "" && t.Name != f.Name ||
+		len(f.Names) > 0 && !slices.Contains(f.Names, t.Name) ||
+		len(f.IDs) > 0 && !slices.Contains(f.IDs, t.ID) ||
+		!strings.Contains(t.Name, strings.ToLower(f.Search)) ||
+		len(f.Types) > 0 && !slices.Contains(f.Types, t.ToolType) ||
+		slices.Contains(f.Without, t.ToolType)
+}
+
+func (s *Server) listTools(_ context.Context, in *struct {
+	ToolFilter
+	Paging
+}) ([]Tool, error) {
+	return paged(slices.DeleteFunc(s.allTools(), in.refuses), in.page(50, newestFirst), toolKey), nil
+}
+
+func (s *Server) countTools(_ context.Context, in *ToolFilter) (int, error) {
+	return len(slices.DeleteFunc(s.allTools(), in.refuses)), nil
+}
+
+func (s *Server) getTool(_ context.Context, in *struct {
+	ToolID toolID `path:"tool_id"`
+}) (Tool, error) {
+	tools := s.allTools()
+	i := slices.IndexFunc(tools, func(t Tool) bool { return t.ID == string(in.ToolID) })
+	if i < 0 {
+		return Tool{}, db.NotFound("Tool with ID %s not found", in.ToolID)
+	}
+	return tools[i], nil
+}

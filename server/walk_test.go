@@ -1,0 +1,138 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// transcript is what was asked and answered, with ids numbered in the order in which they appear and times left out.
+type transcript struct {
+	*client
+	bytes.Buffer
+	ids map[string]string
+}
+
+var (
+	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC)`)
+)
+
+func (w *transcript) mask(text string) string {
+	text = times.ReplaceAllString(text, "TIME")
+	return uuids.ReplaceAllStringFunc(text, func(id string) string {
+		if w.ids[id] == "" {
+			w.ids[id] = fmt.Sprintf("#%d", len(w.ids)+1)
+		}
+		return w.ids[id]
+	})
+}
+
+// step makes a call and writes it down.
+func (w *transcript) step(method, target, body string) {
+	got := w.call(method, target, body)
+	fmt.Fprintf(w, "%s %s %s\n%d", method, w.mask(target), w.mask(body), got.Code)
+	var answer any
+	if json.Unmarshal([]byte(got.body), &answer) == nil {
+		shortenTools(answer)
+		encoder := json.NewEncoder(&maskedWriter{w})
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(answer); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.WriteString("\n")
+}
+
+type maskedWriter struct{ *transcript }
+
+func (m *maskedWriter) Write(text []byte) (int, error) {
+	return m.WriteString(" " + m.mask(string(text)))
+}
+
+// shortenTools leaves out what tools say of themselves, which is their own test.
+func shortenTools(body any) {
+	switch body := body.(type) {
+	case []any:
+		for _, item := range body {
+			shortenTools(item)
+		}
+	case map[string]any:
+		if body["json_schema"] != nil {
+			body["json_schema"], body["description"] = "…", "…"
+		}
+		for _, item := range body {
+			shortenTools(item)
+		}
+	}
+}
+
+// The transcript of the main job, from nothing to a question answered, is what clients see: look at every change of it.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	w := &transcript{client: c, ids: map[string]string{}}
+	w.step("GET", "/v1/models/", "")
+	w.step("GET", "/v1/models/embedding", "")
+	w.step("POST", "/v1/folders/", `{"name":"guide","description":"How to","embedding":"openai/any"}`)
+	folder := fields(t, "{\"x\":"+c.must("GET", "/v1/folders/name/guide", "")+"}")["x"].(string)
+	file := c.uploaded(folder, "setup.md", "# Setup\n\nInstall Postgres & pgvector.\nThen run the server.\n")
+	w.step("GET", "/v1/folders/"+folder+"/files", "")
+	w.step("GET", "/v1/folders/"+folder+"/files/"+file+"?include_content=true", "")
+	w.step("GET", "/v1/folders/"+folder+"/passages", "")
+	w.step("GET", "/v1/folders/metadata?include_detailed_per_source_metadata=true", "")
+	agent := c.made("/v1/agents/", `{"name":"a","system":"Help.","tags":["x"],"model":"openai/gpt-4o-mini","embedding":null,"memory_blocks":[]}`)
+	w.step("GET", "/v1/agents/"+agent, "")
+	w.step("GET", "/v1/agents/"+agent+"/tools", "")
+	w.step("POST", "/v1/agents/"+agent+"/tools/open_files/run", `{"args":{}}`)
+	w.step("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
+	w.step("GET", "/v1/agents/"+agent+"/folders", "")
+	w.step("GET", "/v1/folders/"+folder+"/agents", "")
+	w.step("GET", "/v1/agents/"+agent+"/files", "")
+	w.step("PATCH", "/v1/agents/"+agent+"/files/close-all", "")
+	w.step("PATCH", "/v1/agents/"+agent+"/files/"+file+"/open", "")
+	w.step("PATCH", "/v1/agents/"+agent+"/files/"+file+"/close", "")
+	w.step("POST", "/v1/agents/"+agent+"/tools/open_files/run", `{"args":{"file_requests":[{"file_name":"guide/setup.md","offset":2,"length":1}]}}`)
+	w.step("POST", "/v1/agents/"+agent+"/tools/grep_files/run", `{"args":{"pattern":"postgres"}}`)
+	w.step("POST", "/v1/agents/"+agent+"/tools/semantic_search_files/run", `{"args":{"query":"install"}}`)
+	w.step("POST", "/v1/agents/"+agent+"/tools/grep_files/run", `{"args":{"pattern":"("}}`)
+	w.step("POST", "/v1/agents/"+agent+"/tools/no_such_tool/run", "")
+	w.step("GET", "/v1/agents/"+agent+"/core-memory", "")
+	w.step("POST", "/v1/agents/"+agent+"/recompile", "")
+	w.step("GET", "/v1/agents/?include=agent.blocks", "")
+	w.step("GET", "/v1/agents/count", "")
+	w.step("GET", "/v1/tags/", "")
+	w.step("PATCH", "/v1/agents/"+agent+"/sources/detach/"+folder, "")
+	w.step("GET", "/v1/agents/"+agent+"/context", "")
+	w.step("DELETE", "/v1/folders/"+folder+"/"+file, "")
+	w.step("DELETE", "/v1/folders/"+folder, "")
+	w.step("DELETE", "/v1/agents/"+agent, "")
+	w.step("DELETE", "/v1/agents/"+agent, "")
+	golden(t, "testdata/walk.txt", w.String())
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got); run with -update to accept:\n%s", path, diff)
+	}
+}
