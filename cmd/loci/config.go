@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db/local"
+)
+
+// secret is a setting that is never printed.
+type secret string
+
+// String implements fmt.Stringer.
+func (secret) String() string { return "[secret]" }
+
+// LogValue implements slog.LogValuer.
+func (secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
+
+// database says which Postgres a command works on.
+type database struct {
+	Home        string `env:"LOCI_HOME" help:"Directory of the private Postgres (default: the user's data directory; /var/lib/loci for root)."`
+	DatabaseURL secret `env:"LOCI_DATABASE_URL" help:"Postgres to use instead of a private one: postgres://user:password@host:5432/name."`
+	PostgresBin string `env:"LOCI_POSTGRES_BIN" help:"Directory of the Postgres binaries (default: searched for)."`
+}
+
+// opened is a database that a command works on; close lets go of it.
+type opened struct {
+	url   string
+	died  <-chan struct{} // closed when a private Postgres ended by itself; nil otherwise
+	err   func() error    // why
+	close func() error
+}
+
+// startPatience bounds the start of a private Postgres, recovery after a crash included.
+const startPatience = 5 * time.Minute
+
+func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
+	if d.DatabaseURL != "" {
+		u, err := url.Parse(string(d.DatabaseURL))
+		if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+			return opened{}, settingError{fmt.Errorf("LOCI_DATABASE_URL is not a URL such as postgres://user:password@host:5432/name")}
+		}
+		return opened{url: string(d.DatabaseURL), close: func() error { return nil }}, nil
+	}
+	home, err := d.home()
+	if err != nil {
+		return opened{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	pg, err := local.Start(ctx, local.Options{Home: home, Bin: d.PostgresBin, Log: log})
+	if err != nil {
+		return opened{}, err
+	}
+	return opened{url: pg.URL(), died: pg.Done(), err: pg.Err, close: func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		return pg.Stop(ctx)
+	}}, nil
+}
+
+func (d database) home() (string, error) {
+	if d.Home == "" {
+		return local.DefaultHome()
+	}
+	return filepath.Abs(d.Home)
+}
+
+// logger writes to errs at the level that a setting names.
+func logger(s streams, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, settingError{fmt.Errorf("LOCI_LOG_LEVEL is '%s'; it must be debug, info, warn or error", level)}
+	}
+	return slog.New(logHandler(s.err, l)), nil
+}
+
+// listenAddress checks LOCI_ADDR and says whether only this machine can reach it.
+func listenAddress(addr string) (loopback bool, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false, settingError{fmt.Errorf("LOCI_ADDR is '%s'; it must be host:port, such as 127.0.0.1:8283", addr)}
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return false, settingError{fmt.Errorf("LOCI_ADDR is '%s'; its port must be a number from 0 to 65535", addr)}
+	}
+	if host == "localhost" {
+		return true, nil
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback(), nil
+}
+
+// serverURL is where commands find a running server.
+func serverURL(addr string) string {
+	if strings.Contains(addr, "://") {
+		return strings.TrimRight(addr, "/")
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "http://" + addr
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"net"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+//go:embed demo/*.md
+var demo embed.FS
+
+// demoOrg is the organization of a server without keys, the first that migrations create.
+const demoOrg = db.Org(1)
+
+// Names of what the demonstration consists of.
+const (
+	demoFolder = "guide"
+	demoAgent  = "demo"
+)
+
+// seed fills an empty database with a folder of documents about Loci and an agent that has it.
+func seed(ctx context.Context, store *files.Store, agents *agent.Store) error {
+	folders, err := store.CountFolders(ctx, demoOrg)
+	if err != nil {
+		return err
+	}
+	there, err := agents.Count(ctx, demoOrg, agent.Filter{Hidden: true})
+	if err != nil || folders+there > 0 {
+		return err
+	}
+	about := "How to use Loci: uploading documents, searching them, and what an agent can do with them."
+	folder, err := store.CreateFolder(ctx, demoOrg, files.NewFolder{Name: demoFolder, Description: &about})
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(demo, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		body, err := demo.Open(path)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		_, _, err = store.Upload(ctx, demoOrg, folder.ID, files.Upload{Name: entry.Name(), Body: body})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = agents.Create(ctx, demoOrg, agent.New{Name: demoAgent, FolderIDs: []string{folder.ID}})
+	return err
+}
+
+// greet says where the server is, and what to try.
+func (p *process) greet(addr string) {
+	base := "http://" + addr
+	if host, port, err := net.SplitHostPort(addr); err == nil && (host == "::" || host == "0.0.0.0") {
+		base = "http://127.0.0.1:" + port
+	}
+	fmt.Fprintf(p.out.out, "Loci %s serves %s\n", version(), base)
+	if !p.Demo {
+		return
+	}
+	fmt.Fprintf(p.out.out, `
+Try, in another terminal:
+
+  AGENT=$(curl -s '%[1]s/v1/agents/?name=%[2]s' | grep -o 'agent-[0-9a-f-]*' | head -1)
+  curl -s -X POST %[1]s/v1/agents/$AGENT/tools/semantic_search_files/run -d '{"args": {"query": "how are files searched"}}'
+  curl -s -X POST %[1]s/v1/agents/$AGENT/tools/grep_files/run -d '{"args": {"pattern": "curl"}}'
+
+`, base, demoAgent)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files"
+)
+
+// embedding says where vectors come from. Without a base URL there are none, and search ranks by words.
+type embedding struct {
+	BaseURL    string `name:"embedding-base-url" env:"LOCI_EMBEDDING_BASE_URL" help:"OpenAI-compatible embeddings endpoint, such as http://localhost:11434/v1. Empty: rank by words alone."`
+	Key        secret `name:"embedding-api-key" env:"LOCI_EMBEDDING_API_KEY" help:"Key of the embeddings endpoint, if it asks for one."`
+	Model      string `name:"embedding-model" env:"LOCI_EMBEDDING_MODEL" help:"Model that the embeddings endpoint is asked for."`
+	Dimensions int    `name:"embedding-dimensions" env:"LOCI_EMBEDDING_DIMENSIONS" help:"Dimension of the vectors to ask for (default: the model's own)."`
+}
+
+// probePatience bounds the first look at the endpoint: a server starts without it.
+const probePatience = 10 * time.Second
+
+// endpoint is the embeddings endpoint; nil where none is configured.
+type endpoint struct {
+	settings  embedding
+	client    *embed.OpenAI
+	dense     *files.Dense
+	dimension int // 0 until the endpoint has answered, unless it is configured
+	log       *slog.Logger
+}
+
+// dense checks the settings and probes the endpoint. One that answers wrongly is refused; one that does not answer is waited for.
+func (c embedding) dense(ctx context.Context, log *slog.Logger) (*endpoint, error) {
+	if c.BaseURL == "" {
+		if c.Model != "" || c.Dimensions != 0 || c.Key != "" {
+			return nil, settingError{errors.New("LOCI_EMBEDDING_MODEL, _DIMENSIONS or _API_KEY is set without LOCI_EMBEDDING_BASE_URL: " +
+				"set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
+		}
+		return nil, nil
+	}
+	client, err := embed.NewOpenAI(embed.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Dimensions: c.Dimensions})
+	if err != nil {
+		return nil, settingError{err}
+	}
+	e := &endpoint{settings: c, client: client, dense: &files.Dense{Embedder: client}, dimension: c.Dimensions, log: log}
+	return e, e.probe(ctx)
+}
+
+func (e *endpoint) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	dimension, err := e.client.Probe(ctx)
+	var wrong *embed.SettingError
+	if errors.As(err, &wrong) {
+		return settingError{err}
+	}
+	if err != nil {
+		e.log.Warn("the embeddings endpoint does not answer yet; files wait for their vectors, and search ranks by words", "error", err)
+		return nil
+	}
+	e.dimension = dimension
+	return nil
+}
+
+func (e *endpoint) space() *files.Dense {
+	if e == nil {
+		return nil
+	}
+	return e.dense
+}
+
+// connect makes the endpoint's space the active one as soon as its dimension is known, and queues the vectors that it lacks.
+func (e *endpoint) connect(ctx context.Context, d db.DB, store *files.Store) error {
+	if e == nil {
+		return nil
+	}
+	for {
+		err := e.use(ctx, d, store)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		e.log.Warn("the embeddings endpoint is not in use yet", "error", err)
+		if !wait(ctx, retryEvery) {
+			return nil
+		}
+	}
+}
+
+func (e *endpoint) use(ctx context.Context, d db.DB, store *files.Store) error {
+	if e.dimension == 0 {
+		dimension, err := e.client.Probe(ctx)
+		if err != nil {
+			return err
+		}
+		e.dimension = dimension
+	}
+	space, err := embed.UseSpace(ctx, d, e.settings.BaseURL, e.settings.Model, e.dimension)
+	if err != nil {
+		return err
+	}
+	e.dense.Use(space)
+	batches, err := store.Backfill(ctx)
+	if err != nil {
+		return fmt.Errorf("queue the vectors that are missing: %w", err)
+	}
+	e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension, "batches_queued", batches)
+	return nil
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is the path that the packages below are under.
+const module = "github.com/loci-memory/loci"
+
+// house says what each package may import of the others. Memories (recall, archival, files) do not know each other; no arrow goes up.
+// A package that is not here, or an arrow that is not, is a change of the design: make it here first, and say why.
+var house = map[string][]string{
+	"cmd/loci":      {"db", "db/local", "embed", "files", "recall", "archival", "compaction", "server", "server/agent", "server/tool", "server/mcp"},
+	"server":        {"db", "files", "recall", "archival", "server/agent", "server/tool", "server/console"},
+	"server/mcp":    {"server/tool"},
+	"server/tool":   {"db", "files", "recall", "archival", "server/agent"},
+	"server/agent":  {"db", "files", "recall", "compaction", "lru"},
+	"compaction":    {"db", "recall"},
+	"files":         {"db", "chunker", "embed", "lru"},
+	"archival":      {"db", "embed"},
+	"recall":        {"db", "embed"},
+	"embed":         {"db"},
+	"db":            {"db/migrations"},
+	"db/dbtest":     {"db", "db/local"},
+	"db/local":      {},
+	"db/migrations": {},
+	"chunker":       {},
+	"lru":           {},
+}
+
+// forTests may be imported by the tests of every package, and by nothing else.
+var forTests = []string{"db/dbtest"}
+
+// echoOwner is the one package that may import the web framework.
+const (
+	echo      = "github.com/labstack/echo/v4"
+	echoOwner = "server"
+)
+
+type pkg struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func TestPackagesImportWhatTheDesignAllows(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		name := within(p.ImportPath)
+		allowed, planned := house[name]
+		if !planned {
+			t.Errorf("package %s is not in the design", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if strings.HasPrefix(path, module) && !slices.Contains(allowed, within(path)) {
+				t.Errorf("%s imports %s, which the design does not allow", name, within(path))
+			}
+			if strings.HasPrefix(path, echo) && name != echoOwner {
+				t.Errorf("%s imports %s; only %s may", name, path, echoOwner)
+			}
+		}
+		for _, path := range append(p.TestImports, p.XTestImports...) {
+			in := within(path)
+			if strings.HasPrefix(path, module) && in != name && !slices.Contains(allowed, in) && !slices.Contains(forTests, in) &&
+				!reaches(allowed, in) {
+				t.Errorf("the tests of %s import %s, which lies above or beside it", name, in)
+			}
+		}
+	}
+}
+
+// reaches says whether a package is below one of the others.
+func reaches(from []string, to string) bool {
+	for _, p := range from {
+		if p == to || reaches(house[p], to) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, module), "/") }
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []pkg
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("read go list: %v", err)
+		}
+		list = append(list, p)
+	}
+	if len(list) < 10 {
+		t.Fatalf("go list found %d packages", len(list))
+	}
+	return list
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/local"
+	"github.com/loci-memory/loci/server"
+)
+
+// keysCmd keeps the API keys of a database, whether a server runs on it or not.
+type keysCmd struct {
+	Create keysCreateCmd `cmd:"" help:"Create a key and print it. It is not shown again."`
+	List   keysListCmd   `cmd:"" help:"List the keys."`
+	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key."`
+}
+
+type keysCreateCmd struct {
+	database
+	Organization string `default:"default" help:"Organization that the key opens; it is created if it is new."`
+	Name         string `default:"key" help:"What the key is for."`
+}
+
+// Run implements the command.
+func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
+	return c.withKeys(ctx, s, func(keys *server.Keys) error {
+		secret, _, err := keys.Create(ctx, c.Organization, c.Name)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.out, secret)
+		return err
+	})
+}
+
+type keysListCmd struct{ database }
+
+// Run implements the command.
+func (c keysListCmd) Run(ctx context.Context, s streams) error {
+	return c.withKeys(ctx, s, func(keys *server.Keys) error {
+		list, err := keys.List(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tBEGINS WITH\tORGANIZATION\tNAME\tCREATED")
+		for _, k := range list {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Org, k.Name, k.CreatedAt.UTC().Format(time.DateTime))
+		}
+		return w.Flush()
+	})
+}
+
+type keysRevokeCmd struct {
+	database
+	Key string `arg:"" help:"The key's ID, or what it begins with."`
+}
+
+// Run implements the command.
+func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
+	return c.withKeys(ctx, s, func(keys *server.Keys) error { return keys.Revoke(ctx, c.Key) })
+}
+
+// withKeys opens the database: that of a running server if there is one.
+func (d database) withKeys(ctx context.Context, s streams, fn func(*server.Keys) error) (err error) {
+	log, err := logger(s, "warn")
+	if err != nil {
+		return err
+	}
+	pg, err := d.running()
+	if err != nil {
+		if pg, err = d.open(ctx, log); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, pg.close()) }()
+	pool, err := db.Open(ctx, pg.url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return fn(&server.Keys{DB: pool})
+}
+
+var errNotRunning = errors.New("no server runs on this home")
+
+func (d database) running() (opened, error) {
+	if d.DatabaseURL != "" {
+		return opened{}, errNotRunning
+	}
+	home, err := d.home()
+	if err != nil {
+		return opened{}, err
+	}
+	url, ok := local.Running(home)
+	if !ok {
+		return opened{}, errNotRunning
+	}
+	return opened{url: url, close: func() error { return nil }}, nil
+}

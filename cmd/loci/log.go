@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/lmittmann/tint"
+)
+
+// logHandler writes in colour to a terminal, and as text elsewhere.
+func logHandler(w io.Writer, level slog.Level) slog.Handler {
+	if f, ok := w.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
+		}
+	}
+	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+}
+
+// quiet passes on what a library logs that an operator must know: it takes the library's news for details.
+type quiet struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return q.Handler.Enabled(ctx, demoted(level))
+}
+
+// Handle implements slog.Handler.
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = demoted(r.Level)
+	return q.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
+
+func demoted(level slog.Level) slog.Level {
+	if level < slog.LevelWarn {
+		return slog.LevelDebug
+	}
+	return level
+}

@@ -1,0 +1,407 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// patience bounds every wait of a test; reaching it is a failure.
+const patience = 2 * time.Minute
+
+// program is a server that run serves.
+type program struct {
+	t    testing.TB
+	base string
+	key  string
+	stop func() int // tells it to end, and returns its exit code
+}
+
+// lines hands out what is written, line by line.
+type lines struct {
+	mu   sync.Mutex
+	all  bytes.Buffer
+	wake chan struct{}
+}
+
+func newLines() *lines { return &lines{wake: make(chan struct{}, 1)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all.Write(p)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+var serves = regexp.MustCompile(`serves (http://\S+)`)
+
+// serve starts a server on a port of its own and waits until it says where it is.
+func serve(t testing.TB, args ...string) *program {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	out, errs, ended := newLines(), newLines(), make(chan int, 1)
+	args = append([]string{"serve", "--addr=127.0.0.1:0"}, args...)
+	go func() { ended <- run(ctx, args, out, errs) }()
+	p := &program{t: t}
+	p.stop = sync.OnceValue(func() int { cancel(); return <-ended })
+	t.Cleanup(func() {
+		if code := p.stop(); code != 0 {
+			t.Errorf("the server ended with %d:\n%s", code, errs)
+		}
+	})
+	deadline := time.After(patience)
+	for {
+		if at := serves.FindStringSubmatch(out.String()); at != nil {
+			p.base = at[1]
+			return p
+		}
+		select {
+		case <-out.wake:
+		case code := <-ended:
+			ended <- 0
+			t.Fatalf("the server ended with %d before it served:\n%s", code, errs)
+		case <-deadline:
+			t.Fatalf("the server does not serve:\n%s", errs)
+		}
+	}
+}
+
+// send makes a request; a body that is not a reader is sent as JSON.
+func (p *program) send(method, path string, body any) (status int, answer []byte) {
+	p.t.Helper()
+	var reader io.Reader
+	contentType := "application/json"
+	switch b := body.(type) {
+	case nil:
+	case form:
+		reader, contentType = b.body, b.contentType
+	default:
+		text, err := json.Marshal(body)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, p.base+path, reader)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	if p.key != "" {
+		req.Header.Set("Authorization", "Bearer "+p.key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer res.Body.Close()
+	if answer, err = io.ReadAll(res.Body); err != nil {
+		p.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return res.StatusCode, answer
+}
+
+// call makes a request that must succeed, and reads its answer.
+func call[T any](p *program, method, path string, body any) T {
+	p.t.Helper()
+	status, answer := p.send(method, path, body)
+	var out T
+	if err := json.Unmarshal(answer, &out); err != nil || status != http.StatusOK {
+		p.t.Fatalf("%s %s: status %d, %s (%v)", method, path, status, answer, err)
+	}
+	return out
+}
+
+// form is a multipart body.
+type form struct {
+	body        *bytes.Buffer
+	contentType string
+}
+
+func fileForm(t testing.TB, name string, content []byte) form {
+	t.Helper()
+	f := form{body: &bytes.Buffer{}}
+	w := multipart.NewWriter(f.body)
+	part, err := w.CreateFormFile("file", name)
+	if err == nil {
+		_, err = part.Write(content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.contentType = w.FormDataContentType()
+	return f
+}
+
+// identified is what most answers have.
+type identified struct{ ID, Name string }
+
+// stored is a file as the API shows it.
+type stored struct {
+	ID           string
+	FileName     string `json:"file_name"`
+	Status       string `json:"processing_status"`
+	ErrorMessage string `json:"error_message"`
+	Chunks       int    `json:"total_chunks"`
+}
+
+// await waits until none of a folder's files is in work, and returns them by name.
+func (p *program) await(folder string) map[string]stored {
+	p.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		list := map[string]stored{}
+		working := 0
+		for after := ""; ; {
+			page := call[[]stored](p, "GET", "/v1/folders/"+folder+"/files?limit=1000&after="+after, nil)
+			if len(page) == 0 {
+				break
+			}
+			for _, f := range page {
+				list[f.FileName] = f
+				if f.Status != "completed" && f.Status != "error" {
+					working++
+				}
+			}
+			after = page[len(page)-1].ID
+		}
+		if working == 0 {
+			return list
+		}
+		if time.Now().After(deadline) || !wait(p.t.Context(), 20*time.Millisecond) {
+			p.t.Fatalf("%d files are still in work", working)
+		}
+	}
+}
+
+// result is what a tool answers.
+type result struct {
+	Status string
+	Text   string `json:"func_return"`
+}
+
+func (p *program) tool(agent, name string, args map[string]any) result {
+	p.t.Helper()
+	return call[result](p, "POST", "/v1/agents/"+agent+"/tools/"+name+"/run", map[string]any{"args": args})
+}
+
+func TestTheMainJob(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"})
+	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "reader", "folder_ids": []string{folder.ID}})
+	call[stored](p, "POST", "/v1/folders/"+folder.ID+"/upload", fileForm(t, "tides.md", []byte("# Tides\n\nThe moon pulls the sea.\n")))
+	if f := p.await(folder.ID)["tides.md"]; f.Status != "completed" || f.Chunks == 0 {
+		t.Fatalf("the file is %+v", f)
+	}
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"semantic_search_files", map[string]any{"query": "what pulls the sea"}, "The moon pulls the sea."},
+		{"grep_files", map[string]any{"pattern": "moon"}, "> 3: The moon pulls the sea."},
+		{"open_files", map[string]any{"file_requests": []map[string]any{{"file_name": "notes/tides.md"}}}, "* Opened notes/tides.md"},
+		{"list_files", nil, "notes/tides.md"},
+	} {
+		if got := p.tool(agent.ID, c.tool, c.args); got.Status != "success" || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s: got %+v, want %q", c.tool, got, c.want)
+		}
+	}
+	window := call[struct{ Directories string }](p, "GET", "/v1/agents/"+agent.ID+"/context", nil)
+	if !strings.Contains(window.Directories, "3: The moon pulls the sea.") {
+		t.Errorf("the prompt does not show the open file:\n%s", window.Directories)
+	}
+	if code := p.stop(); code != 0 {
+		t.Errorf("told to stop, the server ended with %d", code)
+	}
+}
+
+func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	home, err := os.MkdirTemp("", "loci-home-")
+	if err == nil {
+		err = os.Chmod(home, 0o711) //nolint:gosec // the user that Postgres runs as must be able to enter it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	for name, c := range map[string]struct{ args, want []string }{
+		"an address without port":         {[]string{"--addr=127.0.0.1"}, []string{"LOCI_ADDR", "127.0.0.1"}},
+		"a port that is none":             {[]string{"--addr=127.0.0.1:99999"}, []string{"LOCI_ADDR", "99999"}},
+		"other machines without a key":    {[]string{"--addr=0.0.0.0:0", "--database-url=" + url}, []string{"LOCI_ADDR", "LOCI_API_KEY"}},
+		"a key that is too short":         {[]string{"--api-key=short", "--database-url=" + url}, []string{"LOCI_API_KEY"}},
+		"a database URL that is none":     {[]string{"--database-url=db:5432"}, []string{"LOCI_DATABASE_URL"}},
+		"a size that is no number":        {[]string{"--max-upload-bytes=many"}, []string{"max-upload-bytes"}},
+		"a size of nothing":               {[]string{"--max-upload-bytes=0"}, []string{"LOCI_MAX_UPLOAD_BYTES"}},
+		"a log level that is none":        {[]string{"--log-level=loud"}, []string{"LOCI_LOG_LEVEL", "loud"}},
+		"an endpoint that is no URL":      {[]string{"--embedding-base-url=here", "--embedding-model=m"}, []string{"LOCI_EMBEDDING_BASE_URL"}},
+		"an endpoint without model":       {[]string{"--embedding-base-url=http://127.0.0.1:1/v1"}, []string{"LOCI_EMBEDDING_MODEL"}},
+		"a model without endpoint":        {[]string{"--embedding-model=m"}, []string{"LOCI_EMBEDDING_BASE_URL"}},
+		"a dimension out of range":        {[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-dimensions=5000"}, []string{"LOCI_EMBEDDING_DIMENSIONS"}},
+		"a directory without Postgres":    {[]string{"--home=" + home, "--postgres-bin=/nowhere"}, []string{"/nowhere"}},
+		"a flag that is none":             {[]string{"--colour"}, []string{"colour"}},
+		"a database that does not answer": {[]string{"--database-url=postgres://127.0.0.1:1/none"}, []string{"database"}},
+	} {
+		out, errs := newLines(), newLines()
+		args := append([]string{"serve"}, c.args...)
+		if !strings.Contains(strings.Join(c.args, " "), "--addr") {
+			args = append(args, "--addr=127.0.0.1:0")
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		code := run(ctx, args, out, errs)
+		cancel()
+		if code == 0 {
+			t.Errorf("%s: the server ended with 0", name)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(errs.String(), want) {
+				t.Errorf("%s: %q does not name %s", name, errs, want)
+			}
+		}
+	}
+}
+
+// An endpoint whose vectors have another dimension than the configured one is refused with both numbers.
+func TestAnotherDimensionStopsTheStart(t *testing.T) {
+	t.Parallel()
+	fake := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"object": "list", "data": [{"index": 0, "embedding": [0.6, 0.8, 0]}]}`)
+	})}
+	base := listen(t, &fake)
+	out, errs := newLines(), newLines()
+	code := run(t.Context(), []string{"serve", "--addr=127.0.0.1:0", "--database-url=" + dbtest.EmptyURL(t), "--embedding-base-url=" + base + "/v1",
+		"--embedding-model=tiny", "--embedding-dimensions=4"}, out, errs)
+	if text := errs.String(); code != 2 || !strings.Contains(text, "3") || !strings.Contains(text, "4") || !strings.Contains(text, "LOCI_EMBEDDING_DIMENSIONS") {
+		t.Errorf("got %d: %s", code, text)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	url := dbtest.EmptyURL(t)
+	command := func(args ...string) string {
+		t.Helper()
+		out, errs := newLines(), newLines()
+		if code := run(t.Context(), append(args, "--database-url="+url), out, errs); code != 0 {
+			t.Fatalf("%v ended with %d: %s", args, code, errs)
+		}
+		return strings.TrimSpace(out.String())
+	}
+	p := serve(t, "--database-url="+url)
+	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
+		t.Errorf("without any key: status %d", status)
+	}
+	first, second := command("keys", "create"), command("keys", "create", "--organization=other", "--name=theirs")
+	if status, body := p.send("GET", "/v1/agents/", nil); status != http.StatusUnauthorized {
+		t.Errorf("no key once there is one: status %d, %s", status, body)
+	}
+	p.key = first
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"})
+	p.key = second
+	if status, _ := p.send("GET", "/v1/folders/"+folder.ID, nil); status != http.StatusNotFound {
+		t.Errorf("the folder of another organization: status %d", status)
+	}
+	list := command("keys", "list")
+	if !strings.Contains(list, "other") || !strings.Contains(list, "theirs") || strings.Contains(list, second) {
+		t.Errorf("list:\n%s", list)
+	}
+	command("keys", "revoke", strings.Fields(strings.Split(list, "\n")[2])[0])
+}
+
+func TestUploadCommand(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--api-key=a-key-for-the-test")
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.md"), filepath.Join(dir, "bad.png")
+	for path, content := range map[string]string{good: "# Good\n\ntext\n", bad: "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		out, errs := newLines(), newLines()
+		code := run(t.Context(), []string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "notes", good, bad}, out, errs)
+		if code != 1 || !strings.Contains(out.String(), "good.md: 3 lines, 1 chunks") || !strings.Contains(errs.String(), "Unsupported file type") {
+			t.Errorf("got %d:\n%s\n%s", code, out, errs)
+		}
+	}
+	out, errs := newLines(), newLines()
+	if code := run(t.Context(), []string{"health", "--addr=" + p.base}, out, errs); code != 0 || !strings.HasPrefix(out.String(), "ok") {
+		t.Errorf("health: got %d, %s%s", code, out, errs)
+	}
+	if code := run(t.Context(), []string{"health", "--addr=127.0.0.1:1"}, out, errs); code != 1 {
+		t.Errorf("health of no server: got %d", code)
+	}
+}
+
+func TestTheDemonstrationFillsOnlyAnEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	url := dbtest.EmptyURL(t)
+	for range 2 {
+		p := serve(t, "--database-url="+url, "--demo")
+		agents := call[[]identified](p, "GET", "/v1/agents/", nil)
+		if len(agents) != 1 || agents[0].Name != demoAgent {
+			t.Fatalf("agents: got %+v", agents)
+		}
+		folders := call[[]identified](p, "GET", "/v1/folders/", nil)
+		if len(folders) != 1 {
+			t.Fatalf("folders: got %+v", folders)
+		}
+		p.await(folders[0].ID)
+		if got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how are files searched"}); !strings.Contains(got.Text, "guide/searching.md") {
+			t.Errorf("search: got %+v", got)
+		}
+		if code := p.stop(); code != 0 {
+			t.Errorf("the server ended with %d", code)
+		}
+	}
+}
+
+// listen serves on a port of its own until the test ends.
+func listen(t *testing.T, web *http.Server) (base string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	served.Go(func() { _ = web.Serve(listener) })
+	t.Cleanup(func() {
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+		served.Wait()
+	})
+	return "http://" + listener.Addr().String()
+}

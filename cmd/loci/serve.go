@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// serveCmd serves the REST API until it is told to stop.
+type serveCmd struct {
+	database
+	Addr           string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address to listen on. Other than on loopback it needs an API key."`
+	APIKey         secret `name:"api-key" env:"LOCI_API_KEY" help:"An API key to register for the default organization."`
+	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
+	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
+	Demo           bool   `help:"Fill an empty database with a small demonstration."`
+	embedding
+}
+
+// Times of the server's life.
+const (
+	stopPatience   = 20 * time.Second // for requests and jobs in hand, when told to stop
+	headerPatience = 10 * time.Second // for a request's headers
+	idlePatience   = 2 * time.Minute  // of a connection without a request
+	jobTimeout     = time.Minute
+	rescueAfter    = 2 * time.Minute      // of a job that no living server admits to
+	fetchPause     = 5 * time.Millisecond // between two looks for jobs while there are some
+	lookEvery      = 10 * time.Second
+	retryEvery     = 5 * time.Second // what needs the database or the endpoint back
+)
+
+// Run implements the command.
+func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
+	log, err := logger(s, c.LogLevel)
+	if err != nil {
+		return err
+	}
+	loopback, err := listenAddress(c.Addr)
+	if err != nil {
+		return err
+	}
+	if c.MaxUploadBytes < 1 {
+		return settingError{fmt.Errorf("LOCI_MAX_UPLOAD_BYTES is %d; it must be at least 1", c.MaxUploadBytes)}
+	}
+	dense, err := c.dense(ctx, log)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return settingError{fmt.Errorf("LOCI_ADDR: %w", err)}
+	}
+	defer listener.Close()
+	pg, err := c.open(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pg.close()) }()
+	pool, err := db.Open(ctx, pg.url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	keys := &server.Keys{DB: pool}
+	if err := c.register(ctx, keys, loopback); err != nil {
+		return err
+	}
+	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, id: "loci-" + uuid.NewString()}
+	return p.serve(ctx, listener)
+}
+
+// register makes LOCI_API_KEY a key, and refuses to serve other machines without any.
+func (c *serveCmd) register(ctx context.Context, keys *server.Keys, loopback bool) error {
+	if c.APIKey != "" {
+		if err := keys.Register(ctx, string(c.APIKey)); errors.Is(err, db.ErrInvalid) {
+			return settingError{fmt.Errorf("LOCI_API_KEY: %w", err)}
+		} else if err != nil {
+			return err
+		}
+	}
+	if loopback {
+		return nil
+	}
+	any, err := keys.Any(ctx)
+	if err == nil && !any {
+		err = settingError{fmt.Errorf("LOCI_ADDR is '%s', which other machines can reach, and there is no API key: "+
+			"set LOCI_API_KEY, run 'loci keys create', or listen on 127.0.0.1", c.Addr)}
+	}
+	return err
+}
+
+// process is a running server.
+type process struct {
+	*serveCmd
+	log   *slog.Logger
+	out   streams
+	pg    opened
+	pool  *pgxpool.Pool
+	keys  *server.Keys
+	dense *endpoint
+	id    string // of this server among those on the database
+}
+
+// serve runs everything that outlives a call, and waits for all of it.
+func (p *process) serve(ctx context.Context, listener net.Listener) error {
+	store, err := files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf})
+	if err != nil {
+		return err
+	}
+	agents := &agent.Store{DB: p.pool, Files: store}
+	if p.Demo {
+		if err := seed(ctx, store, agents); err != nil {
+			return fmt.Errorf("fill the demonstration: %w", err)
+		}
+	}
+	api := &server.Server{Agents: agents, Files: store, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
+		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Dense: p.dense.space()}
+	jobs, err := p.jobs(store)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	present := make(chan struct{})
+	group.Go(func() error { return p.keepPresent(ctx, present) })
+	group.Go(func() error { return p.work(ctx, jobs, present) })
+	group.Go(func() error { return p.dense.connect(ctx, p.pool, store) })
+	group.Go(func() error { return p.watchPostgres(ctx) })
+	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) })
+	p.greet(listener.Addr().String())
+	return group.Wait()
+}
+
+// jobs is the client that works on the queue.
+func (p *process) jobs(store *files.Store) (*river.Client[pgx.Tx], error) {
+	workers := river.NewWorkers()
+	store.Work(workers)
+	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
+		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
+		FetchCooldown: fetchPause,
+		Queues:        map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 2}, files.QueueEmbed: {MaxWorkers: 4}},
+	})
+}
+
+// keepPresent holds this server's lock on the database, and takes it again when the connection was lost.
+func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
+	once := func() {
+		select {
+		case <-ready:
+		default:
+			close(ready)
+		}
+	}
+	presence := db.Presence{URL: p.pg.url, ID: p.id, Every: lookEvery}
+	for {
+		if err := presence.Keep(ctx, once); err != nil && ctx.Err() == nil {
+			p.log.Warn("the server's lock on the database was lost", "error", err)
+		}
+		if !wait(ctx, retryEvery) {
+			return nil
+		}
+	}
+}
+
+// work works on jobs until ctx ends, once the server is known to be alive, and then lets those in hand finish.
+func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present <-chan struct{}) error {
+	select {
+	case <-present:
+	case <-ctx.Done():
+		return nil
+	}
+	if err := jobs.Start(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("work on jobs: %w", err)
+	}
+	<-ctx.Done()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	if err := jobs.Stop(stopping); err != nil {
+		return jobs.StopAndCancel(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+func (p *process) watchPostgres(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.pg.died:
+		return p.pg.err()
+	}
+}
+
+// listen answers requests until ctx ends, and then those in hand.
+func (p *process) listen(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience,
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	err := web.Shutdown(stopping)
+	<-served
+	if err != nil {
+		return web.Close()
+	}
+	return nil
+}
+
+// wait pauses; it says no if ctx ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
