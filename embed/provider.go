@@ -46,7 +46,9 @@ type SettingError struct{ Reason string }
 
 func (e *SettingError) Error() string { return e.Reason }
 
-func setting(format string, args ...any) error { return &SettingError{Reason: fmt.Sprintf(format, args...)} }
+func setting(format string, args ...any) error {
+	return &SettingError{Reason: fmt.Sprintf(format, args...)}
+}
 
 // explain turns go-openai's error into a *refusal, the context's error, or a sentence that says what to do.
 func (o *OpenAI) explain(ctx context.Context, err error) error {

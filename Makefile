@@ -1,0 +1,52 @@
+# Everything a developer does here is a target; `make` alone lists them.
+
+# No run of all tests takes longer than this, or one hangs.
+TEST_TIMEOUT ?= 8m
+# More flags for go test, for example -v or -run=TestOpen.
+TEST_FLAGS ?=
+# How long each fuzz test looks for a counterexample.
+FUZZ_TIME ?= 10s
+
+golangci_lint := go tool -modfile=tools/go.mod golangci-lint
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test lint fmt smoke fuzz bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Find Postgres with pgvector, or install it; print where its programs are
+	@scripts/setup-postgres.sh
+
+build: ## Build bin/loci
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/loci ./cmd/loci
+
+run: build ## Set everything up and serve Loci on a private Postgres, with demo data in an empty one
+	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres exec bin/loci serve --demo
+
+test: ## Set everything up and run all tests with the race detector
+	@postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres && \
+		set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+
+lint: ## Check format, vet, and lint
+	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
+	go vet ./...
+	$(golangci_lint) run
+
+fmt: ## Format all code
+	gofmt -w .
+
+smoke: build ## Take the built program through the walk in the README
+	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres scripts/smoke.sh
+
+fuzz: ## Fuzz each fuzz test for FUZZ_TIME
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file match; do \
+		echo "$${file%/*} $${match#func }"; \
+		go test -run='^$$' -fuzz="^$${match#func }$$" -fuzztime=$(FUZZ_TIME) "$${file%/*}" || exit 1; \
+	done
+
+bench: ## Run all benchmarks
+	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres go test -run='^$$' -bench=. -benchmem ./...
+
+clean: ## Remove what was built
+	rm -rf bin
