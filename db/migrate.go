@@ -81,8 +81,7 @@ func prepare(ctx context.Context, conn *pgx.Conn) error {
 }
 
 func extensionError(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "0A000", "58P01": // feature_not_supported, undefined_file: the extension's files are not there
 			return fmt.Errorf("the Postgres server has no pgvector: install it on the server's machine (package postgresql-NN-pgvector), "+

@@ -96,10 +96,10 @@ func newLex(weights []weight) Lex {
 func sparse(weights []weight) pgvector.SparseVector {
 	wire := make([]byte, 0, 12+8*len(weights))
 	wire = binary.BigEndian.AppendUint32(wire, Lexicon)
-	wire = binary.BigEndian.AppendUint32(wire, uint32(len(weights)))
+	wire = binary.BigEndian.AppendUint32(wire, uint32(len(weights))) //nolint:gosec // at most MaxTerms
 	wire = binary.BigEndian.AppendUint32(wire, 0)
 	for _, w := range weights {
-		wire = binary.BigEndian.AppendUint32(wire, uint32(w.id))
+		wire = binary.BigEndian.AppendUint32(wire, uint32(w.id)) //nolint:gosec // an id has 24 bits
 	}
 	for _, w := range weights {
 		wire = binary.BigEndian.AppendUint32(wire, math.Float32bits(w.value))

@@ -210,8 +210,7 @@ func TestFailureOfTheProvider(t *testing.T) {
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), testKey) {
 				t.Errorf("got error %q, want it to hold %q and not the key", err, c.want)
 			}
-			var refused *embed.RefusedError
-			if errors.As(err, &refused) {
+			if refused, ok := errors.AsType[*embed.RefusedError](err); ok {
 				t.Errorf("got a refused text %v, want the provider's failure", refused)
 			}
 			if p.count() != c.requests {

@@ -82,8 +82,7 @@ func (o *OpenAI) answered(err error) (status int, reason string) {
 	if errors.As(err, &api) && api.HTTPStatusCode != 0 {
 		return api.HTTPStatusCode, o.clean(api.Message)
 	}
-	var request *openai.RequestError
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*openai.RequestError](err); ok {
 		return request.HTTPStatusCode, o.clean(string(request.Body))
 	}
 	return 0, ""
@@ -112,8 +111,7 @@ func (o *OpenAI) wrong(format string, args ...any) error {
 
 // failure words an error that ends a call: a refusal that got here is one of everything.
 func (o *OpenAI) failure(err error) error {
-	var no *refusal
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*refusal](err); ok {
 		return setting("the embedding provider at %s refuses every text: %s: check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS",
 			o.host(), no.reason, o.config.Model)
 	}

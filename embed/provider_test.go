@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -85,15 +86,13 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	if p.refuse != nil {
 		if status, header, body := p.refuse(n, asked.Input); status != 0 {
-			for name, values := range header {
-				w.Header()[name] = values
-			}
+			maps.Copy(w.Header(), header)
 			w.WriteHeader(status)
 			fmt.Fprint(w, body)
 			return
 		}
 	}
-	json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": asked.Model, "data": p.answer(asked)})
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": asked.Model, "data": p.answer(asked)})
 }
 
 // answer holds a vector for each text, in an order that is not the texts'.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,10 +15,8 @@ import (
 // refuseTexts answers 400 to every request that holds a text for which bad is true.
 func refuseTexts(status int, message string, bad func(text string) bool) func(int, []string) (int, http.Header, string) {
 	return func(_ int, texts []string) (int, http.Header, string) {
-		for _, text := range texts {
-			if bad(text) {
-				return status, nil, message
-			}
+		if slices.ContainsFunc(texts, bad) {
+			return status, nil, message
 		}
 		return 0, nil, ""
 	}
@@ -68,8 +67,7 @@ func TestAllRefusedTextsAreReported(t *testing.T) {
 		t.Fatalf("got %v, want the errors of several texts", err)
 	}
 	for _, err := range all.Unwrap() {
-		var one *embed.RefusedError
-		if errors.As(err, &one) {
+		if one, ok := errors.AsType[*embed.RefusedError](err); ok {
 			refused[one.ID] = true
 		}
 	}

@@ -63,7 +63,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func direction(text string, dimension int) []float32 {
 	v := make([]float32, dimension)
-	for _, word := range strings.Fields(strings.ToLower(text)) {
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
 		h := fnv.New64a()
 		h.Write([]byte(strings.Trim(word, ".,!?")))
 		random := rand.New(rand.NewPCG(h.Sum64(), 1))

@@ -38,9 +38,7 @@ func CompileInclude(include string) (func(fullName string) bool, error) {
 	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(include)).MatchString, nil
 }
 
-// alternatives are a glob's {a,b}, unlike an expression's {2,3}.
-var alternatives = regexp.MustCompile(`\{[^{}]*,[^{}]*\}`)
-
+// repeats are an expression's {2,3}, unlike a glob's {a,b}.
 var repeats = regexp.MustCompile(`\{\d+,?\d*\}`)
 
 func isExpression(include string) bool {

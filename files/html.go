@@ -22,13 +22,16 @@ func HTML(raw string) (markdown string, err error) {
 		return stripTags(raw), nil
 	}
 	doc, err := html.Parse(strings.NewReader(raw))
-	if err != nil || isWild(doc) {
+	if err != nil {
+		return stripTags(raw), nil //nolint:nilerr // what cannot be laid out is read as text
+	}
+	if isWild(doc) {
 		return stripTags(raw), nil
 	}
 	prune(doc)
 	addTitle(doc)
 	if markdown, err = toMarkdown(doc); err != nil {
-		return stripTags(raw), nil
+		return stripTags(raw), nil //nolint:nilerr // as above
 	}
 	return plainCharacters.Replace(markdown), nil
 }

@@ -34,8 +34,7 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 		return w.store.fail(ctx, job.Args, fmt.Sprintf("parsing this file stopped the server %d times; it was given up", maxCrashes))
 	}
 	err := w.store.ingest(ctx, job.Args)
-	var unreadable *UnreadableError
-	if errors.As(err, &unreadable) {
+	if unreadable, ok := errors.AsType[*UnreadableError](err); ok {
 		return w.store.fail(ctx, job.Args, unreadable.Error())
 	}
 	return err

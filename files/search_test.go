@@ -3,6 +3,7 @@ package files_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -117,9 +118,7 @@ func TestSearchPlans(t *testing.T) {
 	vector := embed.Half(embed.Normalize(direction("entry 77", 16)))
 	scope := func(extra pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 		args := pgx.StrictNamedArgs{"org": org, "folders": []int64{folder.Key}, "files": []int64(nil), "limit": 200}
-		for name, value := range extra {
-			args[name] = value
-		}
+		maps.Copy(args, extra)
 		return args
 	}
 	for name, c := range map[string]struct {

@@ -98,9 +98,10 @@ type spooled struct {
 	sum  []byte
 }
 
+// Close lets go of the file. Nothing is lost that an error could tell of.
 func (s *spooled) Close() {
-	s.file.Close()
-	os.Remove(s.file.Name()) // where an open file keeps its name
+	_ = s.file.Close()
+	_ = os.Remove(s.file.Name()) // where an open file keeps its name
 }
 
 func (s *Store) spool(body io.Reader) (*spooled, error) {
@@ -108,7 +109,7 @@ func (s *Store) spool(body io.Reader) (*spooled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spool the upload: %w", err)
 	}
-	os.Remove(file.Name())
+	_ = os.Remove(file.Name()) // tried again when it is closed
 	out := &spooled{file: file}
 	sum := sha256.New()
 	if err := out.fill(body, s.o.MaxUploadBytes, sum); err != nil {

@@ -164,11 +164,11 @@ func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
 
 type request huma.Context // embedded by a name other than its method Context
 
-// lenient is a request whose body was read: an empty one is {}, and a body without a media type is JSON.
+// lenient is a request whose body was read: an empty one is {}, and every other is JSON whatever it says of itself, for curl -d calls what
+// it sends a form.
 type lenient struct {
 	request
-	body      []byte
-	mediaType string
+	body []byte
 }
 
 // BodyReader implements huma.Context.
@@ -177,7 +177,7 @@ func (l *lenient) BodyReader() io.Reader { return bytes.NewReader(l.body) }
 // Header implements huma.Context.
 func (l *lenient) Header(name string) string {
 	if name == "Content-Type" {
-		return l.mediaType
+		return "application/json"
 	}
 	return l.request.Header(name)
 }
@@ -192,11 +192,10 @@ func (s *surface) readLeniently(ctx huma.Context, next func(huma.Context)) {
 		_ = huma.WriteErr(s.API, ctx, refused.status, refused.Detail) // huma reports what cannot be written
 		return
 	}
-	l := &lenient{request: ctx, body: body, mediaType: ctx.Header("Content-Type")}
 	if len(bytes.TrimSpace(body)) == 0 {
-		l.body, l.mediaType = []byte("{}"), "application/json"
+		body = []byte("{}")
 	}
-	next(l)
+	next(&lenient{request: ctx, body: body})
 }
 
 // readBody reads a body within its bounds. The deadline is taken back at the end: one that passes while the request is worked on

@@ -78,7 +78,7 @@ type reply struct {
 }
 
 func send(h http.Handler, method, target, contentType, body string, headers ...string) reply {
-	r := httptest.NewRequest(method, "http://localhost"+target, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(context.Background(), method, "http://localhost"+target, strings.NewReader(body))
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
@@ -104,6 +104,7 @@ func TestAdapterReadsLeniently(t *testing.T) {
 		{"an empty body without a type is an object", "PATCH", "/v1/toys", "", "", `{}`},
 		{"an empty body of another type is an object", "PATCH", "/v1/toys", "text/plain", " \n", `{}`},
 		{"a body without a type is JSON", "PATCH", "/v1/toys", "", `{"name":"a"}`, `{"name":"a"}`},
+		{"a body that curl calls a form is JSON", "PATCH", "/v1/toys", "application/x-www-form-urlencoded", `{"name":"a"}`, `{"name":"a"}`},
 		{"a charset does not matter", "PATCH", "/v1/toys", "application/json; charset=utf-8", `{"name":"a"}`, `{"name":"a"}`},
 		{"a body where none is expected is ignored", "GET", "/v1/toys/count", jsonType, `{"x":`, `7`},
 		{"absent is not null", "PATCH", "/v1/toys", jsonType, `{}`, `{}`},
@@ -113,6 +114,8 @@ func TestAdapterReadsLeniently(t *testing.T) {
 		{"null of a plain field is absent", "PATCH", "/v1/toys", jsonType, `{"name":null}`, `{}`},
 		{"an object stays as it was written", "PATCH", "/v1/toys", jsonType, `{"any":{"n":12345678901234567890}}`,
 			`{"any":{"Set":true,"Null":false,"Value":{"n":12345678901234567890}}}`},
+		{"brackets in a text are not nesting", "PATCH", "/v1/toys", jsonType, `{"name":"\\\"` + strings.Repeat("[", 200) + `"}`,
+			`{"name":"\\\"` + strings.Repeat("[", 200) + `"}`},
 		{"repeated keys are a list", "GET", "/v1/toys?tags=a&tags=b%2Cc", "", "", `{"limit":0,"name":"","open":null,"tags":["a","b,c"]}`},
 		{"an empty value is absent", "GET", "/v1/toys?limit=&order=&open=&tags=&tags=b&name", "", "", `{"limit":0,"name":"","open":null,"tags":["b"]}`},
 		{"plus and percent are spaces", "GET", "/v1/toys?tags=a+b&tags=c%20d", "", "", `{"limit":0,"name":"","open":null,"tags":["a b","c d"]}`},
@@ -168,7 +171,6 @@ func TestAdapterRefuses(t *testing.T) {
 		{"a long value is cut", "PATCH", "/v1/toys", jsonType, `{"count":"` + strings.Repeat("é", 200) + `"}`, 422,
 			`body.count: expected integer. Got: "` + strings.Repeat("é", 49) + "…"},
 		{"broken JSON", "PATCH", "/v1/toys", jsonType, `{"name"`, 400, `body: unexpected end of JSON input. Got: "{\"name\""`},
-		{"another media type", "PATCH", "/v1/toys", "text/plain", `{}`, 415, `body: unknown content type: text/plain. Got: "{}"`},
 		{"a body that nests too deep", "PATCH", "/v1/toys", jsonType, strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101), 422,
 			"body: expected at most 100 levels of nesting"},
 		{"a body that is too large", "PATCH", "/v1/toys", jsonType, strings.Repeat(" ", 1<<20+1), 413,

@@ -20,7 +20,7 @@ func orgOf(ctx context.Context) db.Org {
 }
 
 // authenticate finds a request's organization by its key. As long as there is no key in the database, every request is the default
-// organization's; the server then listens on loopback only, and refuses what a web page of another site sends through the browser
+// organization's; a server that listens on loopback then refuses what a web page of another site sends through the browser
 // of somebody on this machine: requests to a host name that is not this machine's (DNS rebinding), or from another site's page.
 func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -45,6 +45,9 @@ func (s *Server) organization(r *http.Request) (db.Org, error) {
 		if !errors.Is(err, db.ErrNotFound) {
 			return org, err
 		}
+	}
+	if !s.Loopback {
+		return 0, errUnauthorized
 	}
 	org, err := s.Keys.open(r.Context())
 	if err != nil {

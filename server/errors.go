@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -116,9 +117,9 @@ func problemOf(err error) *problem {
 
 // sentence is the text of an error, or, where that is Postgres' own, what it means.
 func sentence(err error, meaning string) string {
-	var pg *pgconn.PgError
+	pg, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
-	case !errors.As(err, &pg):
+	case !ok:
 		return err.Error()
 	case pg.ConstraintName != "":
 		return meaning + " (" + pg.ConstraintName + ")"
@@ -130,22 +131,21 @@ func sentence(err error, meaning string) string {
 
 // unavailable tells whether the database, not the request, is the reason.
 func unavailable(err error) bool {
-	var connect *pgconn.ConnectError
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "57P01", "57P02", "57P03", "53300": // shut down by the operator, crashed, starting, no connection left
 			return true
 		}
 		return strings.HasPrefix(pg.Code, "08")
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &connect) || pgconn.SafeToRetry(err)
+	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
+	return unreachable || errors.Is(err, context.DeadlineExceeded) || pgconn.SafeToRetry(err)
 }
 
 // fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told.
 func (s *Server) fail(ctx context.Context, err error) *problem {
 	p := problemOf(err).traced(ctx)
-	if own := (*problem)(nil); p.status >= http.StatusInternalServerError && !errors.As(err, &own) {
+	if _, chosen := errors.AsType[*problem](err); p.status >= http.StatusInternalServerError && !chosen {
 		s.Log.ErrorContext(ctx, "request failed", "status", p.status, "request_id", requestID(ctx), "error", err)
 	}
 	return p
@@ -157,9 +157,7 @@ func (s *Server) writeError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	for name, values := range p.header {
-		c.Response().Header()[name] = values
-	}
+	maps.Copy(c.Response().Header(), p.header)
 	if err := c.JSON(p.status, p); err != nil {
 		s.Log.DebugContext(c.Request().Context(), "answer an error", "error", err)
 	}

@@ -103,7 +103,7 @@ func TestUploads(t *testing.T) {
 		{"no body", target, "", "none", 422, "body: expected multipart/form-data with a part named 'file'"},
 		{"a body of JSON", target, jsonType, "{}", 422, "body: expected multipart/form-data with a part named 'file'"},
 		{"a body that breaks off", target, mediaType, body[:len(body)-40], 400, "receive the upload: the upload broke off"},
-		{"a body that breaks off before the part", target, mediaType, body[:20], 400, "the upload broke off"},
+		{"a body that breaks off before the part", target, mediaType, body[:20], 422, "body.file: expected a part named 'file'"},
 		{"an unknown handling", target + "?duplicate_handling=merge", mediaType, body, 422, "query.duplicate_handling: expected value to be one of"},
 		{"an id of another form", "/v1/folders/folder-1/upload", mediaType, body, 422, "path.folder_id: expected string to be source- and"},
 		{"a folder that is not there", "/v1/folders/source-123e4567-e89b-42d3-8456-426614174000/upload", mediaType, body, 404, "there is no such folder"},
@@ -130,7 +130,7 @@ func TestATooLargeUploadIsAnsweredWhileItComes(t *testing.T) {
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
-	conn, err := net.Dial("tcp", web.Listener.Addr().String())
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", web.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

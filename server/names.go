@@ -4,8 +4,10 @@ import "math/rand/v2"
 
 // randomName is two words for an agent that was created without a name.
 func randomName() string {
-	return adjectives[rand.IntN(len(adjectives))] + " " + nouns[rand.IntN(len(nouns))]
+	return pick(adjectives) + " " + pick(nouns)
 }
+
+func pick(words []string) string { return words[rand.IntN(len(words))] } //nolint:gosec // a name, not a secret
 
 var adjectives = []string{"amber", "brave", "bright", "calm", "candid", "clever", "coral", "crisp", "early", "gentle", "golden", "hazel",
 	"indigo", "keen", "kind", "lively", "lucid", "mellow", "nimble", "olive", "patient", "quiet", "rapid", "silver", "steady", "sunny",

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Dense must be set.
+// Server answers the API's requests. All fields but Dense and Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -27,6 +27,9 @@ type Server struct {
 	Version        string
 	MaxUploadBytes int64
 	Ping           func(ctx context.Context) error // of the database
+
+	// Loopback says that only this machine can reach the server. Elsewhere every request needs a key, even while there is none.
+	Loopback bool
 }
 
 // Routes that the operators' programs poll: they need no key.

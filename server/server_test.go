@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -35,7 +36,7 @@ func newServer(t *testing.T, pool *pgxpool.Pool) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server.Server{Agents: &agent.Store{DB: pool, Files: store}, Files: store, Tools: tool.New(tool.Memories{Files: store}),
+	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store}, Files: store, Tools: tool.New(tool.Memories{Files: store}),
 		Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
@@ -172,7 +173,7 @@ func (c *client) uploaded(folder, filename, text string) string {
 }
 
 func sendTo(h http.Handler, host, target, origin string) reply {
-	r := httptest.NewRequest("GET", "http://"+host+target, nil)
+	r := httptest.NewRequestWithContext(context.Background(), "GET", "http://"+host+target, nil)
 	if origin != "" {
 		r.Header.Set("Origin", origin)
 	}

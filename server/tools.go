@@ -85,6 +85,11 @@ func (s *Server) agentTools(ctx context.Context, in *struct {
 	return paged(s.toolsOf(has), in.page(10, newestFirst), toolKey), err
 }
 
+// RunTool is what a tool is run with.
+type RunTool struct {
+	Args Opt[object] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
+}
+
 // ToolRun is the result of a tool. Files are those that the tool opened, for callers who keep their own prompt.
 type ToolRun struct {
 	Status      string         `json:"status" enum:"success,error"`
@@ -99,9 +104,7 @@ type ToolRun struct {
 func (s *Server) runTool(ctx context.Context, in *struct {
 	OfAgent
 	ToolName string `path:"tool_name"`
-	Body     struct {
-		Args Opt[object] `json:"args,omitzero"`
-	}
+	Body     RunTool
 }) (ToolRun, error) {
 	org := orgOf(ctx)
 	a, err := s.Agents.Agent(ctx, org, string(in.AgentID))

@@ -67,12 +67,8 @@ func (s *Server) upload(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	name := part.FileName()
-	if name == "" {
-		name = "upload"
-	}
 	ctx := c.Request().Context()
-	file, skipped, err := s.Files.Upload(ctx, orgOf(ctx), folder, files.Upload{Name: name, Override: c.QueryParam("name"),
+	file, skipped, err := s.Files.Upload(ctx, orgOf(ctx), folder, files.Upload{Name: part.FileName(), Override: c.QueryParam("name"),
 		MediaType: part.Header.Get(echo.HeaderContentType), Duplicates: duplicates, Body: sent{part}})
 	if err != nil {
 		return err
@@ -107,7 +103,7 @@ func (s *Server) filePart(c echo.Context) (*multipart.Part, error) {
 	for {
 		part, err := parts.NextPart()
 		switch {
-		case err == io.EOF: // and not an error that wraps it, which is a body that broke off
+		case errors.Is(err, io.EOF):
 			return nil, unprocessable("body.file", "expected a part named 'file' with the document")
 		case err != nil:
 			return nil, brokenBody(err)
@@ -145,8 +141,7 @@ func (s sent) Read(into []byte) (int, error) {
 
 // brokenBody is the error of a body that ended before its time; one that is too large stays what it is.
 func brokenBody(err error) error {
-	var limit *http.MaxBytesError
-	if errors.As(err, &limit) {
+	if _, limit := errors.AsType[*http.MaxBytesError](err); limit {
 		return err
 	}
 	return db.Invalid("the upload broke off: %v", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -143,7 +144,6 @@ func (c uploadCmd) upload(ctx context.Context, folder, path string) (f files.Fil
 	}
 	defer in.Close()
 	body, out := io.Pipe()
-	defer body.Close()
 	form := multipart.NewWriter(out)
 	sent := make(chan error, 1)
 	go func() {
@@ -154,12 +154,13 @@ func (c uploadCmd) upload(ctx context.Context, folder, path string) (f files.Fil
 		if err == nil {
 			err = form.Close()
 		}
-		sent <- out.CloseWithError(err)
+		if errors.Is(err, io.ErrClosedPipe) { // the server did not take it all: its answer says why
+			err = nil
+		}
+		sent <- errors.Join(err, out.CloseWithError(err))
 	}()
 	err = c.call(ctx, http.MethodPost, "/v1/folders/"+folder+"/upload?duplicate_handling="+c.Duplicates, body, form.FormDataContentType(), &f)
-	body.Close()
-	<-sent
-	return f, err
+	return f, errors.Join(err, body.Close(), <-sent)
 }
 
 // await asks for a file until its text is searchable or has failed.

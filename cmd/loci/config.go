@@ -59,7 +59,7 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 		return opened{}, err
 	}
 	return opened{url: pg.URL(), died: pg.Done(), err: pg.Err, close: func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		return pg.Stop(ctx)
 	}}, nil
@@ -82,12 +82,12 @@ func logger(s streams, level string) (*slog.Logger, error) {
 }
 
 // listenAddress checks LOCI_ADDR and says whether only this machine can reach it.
-func listenAddress(addr string) (loopback bool, err error) {
+func listenAddress(ctx context.Context, addr string) (loopback bool, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false, settingError{fmt.Errorf("LOCI_ADDR is '%s'; it must be host:port, such as 127.0.0.1:8283", addr)}
 	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
+	if _, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err != nil {
 		return false, settingError{fmt.Errorf("LOCI_ADDR is '%s'; its port must be a number from 0 to 65535", addr)}
 	}
 	if host == "localhost" {

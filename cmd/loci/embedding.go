@@ -53,8 +53,7 @@ func (e *endpoint) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
 	dimension, err := e.client.Probe(ctx)
-	var wrong *embed.SettingError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*embed.SettingError](err); ok {
 		return settingError{err}
 	}
 	if err != nil {
@@ -79,7 +78,7 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, store *files.Store) err
 	}
 	for {
 		err := e.use(ctx, d, store)
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
 			return nil
 		}
 		e.log.Warn("the embeddings endpoint is not in use yet", "error", err)

@@ -14,7 +14,7 @@ import (
 func logHandler(w io.Writer, level slog.Level) slog.Handler {
 	if f, ok := w.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			return tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
+			return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
 		}
 	}
 	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})

@@ -71,8 +71,7 @@ func report(errs io.Writer, err error) int {
 		return 0
 	}
 	fmt.Fprintln(errs, "loci:", err)
-	var setting settingError
-	if errors.As(err, &setting) {
+	if _, ok := errors.AsType[settingError](err); ok {
 		return 2
 	}
 	return 1

@@ -391,7 +391,7 @@ func TestTheDemonstrationFillsOnlyAnEmptyDatabase(t *testing.T) {
 // listen serves on a port of its own until the test ends.
 func listen(t *testing.T, web *http.Server) (base string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

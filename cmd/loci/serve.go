@@ -52,7 +52,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	loopback, err := listenAddress(c.Addr)
+	loopback, err := listenAddress(ctx, c.Addr)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, id: "loci-" + uuid.NewString()}
+	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense,
+		id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -116,6 +117,8 @@ type process struct {
 	keys  *server.Keys
 	dense *endpoint
 	id    string // of this server among those on the database
+
+	loopback bool // only this machine reaches it
 }
 
 // serve runs everything that outlives a call, and waits for all of it.
@@ -131,7 +134,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	api := &server.Server{Agents: agents, Files: store, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
-		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Dense: p.dense.space()}
+		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Dense: p.dense.space(), Loopback: p.loopback}
 	jobs, err := p.jobs(store)
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.work(ctx, jobs, present) })
 	group.Go(func() error { return p.dense.connect(ctx, p.pool, store) })
 	group.Go(func() error { return p.watchPostgres(ctx) })
-	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) })
+	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) }) //nolint:contextcheck // each request has its own
 	p.greet(listener.Addr().String())
 	return group.Wait()
 }
@@ -219,12 +222,19 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
-	err := web.Shutdown(stopping)
-	<-served
-	if err != nil {
-		return web.Close()
+	if err := web.Shutdown(stopping); err != nil {
+		err = web.Close() // whoever still talks has talked too long
+		return errors.Join(err, ignoreClosed(<-served))
 	}
-	return nil
+	return ignoreClosed(<-served)
+}
+
+// ignoreClosed takes the way a web server ends when it is told to for no error.
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
 }
 
 // wait pauses; it says no if ctx ended.

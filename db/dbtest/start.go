@@ -50,7 +50,9 @@ func dockerAnswers(ctx context.Context) (answers bool) {
 		}
 	}()
 	if os.Getenv(withoutReaper) == "" {
-		os.Setenv(withoutReaper, "true")
+		if err := os.Setenv(withoutReaper, "true"); err != nil {
+			return false
+		}
 	}
 	provider, err := testcontainers.NewDockerProvider()
 	if err != nil {
@@ -94,7 +96,7 @@ func startLocal(ctx context.Context) (server, error) {
 		return server{}, errors.Join(err, os.RemoveAll(home))
 	}
 	return server{url: pg.URL(), stop: func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
 		return errors.Join(pg.Stop(ctx), os.RemoveAll(home))
 	}}, nil

@@ -131,13 +131,13 @@ func closedNotes(o files.Opening) string {
 }
 
 func restNotes(views []files.Opened, content bool) string {
-	var notes string
+	var notes strings.Builder
 	for _, f := range views {
 		if f.NextOffset != nil {
-			notes += fmt.Sprintf("\nNote: The view of %s stops before line %d. To go on, call: %s", fileName(f.Name), *f.NextOffset+1, nextCall(f, content))
+			fmt.Fprintf(&notes, "\nNote: The view of %s stops before line %d. To go on, call: %s", fileName(f.Name), *f.NextOffset+1, nextCall(f, content))
 		}
 	}
-	return notes
+	return notes.String()
 }
 
 func openedLine(opened []files.Opened) string {

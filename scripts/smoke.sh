@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Takes the built program through the walk in the README, on a private Postgres in a directory of its own, and checks what it answers.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+chmod 711 "$work" # as root, Postgres runs as another user
+server=
+finish() {
+  if [ -n "$server" ]; then
+    kill -TERM "$server" 2>/dev/null && wait "$server" || true
+  fi
+  rm -rf "$work"
+}
+trap finish EXIT
+
+LOCI_HOME=$work/home LOCI_ADDR=127.0.0.1:0 bin/loci serve --demo >"$work/out" 2>"$work/log" &
+server=$!
+for _ in $(seq 600); do
+  grep -q ' serves ' "$work/out" && break
+  kill -0 "$server" || { cat "$work/log" >&2; exit 1; }
+  sleep 0.1
+done
+base=$(sed -n 's/.* serves \(http.*\)/\1/p' "$work/out")
+echo "smoke: $base"
+
+# The walk's own commands, at this server's address.
+sed -n '/<!-- walk -->/,/<!-- \/walk -->/p' README.md | sed -n '/^```sh$/,/^```$/p' | grep -v '^```' |
+  sed "s|^LOCI=.*|LOCI=$base|" >"$work/walk.sh"
+(cd "$work" && bash -euo pipefail walk.sh) >"$work/answers"
+
+failed=0
+expect() {
+  if grep -qF -- "$1" "$work/answers"; then
+    echo "smoke: found: $1"
+  else
+    echo "smoke: missing: $1" >&2
+    failed=1
+  fi
+}
+expect 'Delete the oldest backups first'
+expect '9: Delete the oldest backups first, then add a disk. Never delete the write-ahead log by hand.'
+expect '* Opened handbook/on-call.md (lines 3-6)'
+expect '- current_files_open=1'
+expect '5: The person on call answers within 15 minutes.'
+
+# The three lines that `make run` prints.
+sed -n 's/^  //p' "$work/out" >"$work/greeting.sh"
+bash -euo pipefail "$work/greeting.sh" >"$work/answers"
+expect 'guide/searching.md'
+expect 'uploading.md'
+
+bin/loci health --addr "$base"
+kill -TERM "$server"
+wait "$server" || { echo "smoke: the server ended with $?" >&2; failed=1; }
+server=
+[ "$failed" = 0 ] || { cat "$work/answers" "$work/log" >&2; exit 1; }
+echo 'smoke: passed'
