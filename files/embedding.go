@@ -15,7 +15,7 @@ import (
 )
 
 // embedBatch is how many chunks one job embeds: few enough that a slow endpoint answers within the job's time.
-const embedBatch = 64
+const embedBatch = 32
 
 // embedWorker makes the vectors of a batch of chunks.
 type embedWorker struct {

@@ -93,7 +93,7 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 	if got, err := store.File(t.Context(), org, folder.ID, f.ID, false); err != nil || got.Status != files.Embedding || got.ChunksEmbedded != 0 {
 		t.Errorf("in the new space the file is %+v (%v)", got, err)
 	}
-	if n, want := w.count(`SELECT count(*) FROM embed_batches WHERE space_id = $1`, space.ID), (f.TotalChunks+63)/64; n != want {
+	if n, want := w.count(`SELECT count(*) FROM embed_batches WHERE space_id = $1`, space.ID), (f.TotalChunks+31)/32; n != want {
 		t.Errorf("%d batches are queued, want %d", n, want)
 	}
 	if n := w.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, old.ID); n != f.TotalChunks {

@@ -38,8 +38,29 @@ func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "space": s.space(), "content": content}
 }
 
-// Files lists a folder's files, oldest or newest upload first, with their text if content is asked for.
+// contentBytes is about how much text one list of files carries: it then ends early, and the next page goes on.
+const contentBytes = 32 << 20
+
+// Files lists a folder's files, oldest or newest upload first, with their text if content is asked for. A list with text ends at the
+// file with which that passes contentBytes, though it may have more to come.
 func (s *Store) Files(ctx context.Context, org db.Org, folderID string, content bool, p db.Page) ([]File, error) {
+	list, err := s.listFiles(ctx, org, folderID, false, p)
+	if err != nil || !content {
+		return list, err
+	}
+	p.Limit = 0
+	var size int64
+	for p.Limit < len(list) && size < contentBytes {
+		size += list[p.Limit].SizeBytes
+		p.Limit++
+	}
+	if p.Limit == 0 {
+		return list, nil
+	}
+	return s.listFiles(ctx, org, folderID, true, p)
+}
+
+func (s *Store) listFiles(ctx context.Context, org db.Org, folderID string, content bool, p db.Page) ([]File, error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
 		return nil, err

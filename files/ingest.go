@@ -37,6 +37,9 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 	if unreadable, ok := errors.AsType[*UnreadableError](err); ok {
 		return w.store.fail(ctx, job.Args, unreadable.Error())
 	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && job.Attempt >= maxOverruns {
+		return w.store.fail(context.WithoutCancel(ctx), job.Args, "parsing this file takes too long; split it into smaller files")
+	}
 	return err
 }
 

@@ -19,6 +19,7 @@ const (
 const (
 	maxAttempts = 1000 // a job goes on until its work is done or has failed for good; the database may be away for long
 	maxCrashes  = 3    // a job that takes the server with it is given up
+	maxOverruns = 3    // and a file whose parsing does not end in a job's time
 	maxPause    = time.Minute
 )
 

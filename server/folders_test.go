@@ -123,6 +123,20 @@ func TestUploads(t *testing.T) {
 	}
 }
 
+// What comes before the file is bounded too, however much of it the client announces.
+func TestUploadsAreBoundedAsAWhole(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	body, mediaType := form("document", "a.txt", "text/plain", strings.Repeat("a", 3*maxUpload))
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/folders/"+folder+"/upload", strings.NewReader(body))
+	r.Header.Set("Content-Type", mediaType)
+	r.ContentLength = -1
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	checkProblem(t, reply{w, w.Body.String()}, 413, map[string]any{"detail": fmt.Sprintf("The request's body is larger than %d bytes", 2*maxUpload)})
+}
+
 // A client that is still sending gets its 413, and not a broken connection.
 func TestATooLargeUploadIsAnsweredWhileItComes(t *testing.T) {
 	t.Parallel()

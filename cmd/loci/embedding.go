@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -96,7 +97,7 @@ func (e *endpoint) use(ctx context.Context, d db.DB, store *files.Store) error {
 		}
 		e.dimension = dimension
 	}
-	space, err := embed.UseSpace(ctx, d, e.settings.BaseURL, e.settings.Model, e.dimension)
+	space, err := embed.UseSpace(ctx, d, strings.TrimRight(e.settings.BaseURL, "/"), e.settings.Model, e.dimension)
 	if err != nil {
 		return err
 	}

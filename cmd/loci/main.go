@@ -9,16 +9,27 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 )
 
 func main() {
+	forgetEmpty(os.Environ())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// forgetEmpty takes a setting that is empty, as containers pass on what is not set, for one that is not there.
+func forgetEmpty(environment []string) {
+	for _, variable := range environment {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "LOCI_") {
+			_ = os.Unsetenv(name) // fails for names that no variable has
+		}
+	}
 }
 
 // cli is the command line. Each setting is a flag of the same name as its variable.

@@ -58,7 +58,6 @@ func text(t *testing.T, pool *pgxpool.Pool, folder files.Folder, name, content s
 	}
 }
 
-
 func TestLimitsFollowTheWindowUnlessTheOperatorSetThem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
