@@ -138,11 +138,12 @@ func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
 		SELECT c.terms
 		FROM sizes z
 		CROSS JOIN LATERAL generate_series(0, z.n - 1) AS i
-		CROSS JOIN LATERAL (
-			SELECT terms FROM chunks
-			WHERE org = @org AND folder_key = z.folder_key AND key >= z.low + (z.high - z.low) * i / z.n
-			ORDER BY key LIMIT @run
-		) c`, args)
+		CROSS JOIN LATERAL ( -- compared as a row, so that only the index on both can be used, whatever the statistics say
+			SELECT org, folder_key, terms FROM chunks
+			WHERE (folder_key, key) >= (z.folder_key, z.low + (z.high - z.low) * i / z.n)
+			ORDER BY folder_key, key LIMIT @run
+		) c
+		WHERE c.org = @org AND c.folder_key = z.folder_key`, args)
 	return embed.NewIDF(terms, rows), err
 }
 

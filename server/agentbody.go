@@ -131,7 +131,7 @@ func (f AgentFields) settings() agent.Settings {
 	settings := agent.Settings{
 		ModelSettings: json.RawMessage(f.ModelSettings.Value), CompactionSettings: json.RawMessage(f.Compaction.Value),
 		ResponseFormat: json.RawMessage(f.Response.Value), LLMConfig: json.RawMessage(f.LLMConfig.Value),
-		MessageBufferAutoclear: f.Autoclear.Value, EnableSleeptime: f.Sleeptime.Pointer(),
+		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
 	}
 	if f.ToolRules.Value != nil {
 		settings.ToolRules, _ = json.Marshal(f.ToolRules.Value) // each is JSON already

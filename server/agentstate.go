@@ -98,7 +98,7 @@ func (s *Server) state(ctx context.Context, org db.Org, a agent.Agent, withFiles
 		LLMConfig: llmConfigOf(a), EmbeddingConfig: s.embeddingConfig(a),
 		ModelSettings: a.Settings.ModelSettings, CompactionSettings: a.Settings.CompactionSettings,
 		ResponseFormat: a.Settings.ResponseFormat, ToolRules: a.Settings.ToolRules, MessageIDs: []string{},
-		MessageBufferAutoclear: a.Settings.MessageBufferAutoclear, EnableSleeptime: a.Settings.EnableSleeptime,
+		MessageBufferAutoclear: a.Settings.MessageBufferAutoclear != nil && *a.Settings.MessageBufferAutoclear, EnableSleeptime: a.Settings.EnableSleeptime,
 		MaxFilesOpen: limits.MaxOpen, ViewChars: limits.ViewChars,
 		Identities: []any{}, IdentityIDs: []string{}, Secrets: []any{}, Environment: []any{},
 	}, nil

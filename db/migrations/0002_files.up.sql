@@ -88,6 +88,8 @@ CREATE TABLE chunks (
 	terms         integer[]            NOT NULL,
 	CONSTRAINT chunks_place_key UNIQUE (file_key, generation, ordinal)
 );
+-- A search reads lex of every row of a scope: it stays in the row, and the text goes out where both do not fit.
+ALTER TABLE chunks ALTER COLUMN lex SET STORAGE MAIN;
 CREATE INDEX chunks_folder ON chunks (folder_key, key);
 CREATE INDEX chunks_terms ON chunks USING gin (terms);
 

@@ -37,7 +37,7 @@ type Settings struct {
 	ResponseFormat         json.RawMessage `json:"response_format,omitempty"`
 	ToolRules              json.RawMessage `json:"tool_rules,omitempty"`
 	LLMConfig              json.RawMessage `json:"llm_config,omitempty"`
-	MessageBufferAutoclear bool            `json:"message_buffer_autoclear,omitempty"`
+	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
 }
 
