@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -68,6 +69,10 @@ func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return Connect(ctx, url)
 }
 
+// maxConns is how many connections a pool opens at most, where the URL does not say (pool_max_conns): requests wait for the database, not
+// for each other.
+const maxConns = 16
+
 // Connect returns a pool on a database whose schema is up to date already.
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
@@ -75,6 +80,9 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
 	config.AfterConnect = pgxvec.RegisterTypes
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = maxConns
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
