@@ -45,7 +45,7 @@ type EmbeddingConfig struct {
 	Dimension    int     `json:"embedding_dim"`
 	ChunkTokens  int     `json:"embedding_chunk_size"`
 	BatchSize    int     `json:"batch_size"`
-	Handle       *string `json:"handle"`
+	Handle       string  `json:"handle"` // provider/model, by which clients choose it
 }
 
 // NewFolder is what a folder is created from. Sizes of 0 are the defaults: chunks of 300 tokens that overlap by 50.

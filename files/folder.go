@@ -69,14 +69,19 @@ func folderError(err error, name string, chunkTokens int) error {
 
 var errNoFolder = db.NotFound("there is no such folder")
 
+// Embedding describes what chunks of so many tokens are embedded with: the model of the endpoint, or the built-in word weights.
+func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
+	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens, BatchSize: embedBatch,
+		Handle: "loci/words"}
+	if space, ok := s.o.Dense.Space(); ok {
+		c.Endpoint, c.Model, c.Dimension, c.Handle = &space.Provider, space.Model, space.Dimension, "openai/"+space.Model
+	}
+	return c
+}
+
 // described fills in what a folder's chunks are embedded with.
 func (s *Store) described(f Folder) Folder {
-	f.EmbeddingConfig = EmbeddingConfig{EndpointType: "openai", Model: "loci/words", Dimension: embed.Lexicon,
-		ChunkTokens: f.ChunkTokens, BatchSize: embedBatch}
-	if space, ok := s.o.Dense.Space(); ok {
-		f.EmbeddingConfig.Endpoint, f.EmbeddingConfig.Model = &space.Provider, space.Model
-		f.EmbeddingConfig.Dimension = space.Dimension
-	}
+	f.EmbeddingConfig = s.Embedding(f.ChunkTokens)
 	return f
 }
 

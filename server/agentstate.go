@@ -124,10 +124,9 @@ func llmConfigOf(a agent.Agent) LLMConfig {
 
 // embeddingConfig describes what an agent that names an embedding model is served with; nil for one that names none.
 func (s *Server) embeddingConfig(a agent.Agent) *files.EmbeddingConfig {
-	space, ok := s.Dense.Space()
-	if a.Embedding == nil || !ok {
+	if a.Embedding == nil {
 		return nil
 	}
-	return &files.EmbeddingConfig{EndpointType: "openai", Model: space.Model, Dimension: space.Dimension, ChunkTokens: 300, BatchSize: 32,
-		Handle: a.Embedding}
+	c := s.Files.Embedding(files.DefaultChunkTokens)
+	return &c
 }

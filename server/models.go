@@ -1,6 +1,11 @@
 package server
 
-import "context"
+import (
+	"context"
+	"strings"
+
+	"github.com/loci-memory/loci/files"
+)
 
 // EmbeddingModel is a model that makes vectors, in Letta's shape.
 type EmbeddingModel struct {
@@ -24,13 +29,11 @@ type EmbeddingModel struct {
 // listModels is empty: this version calls no language model.
 func (s *Server) listModels(context.Context, *struct{}) ([]any, error) { return []any{}, nil }
 
-// listEmbeddingModels lists the one model that vectors are made with, if there is one.
+// listEmbeddingModels lists the one model that texts are made searchable with: that of the endpoint, or the built-in word weights.
 func (s *Server) listEmbeddingModels(context.Context, *struct{}) ([]EmbeddingModel, error) {
-	space, ok := s.Dense.Space()
-	if !ok {
-		return []EmbeddingModel{}, nil
-	}
-	return []EmbeddingModel{{Handle: "openai/" + space.Model, Name: space.Model, DisplayName: space.Model, ProviderType: "openai",
-		ProviderName: "openai", ModelType: "embedding", Dimension: space.Dimension, Model: space.Model, EndpointType: "openai",
-		ChunkTokens: 300, BatchSize: 32}}, nil
+	c := s.Files.Embedding(files.DefaultChunkTokens)
+	provider, _, _ := strings.Cut(c.Handle, "/")
+	return []EmbeddingModel{{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai", ProviderName: provider,
+		ModelType: "embedding", Dimension: c.Dimension, Model: c.Model, EndpointType: c.EndpointType, ChunkTokens: c.ChunkTokens,
+		BatchSize: c.BatchSize}}, nil
 }

@@ -16,13 +16,12 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Dense and Loopback must be set.
+// Server answers the API's requests. All fields but Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
 	Tools          *tool.Set
 	Keys           *Keys
-	Dense          *files.Dense // the embeddings endpoint, to name its model; nil if there is none
 	Log            *slog.Logger
 	Version        string
 	MaxUploadBytes int64

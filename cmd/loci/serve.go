@@ -134,7 +134,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	api := &server.Server{Agents: agents, Files: store, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
-		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Dense: p.dense.space(), Loopback: p.loopback}
+		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback}
 	jobs, err := p.jobs(store)
 	if err != nil {
 		return err
