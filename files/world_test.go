@@ -155,6 +155,27 @@ func (w *world) awaitWhere(folder files.Folder, f files.File, wanted func(files.
 	}
 }
 
+// pause holds back the parsing of files until resume is called. It returns when the workers know.
+func (w *world) pause() (resume func()) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	change := func(what func(context.Context, string, *river.QueuePauseOpts) error, kind river.EventKind) {
+		w.t.Helper()
+		known, unsubscribe := w.jobs.Subscribe(kind)
+		defer unsubscribe()
+		if err := what(ctx, files.QueueParse, nil); err != nil {
+			w.t.Fatal(err)
+		}
+		select {
+		case <-known:
+		case <-time.After(patience):
+			w.t.Fatalf("the workers do not know of %s", kind)
+		}
+	}
+	change(w.jobs.QueuePause, river.EventKindQueuePaused)
+	return func() { change(w.jobs.QueueResume, river.EventKindQueueResumed) }
+}
+
 func (w *world) content(folder files.Folder, f files.File) string {
 	w.t.Helper()
 	got, err := w.File(w.t.Context(), org, folder.ID, f.ID, true)

@@ -1,0 +1,126 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// attached is a file that an agent has through a folder.
+type attached struct {
+	Key        int64   `db:"key"`
+	ID         string  `db:"id"`
+	FullName   string  `db:"full_name"`
+	Name       string  `db:"name"`
+	Generation int     `db:"generation"`
+	Lines      int     `db:"lines"`
+	Error      *string `db:"error"`
+}
+
+func (a attached) notReady() error {
+	if a.Error != nil {
+		return db.Invalid("File %s has no text: %s", a.FullName, *a.Error)
+	}
+	return db.Invalid("File %s is still being processed: try again in a moment", a.FullName)
+}
+
+const attachedRows = `
+	SELECT f.key, f.id, d.name || '/' || f.name AS full_name, f.name, f.generation, f.lines, f.error
+	FROM agent_folders a
+	JOIN folders d ON d.key = a.folder_key
+	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL`
+
+func (s *Store) attachedFile(ctx context.Context, org db.Org, agentID, fileID string) (attached, error) {
+	f, err := db.One[attached](ctx, s.db, attachedRows+` WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3`,
+		org, agentID, fileID)
+	if err != nil && ignoreNotFound(err) == nil {
+		if err := s.mustHave(ctx, org, agentID); err != nil {
+			return attached{}, err
+		}
+		return attached{}, db.NotFound("file %s is not attached to agent %s", fileID, agentID)
+	}
+	return f, err
+}
+
+// resolve finds attached files by the names that a model gives: folder/name, a name that only one attached file has, or an id. One
+// that is not found, or fits several files, is ErrInvalid and says what is attached.
+func (s *Store) resolve(ctx context.Context, org db.Org, agentID string, names []string) ([]attached, error) {
+	var folders, leaves []string
+	for _, name := range names {
+		folders, leaves = append(folders, ""), append(leaves, name)
+		for i, r := range name {
+			if r == '/' {
+				folders, leaves = append(folders, name[:i]), append(leaves, name[i+1:])
+			}
+		}
+	}
+	rows, err := db.All[attached](ctx, s.db, `
+		SELECT DISTINCT t.* FROM (`+attachedRows+`
+			JOIN unnest($3::text[], $4::text[]) AS n (folder, name) ON f.name = n.name AND (n.folder = '' OR n.folder = d.name)
+			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2
+			UNION ALL `+attachedRows+`
+			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = ANY ($5)) t
+		ORDER BY full_name, key`, org, agentID, folders, leaves, names)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]attached, len(names))
+	for i, name := range names {
+		fits := named(rows, name)
+		switch len(fits) {
+		case 1:
+			found[i] = fits[0]
+		case 0:
+			return nil, s.notAttached(ctx, org, agentID, name)
+		default:
+			return nil, db.Invalid("%s fits several attached files (%s): name one of them", name, strings.Join(described(fits), ", "))
+		}
+	}
+	return found, nil
+}
+
+// named picks the rows that a name means: by full name or id if any is so called, else by the file's own name.
+func named(rows []attached, name string) []attached {
+	var full, leaf []attached
+	for _, r := range rows {
+		switch name {
+		case r.FullName, r.ID:
+			full = append(full, r)
+		case r.Name:
+			leaf = append(leaf, r)
+		}
+	}
+	if len(full) > 0 {
+		return full
+	}
+	return leaf
+}
+
+func described(list []attached) []string {
+	texts := make([]string, len(list))
+	for i, a := range list {
+		texts[i] = a.FullName + " [" + a.ID + "]"
+	}
+	return texts
+}
+
+// namesShown is how many attached files an error names.
+const namesShown = 50
+
+func (s *Store) notAttached(ctx context.Context, org db.Org, agentID, name string) error {
+	list, err := s.List(ctx, org, agentID, "", "", 0, namesShown)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(list.Files))
+	for i, f := range list.Files {
+		names[i] = "'" + f.FileName + "'"
+	}
+	text := "[" + strings.Join(names, ", ") + "]"
+	if more := list.Total - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more: call list_files to see them", more)
+	}
+	return db.Invalid("%s not attached - did you get the filename correct? Currently you have the following files attached: %s", name, text)
+}
