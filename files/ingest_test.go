@@ -1,7 +1,9 @@
 package files_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,5 +30,86 @@ func TestAFileGoesFromUploadToSearch(t *testing.T) {
 	}
 	if len(got.Hits) == 0 || got.Hits[0].FileName != "notes/tides.md" || got.Ranking != files.ByWords {
 		t.Errorf("search: got %+v", got)
+	}
+}
+
+// Attempts that ended without an answer ended with their server: a file that does that again and again is given up.
+func TestAFileThatStopsTheServerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	resume := w.pause()
+	harmless, harmful := w.send(folder, "harmless.txt", "text\n", files.Suffix), w.send(folder, "harmful.txt", "text\n", files.Suffix)
+	for id, attempts := range map[string]int{harmless.ID: 2, harmful.ID: 3} {
+		if _, err := w.pool.Exec(t.Context(), `
+			UPDATE river_job SET attempt = $2 WHERE (args ->> 'file_key')::bigint = (SELECT key FROM files WHERE id = $1)`, id, attempts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resume()
+	if f := w.await(folder, harmless); f.Status != files.Completed {
+		t.Errorf("after two stops: got %+v, want it completed", f)
+	}
+	if f := w.await(folder, harmful); f.Status != files.Failed || f.ErrorMessage == nil ||
+		*f.ErrorMessage != "parsing this file stopped the server 3 times; it was given up" {
+		t.Errorf("after three stops: got %+v", f)
+	}
+}
+
+// A job that comes twice, or late, changes nothing.
+func TestAnOldJobChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	f := w.upload(folder, "a.txt", "text\n")
+	before := w.count(`SELECT max(key) FROM chunks`)
+	tx, err := w.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var key int64
+	if err := tx.QueryRow(t.Context(), `SELECT key FROM files WHERE id = $1`, f.ID).Scan(&key); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []files.ParseArgs{{FileKey: key, Generation: 1}, {FileKey: key, Generation: 2}, {FileKey: key + 99, Generation: 1}} {
+		if _, err := w.jobs.InsertTx(t.Context(), tx, args, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for done := 0; done < 3; {
+		select {
+		case <-w.done:
+		case <-time.After(patience):
+			t.Fatal("the jobs do not end")
+		}
+		done = w.count(`SELECT count(*) - 1 FROM river_job WHERE state = 'completed'`)
+	}
+	if after := w.count(`SELECT max(key) FROM chunks`); after != before {
+		t.Errorf("an old job made chunk %d after %d", after, before)
+	}
+	if got := w.await(folder, f); got.Status != files.Completed || got.ErrorMessage != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestCharsetsAndHTMLAreRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	for name, c := range map[string]struct{ body, want string }{
+		"latin1.txt": {"Die Stra\xdfe f\xfchrt \xfcber die Br\xfccke in die sch\xf6ne Altstadt von K\xf6ln.\n",
+			"Die Straße führt über die Brücke in die schöne Altstadt von Köln.\n"},
+		"utf16.txt": {"\xff\xfeh\x00i\x00\n\x00", "hi\n"},
+		"page.html": {"<html><head><title>Tides</title><script>var x = 1</script></head><body><h2>Springs</h2><p>High &amp; low</p></body></html>",
+			"# Tides\n\n## Springs\n\nHigh & low"},
+		"bom.md": {"\xef\xbb\xbf# Title\r\n", "# Title\n"},
+	} {
+		f := w.upload(folder, name, c.body)
+		if got := w.content(folder, f); strings.TrimSpace(got) != strings.TrimSpace(c.want) || f.Status != files.Completed {
+			t.Errorf("%s: got %q (%+v), want %q", name, got, f, c.want)
+		}
 	}
 }

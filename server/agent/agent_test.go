@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -254,5 +256,44 @@ func TestThePromptIsTheSameForTheSameState(t *testing.T) {
 	}
 	if after := prompt(); strings.Contains(after, "<directories>") {
 		t.Errorf("without folders the prompt reads\n%s", after)
+	}
+}
+
+var update = flag.Bool("update", false, "write the goldens")
+
+// What a model reads of its folders: open and closed files, a view that is cut, a folder with words of its own.
+func TestPromptGolden(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	guide, err := s.Files.CreateFolder(t.Context(), org,
+		files.NewFolder{Name: "guide", Description: new("How to"), Instructions: new("Read first.")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "notes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text(t, pool, guide, "a.md", "# A\n\nif a < b && c > d {\n\treturn\n}\n")
+	text(t, pool, guide, "long.txt", strings.Repeat("a line of some length\n", 40))
+	text(t, pool, notes, "closed.txt", "nobody sees this\n")
+	a := create(t, s, agent.New{Name: "a", System: "Begin.", MaxFilesOpen: new(2), ViewChars: new(400), FolderIDs: []string{guide.ID, notes.ID}})
+	got, err := s.SystemPrompt(t.Context(), org, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = strings.ReplaceAll(got, a.ID, "agent-#")
+	got = strings.ReplaceAll(got, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"), "TIME")
+	if *update {
+		if err := os.WriteFile("testdata/prompt.golden", []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/prompt.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("testdata/prompt.golden (-want +got); run with -update to accept:\n%s", diff)
 	}
 }
