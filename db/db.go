@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -36,6 +38,9 @@ var (
 	// ErrInvalid: what was given breaks a rule; the text says which.
 	ErrInvalid = errors.New("invalid")
 )
+
+// ErrUnreachable is a connection to the database that could not be made, or broke.
+var ErrUnreachable = errors.New("the database cannot be reached")
 
 // caused is a sentence for the caller that is one of the three failures by errors.Is, without repeating its name.
 type caused struct {
@@ -69,15 +74,33 @@ func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return Connect(ctx, url)
 }
 
+// parse reads a URL, which may say how large a pool is to be.
+func parse(url string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	return config, nil
+}
+
+// dial opens a connection of its own.
+func dial(ctx context.Context, url string) (*pgx.Conn, error) {
+	config, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.ConnectConfig(ctx, config.ConnConfig)
+}
+
 // maxConns is how many connections a pool opens at most, where the URL does not say (pool_max_conns): requests wait for the database, not
 // for each other.
 const maxConns = 16
 
 // Connect returns a pool on a database whose schema is up to date already.
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parse(url)
 	if err != nil {
-		return nil, fmt.Errorf("read the database URL: %w", err)
+		return nil, err
 	}
 	config.AfterConnect = pgxvec.RegisterTypes
 	if !strings.Contains(url, "pool_max_conns") {
@@ -94,9 +117,20 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// Tx runs fn in a transaction (a savepoint if d is one), and again, at most twice, if Postgres broke it off to resolve a deadlock.
+// broken tells whether a connection ended under a statement.
+func broken(err error) bool {
+	_, network := errors.AsType[*net.OpError](err)
+	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// Tx runs fn in a transaction, and again, at most twice, if Postgres broke it off to resolve a deadlock. If d is a transaction itself, it
+// runs fn once, in a savepoint: only the whole can be tried again.
 func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
-	for attempt := 1; ; attempt++ {
+	first := 1
+	if _, nested := d.(pgx.Tx); nested {
+		first = 3
+	}
+	for attempt := first; ; attempt++ {
 		err := pgx.BeginFunc(ctx, d, fn)
 		var pg *pgconn.PgError
 		if attempt < 3 && errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001") {
@@ -146,6 +180,9 @@ func Error(err error) error {
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
+		if broken(err) {
+			return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
 		return err
 	}
 	switch pg.Code {

@@ -19,7 +19,7 @@ type Presence struct {
 // Keep holds the server's lock and looks for dead servers until ctx ends or the connection is lost; ready is called once the lock is
 // held and the jobs of dead servers are back in the queue. The lock goes with the connection: the caller calls Keep again.
 func (p Presence) Keep(ctx context.Context, ready func()) error {
-	conn, err := pgx.Connect(ctx, p.URL)
+	conn, err := dial(ctx, p.URL)
 	if err != nil {
 		return fmt.Errorf("hold the server's lock: %w", err)
 	}

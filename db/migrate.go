@@ -37,7 +37,7 @@ const (
 // Migrate brings the database at url to this program's schema: Loci's own tables, then the job queue's. Servers that start at the
 // same moment wait for each other. A migration that was cut off is applied again, for each is one transaction.
 func Migrate(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := dial(ctx, url)
 	if err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}

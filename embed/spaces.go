@@ -47,3 +47,12 @@ func findSpace(ctx context.Context, d db.DB, provider, model string, dimension i
 	}
 	return space, nil
 }
+
+// KnownSpace returns the newest space of a provider's model, whatever its dimension. ErrNotFound if there is none yet.
+func KnownSpace(ctx context.Context, d db.DB, provider, model string) (Space, error) {
+	return db.One[Space](ctx, d, `
+		SELECT id, provider, model, dimension FROM embedding_spaces
+		WHERE provider = $1 AND model = $2
+		ORDER BY id DESC
+		LIMIT 1`, provider, model)
+}

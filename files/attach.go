@@ -69,7 +69,8 @@ func (s *Store) openFirst(ctx context.Context, org db.Org, agentID string, folde
 		SELECT key, id FROM files
 		WHERE org = $1 AND folder_key = $2 AND generation > 0 AND replaces IS NULL
 		ORDER BY created_at, key
-		LIMIT $3`, org, folder.Key, max(l.MaxOpen-len(open), 0))
+		LIMIT $3
+		FOR KEY SHARE SKIP LOCKED`, org, folder.Key, max(s.limits(ctx, org, agentID, l).MaxOpen-len(open), 0)) // locked: being deleted
 	if err != nil {
 		return err
 	}
@@ -102,11 +103,12 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 		Open    int    `db:"open"`
 	}
 	agents, err := db.All[room](ctx, s.db, `
-		SELECT a.agent_id, (SELECT count(*) FROM agent_files o WHERE o.agent_id = a.agent_id AND o.is_open) AS open
+		SELECT a.agent_id, (SELECT count(*) FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.is_open) AS open
 		FROM agent_folders a
 		WHERE a.org = $1 AND a.folder_key = $2
-		  AND NOT EXISTS (SELECT FROM agent_files o WHERE o.agent_id = a.agent_id AND o.file_key = $3)
-		ORDER BY a.agent_id`, src.Org, src.FolderKey, src.Key)
+		  AND NOT EXISTS (SELECT FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.file_key = $3)
+		ORDER BY a.agent_id
+		FOR KEY SHARE OF a`, src.Org, src.FolderKey, src.Key)
 	if err != nil || len(agents) == 0 {
 		return err
 	}
@@ -131,7 +133,7 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 	return s.openIn(ctx, src, events, limits)
 }
 
-// openIn opens a file in several agents, those that still have room once they are locked.
+// openIn opens a file in several agents. One that opened another file for itself since keeps its limit.
 func (s *Store) openIn(ctx context.Context, src source, events []db.Event, limits map[string]Limits) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -162,23 +164,24 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string
 		if err := in.mustHave(ctx, org, agentID); err != nil {
 			return err
 		}
-		attached, err := db.One[bool](ctx, tx, `
-			SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3)`, org, agentID, folder.Key)
-		if err != nil || !attached {
-			return err
-		}
 		return in.detach(ctx, org, agentID, folder)
 	})
 }
 
+// detach locks the attachment before the agent, as everyone does who opens files through it.
 func (s *Store) detach(ctx context.Context, org db.Org, agentID string, folder Folder) error {
+	_, err := db.One[string](ctx, s.db, `
+		SELECT agent_id FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3 FOR UPDATE`, org, agentID, folder.Key)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
 	if err := s.record(ctx, org, []db.Event{{AgentID: agentID, Type: db.FolderDetached, RefID: folder.ID}}); err != nil {
 		return err
 	}
 	closed, err := db.All[string](ctx, s.db, `
 		WITH gone AS (
 			DELETE FROM agent_files a USING files f
-			WHERE a.org = $1 AND a.agent_id = $2 AND f.key = a.file_key AND f.folder_key = $3
+			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.key = a.file_key AND f.folder_key = $3
 			RETURNING f.id, a.is_open, a.last_used_seq
 		)
 		SELECT id FROM gone WHERE is_open ORDER BY last_used_seq, id`, org, agentID, folder.Key)
@@ -211,6 +214,17 @@ func (s *Store) HasFolder(ctx context.Context, org db.Org, agentID string) (bool
 		SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2)`, org, agentID)
 }
 
+// LockFolders locks the folders that an agent has and is to have. Whoever will lock the agent in the same transaction calls it first:
+// folders are locked before agents, everywhere.
+func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string) error {
+	_, err := s.db.Exec(ctx, `
+		SELECT FROM folders d
+		WHERE d.org = $1 AND (d.id = ANY ($3) OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
+		ORDER BY d.key
+		FOR SHARE`, org, agentID, folderIDs)
+	return err
+}
+
 // SetFolders makes the given folders the ones that the agent has.
 func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string, l Limits) error {
 	had, err := s.AgentFolders(ctx, org, agentID, db.Page{Ascending: true})
@@ -225,6 +239,9 @@ func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, fold
 		}
 	}
 	for _, id := range folderIDs {
+		if slices.ContainsFunc(had, func(f Folder) bool { return f.ID == id }) {
+			continue
+		}
 		if err := s.Attach(ctx, org, agentID, id, l); err != nil {
 			return err
 		}
@@ -249,7 +266,7 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Li
 		FROM agent_folders a
 		JOIN folders d ON d.key = a.folder_key
 		JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
-		LEFT JOIN agent_files o ON o.agent_id = a.agent_id AND o.file_key = f.key
+		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = a.agent_id AND o.file_key = f.key
 		WHERE a.org = @org AND f.org = @org AND a.agent_id = @agent AND (@open::boolean IS NULL OR coalesce(o.is_open, false) = @open)`,
 		"created_at, key", pgx.StrictNamedArgs{"org": org, "agent": agentID, "open": open})
 	if err != nil {

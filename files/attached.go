@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/db"
@@ -73,6 +74,9 @@ func (s *Store) resolve(ctx context.Context, org db.Org, agentID string, names [
 		case 1:
 			found[i] = fits[0]
 		case 0:
+			if plain := unescape.Replace(name); plain != name { // as it stands in the prompt
+				return s.resolve(ctx, org, agentID, slices.Concat(names[:i], []string{plain}, names[i+1:]))
+			}
 			return nil, s.notAttached(ctx, org, agentID, name)
 		default:
 			return nil, db.Invalid("%s fits several attached files (%s): name one of them", name, strings.Join(described(fits), ", "))
@@ -80,6 +84,9 @@ func (s *Store) resolve(ctx context.Context, org db.Org, agentID string, names [
 	}
 	return found, nil
 }
+
+// unescape reads a name as a prompt shows it.
+var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&")
 
 // named picks the rows that a name means: by full name or id if any is so called, else by the file's own name.
 func named(rows []attached, name string) []attached {

@@ -109,7 +109,9 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 // isUTF8 tells whether the bytes are UTF-8, but for a few broken ones: a log may be cut in a character, or mix encodings. Of the
 // characters beyond ASCII, four in five must be whole.
 func isUTF8(raw []byte) bool {
-	raw = trimCutRune(raw)
+	trimmed := trimCutRune(raw)
+	cut := len(trimmed) < len(raw)
+	raw = trimmed
 	whole, broken := 0, 0
 	for i := 0; i < len(raw); {
 		if raw[i] < utf8.RuneSelf {
@@ -123,6 +125,9 @@ func isUTF8(raw []byte) bool {
 			whole++
 		}
 		i += n
+	}
+	if cut && whole == 0 { // that end is all there is to tell by
+		return false
 	}
 	return broken*4 <= whole
 }

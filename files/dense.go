@@ -2,7 +2,8 @@ package files
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,31 @@ type Dense struct {
 	Embedder embed.Embedder
 	active   atomic.Pointer[embed.Space]
 	rest     atomic.Pointer[time.Time] // until when searches leave the endpoint alone
+
+	mu       sync.Mutex
+	failures int       // of jobs, since one succeeded
+	until    time.Time // when jobs may try again
+}
+
+// resting is how long jobs leave the endpoint alone.
+func (d *Dense) resting() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Until(d.until)
+}
+
+// tried tells what came of a job's call. All jobs wait after a failure, longer after each: one endpoint serves them all.
+func (d *Dense) tried(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil {
+		d.failures, d.until = 0, time.Time{}
+		return
+	}
+	if time.Now().After(d.until) { // those that were under way count as one
+		d.failures++
+		d.until = time.Now().Add(pause(d.failures))
+	}
 }
 
 // A search does not wait long for the endpoint, and after it failed, for a while not at all.
@@ -23,26 +49,37 @@ const (
 	restAfter = 15 * time.Second
 )
 
-// query embeds the text of a search.
+// query embeds the text of a search; nil where no endpoint is configured. An error is the beginning of a sentence for a model.
 func (d *Dense) query(ctx context.Context, text string) ([]float32, error) {
+	if d == nil {
+		return nil, nil
+	}
+	if _, ok := d.Space(); !ok {
+		return nil, errors.New("The embeddings endpoint has not answered yet")
+	}
 	if until := d.rest.Load(); until != nil && time.Now().Before(*until) {
-		return nil, fmt.Errorf("it failed a moment ago")
+		return nil, errNoAnswer
 	}
 	waiting, cancel := context.WithTimeout(ctx, queryWait)
 	defer cancel()
 	vectors, err := d.Embedder.Embed(waiting, []embed.Item{{ID: 1, Text: text}})
+	if _, refused := errors.AsType[*embed.RefusedError](err); refused {
+		return nil, errors.New("The embeddings endpoint refused the query")
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			until := time.Now().Add(restAfter)
 			d.rest.Store(&until)
 		}
-		return nil, err
+		return nil, errNoAnswer
 	}
 	if len(vectors) == 0 {
 		return nil, nil
 	}
 	return vectors[0].Values, nil
 }
+
+var errNoAnswer = errors.New("The embeddings endpoint did not answer")
 
 // Use makes space the one that chunks are embedded into and searched in.
 func (d *Dense) Use(space embed.Space) { d.active.Store(&space) }

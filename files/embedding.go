@@ -33,14 +33,18 @@ func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error
 	if w.store.space() != job.Args.SpaceID {
 		return river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
 	}
+	if rest := w.store.o.Dense.resting(); rest > 0 {
+		return river.JobSnooze(rest)
+	}
 	err := w.store.embed(ctx, job.Args)
 	if err == nil {
 		return nil
 	}
 	reason := fmt.Sprintf("waiting for the embeddings endpoint: %v", err)
 	_, noteErr := w.store.db.Exec(context.WithoutCancel(ctx), `
-		UPDATE embed_batches SET error = $5 WHERE file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
-		job.Args.FileKey, job.Args.SpaceID, job.Args.Generation, job.Args.FirstOrdinal, reason)
+		UPDATE embed_batches SET error = $6
+		WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
+		job.Args.FileKey, job.Args.SpaceID, job.Args.Generation, job.Args.FirstOrdinal, job.Args.Org, reason)
 	return errors.Join(err, noteErr)
 }
 
@@ -60,7 +64,7 @@ func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int
 	}
 	var jobs []river.JobArgs
 	for first := 0; first < chunks; first += embedBatch {
-		jobs = append(jobs, EmbedArgs{FileKey: src.Key, Generation: job.Generation, SpaceID: space, FirstOrdinal: first})
+		jobs = append(jobs, EmbedArgs{Org: src.Org, FileKey: src.Key, Generation: job.Generation, SpaceID: space, FirstOrdinal: first})
 	}
 	return s.enqueue(ctx, jobs...)
 }
@@ -84,8 +88,8 @@ func (s *Store) embed(ctx context.Context, job EmbedArgs) error {
 		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
 		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
 		JOIN files f ON f.key = c.file_key
-		WHERE b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
-		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal)
+		WHERE b.org = $5 AND c.org = $5 AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
+		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
 	if err != nil {
 		return err
 	}
@@ -102,8 +106,10 @@ func (s *Store) embed(ctx context.Context, job EmbedArgs) error {
 	vectors, err := s.o.Dense.Embedder.Embed(ctx, items)
 	var refused *embed.RefusedError
 	if err != nil && !errors.As(err, &refused) {
+		s.o.Dense.tried(err)
 		return err
 	}
+	s.o.Dense.tried(nil)
 	return s.storeVectors(ctx, job, vectors, byKey)
 }
 
@@ -111,8 +117,9 @@ func (s *Store) embed(ctx context.Context, job EmbedArgs) error {
 func (s *Store) storeVectors(ctx context.Context, job EmbedArgs, vectors []embed.Vector, byKey map[int64]waiting) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		err := db.Exec(ctx, tx, `
-			DELETE FROM embed_batches WHERE file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
-			job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal)
+			DELETE FROM embed_batches
+			WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
+			job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
 		if err != nil {
 			return ignoreNotFound(err) // done by another worker, or the file is gone
 		}
@@ -126,8 +133,8 @@ func (s *Store) storeVectors(ctx context.Context, job EmbedArgs, vectors []embed
 	})
 }
 
-// Backfill queues the vectors that the active space lacks: of files that were embedded in another space or in none, and of batches
-// whose jobs are gone. It returns how many batches were queued anew.
+// Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in another space or in none,
+// and of batches whose jobs are gone, as those are that a server with another space took. It returns how many batches were queued anew.
 func (s *Store) Backfill(ctx context.Context) (int, error) {
 	space := s.space()
 	if space == 0 {
@@ -145,7 +152,12 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)
 	}
 	jobs, err := db.All[EmbedArgs](ctx, s.db, `
-		SELECT file_key, generation, space_id, first_ordinal FROM embed_batches WHERE space_id = $1`, space)
+		SELECT b.org, b.file_key, b.generation, b.space_id, b.first_ordinal FROM embed_batches b
+		WHERE b.space_id = $1 AND NOT EXISTS (
+			SELECT FROM river_job j
+			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+			  AND (j.args ->> 'file_key')::bigint = b.file_key AND (j.args ->> 'space_id')::int = b.space_id
+			  AND (j.args ->> 'generation')::int = b.generation AND (j.args ->> 'first_ordinal')::int = b.first_ordinal)`, space)
 	if err != nil {
 		return 0, err
 	}

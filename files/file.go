@@ -10,16 +10,18 @@ import (
 )
 
 // fileRows reads files as they are shown. The status is derived from the work that is left: a text that is wanted and not there, or
-// chunks that wait for their vectors in the active space. It takes @org, @space and @content.
+// chunks that wait for their vectors in the active space. It takes what fileArgs gives.
 const fileRows = `
 	SELECT f.key, f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes,
 	       CASE WHEN f.error IS NOT NULL THEN 'error'
 	            WHEN f.generation < f.wanted_generation AND f.parse_started_at IS NULL THEN 'pending'
 	            WHEN f.generation < f.wanted_generation THEN 'parsing'
-	            WHEN w.waiting > 0 THEN 'embedding'
+	            WHEN w.waiting > 0 OR @unknown AND f.chunks > 0 THEN 'embedding'
 	            ELSE 'completed' END AS status,
-	       coalesce(f.error, w.error) AS error_message,
-	       f.chunks AS total_chunks, f.chunks - coalesce(w.waiting, 0)::integer AS chunks_embedded, f.lines,
+	       coalesce(f.error || CASE WHEN f.replaces IS NULL THEN '' ELSE ' (the file it was to replace is still in place)' END, w.error,
+	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embeddings endpoint' END) AS error_message,
+	       f.chunks AS total_chunks,
+	       CASE WHEN @unknown THEN 0 ELSE f.chunks - coalesce(w.waiting, 0)::integer END AS chunks_embedded, f.lines,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,
@@ -35,7 +37,8 @@ const fileRows = `
 var errNoFile = db.NotFound("there is no such file in this folder")
 
 func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"org": org, "space": s.space(), "content": content}
+	space, known := s.o.Dense.Space()
+	return pgx.StrictNamedArgs{"org": org, "space": space.ID, "unknown": s.o.Dense != nil && !known, "content": content}
 }
 
 // contentBytes is about how much text one list of files carries: it then ends early, and the next page goes on.
@@ -89,6 +92,9 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 		if err != nil {
 			return err
 		}
+		if _, err := tx.Exec(ctx, `SELECT FROM files WHERE org = $1 AND key = $2 FOR UPDATE`, org, f.Key); err != nil {
+			return err
+		}
 		if err := in.closeEverywhere(ctx, org, f.Key, f.ID); err != nil {
 			return err
 		}
@@ -96,8 +102,7 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 	})
 }
 
-// closeEverywhere appends a closing to each agent that has the file open. The agents are locked before the file's row is: everyone
-// takes the two in this order.
+// closeEverywhere appends a closing to each agent that has the file open. The file is locked: nobody opens it meanwhile.
 func (s *Store) closeEverywhere(ctx context.Context, org db.Org, fileKey int64, fileID string) error {
 	agents, err := db.All[string](ctx, s.db, `
 		SELECT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, org, fileKey)

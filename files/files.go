@@ -4,6 +4,7 @@
 package files
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -26,7 +27,7 @@ type Folder struct {
 	Name            string          `db:"name" json:"name"`
 	Description     *string         `db:"description" json:"description"`
 	Instructions    *string         `db:"instructions" json:"instructions"`
-	Metadata        map[string]any  `db:"metadata" json:"metadata"`
+	Metadata        json.RawMessage `db:"metadata" json:"metadata"`
 	ChunkTokens     int             `db:"chunk_tokens" json:"-"`
 	OverlapTokens   int             `db:"overlap_tokens" json:"-"`
 	EmbeddingConfig EmbeddingConfig `db:"-" json:"embedding_config"`
@@ -53,7 +54,7 @@ type NewFolder struct {
 	Name          string
 	Description   *string
 	Instructions  *string
-	Metadata      map[string]any
+	Metadata      json.RawMessage
 	ChunkTokens   int
 	OverlapTokens int
 }
@@ -63,7 +64,7 @@ type FolderUpdate struct {
 	Name         *string
 	Description  *string
 	Instructions *string
-	Metadata     map[string]any
+	Metadata     json.RawMessage
 }
 
 // File is one uploaded document.
@@ -136,6 +137,8 @@ type Opened struct {
 	LastLine   int    `json:"last_line"`
 	Content    string `json:"content"`
 	NextOffset *int   `json:"next_offset"` // where the rest begins, nil if nothing of the request is left
+
+	ShownNext *int `json:"-"` // where what the prompt does not show begins, nil if it shows all of the request
 
 	Request  OpenRequest `json:"-"`
 	WasOpen  bool        `json:"-"`
@@ -236,6 +239,7 @@ type Results struct {
 	Ranking  Ranking
 	Note     string
 	Attached int // files attached that Include fits
+	Waiting  int // of them, without text yet
 }
 
 // Listed is a file in an agent's listing.

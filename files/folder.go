@@ -28,6 +28,9 @@ func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Fold
 		return Folder{}, err
 	}
 	chunk := cmp.Or(n.ChunkTokens, DefaultChunkTokens)
+	if chunk < 16 || chunk > 8000 {
+		return Folder{}, db.Invalid("embedding_chunk_size is %d tokens; it must be from 16 to 8,000", chunk)
+	}
 	overlap := cmp.Or(n.OverlapTokens, min(DefaultOverlapTokens, chunk/6))
 	f, err := db.One[Folder](ctx, s.db, `
 		INSERT INTO folders AS d (org, name, description, instructions, metadata, chunk_tokens, overlap_tokens)
@@ -35,7 +38,7 @@ func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Fold
 		RETURNING `+folderColumns,
 		pgx.StrictNamedArgs{"org": org, "name": name, "description": n.Description, "instructions": n.Instructions,
 			"metadata": n.Metadata, "chunk": chunk, "overlap": overlap})
-	return s.described(f), folderError(err, name, chunk)
+	return s.described(f), folderError(err, name)
 }
 
 // folderName is a folder's name as it is stored: one line, trimmed, at most 255 characters.
@@ -55,12 +58,10 @@ func folderName(raw string) (string, error) {
 	return name, nil
 }
 
-func folderError(err error, name string, chunkTokens int) error {
+func folderError(err error, name string) error {
 	switch {
 	case errors.Is(err, db.ErrConflict):
 		return db.Conflict("a folder named '%s' already exists; folder names are unique", name)
-	case errors.Is(err, db.ErrInvalid):
-		return db.Invalid("embedding_chunk_size is %d tokens; it must be from 16 to 8,000", chunkTokens)
 	case errors.Is(err, db.ErrNotFound):
 		return errNoFolder
 	}
@@ -88,13 +89,13 @@ func (s *Store) described(f Folder) Folder {
 // Folder returns a folder by id.
 func (s *Store) Folder(ctx context.Context, org db.Org, id string) (Folder, error) {
 	f, err := db.One[Folder](ctx, s.db, `SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.id = $2`, org, id)
-	return s.described(f), folderError(err, "", 0)
+	return s.described(f), folderError(err, "")
 }
 
 // FolderNamed returns a folder by its name.
 func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folder, error) {
 	f, err := db.One[Folder](ctx, s.db, `SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.name = $2`, org, name)
-	return s.described(f), folderError(err, "", 0)
+	return s.described(f), folderError(err, "")
 }
 
 // Folders lists the folders whose name contains the text, in any case; all if it is empty.
@@ -136,9 +137,9 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "instructions": u.Instructions,
 			"metadata": u.Metadata})
 	if err != nil && u.Name != nil {
-		return Folder{}, folderError(err, *u.Name, 0)
+		return Folder{}, folderError(err, *u.Name)
 	}
-	return s.described(f), folderError(err, "", 0)
+	return s.described(f), folderError(err, "")
 }
 
 // DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent.
@@ -147,6 +148,10 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 		in := s.With(tx)
 		folder, err := in.Folder(ctx, org, id)
 		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			SELECT FROM files WHERE org = $1 AND folder_key = $2 ORDER BY key FOR UPDATE`, org, folder.Key); err != nil {
 			return err
 		}
 		if err := in.lockFolder(ctx, org, folder.Key, "UPDATE"); err != nil {
@@ -166,7 +171,7 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 	})
 }
 
-// FolderAgents lists the ids of the agents that a folder is attached to, in the order of their attachment.
+// FolderAgents lists the ids of the agents that a folder is attached to, in the order of the ids.
 func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p db.Page) ([]string, error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
@@ -188,7 +193,7 @@ func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p
 func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
 	return db.All[Total](ctx, s.db, `
 		SELECT d.id AS folder_id, d.name AS folder_name, count(f.key) AS file_count, coalesce(sum(f.size_bytes), 0)::bigint AS total_size
-		FROM folders d LEFT JOIN files f ON f.folder_key = d.key AND f.org = d.org
+		FROM folders d LEFT JOIN files f ON f.folder_key = d.key AND f.org = d.org AND f.replaces IS NULL
 		WHERE d.org = $1
 		GROUP BY d.key
 		ORDER BY d.name, d.key`, org)

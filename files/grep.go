@@ -95,7 +95,7 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, names []
 		FROM shown f
 		JOIN folders d ON d.id = f.folder_id
 		JOIN agent_folders a ON a.folder_key = d.key AND a.agent_id = @agent
-		LEFT JOIN agent_files o ON o.agent_id = @agent AND o.file_key = f.key
+		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
 		WHERE d.name || '/' || f.name = ANY (@names)
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key`, args)
 }

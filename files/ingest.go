@@ -37,7 +37,7 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 	if unreadable, ok := errors.AsType[*UnreadableError](err); ok {
 		return w.store.fail(ctx, job.Args, unreadable.Error())
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) && job.Attempt >= maxOverruns {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && overruns(job.JobRow)+1 >= maxOverruns {
 		return w.store.fail(context.WithoutCancel(ctx), job.Args, "parsing this file takes too long; split it into smaller files")
 	}
 	return err
@@ -91,16 +91,17 @@ func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
 	return db.One[source](ctx, s.db, `
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
 		FROM folders d
-		WHERE f.key = $1 AND f.wanted_generation = $2 AND f.generation < $2 AND d.key = f.folder_key
-		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, d.chunk_tokens, d.overlap_tokens`, job.FileKey, job.Generation)
+		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3 AND d.key = f.folder_key
+		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, d.chunk_tokens, d.overlap_tokens`,
+		job.Org, job.FileKey, job.Generation)
 }
 
 // fail marks a generation as one that cannot be made.
 func (s *Store) fail(ctx context.Context, job ParseArgs, reason string) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE files
-		SET error = CASE WHEN replaces IS NULL THEN $3 ELSE $3 || ' (the file it was to replace is still in place)' END, updated_at = now()
-		WHERE key = $1 AND wanted_generation = $2 AND generation < $2`, job.FileKey, job.Generation, reason)
+		SET error = $4, updated_at = now()
+		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3`, job.Org, job.FileKey, job.Generation, reason)
 	return err
 }
 
@@ -177,10 +178,17 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// fence locks the file's row against another worker; ErrNotFound if this generation is not wanted any more.
+// fence locks the file's row against another worker, after that of the file it replaces; ErrNotFound if this generation is not wanted
+// any more. Files are locked before folders, folders before agents, everywhere.
 func (s *Store) fence(ctx context.Context, job ParseArgs) error {
+	if _, err := s.db.Exec(ctx, `
+		SELECT FROM files WHERE org = $1 AND key = (SELECT replaces FROM files WHERE org = $1 AND key = $2) FOR UPDATE`,
+		job.Org, job.FileKey); err != nil {
+		return err
+	}
 	_, err := db.One[int64](ctx, s.db, `
-		SELECT key FROM files WHERE key = $1 AND wanted_generation = $2 AND generation < $2 FOR NO KEY UPDATE`, job.FileKey, job.Generation)
+		SELECT key FROM files WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3 FOR NO KEY UPDATE`,
+		job.Org, job.FileKey, job.Generation)
 	return err
 }
 
@@ -198,9 +206,10 @@ func (s *Store) clear(ctx context.Context, src source) error {
 }
 
 func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) error {
-	segments := copyRows(Segments(p.text), func(g Segment) []any {
+	segments, stop := copyRows(Segments(p.text), func(g Segment) []any {
 		return []any{src.Key, job.Generation, g.Ordinal, src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}
 	})
+	defer stop()
 	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_segments"}, columns, segments); err != nil {
 		return fmt.Errorf("store the text: %w", err)
@@ -226,17 +235,16 @@ func searchable(name string, c chunker.Chunk) string {
 	return name + "\n" + c.Heading + "\n" + c.Text
 }
 
-// copyRows turns a sequence into the rows of a COPY.
-func copyRows[T any](seq iter.Seq[T], row func(T) []any) pgx.CopyFromSource {
+// copyRows turns a sequence into the rows of a COPY. The caller calls stop when the COPY is over.
+func copyRows[T any](seq iter.Seq[T], row func(T) []any) (rows pgx.CopyFromSource, stop func()) {
 	next, stop := iter.Pull(seq)
 	return pgx.CopyFromFunc(func() ([]any, error) {
 		v, ok := next()
 		if !ok {
-			stop()
 			return nil, nil
 		}
 		return row(v), nil
-	})
+	}), stop
 }
 
 // takePlace moves the agents that have the replaced file open to this one, and deletes that.
@@ -277,6 +285,6 @@ func (s *Store) reopen(ctx context.Context, src source, oldKey int64) error {
 		UPDATE agent_files a
 		SET file_key = $3, last_used_seq = CASE WHEN a.is_open THEN h.seq ELSE a.last_used_seq END
 		FROM agent_heads h
-		WHERE a.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, oldKey, src.Key)
+		WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, oldKey, src.Key)
 	return err
 }

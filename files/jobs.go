@@ -3,11 +3,14 @@ package files
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // The queues of the work on files: parsing is bound by processors, embedding by the endpoint.
@@ -18,15 +21,16 @@ const (
 
 const (
 	maxAttempts = 1000 // a job goes on until its work is done or has failed for good; the database may be away for long
-	maxCrashes  = 3    // a job that takes the server with it is given up
+	maxCrashes  = 20   // a job that takes the server with it is given up; a server may also stop beside it
 	maxOverruns = 3    // and a file whose parsing does not end in a job's time
 	maxPause    = time.Minute
 )
 
 // ParseArgs is the job that makes a generation of a file's text and chunks.
 type ParseArgs struct {
-	FileKey    int64 `json:"file_key" db:"file_key" river:"unique"`
-	Generation int   `json:"generation" db:"generation" river:"unique"`
+	Org        db.Org `json:"org"`
+	FileKey    int64  `json:"file_key" river:"unique"`
+	Generation int    `json:"generation" river:"unique"`
 }
 
 // Kind names the job in the queue.
@@ -37,10 +41,11 @@ func (ParseArgs) InsertOpts() river.InsertOpts { return once(QueueParse) }
 
 // EmbedArgs is the job that embeds one batch of a file's chunks.
 type EmbedArgs struct {
-	FileKey      int64 `json:"file_key" db:"file_key" river:"unique"`
-	Generation   int   `json:"generation" db:"generation" river:"unique"`
-	SpaceID      int16 `json:"space_id" db:"space_id" river:"unique"`
-	FirstOrdinal int   `json:"first_ordinal" db:"first_ordinal" river:"unique"`
+	Org          db.Org `json:"org" db:"org"`
+	FileKey      int64  `json:"file_key" db:"file_key" river:"unique"`
+	Generation   int    `json:"generation" db:"generation" river:"unique"`
+	SpaceID      int16  `json:"space_id" db:"space_id" river:"unique"`
+	FirstOrdinal int    `json:"first_ordinal" db:"first_ordinal" river:"unique"`
 }
 
 // Kind names the job in the queue.
@@ -88,3 +93,13 @@ func pause(failures int) time.Duration {
 
 // crashes counts the attempts that ended with their server: each attempt that returned left an error.
 func crashes(job *rivertype.JobRow) int { return job.Attempt - 1 - len(job.Errors) }
+
+// overruns counts the attempts that did not end in their time.
+func overruns(job *rivertype.JobRow) (n int) {
+	for _, e := range job.Errors {
+		if strings.Contains(e.Error, context.DeadlineExceeded.Error()) {
+			n++
+		}
+	}
+	return n
+}

@@ -67,14 +67,29 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, l Limits, 
 		if targets, err = in.targets(ctx, org, agentID, reqs); err != nil {
 			return err
 		}
-		done, err = in.open(ctx, org, agentID, l, targets, closeOthers)
+		if done, err = in.open(ctx, org, agentID, l, targets, closeOthers); err != nil {
+			return err
+		}
+		done.Files, err = in.contents(ctx, org, targets)
 		return err
 	})
 	if err != nil {
 		return Opening{}, err
 	}
-	done.Files, err = s.contents(ctx, org, targets)
-	return done, err
+	return done, s.shown(ctx, org, agentID, l, done.Files)
+}
+
+// shown says where the prompt's views of opened files stop.
+func (s *Store) shown(ctx context.Context, org db.Org, agentID string, l Limits, opened []Opened) error {
+	views, err := s.Views(ctx, org, agentID, l)
+	for _, v := range views {
+		for i := range opened {
+			if opened[i].ID == v.FileID && v.Truncated && v.NextOffset > 0 {
+				opened[i].ShownNext = &v.NextOffset
+			}
+		}
+	}
+	return err
 }
 
 // targets finds the files of the requests and checks their ranges.
@@ -102,6 +117,40 @@ func (s *Store) targets(ctx context.Context, org db.Org, agentID string, reqs []
 		}
 		targets[i] = t
 	}
+	return s.hold(ctx, org, agentID, lastOfEach(targets))
+}
+
+// lastOfEach drops earlier requests for a file that is asked for again: it has one view.
+func lastOfEach(targets []target) []target {
+	var last []target
+	for i, t := range targets {
+		if !slices.ContainsFunc(targets[i+1:], func(later target) bool { return later.Key == t.Key }) {
+			last = append(last, t)
+		}
+	}
+	return last
+}
+
+// hold keeps the files from being deleted, replaced or detached until the transaction ends. Files and attachments are locked before
+// agents, everywhere.
+func (s *Store) hold(ctx context.Context, org db.Org, agentID string, targets []target) ([]target, error) {
+	keys := make([]int64, len(targets))
+	for i, t := range targets {
+		keys[i] = t.Key
+	}
+	held, err := db.All[int64](ctx, s.db, `
+		SELECT f.key FROM files f JOIN agent_folders a ON a.folder_key = f.folder_key
+		WHERE f.org = $1 AND a.org = $1 AND a.agent_id = $2 AND f.key = ANY ($3)
+		ORDER BY f.key
+		FOR KEY SHARE`, org, agentID, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range targets {
+		if !slices.Contains(held, t.Key) {
+			return nil, db.Invalid("%s was deleted, replaced or detached this moment: try again", t.FullName)
+		}
+	}
 	return targets, nil
 }
 
@@ -114,6 +163,9 @@ func (s *Store) open(ctx context.Context, org db.Org, agentID string, l Limits, 
 	events, err := s.append(ctx, org, events)
 	if err != nil {
 		return Opening{}, err
+	}
+	if l = s.limits(ctx, org, agentID, l); len(targets) > l.MaxOpen {
+		return Opening{}, db.Invalid("Cannot open %d files: exceeds configured maximum limit of %d files", len(targets), l.MaxOpen)
 	}
 	before, err := s.openSet(ctx, org, agentID)
 	if err != nil {
@@ -141,6 +193,18 @@ func (s *Store) open(ctx context.Context, org db.Org, agentID string, l Limits, 
 	return done, err
 }
 
+// limits are the agent's as they stand under its lock, where the store can ask for them.
+func (s *Store) limits(ctx context.Context, org db.Org, agentID string, l Limits) Limits {
+	if s.o.Limits == nil {
+		return l
+	}
+	now, err := s.o.Limits(ctx, s.db, org, []string{agentID})
+	if at, ok := now[agentID]; ok && err == nil {
+		return at
+	}
+	return l
+}
+
 func (s *Store) append(ctx context.Context, org db.Org, events []db.Event) (written []db.Event, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		written, err = db.Append(ctx, tx, org, events...)
@@ -161,7 +225,12 @@ func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID strin
 	}
 	var closed []string
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		done, err := s.With(tx).open(ctx, org, agentID, l, []target{{attached: f}}, false)
+		in := s.With(tx)
+		held, err := in.hold(ctx, org, agentID, []target{{attached: f}})
+		if err != nil {
+			return err
+		}
+		done, err := in.open(ctx, org, agentID, l, held, false)
 		closed = done.ClosedToLimit
 		return err
 	})

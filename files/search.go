@@ -22,6 +22,7 @@ type scope struct {
 	folders []int64
 	files   []int64 // nil is all of the folders
 	total   int     // files in it
+	waiting int     // of them, without text yet
 }
 
 func (c scope) args() pgx.StrictNamedArgs {
@@ -45,19 +46,21 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if err != nil {
 		return Results{}, err
 	}
-	words, err := s.byWords(ctx, in, idf, q.Text)
+	words, err := s.byWords(ctx, in, idf, q.Text, limit)
 	if err != nil {
 		return Results{}, err
 	}
-	out := Results{Ranking: ByWords, Attached: in.total}
-	meaning, err := s.byMeaning(ctx, in, idf.Rows(), q.Text)
-	if err != nil {
-		out.Note = fmt.Sprintf("The embeddings endpoint did not answer (%v), so this was ranked by words alone.", err)
-	} else if _, ok := s.o.Dense.Space(); ok {
+	out := Results{Ranking: ByWords, Attached: in.total, Waiting: in.waiting}
+	var meaning []embed.Hit
+	if vector, err := s.o.Dense.query(ctx, q.Text); err != nil {
+		out.Note = fmt.Sprintf("%v, so this was ranked by words alone.", err)
+	} else if vector != nil {
 		out.Ranking = ByWordsAndMeaning
+		if meaning, err = s.byMeaning(ctx, in, idf.Rows(), vector, limit); err != nil {
+			return Results{}, err
+		}
 	}
-	best := embed.Fuse(words, meaning, meaningWeight)
-	if out.Hits, err = s.hits(ctx, org, best[:min(limit, len(best))]); err != nil {
+	if out.Hits, err = s.hits(ctx, org, embed.Fuse(words, meaning, meaningWeight), limit); err != nil {
 		return Results{}, err
 	}
 	return out, s.use(ctx, org, agentID, hitFiles(out.Hits))
@@ -84,8 +87,14 @@ func (s *Store) scope(ctx context.Context, org db.Org, agentID, include string) 
 		return scope{}, err
 	}
 	if include == "" {
-		c.total, err = db.One[int](ctx, s.db, `
-			SELECT count(*) FROM files WHERE org = $1 AND folder_key = ANY ($2) AND replaces IS NULL`, org, c.folders)
+		type counts struct {
+			Total   int `db:"total"`
+			Waiting int `db:"waiting"`
+		}
+		n, err := db.One[counts](ctx, s.db, `
+			SELECT count(*) AS total, count(*) FILTER (WHERE generation = 0) AS waiting FROM files
+			WHERE org = $1 AND folder_key = ANY ($2) AND replaces IS NULL`, org, c.folders)
+		c.total, c.waiting = n.Total, n.Waiting
 		return c, err
 	}
 	texts, err := s.texts(ctx, org, agentID, include)
@@ -93,70 +102,71 @@ func (s *Store) scope(ctx context.Context, org db.Org, agentID, include string) 
 	for i, t := range texts.ready {
 		c.files[i] = t.Key
 	}
-	c.total = len(c.files)
+	c.total, c.waiting = len(c.files)+texts.waiting, texts.waiting
 	return c, err
 }
 
-// statistics are the idf of a scope. A small scope is read whole each time: it may grow by half with the next upload.
+// statistics are the idf of a scope. A small scope is read anew each time: it may grow by half with the next upload. So is one that was
+// narrowed to some files: there are too many such scopes to keep.
 func (s *Store) statistics(ctx context.Context, in scope) (*embed.IDF, error) {
-	load := func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) }
-	idf, err := s.idf.Get(ctx, in.key(), load)
+	if in.files != nil {
+		return s.sample(ctx, in)
+	}
+	idf, err := s.idf.Get(ctx, in.key(), func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) })
 	if err != nil || idf.Rows() > embed.SampleRows {
 		return idf, err
 	}
-	return load(ctx)
+	return s.sample(ctx, in)
 }
 
-// sample reads the terms of some embed.SampleRows rows, evenly spread over the scope so that the same scope always gives the same ones.
+// sample reads the terms of embed.SampleRows rows, or of all if there are fewer, evenly spread over the scope's files by their numbers of
+// chunks, so that the same scope always gives the same ones.
 func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
-	args := in.args()
-	args["points"], args["run"] = embed.SampleRows/5, 5
-	rows, err := db.One[int](ctx, s.db, `
-		SELECT coalesce(sum(chunks), 0)::bigint FROM files
-		WHERE org = @org AND folder_key = ANY (@folders) AND replaces IS NULL AND (@files::bigint[] IS NULL OR key = ANY (@files))`, in.args())
+	type file struct {
+		Key        int64 `db:"key"`
+		Generation int   `db:"generation"`
+		Chunks     int   `db:"chunks"`
+	}
+	list, err := db.All[file](ctx, s.db, `
+		SELECT key, generation, chunks FROM files
+		WHERE org = @org AND folder_key = ANY (@folders) AND replaces IS NULL AND chunks > 0
+		  AND (@files::bigint[] IS NULL OR key = ANY (@files))
+		ORDER BY folder_key, key`, in.args())
 	if err != nil {
 		return nil, err
 	}
-	if rows <= embed.SampleRows || in.files != nil {
-		terms, err := db.All[[]int32](ctx, s.db, `
-			SELECT terms FROM chunks
-			WHERE org = @org AND folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR file_key = ANY (@files))
-			LIMIT 5000`, in.args())
-		return embed.NewIDF(terms, rows), err
+	rows := 0
+	for _, f := range list {
+		rows += f.Chunks
 	}
-	args["rows"] = rows
-	delete(args, "files")
+	var keys []int64
+	var generations, ordinals []int
+	before, n := 0, min(rows, embed.SampleRows)
+	for _, f := range list {
+		for len(keys) < n && len(keys)*rows/n < before+f.Chunks {
+			ordinals = append(ordinals, len(keys)*rows/n-before)
+			keys, generations = append(keys, f.Key), append(generations, f.Generation)
+		}
+		before += f.Chunks
+	}
 	terms, err := db.All[[]int32](ctx, s.db, `
-		WITH sizes AS (
-			SELECT folder_key, greatest(ceil(@points::float8 * sum(chunks) / @rows)::bigint, 1) AS n,
-			       (SELECT min(c.key) FROM chunks c WHERE c.folder_key = f.folder_key) AS low,
-			       (SELECT max(c.key) FROM chunks c WHERE c.folder_key = f.folder_key) AS high
-			FROM files f
-			WHERE org = @org AND folder_key = ANY (@folders) AND chunks > 0 AND replaces IS NULL
-			GROUP BY folder_key
-		)
 		SELECT c.terms
-		FROM sizes z
-		CROSS JOIN LATERAL generate_series(0, z.n - 1) AS i
-		CROSS JOIN LATERAL ( -- compared as a row, so that only the index on both can be used, whatever the statistics say
-			SELECT org, folder_key, terms FROM chunks
-			WHERE (folder_key, key) >= (z.folder_key, z.low + (z.high - z.low) * i / z.n)
-			ORDER BY folder_key, key LIMIT @run
-		) c
-		WHERE c.org = @org AND c.folder_key = z.folder_key`, args)
+		FROM unnest($2::bigint[], $3::integer[], $4::integer[]) AS p (file_key, generation, ordinal)
+		JOIN chunks c ON c.file_key = p.file_key AND c.generation = p.generation AND c.ordinal = p.ordinal
+		WHERE c.org = $1`, in.org, keys, generations, ordinals)
 	return embed.NewIDF(terms, rows), err
 }
 
 // byWords ranks by BM25: exact over a small scope; over a large one, the rows that share the query's rarest terms, and exact again if
 // those are too few.
-func (s *Store) byWords(ctx context.Context, in scope, idf *embed.IDF, text string) ([]embed.Hit, error) {
+func (s *Store) byWords(ctx context.Context, in scope, idf *embed.IDF, text string, limit int) ([]embed.Hit, error) {
 	q := idf.Query(text)
 	if len(q.Rarest) == 0 {
 		return nil, nil
 	}
 	if idf.Rows() > s.indexRows {
 		hits, err := s.wordArm(ctx, wordsIndexed, in, q)
-		if err != nil || len(hits) >= embed.ArmRows {
+		if err != nil || len(hits) >= limit {
 			return hits, err
 		}
 	}
@@ -191,20 +201,17 @@ func (s *Store) wordArm(ctx context.Context, sql string, in scope, q embed.Query
 	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
 }
 
-// byMeaning ranks by the inner product with the query's vector; nothing where there is no active space.
-func (s *Store) byMeaning(ctx context.Context, in scope, rows int, text string) ([]embed.Hit, error) {
+// byMeaning ranks by the inner product with the query's vector: exact over a small scope, through the space's index over a large one, and
+// exact again if that finds too few.
+func (s *Store) byMeaning(ctx context.Context, in scope, rows int, vector []float32, limit int) ([]embed.Hit, error) {
 	space, ok := s.o.Dense.Space()
-	if !ok {
+	if !ok || len(vector) != space.Dimension {
 		return nil, nil
-	}
-	vector, err := s.o.Dense.query(ctx, text)
-	if err != nil || vector == nil {
-		return nil, err
 	}
 	q := embed.Half(vector)
 	if rows > s.indexRows {
 		hits, err := s.nearIndexed(ctx, in, space, q)
-		if err != nil || len(hits) >= embed.ArmRows {
+		if err != nil || len(hits) >= limit {
 			return hits, err
 		}
 	}
@@ -222,13 +229,13 @@ func nearestSQL(space embed.Space, exact bool) string {
 	return fmt.Sprintf(`
 		SELECT chunk_key AS id, -(%s) AS score FROM chunk_vectors
 		WHERE space_id = %d AND org = @org AND folder_key = ANY (@folders)
-		  AND (@files::bigint[] IS NULL OR chunk_key IN (SELECT key FROM chunks WHERE file_key = ANY (@files)))
+		  AND (@files::bigint[] IS NULL OR chunk_key IN (SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files)))
 		ORDER BY %s
 		LIMIT @limit`, distance, space.ID, order)
 }
 
 // nearIndexed reads through the space's index, going on along it until enough rows are of the scope. The order it yields is nearly
-// right, so it is sorted again.
+// right; embed.Fuse puts it right.
 func (s *Store) nearIndexed(ctx context.Context, in scope, space embed.Space, q pgvector.HalfVector) (hits []embed.Hit, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 200`); err != nil {
@@ -246,8 +253,22 @@ func (s *Store) near(ctx context.Context, d db.DB, sql string, in scope, q pgvec
 	return db.All[embed.Hit](ctx, d, sql, args)
 }
 
-// hits reads the chunks that were found, in their order.
-func (s *Store) hits(ctx context.Context, org db.Org, best []embed.Scored) ([]Hit, error) {
+// hits reads the best chunks, limit of them if so many are still there, in their order.
+func (s *Store) hits(ctx context.Context, org db.Org, best []embed.Scored, limit int) ([]Hit, error) {
+	hits := []Hit{}
+	for len(best) > 0 && len(hits) < limit {
+		n := min(limit-len(hits), len(best))
+		found, err := s.chunksOf(ctx, org, best[:n])
+		if err != nil {
+			return nil, err
+		}
+		hits, best = append(hits, found...), best[n:]
+	}
+	return hits, nil
+}
+
+// chunksOf reads chunks in the order given, without those that were deleted since they were found.
+func (s *Store) chunksOf(ctx context.Context, org db.Org, best []embed.Scored) ([]Hit, error) {
 	keys := make([]int64, len(best))
 	for i, b := range best {
 		keys[i] = b.ID
@@ -261,13 +282,11 @@ func (s *Store) hits(ctx context.Context, org db.Org, best []embed.Scored) ([]Hi
 	}
 	hits := make([]Hit, 0, len(best))
 	for _, b := range best {
-		at := slices.IndexFunc(rows, func(h Hit) bool { return h.ChunkKey == b.ID })
-		if at < 0 { // deleted since it was found
-			continue
+		if at := slices.IndexFunc(rows, func(h Hit) bool { return h.ChunkKey == b.ID }); at >= 0 {
+			h := rows[at]
+			h.Score, h.WordsRank, h.MeaningRank = b.Score, b.WordsRank, b.MeaningRank
+			hits = append(hits, h)
 		}
-		h := rows[at]
-		h.Score, h.WordsRank, h.MeaningRank = b.Score, b.WordsRank, b.MeaningRank
-		hits = append(hits, h)
 	}
 	return hits, nil
 }

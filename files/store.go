@@ -19,6 +19,9 @@ type Options struct {
 	TempDir        string // where uploads are spooled; empty is the system's
 	Dense          *Dense // the embeddings endpoint; nil ranks by words alone
 
+	// Measure counts the characters that a text takes where a prompt shows it; nil counts it as it is.
+	Measure func(text string) int
+
 	// Limits tells the limits of agents, by id, when a file is opened for them because it was uploaded to a folder of theirs. Nil
 	// opens nothing by itself.
 	Limits func(ctx context.Context, d db.DB, org db.Org, agentIDs []string) (map[string]Limits, error)

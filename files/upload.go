@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -59,23 +61,28 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	if err != nil {
 		return File{}, false, err
 	}
-	var id string
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil { // this may be the second try
+			return err
+		}
 		in := s.With(tx)
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, size: spooled.size, sha256: spooled.sum}
 		placed, was, err := in.place(ctx, row, u.Duplicates)
-		if err != nil || was {
-			id, skipped = placed.ID, was
+		if err != nil {
 			return err
 		}
-		id = placed.ID
-		return in.keep(ctx, org, placed.Key, spooled.file)
+		if skipped = was; !was {
+			if err := in.keep(ctx, org, placed.Key, spooled); err != nil {
+				return err
+			}
+		}
+		f, err = in.File(ctx, org, folderID, placed.ID, false) // afterwards another upload may have replaced it
+		return err
 	})
 	if err != nil {
 		return File{}, false, err
 	}
-	f, err = s.File(ctx, org, folderID, id, false)
-	return f, skipped, err
+	return f, skipped, nil
 }
 
 func (u Upload) storedName() (string, error) {
@@ -131,8 +138,7 @@ func (s *spooled) fill(body io.Reader, limit int64, sum hash.Hash) error {
 		return fmt.Errorf("receive the upload: %w", err)
 	}
 	s.size, s.head = n, head.Bytes()
-	_, err = s.file.Seek(0, io.SeekStart)
-	return err
+	return nil
 }
 
 // headWriter keeps the first bytes that are written to it.
@@ -166,7 +172,7 @@ type placed struct {
 
 // place finds the upload its name and writes its row; was says that the row was there and nothing is to be stored.
 func (s *Store) place(ctx context.Context, row newFile, d Duplicates) (p placed, was bool, err error) {
-	for {
+	for range placeTries {
 		p, err = s.insert(ctx, row, row.name, nil)
 		if !errors.Is(err, db.ErrNotFound) {
 			return p, false, err
@@ -186,7 +192,11 @@ func (s *Store) place(ctx context.Context, row newFile, d Duplicates) (p placed,
 			return p, was, err
 		}
 	}
+	return placed{}, false, db.Conflict("other uploads take every name like '%s'; try again", row.name)
 }
+
+// placeTries is how often an upload looks for a name that nobody takes before it.
+const placeTries = 100
 
 // insert writes the row under a name; ErrNotFound if the folder has the name.
 func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (placed, error) {
@@ -222,7 +232,8 @@ func (s *Store) insertReplacement(ctx context.Context, row newFile) (placed, err
 
 // insertSuffixed writes the row under the first free name_(n).ext.
 func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error) {
-	prefix, _, _ := strings.Cut(Suffixed(row.name, 1), "_(1)")
+	// A suffix shortens a long name: what all its suffixed names begin with is what the longest suffix leaves.
+	prefix, _, _ := strings.Cut(Suffixed(row.name, math.MaxInt32), "_("+strconv.Itoa(math.MaxInt32)+")")
 	names, err := db.All[string](ctx, s.db, `
 		SELECT name FROM files
 		WHERE org = $1 AND folder_key = $2 AND replaces IS NULL AND starts_with(name, $3)`, row.org, row.folder.Key, prefix)
@@ -241,10 +252,10 @@ func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error)
 }
 
 // keep stores the original in pieces and queues the file's parsing.
-func (s *Store) keep(ctx context.Context, org db.Org, fileKey int64, original io.Reader) error {
-	piece, ordinal := make([]byte, pieceBytes), 0
+func (s *Store) keep(ctx context.Context, org db.Org, fileKey int64, original *spooled) error {
+	piece, ordinal, stored := make([]byte, pieceBytes), 0, int64(0)
 	rows := pgx.CopyFromFunc(func() ([]any, error) {
-		n, err := io.ReadFull(original, piece)
+		n, err := io.ReadFull(original.file, piece)
 		if err == io.EOF {
 			return nil, nil
 		}
@@ -252,10 +263,14 @@ func (s *Store) keep(ctx context.Context, org db.Org, fileKey int64, original io
 			return nil, err
 		}
 		ordinal++
+		stored += int64(n)
 		return []any{fileKey, ordinal - 1, org, piece[:n]}, nil
 	})
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, []string{"file_key", "ordinal", "org", "bytes"}, rows); err != nil {
 		return fmt.Errorf("store the original: %w", err)
 	}
-	return s.enqueue(ctx, ParseArgs{FileKey: fileKey, Generation: 1})
+	if stored != original.size {
+		return fmt.Errorf("store the original: %d of %d bytes are there", stored, original.size)
+	}
+	return s.enqueue(ctx, ParseArgs{Org: org, FileKey: fileKey, Generation: 1})
 }

@@ -22,6 +22,8 @@ const (
 	charsPerToken = 4
 	// stubChars is what is left of a view that was shortened for others.
 	stubChars = 500
+	// frameChars is about what stands around a view in a prompt.
+	frameChars = 150
 	// segmentsRead are the segments of a view that are read at once.
 	segmentsRead = 4
 )
@@ -57,26 +59,34 @@ func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits)
 			return nil, err
 		}
 	}
-	for i, chars := range shortened(open, views, l) {
-		if views[i], err = s.view(ctx, org, open[i], chars); err != nil {
+	for i, chars := range s.shortened(open, views, l) {
+		if views[i], err = s.viewWithin(ctx, org, open[i], chars); err != nil {
 			return nil, err
 		}
 	}
 	return views, nil
 }
 
+// measure counts a text's characters as the prompt shows it.
+func (s *Store) measure(text string) int {
+	if s.o.Measure == nil {
+		return utf8.RuneCountInString(text)
+	}
+	return s.o.Measure(text)
+}
+
 // shortened says which views must be cut, and to how many characters, so that all fit their share of the window.
-func shortened(open []viewed, views []OpenView, l Limits) map[int]int {
-	if l.WindowTokens == 0 {
+func (s *Store) shortened(open []viewed, views []OpenView, l Limits) map[int]int {
+	if l.WindowTokens == 0 || len(open) == 0 {
 		return nil
 	}
 	sizes := make([]lru.View, len(open))
 	for i, f := range open {
-		sizes[i] = lru.View{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: utf8.RuneCountInString(views[i].Text)}
+		sizes[i] = lru.View{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: s.measure(views[i].Text)}
 	}
+	budget := max(int(float64(l.WindowTokens)*charsPerToken*windowShare)-len(open)*frameChars, 0)
 	cut := map[int]int{}
-	budget := int(float64(l.WindowTokens) * charsPerToken * windowShare)
-	for id, chars := range lru.Fit(sizes, budget, stubChars) {
+	for id, chars := range lru.Fit(sizes, budget, min(stubChars, budget/len(open))) {
 		for i, f := range open {
 			if f.ID == id {
 				cut[i] = chars
@@ -84,6 +94,18 @@ func shortened(open []viewed, views []OpenView, l Limits) map[int]int {
 		}
 	}
 	return cut
+}
+
+// viewWithin renders a view again so that it takes at most so many characters where it is shown, where some count more than once.
+func (s *Store) viewWithin(ctx context.Context, org db.Org, f viewed, chars int) (OpenView, error) {
+	for limit := chars; ; {
+		v, err := s.view(ctx, org, f, limit)
+		size := s.measure(v.Text)
+		if err != nil || size <= chars || limit == 0 {
+			return v, err
+		}
+		limit = min(limit*chars/size, limit-1)
+	}
 }
 
 func (s *Store) view(ctx context.Context, org db.Org, f viewed, limitChars int) (OpenView, error) {
@@ -180,8 +202,19 @@ type DirectoryFile struct {
 	Text       string     `db:"-"`
 }
 
-// closedShown are the closed files of a directory that a prompt names.
-const closedShown = 100
+// The closed files that a prompt names, in each directory at most, and of the window at most.
+const (
+	closedShown = 100
+	closedShare = 0.1
+)
+
+// closedShownIn is how many closed files each of n directories names.
+func closedShownIn(n int, l Limits) int {
+	if l.WindowTokens == 0 {
+		return closedShown
+	}
+	return min(closedShown, int(float64(l.WindowTokens)*charsPerToken*closedShare)/frameChars/n)
+}
 
 // Directories are what an agent's prompt shows of its folders, in the order of their names.
 func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l Limits) ([]Directory, error) {
@@ -190,14 +223,14 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 		FileCount int `db:"file_count"`
 	}
 	folders, err := db.All[row](ctx, s.db, `
-		SELECT `+folderColumns+`, (SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL) AS file_count
+		SELECT `+folderColumns+`, (SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL) AS file_count
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY d.name, d.key`, org, agentID)
 	if err != nil || len(folders) == 0 {
 		return nil, err
 	}
-	shown, err := s.directoryFiles(ctx, org, agentID, l)
+	shown, err := s.directoryFiles(ctx, org, agentID, l, closedShownIn(len(folders), l))
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +242,7 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 }
 
 // directoryFiles are the files that a prompt shows, by folder: the open ones with their views, and some closed ones.
-func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits) (map[int64][]DirectoryFile, error) {
+func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits, closed int) (map[int64][]DirectoryFile, error) {
 	list, err := db.All[DirectoryFile](ctx, s.db, `
 		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
 		FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key
@@ -219,13 +252,13 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
 		CROSS JOIN LATERAL (
 			SELECT f.id, f.name, o.last_used_at
-			FROM files f LEFT JOIN agent_files o ON o.agent_id = @agent AND o.file_key = f.key
+			FROM files f LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
 			WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL AND o.is_open IS NOT TRUE
 			ORDER BY f.name
 			LIMIT @limit
 		) c
 		WHERE a.org = @org AND a.agent_id = @agent
-		ORDER BY folder_key, leaf`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": closedShown})
+		ORDER BY folder_key, leaf`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": closed})
 	if err != nil {
 		return nil, err
 	}

@@ -155,6 +155,21 @@ func (w *world) awaitWhere(folder files.Folder, f files.File, wanted func(files.
 	}
 }
 
+// eventually looks until something is so.
+func (w *world) eventually(what string, is func() bool) {
+	w.t.Helper()
+	deadline := time.After(patience)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-look.C:
+		case <-deadline:
+			w.t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
 // pause holds back the parsing of files until resume is called. It returns when the workers know.
 func (w *world) pause() (resume func()) {
 	w.t.Helper()

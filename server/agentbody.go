@@ -13,27 +13,27 @@ import (
 // AgentFields are what an agent can be created with and changed in. Null leaves a field alone, but for the three limits, which it
 // gives back to their defaults.
 type AgentFields struct {
-	Name          Opt[string]         `json:"name,omitzero" doc:"Two random words if an agent is created without."`
-	Description   Opt[string]         `json:"description,omitzero"`
-	Metadata      Opt[map[string]any] `json:"metadata,omitzero"`
-	System        Opt[string]         `json:"system,omitzero" doc:"The base instructions."`
-	Tags          Opt[[]string]       `json:"tags,omitzero"`
-	Timezone      Opt[string]         `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
-	Model         Opt[string]         `json:"model,omitzero" doc:"provider/model: tells the size of the context window."`
-	Embedding     Opt[string]         `json:"embedding,omitzero"`
-	WindowLimit   Opt[int]            `json:"context_window_limit,omitzero" doc:"In tokens; null for the model's own."`
-	MaxFilesOpen  Opt[int]            `json:"max_files_open,omitzero" doc:"1 to 1,000 files; null for what the context window allows."`
-	ViewChars     Opt[int]            `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 characters of each open file; null for what the context window allows."`
-	Hidden        Opt[bool]           `json:"hidden,omitzero"`
-	FolderIDs     Opt[[]string]       `json:"folder_ids,omitzero"`
-	SourceIDs     Opt[[]string]       `json:"source_ids,omitzero" deprecated:"true"`
-	ModelSettings Opt[object]         `json:"model_settings,omitzero"`
-	Compaction    Opt[object]         `json:"compaction_settings,omitzero"`
-	Response      Opt[object]         `json:"response_format,omitzero"`
-	ToolRules     Opt[[]object]       `json:"tool_rules,omitzero"`
-	LLMConfig     Opt[object]         `json:"llm_config,omitzero" deprecated:"true"`
-	Autoclear     Opt[bool]           `json:"message_buffer_autoclear,omitzero"`
-	Sleeptime     Opt[bool]           `json:"enable_sleeptime,omitzero"`
+	Name          Opt[string]   `json:"name,omitzero" doc:"Two random words if an agent is created without."`
+	Description   Opt[string]   `json:"description,omitzero"`
+	Metadata      Opt[object]   `json:"metadata,omitzero"`
+	System        Opt[string]   `json:"system,omitzero" doc:"The base instructions."`
+	Tags          Opt[[]string] `json:"tags,omitzero"`
+	Timezone      Opt[string]   `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
+	Model         Opt[string]   `json:"model,omitzero" doc:"provider/model: tells the size of the context window."`
+	Embedding     Opt[string]   `json:"embedding,omitzero"`
+	WindowLimit   Opt[int]      `json:"context_window_limit,omitzero" doc:"In tokens; null for the model's own."`
+	MaxFilesOpen  Opt[int]      `json:"max_files_open,omitzero" doc:"1 to 1,000 files; null for what the context window allows."`
+	ViewChars     Opt[int]      `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 characters of each open file; null for what the context window allows."`
+	Hidden        Opt[bool]     `json:"hidden,omitzero"`
+	FolderIDs     Opt[[]string] `json:"folder_ids,omitzero"`
+	SourceIDs     Opt[[]string] `json:"source_ids,omitzero" deprecated:"true"`
+	ModelSettings Opt[object]   `json:"model_settings,omitzero"`
+	Compaction    Opt[object]   `json:"compaction_settings,omitzero"`
+	Response      Opt[object]   `json:"response_format,omitzero"`
+	ToolRules     Opt[[]object] `json:"tool_rules,omitzero"`
+	LLMConfig     Opt[object]   `json:"llm_config,omitzero" deprecated:"true"`
+	Autoclear     Opt[bool]     `json:"message_buffer_autoclear,omitzero"`
+	Sleeptime     Opt[bool]     `json:"enable_sleeptime,omitzero"`
 
 	Unserved
 }
@@ -101,7 +101,7 @@ func (c CreateAgent) create(toolNames []string) (agent.New, error) {
 	return agent.New{
 		Name: first(c.Name.Pointer(), randomName), Type: c.Type.Value, System: c.System.Value, Timezone: c.Timezone.Value,
 		Description: c.Description.Pointer(), Model: either(c.Model.Pointer(), config.handle()), Embedding: c.Embedding.Pointer(),
-		Metadata: c.Metadata.Value, Tags: c.Tags.Value, Hidden: c.Hidden.Value, Settings: c.settings(), FolderIDs: c.folders(),
+		Metadata: json.RawMessage(c.Metadata.Value), Tags: c.Tags.Value, Hidden: c.Hidden.Value, Settings: c.settings(), FolderIDs: c.folders(),
 		WindowLimit:  either(c.WindowLimit.Pointer(), config.ContextWindow),
 		MaxFilesOpen: c.MaxFilesOpen.Pointer(), ViewChars: c.ViewChars.Pointer(),
 	}, nil
@@ -122,7 +122,7 @@ func (u UpdateAgent) update() (agent.Update, error) {
 	return agent.Update{
 		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(), Timezone: u.Timezone.Pointer(),
 		Model: either(u.Model.Pointer(), config.handle()), Embedding: u.Embedding.Pointer(),
-		Metadata: u.Metadata.Value, Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(), FolderIDs: u.folders(),
+		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(), FolderIDs: u.folders(),
 		WindowLimit: window, MaxFilesOpen: limitOf(u.MaxFilesOpen), ViewChars: limitOf(u.ViewChars),
 	}, nil
 }

@@ -107,6 +107,10 @@ func problemOf(err error) *problem {
 		return p
 	case errors.Is(err, db.ErrInvalid):
 		return newProblem(http.StatusBadRequest, sentence(err, "a value of the request cannot be stored"))
+	case deadlocked(err):
+		p := newProblem(http.StatusConflict, "Other requests change the same things at this moment; try again")
+		p.header = http.Header{"Retry-After": {"1"}}
+		return p
 	case errors.Is(err, context.Canceled):
 		return newProblem(statusClientGone, "Client disconnected")
 	case unavailable(err):
@@ -129,6 +133,12 @@ func sentence(err error, meaning string) string {
 	return meaning
 }
 
+// deadlocked tells whether Postgres broke a transaction off to let another one go on.
+func deadlocked(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "40P01" || pg.Code == "40001")
+}
+
 // unavailable tells whether the database, not the request, is the reason.
 func unavailable(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -139,7 +149,7 @@ func unavailable(err error) bool {
 		return strings.HasPrefix(pg.Code, "08")
 	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
-	return unreachable || errors.Is(err, context.DeadlineExceeded) || pgconn.SafeToRetry(err)
+	return unreachable || errors.Is(err, db.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) || pgconn.SafeToRetry(err)
 }
 
 // fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told.

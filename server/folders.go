@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -37,25 +38,25 @@ func (s *Server) folderRoutes(a *surface, base string, t twin, options ...func(*
 
 // CreateFolder is what a folder is created from. Loci embeds with its own model, so a client's choice of one is not heeded.
 type CreateFolder struct {
-	Name         string              `json:"name"`
-	Description  Opt[string]         `json:"description,omitzero"`
-	Instructions Opt[string]         `json:"instructions,omitzero"`
-	Metadata     Opt[map[string]any] `json:"metadata,omitzero"`
-	ChunkTokens  Opt[int]            `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
+	Name         string      `json:"name"`
+	Description  Opt[string] `json:"description,omitzero"`
+	Instructions Opt[string] `json:"instructions,omitzero"`
+	Metadata     Opt[object] `json:"metadata,omitzero"`
+	ChunkTokens  Opt[int]    `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
 }
 
 // UpdateFolder changes the fields that it has; null leaves one alone.
 type UpdateFolder struct {
-	Name         Opt[string]         `json:"name,omitzero"`
-	Description  Opt[string]         `json:"description,omitzero"`
-	Instructions Opt[string]         `json:"instructions,omitzero"`
-	Metadata     Opt[map[string]any] `json:"metadata,omitzero"`
+	Name         Opt[string] `json:"name,omitzero"`
+	Description  Opt[string] `json:"description,omitzero"`
+	Instructions Opt[string] `json:"instructions,omitzero"`
+	Metadata     Opt[object] `json:"metadata,omitzero"`
 }
 
 func (s *Server) createFolder(ctx context.Context, in *struct{ Body CreateFolder }) (Source, error) {
 	b := in.Body
 	f, err := s.Files.CreateFolder(ctx, orgOf(ctx), files.NewFolder{Name: b.Name, Description: b.Description.Pointer(),
-		Instructions: b.Instructions.Pointer(), Metadata: b.Metadata.Value, ChunkTokens: b.ChunkTokens.Value})
+		Instructions: b.Instructions.Pointer(), Metadata: json.RawMessage(b.Metadata.Value), ChunkTokens: b.ChunkTokens.Value})
 	return sourceOf(f), err
 }
 
@@ -98,7 +99,7 @@ func (s *Server) updateFolder(ctx context.Context, in *struct {
 	Body UpdateFolder
 }) (Source, error) {
 	f, err := s.Files.UpdateFolder(ctx, orgOf(ctx), string(in.FolderID), files.FolderUpdate{Name: in.Body.Name.Pointer(),
-		Description: in.Body.Description.Pointer(), Instructions: in.Body.Instructions.Pointer(), Metadata: in.Body.Metadata.Value})
+		Description: in.Body.Description.Pointer(), Instructions: in.Body.Instructions.Pointer(), Metadata: json.RawMessage(in.Body.Metadata.Value)})
 	return sourceOf(f), err
 }
 

@@ -72,7 +72,8 @@ func (e *endpoint) space() *files.Dense {
 	return e.dense
 }
 
-// connect makes the endpoint's space the active one as soon as its dimension is known, and queues the vectors that it lacks.
+// connect makes the endpoint's space the active one as soon as its dimension is known, and keeps queueing the vectors that it lacks: other
+// servers may store files without them.
 func (e *endpoint) connect(ctx context.Context, d db.DB, store *files.Store) error {
 	if e == nil {
 		return nil
@@ -80,24 +81,40 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, store *files.Store) err
 	for {
 		err := e.use(ctx, d, store)
 		if err == nil {
-			return nil
+			break
 		}
 		e.log.Warn("the embeddings endpoint is not in use yet", "error", err)
 		if !wait(ctx, retryEvery) {
 			return nil
 		}
 	}
+	for wait(ctx, backfillEvery) {
+		if batches, err := store.Backfill(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("missing vectors are not queued", "error", err)
+		} else if batches > 0 {
+			e.log.Info("missing vectors are queued", "batches", batches)
+		}
+	}
+	return nil
 }
 
 func (e *endpoint) use(ctx context.Context, d db.DB, store *files.Store) error {
+	provider := strings.TrimRight(e.settings.BaseURL, "/")
+	if e.dimension == 0 { // what it was before it went away
+		if known, err := embed.KnownSpace(ctx, d, provider, e.settings.Model); err == nil {
+			e.dimension = known.Dimension
+		}
+	}
 	if e.dimension == 0 {
-		dimension, err := e.client.Probe(ctx)
+		probing, cancel := context.WithTimeout(ctx, probePatience)
+		defer cancel()
+		dimension, err := e.client.Probe(probing)
 		if err != nil {
 			return err
 		}
 		e.dimension = dimension
 	}
-	space, err := embed.UseSpace(ctx, d, strings.TrimRight(e.settings.BaseURL, "/"), e.settings.Model, e.dimension)
+	space, err := embed.UseSpace(ctx, d, provider, e.settings.Model, e.dimension)
 	if err != nil {
 		return err
 	}

@@ -36,13 +36,14 @@ type serveCmd struct {
 
 // Times of the server's life.
 const (
-	stopPatience   = 20 * time.Second // for requests and jobs in hand, when told to stop
+	stopPatience   = 8 * time.Second  // for requests and jobs in hand, when told to stop: less than containers are given
 	headerPatience = 10 * time.Second // for a request's headers
 	idlePatience   = 2 * time.Minute  // of a connection without a request
 	jobTimeout     = time.Minute
 	rescueAfter    = 2 * time.Minute      // of a job that no living server admits to
 	fetchPause     = 5 * time.Millisecond // between two looks for jobs while there are some
 	lookEvery      = 10 * time.Second
+	backfillEvery  = time.Minute
 	retryEvery     = 5 * time.Second // what needs the database or the endpoint back
 )
 
@@ -123,7 +124,7 @@ type process struct {
 
 // serve runs everything that outlives a call, and waits for all of it.
 func (p *process) serve(ctx context.Context, listener net.Listener) error {
-	store, err := files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf})
+	store, err := files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf, Measure: agent.Measure})
 	if err != nil {
 		return err
 	}

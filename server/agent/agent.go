@@ -9,17 +9,17 @@ import (
 
 // Agent is an agent as the API shows it. The memory, tools and sources of it are read from the memories that keep them.
 type Agent struct {
-	Key         int64          `db:"key" json:"-"`
-	ID          string         `db:"id" json:"id"`
-	Name        string         `db:"name" json:"name"`
-	Type        string         `db:"agent_type" json:"agent_type"`
-	Description *string        `db:"description" json:"description"`
-	Metadata    map[string]any `db:"metadata" json:"metadata"`
-	System      string         `db:"system" json:"system"`
-	Tags        []string       `db:"tags" json:"tags"`
-	Timezone    string         `db:"timezone" json:"timezone"`
-	Model       *string        `db:"model" json:"model"`
-	Embedding   *string        `db:"embedding" json:"embedding"`
+	Key         int64           `db:"key" json:"-"`
+	ID          string          `db:"id" json:"id"`
+	Name        string          `db:"name" json:"name"`
+	Type        string          `db:"agent_type" json:"agent_type"`
+	Description *string         `db:"description" json:"description"`
+	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
+	System      string          `db:"system" json:"system"`
+	Tags        []string        `db:"tags" json:"tags"`
+	Timezone    string          `db:"timezone" json:"timezone"`
+	Model       *string         `db:"model" json:"model"`
+	Embedding   *string         `db:"embedding" json:"embedding"`
 	// WindowLimit, MaxFilesOpen and ViewChars are the operator's; nil follows the model, or the tier of its window.
 	WindowLimit  *int      `db:"context_window_limit" json:"context_window_limit"`
 	MaxFilesOpen *int      `db:"max_files_open" json:"-"`
@@ -45,7 +45,7 @@ type Settings struct {
 type New struct {
 	Name, Type, System, Timezone         string
 	Description, Model, Embedding        *string
-	Metadata                             map[string]any
+	Metadata                             json.RawMessage
 	Tags                                 []string
 	WindowLimit, MaxFilesOpen, ViewChars *int
 	Hidden                               bool
@@ -57,7 +57,7 @@ type New struct {
 // default" (Set, Value nil). A non-nil slice replaces, an empty one clears.
 type Update struct {
 	Name, Description, System, Timezone, Model, Embedding *string
-	Metadata                                              map[string]any
+	Metadata                                              json.RawMessage
 	Tags                                                  []string
 	WindowLimit, MaxFilesOpen, ViewChars                  Limit
 	Hidden                                                *bool

@@ -26,7 +26,7 @@ const org = db.Org(1)
 func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 	t.Helper()
 	pool := dbtest.New(t)
-	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf})
+	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, Measure: agent.Measure})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestAnAgentIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	made := create(t, s, agent.New{Name: "Ada", System: "You count.", Description: new("an agent"), Model: new("openai/gpt-4o"),
-		Metadata: map[string]any{"a": 1.0}, Tags: []string{"x", "y"}, WindowLimit: new(9000), MaxFilesOpen: new(7), ViewChars: new(200),
+		Metadata: []byte(`{"a": 9007199254740993}`), Tags: []string{"x", "y"}, WindowLimit: new(9000), MaxFilesOpen: new(7), ViewChars: new(200),
 		Settings: agent.Settings{ModelSettings: []byte(`{"b": 2}`)}})
 	got, err := s.Agent(t.Context(), org, made.ID)
 	if diff := cmp.Diff(made, got); diff != "" || err != nil {

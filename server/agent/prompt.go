@@ -158,4 +158,7 @@ func escape(text string) string {
 		"\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ").Replace(text)
 }
 
+// Measure counts the characters that a text takes in a prompt, escaped; it is what files.Options.Measure asks for.
+func Measure(text string) int { return utf8.RuneCountInString(escape(text)) }
+
 func escapeName(name string) string { return strings.ReplaceAll(escape(name), `"`, "&quot;") }

@@ -171,6 +171,11 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if _, err := in.Agent(ctx, org, id); err != nil {
 			return err
 		}
+		if u.FolderIDs != nil {
+			if err := in.Files.LockFolders(ctx, org, id, u.FolderIDs); err != nil {
+				return err
+			}
+		}
 		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: id, Type: db.AgentUpdated, RefID: id}); err != nil {
 			return err
 		}
@@ -210,13 +215,17 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 
 // Delete deletes an agent with all that only it has: its history of events, its open files. Folders stay.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
-	if err := db.Exec(ctx, s.DB, `DELETE FROM agents WHERE org = $1 AND id = $2`, org, id); err != nil {
-		if errors.Is(err, db.ErrNotFound) {
-			return db.NotFound("Agent with ID %s not found", id)
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		// The agent's lock first, as everyone takes it, then its row.
+		if _, err := tx.Exec(ctx, `SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, id); err != nil {
+			return err
 		}
-		return err
+		return db.Exec(ctx, tx, `DELETE FROM agents WHERE org = $1 AND id = $2`, org, id)
+	})
+	if errors.Is(err, db.ErrNotFound) {
+		return db.NotFound("Agent with ID %s not found", id)
 	}
-	return nil
+	return err
 }
 
 // LimitsOf reads the limits of several agents; it is what files.Options.Limits asks for.

@@ -58,7 +58,7 @@ func (m Memories) openFiles(ctx context.Context, c call, a openArgs) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: openText(o, c.agent.Limits(), bool(a.IncludeContent)), Files: o.Files}, nil
+	return Result{Text: openText(o, bool(a.IncludeContent)), Files: o.Files}, nil
 }
 
 // openRequests checks what can be checked without the files. A length alone counts from the first line.
@@ -85,12 +85,9 @@ func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 	return requests, nil
 }
 
-// cutNoteChars is what the prompt's section of a file takes to say that it was cut.
-const cutNoteChars = 200
-
 // openText tells what was opened, and with content shows it, each line with its number. Where a view stops before the end of what was
-// asked for, because of what fits the prompt's section of a file, or with content this text, it gives the call for the rest.
-func openText(o files.Opening, l files.Limits, content bool) string {
+// asked for, because of what the prompt shows of a file, or with content what fits this text, it gives the call for the rest.
+func openText(o files.Opening, content bool) string {
 	o.Files = settled(o.Files)
 	if content {
 		return most(MaxChars, func(chars int) string {
@@ -98,12 +95,9 @@ func openText(o files.Opening, l files.Limits, content bool) string {
 			return openedLine(o.Files) + closedNotes(o) + restNotes(views, true) + sections(views)
 		})
 	}
-	var views []files.Opened
-	for _, f := range o.Files {
-		if utf8.RuneCountInString(f.Content) > l.ViewChars {
-			f = shorter(f, l.ViewChars-cutNoteChars, true)
-		}
-		views = append(views, f)
+	views := slices.Clone(o.Files)
+	for i, f := range views {
+		views[i].NextOffset = f.ShownNext
 	}
 	return openedLine(o.Files) + closedNotes(o) + restNotes(views, false)
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// limits of an agent whose window is of the usual size.
-var limits = files.Limits{MaxOpen: 5, ViewChars: 15_000}
-
 // viewed is the content of lines a to b out of n, each with the given text.
 func viewed(a, b, n int, text string) string {
 	lines := []string{fmt.Sprintf("[Viewing lines %d to %d (out of %d lines)]", a, b, n)}
@@ -53,7 +50,7 @@ func TestOpenText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, tt.name, tool.OpenText(tt.opening, limits, tt.content))
+			golden(t, tt.name, tool.OpenText(tt.opening, tt.content))
 		})
 	}
 }
@@ -65,24 +62,17 @@ func previously(f files.Opened, offset int, length *int) files.Opened {
 
 func TestOpenTextNamesTheCallForTheRest(t *testing.T) {
 	t.Parallel()
-	cut := files.Opened{Name: `docs/"a".md`, FirstLine: 101, LastLine: 140, NextOffset: new(140), Content: viewed(101, 140, 900, "text"),
+	cut := files.Opened{Name: `docs/"a".md`, FirstLine: 101, LastLine: 140, NextOffset: new(140), ShownNext: new(140), Content: viewed(101, 140, 900, "text"),
 		Request: files.OpenRequest{Offset: new(100), Length: new(100)}}
-	golden(t, "open_rest", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, limits, false))
-	golden(t, "open_rest_of_content", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, limits, true))
+	golden(t, "open_rest", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, false))
+	golden(t, "open_rest_of_content", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, true))
 
-	// The prompt's section holds less than Open returns: the rest begins where the section ends, whatever Open returned.
-	long := files.Opened{Name: "docs/long.md", FirstLine: 1, LastLine: 1000, Content: viewed(1, 1000, 1000, strings.Repeat("x", 40))}
-	golden(t, "open_rest_of_section", tool.OpenText(files.Opening{Files: []files.Opened{long}}, limits, false))
-	for _, tt := range []struct {
-		chars int
-		want  bool
-	}{{limits.ViewChars, false}, {limits.ViewChars + 1, true}} {
-		long.Content = viewed(1, 300, 300, strings.Repeat("é", 40))
-		long.Content += strings.Repeat("é", tt.chars-utf8.RuneCountInString(long.Content))
-		got := tool.OpenText(files.Opening{Files: []files.Opened{long}}, limits, false)
-		if has := strings.Contains(got, "To go on, call"); has != tt.want {
-			t.Errorf("with %d characters for a section of %d: %s", tt.chars, limits.ViewChars, got)
-		}
+	// The prompt may show less than Open returns: the rest begins where that ends, whatever Open returned.
+	long := files.Opened{Name: "docs/long.md", FirstLine: 1, LastLine: 1000, ShownNext: new(370), Content: viewed(1, 1000, 1000, strings.Repeat("x", 40))}
+	golden(t, "open_rest_of_section", tool.OpenText(files.Opening{Files: []files.Opened{long}}, false))
+	long.NextOffset, long.ShownNext = new(500), nil
+	if got := tool.OpenText(files.Opening{Files: []files.Opened{long}}, false); strings.Contains(got, "To go on, call") {
+		t.Errorf("the prompt shows all of it, but: %s", got)
 	}
 }
 
@@ -94,7 +84,7 @@ func TestOpenTextWithContentFits(t *testing.T) {
 			Name: fmt.Sprintf("docs/%d.md", i), FirstLine: 1, LastLine: 400, Content: viewed(1, 400, 400, strings.Repeat("é", 45)),
 		})
 	}
-	got := tool.OpenText(opening, limits, true)
+	got := tool.OpenText(opening, true)
 	if n := utf8.RuneCountInString(got); n > tool.MaxChars || n < tool.MaxChars-100 {
 		t.Errorf("%d characters, want just up to %d", n, tool.MaxChars)
 	}
@@ -137,8 +127,11 @@ func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := files.Opened{Name: strings.Repeat("n", 300), FirstLine: 1, LastLine: tt.last, NextOffset: tt.next, Content: viewed(1, tt.last, 2, text)}
+			if tt.want != "" { // as the prompt's view of it stops
+				f.ShownNext = new(1)
+			}
 			for _, content := range []bool{true, false} {
-				got := tool.OpenText(files.Opening{Files: []files.Opened{f}}, limits, content)
+				got := tool.OpenText(files.Opening{Files: []files.Opened{f}}, content)
 				if n := utf8.RuneCountInString(got); n > tool.MaxChars || strings.Contains(got, "[NOTE: function output was truncated") {
 					t.Errorf("content %t: %d characters: %.400s", content, n, got)
 				}
@@ -167,7 +160,7 @@ func TestOpenCallsLeadToTheEnd(t *testing.T) {
 			if last < total {
 				f.NextOffset = new(last)
 			}
-			got := tool.OpenText(files.Opening{Files: []files.Opened{f}}, limits, true)
+			got := tool.OpenText(files.Opening{Files: []files.Opened{f}}, true)
 			_, shown, _ := strings.Cut(got, "=== docs/a.md ===\n")
 			lines := strings.Split(shown, "\n")[1:]
 			for _, l := range lines {
@@ -191,7 +184,7 @@ func TestOpenTextCutsNoLineForWantOfRoom(t *testing.T) {
 		{Name: "docs/a.md", FirstLine: 1, LastLine: 1, Content: viewed(1, 1, 1, strings.Repeat("é", tool.MaxChars-10_000))},
 		{Name: "docs/b.md", FirstLine: 1, LastLine: 2, Content: viewed(1, 2, 2, strings.Repeat("é", 10_000))},
 	}}
-	got := tool.OpenText(opening, limits, true)
+	got := tool.OpenText(opening, true)
 	if !strings.HasSuffix(got, "\n=== docs/b.md ===\n(its lines do not fit here)") || strings.Contains(got, "TRUNCATED") {
 		t.Errorf("it ends in %q, want nothing of docs/b.md and nothing cut", got[len(got)-100:])
 	}

@@ -16,7 +16,7 @@ const (
 	MaxChars      = 50_000
 	maxErrorChars = 1_000
 	maxEchoChars  = 200   // of what a caller wrote, repeated to it
-	maxLineChars  = 1_000 // of one line of a file among matches
+	maxLineChars  = 2_100 // of one line of a file among matches
 )
 
 var rule = strings.Repeat("=", 80)
