@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -196,6 +197,23 @@ func TestErrorsAreNamed(t *testing.T) {
 	}
 	if _, err := db.One[string](t.Context(), pool, `SELECT $1::text`, "a\x00b"); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("NUL: got %v, want ErrInvalid", err)
+	}
+}
+
+func TestTheURLMaySizeThePool(t *testing.T) {
+	t.Parallel()
+	url := dbtest.EmptyURL(t)
+	separator := "?"
+	if strings.Contains(url, "?") {
+		separator = "&"
+	}
+	pool, err := db.Open(t.Context(), url+separator+"pool_max_conns=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if n := pool.Config().MaxConns; n != 3 {
+		t.Errorf("the pool has at most %d connections, want 3", n)
 	}
 }
 

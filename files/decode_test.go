@@ -116,6 +116,7 @@ func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
 		{"colours stay", "\x1b[31merror\x1b[0m: no", "\x1b[31merror\x1b[0m: no"},
 		{"a rare NUL shows", "one line of a log\nand \x00 another one\n", "one line of a log\nand \ufffd another one\n"},
 		{"a broken byte in UTF-8 shows", "überall größere Öfen für Bäcker, süße Äpfel \xff\n", "überall größere Öfen für Bäcker, süße Äpfel \ufffd\n"},
+		{"one accent at the very end is Latin-1", "Menu du jour au caf\xe9", "Menu du jour au café"},
 		{"a character cut at the end shows", "Bäckerei im Städtchen \xc3", "Bäckerei im Städtchen \ufffd"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

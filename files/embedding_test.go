@@ -100,3 +100,57 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 		t.Errorf("the old space has %d vectors, want %d", n, f.TotalChunks)
 	}
 }
+
+// Until the endpoint has answered once, nobody knows the space: files wait, and say so, and a search says that it lacks meaning.
+func TestFilesWaitForTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, 8)
+	dense := e.dense(t)
+	w := newWorld(t, files.Options{Dense: dense})
+	folder := w.folder("f")
+	f := w.send(folder, "a.txt", "words that can be found", files.Suffix)
+	f = w.awaitWhere(folder, f, func(f files.File) bool { return f.TotalChunks > 0 })
+	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || f.ErrorMessage == nil {
+		t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
+	}
+	agent := w.agentWith(folder)
+	got, err := w.Search(t.Context(), org, agent, files.Query{Text: "words", Limit: 3})
+	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords || !strings.Contains(got.Note, "has not answered yet") {
+		t.Errorf("search: got %+v (%v)", got, err)
+	}
+	space, err := embed.UseSpace(t.Context(), w.pool, e.URL, "fake", 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense.Use(space)
+	if n, err := w.Backfill(t.Context()); n != 1 || err != nil {
+		t.Fatalf("backfill: %d (%v)", n, err)
+	}
+	if f = w.await(folder, f); f.Status != files.Completed || f.ChunksEmbedded != 1 {
+		t.Errorf("got %+v, want it completed", f)
+	}
+}
+
+// While the endpoint fails, jobs share one pause: a backlog is no storm.
+func TestABacklogIsNoStorm(t *testing.T) {
+	t.Parallel()
+	w, e, _ := newDenseWorld(t, 8)
+	e.down.Store(true)
+	folder := w.folder("f")
+	var sent []files.File
+	for i := range 30 {
+		sent = append(sent, w.send(folder, fmt.Sprintf("%d.txt", i), manyLines(20), files.Suffix))
+	}
+	w.eventually("every batch waits", func() bool {
+		return w.count(`SELECT count(*) FROM embed_batches`) == 30 && w.count(`SELECT count(*) FROM river_job WHERE kind = 'embed_chunks' AND state IN ('available', 'running')`) == 0
+	})
+	if n := e.requests.Load(); n > 10 {
+		t.Errorf("30 waiting batches made %d requests", n)
+	}
+	e.down.Store(false)
+	for _, f := range sent {
+		if f = w.await(folder, f); f.Status != files.Completed {
+			t.Errorf("got %+v", f)
+		}
+	}
+}

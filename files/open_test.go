@@ -105,6 +105,14 @@ func TestOpenRefuses(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'file_opened'`, agent); n != 0 {
 		t.Errorf("refused requests left %d events", n)
 	}
+	named := w.folder(`R&D <"x">`)
+	w.upload(named, "plan.md", "z\n")
+	if err := w.Attach(t.Context(), org, agent, named.ID, files.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.mustOpen(agent, wide, false, "R&amp;D &lt;&quot;x&quot;&gt;/plan.md"); got.Files[0].Name != `R&D <"x">/plan.md` {
+		t.Errorf("a name as the prompt shows it has opened %s", got.Files[0].Name)
+	}
 	if got := w.mustOpen(agent, wide, false, "only.md"); got.Files[0].Name != "set/only.md" {
 		t.Errorf("a name that one file has opened %s", got.Files[0].Name)
 	}

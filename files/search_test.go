@@ -214,3 +214,29 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 		t.Errorf("stop words alone: got %v (%v)", got.Hits, err)
 	}
 }
+
+// The idf of a scope follows its chunks, however their keys lie: a late file of one chunk, and many small folders beside a large one.
+func TestIDFFollowsTheChunks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	text := func(i int) string {
+		if i == 700 {
+			return "the zebra enclosure is being built"
+		}
+		return fmt.Sprintf("report number %d about the weather", i)
+	}
+	large := w.stock("large", 2000, nil, text)
+	w.stock("others", 5000, nil, func(i int) string { return fmt.Sprintf("entry %d", i) })
+	w.upload(large, "late.txt", "zebra zebra crossing\n")
+	agent := w.agentWith(large)
+	for i := range 30 {
+		small := w.stock(fmt.Sprint("small-", i), 3, nil, func(i int) string { return "zebra in a small folder" })
+		if err := w.Attach(t.Context(), org, agent, small.ID, files.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := w.Search(t.Context(), org, agent, files.Query{Text: "report about the zebra enclosure", Limit: 3})
+	if err != nil || len(got.Hits) == 0 || got.Hits[0].FirstLine != 701 {
+		t.Errorf("the best is %+v (%v), want line 701 of large/stock.txt", got.Hits, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -295,5 +296,111 @@ func TestPromptGolden(t *testing.T) {
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("testdata/prompt.golden (-want +got); run with -update to accept:\n%s", diff)
+	}
+}
+
+// What is open fits its share of the window as the prompt shows it, escaped and framed, and the closed files are named within theirs.
+func TestDirectoriesFitTheWindow(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	markup := strings.Repeat("<td>&amp;</td><td>&lt;</td>\n", 400)
+	var ids []string
+	for d := range 3 {
+		folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: fmt.Sprint("folder-", d)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60 {
+			text(t, pool, folder, fmt.Sprintf("%d.html", i), markup)
+		}
+		ids = append(ids, folder.ID)
+	}
+	for _, window := range []int{2000, 4096, 8192, 32_768, 200_000} {
+		for _, most := range []*int{nil, new(100)} {
+			if most != nil && window < 8192 {
+				continue // the names of so many files alone are more
+			}
+			a := create(t, s, agent.New{Name: "a", WindowLimit: new(window), MaxFilesOpen: most, FolderIDs: ids})
+			o, err := s.Overview(t.Context(), org, a, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if share := 100 * o.TokensDirectories / window; share > 75 {
+				t.Errorf("window %d, at most %d files: directories take %d %% of it", window, a.Limits().MaxOpen, share)
+			}
+		}
+	}
+}
+
+// Deleting an agent that is being used, and changing the folders of one whose files are coming in, ends well on both sides.
+func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "f"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		text(t, pool, folder, fmt.Sprint(i), "line\n")
+	}
+	ctx := context.Background()
+	var group sync.WaitGroup
+	for range 10 {
+		a := create(t, s, agent.New{Name: "a", FolderIDs: []string{folder.ID}})
+		for i := range 4 {
+			group.Go(func() {
+				_, err := s.Files.Open(ctx, org, a.ID, a.Limits(), []files.OpenRequest{{FileName: fmt.Sprint("f/", i)}}, false)
+				if err != nil && !errors.Is(err, db.ErrInvalid) && !errors.Is(err, db.ErrNotFound) {
+					t.Errorf("open: %v", err)
+				}
+			})
+		}
+		group.Go(func() {
+			if _, err := s.Update(ctx, org, a.ID, agent.Update{FolderIDs: []string{folder.ID}}); err != nil && !errors.Is(err, db.ErrNotFound) {
+				t.Errorf("update: %v", err)
+			}
+		})
+		group.Go(func() {
+			if err := s.Delete(ctx, org, a.ID); err != nil {
+				t.Errorf("delete: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	if n, err := s.Count(ctx, org, agent.Filter{}); n != 0 || err != nil {
+		t.Errorf("%d agents are left (%v)", n, err)
+	}
+}
+
+// However a lowered limit meets calls that open files, it holds when all are answered.
+func TestALimitLoweredUnderWayHolds(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "f"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		text(t, pool, folder, fmt.Sprint(i), "line\n")
+	}
+	for range 15 {
+		a := create(t, s, agent.New{Name: "a", MaxFilesOpen: new(4), FolderIDs: []string{folder.ID}})
+		var group sync.WaitGroup
+		group.Go(func() {
+			reqs := []files.OpenRequest{{FileName: "f/1"}, {FileName: "f/2"}, {FileName: "f/3"}, {FileName: "f/4"}}
+			if _, err := s.Files.Open(context.Background(), org, a.ID, a.Limits(), reqs, false); err != nil && !errors.Is(err, db.ErrInvalid) {
+				t.Errorf("open: %v", err)
+			}
+		})
+		group.Go(func() {
+			if _, err := s.Update(context.Background(), org, a.ID, agent.Update{MaxFilesOpen: agent.Limit{Set: true, Value: new(1)}}); err != nil {
+				t.Errorf("update: %v", err)
+			}
+		})
+		group.Wait()
+		views, err := s.Files.Views(t.Context(), org, a.ID, a.Limits())
+		if err != nil || len(views) > 1 {
+			t.Fatalf("%d files are open, 1 is allowed (%v)", len(views), err)
+		}
 	}
 }

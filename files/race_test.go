@@ -1,0 +1,177 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// interrupted is a pool whose first COPY Postgres breaks off, as it does to resolve a deadlock.
+type interrupted struct {
+	*pgxpool.Pool
+	once sync.Once
+}
+
+func (p *interrupted) Begin(ctx context.Context) (pgx.Tx, error) {
+	tx, err := p.Pool.Begin(ctx)
+	return &interruptedTx{tx, p}, err
+}
+
+type interruptedTx struct {
+	pgx.Tx
+	pool *interrupted
+}
+
+func (tx *interruptedTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (n int64, err error) {
+	if n, err = tx.Tx.CopyFrom(ctx, table, columns, rows); err == nil {
+		tx.pool.once.Do(func() { err = &pgconn.PgError{Code: "40P01", Message: "deadlock detected"} })
+	}
+	return n, err
+}
+
+func TestAnUploadThatIsTriedAgainIsWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	store, err := files.New(&interrupted{Pool: w.pool}, files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := store.Upload(t.Context(), org, folder.ID, files.Upload{Name: "a.txt", Body: strings.NewReader("all of it\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f = w.await(folder, f); w.content(folder, f) != "all of it\n" {
+		t.Errorf("after a second try the file reads %q (%+v)", w.content(folder, f), f)
+	}
+}
+
+func TestALongNameManyTimes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	name := strings.Repeat("n", 251) + ".txt"
+	for range 12 {
+		w.send(folder, name, "text", files.Suffix)
+	}
+	if n := w.count(`SELECT count(DISTINCT name) FROM files`); n != 12 {
+		t.Errorf("12 uploads have %d names", n)
+	}
+}
+
+func TestParallelReplacementsAreAllAnswered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	w.upload(folder, "a.txt", "the first\n")
+	var group sync.WaitGroup
+	for i := range 24 {
+		group.Go(func() {
+			_, _, err := w.Upload(context.Background(), org, folder.ID, files.Upload{Name: "a.txt", Duplicates: files.Replace,
+				Body: strings.NewReader(fmt.Sprintf("number %d\n", i))})
+			if err != nil {
+				t.Errorf("replacement %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+	w.eventually("one file is left", func() bool {
+		return w.count(`SELECT count(*) FROM files`) == 1 && w.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
+	})
+	if n := w.count(`SELECT count(*) FROM chunks`); n != 1 {
+		t.Errorf("%d chunks are left, want 1", n)
+	}
+}
+
+// Opening, detaching, deleting and uploading at once: every call ends in what it should or says why, and nothing is open that is not
+// attached.
+func TestOpeningWhileFilesGo(t *testing.T) {
+	t.Parallel()
+	limits := func(_ context.Context, _ db.DB, _ db.Org, ids []string) (map[string]files.Limits, error) {
+		m := map[string]files.Limits{}
+		for _, id := range ids {
+			m[id] = files.Limits{MaxOpen: 3, ViewChars: 500}
+		}
+		return m, nil
+	}
+	w := newWorld(t, files.Options{Limits: limits})
+	folder := w.folder("set")
+	agents := []string{w.agentWith(folder), w.agentWith(folder), w.agentWith(folder)}
+	l := files.Limits{MaxOpen: 3, ViewChars: 500}
+	ctx := context.Background()
+	allowed := func(what string, err error) {
+		t.Helper()
+		if err != nil && !errors.Is(err, db.ErrInvalid) && !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var group sync.WaitGroup
+	for i := range 40 {
+		agent := agents[i%len(agents)]
+		group.Go(func() {
+			f, _, err := w.Upload(ctx, org, folder.ID, files.Upload{Name: fmt.Sprintf("%d.txt", i%7), Duplicates: files.Replace,
+				Body: strings.NewReader(strings.Repeat("words to be chunked\n", 200))})
+			allowed("upload", err)
+			if i%5 == 0 && err == nil {
+				allowed("delete", w.DeleteFile(ctx, org, folder.ID, f.ID))
+			}
+		})
+		group.Go(func() {
+			_, err := w.Open(ctx, org, agent, l, requests(fmt.Sprintf("set/%d.txt", i%7)), i%9 == 0)
+			allowed("open", err)
+		})
+		if i%4 == 0 {
+			group.Go(func() {
+				allowed("detach", w.Detach(ctx, org, agent, folder.ID))
+				allowed("attach", w.Attach(ctx, org, agent, folder.ID, l))
+			})
+		}
+	}
+	group.Wait()
+	w.eventually("all work ends", func() bool {
+		return w.count(`SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled')`) == 0
+	})
+	if n := w.count(`SELECT count(*) FROM agent_files a JOIN files f ON f.key = a.file_key
+		WHERE a.is_open AND NOT EXISTS (SELECT FROM agent_folders d WHERE d.agent_id = a.agent_id AND d.folder_key = f.folder_key)`); n != 0 {
+		t.Errorf("%d files are open in agents that do not have them", n)
+	}
+	for _, agent := range agents {
+		if open := w.open(agent); len(open) > l.MaxOpen {
+			t.Errorf("%d files are open, %d are allowed", len(open), l.MaxOpen)
+		}
+	}
+	if err := w.DeleteFolder(ctx, org, folder.ID); err != nil {
+		t.Errorf("delete the folder: %v", err)
+	}
+}
+
+func TestAFolderIsDeletedWhileItsFilesAreParsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	for round := range 4 {
+		folder := w.folder(fmt.Sprint("f", round))
+		w.agentWith(folder)
+		for i := range 8 {
+			w.send(folder, fmt.Sprintf("%d.txt", i), strings.Repeat("words to be chunked\n", 5000), files.Suffix)
+		}
+		if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+	}
+	w.eventually("all work ends", func() bool {
+		return w.count(`SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled')`) == 0
+	})
+	if n := w.count(`SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM chunks) + (SELECT count(*) FROM file_segments)`); n != 0 {
+		t.Errorf("%d rows outlive their folders", n)
+	}
+}
