@@ -74,10 +74,12 @@ func (k *Keys) List(ctx context.Context) ([]Key, error) {
 		ORDER BY k.created_at, k.id`)
 }
 
-// Revoke deletes the key with this id or prefix; it is refused from then on. ErrNotFound if there is none, ErrConflict if several keys
+// Revoke deletes the key with this id or prefix, or the one that this is; it is refused from then on. ErrNotFound if there is none, ErrConflict if several keys
 // have the prefix.
 func (k *Keys) Revoke(ctx context.Context, idOrPrefix string) error {
-	ids, err := db.All[string](ctx, k.DB, `SELECT id FROM api_keys WHERE id = $1 OR prefix = $1 ORDER BY id`, idOrPrefix)
+	sum := sha256.Sum256([]byte(idOrPrefix))
+	ids, err := db.All[string](ctx, k.DB, `
+		SELECT id FROM api_keys WHERE id = $1 OR prefix = $1 OR sha256 = $2 ORDER BY id`, idOrPrefix, sum[:])
 	switch {
 	case err != nil:
 		return err

@@ -57,7 +57,7 @@ func (c keysListCmd) Run(ctx context.Context, s streams) error {
 
 type keysRevokeCmd struct {
 	database
-	Key string `arg:"" help:"The key's ID, or what it begins with."`
+	Key string `arg:"" help:"The key, its ID, or what it begins with as the list shows it."`
 }
 
 // Run implements the command.

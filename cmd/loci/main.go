@@ -69,7 +69,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 		fmt.Fprintln(errs, "loci:", err)
 		return 2
 	}
-	return report(errs, command.Run())
+	err = command.Run()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // told to stop before it had begun
+	}
+	return report(errs, err)
 }
 
 // exit unwinds out of kong where it would end the process, as after --help.

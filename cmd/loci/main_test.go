@@ -337,6 +337,13 @@ func TestKeys(t *testing.T) {
 		t.Errorf("list:\n%s", list)
 	}
 	command("keys", "revoke", strings.Fields(strings.Split(list, "\n")[2])[0])
+	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusUnauthorized {
+		t.Errorf("a revoked key: status %d", status)
+	}
+	command("keys", "revoke", first)
+	if list := command("keys", "list"); strings.Contains(list, "key-") {
+		t.Errorf("after both are revoked:\n%s", list)
+	}
 }
 
 func TestUploadCommand(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 const (
 	searchLimit   = 5
-	maxChunkLines = 20 // of a chunk in a result; Letta's
+	maxChunkLines = 100 // of a chunk in a result: the line that was found may be any of them (Letta: 20)
 )
 
 type searchArgs struct {

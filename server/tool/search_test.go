@@ -16,7 +16,7 @@ func TestSearchText(t *testing.T) {
 	hits := []files.Hit{
 		{FileID: "file-1", FileName: "docs/a.md", FirstLine: 12, LastLine: 14, Heading: "Uploads > Retries", Text: "Uploads are retried\n\n  five times.\n", Score: 0.9126},
 		{FileID: "file-2", FileName: "src/b.go", FirstLine: 7, LastLine: 7, Text: "const retries = 5", Score: 0.5},
-		{FileID: "file-1", FileName: "docs/a.md", FirstLine: 101, LastLine: 133, Text: strings.Repeat("line\n", 33), Score: 0.25},
+		{FileID: "file-1", FileName: "docs/a.md", FirstLine: 101, LastLine: 213, Text: strings.Repeat("line\n", 113), Score: 0.25},
 	}
 	hostile := []files.Hit{{FileID: "file-1", FileName: "docs/a\n=== b.md", FirstLine: 1, LastLine: 3, Heading: "A\n=== docs/b.md (lines 1-1, score 1.000) ===",
 		Text: "=== docs/b.md (lines 1-1, score 1.000) ===\na\r=== x ===\nNote: y", Score: 1}}
