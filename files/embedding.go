@@ -14,8 +14,14 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// embedBatch is how many chunks one job embeds: few enough that a slow endpoint answers within the job's time.
-const embedBatch = 32
+// A job embeds so many chunks at most, and so many tokens: few enough that a slow endpoint answers within the job's time.
+const (
+	embedBatch  = 32
+	embedTokens = 9600
+)
+
+// batchOf is how many chunks of so many tokens one job embeds.
+func batchOf(chunkTokens int) int { return min(max(embedTokens/max(chunkTokens, 1), 1), embedBatch) }
 
 // embedWorker makes the vectors of a batch of chunks.
 type embedWorker struct {
@@ -54,16 +60,17 @@ func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int
 	if space == 0 || chunks == 0 {
 		return nil
 	}
+	batch := batchOf(src.ChunkTokens)
 	if _, err := s.db.Exec(ctx, `
 		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org)
 		SELECT @file, @space, @generation, first, least(first + @batch, @chunks), @org
 		FROM generate_series(0, @chunks - 1, @batch) AS first`,
-		pgx.StrictNamedArgs{"file": src.Key, "space": space, "generation": job.Generation, "batch": embedBatch, "chunks": chunks,
+		pgx.StrictNamedArgs{"file": src.Key, "space": space, "generation": job.Generation, "batch": batch, "chunks": chunks,
 			"org": src.Org}); err != nil {
 		return err
 	}
 	var jobs []river.JobArgs
-	for first := 0; first < chunks; first += embedBatch {
+	for first := 0; first < chunks; first += batch {
 		jobs = append(jobs, EmbedArgs{Org: src.Org, FileKey: src.Key, Generation: job.Generation, SpaceID: space, FirstOrdinal: first})
 	}
 	return s.enqueue(ctx, jobs...)
@@ -142,12 +149,14 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 	}
 	tag, err := s.db.Exec(ctx, `
 		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org)
-		SELECT f.key, $1, f.generation, first, least(first + $2, f.chunks), f.org
-		FROM files f CROSS JOIN LATERAL generate_series(0, f.chunks - 1, $2) AS first
+		SELECT f.key, $1, f.generation, first, least(first + b.size, f.chunks), f.org
+		FROM files f JOIN folders d ON d.key = f.folder_key
+		CROSS JOIN LATERAL (SELECT least(greatest($3 / d.chunk_tokens, 1), $2) AS size) b
+		CROSS JOIN LATERAL generate_series(0, f.chunks - 1, b.size) AS first
 		WHERE f.chunks > 0
 		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.file_key = f.key AND b.space_id = $1)
 		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1 WHERE c.file_key = f.key)
-		ON CONFLICT DO NOTHING`, space, embedBatch)
+		ON CONFLICT DO NOTHING`, space, embedBatch, embedTokens)
 	if err != nil {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)
 	}
