@@ -23,6 +23,9 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 		if err := in.lockFolder(ctx, org, folder.Key, "SHARE"); err != nil {
 			return err
 		}
+		if err := in.lock(ctx, org, agentID); err != nil { // before the new row takes hold of the agent's
+			return err
+		}
 		tag, err := tx.Exec(ctx, `
 			INSERT INTO agent_folders (agent_id, folder_key, org)
 			SELECT id, $3, org FROM agents WHERE id = $2 AND org = $1
@@ -214,14 +217,22 @@ func (s *Store) HasFolder(ctx context.Context, org db.Org, agentID string) (bool
 		SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2)`, org, agentID)
 }
 
-// LockFolders locks the folders that an agent has and is to have. Whoever will lock the agent in the same transaction calls it first:
-// folders are locked before agents, everywhere.
+// LockFolders locks the folders that an agent has and is to have, and its attachments. Whoever will lock the agent, or delete it, in the
+// same transaction calls it first: folders and attachments are locked before agents, everywhere.
 func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string) error {
+	if folderIDs == nil {
+		folderIDs = []string{}
+	}
 	_, err := s.db.Exec(ctx, `
 		SELECT FROM folders d
 		WHERE d.org = $1 AND (d.id = ANY ($3) OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
 		ORDER BY d.key
 		FOR SHARE`, org, agentID, folderIDs)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.Exec(ctx, `
+		SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2 ORDER BY folder_key FOR UPDATE`, org, agentID)
 	return err
 }
 

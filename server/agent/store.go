@@ -216,7 +216,10 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 // Delete deletes an agent with all that only it has: its history of events, its open files. Folders stay.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		// The agent's lock first, as everyone takes it, then its row.
+		// Its attachments, its lock, its row: in the order in which everyone takes them.
+		if err := s.with(tx).Files.LockFolders(ctx, org, id, nil); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, id); err != nil {
 			return err
 		}
