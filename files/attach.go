@@ -56,10 +56,10 @@ func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode stri
 // mustHave returns ErrNotFound unless the organization has the agent.
 func (s *Store) mustHave(ctx context.Context, org db.Org, agentID string) error {
 	_, err := db.One[string](ctx, s.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, org, agentID)
-	if err != nil {
+	if errors.Is(err, db.ErrNotFound) {
 		return db.NotFound("there is no agent %s", agentID)
 	}
-	return nil
+	return err
 }
 
 // openFirst opens a folder's oldest files with text where the agent has room. It runs under the agent's lock.
@@ -133,11 +133,12 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 			events = append(events, db.Event{AgentID: a.AgentID, Type: db.FileOpened, RefID: id})
 		}
 	}
-	return s.openIn(ctx, src, events, limits)
+	return s.openIn(ctx, src, id, events)
 }
 
-// openIn opens a file in several agents. One that opened another file for itself since keeps its limit.
-func (s *Store) openIn(ctx context.Context, src source, events []db.Event, limits map[string]Limits) error {
+// openIn opens a file in several agents. Where one has no room any more once it is locked, the file itself is closed again: what an agent
+// opened stays.
+func (s *Store) openIn(ctx context.Context, src source, id string, events []db.Event) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		written, err := db.Append(ctx, tx, src.Org, events...)
@@ -148,12 +149,22 @@ func (s *Store) openIn(ctx context.Context, src source, events []db.Event, limit
 			if err := in.setOpen(ctx, src.Org, src.Key, LineRange{}, e); err != nil {
 				return err
 			}
-			if _, err := in.evict(ctx, src.Org, e.AgentID, limits[e.AgentID], nil); err != nil {
+			if err := in.closeIfFull(ctx, src.Org, e.AgentID, id); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// closeIfFull closes a file again if the agent has more open than it may. It runs under the agent's lock.
+func (s *Store) closeIfFull(ctx context.Context, org db.Org, agentID, fileID string) error {
+	open, err := s.openSet(ctx, org, agentID)
+	if err != nil || len(open) <= s.limits(ctx, org, agentID, Limits{}).MaxOpen {
+		return err
+	}
+	_, err = s.close(ctx, org, agentID, slices.DeleteFunc(open, func(f openFile) bool { return f.ID != fileID }))
+	return err
 }
 
 // Detach takes a folder from an agent and closes its files there. It changes nothing if the folder is not attached.

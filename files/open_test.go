@@ -291,6 +291,34 @@ func TestANewFileOpensWhereThereIsRoom(t *testing.T) {
 	}
 }
 
+// An agent that fills up between the look for room and its lock keeps what it opened itself.
+func TestANewFileTakesNobodysPlace(t *testing.T) {
+	t.Parallel()
+	var many sync.Map // agents that have less room once they are asked for alone
+	w := newWorld(t, files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org, ids []string) (map[string]files.Limits, error) {
+		limits := map[string]files.Limits{}
+		for _, id := range ids {
+			_, asked := many.LoadOrStore(id, true)
+			limits[id] = files.Limits{MaxOpen: 2}
+			if asked {
+				limits[id] = files.Limits{MaxOpen: 1}
+			}
+		}
+		return limits, nil
+	}})
+	folder := w.folder("f")
+	w.upload(folder, "own.txt", "text\n")
+	agent := w.agent()
+	if err := w.Attach(t.Context(), org, agent, folder.ID, files.Limits{}); err != nil { // opens own.txt
+		t.Fatal(err)
+	}
+	many.Clear()
+	w.upload(folder, "new.txt", "text\n")
+	if diff := cmp.Diff([]string{"f/own.txt"}, w.open(agent)); diff != "" {
+		t.Errorf("open (-want +got):\n%s", diff)
+	}
+}
+
 // Open files share 60 % of the window: past it the least recently used is shortened first, and says so.
 func TestOpenFilesKeepToTheirShareOfTheWindow(t *testing.T) {
 	t.Parallel()
