@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // parseWorker makes the text and the chunks of a file.
@@ -34,7 +35,7 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 		return w.store.fail(ctx, job.Args, fmt.Sprintf("parsing this file stopped the server %d times; it was given up", maxCrashes))
 	}
 	err := w.store.ingest(ctx, job.Args)
-	if unreadable, ok := errors.AsType[*UnreadableError](err); ok {
+	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		return w.store.fail(ctx, job.Args, unreadable.Error())
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && overruns(job.JobRow)+1 >= maxOverruns {
@@ -43,11 +44,6 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 	return err
 }
 
-// UnreadableError says that a file has no text Loci can read; parsing it again would not help.
-type UnreadableError struct{ Reason string }
-
-func (e *UnreadableError) Error() string { return e.Reason }
-
 // source is a file whose text is wanted.
 type source struct {
 	Key           int64  `db:"key"`
@@ -55,15 +51,15 @@ type source struct {
 	FolderKey     int64  `db:"folder_key"`
 	Name          string `db:"name"`
 	MediaType     string `db:"media_type"`
+	SizeBytes     int64  `db:"size_bytes"`
 	ChunkTokens   int    `db:"chunk_tokens"`
 	OverlapTokens int    `db:"overlap_tokens"`
 }
 
 // parsed is the text of a file with what was made of it.
 type parsed struct {
-	text    string
-	charset string
-	chunks  []chunker.Chunk
+	document.Text
+	chunks []chunker.Chunk
 }
 
 // ingest makes the wanted generation of a file, in one commit. It does nothing if the file or the want is gone.
@@ -75,11 +71,7 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 	if err != nil {
 		return err
 	}
-	original, err := s.original(ctx, src)
-	if err != nil {
-		return err
-	}
-	p, err := parse(src, original)
+	p, err := s.parse(ctx, src)
 	if err != nil {
 		return err
 	}
@@ -92,7 +84,7 @@ func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
 		FROM folders d
 		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3 AND d.key = f.folder_key
-		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, d.chunk_tokens, d.overlap_tokens`,
+		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens`,
 		job.Org, job.FileKey, job.Generation)
 }
 
@@ -105,34 +97,20 @@ func (s *Store) fail(ctx context.Context, job ParseArgs, reason string) error {
 	return err
 }
 
-func (s *Store) original(ctx context.Context, src source) ([]byte, error) {
-	rows, err := s.db.Query(ctx, `SELECT bytes FROM file_originals WHERE org = $1 AND file_key = $2 ORDER BY ordinal`, src.Org, src.Key)
-	if err != nil {
-		return nil, fmt.Errorf("read the original: %w", err)
-	}
-	defer rows.Close()
-	var all []byte
-	for rows.Next() {
-		all = append(all, rows.RawValues()[0]...)
-	}
-	return all, rows.Err()
-}
-
 // parse reads the text of an original and cuts it into chunks.
-func parse(src source, original []byte) (parsed, error) {
-	head := original[:min(len(original), headBytes)]
-	text, charset, err := Decode(original, DeclaredCharset(src.MediaType, "", head))
+func (s *Store) parse(ctx context.Context, src source) (parsed, error) {
+	original, err := s.original(ctx, src)
 	if err != nil {
-		return parsed{}, &UnreadableError{Reason: err.Error()}
+		return parsed{}, err
 	}
-	if src.MediaType == "text/html" || src.MediaType == "application/xhtml+xml" {
-		if text, err = HTML(text); err != nil {
-			return parsed{}, &UnreadableError{Reason: err.Error()}
-		}
+	defer original.Close()
+	text, err := document.Read(document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes, Body: original})
+	if err != nil {
+		return parsed{}, err
 	}
-	chunks := chunker.Split(text, chunker.Options{Kind: chunker.KindOf(src.Name, src.MediaType), SizeTokens: src.ChunkTokens,
+	chunks := chunker.Split(text.Text, chunker.Options{Kind: chunker.KindOf(src.Name, src.MediaType), SizeTokens: src.ChunkTokens,
 		OverlapTokens: src.OverlapTokens})
-	return parsed{text: text, charset: charset, chunks: chunks}, nil
+	return parsed{Text: text, chunks: chunks}, nil
 }
 
 // commit puts a generation in the place of the one before, in one transaction: text, chunks, the waiting vectors, and for a file that
@@ -160,8 +138,8 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 			SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, chunks = @chunks, error = NULL,
 			    replaces = NULL, updated_at = now()
 			WHERE key = @key AND org = @org`,
-			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.charset, "chars": utf8.RuneCountInString(p.text),
-				"lines": chunker.Lines(p.text), "chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
+			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset, "chars": utf8.RuneCountInString(p.Text.Text),
+				"lines": chunker.Lines(p.Text.Text), "chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
 			return err
 		}
 		if err := in.await(ctx, job, src, len(p.chunks)); err != nil {
@@ -206,7 +184,7 @@ func (s *Store) clear(ctx context.Context, src source) error {
 }
 
 func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) error {
-	segments, stop := copyRows(Segments(p.text), func(g Segment) []any {
+	segments, stop := copyRows(Segments(p.Text.Text), func(g Segment) []any {
 		return []any{src.Key, job.Generation, g.Ordinal, src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}
 	})
 	defer stop()

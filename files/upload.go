@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // Upload is a document that arrives.
@@ -34,10 +35,13 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the file is larger than the limit of %d bytes; the operator can raise it (LOCI_MAX_UPLOAD_BYTES)", e.LimitBytes)
 }
 
-const (
-	pieceBytes = 1 << 20  // of an original, a row
-	headBytes  = 16 << 10 // of an upload, that its type is told by
-)
+// UnsupportedError says that an upload is of a kind that is not read. It is an ErrInvalid.
+type UnsupportedError struct{ *document.UnsupportedError }
+
+// Unwrap makes it an ErrInvalid.
+func (e *UnsupportedError) Unwrap() error { return db.ErrInvalid }
+
+const pieceBytes = 1 << 20 // of an original, a row
 
 // Upload stores a document in a folder and queues its parsing. Nothing is stored unless all of it is: the body is taken whole, bounded
 // and recognised as something Loci can read, before the first row is written. skipped is true where Duplicates is Skip and the folder
@@ -57,7 +61,10 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	defer spooled.Close()
-	mediaType, err := Sniff(name, u.MediaType, spooled.head)
+	mediaType, err := document.Sniff(name, u.MediaType, spooled.head)
+	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
+		return File{}, false, &UnsupportedError{unsupported}
+	}
 	if err != nil {
 		return File{}, false, err
 	}
@@ -129,7 +136,7 @@ func (s *Store) spool(body io.Reader) (*spooled, error) {
 
 // fill takes the body, one byte more than the limit at most, and keeps its head.
 func (s *spooled) fill(body io.Reader, limit int64, sum hash.Hash) error {
-	head := &headWriter{left: headBytes}
+	head := &headWriter{left: document.SniffBytes}
 	n, err := io.Copy(io.MultiWriter(s.file, sum, head), io.LimitReader(body, limit+1))
 	if n > limit {
 		return &TooLargeError{LimitBytes: limit}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/server"
 )
 
@@ -21,6 +22,7 @@ func TestProblemOf(t *testing.T) {
 	pg := func(code, constraint string) error {
 		return db.Error(&pgconn.PgError{Code: code, ConstraintName: constraint, Message: "an internal of Postgres"})
 	}
+	png := &document.UnsupportedError{MediaType: "image/png", Name: "a.png"}
 	_, refused := pgconn.Connect(context.Background(), "host=127.0.0.1 port=1 connect_timeout=1")
 	for _, c := range []struct {
 		name   string
@@ -33,8 +35,7 @@ func TestProblemOf(t *testing.T) {
 		{"not found, wrapped", fmt.Errorf("open a: %w", db.NotFound("no file")), 404, "open a: no file", ""},
 		{"conflict is not retried", db.Conflict("taken"), 409, "taken", "X-Should-Retry: false"},
 		{"invalid", db.Invalid("too long"), 400, "too long", ""},
-		{"an unsupported upload, although it is invalid", &files.UnsupportedError{MediaType: "image/png", Name: "a.png"}, 415,
-			(&files.UnsupportedError{MediaType: "image/png", Name: "a.png"}).Error(), ""},
+		{"an unsupported upload, although it is invalid", &files.UnsupportedError{UnsupportedError: png}, 415, png.Error(), ""},
 		{"an upload that is too large", fmt.Errorf("x: %w", &files.TooLargeError{LimitBytes: 10}), 413,
 			(&files.TooLargeError{LimitBytes: 10}).Error(), ""},
 		{"a body that is too large", fmt.Errorf("x: %w", &http.MaxBytesError{Limit: 10}), 413, "The request's body is larger than 10 bytes", ""},

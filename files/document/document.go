@@ -2,6 +2,19 @@
 // nothing of where documents come from or go to.
 package document
 
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// Input is a document to read.
+type Input struct {
+	MediaType string // as Sniff tells it
+	SizeBytes int64
+	Body      io.Reader // an io.ReaderAt, such as a file, is read in place; anything else is taken whole where a format needs that
+}
+
 // Text is what a reader makes of a document: valid UTF-8 without NUL, its lines ended by LF.
 type Text struct {
 	Text    string
@@ -13,3 +26,30 @@ type Text struct {
 type UnreadableError struct{ Reason string }
 
 func (e *UnreadableError) Error() string { return e.Reason }
+
+func unreadable(format string, args ...any) *UnreadableError {
+	return &UnreadableError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// Read returns the text of a document. *UnreadableError if it has none that can be read.
+func Read(in Input) (Text, error) {
+	raw, err := in.bytes()
+	if err != nil {
+		return Text{}, err
+	}
+	text, charset, err := Decode(raw, DeclaredCharset(in.MediaType, "", raw))
+	if err != nil {
+		return Text{}, err
+	}
+	if in.MediaType == "text/html" || in.MediaType == "application/xhtml+xml" {
+		text, err = HTML(text)
+	}
+	return Text{Text: text, Charset: charset}, err
+}
+
+func (in Input) bytes() ([]byte, error) {
+	var all bytes.Buffer
+	all.Grow(int(in.SizeBytes) + bytes.MinRead)
+	_, err := all.ReadFrom(in.Body)
+	return all.Bytes(), err
+}

@@ -1,4 +1,4 @@
-package files
+package document
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
-
-	"github.com/loci-memory/loci/db"
 )
 
 // SniffBytes is how much of a file's beginning Sniff looks at.
@@ -25,9 +23,6 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("Unsupported file type: %s (filename: %s). Supported types: text in any encoding and with any extension: plain text, "+
 		"Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.", kind, e.Name)
 }
-
-// Unwrap makes it an ErrInvalid.
-func (e *UnsupportedError) Unwrap() error { return db.ErrInvalid }
 
 // Sniff decides from the first SniffBytes bytes of an upload what it is. What is text by its content is accepted whatever its
 // extension; its media type is told by the name, then by the content, then by the declared type, which is only a hint. A few control

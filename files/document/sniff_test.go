@@ -1,4 +1,4 @@
-package files_test
+package document_test
 
 import (
 	"archive/zip"
@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 )
 
 func TestSniffAcceptsText(t *testing.T) {
@@ -41,7 +40,7 @@ func TestSniffAcceptsText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := files.Sniff(tt.file, tt.declared, []byte(tt.head)); err != nil || got != tt.want {
+			if got, err := document.Sniff(tt.file, tt.declared, []byte(tt.head)); err != nil || got != tt.want {
 				t.Errorf("Sniff(%q, %q, %q) = %q, %v, want %q", tt.file, tt.declared, tt.head, got, err, tt.want)
 			}
 		})
@@ -87,10 +86,10 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			media, err := files.Sniff("renamed.txt", "text/plain", []byte(tt.head))
-			var unsupported *files.UnsupportedError
-			if !errors.As(err, &unsupported) || !errors.Is(err, db.ErrInvalid) {
-				t.Fatalf("Sniff = %q, %v, want an UnsupportedError that is ErrInvalid", media, err)
+			media, err := document.Sniff("renamed.txt", "text/plain", []byte(tt.head))
+			var unsupported *document.UnsupportedError
+			if !errors.As(err, &unsupported) {
+				t.Fatalf("Sniff = %q, %v, want an UnsupportedError", media, err)
 			}
 			want := "Unsupported file type: " + tt.want + " (filename: renamed.txt). Supported types: "
 			if got := err.Error(); !strings.HasPrefix(got, want) {

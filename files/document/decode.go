@@ -1,4 +1,4 @@
-package files
+package document
 
 import (
 	"bytes"
@@ -10,14 +10,12 @@ import (
 	"golang.org/x/text/encoding/japanese"
 	utf16 "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
-
-	"github.com/loci-memory/loci/db"
 )
 
 // Decode returns the text of a file and the name of the encoding it was in: by its byte order mark, as UTF-8 if it is that, by hint (a
 // charset's name; empty for none) if every byte fits it, by the places of its NULs as UTF-16, else as statistics say. The text is valid
 // UTF-8 without a byte order mark; lines end in LF where the file has CR LF, or CR alone throughout; NUL and what cannot be decoded are
-// U+FFFD. Everything else is as in the file: line n of the text is line n of the file. ErrInvalid if more than one character in twenty
+// U+FFFD. Everything else is as in the file: line n of the text is line n of the file. *UnreadableError if more than one character in twenty
 // is a control character or cannot be decoded: then it is not text.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
 	text, charset, ok := decodeUnicode(raw)
@@ -25,7 +23,7 @@ func Decode(raw []byte, hint string) (text, charset string, err error) {
 		text, charset = decodeLegacy(raw, hint)
 	}
 	if bad := badRunes(text); bad > 0 && !tolerable(bad, text) {
-		return "", "", db.Invalid("The file is not text: %d of its %d characters are control characters or cannot be decoded. "+
+		return "", "", unreadable("The file is not text: %d of its %d characters are control characters or cannot be decoded. "+
 			"Upload it as text.", bad, utf8.RuneCountInString(text))
 	}
 	return normalLines(strings.ReplaceAll(text, "\x00", "\ufffd")), charset, nil

@@ -1,8 +1,7 @@
-package files_test
+package document_test
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -18,8 +17,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 	"pgregory.net/rapid"
 
-	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 )
 
 const (
@@ -92,11 +90,11 @@ func TestDecodeFindsTheEncoding(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			raw := encoded(t, tt.text, tt.encoding)
-			text, charset, err := files.Decode(raw, "")
+			text, charset, err := document.Decode(raw, "")
 			if err != nil || text != tt.text || charset != tt.charset {
 				t.Errorf("Decode = %q, %q, %v, want %q, %q", text, charset, err, tt.text, tt.charset)
 			}
-			if media, err := files.Sniff("note.txt", "application/octet-stream", raw); err != nil || media != "text/plain" {
+			if media, err := document.Sniff("note.txt", "application/octet-stream", raw); err != nil || media != "text/plain" {
 				t.Errorf("Sniff = %q, %v, want text/plain", media, err)
 			}
 		})
@@ -121,7 +119,7 @@ func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got, _, err := files.Decode([]byte(tt.raw), ""); err != nil || got != tt.want {
+			if got, _, err := document.Decode([]byte(tt.raw), ""); err != nil || got != tt.want {
 				t.Errorf("Decode(%q) = %q, %v, want %q", tt.raw, got, err, tt.want)
 			}
 		})
@@ -139,13 +137,13 @@ func TestDecodeTakesAHintThatFits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			text, charset, err := files.Decode(encoded(t, short, charmap.KOI8R), tt.hint)
+			text, charset, err := document.Decode(encoded(t, short, charmap.KOI8R), tt.hint)
 			if err != nil || text != tt.want || charset != tt.charset {
 				t.Errorf("Decode with hint %q = %q, %q, %v, want %q, %q", tt.hint, text, charset, err, tt.want, tt.charset)
 			}
 		})
 	}
-	if text, charset, err := files.Decode([]byte("größer"), "koi8-r"); err != nil || text != "größer" || charset != "utf-8" {
+	if text, charset, err := document.Decode([]byte("größer"), "koi8-r"); err != nil || text != "größer" || charset != "utf-8" {
 		t.Errorf("Decode of UTF-8 with another hint = %q, %q, %v, want it as UTF-8", text, charset, err)
 	}
 }
@@ -163,7 +161,7 @@ func TestDeclaredCharset(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := files.DeclaredCharset(tt.media, tt.contentType, []byte(tt.head)); got != tt.want {
+			if got := document.DeclaredCharset(tt.media, tt.contentType, []byte(tt.head)); got != tt.want {
 				t.Errorf("DeclaredCharset(%q, %q, %q) = %q, want %q", tt.media, tt.contentType, tt.head, got, tt.want)
 			}
 		})
@@ -184,7 +182,7 @@ func TestDecodeRefusesWhatIsNotText(t *testing.T) {
 		"small numbers of four bytes": bytes.Repeat([]byte{1, 0, 0, 0, 2, 0, 0, 0}, 1000),
 		"small numbers of two bytes":  bytes.Repeat([]byte{1, 0, 2, 0, 7, 0, 3, 0}, 1000),
 	} {
-		if text, charset, err := files.Decode(raw, ""); !errors.Is(err, db.ErrInvalid) {
+		if text, charset, err := document.Decode(raw, ""); !isUnreadable(err) {
 			t.Errorf("Decode of %s = %d bytes as %s, %v, want ErrInvalid", name, len(text), charset, err)
 		}
 	}
@@ -192,9 +190,9 @@ func TestDecodeRefusesWhatIsNotText(t *testing.T) {
 
 // checkText fails where a text is not fit to be stored.
 func checkText(t interface{ Fatalf(string, ...any) }, raw []byte) {
-	text, _, err := files.Decode(raw, "")
+	text, _, err := document.Decode(raw, "")
 	switch {
-	case err != nil && !errors.Is(err, db.ErrInvalid):
+	case err != nil && !isUnreadable(err):
 		t.Fatalf("Decode(%q): %v, want ErrInvalid", raw, err)
 	case !utf8.ValidString(text) || strings.Contains(text, "\x00"):
 		t.Fatalf("Decode(%q) = %q: not valid UTF-8 without NUL", raw, text)

@@ -1,4 +1,4 @@
-package files_test
+package document_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 )
 
 func TestHTML(t *testing.T) {
@@ -21,7 +21,7 @@ func TestHTML(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := files.HTML(string(raw))
+			got, err := document.HTML(string(raw))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestHTMLOfSmallPages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := files.HTML(tt.raw); err != nil || got != tt.want {
+			if got, err := document.HTML(tt.raw); err != nil || got != tt.want {
 				t.Errorf("HTML(%q) = %q, %v, want %q", tt.raw, got, err, tt.want)
 			}
 		})
@@ -69,7 +69,7 @@ func TestHostileHTMLIsStripped(t *testing.T) {
 		"spans":             body + `<table><tr><td colspan=999999999 rowspan="999999999">x</table>`,
 		"a million of tags": body + strings.Repeat("<p>x", 1_000_001),
 	} {
-		got, err := files.HTML(raw)
+		got, err := document.HTML(raw)
 		if err != nil || !strings.Contains(got, text) || strings.Contains(got, "no()") || len(got) > 2*len(raw) {
 			t.Errorf("%s: %d bytes of %d, %.60q, %v, want %q", name, len(got), len(raw), got, err, text)
 		}
@@ -82,7 +82,7 @@ func TestHTMLIsAlwaysText(t *testing.T) {
 		"<b>", "</b>", "<nav>", "<title>", "<script>", "</script>", "<!--", "-->", "<", "&#0;", "&lt;", "\x00", "*", "|", "\n", "text", "é", "<svg>", "<br>", "<img src=x>", "</table>"})
 	rapid.Check(t, func(t *rapid.T) {
 		raw := strings.Join(rapid.SliceOfN(piece, 0, 40).Draw(t, "pieces"), "")
-		got, err := files.HTML(raw)
+		got, err := document.HTML(raw)
 		if err != nil || !utf8.ValidString(got) || strings.Contains(got, "\x00") || len(got) > 64*len(raw)+64 {
 			t.Fatalf("HTML(%q) = %q, %v", raw, got, err)
 		}
