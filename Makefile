@@ -6,14 +6,18 @@ TEST_TIMEOUT ?= 8m
 TEST_FLAGS ?=
 # How long each fuzz test looks for a counterexample.
 FUZZ_TIME ?= 10s
+# How much make bench measures: full (over half an hour, 20 GB of disk under TMPDIR), small (a minute) or tiny (a trial).
+BENCH_SCALE ?= full
+# More flags for it, for example -only=words,vectors.
+BENCH_FLAGS ?=
 
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint fmt smoke fuzz bench clean
+.PHONY: help setup build run test lint fmt smoke fuzz bench microbench clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Find Postgres with pgvector, or install it; print where its programs are
 	@scripts/setup-postgres.sh
@@ -45,7 +49,11 @@ fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 		go test -run='^$$' -fuzz="^$${match#func }$$" -fuzztime=$(FUZZ_TIME) "$${file%/*}" || exit 1; \
 	done
 
-bench: ## Run all benchmarks
+bench: build ## Measure Loci against COPY, pgbench and ripgrep; without pgbench or rg their rows say so
+	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres \
+		go run ./bench -scale=$(BENCH_SCALE) -out=bench/results $(BENCH_FLAGS)
+
+microbench: ## Run the benchmarks of single functions
 	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres go test -run='^$$' -bench=. -benchmem ./...
 
 clean: ## Remove what was built

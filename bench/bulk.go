@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// bulk watches the server's memory while much goes in, and then searches and opens what went in.
+func (b *bench) bulk(ctx context.Context) error {
+	load, err := b.newLoad()
+	if err != nil {
+		return err
+	}
+	load.home = filepath.Join(b.work, "home")
+	s, _, err := b.serve(ctx, load.home)
+	if err != nil {
+		return err
+	}
+	restart := func() (*instance, error) {
+		if err := s.stop(); err != nil {
+			return s, err
+		}
+		next, _, err := b.serve(ctx, load.home)
+		if err == nil {
+			s = next
+		}
+		return s, err
+	}
+	err = load.watch(ctx, s)
+	if err == nil {
+		s, err = b.grep(ctx, s, load.grepAgent, filepath.Join(b.work, "searched"), restart)
+	}
+	if err == nil {
+		err = b.open(ctx, s, load)
+	}
+	return errors.Join(err, s.stop(), os.RemoveAll(load.home), os.RemoveAll(filepath.Join(b.work, "searched")), os.RemoveAll(filepath.Join(b.work, "large")))
+}
+
+// load is what goes in: documents to grep, and large ones.
+type load struct {
+	*bench
+	home      string
+	searched  []Document
+	large     []Document // all but the last are of the size of a large file
+	grepAgent string
+	openAgent string
+}
+
+func (b *bench) newLoad() (*load, error) {
+	l := &load{bench: b}
+	var err error
+	if l.searched, err = b.corpus.write(filepath.Join(b.work, "searched"), b.GrepBytes, 21, needles()...); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(b.work, "large")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	for size := b.GrepBytes; size < b.BulkBytes || len(l.large) == 0; size += b.LargeBytes {
+		d, err := b.corpus.prose(filepath.Join(dir, fmt.Sprintf("large-%d.txt", len(l.large))), b.LargeBytes-8192, uint64(100+len(l.large)))
+		if err != nil {
+			return nil, err
+		}
+		l.large = append(l.large, d)
+	}
+	d, err := b.corpus.prose(filepath.Join(dir, "small.txt"), b.SmallBytes, 31)
+	l.large = append(l.large, d)
+	return l, err
+}
+
+// watch uploads everything and reports the server's memory before, meanwhile and afterwards.
+func (l *load) watch(ctx context.Context, s *instance) error {
+	idle := Row{What: "resident memory, idle after the start", Unit: "MB", AtMost: 60}
+	peak := Row{What: fmt.Sprintf("resident memory, peak while %d MiB go in", l.BulkBytes/mebibyte), Unit: "MB", AtMost: 400}
+	after := Row{What: "resident memory, idle afterwards", Unit: "MB", AtMost: 60}
+	if err := pause(ctx, l.Settle); err != nil {
+		return err
+	}
+	before, _, known := s.resident()
+	took, err := l.ingest(ctx, s)
+	if err != nil {
+		return err
+	}
+	_, most, _ := s.resident()
+	if err := pause(ctx, 3*l.Settle); err != nil {
+		return err
+	}
+	rest, _, _ := s.resident()
+	if !known {
+		l.report.skip("this system has no /proc", idle, peak, after)
+		return nil
+	}
+	say("memory: %.0f MB idle, %.0f MB at most, %.0f MB afterwards; %.0f s", before/1e6, most/1e6, rest/1e6, took.Seconds())
+	peak.Note = fmt.Sprintf("%.0f s", took.Seconds())
+	after.Note = fmt.Sprintf("%s later", 3*l.Settle)
+	for row, bytes := range map[*Row]float64{&idle: before, &peak: most, &after: rest} {
+		row.Loci.Raw = []float64{bytes / 1e6}
+		row.settle(median)
+	}
+	l.report.add(idle, peak, after)
+	return nil
+}
+
+func (l *load) ingest(ctx context.Context, s *instance) (time.Duration, error) {
+	url, err := s.postgres()
+	if err != nil {
+		return 0, err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	grepFolder, grepAgent, err := s.folder(ctx, "searched")
+	if err != nil {
+		return 0, err
+	}
+	openFolder, openAgent, err := s.folder(ctx, "large")
+	if err != nil {
+		return 0, err
+	}
+	l.grepAgent, l.openAgent = grepAgent, openAgent
+	large, err := s.ingest(ctx, conn, openFolder, l.large)
+	if err != nil {
+		return 0, err
+	}
+	small, err := s.ingest(ctx, conn, grepFolder, l.searched)
+	return large + small, err
+}
+
+// open measures opening 100 lines in the middle of a large file against the same of a small one.
+func (b *bench) open(ctx context.Context, s *instance, l *load) error {
+	row := Row{What: fmt.Sprintf("open_files, 100 lines amid %.3g MiB, p50", float64(b.LargeBytes)/mebibyte), Unit: "ms", AtMost: 1.5,
+		Versus: fmt.Sprintf("amid %d KiB", b.SmallBytes>>10)}
+	sides := []Document{l.large[0], l.large[len(l.large)-1]}
+	middles := make([]int, len(sides))
+	for i, d := range sides {
+		text, err := os.ReadFile(d.Path)
+		if err != nil {
+			return err
+		}
+		lines := 0
+		for _, c := range text {
+			if c == '\n' {
+				lines++
+			}
+		}
+		middles[i] = max(lines/2-50, 0)
+	}
+	var times [2][]float64
+	for range b.Opens {
+		for i, d := range sides {
+			began := time.Now()
+			if _, err := s.tool(ctx, l.openAgent, "open_files", map[string]any{"include_content": true, "file_requests": []map[string]any{
+				{"file_name": "large/" + filepath.Base(d.Path), "offset": middles[i], "length": 100}}}); err != nil {
+				return err
+			}
+			times[i] = append(times[i], time.Since(began).Seconds()*1e3)
+		}
+	}
+	row.Loci.Raw, row.Against.Raw = times[0], times[1]
+	row.settle(median)
+	row.thin()
+	b.report.add(row)
+	return nil
+}

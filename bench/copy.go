@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// copyTables are those whose rows an ingestion makes out of a text, with how they belong to a file; a COPY fills them in this order.
+var copyTables = []struct{ name, of string }{
+	{"file_originals", "file_key"},
+	{"file_segments", "file_key"},
+	{"chunks", "file_key"},
+	{"chunk_vectors", "(SELECT c.file_key FROM chunks c WHERE c.key = chunk_key)"},
+}
+
+// parentTables are those that they refer to. Their few rows are there before the clock starts.
+var parentTables = []string{"folders", "embedding_spaces", "files"}
+
+// baseline is the name of the empty database that a COPY fills, in the same cluster.
+const baseline = "baseline"
+
+// copy takes the time in which the rows that an ingestion made are copied into a database with the same schema, all indexes and
+// constraints in place: binary COPY from files, each connection every second file's rows, table after table.
+func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (time.Duration, error) {
+	dir := filepath.Join(in.work, "copy")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	if _, err := conn.Exec(ctx, `CREATE DATABASE `+baseline+` TEMPLATE template0`); err != nil {
+		return 0, err
+	}
+	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), `DROP DATABASE `+baseline+` WITH (FORCE)`) }()
+	address, err := in.postgres()
+	if err != nil {
+		return 0, err
+	}
+	target, err := databaseURL(address, baseline)
+	if err != nil {
+		return 0, err
+	}
+	if err := db.Migrate(ctx, target); err != nil {
+		return 0, err
+	}
+	dumps, err := dumpAll(ctx, conn, dir)
+	if err != nil {
+		return 0, err
+	}
+	return fill(ctx, target, dumps)
+}
+
+// databaseURL is the address of another database of the same server.
+func databaseURL(address, name string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// dump is a file with rows, and the statement that reads it.
+type dump struct{ path, sql string }
+
+// dumps are those of a whole ingestion: of the parents, and of each connection.
+type dumps struct {
+	parents []dump
+	parts   [copiers][]dump
+}
+
+func dumpAll(ctx context.Context, conn *pgx.Conn, dir string) (all dumps, err error) {
+	for _, table := range parentTables {
+		d, err := dumpRows(ctx, conn, dir, table, "true", "parent")
+		if err != nil {
+			return all, err
+		}
+		all.parents = append(all.parents, d)
+	}
+	for part := range copiers {
+		for _, table := range copyTables {
+			d, err := dumpRows(ctx, conn, dir, table.name, fmt.Sprintf("%s %% %d = %d", table.of, copiers, part), fmt.Sprint(part))
+			if err != nil {
+				return all, err
+			}
+			all.parts[part] = append(all.parts[part], d)
+		}
+	}
+	return all, nil
+}
+
+func dumpRows(ctx context.Context, conn *pgx.Conn, dir, table, where, part string) (dump, error) {
+	var columns string
+	if err := conn.QueryRow(ctx, `
+		SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
+		WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`, table).Scan(&columns); err != nil {
+		return dump{}, err
+	}
+	d := dump{filepath.Join(dir, table+"."+part), fmt.Sprintf("COPY %s (%s) FROM STDIN (FORMAT binary)", table, columns)}
+	file, err := os.Create(d.path)
+	if err != nil {
+		return dump{}, err
+	}
+	defer file.Close()
+	_, err = conn.PgConn().CopyTo(ctx, file, fmt.Sprintf("COPY (SELECT %s FROM %s WHERE %s) TO STDOUT (FORMAT binary)", columns, table, where))
+	return d, err
+}
+
+// fill loads the parents, and then takes the time of all else.
+func fill(ctx context.Context, target string, all dumps) (time.Duration, error) {
+	if err := loadDumps(ctx, target, append([]dump{{sql: "CHECKPOINT"}}, all.parents...)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, part := range all.parts {
+		group.Go(func() error { return loadDumps(groupCtx, target, part) })
+	}
+	err := group.Wait()
+	return time.Since(began), err
+}
+
+// loadDumps reads dumps one after the other through one connection, each in a transaction of its own.
+func loadDumps(ctx context.Context, target string, list []dump) error {
+	conn, err := pgx.Connect(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, d := range list {
+		if d.path == "" {
+			if _, err := conn.Exec(ctx, d.sql); err != nil {
+				return err
+			}
+			continue
+		}
+		file, err := os.Open(d.path)
+		if err != nil {
+			return err
+		}
+		_, err = conn.PgConn().CopyFrom(ctx, file, d.sql)
+		_ = file.Close() // it was only read
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+// Command bench measures the built program from outside, over REST, against what its work costs at the least: COPY, pgbench, ripgrep.
+// Both sides of a comparison run in turns, on the same data, in the same minutes. It prints a Markdown table and keeps every number.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// bench is a run.
+type bench struct {
+	Scale
+	loci        string // the built program
+	postgresBin string // directory of the Postgres programs; empty lets the program search
+	work        string // everything that is written, but the results
+	report      *Report
+	corpus      *corpus
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// stage is a part of a run that needs none of the others.
+type stage struct {
+	name string
+	run  func(*bench, context.Context) error
+}
+
+func stages() []stage {
+	return []stage{
+		{"start", (*bench).starts},
+		{"words", func(b *bench, ctx context.Context) error { return b.ingestAndSearch(ctx, false) }},
+		{"vectors", func(b *bench, ctx context.Context) error { return b.ingestAndSearch(ctx, true) }},
+		{"bulk", (*bench).bulk},
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
+	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk; empty runs all")
+	loci := flags.String("loci", "bin/loci", "the program to measure")
+	out := flags.String("out", "", "directory for SCALE.json and SCALE.md of a whole run; empty keeps nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	chosen, err := choose(*only)
+	if err != nil {
+		return err
+	}
+	b, err := newBench(ctx, *scale, *loci)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
+	for _, s := range chosen {
+		if err = s.run(b, ctx); err != nil {
+			err = fmt.Errorf("%s: %w", s.name, err)
+			break
+		}
+	}
+	fmt.Print("\n", b.report.Markdown()) // of a run that broke off, what there is
+	if err != nil {
+		return err
+	}
+	if *out == "" || *only != "" {
+		return nil
+	}
+	return b.report.Keep(*out, *scale)
+}
+
+func choose(only string) ([]stage, error) {
+	all := stages()
+	if only == "" {
+		return all, nil
+	}
+	names := strings.Split(only, ",")
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
+			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors and bulk", name)
+		}
+	}
+	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
+}
+
+func newBench(ctx context.Context, scale, loci string) (*bench, error) {
+	s, ok := scales()[scale]
+	if !ok {
+		return nil, fmt.Errorf("there is no scale '%s'; BENCH_SCALE is full, small or tiny", scale)
+	}
+	loci, err := filepath.Abs(loci)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(loci); err != nil {
+		return nil, fmt.Errorf("%w; build it with: make build", err)
+	}
+	code, err := goSources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{Scale: s, loci: loci, postgresBin: os.Getenv("LOCI_POSTGRES_BIN"), corpus: newCorpus(code)}
+	if b.work, err = os.MkdirTemp("", "loci-bench-*"); err != nil {
+		return nil, err
+	}
+	// Where this runs as root, Postgres runs as another user, who must be able to pass.
+	if err := os.Chmod(b.work, 0o755); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(b.work))
+	}
+	b.report = &Report{Scale: scale, Machine: describeMachine(ctx, b)}
+	return b, nil
+}
+
+// tool finds a program beside the Postgres programs or in PATH; empty if there is none.
+func (b *bench) tool(name string) string {
+	if path := filepath.Join(b.postgresBin, name); b.postgresBin != "" {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// say tells how far the run is.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

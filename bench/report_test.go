@@ -1,0 +1,69 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the goldens")
+
+func TestAReportReadsAsATable(t *testing.T) {
+	t.Parallel()
+	r := Report{Scale: "small", Machine: Machine{At: "2026-01-02T03:04:05Z", CPU: "Some CPU", Cores: 2, System: "linux/amd64", Load: "0.10",
+		Go: "go1.26", Postgres: "postgres (PostgreSQL) 17.1", Commit: "abcdef0"}}
+	fast := Row{What: "ingestion", Unit: "MB/s", AtLeast: 0.5, Versus: "COPY", Note: "3 files"}
+	fast.measured(3, 5)
+	fast.measured(4, 4)
+	fast.measured(2, 8)
+	fast.settle(median)
+	slow := Row{What: "grep", Unit: "ms", AtMost: 1, Versus: "rg"}
+	for pattern, times := range map[string][2]float64{"a|b": {90, 100}, "c": {400, 123.4}} {
+		part := Row{Note: "worst of its patterns: `" + pattern + "`"}
+		part.measured(times[0], times[1])
+		part.settle(least)
+		slow.keepWorse(pattern, part)
+	}
+	memory := Row{What: "memory", Unit: "MB", AtMost: 60, Loci: Side{Raw: []float64{59.96}}}
+	memory.settle(median)
+	r.add(fast, slow, memory)
+	r.skip("pgbench is not installed", Row{What: "search", Unit: "/s", AtLeast: 0.6, Versus: "SQL"})
+
+	got, golden := r.Markdown(), filepath.Join("testdata", "report.md")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		row  Row
+		want bool
+	}{
+		{"a share that is reached", Row{AtLeast: 0.5, Versus: "COPY", Loci: Side{Value: 5}, Against: Side{Value: 10}}, true},
+		{"a share that is missed", Row{AtLeast: 0.5, Versus: "COPY", Loci: Side{Value: 4.9}, Against: Side{Value: 10}}, false},
+		{"a multiple that is kept", Row{AtMost: 2, Versus: "SQL", Loci: Side{Value: 20}, Against: Side{Value: 10}}, true},
+		{"a multiple that is exceeded", Row{AtMost: 2, Versus: "SQL", Loci: Side{Value: 20.1}, Against: Side{Value: 10}}, false},
+		{"a value that is kept", Row{AtMost: 60, Loci: Side{Value: 60}}, true},
+		{"a value that is exceeded", Row{AtMost: 60, Loci: Side{Value: 60.1}}, false},
+		{"nothing to compare with", Row{AtMost: 2, Versus: "SQL", Loci: Side{Value: 20}}, false},
+	} {
+		if got := c.row.met(); got != c.want {
+			t.Errorf("%s: met = %t, want %t", c.name, got, c.want)
+		}
+	}
+}
