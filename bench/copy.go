@@ -30,32 +30,37 @@ const baseline = "baseline"
 
 // copy takes the time in which the rows that an ingestion made are copied into a database with the same schema, all indexes and
 // constraints in place: binary COPY from files, each connection every second file's rows, table after table.
-func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (time.Duration, error) {
+func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (took time.Duration, spent cpu, err error) {
 	dir := filepath.Join(in.work, "copy")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
+		return 0, cpu{}, err
 	}
 	defer os.RemoveAll(dir)
 	if _, err := conn.Exec(ctx, `CREATE DATABASE `+baseline+` TEMPLATE template0`); err != nil {
-		return 0, err
+		return 0, cpu{}, err
 	}
 	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), `DROP DATABASE `+baseline+` WITH (FORCE)`) }()
 	address, err := in.postgres()
 	if err != nil {
-		return 0, err
+		return 0, cpu{}, err
 	}
 	target, err := databaseURL(address, baseline)
 	if err != nil {
-		return 0, err
+		return 0, cpu{}, err
 	}
 	if err := db.Migrate(ctx, target); err != nil {
-		return 0, err
+		return 0, cpu{}, err
 	}
 	dumps, err := dumpAll(ctx, conn, dir)
 	if err != nil {
-		return 0, err
+		return 0, cpu{}, err
 	}
-	return fill(ctx, target, dumps)
+	if err := loadDumps(ctx, target, append([]dump{{sql: "CHECKPOINT"}}, dumps.parents...)); err != nil {
+		return 0, cpu{}, err
+	}
+	before := in.used()
+	took, err = fill(ctx, target, dumps)
+	return took, in.used().since(before), err
 }
 
 // databaseURL is the address of another database of the same server.
@@ -114,11 +119,8 @@ func dumpRows(ctx context.Context, conn *pgx.Conn, dir, table, where, part strin
 	return d, err
 }
 
-// fill loads the parents, and then takes the time of all else.
+// fill takes the time of loading all but the parents.
 func fill(ctx context.Context, target string, all dumps) (time.Duration, error) {
-	if err := loadDumps(ctx, target, append([]dump{{sql: "CHECKPOINT"}}, all.parents...)); err != nil {
-		return 0, err
-	}
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, part := range all.parts {

@@ -83,21 +83,26 @@ func (in *ingestion) measure(ctx context.Context, row *Row) error {
 		return err
 	}
 	in.agent = agent
+	before := in.used()
 	took, err := in.ingest(ctx, conn, folder, in.documents)
 	if err != nil {
 		return err
 	}
+	spent := in.used().since(before)
 	if err := conn.QueryRow(ctx, `SELECT count(*) FROM chunks`).Scan(&in.chunks); err != nil {
 		return err
 	}
 	row.Loci.Raw = append(row.Loci.Raw, in.megabytes()/took.Seconds())
-	copied, err := in.copy(ctx, conn)
+	copied, spentCopying, err := in.copy(ctx, conn)
 	if err != nil {
 		return fmt.Errorf("COPY: %w", err)
 	}
 	row.Against.Raw = append(row.Against.Raw, in.megabytes()/copied.Seconds())
 	row.Note = fmt.Sprintf("%d files, %.0f MB, %d chunks", len(in.documents), in.megabytes(), in.chunks)
-	say("%s: %s; Loci %.1f s, COPY %.1f s", row.What, row.Note, took.Seconds(), copied.Seconds())
+	say("%s: %s; Loci %.1f s (%s), COPY %.1f s (%s)", row.What, row.Note, took.Seconds(), spent, copied.Seconds(), spentCopying)
+	if spent != (cpu{}) {
+		row.Note += fmt.Sprintf("; %s; COPY %.1f s", spent, spentCopying.postgres)
+	}
 	return nil
 }
 

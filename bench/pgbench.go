@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,11 +19,19 @@ import (
 
 // pgbench sends what the server sent for each of some queries: a script a query.
 type pgbench struct {
-	program  string
-	url      string
-	dir      string
-	scripts  []string
-	perQuery float64 // statements of a script
+	program   string
+	url       string
+	dir       string
+	scripts   []string
+	variables []string // of the scripts: -D, name=value, -D, …
+	perQuery  float64  // statements of a script
+	plans     string   // how Postgres plans them
+}
+
+// sent is a statement as the server sent it.
+type sent struct {
+	sql    string
+	values map[string]string // of its parameters, by number; one that is null has none
 }
 
 // capture searches once for each query while Postgres writes down what it is sent, and keeps the statements that rank: those that read
@@ -54,7 +63,29 @@ func (b *bench) capture(ctx context.Context, s *instance, agent string, queries 
 		}
 	}
 	p.perQuery /= float64(len(queries))
-	return p, logStatements(ctx, conn, "none")
+	if err := logStatements(ctx, conn, "none"); err != nil {
+		return p, err
+	}
+	return p, p.choosePlans(ctx, b.SearchFor)
+}
+
+// choosePlans tries both ways in which Postgres plans a prepared statement, for the values or once for all, and takes the faster. The
+// server's statements are few and each is sent often, so that Postgres may choose for it; these are many, and each is sent seldom.
+func (p *pgbench) choosePlans(ctx context.Context, d time.Duration) error {
+	best, fastest := "", math.Inf(1)
+	for _, plans := range []string{"force_custom_plan", "force_generic_plan"} {
+		p.plans = plans
+		l, err := p.run(ctx, 1, d)
+		if err != nil {
+			return err
+		}
+		say("pgbench, plan_cache_mode=%s: %.2f ms", plans, l.p50()*1e3)
+		if l.p50() < fastest {
+			best, fastest = plans, l.p50()
+		}
+	}
+	p.plans = best
+	return nil
 }
 
 // logStatements sets what the server's connections write down, of those that are open already too.
@@ -78,14 +109,14 @@ func (p *pgbench) captureOne(ctx context.Context, s *instance, agent string, n i
 		return err
 	}
 	var text []byte
-	var list []string
+	var list []sent
 	// The server writes what it is told of Postgres when it comes to it.
 	err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		if text, err = os.ReadFile(log); err != nil {
 			return false, err
 		}
 		list, err = ranking(string(text[before.Size():]))
-		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 && strings.Contains(list[len(list)-1], "c.heading"), err
+		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 && strings.Contains(list[len(list)-1].sql, "c.heading"), err
 	})
 	if err != nil {
 		return err
@@ -93,27 +124,44 @@ func (p *pgbench) captureOne(ctx context.Context, s *instance, agent string, n i
 	p.perQuery += float64(len(list))
 	path := filepath.Join(p.dir, fmt.Sprintf("%d.sql", n))
 	p.scripts = append(p.scripts, path)
-	return os.WriteFile(path, []byte(strings.Join(list, ";\n")+";\n"), 0o644)
+	return os.WriteFile(path, []byte(p.script(fmt.Sprintf("v%d", n), list)), 0o644)
+}
+
+// script is the text of a script. Its parameters are variables, for a value in the text would be planned for.
+func (p *pgbench) script(prefix string, list []sent) string {
+	var b strings.Builder
+	for i, s := range list {
+		b.WriteString(place.ReplaceAllStringFunc(s.sql, func(dollar string) string {
+			value, ok := s.values[dollar[1:]]
+			if !ok {
+				return "NULL"
+			}
+			name := fmt.Sprintf("%s_%d_%s", prefix, i, dollar[1:])
+			p.variables = append(p.variables, "-D", name+"="+value)
+			return ":" + name
+		}) + ";\n")
+	}
+	return b.String()
 }
 
 var (
 	logLine    = regexp.MustCompile(`msg="postgres: ((?:[^"\\]|\\.)*)"`)
 	statement  = regexp.MustCompile(`^(?:execute [^:]*|statement): `)
 	parameters = regexp.MustCompile(`(?i)^DETAIL:  parameters: `)
-	parameter  = regexp.MustCompile(`\$(\d+) = ('(?:[^']|'')*'|NULL)`)
+	parameter  = regexp.MustCompile(`\$(\d+) = '((?:[^']|'')*)'`)
 	place      = regexp.MustCompile(`\$(\d+)\b`)
 )
 
-// ranking reads the ranking statements from a server's log, parameters in their places.
-func ranking(log string) (list []string, err error) {
-	var sql string
-	flush := func(values map[string]string) {
-		full := place.ReplaceAllStringFunc(sql, func(p string) string { return values[p[1:]] })
-		if strings.Contains(full, "chunks") && strings.Contains(full, "lex") || strings.Contains(full, "chunk_vectors") ||
-			strings.Contains(full, "c.heading") || strings.Contains(full, "hnsw.") {
-			list = append(list, strings.Join(strings.Fields(full), " "))
+// ranking reads the ranking statements from a server's log.
+func ranking(log string) (list []sent, err error) {
+	var s sent
+	flush := func() {
+		if strings.Contains(s.sql, "chunks") && strings.Contains(s.sql, "lex") || strings.Contains(s.sql, "chunk_vectors") ||
+			strings.Contains(s.sql, "c.heading") || strings.Contains(s.sql, "hnsw.") {
+			s.sql = strings.Join(strings.Fields(s.sql), " ")
+			list = append(list, s)
 		}
-		sql = ""
+		s = sent{}
 	}
 	for _, m := range logLine.FindAllStringSubmatch(log, -1) {
 		line, err := strconv.Unquote(`"` + m[1] + `"`)
@@ -122,30 +170,30 @@ func ranking(log string) (list []string, err error) {
 		}
 		switch {
 		case statement.MatchString(line):
-			flush(nil)
-			sql = " " + line[len(statement.FindString(line)):] // which may go on in the next lines
+			flush()
+			s.sql = " " + line[len(statement.FindString(line)):] // which may go on in the next lines
 		case parameters.MatchString(line):
-			values := map[string]string{}
+			s.values = map[string]string{}
 			for _, p := range parameter.FindAllStringSubmatch(line, -1) {
-				values[p[1]] = p[2]
+				s.values[p[1]] = strings.ReplaceAll(p[2], "''", "'")
 			}
-			flush(values)
-		case sql != "":
-			sql += " " + line
+			flush()
+		case s.sql != "":
+			s.sql += " " + line
 		}
 	}
-	flush(nil)
+	flush()
 	return transactions(list), nil
 }
 
 // transactions puts each setting that is local to a transaction into one, with the statement after it.
-func transactions(list []string) (out []string) {
+func transactions(list []sent) (out []sent) {
 	for i := 0; i < len(list); i++ {
-		if !strings.Contains(list[i], "hnsw.") || i+1 == len(list) {
+		if !strings.Contains(list[i].sql, "hnsw.") || i+1 == len(list) {
 			out = append(out, list[i])
 			continue
 		}
-		out = append(out, "BEGIN", list[i], list[i+1], "COMMIT")
+		out = append(out, sent{sql: "BEGIN"}, list[i], list[i+1], sent{sql: "COMMIT"})
 		i++
 	}
 	return out
@@ -163,8 +211,8 @@ func (p *pgbench) run(ctx context.Context, clients int, d time.Duration) (latenc
 	for _, script := range p.scripts {
 		args = append(args, "-f", script)
 	}
-	cmd := exec.CommandContext(ctx, p.program, append(args, p.url)...)
-	cmd.Env = environment()
+	cmd := exec.CommandContext(ctx, p.program, append(append(args, p.variables...), p.url)...)
+	cmd.Env = append(environment(), "PGOPTIONS=-c plan_cache_mode="+p.plans)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return latencies{}, fmt.Errorf("pgbench: %w:\n%s", err, out)
 	}

@@ -23,11 +23,21 @@ time=1 level=INFO msg="postgres: execute stmtcache_3: SELECT chunk_key FROM chun
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"SELECT key AS id, -(lex <#> '{1:0.5}/16777216') AS score FROM chunks WHERE org = '1' AND (NULL::bigint[] IS NULL OR file_key = ANY (NULL)) LIMIT 'it''s'",
-		"BEGIN", "SET LOCAL hnsw.ef_search = 200", "SELECT chunk_key FROM chunk_vectors", "COMMIT",
+	want := []sent{
+		{"SELECT key AS id, -(lex <#> $1) AS score FROM chunks WHERE org = $2 AND ($3::bigint[] IS NULL OR file_key = ANY ($3)) LIMIT $10",
+			map[string]string{"1": "{1:0.5}/16777216", "2": "1", "10": "it's"}},
+		{sql: "BEGIN"}, {sql: "SET LOCAL hnsw.ef_search = 200"}, {sql: "SELECT chunk_key FROM chunk_vectors"}, {sql: "COMMIT"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sent{})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+	var p pgbench
+	script := p.script("v", want[:2])
+	if diff := cmp.Diff("SELECT key AS id, -(lex <#> :v_0_1) AS score FROM chunks WHERE org = :v_0_2 AND (NULL::bigint[] IS NULL OR "+
+		"file_key = ANY (NULL)) LIMIT :v_0_10;\nBEGIN;\n", script); diff != "" {
+		t.Errorf("the script: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"-D", "v_0_1={1:0.5}/16777216", "-D", "v_0_2=1", "-D", "v_0_10=it's"}, p.variables); diff != "" {
+		t.Errorf("its variables: -want +got\n%s", diff)
 	}
 }

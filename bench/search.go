@@ -41,7 +41,7 @@ func (b *bench) searchRounds(ctx context.Context, s *instance, agent string, que
 	if err != nil {
 		return fmt.Errorf("note the statements of a search: %w", err)
 	}
-	p50.Note = fmt.Sprintf("%d queries, %.1f statements of each", len(queries), p.perQuery)
+	p50.Note = fmt.Sprintf("%d queries, %.1f statements of each, %s", len(queries), p.perQuery, p.plans)
 	for range b.Rounds {
 		for _, clients := range []int{1, manyClients} {
 			loci, err := searchFor(ctx, s, agent, queries, clients, b.SearchFor)

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// cpu is the time of processors that a server has used, in seconds: the program's own, and its Postgres'. Nobody else's work is in it,
+// so it says where the time went even on a machine that is busy otherwise.
+type cpu struct{ loci, postgres float64 }
+
+func (c cpu) since(before cpu) cpu { return cpu{c.loci - before.loci, c.postgres - before.postgres} }
+
+func (c cpu) String() string {
+	return fmt.Sprintf("CPU: loci %.1f s, Postgres %.1f s", c.loci, c.postgres)
+}
+
+// ticks is how many of the units of /proc make a second, on every Linux that there is.
+const ticks = 100
+
+// processStat is what the kernel tells of a process.
+type processStat struct {
+	parent   int
+	own, all float64 // seconds; all has those of children that ended
+}
+
+// used reads what the server's processes have used so far; zero where the system does not tell.
+func (s *instance) used() (c cpu) {
+	processes := map[int]processStat{}
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // none elsewhere
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil { // it may have ended
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			processes[pid] = parseStat(text)
+		}
+	}
+	c.loci = processes[s.cmd.Process.Pid].own
+	for pid, p := range processes {
+		for at := p.parent; at > 1 && pid != s.cmd.Process.Pid; at = processes[at].parent {
+			if at == s.cmd.Process.Pid {
+				c.postgres += p.all
+				break
+			}
+		}
+	}
+	return c
+}
+
+// parseStat reads the fields after the program's name, which may hold anything.
+func parseStat(text []byte) (p processStat) {
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 15 {
+		return p
+	}
+	number := func(i int) float64 { n, _ := strconv.ParseFloat(fields[i], 64); return n / ticks }
+	p.parent, _ = strconv.Atoi(fields[1])
+	p.own = number(11) + number(12)
+	p.all = p.own + number(13) + number(14)
+	return p
+}
