@@ -19,7 +19,7 @@ type term struct {
 // memo remembers the terms of recent words, for most words of a text were met before and stemming one costs ten times a look here. A
 // word has one place, and the last word to claim it holds it: bounded, without locks, and the answer is the same with or without.
 var (
-	memo     [1 << 14]atomic.Pointer[term]
+	memo     [1 << 16]atomic.Pointer[term]
 	memoSeed = maphash.MakeSeed()
 )
 
