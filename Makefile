@@ -49,7 +49,7 @@ fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 		go test -run='^$$' -fuzz="^$${match#func }$$" -fuzztime=$(FUZZ_TIME) "$${file%/*}" || exit 1; \
 	done
 
-bench: build ## Measure Loci against COPY, pgbench and ripgrep; without pgbench or rg their rows say so
+bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib) and rg (ripgrep); rows of what is absent say so
 	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres \
 		go run ./bench -scale=$(BENCH_SCALE) -out=bench/results $(BENCH_FLAGS)
 

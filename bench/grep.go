@@ -51,7 +51,7 @@ func (b *bench) grep(ctx context.Context, s *instance, agent, documents string, 
 	}
 	order := []*Row{rows["cold"], rows["warm"], rows["cold"+many], rows["warm"+many]}
 	if b.tool("rg") == "" {
-		b.report.skip("rg is not installed (Debian: ripgrep)", *order[0], *order[1], *order[2], *order[3])
+		b.report.skip("rg is not installed", *order[0], *order[1], *order[2], *order[3])
 		return s, nil
 	}
 	for _, h := range hunts() {

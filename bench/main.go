@@ -123,8 +123,18 @@ func newBench(ctx context.Context, scale, loci string) (*bench, error) {
 	if err := os.Chmod(b.work, 0o755); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(b.work))
 	}
+	for program, in := range needed() {
+		if b.tool(program) == "" {
+			say("%s is not installed (Debian: %s): what is compared with it is left out", program, in)
+		}
+	}
 	b.report = &Report{Scale: scale, Machine: describeMachine(ctx, b)}
 	return b, nil
+}
+
+// needed are the programs that are compared with, and the packages that have them. Nothing is installed.
+func needed() map[string]string {
+	return map[string]string{"rg": "ripgrep", "pgbench": "postgresql-contrib"}
 }
 
 // tool finds a program beside the Postgres programs or in PATH; empty if there is none.

@@ -16,7 +16,7 @@ func (b *bench) search(ctx context.Context, in *ingestion, name string, settings
 	p50.Versus = "its ranking SQL by pgbench -M prepared"
 	rate.Versus = p50.Versus
 	if b.tool("pgbench") == "" {
-		b.report.skip("pgbench is not installed (Debian: postgresql-contrib)", p50, rate)
+		b.report.skip("pgbench is not installed", p50, rate)
 		return in.stop()
 	}
 	if err := in.stop(); err != nil { // what the upload left in memory is not what is measured
