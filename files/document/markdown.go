@@ -1,0 +1,300 @@
+package document
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// blockKind tells which blocks stand without an empty line between them.
+type blockKind int
+
+const (
+	otherBlock blockKind = iota
+	itemBlock
+)
+
+// markdown takes the blocks of a document in their order. A flat one, for a cell or a note, puts each on lines of its own without the
+// marks that only stand at the beginning of a line.
+type markdown struct {
+	budget  *budget
+	flat    bool
+	b       strings.Builder
+	lines   int // ended so far
+	last    blockKind
+	indents []string // of the items that the next one may be within
+	code    []string // lines that wait for the end of their block
+	breaks  int      // pages begun since the last block
+	pages   []int
+	full    bool
+}
+
+func newMarkdown(b *budget) *markdown { return &markdown{budget: b} }
+
+func newFlat(b *budget) *markdown { return &markdown{budget: b, flat: true} }
+
+// write puts a block after the others.
+func (m *markdown) write(kind blockKind, block string) {
+	m.flushCode()
+	if m.lines > 0 && !m.flat && (kind != itemBlock || m.last != itemBlock) {
+		m.line("")
+	}
+	m.beginPages()
+	for line := range strings.SplitSeq(block, "\n") {
+		m.line(line)
+	}
+	m.last = kind
+}
+
+func (m *markdown) line(line string) {
+	if m.full = m.full || m.b.Len()+len(line) > maxTextBytes || !m.budget.handle(len(line)); m.full {
+		return
+	}
+	m.b.WriteString(strings.TrimRight(line, " \t\r"))
+	m.b.WriteByte('\n')
+	m.lines++
+}
+
+// beginPages notes that the pages begun since the last block begin on the next line.
+func (m *markdown) beginPages() {
+	for ; m.breaks > 0 && !m.flat; m.breaks-- {
+		m.pages = append(m.pages, m.lines+1)
+	}
+}
+
+func (m *markdown) heading(level int, text string) {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
+	if text == "" {
+		return
+	}
+	m.indents = nil
+	if !m.flat {
+		text = strings.Repeat("#", min(max(level, 1), 6)) + " " + text
+	}
+	m.write(otherBlock, text)
+}
+
+func (m *markdown) paragraph(text string) {
+	if text = trimLines(text); text != "" {
+		m.indents = nil
+		m.write(otherBlock, text)
+	}
+}
+
+func (m *markdown) quote(text string) {
+	if text = trimLines(text); text != "" && !m.flat {
+		text = "> " + strings.ReplaceAll(text, "\n", "\n> ")
+	}
+	m.paragraph(text)
+}
+
+// item is one of a list: level counts from 0, marker is "-" or a number with its stop.
+func (m *markdown) item(level int, marker, text string) {
+	if text = trimLines(text); text == "" {
+		return
+	}
+	level = min(max(level, 0), len(m.indents))
+	before := strings.Join(m.indents[:level], "")
+	m.indents = append(m.indents[:level], strings.Repeat(" ", len(marker)+1))
+	after := strings.Join(m.indents, "")
+	m.write(itemBlock, before+marker+" "+strings.ReplaceAll(text, "\n", "\n"+after))
+}
+
+// more is a further paragraph of the last item.
+func (m *markdown) more(text string) {
+	if text = trimLines(text); text != "" {
+		indent := strings.Join(m.indents, "")
+		if m.flat {
+			indent = ""
+		}
+		m.write(otherBlock, indent+strings.ReplaceAll(text, "\n", "\n"+indent))
+	}
+}
+
+// codeLines are part of a block of code that goes on until another block.
+func (m *markdown) codeLines(text string) {
+	if m.budget.handle(len(text)) {
+		m.code = append(m.code, strings.Split(text, "\n")...)
+	}
+}
+
+func (m *markdown) flushCode() {
+	lines := m.code
+	m.code = nil
+	if m.flat {
+		for _, line := range lines {
+			m.line(line)
+		}
+		return
+	}
+	m.fence("", strings.Join(lines, "\n"))
+}
+
+// fence is a block of code. Its fence is longer than any in it.
+func (m *markdown) fence(language, code string) {
+	code = strings.Trim(trimEnds(code), "\n")
+	if strings.TrimSpace(code) == "" {
+		return
+	}
+	marks := "```"
+	for strings.Contains(code, marks) {
+		marks += "`"
+	}
+	m.indents = nil
+	m.write(otherBlock, marks+language+"\n"+code+"\n"+marks)
+}
+
+// raw is Markdown made elsewhere.
+func (m *markdown) raw(text string) {
+	if text = oneBlank(text); text != "" {
+		m.indents = nil
+		m.write(otherBlock, text)
+	}
+}
+
+// row is one of a table, with the pages that begin in it.
+type row struct {
+	cells  []string
+	breaks int
+}
+
+// table is laid out with its first row as its head. A single cell is a box around text.
+func (m *markdown) table(rows []row) {
+	rows, breaks, width := trimRows(rows)
+	defer func() { m.breaks += breaks }()
+	switch {
+	case len(rows) == 0:
+		return
+	case m.flat:
+		for _, r := range rows {
+			m.paragraph(strings.Join(slices.DeleteFunc(r.cells, isBlank), "; "))
+		}
+		return
+	case len(rows) == 1 && width == 1:
+		m.breaks += rows[0].breaks
+		m.paragraph(rows[0].cells[0])
+		return
+	}
+	m.indents = nil
+	head := rows[0].cells
+	for len(head) < width {
+		head = append(head, "")
+	}
+	m.breaks += rows[0].breaks
+	m.write(otherBlock, tableLine(head))
+	m.line("|" + strings.Repeat(" --- |", width))
+	for _, r := range rows[1:] {
+		m.breaks += r.breaks
+		m.beginPages()
+		m.line(tableLine(r.cells))
+	}
+}
+
+// trimRows drops empty rows, and what no row has at its end; width is that of the widest. breaks are of rows dropped after the last.
+func trimRows(rows []row) (kept []row, breaks, width int) {
+	for _, r := range rows {
+		r.breaks += breaks
+		for len(r.cells) > 0 && isBlank(r.cells[len(r.cells)-1]) {
+			r.cells = r.cells[:len(r.cells)-1]
+		}
+		if breaks = r.breaks; len(r.cells) > 0 {
+			kept, breaks, width = append(kept, r), 0, max(width, len(r.cells))
+		}
+	}
+	return kept, breaks, width
+}
+
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
+var cellEscapes = strings.NewReplacer("|", `\|`, "\r\n", "<br>", "\n", "<br>", "\r", "<br>")
+
+func tableLine(cells []string) string {
+	var b strings.Builder
+	b.WriteString("|")
+	for _, cell := range cells {
+		if cell = cellEscapes.Replace(trimLines(cell)); cell != "" {
+			b.WriteString(" " + cell)
+		}
+		b.WriteString(" |")
+	}
+	return b.String()
+}
+
+// note is the text that a mark such as [^1] in the document stands for.
+func (m *markdown) note(label, text string) {
+	if text = trimLines(text); text != "" {
+		m.indents = nil
+		m.write(itemBlock, "[^"+label+"]: "+strings.ReplaceAll(text, "\n", "\n    "))
+	}
+}
+
+// text is all blocks so far.
+func (m *markdown) text() string {
+	m.flushCode()
+	return strings.TrimSuffix(m.b.String(), "\n")
+}
+
+// finish is the document's text, which cannot be empty.
+func (m *markdown) finish() (Text, error) {
+	text := m.text()
+	if m.full {
+		return Text{}, tooMuchText()
+	}
+	if !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		return Text{}, unreadable("The document holds no text; its content may be images. Upload a version with text, made by OCR for instance.")
+	}
+	return Text{Text: text + "\n", Pages: m.pages}, nil
+}
+
+var (
+	blanks = regexp.MustCompile(`[ \t\x{a0}]+`)
+	atEnds = regexp.MustCompile(`(?m)[ \t\r]+$`)
+)
+
+// trimLines makes each run of blanks one, and drops those around lines, and empty lines.
+func trimLines(text string) string {
+	if !strings.Contains(text, "\n") {
+		return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(blanks.ReplaceAllString(line, " ")); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func trimEnds(text string) string { return atEnds.ReplaceAllString(text, "") }
+
+// oneBlank leaves one empty line where a text has several in a row, but for its code.
+func oneBlank(text string) string {
+	var b strings.Builder
+	fence, empty := "", true
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if mark := fenceMark(line); mark != "" && fence == "" {
+			fence = mark
+		} else if fence != "" && strings.HasPrefix(mark, fence) {
+			fence = ""
+		}
+		if line == "" && empty && fence == "" {
+			continue
+		}
+		empty = line == ""
+		b.WriteString(line + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// fenceMark is what a line of code fence begins with.
+func fenceMark(line string) string {
+	line = strings.TrimLeft(line, " ")
+	for _, c := range []string{"`", "~"} {
+		if mark := line[:len(line)-len(strings.TrimLeft(line, c))]; len(mark) >= 3 {
+			return mark
+		}
+	}
+	return ""
+}

@@ -1,0 +1,123 @@
+package document
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"path"
+	"strings"
+)
+
+// Reader reads the text of one format, as Markdown. It returns *UnreadableError for what is damaged, protected, beyond the limits or
+// without text, and other errors only if r cannot be read.
+type Reader = func(r io.ReaderAt, size int64) (Text, error)
+
+// Office is the reader of an office format, by its media type; false if it is none.
+func Office(mediaType string) (Reader, bool) {
+	reader, ok := offices[mediaType]
+	return reader, ok
+}
+
+var offices = map[string]Reader{
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": DOCX,
+	"application/x-ole-storage": oldOffice,
+}
+
+// oldOffice tells apart what stands in an OLE container: nothing in it is read.
+func oldOffice(r io.ReaderAt, size int64) (Text, error) {
+	source := &source{r: r}
+	if err := refuseOLE(source, size); err != nil {
+		return Text{}, explain(err, source.failed)
+	}
+	return Text{}, errOldOffice
+}
+
+// readArchive reads a format that is an archive.
+func readArchive(r io.ReaderAt, size int64, read func(*archive, *markdown) error) (Text, error) {
+	a, err := openArchive(r, size)
+	if err != nil {
+		return Text{}, err
+	}
+	md := newMarkdown(a.budget)
+	if err := read(a, md); err != nil {
+		return Text{}, a.explain(err)
+	}
+	text, err := md.finish()
+	if spent := a.budget.spent(); spent != nil {
+		return Text{}, spent
+	}
+	return text, err
+}
+
+// part reads an XML part of an archive. errNoEntry if there is none of that name.
+func (a *archive) part(name string, read func(*xmlReader) error) error {
+	body, err := a.open(name)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	return read(newXMLReader(body, a.budget))
+}
+
+// optional reads a part that a document may have.
+func (a *archive) optional(name string, read func(*xmlReader) error) error {
+	if !a.has(name) {
+		return nil
+	}
+	return a.part(name, read)
+}
+
+// relation is what an OOXML part says of another part, or of an address outside.
+type relation struct {
+	kind, target string // the last element of the type's name; a part's name in the archive, or an address
+	external     bool
+}
+
+// relations are those of a part, by their ids.
+func (a *archive) relations(part string) (map[string]relation, error) {
+	all := map[string]relation{}
+	name := path.Join(path.Dir(part), "_rels", path.Base(part)+".rels")
+	return all, a.optional(name, func(x *xmlReader) error {
+		return x.find("Relationship", func(e xml.StartElement) error {
+			r := relation{path.Base(attr(e, "Type")), attr(e, "Target"), attr(e, "TargetMode") == "External"}
+			if !r.external {
+				r.target = resolve(part, r.target)
+			}
+			all[attr(e, "Id")] = r
+			return nil
+		})
+	})
+}
+
+// resolve is the name in the archive of what a part calls target.
+func resolve(part, target string) string {
+	if strings.HasPrefix(target, "/") {
+		return strings.TrimPrefix(path.Clean(target), "/")
+	}
+	return strings.TrimPrefix(path.Join("/", path.Dir(part), target), "/")
+}
+
+// related is the first part of a kind; fallback if there is none.
+func related(all map[string]relation, kind, fallback string) string {
+	for _, r := range all {
+		if r.kind == kind && !r.external {
+			return r.target
+		}
+	}
+	return fallback
+}
+
+// mainPart is the part of an OOXML document that the others hang from.
+func (a *archive) mainPart(usual string) (string, error) {
+	all, err := a.relations("")
+	if err != nil {
+		return "", err
+	}
+	name := related(all, "officeDocument", usual)
+	if !a.has(name) {
+		return "", errNotThatFormat
+	}
+	return name, nil
+}
+
+var errNotThatFormat = errors.New("it is not what its type says, its main part is missing")

@@ -1,0 +1,88 @@
+package document_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/files/document"
+)
+
+// officeTypes are the media types of the fixtures, by extension.
+var officeTypes = map[string]string{
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}
+
+// fixtures are documents that other programs made: see testdata/office/README.md.
+func fixtures(t testing.TB, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", "office", pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func readerOf(t testing.TB, path string) document.Reader {
+	t.Helper()
+	read, ok := document.Office(officeTypes[filepath.Ext(path)])
+	if !ok {
+		t.Fatalf("no reader of %s", path)
+	}
+	return read
+}
+
+func TestOfficeGoldens(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for ext := range officeTypes {
+		for _, path := range fixtures(t, "*"+ext) {
+			found++
+			t.Run(filepath.Base(path), func(t *testing.T) {
+				t.Parallel()
+				compareGolden(t, path)
+			})
+		}
+	}
+	if found < len(officeTypes) {
+		t.Errorf("%d fixtures, want at least one of each of %d formats", found, len(officeTypes))
+	}
+}
+
+func compareGolden(t *testing.T, path string) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := readerOf(t, path)(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkMarkdown(t, text)
+	got := text.Text
+	if text.Pages != nil {
+		got += fmt.Sprintf("\n(pages begin on lines %v)\n", text.Pages)
+	}
+	golden(t, filepath.Join("office", filepath.Base(path)+".golden"), got)
+}
+
+// checkMarkdown tests what holds of every document's text.
+func checkMarkdown(t testing.TB, text document.Text) {
+	t.Helper()
+	if strings.ToValidUTF8(text.Text, "") != text.Text || strings.ContainsAny(text.Text, "\x00\r") {
+		t.Errorf("not clean: %q", text.Text)
+	}
+	if !strings.HasSuffix(text.Text, "\n") || strings.HasSuffix(text.Text, "\n\n") {
+		t.Errorf("ends in %q, want one line end", text.Text[max(0, len(text.Text)-10):])
+	}
+	last, lines := 1, strings.Count(text.Text, "\n")
+	for _, line := range text.Pages {
+		if line < last || line > lines {
+			t.Errorf("pages %v of %d lines do not ascend within them", text.Pages, lines)
+		}
+		last = line
+	}
+}

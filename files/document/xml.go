@@ -1,0 +1,202 @@
+package document
+
+import (
+	"bufio"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// xmlReader walks one XML part without building its tree. Depth, the size of a token and the number of tokens are limited.
+type xmlReader struct {
+	dec    *xml.Decoder
+	in     *tokenMeter
+	budget *budget
+	depth  int
+	names  map[xml.Name]string
+}
+
+func newXMLReader(r io.Reader, b *budget) *xmlReader {
+	in := &tokenMeter{r: r, left: maxXMLTokenBytes}
+	dec := xml.NewDecoder(asUTF8(in))
+	dec.CharsetReader = func(label string, input io.Reader) (io.Reader, error) {
+		if label = strings.ToLower(label); strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf8") { // asUTF8 did it
+			return input, nil
+		}
+		return charset.NewReaderLabel(label, input)
+	}
+	return &xmlReader{dec: dec, in: in, budget: b, names: map[xml.Name]string{}}
+}
+
+var otherCharset = regexp.MustCompile(`(?i)^\s*<\?xml[^>]*encoding\s*=\s*["'](?:[^u"']|u[^t"']|utf-?7)`)
+
+// asUTF8 decodes UTF-16 by its mark, and makes what is not UTF-8 U+FFFD, unless the part declares yet another charset.
+func asUTF8(r io.Reader) io.Reader {
+	buffered := bufio.NewReader(r)
+	head, _ := buffered.Peek(200)
+	if otherCharset.Match(head) {
+		return buffered
+	}
+	return transform.NewReader(buffered, unicode.BOMOverride(unicode.UTF8.NewDecoder()))
+}
+
+// tokenMeter ends a reader that gives too much within one token.
+type tokenMeter struct {
+	r    io.Reader
+	left int
+}
+
+func (m *tokenMeter) Read(p []byte) (int, error) {
+	if m.left <= 0 {
+		return 0, unreadable("The document has an XML tag, text or declaration of more than %d MiB. Save it again, and upload that.",
+			maxXMLTokenBytes>>20)
+	}
+	n, err := m.r.Read(p)
+	m.left -= n
+	return n, err
+}
+
+// next is the next token; io.EOF after the last.
+func (x *xmlReader) next() (xml.Token, error) {
+	x.in.left = maxXMLTokenBytes
+	token, err := x.dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch token.(type) {
+	case xml.StartElement:
+		x.depth++
+	case xml.EndElement:
+		x.depth--
+	}
+	if x.depth > maxXMLDepth {
+		return nil, unreadable("The document's elements are nested deeper than %d. Save it again, and upload that.", maxXMLDepth)
+	}
+	x.budget.tokens--
+	return token, x.budget.spent()
+}
+
+// walk calls element for each child of the element that was just begun, and text (if not nil) for each text between them. What element
+// leaves unread of a child is skipped. At the part's beginning, its child is the root.
+func (x *xmlReader) walk(element func(e xml.StartElement) error, text func(string)) error {
+	depth := x.depth
+	for {
+		token, err := x.next()
+		if errors.Is(err, io.EOF) && depth == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch t := token.(type) {
+		case xml.CharData:
+			if text != nil {
+				text(string(t))
+			}
+		case xml.StartElement:
+			if err := element(t); err != nil {
+				return err
+			}
+			if err := x.skipTo(depth); err != nil {
+				return err
+			}
+		case xml.EndElement:
+			return nil
+		}
+	}
+}
+
+func (x *xmlReader) skipTo(depth int) error {
+	for x.depth > depth {
+		if _, err := x.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find walks to each element of a name, at any depth, but not into those it found.
+func (x *xmlReader) find(name string, found func(e xml.StartElement) error) error {
+	return x.walk(func(e xml.StartElement) error {
+		if x.name(e) == name {
+			return found(e)
+		}
+		return x.find(name, found)
+	}, nil)
+}
+
+// text is all text within the element that was just begun.
+func (x *xmlReader) text() (string, error) {
+	var b strings.Builder
+	err := x.addText(&b)
+	return b.String(), err
+}
+
+func (x *xmlReader) addText(b *strings.Builder) error {
+	return x.walk(func(xml.StartElement) error { return x.addText(b) }, func(s string) { b.WriteString(s) })
+}
+
+// name is an element's name with the prefix that its standard gives its namespace, as "w:p", whatever the document calls it.
+func (x *xmlReader) name(e xml.StartElement) string {
+	if name, ok := x.names[e.Name]; ok {
+		return name
+	}
+	name := prefixed(e.Name)
+	if len(x.names) < 1000 {
+		x.names[e.Name] = name
+	}
+	return name
+}
+
+func prefixed(name xml.Name) string {
+	if prefix, ok := prefixes[name.Space]; ok {
+		return prefix + ":" + name.Local
+	}
+	return name.Local
+}
+
+// attr is the value of an attribute by its name, as "r:id", or by its local name alone; empty if there is none.
+func attr(e xml.StartElement, name string) string {
+	space, local, qualified := strings.Cut(name, ":")
+	if !qualified {
+		local = name
+	}
+	for _, a := range e.Attr {
+		if a.Name.Local == local && (!qualified || prefixes[a.Name.Space] == space) {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// prefixes of the namespaces that are read: ECMA-376, each transitional and strict, and OpenDocument 1.3.
+var prefixes = map[string]string{
+	"http://schemas.openxmlformats.org/wordprocessingml/2006/main":        "w",
+	"http://purl.oclc.org/ooxml/wordprocessingml/main":                    "w",
+	"http://schemas.openxmlformats.org/presentationml/2006/main":          "p",
+	"http://purl.oclc.org/ooxml/presentationml/main":                      "p",
+	"http://schemas.openxmlformats.org/drawingml/2006/main":               "a",
+	"http://purl.oclc.org/ooxml/drawingml/main":                           "a",
+	"http://schemas.openxmlformats.org/drawingml/2006/diagram":            "dgm",
+	"http://purl.oclc.org/ooxml/drawingml/diagram":                        "dgm",
+	"http://schemas.openxmlformats.org/officeDocument/2006/math":          "m",
+	"http://purl.oclc.org/ooxml/officeDocument/math":                      "m",
+	"http://schemas.openxmlformats.org/officeDocument/2006/relationships": "r",
+	"http://purl.oclc.org/ooxml/officeDocument/relationships":             "r",
+	"http://schemas.openxmlformats.org/markup-compatibility/2006":         "mc",
+	"urn:oasis:names:tc:opendocument:xmlns:office:1.0":                    "office",
+	"urn:oasis:names:tc:opendocument:xmlns:text:1.0":                      "text",
+	"urn:oasis:names:tc:opendocument:xmlns:table:1.0":                     "table",
+	"urn:oasis:names:tc:opendocument:xmlns:style:1.0":                     "style",
+	"urn:oasis:names:tc:opendocument:xmlns:drawing:1.0":                   "draw",
+	"urn:oasis:names:tc:opendocument:xmlns:presentation:1.0":              "presentation",
+	"urn:oasis:names:tc:opendocument:xmlns:manifest:1.0":                  "manifest",
+	"urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0":         "fo",
+	"http://www.w3.org/1999/xlink":                                        "xlink",
+}

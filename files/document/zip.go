@@ -1,0 +1,159 @@
+package document
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"path"
+	"strings"
+)
+
+// archive is a zip file, as office documents are, read within the limits of one document.
+type archive struct {
+	source  *source
+	entries map[string]*zip.File // the first of each name
+	budget  *budget
+}
+
+// source remembers when the file itself could not be read, which is no fault of the document, and can be told to end early.
+type source struct {
+	r       io.ReaderAt
+	left    int64
+	metered bool
+	failed  error
+}
+
+var errDirectory = unreadable("The archive's list of entries is longer than %d MiB. Save the document again, and upload that.", maxDirectoryMB)
+
+// ReadAt implements io.ReaderAt.
+func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	if s.left -= int64(len(p)); s.metered && s.left < 0 {
+		return 0, errDirectory
+	}
+	n, err := s.r.ReadAt(p, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.failed = err
+	}
+	return n, err
+}
+
+// openArchive lists the entries. Archives within it are entries like others: nothing opens them.
+func openArchive(r io.ReaderAt, size int64) (*archive, error) {
+	a := &archive{source: &source{r: r, left: maxDirectoryMB << 20, metered: true}, entries: map[string]*zip.File{}, budget: newBudget()}
+	if err := refuseOLE(a.source, size); err != nil {
+		return nil, err
+	}
+	z, err := zip.NewReader(a.source, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are looked up, not written to disk
+		return nil, a.explain(err)
+	}
+	a.source.metered = false
+	if len(z.File) > maxEntries {
+		return nil, unreadable("The archive has %d entries; a document may have %d. Upload the files in it one by one.", len(z.File), maxEntries)
+	}
+	for _, f := range z.File {
+		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(f.Name, `\`, "/")), "/")
+		if _, twice := a.entries[name]; !twice {
+			a.entries[name] = f
+		}
+	}
+	return a, nil
+}
+
+// explain makes a reader's error one for whoever uploaded the document, unless the file could not be read at all.
+func (a *archive) explain(err error) error {
+	return explain(err, a.source.failed)
+}
+
+func explain(err, failed error) error {
+	var known *UnreadableError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case failed != nil:
+		return failed
+	}
+	return unreadable("The document is damaged: %s. Open it in the program that made it, save it again, and upload that.", err)
+}
+
+var errNoEntry = errors.New("a part that it needs is missing")
+
+func (a *archive) has(name string) bool {
+	return a.entries[name] != nil
+}
+
+// open reads an entry, up to the limits. errNoEntry if there is none of that name.
+func (a *archive) open(name string) (io.ReadCloser, error) {
+	f := a.entries[name]
+	if f == nil {
+		return nil, errNoEntry
+	}
+	if f.Flags&1 != 0 {
+		return nil, errProtected
+	}
+	body, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &entry{ReadCloser: body, packed: int64(f.CompressedSize64), budget: a.budget}, nil //nolint:gosec // a size that wraps is below any other
+}
+
+// readAll is a whole entry.
+func (a *archive) readAll(name string) ([]byte, error) {
+	body, err := a.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	return io.ReadAll(body)
+}
+
+// entry counts what is unpacked.
+type entry struct {
+	io.ReadCloser
+
+	packed, unpacked int64
+	budget           *budget
+}
+
+func (e *entry) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	e.unpacked += int64(n)
+	e.budget.unpacked -= int64(n)
+	if e.unpacked > ratioFromBytes && e.unpacked/maxRatio > e.packed {
+		return 0, unreadable("A part of the document unpacks to more than %d times its size. Save the document again, and upload that.", maxRatio)
+	}
+	if spent := e.budget.spent(); spent != nil {
+		return 0, spent
+	}
+	return n, err
+}
+
+var (
+	errProtected = unreadable("The document is protected by a password. Remove the password in the program that made it, and upload it again.")
+	errOldOffice = unreadable("The document is in an old binary format of Office. Save it as .docx, .xlsx or .pptx, and upload that.")
+)
+
+// refuseOLE tells what stands in the container that Office encrypts into, and that its old formats are.
+func refuseOLE(r io.ReaderAt, size int64) error {
+	head := make([]byte, 8)
+	if _, err := r.ReadAt(head, 0); err != nil || string(head) != "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" {
+		return nil //nolint:nilerr // a file too short for it is none
+	}
+	// A directory holds its names in UTF-16, anywhere in the file.
+	name := []byte(strings.Join(strings.Split("EncryptedPackage", ""), "\x00"))
+	block := make([]byte, 64<<10)
+	for at := int64(0); at < size; at += int64(len(block) - len(name)) {
+		n, err := r.ReadAt(block, at)
+		if bytes.Contains(block[:n], name) {
+			return errProtected
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errOldOffice
+}
