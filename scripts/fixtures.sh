@@ -8,8 +8,9 @@ trap 'rm -rf "$profile"' EXIT
 export SOURCE_DATE_EPOCH=1767225600
 
 convert() { # format, source, outcome
-	soffice "-env:UserInstallation=file://$profile" --headless --convert-to "$1" --outdir "$profile/out" "source/$2" >/dev/null 2>&1
-	mv "$profile/out/${2%.*}.${1%%:*}" "$3"
+	soffice "-env:UserInstallation=file://$profile" --headless --convert-to "$1" --outdir "$profile/out" "$2" >/dev/null 2>&1
+	name=$(basename "$2")
+	mv "$profile/out/${name%.*}.$1" "$3"
 }
 
 for format in docx odt epub rtf; do
@@ -18,11 +19,13 @@ done
 pandoc --standalone -o pandoc.pptx source/slides.md
 pandoc --standalone -o pandoc.ipynb source/notebook.md
 
-convert odt report.fodt libreoffice.odt
-convert docx report.fodt libreoffice.docx
-convert rtf report.fodt libreoffice.rtf
-convert epub report.fodt libreoffice.epub
-convert xlsx books.fods libreoffice.xlsx
-convert ods books.fods libreoffice.ods
-convert odp talk.fodp libreoffice.odp
-convert pptx talk.fodp libreoffice.pptx
+convert odt source/report.fodt libreoffice.odt
+convert docx source/report.fodt libreoffice.docx
+convert rtf source/report.fodt libreoffice.rtf
+convert epub source/report.fodt libreoffice.epub
+convert xlsx source/books.fods libreoffice.xlsx
+convert ods source/books.fods libreoffice.ods
+convert odp source/talk.fodp libreoffice.odp
+convert pptx source/talk.fodp libreoffice.pptx
+convert odp pandoc.pptx slides.odp
+convert pptx pandoc.pptx slides.pptx

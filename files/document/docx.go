@@ -345,11 +345,11 @@ func (d *docx) boxes(x *xmlReader, p *wordParagraph) error {
 
 func (d *docx) table(x *xmlReader, md *markdown) error {
 	var rows []row
-	if err := d.rows(x, &rows); err != nil {
-		return err
+	err := d.rows(x, &rows)
+	if err == nil {
+		md.table(rows)
 	}
-	md.table(rows)
-	return nil
+	return err
 }
 
 func (d *docx) rows(x *xmlReader, rows *[]row) error {

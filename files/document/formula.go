@@ -5,46 +5,59 @@ import (
 	"strings"
 )
 
-// formula adds a formula of Office Math on one line: a fraction as (a)/(b), raised as ^, lowered as _.
+// formula adds a formula of Office Math on one line: a fraction as a/b, raised as ^, lowered as _, with brackets around what is longer.
 func formula(x *xmlReader, in *inline) error {
 	var b strings.Builder
-	err := formulaPart(x, &b)
+	err := mathPart(x, &b)
 	in.addWords(b.String(), style{})
 	return err
 }
 
-func formulaPart(x *xmlReader, b *strings.Builder) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
-		case "m:t":
-			text, err := x.text()
-			b.WriteString(text)
-			return err
-		case "m:sup":
-			return group(x, b, "^")
-		case "m:sub":
-			return group(x, b, "_")
-		case "m:num":
-			return group(x, b, "")
-		case "m:den":
-			return group(x, b, "/")
-		case "m:rad":
-			return group(x, b, "√")
-		}
-		return formulaPart(x, b)
-	}, nil)
+// mathSigns stand before the parts of a formula, of Office Math and of MathML.
+var mathSigns = map[string]string{"m:sup": "^", "m:sub": "_", "m:num": "", "m:den": "/", "m:rad": "√", "msqrt": "√"}
+
+// mathBetween stand between the parts of an element of MathML.
+var mathBetween = map[string]string{"mfrac": "/", "msup": "^", "msub": "_"}
+
+func mathPart(x *xmlReader, b *strings.Builder) error {
+	return x.walk(func(e xml.StartElement) error { return mathElement(x, e, b) }, nil)
 }
 
-// group puts brackets around more than a character.
-func group(x *xmlReader, b *strings.Builder, sign string) error {
+func mathElement(x *xmlReader, e xml.StartElement, b *strings.Builder) error {
+	name := x.name(e)
+	if sign, ok := mathSigns[name]; ok {
+		return mathGroup(x, b, sign, func(within *strings.Builder) error { return mathPart(x, within) })
+	}
+	if between, ok := mathBetween[name]; ok {
+		first := true
+		return x.walk(func(e xml.StartElement) error {
+			sign := between
+			if first {
+				sign, first = "", false
+			}
+			return mathGroup(x, b, sign, func(within *strings.Builder) error { return mathElement(x, e, within) })
+		}, nil)
+	}
+	switch name {
+	case "m:t", "mi", "mn", "mo", "mtext":
+		text, err := x.text()
+		b.WriteString(strings.TrimSpace(text))
+		return err
+	case "annotation", "annotation-xml":
+		return nil
+	}
+	return mathPart(x, b)
+}
+
+// mathGroup puts brackets around more than a character.
+func mathGroup(x *xmlReader, b *strings.Builder, sign string, read func(*strings.Builder) error) error {
 	var within strings.Builder
-	err := formulaPart(x, &within)
+	err := read(&within)
 	text := within.String()
-	x.budget.handle(len(text))
 	if len([]rune(text)) > 1 {
 		text = "(" + text + ")"
 	}
-	if text != "" {
+	if x.budget.handle(len(text)) && text != "" {
 		b.WriteString(sign + text)
 	}
 	return err

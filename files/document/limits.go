@@ -7,13 +7,13 @@ const (
 	maxUnpackedBytes = 256 << 20 // of all that is read from one archive
 	maxEntries       = 10_000    // of an archive
 	maxDirectoryMB   = 8         // read to find an archive's entries, in MiB
-	maxRatio         = 300       // of an entry's bytes to its packed ones, where it has more than ratioFromBytes
+	maxRatio         = 600       // of an entry's bytes to its packed ones, where it has more than ratioFromBytes
 	ratioFromBytes   = 32 << 20
 	maxXMLTokens     = 10_000_000 // of all parts together
 	maxXMLTokenBytes = 4 << 20    // of one tag, text or declaration
 	maxXMLDepth      = 1000       // elements within each other
 	maxLinkBytes     = 2048       // longer ones are shown by their text only
-	maxColumns       = 1000       // that a merged or repeated cell stands for
+	maxColumns       = 16_384     // that a merged or repeated cell stands for
 )
 
 // budget is what is left of a document's limits.

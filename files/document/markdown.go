@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // blockKind tells which blocks stand without an empty line between them.
@@ -185,6 +186,9 @@ func (m *markdown) table(rows []row) {
 	m.write(otherBlock, tableLine(head))
 	m.line("|" + strings.Repeat(" --- |", width))
 	for _, r := range rows[1:] {
+		if m.full {
+			return
+		}
 		m.breaks += r.breaks
 		m.beginPages()
 		m.line(tableLine(r.cells))
@@ -247,23 +251,38 @@ func (m *markdown) finish() (Text, error) {
 	return Text{Text: text + "\n", Pages: m.pages}, nil
 }
 
-var (
-	blanks = regexp.MustCompile(`[ \t\x{a0}]+`)
-	atEnds = regexp.MustCompile(`(?m)[ \t\r]+$`)
-)
+var atEnds = regexp.MustCompile(`(?m)[ \t\r]+$`)
 
 // trimLines makes each run of blanks one, and drops those around lines, and empty lines.
 func trimLines(text string) string {
-	if !strings.Contains(text, "\n") {
-		return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
+	if isTrim(text) {
+		return text
 	}
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimSpace(blanks.ReplaceAllString(line, " ")); line != "" {
-			lines = append(lines, line)
+	var b strings.Builder
+	b.Grow(len(text))
+	between := rune(0) // what stands before the next word
+	for _, r := range text {
+		switch {
+		case r == '\n':
+			between = '\n'
+		case r == ' ' || r == '\t' || r == '\r' || r == '\u00a0':
+			if between == 0 {
+				between = ' '
+			}
+		default:
+			if between != 0 && b.Len() > 0 {
+				b.WriteRune(between)
+			}
+			between = 0
+			b.WriteRune(r)
 		}
 	}
-	return strings.Join(lines, "\n")
+	return b.String()
+}
+
+// isTrim tells the short words that most cells are.
+func isTrim(text string) bool {
+	return !strings.ContainsAny(text, " \t\r\n\u00a0") && utf8.ValidString(text)
 }
 
 func trimEnds(text string) string { return atEnds.ReplaceAllString(text, "") }

@@ -19,7 +19,15 @@ func Office(mediaType string) (Reader, bool) {
 }
 
 var offices = map[string]Reader{
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": DOCX,
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   DOCX,
+	"application/vnd.openxmlformats-officedocument.presentationml.presentation": PPTX,
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         XLSX,
+	"application/vnd.oasis.opendocument.text":                                   ODT, "application/vnd.oasis.opendocument.text-template": ODT,
+	"application/vnd.oasis.opendocument.spreadsheet": ODS, "application/vnd.oasis.opendocument.spreadsheet-template": ODS,
+	"application/vnd.oasis.opendocument.presentation": ODP, "application/vnd.oasis.opendocument.presentation-template": ODP,
+	"application/epub+zip": EPUB,
+	"text/rtf":             RTF, "application/rtf": RTF,
+	"application/x-ipynb+json":  IPYNB,
 	"application/x-ole-storage": oldOffice,
 }
 

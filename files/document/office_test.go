@@ -8,12 +8,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gabriel-vasile/mimetype"
+
 	"github.com/loci-memory/loci/files/document"
 )
 
 // officeTypes are the media types of the fixtures, by extension.
 var officeTypes = map[string]string{
 	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".odt":  "application/vnd.oasis.opendocument.text",
+	".odp":  "application/vnd.oasis.opendocument.presentation",
+	".ods":  "application/vnd.oasis.opendocument.spreadsheet",
+	".epub": "application/epub+zip", ".rtf": "text/rtf", ".ipynb": "application/x-ipynb+json",
 }
 
 // fixtures are documents that other programs made: see testdata/office/README.md.
@@ -67,6 +75,31 @@ func compareGolden(t *testing.T, path string) {
 		got += fmt.Sprintf("\n(pages begin on lines %v)\n", text.Pages)
 	}
 	golden(t, filepath.Join("office", filepath.Base(path)+".golden"), got)
+}
+
+// TestOfficeIsToldByItsBeginning: the media type that sniffing finds in the first bytes has a reader.
+func TestOfficeIsToldByItsBeginning(t *testing.T) {
+	t.Parallel()
+	for ext, want := range officeTypes {
+		for _, path := range fixtures(t, "*"+ext) {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := raw[:min(len(raw), 4096)]
+			got := mimetype.Detect(head).String()
+			if ext == ".ipynb" {
+				if !document.IsNotebook(head) {
+					t.Errorf("%s is not told to be a notebook", path)
+				}
+			} else if got != want {
+				t.Errorf("%s is %s, want %s", path, got, want)
+			}
+		}
+	}
+	if document.IsNotebook([]byte(`{"cells": 3}`)) || document.IsNotebook([]byte(`[{"cell_type": "x"}]`)) {
+		t.Error("other JSON is told to be a notebook")
+	}
 }
 
 // checkMarkdown tests what holds of every document's text.

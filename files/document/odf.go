@@ -1,0 +1,261 @@
+package document
+
+import (
+	"encoding/xml"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// ODT reads a text document of OpenDocument: headings, lists with their numbers, tables, links, notes, code by its style or font, text
+// boxes, formulas. Deleted and hidden text, comments and tables of contents are left out. Pages begin where the document was last laid
+// out, if it says so.
+func ODT(r io.ReaderAt, size int64) (Text, error) {
+	text, err := readODF(r, size, "office:text", func(o *odf, x *xmlReader, e xml.StartElement, md *markdown) error {
+		if o.paged = attr(e, "text:use-soft-page-breaks") == "true"; o.paged {
+			md.breaks = 1
+		}
+		return o.blocks(x, md)
+	})
+	if len(text.Pages) < 2 {
+		text.Pages = nil
+	}
+	return text, err
+}
+
+// ODS reads a spreadsheet of OpenDocument, as XLSX does.
+func ODS(r io.ReaderAt, size int64) (Text, error) {
+	return readODF(r, size, "office:spreadsheet", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error { return o.sheets(x, md) })
+}
+
+// ODP reads a presentation of OpenDocument, as PPTX does.
+func ODP(r io.ReaderAt, size int64) (Text, error) {
+	return readODF(r, size, "office:presentation", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error { return o.slides(x, md) })
+}
+
+// odf is an OpenDocument that is read.
+type odf struct {
+	archive *archive
+	budget  *budget
+	styles  map[string]odfStyle // by family and name
+	lists   map[string]*abstractList
+	outline *abstractList
+	last    *abstractList // the list that one which goes on continues
+	notes   []string
+	depth   int // of notes
+	paged   bool
+}
+
+func readODF(r io.ReaderAt, size int64, body string, read func(*odf, *xmlReader, xml.StartElement, *markdown) error) (Text, error) {
+	return readArchive(r, size, func(a *archive, md *markdown) error {
+		if err := a.refuseEncryptedODF(); err != nil {
+			return err
+		}
+		if !a.has("content.xml") {
+			return errNotThatFormat
+		}
+		o := &odf{archive: a, budget: a.budget, styles: map[string]odfStyle{}, lists: map[string]*abstractList{}, outline: &abstractList{}}
+		if err := a.optional("styles.xml", o.readStyles); err != nil {
+			return err
+		}
+		err := a.part("content.xml", func(x *xmlReader) error {
+			return x.walk(func(xml.StartElement) error {
+				return x.walk(func(e xml.StartElement) error {
+					if x.name(e) != "office:body" {
+						return o.readStyle(x, e)
+					}
+					return x.find(body, func(e xml.StartElement) error { return read(o, x, e, md) })
+				}, nil)
+			}, nil)
+		})
+		o.writeNotes(md)
+		return err
+	})
+}
+
+// refuseEncryptedODF looks for the mark of encryption in the list of parts.
+func (a *archive) refuseEncryptedODF() error {
+	if a.has("encrypted-package") {
+		return errProtected
+	}
+	return a.optional("META-INF/manifest.xml", func(x *xmlReader) error {
+		return x.find("manifest:encryption-data", func(xml.StartElement) error { return errProtected })
+	})
+}
+
+func (o *odf) writeNotes(md *markdown) {
+	for i, text := range o.notes {
+		if i == 0 {
+			md.last = otherBlock
+		}
+		md.note(strconv.Itoa(i+1), text)
+	}
+}
+
+// blocks reads what holds paragraphs, lists and tables.
+func (o *odf) blocks(x *xmlReader, md *markdown) error {
+	return x.walk(func(e xml.StartElement) error { return o.block(x, e, md) }, nil)
+}
+
+func (o *odf) block(x *xmlReader, e xml.StartElement, md *markdown) error {
+	switch x.name(e) {
+	case "text:h":
+		return o.heading(x, e, md)
+	case "text:p":
+		return o.paragraph(x, e, md, o.write)
+	case "text:list":
+		return o.list(x, e, md, nil)
+	case "table:table":
+		return o.table(x, md)
+	case "text:soft-page-break":
+		o.pageBreak(md)
+	case "text:tracked-changes", "text:table-of-content", "text:alphabetical-index", "text:illustration-index", "text:table-index",
+		"text:object-index", "text:user-index", "office:annotation", "office:forms", "presentation:notes":
+		return nil
+	default:
+		return o.blocks(x, md)
+	}
+	return nil
+}
+
+func (o *odf) pageBreak(md *markdown) {
+	if o.paged {
+		md.breaks++
+	}
+}
+
+func (o *odf) heading(x *xmlReader, e xml.StartElement, md *markdown) error {
+	level := min(max(number(attr(e, "text:outline-level"), 1), 1), maxListLevels)
+	return o.paragraph(x, e, md, func(md *markdown, _ odfStyle, text *inline) {
+		if text.isEmpty() {
+			return
+		}
+		label := ""
+		if o.outline.levels[level-1].format != "" && attr(e, "text:is-list-header") != "true" {
+			o.outline.count(level - 1)
+			label = o.outline.label(level - 1).heading()
+		}
+		md.heading(level, strings.TrimSpace(label+" "+text.markdown()))
+	})
+}
+
+// paragraph reads a paragraph's text, which write puts where it belongs, and then the boxes in it.
+func (o *odf) paragraph(x *xmlReader, e xml.StartElement, md *markdown, write func(*markdown, odfStyle, *inline)) error {
+	s := o.style("paragraph", attr(e, "text:style-name"))
+	if s.newPage && md.lines > 0 {
+		o.pageBreak(md)
+	}
+	p := &odfParagraph{text: &inline{budget: o.budget}, boxes: newMarkdown(o.budget)}
+	if err := o.inlines(x, p, style{}); err != nil {
+		return err
+	}
+	write(md, s, p.text)
+	for range p.breaks {
+		o.pageBreak(md)
+	}
+	if boxes := p.boxes.text(); md.flat {
+		md.paragraph(boxes)
+	} else {
+		md.raw(boxes)
+	}
+	return nil
+}
+
+// write puts a paragraph where its style says.
+func (o *odf) write(md *markdown, s odfStyle, text *inline) {
+	switch {
+	case s.hidden:
+	case text.isEmpty():
+		if s.code && len(md.code) > 0 {
+			md.codeLines("")
+		}
+	case s.title:
+		md.heading(1, text.markdown())
+	case (s.code || text.isCode()) && !md.flat:
+		md.codeLines(text.plain())
+	case s.quote:
+		md.quote(text.markdown())
+	default:
+		md.paragraph(text.markdown())
+	}
+}
+
+type odfParagraph struct {
+	text   *inline
+	boxes  *markdown
+	breaks int
+}
+
+// inlines reads text with the elements in it.
+func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
+	return x.walk(func(e xml.StartElement) error {
+		switch x.name(e) {
+		case "text:span":
+			look := o.style("text", attr(e, "text:style-name"))
+			if look.hidden {
+				return nil
+			}
+			spanned := s
+			spanned.code, spanned.struck, spanned.raised = s.code || look.code, s.struck || look.struck, s.raised || look.raised
+			return o.inlines(x, p, spanned)
+		case "text:a":
+			linked := s
+			linked.href = attr(e, "xlink:href")
+			return o.inlines(x, p, linked)
+		case "text:s":
+			p.text.add(strings.Repeat(" ", min(max(number(attr(e, "text:c"), 1), 1), 100)), s)
+		case "text:tab":
+			p.text.add("\t", s)
+		case "text:line-break":
+			p.text.add("\n", s)
+		case "text:soft-page-break":
+			p.breaks++
+		case "text:note":
+			return o.note(x, p.text)
+		case "office:annotation", "text:hidden-text", "text:ruby-text", "office:event-listeners":
+			return nil
+		case "draw:frame", "draw:custom-shape", "draw:rect", "draw:g", "draw:ellipse", "draw:line":
+			return o.drawing(x, p)
+		default:
+			return o.inlines(x, p, s)
+		}
+		return nil
+	}, func(text string) { p.text.addWords(text, s) })
+}
+
+// note keeps a note's text for the end, and puts its mark. A note within a note is none.
+func (o *odf) note(x *xmlReader, in *inline) error {
+	return x.find("text:note-body", func(xml.StartElement) error {
+		md := newFlat(o.budget)
+		o.depth++
+		err := o.blocks(x, md)
+		o.depth--
+		if text := md.text(); text != "" && o.depth == 0 {
+			o.notes = append(o.notes, text)
+			in.add("[^"+strconv.Itoa(len(o.notes))+"]", style{})
+		}
+		return err
+	})
+}
+
+// drawing reads the text boxes and formulas in a drawing.
+func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
+	return x.walk(func(e xml.StartElement) error {
+		switch x.name(e) {
+		case "draw:text-box":
+			return o.blocks(x, p.boxes)
+		case "text:p", "text:h", "text:list", "table:table":
+			return o.block(x, e, p.boxes)
+		case "draw:object":
+			return o.formula(attr(e, "xlink:href"), p.text)
+		}
+		return o.drawing(x, p)
+	}, nil)
+}
+
+// formula adds a formula, which is a document of its own.
+func (o *odf) formula(href string, in *inline) error {
+	return o.archive.optional(resolve("", href+"/content.xml"), func(x *xmlReader) error {
+		return x.find("math", func(xml.StartElement) error { return formula(x, in) })
+	})
+}

@@ -1,0 +1,75 @@
+package document
+
+import "encoding/xml"
+
+// odfList is a list that is read.
+type odfList struct {
+	counts *abstractList
+	level  int
+}
+
+// list reads a list, within another if that is not nil. It counts anew unless it says that it goes on.
+func (o *odf) list(x *xmlReader, e xml.StartElement, md *markdown, outer *odfList) error {
+	l := &odfList{}
+	name := attr(e, "text:style-name")
+	switch {
+	case outer != nil:
+		l.counts, l.level = outer.counts, min(outer.level+1, maxListLevels-1)
+		if levels, ok := o.lists[name]; ok {
+			l.counts.levels = levels.levels
+		}
+	case o.last != nil && (attr(e, "text:continue-numbering") == "true" || attr(e, "text:continue-list") != ""):
+		l.counts = o.last
+	default:
+		l.counts = &abstractList{}
+		if levels, ok := o.lists[name]; ok {
+			l.counts.levels = levels.levels
+		}
+	}
+	o.last = l.counts
+	return x.walk(func(e xml.StartElement) error {
+		switch x.name(e) {
+		case "text:list-item":
+			if start := number(attr(e, "text:start-value"), -1); start >= 0 {
+				l.counts.levels[l.level].start, l.counts.begun[l.level] = start, false
+			}
+			return o.item(x, md, l, false)
+		case "text:list-header":
+			return o.item(x, md, l, true)
+		}
+		return nil
+	}, nil)
+}
+
+// item reads an item: its first paragraph stands after the mark, if it has one, and further ones under it.
+func (o *odf) item(x *xmlReader, md *markdown, l *odfList, marked bool) error {
+	return x.walk(func(e xml.StartElement) error {
+		switch x.name(e) {
+		case "text:p":
+			return o.paragraph(x, e, md, func(md *markdown, s odfStyle, text *inline) {
+				switch {
+				case text.isEmpty() || s.hidden:
+				case marked && s.code:
+					md.codeLines(text.plain())
+				case marked:
+					md.more(text.markdown())
+				default:
+					marked = true
+					l.counts.count(l.level)
+					marker, label := l.counts.label(l.level).item()
+					md.item(l.level, marker, joined(label, text.markdown()))
+				}
+			})
+		case "text:list":
+			return o.list(x, e, md, l)
+		}
+		return o.block(x, e, md)
+	}, nil)
+}
+
+func joined(label, text string) string {
+	if label == "" {
+		return text
+	}
+	return label + " " + text
+}

@@ -1,0 +1,62 @@
+package document
+
+import (
+	"encoding/xml"
+	"strings"
+)
+
+// slides reads the pages of a presentation.
+func (o *odf) slides(x *xmlReader, md *markdown) error {
+	n := 0
+	return x.walk(func(e xml.StartElement) error {
+		if x.name(e) != "draw:page" {
+			return nil
+		}
+		n++
+		s := &odpSlide{odf: o, md: newMarkdown(o.budget), notes: newMarkdown(o.budget)}
+		if err := s.shapes(x, s.md); err != nil {
+			return err
+		}
+		md.breaks++
+		md.heading(2, slideHeading(n, s.title))
+		md.raw(s.md.text())
+		if notes := s.notes.text(); notes != "" {
+			md.heading(3, "Notes")
+			md.raw(notes)
+		}
+		return nil
+	}, nil)
+}
+
+type odpSlide struct {
+	*odf
+
+	md, notes *markdown
+	title     string
+}
+
+// shapes reads what is on a slide, or in its notes.
+func (s *odpSlide) shapes(x *xmlReader, md *markdown) error {
+	return x.walk(func(e xml.StartElement) error {
+		switch attr(e, "presentation:class") {
+		case "date-time", "footer", "header", "page-number", "page":
+			return nil
+		case "title":
+			if s.title == "" && md == s.md {
+				title := newFlat(s.budget)
+				err := s.blocks(x, title)
+				s.title = strings.ReplaceAll(title.text(), "\n", " ")
+				return err
+			}
+		}
+		switch x.name(e) {
+		case "presentation:notes":
+			return s.shapes(x, s.notes)
+		case "text:p", "text:h", "text:list", "table:table":
+			return s.block(x, e, md)
+		case "office:forms", "office:annotation":
+			return nil
+		}
+		return s.shapes(x, md)
+	}, nil)
+}

@@ -1,0 +1,85 @@
+package document
+
+import "strings"
+
+// sheetWriter lays the rows of a sheet out: each block of rows without an empty one between them is a table.
+type sheetWriter struct {
+	md     *markdown
+	name   string
+	begun  bool
+	rows   [][]string // of the block so far
+	lo, hi int        // its columns, hi not included
+	cells  int        // of all rows, with the empty ones
+}
+
+// maxCells is how many cells the sheets of a document have, with the empty ones before others.
+const maxSheetCells = 10_000_000
+
+// row takes the next row, with its empty cells before the last full one.
+func (s *sheetWriter) row(cells []string) error {
+	if s.cells += len(cells); s.cells > maxSheetCells {
+		return unreadable("The sheets have more than %d million cells. Upload them as CSV, in parts.", maxSheetCells/1_000_000)
+	}
+	lo, hi := extent(cells)
+	if lo == hi {
+		s.flush()
+		return nil
+	}
+	if len(s.rows) == 0 {
+		s.lo, s.hi = lo, hi
+	}
+	s.lo, s.hi = min(s.lo, lo), max(s.hi, hi)
+	s.rows = append(s.rows, append([]string(nil), cells[:hi]...))
+	return s.md.budget.spent()
+}
+
+// extent is from the first to after the last cell that has text.
+func extent(cells []string) (lo, hi int) {
+	for hi = len(cells); hi > 0 && isBlank(cells[hi-1]); hi-- { //nolint:revive // counts down
+	}
+	for lo = 0; lo < hi && isBlank(cells[lo]); lo++ { //nolint:revive // counts up
+	}
+	return lo, hi
+}
+
+// begin writes the heading, once there is something under it.
+func (s *sheetWriter) begin() {
+	if !s.begun {
+		s.begun = true
+		s.md.breaks++
+		s.md.heading(2, s.name)
+	}
+}
+
+// flush ends a block. What stands alone above a table is its title, and a block of one column is lines.
+func (s *sheetWriter) flush() {
+	rows := s.rows
+	s.rows = nil
+	if len(rows) == 0 {
+		return
+	}
+	s.begin()
+	for len(rows) > 0 && s.hi-s.lo > 1 && isSingle(rows[0]) {
+		s.md.paragraph(rows[0][len(rows[0])-1])
+		rows = rows[1:]
+	}
+	if s.hi-s.lo == 1 {
+		lines := make([]string, len(rows))
+		for i, r := range rows {
+			lines[i] = r[len(r)-1]
+		}
+		s.md.paragraph(strings.Join(lines, "\n"))
+		return
+	}
+	table := make([]row, len(rows))
+	for i, r := range rows {
+		table[i].cells = r[min(s.lo, len(r)):]
+	}
+	s.md.table(table)
+}
+
+// isSingle tells the rows with one cell of text.
+func isSingle(cells []string) bool {
+	lo, hi := extent(cells)
+	return hi-lo == 1
+}

@@ -1,0 +1,96 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// XLSX reads a workbook of Excel: each sheet is a page under its name, each block of rows a table, each cell as it is displayed, dates
+// without a form of their own as 2026-03-31. Formulas are shown by the values that were last computed. Hidden sheets are left out.
+func XLSX(r io.ReaderAt, size int64) (Text, error) {
+	return readArchive(r, size, func(a *archive, md *markdown) error {
+		if _, err := a.mainPart("xl/workbook.xml"); err != nil {
+			return err
+		}
+		if err := a.measure(); err != nil {
+			return err
+		}
+		return writeBook(a.source, size, md)
+	})
+}
+
+// measure unpacks every part once, so that the library is only given what is whole and within the limits. A tag counts as one token.
+func (a *archive) measure() error {
+	block := make([]byte, 64<<10)
+	for name := range a.entries {
+		body, err := a.open(name)
+		if err != nil {
+			return err
+		}
+		for err == nil {
+			var n int
+			n, err = body.Read(block)
+			if strings.HasSuffix(name, ".xml") || strings.HasSuffix(name, ".rels") {
+				a.budget.tokens -= bytes.Count(block[:n], []byte("<"))
+			}
+		}
+		body.Close() //nolint:errcheck,gosec // read only
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	return a.budget.spent()
+}
+
+// writeBook survives a panic of the library on a workbook it does not expect.
+func writeBook(r io.ReaderAt, size int64, md *markdown) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a sheet cannot be laid out: %v", p)
+		}
+	}()
+	// With both limits the same, nothing is unpacked to temporary files.
+	book, err := excelize.OpenReader(io.NewSectionReader(r, 0, size), excelize.Options{
+		UnzipSizeLimit: maxUnpackedBytes, UnzipXMLSizeLimit: maxUnpackedBytes, ShortDatePattern: "yyyy-mm-dd",
+	})
+	if err != nil {
+		return err
+	}
+	defer book.Close() //nolint:errcheck // read only
+	cells := 0
+	for _, name := range book.GetSheetList() {
+		if visible, err := book.GetSheetVisible(name); err != nil || !visible {
+			continue
+		}
+		if err := writeSheet(book, name, md, &cells); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeSheet(book *excelize.File, name string, md *markdown, cells *int) error {
+	rows, err := book.Rows(name)
+	if err != nil {
+		return nil //nolint:nilerr // a chart or a macro has a sheet without rows
+	}
+	defer rows.Close() //nolint:errcheck // read only
+	s := &sheetWriter{md: md, name: name, cells: *cells}
+	for rows.Next() {
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		if err := s.row(columns); err != nil {
+			return err
+		}
+	}
+	s.flush()
+	*cells = s.cells
+	return rows.Error()
+}
