@@ -91,8 +91,8 @@ func (w wordStyles) inherit(s wordStyle) wordStyle {
 
 func isCodeName(name string) bool {
 	switch name {
-	case "source code", "source text", "verbatim char", "html preformatted", "html code", "preformatted text", "plain text", "macro text", "code",
-		"code block", "inline code", "teletype":
+	case "source code", "source text", "verbatim char", "html preformatted", "html code", "preformatted text", "plain text", "macro text",
+		"code", "code block", "inline code", "teletype":
 		return true
 	}
 	return false

@@ -126,7 +126,7 @@ func isAddress(href string) bool {
 	scheme, _, ok := strings.Cut(href, ":")
 	switch strings.ToLower(scheme) {
 	case "http", "https", "mailto", "ftp", "tel", "news", "sftp", "ssh", "git", "doi", "urn":
-		return ok && len(href) <= maxLinkBytes && !strings.ContainsFunc(href, func(r rune) bool { return unicode.IsControl(r) || r == '<' || r == '>' })
+		return ok && len(href) <= maxLinkBytes && !strings.ContainsAny(href, "<>") && !strings.ContainsFunc(href, unicode.IsControl)
 	}
 	return false
 }

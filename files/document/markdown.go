@@ -1,10 +1,9 @@
 package document
 
 import (
+	"fmt"
 	"regexp"
-	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -154,75 +153,23 @@ func (m *markdown) raw(text string) {
 	}
 }
 
-// row is one of a table, with the pages that begin in it.
-type row struct {
-	cells  []string
-	breaks int
-}
-
-// table is laid out with its first row as its head. A single cell is a box around text.
-func (m *markdown) table(rows []row) {
-	rows, breaks, width := trimRows(rows)
-	defer func() { m.breaks += breaks }()
-	switch {
-	case len(rows) == 0:
-		return
-	case m.flat:
-		for _, r := range rows {
-			m.paragraph(strings.Join(slices.DeleteFunc(r.cells, isBlank), "; "))
-		}
-		return
-	case len(rows) == 1 && width == 1:
-		m.breaks += rows[0].breaks
-		m.paragraph(rows[0].cells[0])
+// slide is a page under its number and title. One without text has no lines.
+func (m *markdown) slide(n int, title string, body, notes *markdown) {
+	m.breaks++
+	text, noted := body.text(), notes.text()
+	if title == "" && text == "" && noted == "" {
 		return
 	}
-	m.indents = nil
-	head := rows[0].cells
-	for len(head) < width {
-		head = append(head, "")
+	heading := fmt.Sprintf("Slide %d", n)
+	if title != "" {
+		heading += ": " + title
 	}
-	m.breaks += rows[0].breaks
-	m.write(otherBlock, tableLine(head))
-	m.line("|" + strings.Repeat(" --- |", width))
-	for _, r := range rows[1:] {
-		if m.full {
-			return
-		}
-		m.breaks += r.breaks
-		m.beginPages()
-		m.line(tableLine(r.cells))
+	m.heading(2, heading)
+	m.raw(text)
+	if noted != "" {
+		m.heading(3, "Notes")
+		m.raw(noted)
 	}
-}
-
-// trimRows drops empty rows, and what no row has at its end; width is that of the widest. breaks are of rows dropped after the last.
-func trimRows(rows []row) (kept []row, breaks, width int) {
-	for _, r := range rows {
-		r.breaks += breaks
-		for len(r.cells) > 0 && isBlank(r.cells[len(r.cells)-1]) {
-			r.cells = r.cells[:len(r.cells)-1]
-		}
-		if breaks = r.breaks; len(r.cells) > 0 {
-			kept, breaks, width = append(kept, r), 0, max(width, len(r.cells))
-		}
-	}
-	return kept, breaks, width
-}
-
-func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
-
-var cellEscapes = strings.NewReplacer("|", `\|`, "\r\n", "<br>", "\n", "<br>", "\r", "<br>")
-
-func tableLine(cells []string) string {
-	var b strings.Builder
-	b.WriteString("|")
-	for _, cell := range cells {
-		if cell = cellEscapes.Replace(trimLines(cell)); cell != "" {
-			b.WriteString(" " + cell)
-		}
-		b.WriteString(" |")
-	}
-	return b.String()
 }
 
 // note is the text that a mark such as [^1] in the document stands for.
@@ -245,7 +192,7 @@ func (m *markdown) finish() (Text, error) {
 	if m.full {
 		return Text{}, tooMuchText()
 	}
-	if !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+	if isBlank(text) {
 		return Text{}, unreadable("The document holds no text; its content may be images. Upload a version with text, made by OCR for instance.")
 	}
 	return Text{Text: text + "\n", Pages: m.pages}, nil
@@ -262,10 +209,10 @@ func trimLines(text string) string {
 	b.Grow(len(text))
 	between := rune(0) // what stands before the next word
 	for _, r := range text {
-		switch {
-		case r == '\n':
+		switch r {
+		case '\n':
 			between = '\n'
-		case r == ' ' || r == '\t' || r == '\r' || r == '\u00a0':
+		case ' ', '\t', '\r', '\u00a0':
 			if between == 0 {
 				between = ' '
 			}

@@ -25,12 +25,16 @@ func ODT(r io.ReaderAt, size int64) (Text, error) {
 
 // ODS reads a spreadsheet of OpenDocument, as XLSX does.
 func ODS(r io.ReaderAt, size int64) (Text, error) {
-	return readODF(r, size, "office:spreadsheet", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error { return o.sheets(x, md) })
+	return readODF(r, size, "office:spreadsheet", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error {
+		return o.sheets(x, md)
+	})
 }
 
 // ODP reads a presentation of OpenDocument, as PPTX does.
 func ODP(r io.ReaderAt, size int64) (Text, error) {
-	return readODF(r, size, "office:presentation", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error { return o.slides(x, md) })
+	return readODF(r, size, "office:presentation", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error {
+		return o.slides(x, md)
+	})
 }
 
 // odf is an OpenDocument that is read.

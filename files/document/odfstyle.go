@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/xml"
+	"strconv"
 	"strings"
 )
 
@@ -114,7 +115,7 @@ func readODFLevels(x *xmlReader, list *abstractList) error {
 func levelMarks(level, shown int) string {
 	var marks []string
 	for i := max(0, level+1-max(shown, 1)); i <= level; i++ {
-		marks = append(marks, "%"+string(rune('1'+i)))
+		marks = append(marks, "%"+strconv.Itoa(i+1))
 	}
 	return strings.Join(marks, ".")
 }

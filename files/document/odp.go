@@ -17,13 +17,7 @@ func (o *odf) slides(x *xmlReader, md *markdown) error {
 		if err := s.shapes(x, s.md); err != nil {
 			return err
 		}
-		md.breaks++
-		md.heading(2, slideHeading(n, s.title))
-		md.raw(s.md.text())
-		if notes := s.notes.text(); notes != "" {
-			md.heading(3, "Notes")
-			md.raw(notes)
-		}
+		md.slide(n, s.title, s.md, s.notes)
 		return nil
 	}, nil)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -81,10 +82,11 @@ type relation struct {
 	external     bool
 }
 
-// relations are those of a part, by their ids.
+// relations are those of a part, by their ids; of the whole document where part is empty.
 func (a *archive) relations(part string) (map[string]relation, error) {
 	all := map[string]relation{}
-	name := path.Join(path.Dir(part), "_rels", path.Base(part)+".rels")
+	dir, base := path.Split(part)
+	name := path.Join(dir, "_rels", base+".rels")
 	return all, a.optional(name, func(x *xmlReader) error {
 		return x.find("Relationship", func(e xml.StartElement) error {
 			r := relation{path.Base(attr(e, "Type")), attr(e, "Target"), attr(e, "TargetMode") == "External"}
@@ -105,14 +107,18 @@ func resolve(part, target string) string {
 	return strings.TrimPrefix(path.Join("/", path.Dir(part), target), "/")
 }
 
-// related is the first part of a kind; fallback if there is none.
+// related is the part of a kind, of several the first by name; fallback if there is none.
 func related(all map[string]relation, kind, fallback string) string {
+	found := ""
 	for _, r := range all {
-		if r.kind == kind && !r.external {
-			return r.target
+		if r.kind == kind && !r.external && (found == "" || r.target < found) {
+			found = r.target
 		}
 	}
-	return fallback
+	if found == "" {
+		return fallback
+	}
+	return found
 }
 
 // mainPart is the part of an OOXML document that the others hang from.
@@ -129,3 +135,12 @@ func (a *archive) mainPart(usual string) (string, error) {
 }
 
 var errNotThatFormat = errors.New("it is not what its type says, its main part is missing")
+
+// number is a whole number; otherwise if it is none, or not one that fits.
+func number(s string, otherwise int) int {
+	n, err := strconv.Atoi(strings.TrimSpace(s))
+	if err != nil || n < -1_000_000 || n > 1_000_000 {
+		return otherwise
+	}
+	return n
+}

@@ -2,7 +2,6 @@ package document
 
 import (
 	"encoding/xml"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -56,22 +55,12 @@ func (a *archive) writeSlide(md *markdown, n int, part string) error {
 	if err := a.part(part, s.shapes); err != nil {
 		return err
 	}
-	if notes := related(links, "notesSlide", ""); notes != "" {
-		if err := s.readNotes(notes); err != nil {
-			return err
-		}
+	notes, err := a.slideNotes(related(links, "notesSlide", ""))
+	if err != nil {
+		return err
 	}
-	md.breaks++
-	md.heading(2, slideHeading(n, s.title))
-	md.raw(s.md.text())
+	md.slide(n, s.title, s.md, notes)
 	return nil
-}
-
-func slideHeading(n int, title string) string {
-	if title == "" {
-		return fmt.Sprintf("Slide %d", n)
-	}
-	return fmt.Sprintf("Slide %d: %s", n, title)
 }
 
 // slide is one that is read, or its notes.
@@ -83,21 +72,14 @@ type slide struct {
 	isNotes bool
 }
 
-// readNotes puts what the speaker notes after the slide.
-func (s *slide) readNotes(part string) error {
-	links, err := s.archive.relations(part)
+// slideNotes is what the speaker notes.
+func (a *archive) slideNotes(part string) (*markdown, error) {
+	links, err := a.relations(part)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	notes := &slide{archive: s.archive, links: links, md: newMarkdown(s.archive.budget), isNotes: true}
-	if err := s.archive.optional(part, notes.shapes); err != nil {
-		return err
-	}
-	if text := notes.md.text(); text != "" {
-		s.md.heading(3, "Notes")
-		s.md.raw(text)
-	}
-	return nil
+	notes := &slide{archive: a, links: links, md: newMarkdown(a.budget), isNotes: true}
+	return notes.md, a.optional(part, notes.shapes)
 }
 
 // shapes reads what is on a slide, groups and all.

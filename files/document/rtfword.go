@@ -1,7 +1,9 @@
 package document
 
 // rtfStarred are the destinations that are read although a reader may skip them.
-var rtfStarred = map[string]bool{"fldinst": true, "footnote": true, "cs": true, "shpinst": true, "shptxt": true, "listtext": true, "pntext": true}
+var rtfStarred = map[string]bool{
+	"fldinst": true, "footnote": true, "cs": true, "shpinst": true, "shptxt": true, "listtext": true, "pntext": true,
+}
 
 // rtfIgnored are the destinations whose text is not the document's.
 var rtfIgnored = map[string]bool{
@@ -14,8 +16,8 @@ var rtfIgnored = map[string]bool{
 }
 
 var rtfCharacters = map[string]string{
-	"tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”",
-	"enspace": " ", "emspace": " ", "qmspace": " ", "zwj": "\u200d", "zwnj": "\u200c",
+	"tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
+	"ldblquote": "“", "rdblquote": "”", "enspace": " ", "emspace": " ", "qmspace": " ", "zwj": "\u200d", "zwnj": "\u200c",
 }
 
 // rtfCharsets are those of fonts, by \fcharset.

@@ -27,7 +27,7 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 // measure unpacks every part once, so that the library is only given what is whole and within the limits. A tag counts as one token.
 func (a *archive) measure() error {
 	block := make([]byte, 64<<10)
-	for name := range a.entries {
+	for _, name := range a.names {
 		body, err := a.open(name)
 		if err != nil {
 			return err

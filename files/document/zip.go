@@ -13,6 +13,7 @@ import (
 type archive struct {
 	source  *source
 	entries map[string]*zip.File // the first of each name
+	names   []string             // in their order
 	budget  *budget
 }
 
@@ -26,8 +27,11 @@ type source struct {
 
 var errDirectory = unreadable("The archive's list of entries is longer than %d MiB. Save the document again, and upload that.", maxDirectoryMB)
 
-// ReadAt implements io.ReaderAt.
+// ReadAt implements io.ReaderAt. Nothing stands outside of the file, wherever an archive says that something does.
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, io.EOF
+	}
 	if s.left -= int64(len(p)); s.metered && s.left < 0 {
 		return 0, errDirectory
 	}
@@ -55,7 +59,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	for _, f := range z.File {
 		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(f.Name, `\`, "/")), "/")
 		if _, twice := a.entries[name]; !twice {
-			a.entries[name] = f
+			a.entries[name], a.names = f, append(a.names, name)
 		}
 	}
 	return a, nil
