@@ -117,7 +117,7 @@ func book(t testing.TB) []byte {
 }
 
 func deep(head, each string) func(testing.TB) []byte {
-	return func(testing.TB) []byte { return []byte(head + strings.Repeat(each, 1_000_000)) }
+	return func(testing.TB) []byte { return []byte(head + strings.Repeat(each, 1_000_001)) }
 }
 
 const (
@@ -129,29 +129,31 @@ const (
 )
 
 var bombs = map[string]bomb{
-	"10 GiB of zeros":          {document.DOCX, func(t testing.TB) []byte { return tenGigabytes(t, "word/document.xml", 0) }, "damaged"},
-	"10 GiB of blanks":         {document.DOCX, func(t testing.TB) []byte { return tenGigabytes(t, "word/document.xml", ' ') }, "more than 4 MiB"},
-	"10 GiB in a workbook":     {document.XLSX, func(t testing.TB) []byte { return tenGigabytes(t, "xl/workbook.xml", 0) }, "more than 256 MiB"},
-	"10 GiB in a chapter":      {document.EPUB, book, "more than 256 MiB"},
-	"zeros in many parts":      {document.XLSX, manyZeros, "more than 256 MiB"},
-	"zeros in one part":        {document.XLSX, packed("xl/workbook.xml", repeated("", strings.Repeat("\x00", 1000), 40_000, "")), "600 times its size"},
-	"a million entities":       {document.DOCX, word(entityTower), "declaration"},
-	"an entity":                {document.DOCX, word(text(`<!DOCTYPE d [<!ENTITY e "ee">]>` + wordHead + "<w:p><w:r><w:t>&e;</w:t></w:r></w:p>" + wordTail)), "damaged"},
-	"a million elements deep":  {document.DOCX, word(repeated(wordHead, "<w:sdt>", 1_000_000, "")), "nested deeper than 1000"},
-	"a million spans deep":     {document.ODT, odt("<text:span>", 1_000_000), "nested deeper than 1000"},
-	"ten million elements":     {document.DOCX, word(repeated(wordHead, "<w:p/>", 10_000_000, wordTail)), "10 million XML elements"},
-	"two million attributes":   {document.DOCX, word(repeated(wordHead+"<w:p", ` a=""`, 2_000_000, "/>"+wordTail)), "more than 4 MiB"},
-	"one long text":            {document.DOCX, word(repeated(wordHead+"<w:p><w:r><w:t>", "abcdefgh ", 10_000_000, "</w:t></w:r></w:p>"+wordTail)), "more than 4 MiB"},
-	"many texts":               {document.DOCX, word(repeated(wordHead, "<w:p><w:r><w:t>"+strings.Repeat("lorem ipsum ", 90)+"</w:t></w:r></w:p>", 70_000, wordTail)), "more than 64 MiB of text"},
-	"wide cells":               {document.DOCX, word(repeated(wordHead+"<w:tbl>", wideCell, 10_000, "</w:tbl>"+wordTail)), "more than 64 MiB of text"},
-	"one link from everywhere": {document.DOCX, wordLinks, "more than 64 MiB of text"},
-	"many entries":             {document.DOCX, manyEntries, "10001 entries"},
-	"repeated rows":            {document.ODT, odt("<office:text><table:table>"+fullRow+"</table:table></office:text>", 1000), "more than 64 MiB of text"},
-	"repeated rows of a sheet": {document.ODS, odt("<office:spreadsheet><table:table>"+wideRow+"</table:table></office:spreadsheet>", 1000), "10 million cells"},
-	"cells far to the right":   {document.XLSX, workbook(`<row><c r="XFD1" t="str"><v>x</v></c></row>`, 300_000), "10 million cells"},
-	"many cells":               {document.XLSX, workbook(`<row><c><v>1</v></c></row>`, 3_000_000), "10 million XML elements"},
-	"a million groups deep":    {document.RTF, deep(`{\rtf1 `, "{"), "nested deeper than 1000"},
-	"a million lists deep":     {document.IPYNB, deep(`{"cells":`, "["), "damaged"},
+	"10 GiB of zeros":            {document.DOCX, func(t testing.TB) []byte { return tenGigabytes(t, "word/document.xml", 0) }, "damaged"},
+	"10 GiB of blanks":           {document.DOCX, func(t testing.TB) []byte { return tenGigabytes(t, "word/document.xml", ' ') }, "more than 4 MiB"},
+	"10 GiB in a workbook":       {document.XLSX, func(t testing.TB) []byte { return tenGigabytes(t, "xl/workbook.xml", 0) }, "more than 256 MiB"},
+	"10 GiB in a chapter":        {document.EPUB, book, "more than 256 MiB"},
+	"zeros in many parts":        {document.XLSX, manyZeros, "more than 256 MiB"},
+	"zeros in one part":          {document.XLSX, packed("xl/workbook.xml", repeated("", strings.Repeat("\x00", 1000), 40_000, "")), "600 times its size"},
+	"a million entities":         {document.DOCX, word(entityTower), "declaration"},
+	"an entity":                  {document.DOCX, word(text(`<!DOCTYPE d [<!ENTITY e "ee">]>` + wordHead + "<w:p><w:r><w:t>&e;</w:t></w:r></w:p>" + wordTail)), "damaged"},
+	"a million elements deep":    {document.DOCX, word(repeated(wordHead, "<w:sdt>", 1_000_000, "")), "nested deeper than 1000"},
+	"a million spans deep":       {document.ODT, odt("<text:span>", 1_000_000), "nested deeper than 1000"},
+	"ten million elements":       {document.DOCX, word(repeated(wordHead, "<w:p/>", 10_000_000, wordTail)), "10 million XML elements"},
+	"two million attributes":     {document.DOCX, word(repeated(wordHead+"<w:p", ` a=""`, 2_000_000, "/>"+wordTail)), "more than 4 MiB"},
+	"one long text":              {document.DOCX, word(repeated(wordHead+"<w:p><w:r><w:t>", "abcdefgh ", 10_000_000, "</w:t></w:r></w:p>"+wordTail)), "more than 4 MiB"},
+	"many texts":                 {document.DOCX, word(repeated(wordHead, "<w:p><w:r><w:t>"+strings.Repeat("lorem ipsum ", 90)+"</w:t></w:r></w:p>", 70_000, wordTail)), "more than 64 MiB of text"},
+	"wide cells":                 {document.DOCX, word(repeated(wordHead+"<w:tbl>", wideCell, 10_000, "</w:tbl>"+wordTail)), "more than 64 MiB of text"},
+	"one link from everywhere":   {document.DOCX, wordLinks, "more than 64 MiB of text"},
+	"many entries":               {document.DOCX, manyEntries, "10001 entries"},
+	"repeated rows":              {document.ODT, odt("<office:text><table:table>"+fullRow+"</table:table></office:text>", 1000), "more than 64 MiB of text"},
+	"repeated rows of a sheet":   {document.ODS, odt("<office:spreadsheet><table:table>"+wideRow+"</table:table></office:spreadsheet>", 1000), "10 million cells"},
+	"cells far to the right":     {document.XLSX, workbook(`<row><c r="XFD1" t="str"><v>x</v></c></row>`, 300_000), "10 million cells"},
+	"many cells":                 {document.XLSX, workbook(`<row><c><v>1</v></c></row>`, 3_000_000), "10 million XML elements"},
+	"a million groups deep":      {document.RTF, deep(`{\rtf1 `, "{"), "nested deeper than 1000"},
+	"a paragraph of page breaks": {document.DOCX, word(repeated(wordHead+"<w:p><w:r>", "<w:lastRenderedPageBreak/><w:t>a b </w:t>", 2_000_000, "</w:r></w:p>"+wordTail)), "10 million XML elements"},
+	"cells of nothing":           {document.IPYNB, deep(`{"cells":[`, "{},"), "braces"},
+	"a million lists deep":       {document.IPYNB, deep(`{"cells":`, "["), "damaged"},
 }
 
 // tenGigabytes is an archive of an entry of one byte 10 GiB times, which packs to 10 MB, after others.

@@ -143,8 +143,10 @@ func (b *book) chapter(part string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !b.archive.budget.handle(len(text)) {
-		return "", b.archive.budget.spent()
+	b.archive.budget.handle(len(text))
+	b.archive.budget.tokens -= strings.Count(text, "<")
+	if err := b.archive.budget.spent(); err != nil {
+		return "", err
 	}
 	text, err = HTML(pageTitle.ReplaceAllString(text, ""))
 	return cleanText(text), err

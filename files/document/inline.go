@@ -15,6 +15,7 @@ type style struct {
 type inline struct {
 	budget *budget
 	parts  []part
+	words  bool // there is more than blanks
 }
 
 type part struct {
@@ -26,6 +27,7 @@ func (in *inline) add(text string, s style) {
 	if text == "" || !in.budget.handle(len(text)) {
 		return
 	}
+	in.words = in.words || !isBlank(text)
 	if n := len(in.parts); n > 0 && in.parts[n-1].style == s {
 		in.parts[n-1].text = append(in.parts[n-1].text, text...)
 		return
@@ -48,7 +50,7 @@ func (in *inline) addWords(text string, s style) {
 	}, text), s)
 }
 
-func (in *inline) isEmpty() bool { return isBlank(in.plain()) }
+func (in *inline) isEmpty() bool { return !in.words }
 
 // isCode tells whether there is text, and all of it is code.
 func (in *inline) isCode() bool {

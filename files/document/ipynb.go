@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
-// maxNotebookBytes is how large a notebook may be, images and all: it is read as a whole.
-const maxNotebookBytes = 128 << 20
+// Limits of a notebook, which is read as a whole: its size with all images, and how many braces open in it, of objects or in texts.
+const (
+	maxNotebookBytes  = 128 << 20
+	maxNotebookBraces = 1_000_000
+)
 
 // IPYNB reads a notebook of Jupyter, nbformat 3 to 4: Markdown cells as they are, code and its text outputs in fences, the code's with
 // the language of the kernel. Images are left out.
@@ -20,6 +23,9 @@ func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	raw, err := io.ReadAll(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return Text{}, err
+	}
+	if bytes.Count(raw, []byte("{")) > maxNotebookBraces {
+		return Text{}, unreadable("The notebook has more than %d braces. Clear its outputs, and upload it again.", maxNotebookBraces)
 	}
 	var book notebook
 	if err := json.Unmarshal(bytes.TrimPrefix(raw, []byte("\ufeff")), &book); err != nil {
@@ -44,8 +50,8 @@ func IsNotebook(head []byte) bool {
 var notebookMark = regexp.MustCompile(`^\s*\{(?s:.*)("nbformat(_minor)?"\s*:|"cell_type"\s*:\s*")`)
 
 type notebook struct {
-	Cells      []notebookCell
-	Worksheets []struct{ Cells []notebookCell }
+	Cells      jsonList[notebookCell]
+	Worksheets jsonList[struct{ Cells jsonList[notebookCell] }]
 	Metadata   struct {
 		Kernelspec struct{ Language string }
 		Language   struct{ Name string } `json:"language_info"`
@@ -58,16 +64,16 @@ type notebookCell struct {
 	Input    notebookText // of code in nbformat 3
 	Level    int          // of a heading in nbformat 3
 	Language string       // in nbformat 3
-	Outputs  []notebookOutput
+	Outputs  jsonList[notebookOutput]
 }
 
 type notebookOutput struct {
 	Type  string       `json:"output_type"`
 	Text  notebookText // of a stream; in nbformat 3 the plain text of others too
 	Data  notebookBundle
-	Name  string   `json:"ename"`
-	Value string   `json:"evalue"`
-	Trace []string `json:"traceback"`
+	Name  string        `json:"ename"`
+	Value string        `json:"evalue"`
+	Trace notebookTrace `json:"traceback"`
 }
 
 type notebookBundle struct {
@@ -75,20 +81,58 @@ type notebookBundle struct {
 	Markdown notebookText `json:"text/markdown"`
 }
 
+// jsonList is a list without its nulls, which cost memory and mean nothing.
+type jsonList[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *jsonList[T]) UnmarshalJSON(raw []byte) error {
+	return eachOf(raw, func(item *T) { *l = append(*l, *item) })
+}
+
+// eachOf decodes the items of a list one by one. What is no list has none.
+func eachOf[T any](raw []byte, f func(*T)) error {
+	items := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := items.Token(); err != nil || start != json.Delim('[') {
+		return err
+	}
+	for items.More() {
+		var item *T
+		if err := items.Decode(&item); err != nil {
+			return err
+		}
+		if item != nil {
+			f(item)
+		}
+	}
+	return nil
+}
+
 // notebookText is a string, or a list of lines; anything else is none.
 type notebookText string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *notebookText) UnmarshalJSON(raw []byte) error {
-	var lines []string
-	if json.Unmarshal(raw, &lines) == nil {
-		*t = notebookText(strings.Join(lines, ""))
+	var b strings.Builder
+	if raw[0] != '[' {
+		var text string
+		_ = json.Unmarshal(raw, &text)
+		*t = notebookText(text)
 		return nil
 	}
-	var text string
-	_ = json.Unmarshal(raw, &text)
-	*t = notebookText(text)
-	return nil
+	err := eachOf(raw, func(line *string) { b.WriteString(*line) })
+	*t = notebookText(b.String())
+	return err
+}
+
+// notebookTrace is a list of lines without their ends.
+type notebookTrace string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *notebookTrace) UnmarshalJSON(raw []byte) error {
+	var b strings.Builder
+	err := eachOf(raw, func(line *string) { b.WriteString(*line + "\n") })
+	*t = notebookTrace(b.String())
+	return err
 }
 
 func (n *notebook) write(md *markdown) {
@@ -100,7 +144,7 @@ func (n *notebook) write(md *markdown) {
 	if !languageName.MatchString(language) {
 		language = ""
 	}
-	cells := n.Cells
+	cells := []notebookCell(n.Cells)
 	for _, sheet := range n.Worksheets {
 		cells = append(cells, sheet.Cells...)
 	}
@@ -135,7 +179,7 @@ func (c *notebookCell) write(md *markdown, language string) {
 func (o *notebookOutput) write(md *markdown) {
 	text := o.Text + o.Data.Plain
 	if o.Type == "error" || o.Type == "pyerr" {
-		text = notebookText(strings.Join(o.Trace, "\n"))
+		text = notebookText(o.Trace)
 		if text == "" {
 			text = notebookText(o.Name + ": " + o.Value)
 		}
