@@ -228,7 +228,8 @@ func repacked(t testing.TB, raw []byte, change func(name string, part []byte) []
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := entries{}
+	var b bytes.Buffer
+	packer := zip.NewWriter(&b)
 	for _, f := range z.File {
 		body, err := f.Open()
 		if err != nil {
@@ -238,10 +239,16 @@ func repacked(t testing.TB, raw []byte, change func(name string, part []byte) []
 		if err != nil {
 			t.Fatal(err)
 		}
-		part = change(f.Name, part)
-		entries[f.Name] = func(w io.Writer) { _, _ = w.Write(part) }
+		w, err := packer.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write(change(f.Name, part))
 	}
-	return zipped(t, entries)
+	if err := packer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // swapped has tags of a part exchanged, so that it often stays XML, or bytes changed.
