@@ -4,6 +4,7 @@ package document
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -31,8 +32,45 @@ func unreadable(format string, args ...any) *UnreadableError {
 	return &UnreadableError{Reason: fmt.Sprintf(format, args...)}
 }
 
+// ErrCutShort says that what read a document was ended before it was done, and not by the document's doing alone: the machine's memory
+// ran out, or its processors had other work. It may go better another time.
+var ErrCutShort = errors.New("reading the document was cut short")
+
+// MaxTextBytes is how much text a document may have.
+const MaxTextBytes = 64 << 20
+
+func tooMuchText() error {
+	return unreadable("The file holds more than %d MiB of text. Split it and upload the parts.", MaxTextBytes>>20)
+}
+
+// Reader reads documents. The zero Reader reads all formats.
+type Reader struct {
+	CacheDir  string // where compiled programs are kept between runs; empty keeps none
+	PDFToText string // the path of poppler's pdftotext, which then reads PDFs; empty reads them with PDFium
+}
+
 // Read returns the text of a document. *UnreadableError if it has none that can be read.
-func Read(in Input) (Text, error) {
+func (r Reader) Read(in Input) (Text, error) {
+	switch {
+	case in.MediaType == pdfType && r.PDFToText != "":
+		return r.pdftotext(in)
+	case in.MediaType == pdfType:
+		return r.pdf(in)
+	}
+	return readText(in)
+}
+
+const pdfType = "application/pdf"
+
+// IsHTML tells a page of the web.
+func (in Input) IsHTML() bool {
+	return in.MediaType == "text/html" || in.MediaType == "application/xhtml+xml"
+}
+
+// IsComplex tells a document of a format that only a large program reads, which its bytes may harm.
+func (in Input) IsComplex() bool { return in.MediaType == pdfType }
+
+func readText(in Input) (Text, error) {
 	raw, err := in.bytes()
 	if err != nil {
 		return Text{}, err
@@ -41,7 +79,7 @@ func Read(in Input) (Text, error) {
 	if err != nil {
 		return Text{}, err
 	}
-	if in.MediaType == "text/html" || in.MediaType == "application/xhtml+xml" {
+	if in.IsHTML() {
 		text, err = HTML(text)
 	}
 	return Text{Text: text, Charset: charset}, err
@@ -52,4 +90,19 @@ func (in Input) bytes() ([]byte, error) {
 	all.Grow(int(in.SizeBytes) + bytes.MinRead)
 	_, err := all.ReadFrom(in.Body)
 	return all.Bytes(), err
+}
+
+// readable is a document that can be read at any place.
+type readable interface {
+	io.ReadSeeker
+	io.ReaderAt
+}
+
+// seekable is the body, or all of its bytes where it can only be read from its beginning to its end.
+func (in Input) seekable() (readable, error) {
+	if at, ok := in.Body.(io.ReaderAt); ok {
+		return io.NewSectionReader(at, 0, in.SizeBytes), nil
+	}
+	raw, err := in.bytes()
+	return bytes.NewReader(raw), err
 }

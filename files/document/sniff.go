@@ -32,19 +32,16 @@ func Sniff(name, declared string, head []byte) (mediaType string, err error) {
 	head = head[:min(len(head), SniffBytes)]
 	found := mimetype.Detect(head)
 	content := bareType(found.String())
-	if len(head) > 0 && (needsReader(found) || !looksLikeText(head, isBinary(found))) {
+	if found.Is(pdfType) {
+		return pdfType, nil
+	}
+	if len(head) > 0 && (found.Is("text/rtf") || !looksLikeText(head, isBinary(found))) {
 		if content == "application/octet-stream" {
 			content = ""
 		}
 		return "", &UnsupportedError{content, name}
 	}
 	return textType(name, content, bareType(declared)), nil
-}
-
-// needsReader tells the formats whose bytes may all be text, but whose text only a reader of the format finds. A format that gets a
-// reader leaves this list.
-func needsReader(found *mimetype.MIME) bool {
-	return found.Is("application/pdf") || found.Is("text/rtf")
 }
 
 // isBinary tells whether the content carries the mark of a format that is not text. The marks are short ("BM" is a bitmap), so they

@@ -1,0 +1,94 @@
+package document
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// joinPages puts the pages of a document one after another. An empty line ends each but the last; a page without text is an empty line.
+func joinPages(pages []string) (Text, error) {
+	var b strings.Builder
+	out := Text{Pages: make([]int, len(pages))}
+	line, blank := 1, true
+	for i, page := range pages {
+		out.Pages[i] = line
+		page = laidOut(page)
+		if page != "" {
+			blank = false
+			page += "\n"
+		}
+		if i < len(pages)-1 || page == "" {
+			page += "\n"
+		}
+		line += strings.Count(page, "\n")
+		if b.WriteString(page); b.Len() > MaxTextBytes {
+			return Text{}, tooMuchText()
+		}
+	}
+	if blank {
+		return Text{}, scanned(len(pages))
+	}
+	out.Text = b.String()
+	return out, nil
+}
+
+func scanned(pages int) error {
+	if pages == 1 {
+		return unreadable("The file holds no text: its page is an image. Run OCR on it and upload the result.")
+	}
+	return unreadable("The file holds no text: its %d pages are images. Run OCR on it and upload the result.", pages)
+}
+
+// laidOut is the text of a page as it is read: without the traces of its typesetting, its lines without blanks at their ends, no empty
+// line first, last or after another.
+func laidOut(page string) string {
+	page = strings.ToValidUTF8(page, "\ufffd")
+	page = softened.ReplaceAllString(lineEnds.Replace(page), string(joint))
+	page = strings.Map(plain, page)
+	page = ligatures.ReplaceAllStringFunc(page, norm.NFKC.String)
+	page = broken.ReplaceAllString(page, "$1$2\n")
+	page = hyphenated.ReplaceAllString(page, "$1$2\n")
+	var b strings.Builder
+	empty := true
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, " \t\n")
+		if line == "" && empty {
+			continue
+		}
+		empty = line == ""
+		b.WriteString(line + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\f", "\n", "\u2028", "\n", "\u2029", "\n\n")
+
+// plain drops what only a typesetter needs, and has one blank for all that are as wide.
+func plain(r rune) rune {
+	switch {
+	case r == '\n', r == '\t', r == joint:
+		return r
+	case r == 0:
+		return unicode.ReplacementChar
+	case r == '\u00a0', r == '\u202f', r == '\u2007':
+		return ' '
+	case unicode.IsControl(r), r == '\u00ad', r == '\ufeff', r == '\uffff':
+		return -1
+	}
+	return r
+}
+
+// joint is what PDFium puts in place of a hyphen and the line's end, where it takes a word for hyphenated.
+const joint = '\ufffe'
+
+var (
+	softened  = regexp.MustCompile(`\x{ad}[-\x{2010}]?\n`)
+	ligatures = regexp.MustCompile(`[\x{fb00}-\x{fb4f}]+`)
+
+	// The rest of a word goes up to its beginning, and the line ends after it. What follows a hyphen in lower case is the rest of a word.
+	broken     = regexp.MustCompile(`(\S)\x{fffe}\n?(\S*)[ \n]?`)
+	hyphenated = regexp.MustCompile(`(\p{L}\p{L})[-\x{2010}]\n(\p{Ll}\S*)[ \n]?`)
+)

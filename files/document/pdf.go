@@ -1,0 +1,146 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/klippa-app/go-pdfium"
+	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+	"github.com/klippa-app/go-pdfium/webassembly"
+	"github.com/tetratelabs/wazero"
+)
+
+const (
+	guestMemoryPages = 512 << 20 / (64 << 10) // 512 MiB of what PDFium has to itself
+	maxPages         = 50_000
+	maxMissingPages  = 100 // one after another that are declared and not there: the number of pages is made up, or the rest is lost
+)
+
+// pdf reads a PDF with PDFium, which runs in a sandbox of WebAssembly without any file of the host. Of a damaged file it takes the pages
+// that can be read; a page that cannot is empty.
+func (r Reader) pdf(in Input) (Text, error) {
+	pool, err := pdfiumPool(r.compiled())
+	if err != nil && r.CacheDir != "" { // the disk may be full, or what it holds broken
+		pool, err = pdfiumPool(nil)
+	}
+	if err != nil {
+		return Text{}, fmt.Errorf("start PDFium: %w", err)
+	}
+	defer pool.Close()
+	engine, err := pool.GetInstance(time.Minute)
+	if err != nil {
+		return Text{}, fmt.Errorf("start PDFium: %w", err)
+	}
+	defer engine.Close()
+	body, err := in.seekable()
+	if err != nil {
+		return Text{}, err
+	}
+	opened, err := engine.OpenDocument(&requests.OpenDocument{FileReader: body, FileReaderSize: in.SizeBytes})
+	if err != nil {
+		return Text{}, pdfRefusal(err)
+	}
+	pages, err := pdfPages(engine, opened.Document)
+	if err != nil {
+		return Text{}, err
+	}
+	return joinPages(pages)
+}
+
+func pdfiumPool(cache wazero.CompilationCache) (pdfium.Pool, error) {
+	return webassembly.Init(webassembly.Config{MaxIdle: 1, MaxTotal: 1, FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
+		RuntimeConfig: wazero.NewRuntimeConfig().WithMemoryLimitPages(guestMemoryPages).WithCompilationCache(cache)})
+}
+
+// compiled is the cache of PDFium's machine code, in which it starts ten times faster; nil where it cannot be kept.
+func (r Reader) compiled() wazero.CompilationCache {
+	if r.CacheDir == "" || !isPrivate(r.CacheDir) {
+		return nil
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(r.CacheDir)
+	if err != nil {
+		return nil
+	}
+	return cache
+}
+
+// isPrivate tells whether a directory is one that nobody else may write to: what is in the cache is run.
+func isPrivate(dir string) bool {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return false
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&0o022 != 0 {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+func pdfRefusal(err error) error {
+	switch {
+	case errors.Is(err, pdfiumerrors.ErrPassword):
+		return unreadable("The PDF is encrypted and opens only with a password. Save it without the password and upload that.")
+	case errors.Is(err, pdfiumerrors.ErrSecurity):
+		return unreadable("The PDF is encrypted in a way that is not known here. Save it without encryption and upload that.")
+	}
+	return unreadable("The PDF is damaged: no page of it can be found. Open it in a PDF program, save it anew, and upload that.")
+}
+
+// pdfPages returns the text of each page as PDFium has it.
+func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []string, err error) {
+	counted, err := engine.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc})
+	if err != nil {
+		return nil, pdfRefusal(err)
+	}
+	size, missing := 0, 0
+	for i := 0; i < counted.PageCount && missing < maxMissingPages; i++ {
+		if i == maxPages {
+			return nil, unreadable("The PDF has more than %d pages. Split it and upload the parts.", maxPages)
+		}
+		text, err := pdfPage(engine, doc, i)
+		if missing++; err == nil {
+			missing = 0
+		}
+		if size += len(text); size > MaxTextBytes {
+			return nil, tooMuchText()
+		}
+		pages = append(pages, text)
+	}
+	if missing == maxMissingPages {
+		pages = pages[:len(pages)-missing]
+	}
+	if len(pages) == 0 || missing == len(pages) {
+		return nil, pdfRefusal(pdfiumerrors.ErrPage)
+	}
+	return pages, nil
+}
+
+// pdfPage lets go of all that a page takes: PDFium keeps what is not closed.
+func pdfPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (string, error) {
+	page, err := engine.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: doc, Index: index})
+	if err != nil {
+		return "", err
+	}
+	defer engine.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: page.Page})
+	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: requests.Page{ByReference: &page.Page}})
+	if err != nil {
+		return "", err
+	}
+	defer engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage})
+	counted, err := engine.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
+	if err != nil || counted.Count == 0 {
+		return "", err
+	}
+	got, err := engine.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: text.TextPage, Count: counted.Count})
+	if err != nil {
+		return "", err
+	}
+	return got.Text, nil
+}

@@ -1,0 +1,51 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+
+	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
+)
+
+// pdftotext reads a PDF with poppler's program.
+func (r Reader) pdftotext(in Input) (Text, error) {
+	body, err := in.seekable()
+	if err != nil {
+		return Text{}, err
+	}
+	cmd := exec.CommandContext(context.Background(), r.PDFToText, "-enc", "UTF-8", "-eol", "unix", "-", "-") // ends with its reader
+	out, errs := &limitedBuffer{left: MaxTextBytes}, &limitedBuffer{left: 64 << 10}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = body, out, errs
+	err = cmd.Run()
+	_, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case out.left < 0:
+		return Text{}, tooMuchText()
+	case bytes.Contains(errs.held.Bytes(), []byte("Incorrect password")):
+		return Text{}, pdfRefusal(pdfiumerrors.ErrPassword)
+	case exited:
+		return Text{}, pdfRefusal(err)
+	case err != nil:
+		return Text{}, fmt.Errorf("run %s: %w", r.PDFToText, err)
+	}
+	return joinPages(strings.Split(strings.TrimSuffix(out.held.String(), "\f"), "\f"))
+}
+
+// limitedBuffer fails when more is written than it may hold.
+type limitedBuffer struct {
+	held bytes.Buffer
+	left int // below 0 when it overflowed
+}
+
+// Write implements io.Writer.
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return b.held.Write(p)
+}
