@@ -38,8 +38,8 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		return w.store.fail(ctx, job.Args, unreadable.Error())
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) && overruns(job.JobRow)+1 >= maxOverruns {
-		return w.store.fail(context.WithoutCancel(ctx), job.Args, "parsing this file takes too long; split it into smaller files")
+	if wasCutShort(ctx, err) && overruns(job.JobRow)+1 >= maxOverruns {
+		return w.store.fail(context.WithoutCancel(ctx), job.Args, "parsing this file takes too long or too much memory; split it into smaller files")
 	}
 	return err
 }
@@ -104,7 +104,7 @@ func (s *Store) parse(ctx context.Context, src source) (parsed, error) {
 		return parsed{}, err
 	}
 	defer original.Close()
-	text, err := document.Read(document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes, Body: original})
+	text, err := s.o.Read(ctx, document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes, Body: original})
 	if err != nil {
 		return parsed{}, err
 	}

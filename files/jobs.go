@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // The queues of the work on files: parsing is bound by processors, embedding by the endpoint.
@@ -94,10 +96,15 @@ func pause(failures int) time.Duration {
 // crashes counts the attempts that ended with their server: each attempt that returned left an error.
 func crashes(job *rivertype.JobRow) int { return job.Attempt - 1 - len(job.Errors) }
 
-// overruns counts the attempts that did not end in their time.
+// wasCutShort tells an attempt that did not end in its time, or whose reader was ended from outside. That may be the file's fault, or the machine's.
+func wasCutShort(ctx context.Context, err error) bool {
+	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, document.ErrCutShort)
+}
+
+// overruns counts the attempts that were cut short.
 func overruns(job *rivertype.JobRow) (n int) {
 	for _, e := range job.Errors {
-		if strings.Contains(e.Error, context.DeadlineExceeded.Error()) {
+		if strings.Contains(e.Error, context.DeadlineExceeded.Error()) || strings.Contains(e.Error, document.ErrCutShort.Error()) {
 			n++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // Options are what a Store needs beside its database.
@@ -21,6 +22,9 @@ type Options struct {
 
 	// Measure counts the characters that a text takes where a prompt shows it; nil counts it as it is.
 	Measure func(text string) int
+
+	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
+	Read func(ctx context.Context, in document.Input) (document.Text, error)
 
 	// Limits tells the limits of agents, by id, when a file is opened for them because it was uploaded to a folder of theirs. Nil
 	// opens nothing by itself.
@@ -50,6 +54,9 @@ const indexRows = 50_000
 func New(d db.DB, o Options) (*Store, error) {
 	if o.MaxUploadBytes == 0 {
 		o.MaxUploadBytes = DefaultMaxUploadBytes
+	}
+	if o.Read == nil {
+		o.Read = func(_ context.Context, in document.Input) (document.Text, error) { return document.Reader{}.Read(in) }
 	}
 	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
 	if err != nil {

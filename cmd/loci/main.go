@@ -40,6 +40,8 @@ type cli struct {
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	ReadDocument readDocumentCmd `cmd:"" hidden:""` // the server runs it
 }
 
 // streams are where a command writes.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
@@ -32,6 +33,7 @@ type serveCmd struct {
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 	embedding
+	documents
 }
 
 // Times of the server's life.
@@ -64,6 +66,10 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	reader, err := c.reader(c.Home, log)
+	if err != nil {
+		return err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return settingError{fmt.Errorf("LOCI_ADDR: %w", err)}
@@ -83,7 +89,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense,
+	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, reader: reader,
 		id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
@@ -111,20 +117,22 @@ func (c *serveCmd) register(ctx context.Context, keys *server.Keys, loopback boo
 // process is a running server.
 type process struct {
 	*serveCmd
-	log   *slog.Logger
-	out   streams
-	pg    opened
-	pool  *pgxpool.Pool
-	keys  *server.Keys
-	dense *endpoint
-	id    string // of this server among those on the database
+	log    *slog.Logger
+	out    streams
+	pg     opened
+	pool   *pgxpool.Pool
+	keys   *server.Keys
+	dense  *endpoint
+	reader *child.Reader
+	id     string // of this server among those on the database
 
 	loopback bool // only this machine reaches it
 }
 
 // serve runs everything that outlives a call, and waits for all of it.
 func (p *process) serve(ctx context.Context, listener net.Listener) error {
-	store, err := files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf, Measure: agent.Measure})
+	store, err := files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf,
+		Measure: agent.Measure, Read: p.reader.Read})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,76 @@
+package child
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/files/document"
+)
+
+// header is the first line of a child's answer; the text follows it.
+type header struct {
+	Unreadable string `json:"unreadable,omitempty"` // the document's fault
+	Failed     string `json:"failed,omitempty"`     // not the document's
+	Charset    string `json:"charset,omitempty"`
+	Pages      []int  `json:"pages,omitempty"`
+	TextBytes  int    `json:"text_bytes"`
+}
+
+const maxHeaderBytes = 1 << 20
+
+// answer keeps what a child writes, and takes no more than an answer can be.
+type answer struct{ held bytes.Buffer }
+
+var errTooLong = errors.New("the answer is too long")
+
+// Write implements io.Writer.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.held.Len()+len(p) > maxHeaderBytes+document.MaxTextBytes {
+		return 0, errTooLong
+	}
+	return a.held.Write(p)
+}
+
+// failedError is why a child could not try.
+type failedError struct{ reason string }
+
+func (e *failedError) Error() string { return "read the document: " + e.reason }
+
+// text is what the answer holds. A child that was taken over by its document can say anything: nothing is taken on trust.
+func (a *answer) text() (document.Text, error) {
+	line, text, ok := bytes.Cut(a.held.Bytes(), []byte("\n"))
+	var h header
+	if !ok || len(line) > maxHeaderBytes || json.Unmarshal(line, &h) != nil {
+		return document.Text{}, errors.New("the answer has no header")
+	}
+	switch {
+	case h.Unreadable != "":
+		return document.Text{}, &document.UnreadableError{Reason: strings.ToValidUTF8(strings.ReplaceAll(h.Unreadable, "\x00", ""), "")}
+	case h.Failed != "":
+		return document.Text{}, &failedError{h.Failed}
+	case len(text) != h.TextBytes:
+		return document.Text{}, fmt.Errorf("the answer has %d bytes of text, and says %d", len(text), h.TextBytes)
+	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
+		return document.Text{}, errors.New("the answer is not text")
+	case !slices.IsSorted(h.Pages) || len(h.Pages) > 0 && (h.Pages[0] < 1 || h.Pages[len(h.Pages)-1] > bytes.Count(text, []byte("\n"))+1):
+		return document.Text{}, errors.New("the answer has pages that are not there")
+	}
+	return document.Text{Text: string(text), Charset: h.Charset, Pages: h.Pages}, nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ held []byte }
+
+const tailBytes = 16 << 10
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.held = append(t.held, p[max(0, len(p)-tailBytes):]...)
+	t.held = t.held[max(0, len(t.held)-tailBytes):]
+	return len(p), nil
+}

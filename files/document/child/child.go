@@ -1,0 +1,121 @@
+// Package child reads documents in a process of their own: the same program, run again for one document. What a hostile document does
+// to its reader, in time, memory or by a crash, ends there, and the document with a sentence.
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/loci-memory/loci/files/document"
+)
+
+// Bounds of reading one document.
+const (
+	DefaultPatience    = 40 * time.Second // of wall clock
+	DefaultCPU         = 30 * time.Second // of processors
+	DefaultMemoryBytes = 1 << 30
+
+	inProcessHTMLBytes = 1 << 20 // of HTML that is read without a process of its own
+)
+
+// Reader reads documents in children.
+type Reader struct {
+	Command  []string        // that calls Main with the argument added to it
+	Document document.Reader // how the child reads
+	TempDir  string          // where a document is put for its child; empty is the system's
+	Log      *slog.Logger    // of what a child that broke down had to say; nil is silent
+
+	Patience    time.Duration // 0 is DefaultPatience
+	CPU         time.Duration // 0 is DefaultCPU; whole seconds
+	MemoryBytes int64         // 0 is DefaultMemoryBytes
+}
+
+// Read returns the text of a document; plain text, which cannot harm its reader, is read without a child. *document.UnreadableError if
+// it has none that can be read within the bounds, document.ErrCutShort if the child was killed from outside, or had not done in
+// Patience though it had not used its CPU.
+func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, error) {
+	if !in.IsComplex() && (!in.IsHTML() || in.SizeBytes <= inProcessHTMLBytes) {
+		return r.Document.Read(in)
+	}
+	file, err := r.spool(in)
+	if err != nil {
+		return document.Text{}, err
+	}
+	defer func() {
+		_ = file.Close()
+		_ = os.Remove(file.Name()) // where an open file keeps its name
+	}()
+	return r.run(ctx, in, file)
+}
+
+// spool puts a document into a file without a name, which goes with the process whatever happens to it.
+func (r *Reader) spool(in document.Input) (*os.File, error) {
+	file, err := os.CreateTemp(r.TempDir, "loci-read-*")
+	if err != nil {
+		return nil, fmt.Errorf("spool the document: %w", err)
+	}
+	_ = os.Remove(file.Name())
+	if _, err = io.Copy(file, in.Body); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close()
+		_ = os.Remove(file.Name())
+		return nil, fmt.Errorf("spool the document: %w", err)
+	}
+	return file, nil
+}
+
+func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (document.Text, error) {
+	req := request{MediaType: in.MediaType, CacheDir: r.Document.CacheDir, PDFToText: r.Document.PDFToText,
+		MemoryBytes: or(r.MemoryBytes, DefaultMemoryBytes), CPU: or(r.CPU, DefaultCPU)}
+	bounded, cancel := context.WithTimeout(ctx, or(r.Patience, DefaultPatience))
+	defer cancel()
+	out, errs := &answer{}, &tail{}
+	cmd := exec.CommandContext(bounded, r.Command[0], append(r.Command[1:len(r.Command):len(r.Command)], req.String())...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = file, out, errs
+	cmd.Env = []string{"TMPDIR=" + os.TempDir()} // the server's secrets are in its own
+	cmd.SysProcAttr = attributes()
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	cmd.WaitDelay = time.Second
+
+	runtime.LockOSThread() // the child dies with the thread that started it
+	err := cmd.Run()
+	runtime.UnlockOSThread()
+	var text document.Text
+	if err == nil {
+		text, err = out.text()
+	}
+	if _, unreadable := errors.AsType[*document.UnreadableError](err); err == nil || unreadable {
+		return text, err
+	}
+	err = req.verdict(ctx, bounded, cmd.ProcessState, errs, err)
+	if r.Log != nil && ctx.Err() == nil {
+		r.Log.Warn("a document could not be read", "media_type", in.MediaType, "size_bytes", in.SizeBytes, "error", err, "stderr", string(errs.held))
+	}
+	return document.Text{}, err
+}
+
+// killGroup ends a child with what it started.
+func killGroup(pid int) error {
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+		return os.ErrProcessDone
+	}
+	return nil
+}
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}

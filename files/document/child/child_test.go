@@ -1,0 +1,254 @@
+package child_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/files/document/child"
+)
+
+// TestMain is also the program of the children: what its first argument names, and that is what a hostile document could make of one.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 {
+		if act, ok := acts[os.Args[1]]; ok {
+			act(os.Args[2])
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+var acts = map[string]func(request string){
+	"read": func(request string) {
+		if err := child.Main(request); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	},
+	"hog": func(request string) {
+		child.Bound(request)
+		for held := [][]byte{}; ; {
+			held = append(held, bytes.Repeat([]byte{1}, 1<<20))
+		}
+	},
+	"grab": func(request string) {
+		child.Bound(request)
+		for held := [][]byte{}; ; {
+			held = append(held, bytes.Repeat([]byte{1}, 4<<30))
+		}
+	},
+	"loop": func(request string) {
+		child.Bound(request)
+		for n := 0; ; n++ {
+			_ = n
+		}
+	},
+	"sleep":   func(string) { select {} },
+	"crash":   func(string) { panic("no such table") },
+	"trap":    func(string) { _ = syscall.Kill(os.Getpid(), syscall.SIGSEGV); select {} },
+	"killed":  func(string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+	"garbage": func(string) { fmt.Print("garbage\n", strings.Repeat("x", 1<<20)) },
+	"empty":   func(string) {},
+	"noise":   func(string) { fmt.Fprint(os.Stderr, strings.Repeat("noise ", 1<<20)); panic("at last") },
+	"flood": func(string) {
+		for chunk := bytes.Repeat([]byte("flood\n"), 1<<16); ; {
+			if _, err := os.Stdout.Write(chunk); err != nil {
+				return
+			}
+		}
+	},
+	"binary":    func(string) { fmt.Print(`{"text_bytes":4}`, "\na\x00\xffb") },
+	"short":     func(string) { fmt.Print(`{"text_bytes":4}`, "\nabc") },
+	"wild":      func(string) { fmt.Print(`{"text_bytes":4,"pages":[1,9]}`, "\nabcd") },
+	"failing":   func(string) { fmt.Print(`{"failed":"no room for the cache"}`, "\n") },
+	"environ":   func(string) { v := strings.Join(os.Environ(), " "); fmt.Printf("{\"text_bytes\":%d}\n%s", len(v), v) },
+	"confesses": func(string) { fmt.Print(`{"unreadable":"It is a poem."}`, "\n") },
+}
+
+// reader runs an act in place of a child.
+func reader(t *testing.T, act string) *child.Reader {
+	t.Helper()
+	return &child.Reader{Command: []string{os.Args[0], act}, TempDir: t.TempDir()}
+}
+
+func pdf(body string) document.Input {
+	return document.Input{MediaType: "application/pdf", SizeBytes: int64(len(body)), Body: strings.NewReader(body)}
+}
+
+func fixture(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../testdata/pdf", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestChildReads(t *testing.T) {
+	t.Parallel()
+	r := reader(t, "read")
+	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute // to compile, which takes a test with the race detector long
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Document.CacheDir = filepath.Join(caches, "loci-test")
+	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
+	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text, "the lighthouse keeper answers on channel twelve") {
+		t.Errorf("got %q, %v, %v", got.Text, got.Pages, err)
+	}
+	if kept, err := filepath.Glob(filepath.Join(r.Document.CacheDir, "*", "*")); err != nil || len(kept) == 0 {
+		t.Errorf("the cache holds %v, %v", kept, err)
+	}
+	if left, err := os.ReadDir(r.TempDir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left over, %v", left, err)
+	}
+	_, err = r.Read(t.Context(), pdf(fixture(t, "scanned.pdf")))
+	if want := "The file holds no text: its 3 pages are images. Run OCR on it and upload the result."; !isUnreadable(err) || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestPlainTextNeedsNoChild(t *testing.T) {
+	t.Parallel()
+	r := reader(t, "crash")
+	for media, body := range map[string]string{"text/plain": "plain\n", "text/html": "<p>plain</p>"} {
+		got, err := r.Read(t.Context(), document.Input{MediaType: media, SizeBytes: int64(len(body)), Body: strings.NewReader(body)})
+		if err != nil || got.Text != "plain\n" {
+			t.Errorf("%s: got %q, %v", media, got.Text, err)
+		}
+	}
+	page := "<p>a large page</p>" + strings.Repeat(" ", 1<<20)
+	large := document.Input{MediaType: "text/html", SizeBytes: int64(len(page)), Body: strings.NewReader(page)}
+	if _, err := r.Read(t.Context(), large); !isUnreadable(err) {
+		t.Errorf("a large page was not read in a child: %v", err)
+	}
+	r, large.Body = reader(t, "read"), strings.NewReader(page)
+	if got, err := r.Read(t.Context(), large); err != nil || got.Text != "a large page\n" {
+		t.Errorf("a large page: got %q, %v", got.Text, err)
+	}
+}
+
+const (
+	brokeDown = "This file made its reader break down: it is damaged, or made to do that. Open it in the program it is for, save it anew, and upload that."
+	memory    = "Reading this file needed more than 256 MiB of memory. Split it, or save it in a simpler form, and upload that."
+	patience  = "Reading this file took more than 1s of computing. Split it, or save it in a simpler form, and upload that."
+)
+
+func TestWhatADocumentDoesEndsInTheChild(t *testing.T) {
+	t.Parallel()
+	for act, want := range map[string]string{
+		"hog": memory, "grab": memory, "loop": patience, "crash": brokeDown, "trap": brokeDown, "garbage": brokeDown, "empty": brokeDown,
+		"noise": brokeDown, "flood": brokeDown, "binary": brokeDown, "short": brokeDown, "wild": brokeDown, "confesses": "It is a poem.",
+	} {
+		t.Run(act, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			r := reader(t, act)
+			r.MemoryBytes, r.Log = 256<<20, slog.New(slog.NewTextHandler(&log, nil))
+			if act == "loop" {
+				r.CPU = time.Second
+			}
+			got, err := r.Read(t.Context(), pdf("%PDF-"))
+			if !isUnreadable(err) || err.Error() != want || got.Text != "" {
+				t.Errorf("got %.60q, %v, want %q", got.Text, err, want)
+			}
+			if act == "noise" && (log.Len() > 64<<10 || !strings.Contains(log.String(), "panic: at last")) {
+				t.Errorf("the log has %d bytes: %.200q", log.Len(), log.String())
+			}
+		})
+	}
+}
+
+func TestWhatIsNotTheDocumentsFault(t *testing.T) {
+	t.Parallel()
+	t.Run("the server stops", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		r := reader(t, "sleep")
+		started := &signalling{Reader: strings.NewReader("%PDF-"), ended: cancel}
+		if _, err := r.Read(ctx, document.Input{MediaType: "application/pdf", Body: started}); !errors.Is(err, context.Canceled) || isUnreadable(err) {
+			t.Errorf("got %v, want Canceled", err)
+		}
+	})
+	t.Run("others have the processors", func(t *testing.T) {
+		t.Parallel()
+		r := reader(t, "sleep")
+		r.Patience = time.Second
+		if _, err := r.Read(t.Context(), pdf("%PDF-")); !errors.Is(err, document.ErrCutShort) || isUnreadable(err) {
+			t.Errorf("got %v, want ErrCutShort", err)
+		}
+	})
+	t.Run("somebody kills it", func(t *testing.T) {
+		t.Parallel()
+		if _, err := reader(t, "killed").Read(t.Context(), pdf("%PDF-")); !errors.Is(err, document.ErrCutShort) {
+			t.Errorf("got %v, want ErrCutShort", err)
+		}
+	})
+	t.Run("the child cannot try", func(t *testing.T) {
+		t.Parallel()
+		if _, err := reader(t, "failing").Read(t.Context(), pdf("%PDF-")); err == nil || isUnreadable(err) {
+			t.Errorf("got %v, want an error that is not the document's", err)
+		}
+	})
+	t.Run("there is no program", func(t *testing.T) {
+		t.Parallel()
+		r := &child.Reader{Command: []string{filepath.Join(t.TempDir(), "missing")}}
+		if _, err := r.Read(t.Context(), pdf("%PDF-")); !errors.Is(err, os.ErrNotExist) || isUnreadable(err) {
+			t.Errorf("got %v, want ErrNotExist", err)
+		}
+	})
+	t.Run("the document does not arrive", func(t *testing.T) {
+		t.Parallel()
+		r := reader(t, "read")
+		in := document.Input{MediaType: "application/pdf", Body: io.MultiReader(strings.NewReader("%PDF-"), &signalling{Reader: strings.NewReader(""), err: io.ErrUnexpectedEOF})}
+		if _, err := r.Read(t.Context(), in); !errors.Is(err, io.ErrUnexpectedEOF) || isUnreadable(err) {
+			t.Errorf("got %v, want ErrUnexpectedEOF", err)
+		}
+	})
+}
+
+// signalling calls ended where its reader ends, and ends in err.
+type signalling struct {
+	io.Reader
+	ended func()
+	err   error
+}
+
+func (s *signalling) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if s.ended != nil {
+		s.ended()
+	}
+	if s.err != nil {
+		err = s.err
+	}
+	return n, err
+}
+
+func TestChildHasNoSecrets(t *testing.T) {
+	t.Setenv("LOCI_API_KEY", "sk-very-secret")
+	got, err := reader(t, "environ").Read(t.Context(), pdf("%PDF-"))
+	if err != nil || strings.Contains(got.Text, "LOCI") || strings.Contains(got.Text, "sk-very-secret") {
+		t.Errorf("the child sees %q, %v", got.Text, err)
+	}
+}
+
+func isUnreadable(err error) bool {
+	_, ok := errors.AsType[*document.UnreadableError](err)
+	return ok
+}

@@ -1,0 +1,96 @@
+package child
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"runtime/metrics"
+	"syscall"
+	"time"
+
+	"github.com/loci-memory/loci/files/document"
+)
+
+// How a child ends, beside with its answer: by an error, or beyond a bound. Go's runtime ends with 2.
+const (
+	exitFailed = 1
+	exitMemory = 70
+	exitTime   = 71
+)
+
+// request is the argument of a child.
+type request struct {
+	MediaType   string        `json:"media_type"`
+	CacheDir    string        `json:"cache_dir,omitempty"`
+	PDFToText   string        `json:"pdftotext,omitempty"`
+	MemoryBytes int64         `json:"memory_bytes"`
+	CPU         time.Duration `json:"cpu"`
+}
+
+// String is the request as Main takes it.
+func (q request) String() string {
+	raw, err := json.Marshal(q)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return string(raw)
+}
+
+// Main is the program of a child: it reads the document on stdin as the argument says, and writes its answer to stdout. It is for a
+// process of its own, which it bounds.
+func Main(argument string) error {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // the parent says when it is over
+	var q request
+	if err := json.Unmarshal([]byte(argument), &q); err != nil {
+		return fmt.Errorf("this command is run by the server alone: %w", err)
+	}
+	q.bound()
+	info, err := os.Stdin.Stat()
+	if err != nil {
+		return fmt.Errorf("find the document: %w", err)
+	}
+	reader := document.Reader{CacheDir: q.CacheDir, PDFToText: q.PDFToText}
+	text, err := reader.Read(document.Input{MediaType: q.MediaType, SizeBytes: info.Size(), Body: os.Stdin})
+	h := header{Charset: text.Charset, Pages: text.Pages, TextBytes: len(text.Text)}
+	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
+		h = header{Unreadable: unreadable.Reason}
+	} else if err != nil {
+		h = header{Failed: err.Error()}
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(h); err != nil {
+		return err
+	}
+	_, err = os.Stdout.WriteString(text.Text)
+	return err
+}
+
+// bound holds the process to its memory and its time. The system's own bounds are wider: they end what the process's cannot.
+func (q request) bound() {
+	limitProcess(q.MemoryBytes+q.MemoryBytes/2, q.CPU)
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, syscall.SIGXCPU)
+	go func() {
+		<-over
+		os.Exit(exitTime)
+	}()
+	debug.SetMemoryLimit(q.MemoryBytes / 4 * 3)
+	go watch(uint64(q.MemoryBytes))
+}
+
+// watchEvery is how often a child looks at its memory.
+const watchEvery = 20 * time.Millisecond
+
+// watch ends the process when it has more memory than it may. It lives as long as the process.
+func watch(most uint64) {
+	memory := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	for range time.Tick(watchEvery) {
+		metrics.Read(memory)
+		if held := memory[0].Value.Uint64() - memory[1].Value.Uint64(); held > most {
+			fmt.Fprintf(os.Stderr, "out of memory: %d of %d bytes\n", held, most)
+			os.Exit(exitMemory)
+		}
+	}
+}
