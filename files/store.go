@@ -56,7 +56,7 @@ func New(d db.DB, o Options) (*Store, error) {
 		o.MaxUploadBytes = DefaultMaxUploadBytes
 	}
 	if o.Read == nil {
-		o.Read = func(_ context.Context, in document.Input) (document.Text, error) { return document.Reader{}.Read(in) }
+		o.Read = func(_ context.Context, in document.Input) (document.Text, error) { return document.Readers{}.Read(in) }
 	}
 	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
 	if err != nil {

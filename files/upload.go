@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -61,7 +60,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	defer spooled.Close()
-	mediaType, err := document.Sniff(name, u.MediaType, spooled.head)
+	mediaType, err := document.Sniff(name, u.MediaType, spooled.file, spooled.size)
 	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
 		return File{}, false, &UnsupportedError{unsupported}
 	}
@@ -107,7 +106,6 @@ func (u Upload) storedName() (string, error) {
 // spooled is an upload on disk. Its file has no name any more, so that it goes with the process whatever happens to it.
 type spooled struct {
 	file *os.File
-	head []byte
 	size int64
 	sum  []byte
 }
@@ -134,31 +132,17 @@ func (s *Store) spool(body io.Reader) (*spooled, error) {
 	return out, nil
 }
 
-// fill takes the body, one byte more than the limit at most, and keeps its head.
+// fill takes the body, one byte more than the limit at most.
 func (s *spooled) fill(body io.Reader, limit int64, sum hash.Hash) error {
-	head := &headWriter{left: document.SniffBytes}
-	n, err := io.Copy(io.MultiWriter(s.file, sum, head), io.LimitReader(body, limit+1))
+	n, err := io.Copy(io.MultiWriter(s.file, sum), io.LimitReader(body, limit+1))
 	if n > limit {
 		return &TooLargeError{LimitBytes: limit}
 	}
 	if err != nil {
 		return fmt.Errorf("receive the upload: %w", err)
 	}
-	s.size, s.head = n, head.Bytes()
+	s.size = n
 	return nil
-}
-
-// headWriter keeps the first bytes that are written to it.
-type headWriter struct {
-	bytes.Buffer
-	left int
-}
-
-func (h *headWriter) Write(p []byte) (int, error) {
-	take := min(len(p), h.left)
-	h.left -= take
-	h.Buffer.Write(p[:take])
-	return len(p), nil
 }
 
 // newFile is the row that an upload becomes.

@@ -25,12 +25,12 @@ type readDocumentCmd struct {
 func (c readDocumentCmd) Run() error { return child.Main(c.Request) }
 
 // reader reads documents in children of this program.
-func (c documents) reader(home string, log *slog.Logger) (*child.Reader, error) {
+func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program, which reads documents in processes of its own: %w", err)
 	}
-	r := &child.Reader{Command: []string{program, "read-document"}, Document: document.Reader{CacheDir: cacheDir(home)}, Log: log}
+	r := &child.Reader{Command: []string{program, "read-document"}, Document: document.Readers{CacheDir: d.cache()}, Log: log}
 	if c.PDFToText != "" {
 		if r.Document.PDFToText, err = exec.LookPath(c.PDFToText); err != nil {
 			return nil, settingError{fmt.Errorf("LOCI_PDFTOTEXT: %w", err)}
@@ -42,9 +42,9 @@ func (c documents) reader(home string, log *slog.Logger) (*child.Reader, error) 
 	return r, nil
 }
 
-// cacheDir is where compiled programs are kept; empty, which keeps none, where the user has no place for them.
-func cacheDir(home string) string {
-	if home != "" {
+// cache is where compiled programs are kept; empty, which keeps none, where the user has no place for them.
+func (d database) cache() string {
+	if home, err := d.home(); err == nil && (d.Home != "" || d.DatabaseURL == "") {
 		return filepath.Join(home, "cache")
 	}
 	dir, err := os.UserCacheDir()

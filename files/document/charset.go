@@ -18,7 +18,7 @@ func DeclaredCharset(mediaType, contentType string, head []byte) string {
 	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["charset"] != "" {
 		return params["charset"]
 	}
-	if m := declaration.FindSubmatch(head[:min(len(head), SniffBytes)]); m != nil && declares[mediaType] {
+	if m := declaration.FindSubmatch(head[:min(len(head), sniffBytes)]); m != nil && declares[mediaType] {
 		return string(bytes.Join(m[1:], nil))
 	}
 	return ""

@@ -94,7 +94,7 @@ func TestDecodeFindsTheEncoding(t *testing.T) {
 			if err != nil || text != tt.text || charset != tt.charset {
 				t.Errorf("Decode = %q, %q, %v, want %q, %q", text, charset, err, tt.text, tt.charset)
 			}
-			if media, err := document.Sniff("note.txt", "application/octet-stream", raw); err != nil || media != "text/plain" {
+			if media, err := document.Sniff("note.txt", "application/octet-stream", bytes.NewReader(raw), int64(len(raw))); err != nil || media != "text/plain" {
 				t.Errorf("Sniff = %q, %v, want text/plain", media, err)
 			}
 		})

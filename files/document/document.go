@@ -37,25 +37,28 @@ func unreadable(format string, args ...any) *UnreadableError {
 var ErrCutShort = errors.New("reading the document was cut short")
 
 // MaxTextBytes is how much text a document may have.
-const MaxTextBytes = 64 << 20
+const MaxTextBytes = maxTextBytes
 
-func tooMuchText() error {
-	return unreadable("The file holds more than %d MiB of text. Split it and upload the parts.", MaxTextBytes>>20)
-}
-
-// Reader reads documents. The zero Reader reads all formats.
-type Reader struct {
+// Readers read documents of all formats. Their zero value is ready.
+type Readers struct {
 	CacheDir  string // where compiled programs are kept between runs; empty keeps none
 	PDFToText string // the path of poppler's pdftotext, which then reads PDFs; empty reads them with PDFium
 }
 
 // Read returns the text of a document. *UnreadableError if it has none that can be read.
-func (r Reader) Read(in Input) (Text, error) {
+func (r Readers) Read(in Input) (Text, error) {
 	switch {
-	case in.MediaType == pdfType && r.PDFToText != "":
+	case in.IsPDF() && r.PDFToText != "":
 		return r.pdftotext(in)
-	case in.MediaType == pdfType:
+	case in.IsPDF():
 		return r.pdf(in)
+	}
+	if read, ok := Office(in.MediaType); ok {
+		body, err := in.seekable()
+		if err != nil {
+			return Text{}, err
+		}
+		return read(body, in.SizeBytes)
 	}
 	return readText(in)
 }
@@ -68,7 +71,13 @@ func (in Input) IsHTML() bool {
 }
 
 // IsComplex tells a document of a format that only a large program reads, which its bytes may harm.
-func (in Input) IsComplex() bool { return in.MediaType == pdfType }
+func (in Input) IsComplex() bool {
+	_, office := Office(in.MediaType)
+	return office || in.IsPDF()
+}
+
+// IsPDF tells a PDF.
+func (in Input) IsPDF() bool { return in.MediaType == pdfType }
 
 func readText(in Input) (Text, error) {
 	raw, err := in.bytes()

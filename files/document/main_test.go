@@ -10,7 +10,7 @@ import (
 )
 
 // reader keeps what it compiles for all tests.
-var reader document.Reader
+var reader document.Readers
 
 // What is compiled is kept from one run of the tests to the next.
 func TestMain(m *testing.M) {

@@ -24,7 +24,7 @@ const (
 
 // pdf reads a PDF with PDFium, which runs in a sandbox of WebAssembly without any file of the host. Of a damaged file it takes the pages
 // that can be read; a page that cannot is empty.
-func (r Reader) pdf(in Input) (Text, error) {
+func (r Readers) pdf(in Input) (Text, error) {
 	pool, err := pdfiumPool(r.compiled())
 	if err != nil && r.CacheDir != "" { // the disk may be full, or what it holds broken
 		pool, err = pdfiumPool(nil)
@@ -59,7 +59,7 @@ func pdfiumPool(cache wazero.CompilationCache) (pdfium.Pool, error) {
 }
 
 // compiled is the cache of PDFium's machine code, in which it starts ten times faster; nil where it cannot be kept.
-func (r Reader) compiled() wazero.CompilationCache {
+func (r Readers) compiled() wazero.CompilationCache {
 	if r.CacheDir == "" || !isPrivate(r.CacheDir) {
 		return nil
 	}

@@ -25,7 +25,7 @@ func fixture(t *testing.T, name string) []byte {
 	return raw
 }
 
-func readPDF(r document.Reader, raw []byte) (document.Text, error) {
+func readPDF(r document.Readers, raw []byte) (document.Text, error) {
 	return r.Read(document.Input{MediaType: "application/pdf", SizeBytes: int64(len(raw)), Body: bytes.NewReader(raw)})
 }
 
@@ -64,7 +64,7 @@ func TestPDF(t *testing.T) {
 	}
 }
 
-const damaged = "The PDF is damaged: no page of it can be found. Open it in a PDF program, save it anew, and upload that."
+const damagedPDF = "The PDF is damaged: no page of it can be found. Open it in a PDF program, save it anew, and upload that."
 
 func TestPDFsWithoutTextSayWhy(t *testing.T) {
 	t.Parallel()
@@ -73,8 +73,8 @@ func TestPDFsWithoutTextSayWhy(t *testing.T) {
 		{"aes-user", "The PDF is encrypted and opens only with a password. Save it without the password and upload that."},
 		{"scanned", "The file holds no text: its 3 pages are images. Run OCR on it and upload the result."},
 		{"blank", "The file holds no text: its page is an image. Run OCR on it and upload the result."},
-		{"truncated", damaged},
-		{"garbage", damaged},
+		{"truncated", damagedPDF},
+		{"garbage", damagedPDF},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestCompiledProgramsAreKeptWhereNobodyElseWrites(t *testing.T) {
 		{"one that cannot be made", "/dev/null/cache", false},
 		{"one that all may write to", shared, false},
 	} {
-		if got := document.Keeps(document.Reader{CacheDir: tt.dir}); got != tt.want {
+		if got := document.Keeps(document.Readers{CacheDir: tt.dir}); got != tt.want {
 			t.Errorf("%s: kept %t, want %t", tt.name, got, tt.want)
 		}
 	}
@@ -183,7 +183,7 @@ func TestPDFToText(t *testing.T) {
 	if err != nil {
 		path = imitatePDFToText(t)
 	}
-	r := document.Reader{PDFToText: path}
+	r := document.Readers{PDFToText: path}
 	got, err := readPDF(r, fixture(t, "libreoffice.pdf"))
 	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text, "Third page: the lighthouse keeper answers on channel twelve.\n") {
 		t.Errorf("got %q, %v", paged(got), err)

@@ -13,7 +13,7 @@ import (
 )
 
 // pdftotext reads a PDF with poppler's program.
-func (r Reader) pdftotext(in Input) (Text, error) {
+func (r Readers) pdftotext(in Input) (Text, error) {
 	body, err := in.seekable()
 	if err != nil {
 		return Text{}, err

@@ -1,7 +1,10 @@
 package document
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"path"
 	"strings"
@@ -9,39 +12,130 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// SniffBytes is how much of a file's beginning Sniff looks at.
-const SniffBytes = 4096
+// sniffBytes is how much of a file's beginning tells its kind.
+const sniffBytes = 4096
 
-// UnsupportedError says that an upload is of a kind that is not read. MediaType is empty where the kind is not known.
-type UnsupportedError struct{ MediaType, Name string }
+// UnsupportedError says that an upload is of a kind that is not read. MediaType is empty where the kind is not known; Advice is a
+// sentence, or empty.
+type UnsupportedError struct{ MediaType, Name, Advice string }
 
 func (e *UnsupportedError) Error() string {
-	kind := e.MediaType
+	kind, advice := e.MediaType, e.Advice
 	if kind == "" {
 		kind = "unknown"
 	}
-	return fmt.Sprintf("Unsupported file type: %s (filename: %s). Supported types: text in any encoding and with any extension: plain text, "+
-		"Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.", kind, e.Name)
+	if advice != "" {
+		advice += " "
+	}
+	return fmt.Sprintf("Unsupported file type: %s (filename: %s). %sSupported types: PDF; Word, PowerPoint and Excel (.docx, .pptx, .xlsx); "+
+		"OpenDocument (.odt, .odp, .ods); EPUB; RTF; Jupyter notebooks; text in any encoding and with any extension: plain text, "+
+		"Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.", kind, e.Name, advice)
 }
 
-// Sniff decides from the first SniffBytes bytes of an upload what it is. What is text by its content is accepted whatever its
-// extension; its media type is told by the name, then by the content, then by the declared type, which is only a hint. A few control
-// characters do not make a text binary: colours in a log, form feeds, a NUL after a crash (see Decode for how many). An empty file is
-// text. Everything else is an *UnsupportedError.
-func Sniff(name, declared string, head []byte) (mediaType string, err error) {
-	head = head[:min(len(head), SniffBytes)]
+// Sniff decides from an upload's bytes what it is: by its beginning, and a zip file by its entries. A document of a format that has a
+// reader is what its bytes say. What is text by its content is accepted whatever its extension; its media type is told by the name, then
+// by the content, then by the declared type, which is only a hint. A few control characters do not make a text binary: colours in a log,
+// form feeds, a NUL after a crash (see Decode for how many). An empty file is text. Everything else is an *UnsupportedError.
+func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType string, err error) {
+	head := make([]byte, sniffBytes)
+	n, err := body.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the upload: %w", err)
+	}
+	head = head[:n]
 	found := mimetype.Detect(head)
 	content := bareType(found.String())
-	if found.Is(pdfType) {
-		return pdfType, nil
+	isText := n == 0 || looksLikeText(head, isBinary(found))
+	if media, ok := documentType(name, content, head, isText); ok {
+		return media, nil
 	}
-	if len(head) > 0 && (found.Is("text/rtf") || !looksLikeText(head, isBinary(found))) {
-		if content == "application/octet-stream" {
-			content = ""
+	if isText {
+		return textType(name, content, bareType(declared)), nil
+	}
+	if media, ok := packedType(body, size); ok {
+		return media, nil
+	}
+	if content == "application/octet-stream" {
+		content = ""
+	}
+	return "", &UnsupportedError{content, name, advice(content, body, size)}
+}
+
+// documentType tells the documents that their beginning shows. A text may speak of PDF, and then is none.
+func documentType(name, content string, head []byte, isText bool) (string, bool) {
+	switch {
+	case content == pdfType:
+		starts := bytes.HasPrefix(bytes.TrimLeft(head, "\xef\xbb\xbf\t\n\f\r "), []byte("%PDF-"))
+		return pdfType, starts || !isText || strings.EqualFold(path.Ext(name), ".pdf")
+	case isText && strings.EqualFold(path.Ext(name), ".ipynb") && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+		content = notebookType
+	case content == oleType: // its reader only tells why it is not read
+		return "", false
+	}
+	_, ok := Office(content)
+	return content, ok
+}
+
+const (
+	notebookType = "application/x-ipynb+json"
+	oleType      = "application/x-ole-storage"
+)
+
+// packedType tells the documents that are zip files by their entries, which may come in any order.
+func packedType(body io.ReaderAt, size int64) (string, bool) {
+	a, err := openArchive(body, size)
+	if err != nil {
+		return "", false
+	}
+	if a.has("mimetype") {
+		declared, err := a.readAll("mimetype")
+		media := strings.TrimSpace(string(declared))
+		_, ok := Office(media)
+		return media, err == nil && ok
+	}
+	if !a.has("[Content_Types].xml") {
+		return "", false
+	}
+	for _, known := range typesByFolder {
+		if _, ok := Office(known.media); ok && a.hasFolder(known.folder) {
+			return known.media, true
 		}
-		return "", &UnsupportedError{content, name}
 	}
-	return textType(name, content, bareType(declared)), nil
+	return "", false
+}
+
+func (a *archive) hasFolder(folder string) bool {
+	for name := range a.entries {
+		if strings.HasPrefix(name, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// typesByFolder tells the documents of Office by where their parts are.
+var typesByFolder = []struct{ folder, media string }{
+	{"word/", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+	{"ppt/", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
+	{"xl/", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+}
+
+// advice is what to do with a file of a kind that is not read; empty if nothing is known to help.
+func advice(content string, body io.ReaderAt, size int64) string {
+	if isArchive[content] {
+		return "Archives are not unpacked: upload the files in them."
+	}
+	if old, ok := errors.AsType[*UnreadableError](refuseOLE(body, size)); ok {
+		return old.Reason
+	}
+	return ""
+}
+
+var isArchive = map[string]bool{
+	"application/zip": true, "application/java-archive": true, "application/vnd.android.package-archive": true,
+	"application/gzip": true, "application/x-tar": true, "application/x-bzip2": true, "application/x-xz": true, "application/zstd": true,
+	"application/lzip": true, "application/x-7z-compressed": true, "application/vnd.rar": true, "application/x-archive": true,
+	"application/x-cpio": true, "application/vnd.debian.binary-package": true, "application/x-rpm": true,
 }
 
 // isBinary tells whether the content carries the mark of a format that is not text. The marks are short ("BM" is a bitmap), so they

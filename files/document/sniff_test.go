@@ -1,10 +1,12 @@
 package document_test
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"strings"
@@ -16,6 +18,11 @@ import (
 func TestSniffAcceptsText(t *testing.T) {
 	t.Parallel()
 	const octets = "application/octet-stream"
+	const docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+	many := make([]string, 500)
+	for i := range many {
+		many[i] = fmt.Sprintf("docProps/%d.xml", i)
+	}
 	for _, tt := range []struct{ name, file, declared, head, want string }{
 		{"Markdown by its extension", "a.MD", octets, "# Title\n", "text/markdown"},
 		{"Python by its extension", "src/a.py", "", "import os\n", "text/x-python"},
@@ -37,11 +44,17 @@ func TestSniffAcceptsText(t *testing.T) {
 		{"a rare NUL", "a.log", octets, "a line that is long enough\n\x00another line\n", "text/plain"},
 		{"a character cut where the head ends", "a.txt", octets, strings.Repeat("ü", 2048)[:4095], "text/plain"},
 		{"a PDF, though all of it is ASCII", "a.txt", octets, "%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n", "application/pdf"},
+		{"a PDF after rubbish, by its extension", "a.PDF", "", "HTTP/1.1 200 OK\n%PDF-1.4\n1 0 obj\n", "application/pdf"},
+		{"a text that speaks of PDF", "a.md", "", "A file begins with %PDF-1.4 and ends with %%EOF.\n", "text/markdown"},
+		{"a Word document", "a.bin", octets, zipOf("[Content_Types].xml", "_rels/.rels", "word/document.xml"), docx},
+		{"a Word document whose parts come late", "a", octets, zipOf(append(many, "[Content_Types].xml", "word/document.xml")...), docx},
+		{"a notebook by its extension", "a.ipynb", octets, `{"cells": [], "nbformat": 4}`, "application/x-ipynb+json"},
+		{"RTF, though all of it is ASCII", "a.txt", octets, `{\rtf1\ansi Hello}`, "text/rtf"},
 		{"an image that is text", "a.svg", octets, `<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/svg+xml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := document.Sniff(tt.file, tt.declared, []byte(tt.head)); err != nil || got != tt.want {
+			if got, err := document.Sniff(tt.file, tt.declared, strings.NewReader(tt.head), int64(len(tt.head))); err != nil || got != tt.want {
 				t.Errorf("Sniff(%q, %q, %q) = %q, %v, want %q", tt.file, tt.declared, tt.head, got, err, tt.want)
 			}
 		})
@@ -65,6 +78,15 @@ func zipOf(names ...string) string {
 	return b.String()
 }
 
+func tarOf(name, text string) string {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	_ = w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o600})
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.String()
+}
+
 func gzipped(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -75,23 +97,32 @@ func gzipped(text string) string {
 
 func TestSniffRefusesWhatIsNotText(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, head, want string }{
-		{"a PNG", pngImage(), "image/png"},
-		{"a DOCX", zipOf("[Content_Types].xml", "_rels/.rels", "word/document.xml"), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-		{"a ZIP", zipOf("a.txt"), "application/zip"},
-		{"a gzip", gzipped(strings.Repeat("text ", 50)), "application/gzip"},
-		{"an ELF", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00" + strings.Repeat("\x00\x01", 50), "application/x-executable"},
-		{"RTF", `{\rtf1\ansi Hello}`, "text/rtf"},
-		{"nothing known", strings.Repeat("\x01\x02\x9c\x00\x00\xf8\x90", 50), "unknown"},
+	const archive = "Archives are not unpacked: upload the files in them. "
+	const ole = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+	for _, tt := range []struct{ name, head, want, advice string }{
+		{"a PNG", pngImage(), "image/png", ""},
+		{"a ZIP", zipOf("a.txt"), "application/zip", archive},
+		{"a ZIP with a document in it", zipOf("a.docx", "word/document.xml"), "application/zip", archive},
+		{"a program for Java", zipOf("META-INF/MANIFEST.MF", "a.class"), "application/java-archive", archive},
+		{"a gzip", gzipped(strings.Repeat("text ", 50)), "application/gzip", archive},
+		{"7z", "7z\xbc\xaf\x27\x1c\x00\x04" + strings.Repeat("\x00\x93", 50), "application/x-7z-compressed", archive},
+		{"RAR", "Rar!\x1a\x07\x01\x00" + strings.Repeat("\x00\x93", 50), "application/vnd.rar", archive},
+		{"tar", tarOf("a.txt", "text"), "application/x-tar", archive},
+		{"an old document of Office", ole + strings.Repeat("\x00\x93", 2500), "application/x-ole-storage",
+			"The document is in an old binary format of Office. Save it as .docx, .xlsx or .pptx, and upload that. "},
+		{"an encrypted document of Office", ole + strings.Repeat("\x00\x93", 2500) + "E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00",
+			"application/x-ole-storage", "The document is protected by a password. Remove the password in the program that made it, and upload it again. "},
+		{"an ELF", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00" + strings.Repeat("\x00\x01", 50), "application/x-executable", ""},
+		{"nothing known", strings.Repeat("\x01\x02\x9c\x00\x00\xf8\x90", 50), "unknown", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			media, err := document.Sniff("renamed.txt", "text/plain", []byte(tt.head))
+			media, err := document.Sniff("renamed.txt", "text/plain", strings.NewReader(tt.head), int64(len(tt.head)))
 			var unsupported *document.UnsupportedError
 			if !errors.As(err, &unsupported) {
 				t.Fatalf("Sniff = %q, %v, want an UnsupportedError", media, err)
 			}
-			want := "Unsupported file type: " + tt.want + " (filename: renamed.txt). Supported types: "
+			want := "Unsupported file type: " + tt.want + " (filename: renamed.txt). " + tt.advice + "Supported types: "
 			if got := err.Error(); !strings.HasPrefix(got, want) {
 				t.Errorf("Sniff: %q, want %q…", got, want)
 			}

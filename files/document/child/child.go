@@ -28,10 +28,10 @@ const (
 
 // Reader reads documents in children.
 type Reader struct {
-	Command  []string        // that calls Main with the argument added to it
-	Document document.Reader // how the child reads
-	TempDir  string          // where a document is put for its child; empty is the system's
-	Log      *slog.Logger    // of what a child that broke down had to say; nil is silent
+	Command  []string         // that calls Main with the argument added to it
+	Document document.Readers // how the child reads
+	TempDir  string           // where a document is put for its child; empty is the system's
+	Log      *slog.Logger     // of what a child that broke down had to say; nil is silent
 
 	Patience    time.Duration // 0 is DefaultPatience
 	CPU         time.Duration // 0 is DefaultCPU; whole seconds

@@ -52,7 +52,7 @@ func Main(argument string) error {
 	if err != nil {
 		return fmt.Errorf("find the document: %w", err)
 	}
-	reader := document.Reader{CacheDir: q.CacheDir, PDFToText: q.PDFToText}
+	reader := document.Readers{CacheDir: q.CacheDir, PDFToText: q.PDFToText}
 	text, err := reader.Read(document.Input{MediaType: q.MediaType, SizeBytes: info.Size(), Body: os.Stdin})
 	h := header{Charset: text.Charset, Pages: text.Pages, TextBytes: len(text.Text)}
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
