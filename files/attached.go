@@ -18,6 +18,7 @@ type attached struct {
 	Generation int     `db:"generation"`
 	Lines      int     `db:"lines"`
 	Error      *string `db:"error"`
+	Paging
 }
 
 func (a attached) notReady() error {
@@ -28,7 +29,7 @@ func (a attached) notReady() error {
 }
 
 const attachedRows = `
-	SELECT f.key, f.id, d.name || '/' || f.name AS full_name, f.name, f.generation, f.lines, f.error
+	SELECT f.key, f.id, d.name || '/' || f.name AS full_name, f.name, f.generation, f.lines, f.error, f.pages, f.media_type
 	FROM agent_folders a
 	JOIN folders d ON d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL`

@@ -22,6 +22,7 @@ const fileRows = `
 	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embeddings endpoint' END) AS error_message,
 	       f.chunks AS total_chunks,
 	       CASE WHEN @unknown THEN 0 ELSE f.chunks - coalesce(w.waiting, 0)::integer END AS chunks_embedded, f.lines,
+	       cardinality(f.pages) AS total_pages,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,

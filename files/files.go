@@ -84,6 +84,7 @@ type File struct {
 	TotalChunks      int       `db:"total_chunks" json:"total_chunks"`
 	ChunksEmbedded   int       `db:"chunks_embedded" json:"chunks_embedded"`
 	Lines            int       `db:"lines" json:"total_lines"`
+	TotalPages       *int      `db:"total_pages" json:"total_pages"` // pages, slides or sheets; nil where the format has none
 	Content          *string   `db:"content" json:"content"`
 	CreatedAt        time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
@@ -172,6 +173,7 @@ type GrepQuery struct {
 type GrepMatch struct {
 	FileName      string
 	Line          int
+	Pages         Pages // zero where the file has none
 	Text          string
 	Before, After []string
 }
@@ -217,11 +219,22 @@ type Hit struct {
 	Ordinal     int     `db:"ordinal"`
 	FirstLine   int     `db:"first_line"`
 	LastLine    int     `db:"last_line"`
+	FirstPage   *int    `db:"first_page"`
+	LastPage    *int    `db:"last_page"`
+	MediaType   string  `db:"media_type"`
 	Heading     string  `db:"heading"`
 	Text        string  `db:"text"`
 	Score       float64 `db:"-"`
 	WordsRank   int     `db:"-"` // 1-based place by words, 0 if not among them
 	MeaningRank int     `db:"-"` // 1-based place by meaning, 0 if not among them
+}
+
+// Pages are those that the chunk stands on.
+func (h Hit) Pages() Pages {
+	if h.FirstPage == nil || h.LastPage == nil {
+		return Pages{}
+	}
+	return Pages{Word: pageWord(h.MediaType), First: *h.FirstPage, Last: *h.LastPage}
 }
 
 // Ranking says what a search was ranked by.
@@ -270,6 +283,8 @@ type Passage struct {
 	Tags      []string  `db:"-" json:"tags"`
 	FirstLine int       `db:"first_line" json:"-"`
 	LastLine  int       `db:"last_line" json:"-"`
+	FirstPage *int      `db:"first_page" json:"-"`
+	LastPage  *int      `db:"last_page" json:"-"`
 	Heading   string    `db:"heading" json:"-"`
 	CreatedAt time.Time `db:"created_at" json:"created_at"`
 }
@@ -278,6 +293,8 @@ type Passage struct {
 type Place struct {
 	FirstLine int    `json:"first_line"`
 	LastLine  int    `json:"last_line"`
+	FirstPage *int   `json:"first_page"` // of pages, slides or sheets, from 1; nil where the file has none
+	LastPage  *int   `json:"last_page"`
 	Heading   string `json:"heading"`
 }
 

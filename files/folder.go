@@ -207,12 +207,12 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.
 	}
 	list, err := db.List[Passage](ctx, s.db, p, `
 		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
-		       c.first_line, c.last_line, c.heading, f.created_at
+		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, f.created_at
 		FROM chunks c JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key
 		WHERE c.org = @org AND c.folder_key = @folder`,
 		"key", pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
 	for i, c := range list {
-		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, Heading: c.Heading}
+		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, FirstPage: c.FirstPage, LastPage: c.LastPage, Heading: c.Heading}
 		list[i].Tags = []string{}
 	}
 	return list, err

@@ -150,6 +150,9 @@ func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuer
 		}
 	}
 	slices.SortStableFunc(g.result.Files, func(a, b FileCount) int { return b.Matches - a.Matches })
+	if err := s.addPages(ctx, org, g.used, g.result.Matches); err != nil {
+		return GrepResult{}, err
+	}
 	return g.result, s.use(ctx, org, agentID, g.used)
 }
 

@@ -104,13 +104,25 @@ func (s *Store) parse(ctx context.Context, src source) (parsed, error) {
 		return parsed{}, err
 	}
 	defer original.Close()
-	text, err := s.o.Read(ctx, document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes, Body: original})
+	in := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes, Body: original}
+	text, err := s.o.Read(ctx, in)
 	if err != nil {
 		return parsed{}, err
 	}
-	chunks := chunker.Split(text.Text, chunker.Options{Kind: chunker.KindOf(src.Name, src.MediaType), SizeTokens: src.ChunkTokens,
+	chunks := chunker.Split(text.Text, chunker.Options{Kind: kindOf(src.Name, in), SizeTokens: src.ChunkTokens,
 		OverlapTokens: src.OverlapTokens})
 	return parsed{Text: text, chunks: chunks}, nil
+}
+
+// kindOf tells what the text of a document is: that of a PDF has no marks of its structure, and that of others is Markdown.
+func kindOf(name string, in document.Input) chunker.Kind {
+	switch {
+	case in.IsPDF():
+		return chunker.Prose
+	case in.IsComplex():
+		return chunker.Markdown
+	}
+	return chunker.KindOf(name, in.MediaType)
 }
 
 // commit puts a generation in the place of the one before, in one transaction: text, chunks, the waiting vectors, and for a file that
@@ -135,11 +147,11 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 		}
 		if _, err := tx.Exec(ctx, `
 			UPDATE files
-			SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, chunks = @chunks, error = NULL,
-			    replaces = NULL, updated_at = now()
+			SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, pages = @pages, chunks = @chunks,
+			    error = NULL, replaces = NULL, updated_at = now()
 			WHERE key = @key AND org = @org`,
 			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset, "chars": utf8.RuneCountInString(p.Text.Text),
-				"lines": chunker.Lines(p.Text.Text), "chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
+				"lines": chunker.Lines(p.Text.Text), "pages": p.Pages, "chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
 			return err
 		}
 		if err := in.await(ctx, job, src, len(p.chunks)); err != nil {
@@ -192,16 +204,16 @@ func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) 
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_segments"}, columns, segments); err != nil {
 		return fmt.Errorf("store the text: %w", err)
 	}
-	ordinal := -1
+	ordinal, paging := -1, Paging{Starts: p.Pages}
 	chunks := pgx.CopyFromSlice(len(p.chunks), func(i int) ([]any, error) {
 		ordinal++
 		c := p.chunks[i]
 		lex := embed.Document(searchable(src.Name, c))
 		return []any{src.Key, job.Generation, ordinal, src.Org, src.FolderKey, c.FirstLine, c.LastLine, c.StartByte, c.OverlapBytes,
-			strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms}, nil
+			strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms, paging.stored(c.FirstLine), paging.stored(c.LastLine)}, nil
 	})
 	columns = []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte", "overlap_bytes",
-		"heading", "text", "lex", "terms"}
+		"heading", "text", "lex", "terms", "first_page", "last_page"}
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"chunks"}, columns, chunks); err != nil {
 		return fmt.Errorf("store the chunks: %w", err)
 	}

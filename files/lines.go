@@ -22,8 +22,8 @@ type View struct {
 // Render returns the lines first to last of a file of total lines, in at most limitChars characters, header and notes included. Lines
 // are 1-based and inclusive; first 0 is the file's start, last 0 its end, and a last past the end is the end. The segments are those of
 // the file from the one in which line first begins. A view is cut between lines, and within a line only where that is its first; it
-// then names the lines it shows, and the offset to go on from. ErrInvalid if the file has no line first, or last comes before it.
-func Render(segments iter.Seq2[Segment, error], first, last, total, limitChars int) (View, error) {
+// then names the lines it shows, and the offset to go on from. The header tells the pages of a file that has such. ErrInvalid if the file has no line first, or last comes before it.
+func Render(segments iter.Seq2[Segment, error], first, last, total int, pages Paging, limitChars int) (View, error) {
 	asked := first <= 1 && last <= 0
 	first = max(first, 1)
 	toEnd := last <= 0
@@ -39,15 +39,15 @@ func Render(segments iter.Seq2[Segment, error], first, last, total, limitChars i
 	if last < first {
 		return View{}, db.Invalid("Invalid range: line %d comes after line %d. Ask for a length of at least 1.", first, last)
 	}
-	v := viewer{first: first, last: last, total: total, limit: max(limitChars, 0)}
+	v := viewer{first: first, last: last, total: total, pages: pages, limit: max(limitChars, 0)}
 	if err := v.read(segments); err != nil {
 		return View{}, err
 	}
 	switch {
 	case asked:
-		return v.view(fmt.Sprintf("[Viewing file start (out of %d lines)]", total)), nil
+		return v.view(fmt.Sprintf("[Viewing file start (out of %d lines%s)]", total, pages.note(first, last))), nil
 	case toEnd:
-		return v.view(fmt.Sprintf("[Viewing lines %d to end (out of %d lines)]", first, total)), nil
+		return v.view(fmt.Sprintf("[Viewing lines %d to end (out of %d lines%s)]", first, total, pages.note(first, last))), nil
 	}
 	return v.view(v.header(last)), nil
 }
@@ -57,6 +57,7 @@ const cutMark = "...[TRUNCATED]"
 // viewer collects numbered lines, each after a line end, until they pass the limit.
 type viewer struct {
 	first, last, total, limit int
+	pages                     Paging
 
 	body      strings.Builder
 	chars     int       // in body
@@ -123,7 +124,7 @@ func (v *viewer) end() {
 }
 
 func (v *viewer) header(last int) string {
-	return fmt.Sprintf("[Viewing lines %d to %d (out of %d lines)]", v.first, last, v.total)
+	return fmt.Sprintf("[Viewing lines %d to %d (out of %d lines%s)]", v.first, last, v.total, v.pages.note(v.first, last))
 }
 
 // view is all that was read under header if that fits, else as many whole lines as fit with a note, else a part of the first line.

@@ -40,13 +40,15 @@ type viewed struct {
 	openFile
 	Generation int `db:"generation"`
 	Lines      int `db:"lines"`
+	Paging
 }
 
 // Views renders what an agent has open, least recently used first: each file to the agent's limit, all together to their share of the
 // window. Past that the least recently used views are shortened first, and say so.
 func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
 	open, err := db.All[viewed](ctx, s.db, `
-		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count, f.generation, f.lines
+		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count, f.generation, f.lines,
+		       f.pages, f.media_type
 		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
 		WHERE a.org = $1 AND a.agent_id = $2 AND a.is_open
 		ORDER BY a.last_used_seq, f.id`, org, agentID)
@@ -113,16 +115,17 @@ func (s *Store) view(ctx context.Context, org db.Org, f viewed, limitChars int) 
 	if lines.Offset >= f.Lines { // the file has become shorter since
 		lines = LineRange{}
 	}
-	v, err := s.render(ctx, org, f.Key, f.Generation, f.Lines, lines, limitChars)
+	v, err := s.render(ctx, org, f.Key, f.Generation, f.Lines, f.Paging, lines, limitChars)
 	return OpenView{View: v, FileID: f.ID, FileName: f.Name}, err
 }
 
-func (s *Store) render(ctx context.Context, org db.Org, fileKey int64, generation, total int, lines LineRange, limitChars int) (View, error) {
+func (s *Store) render(ctx context.Context, org db.Org, fileKey int64, generation, total int, pages Paging, lines LineRange,
+	limitChars int) (View, error) {
 	first, last := lines.Offset+1, 0
 	if lines.Length != nil {
 		last = lines.Offset + *lines.Length
 	}
-	return Render(s.segments(ctx, org, fileKey, generation, first), first, last, total, limitChars)
+	return Render(s.segments(ctx, org, fileKey, generation, first), first, last, total, pages, limitChars)
 }
 
 // segments reads a text from the segment in which a line (1-based) begins, a few at a time: most views end in the first.
@@ -158,7 +161,7 @@ func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generat
 func (s *Store) contents(ctx context.Context, org db.Org, targets []target) ([]Opened, error) {
 	opened := make([]Opened, len(targets))
 	for i, t := range targets {
-		v, err := s.render(ctx, org, t.Key, t.Generation, t.Lines, t.lines, OpenContentChars/len(targets))
+		v, err := s.render(ctx, org, t.Key, t.Generation, t.Lines, t.Paging, t.lines, OpenContentChars/len(targets))
 		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: the text was replaced this moment by a shorter one
 			return nil, err
 		}

@@ -50,6 +50,12 @@ bash -euo pipefail "$work/greeting.sh" >"$work/answers"
 expect 'guide/searching.md'
 expect 'uploading.md'
 
+# A PDF, read by the program itself in a child.
+bin/loci upload --addr "$base" papers files/document/testdata/pdf/chromium.pdf
+folder=$(curl -s "$base/v1/folders/?name=papers" | grep -o 'source-[0-9a-f-]*' | head -1)
+curl -s "$base/v1/folders/$folder/files" >"$work/answers"
+expect '"total_pages":3'
+
 bin/loci health --addr "$base"
 kill -TERM "$server"
 wait "$server" || { echo "smoke: the server ended with $?" >&2; failed=1; }

@@ -19,7 +19,13 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+// TestMain is also the program that reads a document, which the server runs again.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "read-document" {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	dbtest.Main(m)
+}
 
 // patience bounds every wait of a test; reaching it is a failure.
 const patience = 2 * time.Minute
@@ -171,6 +177,7 @@ type stored struct {
 	Status       string `json:"processing_status"`
 	ErrorMessage string `json:"error_message"`
 	Chunks       int    `json:"total_chunks"`
+	Pages        int    `json:"total_pages"`
 }
 
 // await waits until none of a folder's files is in work, and returns them by name.
@@ -245,6 +252,34 @@ func TestTheMainJob(t *testing.T) {
 	}
 }
 
+// The server reads documents in children, which are this program again.
+func TestDocumentsAreReadInChildren(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "talks"})
+	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "reader", "folder_ids": []string{folder.ID}})
+	raw, err := os.ReadFile("../../files/document/testdata/office/slides.pptx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call[stored](p, "POST", "/v1/folders/"+folder.ID+"/upload", fileForm(t, "talk.pptx", raw))
+	call[stored](p, "POST", "/v1/folders/"+folder.ID+"/upload", fileForm(t, "cut.pptx", raw[:len(raw)/2]))
+	list := p.await(folder.ID)
+	if f := list["talk.pptx"]; f.Status != "completed" || f.Pages != 4 {
+		t.Errorf("the slides are %+v", f)
+	}
+	if f := list["cut.pptx"]; f.Status != "error" || !strings.Contains(f.ErrorMessage, "damaged") {
+		t.Errorf("a part of them is %+v", f)
+	}
+	if got := p.tool(agent.ID, "grep_files", map[string]any{"pattern": "Twice a day"}); !strings.Contains(got.Text, "talks/talk.pptx:9 (slide 2) ===") {
+		t.Errorf("got %+v", got)
+	}
+	if status, answer := p.send("POST", "/v1/folders/"+folder.ID+"/upload", fileForm(t, "a.zip", []byte("PK\x05\x06"+strings.Repeat("\x00", 18)))); status != http.StatusUnsupportedMediaType ||
+		!strings.Contains(string(answer), "Archives are not unpacked: upload the files in them.") {
+		t.Errorf("an archive: %d %s", status, answer)
+	}
+}
+
 func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 	t.Parallel()
 	url := dbtest.URL(t)
@@ -270,6 +305,7 @@ func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 		"a model without endpoint":        {[]string{"--embedding-model=m"}, []string{"LOCI_EMBEDDING_BASE_URL"}},
 		"a dimension out of range":        {[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-dimensions=5000"}, []string{"LOCI_EMBEDDING_DIMENSIONS"}},
 		"a directory without Postgres":    {[]string{"--home=" + home, "--postgres-bin=/nowhere"}, []string{"/nowhere"}},
+		"a reader that is not there":      {[]string{"--pdftotext=/nowhere/pdftotext"}, []string{"LOCI_PDFTOTEXT", "/nowhere/pdftotext"}},
 		"a flag that is none":             {[]string{"--colour"}, []string{"colour"}},
 		"a database that does not answer": {[]string{"--database-url=postgres://127.0.0.1:1/none"}, []string{"database"}},
 	} {

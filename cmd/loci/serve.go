@@ -66,7 +66,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	reader, err := c.reader(c.Home, log)
+	reader, err := c.reader(c.database, log)
 	if err != nil {
 		return err
 	}

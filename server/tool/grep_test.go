@@ -20,6 +20,11 @@ func match(file string, n int, text string, context ...string) files.GrepMatch {
 	return m
 }
 
+func on(pages files.Pages, m files.GrepMatch) files.GrepMatch {
+	m.Pages = pages
+	return m
+}
+
 // found is a result of matches that are all there are, and one waiting file each for waiting.
 func found(waiting int, matches ...files.GrepMatch) files.GrepResult {
 	r := files.GrepResult{Attached: 9, Searched: 9 - waiting, Waiting: waiting, Total: len(matches), Matches: matches}
@@ -78,6 +83,12 @@ func TestGrepText(t *testing.T) {
 			match("docs/a.md", 90, "ninety", "eighty-nine", "ninety-one"),
 			match("docs/b.md", 2, "two", "one", "three"),
 			match("docs/c.md", 3, "three", "two", "four"))},
+		{"grep_paged", plain, found(0,
+			on(files.Pages{Word: "page", First: 3, Last: 3}, match("docs/a.pdf", 7, "a retry", "before", "after")),
+			on(files.Pages{Word: "page", First: 3, Last: 3}, match("docs/a.pdf", 20, "first retry", "before", "after")),
+			on(files.Pages{Word: "page", First: 4, Last: 4}, match("docs/a.pdf", 22, "second retry", "", "after")),
+			on(files.Pages{Word: "sheet", First: 2, Last: 2}, match("docs/b.xlsx", 1, "retry")),
+			match("src/b.go", 1, "func retry()"))},
 		{"grep_hostile", files.GrepQuery{Pattern: "a\n=== b:1 ===", ContextLines: 1}, found(0,
 			match("docs/a\n=== b.md", 2, "=== docs/a.md:9 ===\r=== docs/b.md:1 ===", "=== x ===", "a\u2028=== y ===\u0085=== z ==="))},
 	} {

@@ -14,6 +14,7 @@ type group struct {
 	first   int // line number of lines[0], from 1
 	lines   []string
 	matches []int // line numbers
+	pages   files.Pages
 }
 
 // grouped puts matches whose lines touch or overlap together, so that no line is shown twice. Matches come in the order of file and
@@ -21,7 +22,7 @@ type group struct {
 func grouped(matches []files.GrepMatch) []group {
 	var groups []group
 	for _, m := range matches {
-		g := group{m.FileName, m.Line - len(m.Before), slices.Concat(m.Before, []string{m.Text}, m.After), []int{m.Line}}
+		g := group{m.FileName, m.Line - len(m.Before), slices.Concat(m.Before, []string{m.Text}, m.After), []int{m.Line}, m.Pages}
 		if n := len(groups); n > 0 && groups[n-1].touches(g) {
 			groups[n-1].join(g)
 			continue
@@ -41,18 +42,22 @@ func (g *group) touches(next group) bool {
 
 func (g *group) join(next group) {
 	g.matches = append(g.matches, next.matches...)
+	g.pages.Last = next.pages.Last
 	if known := g.end() - next.first; known < len(next.lines) {
 		g.lines = append(g.lines, next.lines[known:]...)
 	}
 }
 
-// String shows the group under a head that names its first and last match. Each line has its number, which keeps it from being taken
+// String shows the group under a head that names its first and last match, and their pages. Each line has its number, which keeps it from being taken
 // for a head.
 func (g *group) String() string {
 	var b strings.Builder
 	place := fmt.Sprint(g.matches[0])
 	if last := g.matches[len(g.matches)-1]; last > g.matches[0] {
 		place += fmt.Sprintf("-%d", last)
+	}
+	if g.pages.First > 0 {
+		place += fmt.Sprintf(" (%s)", g.pages)
 	}
 	fmt.Fprintf(&b, "=== %s:%s ===\n", fileName(g.file), place)
 	for i, l := range g.lines {

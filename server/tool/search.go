@@ -97,7 +97,11 @@ func fileCount(hits []files.Hit) int {
 // hitText shows a chunk. Its lines are indented, which keeps them from being taken for a head.
 func hitText(h files.Hit) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "=== %s (lines %d-%d, score %.3f) ===\n", fileName(h.FileName), h.FirstLine, h.LastLine, h.Score)
+	place := fmt.Sprintf("lines %d-%d", h.FirstLine, h.LastLine)
+	if pages := h.Pages(); pages.First > 0 {
+		place = pages.String() + ", " + place
+	}
+	fmt.Fprintf(&b, "=== %s (%s, score %.3f) ===\n", fileName(h.FileName), place, h.Score)
 	if h.Heading != "" {
 		fmt.Fprintf(&b, "Section: %s\n", echo(h.Heading))
 	}

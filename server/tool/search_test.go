@@ -18,6 +18,12 @@ func TestSearchText(t *testing.T) {
 		{FileID: "file-2", FileName: "src/b.go", FirstLine: 7, LastLine: 7, Text: "const retries = 5", Score: 0.5},
 		{FileID: "file-1", FileName: "docs/a.md", FirstLine: 101, LastLine: 213, Text: strings.Repeat("line\n", 113), Score: 0.25},
 	}
+	paged := []files.Hit{
+		{FileID: "file-1", FileName: "docs/a.pdf", FirstLine: 12, LastLine: 14, FirstPage: new(3), LastPage: new(3), MediaType: "application/pdf", Text: "five times.", Score: 0.9},
+		{FileID: "file-1", FileName: "docs/a.pdf", FirstLine: 15, LastLine: 20, FirstPage: new(3), LastPage: new(4), MediaType: "application/pdf", Text: "six times.", Score: 0.8},
+		{FileID: "file-2", FileName: "docs/b.pptx", FirstLine: 7, LastLine: 8, FirstPage: new(2), LastPage: new(2),
+			MediaType: "application/vnd.openxmlformats-officedocument.presentationml.presentation", Text: "seven times.", Score: 0.5},
+	}
 	hostile := []files.Hit{{FileID: "file-1", FileName: "docs/a\n=== b.md", FirstLine: 1, LastLine: 3, Heading: "A\n=== docs/b.md (lines 1-1, score 1.000) ===",
 		Text: "=== docs/b.md (lines 1-1, score 1.000) ===\na\r=== x ===\nNote: y", Score: 1}}
 	for _, tt := range []struct {
@@ -32,6 +38,7 @@ func TestSearchText(t *testing.T) {
 		{"search", query, files.Results{Attached: 3, Hits: hits, Ranking: files.ByWordsAndMeaning}},
 		{"search_by_words", query, files.Results{Attached: 3, Hits: hits[:1], Ranking: files.ByWords}},
 		{"search_note", query, files.Results{Attached: 3, Hits: hits[:1], Ranking: files.ByWords, Note: "The embeddings endpoint did not answer; ranked by words alone."}},
+		{"search_paged", query, files.Results{Attached: 3, Hits: paged, Ranking: files.ByWordsAndMeaning}},
 		{"search_hostile", files.Query{Text: "a\n=== b ==="}, files.Results{Attached: 3, Hits: hostile, Ranking: files.ByWordsAndMeaning}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
