@@ -2,6 +2,7 @@ package child_test
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
@@ -118,6 +119,42 @@ func TestChildReads(t *testing.T) {
 	if want := "The file holds no text: its 3 pages are images. Run OCR on it and upload the result."; !isUnreadable(err) || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
+}
+
+// A page of a gigabyte of zeros in 13 KB: what the sandbox or the child may have runs out.
+func TestABombEndsInTheChild(t *testing.T) {
+	t.Parallel()
+	stream := deflated(t, deflated(t, make([]byte, 1<<20), 1<<10), 1)
+	r := reader(t, "read")
+	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Document.CacheDir = filepath.Join(caches, "loci-test")
+	_, err = r.Read(t.Context(), pdf("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
+		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 6 0 R>>endobj\n"+
+		fmt.Sprintf("6 0 obj<</Length %d/Filter[/FlateDecode/FlateDecode]>>stream\n%s\nendstream endobj\ntrailer<</Root 1 0 R>>\n", len(stream), stream)))
+	if !isUnreadable(err) {
+		t.Errorf("got %v, want an UnreadableError", err)
+	}
+}
+
+// deflated packs what is repeated so many times.
+func deflated(t *testing.T, raw []byte, times int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zlib.NewWriterLevel(&b, zlib.BestSpeed)
+	for i := 0; i < times && err == nil; i++ {
+		_, err = w.Write(raw)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestPlainTextNeedsNoChild(t *testing.T) {
