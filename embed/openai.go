@@ -49,6 +49,33 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the embedding provider refuses text %d: %s", e.ID, e.Reason)
 }
 
+// Refusals are the texts that an Embedder's error says were refused.
+func Refusals(err error) []*RefusedError {
+	if one, ok := err.(*RefusedError); ok { //nolint:errorlint // the tree is walked here
+		return []*RefusedError{one}
+	}
+	tree, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // likewise
+	if !ok {
+		return nil
+	}
+	var all []*RefusedError
+	for _, err := range tree.Unwrap() {
+		all = append(all, Refusals(err)...)
+	}
+	return all
+}
+
+// LaterError says that the provider asked to be left alone for a while.
+type LaterError struct {
+	After  time.Duration
+	Reason error
+}
+
+func (e *LaterError) Error() string { return e.Reason.Error() }
+
+// Unwrap returns the failure that came with it.
+func (e *LaterError) Unwrap() error { return e.Reason }
+
 // OpenAI is an Embedder that asks an OpenAI-compatible endpoint. It may be used from many goroutines.
 type OpenAI struct {
 	config    Config
@@ -169,9 +196,13 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 	if o.config.Base64 {
 		ask.EncodingFormat = openai.EmbeddingEncodingFormatBase64
 	}
-	answer, err := o.client.CreateEmbeddings(ctx, ask)
+	var later time.Duration
+	answer, err := o.client.CreateEmbeddings(context.WithValue(ctx, keyLater, &later), ask)
 	if err != nil {
-		return nil, o.explain(ctx, err)
+		if err = o.explain(ctx, err); later > 0 {
+			err = &LaterError{After: later, Reason: err}
+		}
+		return nil, err
 	}
 	vectors, err := o.check(answer.Data, len(texts))
 	if err != nil {

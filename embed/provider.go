@@ -96,6 +96,8 @@ func (o *OpenAI) unanswered(err error) error {
 		return setting("the embedding provider at %s redirects elsewhere: set LOCI_EMBEDDING_BASE_URL to where it leads", o.host())
 	case errors.Is(err, errTooBig):
 		return o.wrong("with more than %d MiB", maxAnswerBytes>>20)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the embedding provider at %s does not answer within %v: %w", o.host(), o.config.Timeout, context.DeadlineExceeded)
 	case errors.As(err, &transport):
 		return fmt.Errorf("the embedding provider at %s cannot be reached (%s): check LOCI_EMBEDDING_BASE_URL, and that it runs",
 			o.host(), o.clean(transport.Err.Error()))
@@ -115,7 +117,7 @@ func (o *OpenAI) failure(err error) error {
 		return setting("the embedding provider at %s refuses every text: %s: check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS",
 			o.host(), no.reason, o.config.Model)
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == context.Canceled || err == context.DeadlineExceeded { //nolint:errorlint // the caller's own, said bare
 		return fmt.Errorf("embed with %s: %w", o.config.Model, err)
 	}
 	return err

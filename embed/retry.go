@@ -57,7 +57,11 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	for attempt := 1; ; attempt++ {
 		answer, err := r.once(req, body)
-		if attempt >= r.attempts || !passing(req.Context(), answer, err) {
+		if !passing(req.Context(), answer, err) {
+			return answer, err
+		}
+		r.note(req.Context(), answer)
+		if attempt >= r.attempts {
 			return answer, err
 		}
 		pause := r.pause(answer, attempt)
@@ -68,6 +72,20 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+type contextKey int
+
+// keyLater is under which a request's context takes how long the provider asked to wait.
+const keyLater contextKey = iota
+
+// note tells the request how long the provider asked to wait, which go-openai does not.
+func (r *retrier) note(ctx context.Context, answer *http.Response) {
+	later, ok := ctx.Value(keyLater).(*time.Duration)
+	if !ok || answer == nil {
+		return
+	}
+	*later, _ = r.asked(answer.Header)
 }
 
 // drain reads the request's body, so that it can be sent again.
@@ -112,8 +130,8 @@ func readAnswer(answer *http.Response) ([]byte, error) {
 
 // passing tells whether a failure may pass by waiting.
 func passing(ctx context.Context, answer *http.Response, err error) bool {
-	if err != nil {
-		return ctx.Err() == nil && !errors.Is(err, errTooBig)
+	if err != nil { // what took too long once would do so again
+		return ctx.Err() == nil && !errors.Is(err, errTooBig) && !errors.Is(err, context.DeadlineExceeded)
 	}
 	switch code := answer.StatusCode; code {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
