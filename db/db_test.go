@@ -70,7 +70,7 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		undo := map[int]string{
-			2: `DROP TABLE agent_files, agent_folders, embed_batches, chunk_vectors, chunks, file_segments, file_originals, files, folders;`,
+			2: `DROP TABLE embed_refusals, agent_files, agent_folders, embed_batches, chunk_vectors, chunks, file_segments, file_originals, files, folders;`,
 			1: `DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE EXTENSION vector;
 				CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL);`,
 		}[version]
