@@ -30,7 +30,9 @@ type Options struct {
 type Server struct {
 	home     *home
 	socket   socket
-	child    *child
+	bin      Binaries
+	settings map[string]string
+	running  atomic.Pointer[child]
 	journal  *journal
 	stop     sync.Once
 	stopErr  error
@@ -64,40 +66,60 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := s.home.initialise(ctx, bin); err != nil {
 		return err
 	}
+	s.bin, s.settings = bin, o.Settings
+	return s.resume(ctx)
+}
+
+// resume launches the server on its cluster, after clearing away what was there before.
+func (s *Server) resume(ctx context.Context) (err error) {
 	if err := takeOver(ctx, s.home.data()); err != nil {
 		return err
 	}
 	if s.socket, err = s.home.openSocket(); err != nil {
 		return err
 	}
-	return s.serve(ctx, bin, o.Settings)
+	return s.serve(ctx)
+}
+
+// Restart runs Postgres again after it ended by itself, at the same URL. It does nothing while it runs, and fails after Stop. Nobody
+// calls Stop meanwhile.
+func (s *Server) Restart(ctx context.Context) error {
+	if s.stopping.Load() {
+		return errors.New("Postgres was stopped")
+	}
+	if !s.running.Load().ended() {
+		return nil
+	}
+	s.journal.running.Store(false)
+	return s.resume(ctx)
 }
 
 // serve launches the server until it is ready. The first try may come while the last processes of a crashed server still hold
 // its shared memory; those end by themselves, so it tries again for a while.
-func (s *Server) serve(ctx context.Context, bin Binaries, settings map[string]string) error {
+func (s *Server) serve(ctx context.Context) error {
 	patience := time.Now().Add(orphanPatience)
 	for {
-		err := s.launch(ctx, bin, settings)
+		err := s.launch(ctx)
 		if !errors.Is(err, errMemoryInUse) || time.Now().After(patience) {
 			return err
 		}
 	}
 }
 
-func (s *Server) launch(ctx context.Context, bin Binaries, settings map[string]string) error {
-	cmd := s.home.command(ctx, bin, "postgres", s.arguments(settings)...)
+func (s *Server) launch(ctx context.Context) error {
+	cmd := s.home.command(ctx, s.bin, "postgres", s.arguments(s.settings)...)
 	s.journal.reset()
 	cmd.Stdout, cmd.Stderr = s.journal, s.journal
-	var err error
-	if s.child, err = spawn(cmd); err != nil {
+	child, err := spawn(cmd)
+	if err != nil {
 		return fmt.Errorf("start Postgres as user %s: %w", s.home.account.name, err)
 	}
+	s.running.Store(child)
 	if err = s.awaitReady(ctx); err == nil {
 		err = prepare(ctx, s.socket)
 	}
 	if err != nil {
-		s.child.end(syscall.SIGINT)
+		child.end(syscall.SIGINT)
 		return err
 	}
 	s.journal.running.Store(true)
@@ -108,12 +130,13 @@ func (s *Server) launch(ctx context.Context, bin Binaries, settings map[string]s
 func (s *Server) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
+	child := s.running.Load()
 	for {
-		if f := readPIDFile(s.home.data()); f.pid == s.child.cmd.Process.Pid && f.ready {
+		if f := readPIDFile(s.home.data()); f.pid == child.cmd.Process.Pid && f.ready {
 			return nil
 		}
 		select {
-		case <-s.child.done:
+		case <-child.done:
 			return s.journal.explain("Postgres in " + s.home.data() + " ended while starting")
 		case <-ctx.Done():
 			return fmt.Errorf("wait for Postgres in %s: %w", s.home.data(), ctx.Err())
@@ -125,22 +148,23 @@ func (s *Server) awaitReady(ctx context.Context) error {
 // URL is the address of the database "loci", for pgx and libpq alike; it goes through the unix socket.
 func (s *Server) URL() string { return s.socket.url("loci") }
 
-// Done is closed when Postgres has ended, by Stop or by itself.
-func (s *Server) Done() <-chan struct{} { return s.child.done }
+// Done is closed when Postgres has ended, by Stop or by itself; after a Restart it is another channel.
+func (s *Server) Done() <-chan struct{} { return s.running.Load().done }
 
 // Err says why Postgres ended by itself; it is nil while it runs and after Stop.
 func (s *Server) Err() error {
-	if s.stopping.Load() || !s.child.ended() {
+	child := s.running.Load()
+	if s.stopping.Load() || !child.ended() {
 		return nil
 	}
-	return s.journal.explain(fmt.Sprintf("Postgres in %s ended by itself (%v)", s.home.data(), s.child.cmd.ProcessState))
+	return s.journal.explain(fmt.Sprintf("Postgres in %s ended by itself (%v)", s.home.data(), child.cmd.ProcessState))
 }
 
 // Stop shuts Postgres down and waits until it has: open connections are closed, transactions rolled back, everything written.
 // If ctx ends first, the server is ended at once and recovers on its next start; that is reported as an error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() {
-		if !s.child.ended() {
+		if !s.running.Load().ended() {
 			s.stopping.Store(true)
 			s.journal.running.Store(false)
 			s.stopErr = s.shutDown(ctx)
@@ -151,12 +175,13 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (s *Server) shutDown(ctx context.Context) error {
-	s.child.signal(syscall.SIGINT)
+	child := s.running.Load()
+	child.signal(syscall.SIGINT)
 	select {
-	case <-s.child.done:
+	case <-child.done:
 		return nil
 	case <-ctx.Done():
-		s.child.end(syscall.SIGQUIT)
+		child.end(syscall.SIGQUIT)
 		return fmt.Errorf("stop Postgres in %s cleanly: %w; it recovers on its next start", s.home.data(), ctx.Err())
 	}
 }
