@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +19,9 @@ const (
 	embedTokens = 9600
 )
 
+// embedWidth is how many batches of a file are queued at a time: each that is done calls the next, so that files take turns.
+const embedWidth = 4
+
 // batchOf is how many chunks of so many tokens one job embeds.
 func batchOf(chunkTokens int) int { return min(max(embedTokens/max(chunkTokens, 1), 1), embedBatch) }
 
@@ -31,7 +33,7 @@ type embedWorker struct {
 
 // NextRetry implements river.Worker.
 func (w *embedWorker) NextRetry(job *river.Job[EmbedArgs]) time.Time {
-	return time.Now().Add(pause(len(job.Errors) + 1))
+	return time.Now().Add(w.store.o.Dense.pause(len(job.Errors) + 1))
 }
 
 // Work implements river.Worker.
@@ -39,12 +41,17 @@ func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error
 	if w.store.space() != job.Args.SpaceID {
 		return river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
 	}
-	if rest := w.store.o.Dense.resting(); rest > 0 {
+	dense := w.store.o.Dense
+	rest, trial := dense.await(ctx)
+	if rest > 0 {
 		return river.JobSnooze(rest)
 	}
-	err := w.store.embed(ctx, job.Args)
-	if err == nil {
-		return nil
+	asked, err := w.store.embed(ctx, job.Args)
+	if !asked && trial {
+		dense.pass()
+	}
+	if !asked || err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
 	}
 	reason := fmt.Sprintf("waiting for the embeddings endpoint: %v", err)
 	_, noteErr := w.store.db.Exec(context.WithoutCancel(ctx), `
@@ -60,18 +67,56 @@ func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int
 	if space == 0 || chunks == 0 {
 		return nil
 	}
-	batch := batchOf(src.ChunkTokens)
 	if _, err := s.db.Exec(ctx, `
-		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org)
-		SELECT @file, @space, @generation, first, least(first + @batch, @chunks), @org
+		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
+		SELECT @file, @space, @generation, first, least(first + @batch, @chunks), @org, @folder
 		FROM generate_series(0, @chunks - 1, @batch) AS first`,
-		pgx.StrictNamedArgs{"file": src.Key, "space": space, "generation": job.Generation, "batch": batch, "chunks": chunks,
-			"org": src.Org}); err != nil {
+		pgx.StrictNamedArgs{"file": src.Key, "space": space, "generation": job.Generation, "batch": batchOf(src.ChunkTokens),
+			"chunks": chunks, "org": src.Org, "folder": src.FolderKey}); err != nil {
 		return err
 	}
-	var jobs []river.JobArgs
-	for first := 0; first < chunks; first += batch {
-		jobs = append(jobs, EmbedArgs{Org: src.Org, FileKey: src.Key, Generation: job.Generation, SpaceID: space, FirstOrdinal: first})
+	return s.call(ctx, space, []int64{src.Key}, embedWidth)
+}
+
+// call queues the jobs of the first batches of files that have none, so many of each, at the turn of their folders. Files are called
+// in a transaction.
+func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each int) error {
+	type batch struct {
+		EmbedArgs
+		FolderKey int64 `db:"folder_key"`
+	}
+	batches, err := db.All[batch](ctx, s.db, `
+		SELECT b.org, b.file_key, b.generation, b.space_id, b.first_ordinal, b.folder_key
+		FROM unnest($2::bigint[]) AS f (key)
+		CROSS JOIN LATERAL (
+			SELECT * FROM embed_batches e
+			WHERE e.file_key = f.key AND e.space_id = $1 AND e.turn IS NULL
+			ORDER BY e.first_ordinal
+			LIMIT $3
+			FOR UPDATE SKIP LOCKED
+		) b
+		ORDER BY b.folder_key, b.first_ordinal, b.file_key`, space, fileKeys, each)
+	if err != nil || len(batches) == 0 {
+		return err
+	}
+	jobs := make([]river.JobArgs, len(batches))
+	turn := map[int64]time.Time{}
+	keys, firsts, ends := make([]int64, len(batches)), make([]int, len(batches)), make([]time.Time, len(batches))
+	for i, b := range batches {
+		if _, known := turn[b.FolderKey]; !known {
+			if turn[b.FolderKey], err = s.embedTurn(ctx, b.Org, b.FolderKey, space); err != nil {
+				return err
+			}
+		}
+		b.turn = turn[b.FolderKey]
+		turn[b.FolderKey] = b.turn.Add(time.Millisecond)
+		jobs[i], keys[i], firsts[i], ends[i] = b.EmbedArgs, b.FileKey, b.FirstOrdinal, turn[b.FolderKey]
+	}
+	if _, err := s.db.Exec(ctx, `
+		UPDATE embed_batches b SET turn = u.turn
+		FROM unnest($2::bigint[], $3::integer[], $4::timestamptz[]) AS u (file_key, first_ordinal, turn)
+		WHERE b.space_id = $1 AND b.file_key = u.file_key AND b.first_ordinal = u.first_ordinal`, space, keys, firsts, ends); err != nil {
+		return err
 	}
 	return s.enqueue(ctx, jobs...)
 }
@@ -86,19 +131,15 @@ type waiting struct {
 	Text      string `db:"text"`
 }
 
-// embed makes the vectors of one batch. The endpoint is called with no transaction open; a chunk it refuses goes without a vector and
-// is found by its words.
-func (s *Store) embed(ctx context.Context, job EmbedArgs) error {
-	chunks, err := db.All[waiting](ctx, s.db, `
-		SELECT c.key, c.org, c.folder_key, f.name AS file_name, c.heading, c.text
-		FROM embed_batches b
-		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
-		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
-		JOIN files f ON f.key = c.file_key
-		WHERE b.org = $5 AND c.org = $5 AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
-		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
-	if err != nil {
-		return err
+// embed makes the vectors of one batch, or of as much of it as the endpoint has time for. The endpoint is called with no transaction
+// open; a chunk it refuses goes without a vector and is found by its words. asked says that it was called.
+func (s *Store) embed(ctx context.Context, job EmbedArgs) (asked bool, err error) {
+	if err := s.shorten(ctx, job, s.o.Dense.size()); err != nil {
+		return false, err
+	}
+	chunks, err := s.waiting(ctx, job)
+	if err != nil || len(chunks) == 0 {
+		return false, err
 	}
 	items := make([]embed.Item, len(chunks))
 	byKey := make(map[int64]waiting, len(chunks))
@@ -113,71 +154,100 @@ func (s *Store) embed(ctx context.Context, job EmbedArgs) error {
 	vectors, err := s.o.Dense.Embedder.Embed(ctx, items)
 	var refused *embed.RefusedError
 	if err != nil && !errors.As(err, &refused) {
-		s.o.Dense.tried(err)
-		return err
+		s.o.Dense.tried(len(items), err)
+		return true, err
 	}
-	s.o.Dense.tried(nil)
-	return s.storeVectors(ctx, job, vectors, byKey)
+	if err := s.fits(vectors); err != nil {
+		s.o.Dense.tried(len(items), err)
+		return true, err
+	}
+	s.o.Dense.tried(len(items), nil)
+	return true, s.storeVectors(ctx, job, vectors, byKey, embed.Refusals(err))
 }
 
-// storeVectors writes a batch's vectors and strikes the batch, if it still waits.
-func (s *Store) storeVectors(ctx context.Context, job EmbedArgs, vectors []embed.Vector, byKey map[int64]waiting) error {
+// fits refuses vectors that are not of the space: a server that knows it from before may meet another model under the same name.
+func (s *Store) fits(vectors []embed.Vector) error {
+	space, _ := s.o.Dense.Space()
+	for _, v := range vectors {
+		if len(v.Values) != space.Dimension {
+			return fmt.Errorf("the endpoint gives vectors of %d numbers now, and gave ones of %d before: restart the server to use them",
+				len(v.Values), space.Dimension)
+		}
+	}
+	return nil
+}
+
+func (s *Store) waiting(ctx context.Context, job EmbedArgs) ([]waiting, error) {
+	return db.All[waiting](ctx, s.db, `
+		SELECT c.key, c.org, c.folder_key, f.name AS file_name, c.heading, c.text
+		FROM embed_batches b
+		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
+		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
+		JOIN files f ON f.key = c.file_key
+		WHERE b.org = $5 AND c.org = $5 AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
+		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
+}
+
+// shorten leaves a batch so many chunks; the others become one that is called later.
+func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
+	_, err := s.db.Exec(ctx, `
+		WITH long AS (
+			SELECT * FROM embed_batches
+			WHERE org = @org AND file_key = @file AND space_id = @space AND generation = @generation AND first_ordinal = @first
+			  AND end_ordinal - first_ordinal > @size::integer
+			FOR UPDATE
+		), short AS (
+			UPDATE embed_batches b SET end_ordinal = b.first_ordinal + @size::integer
+			FROM long l
+			WHERE b.file_key = l.file_key AND b.space_id = l.space_id AND b.generation = l.generation AND b.first_ordinal = l.first_ordinal
+		)
+		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key, error)
+		SELECT file_key, space_id, generation, first_ordinal + @size::integer, end_ordinal, org, folder_key, error FROM long`,
+		pgx.StrictNamedArgs{"org": job.Org, "file": job.FileKey, "space": job.SpaceID, "generation": job.Generation,
+			"first": job.FirstOrdinal, "size": size})
+	return err
+}
+
+// storeVectors writes a batch's vectors, strikes the batch, if it still waits, and calls the file's next.
+func (s *Store) storeVectors(ctx context.Context, job EmbedArgs, vectors []embed.Vector, byKey map[int64]waiting,
+	refused []*embed.RefusedError) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		if _, err := db.One[int64](ctx, tx, `
+			SELECT key FROM files WHERE org = $1 AND key = $2 AND NOT cancelled FOR SHARE`, job.Org, job.FileKey); err != nil {
+			return ignoreNotFound(err) // deleted, or told to stop
+		}
 		err := db.Exec(ctx, tx, `
 			DELETE FROM embed_batches
 			WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
 			job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
 		if err != nil {
-			return ignoreNotFound(err) // done by another worker, or the file is gone
+			return ignoreNotFound(err) // done by another worker, or the text is another
 		}
 		rows := pgx.CopyFromSlice(len(vectors), func(i int) ([]any, error) {
 			c := byKey[vectors[i].ID]
 			return []any{job.SpaceID, c.Key, c.Org, c.FolderKey, embed.Half(vectors[i].Values)}, nil
 		})
-		_, err = tx.CopyFrom(ctx, pgx.Identifier{"chunk_vectors"},
-			[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows)
-		return err
+		if _, err = tx.CopyFrom(ctx, pgx.Identifier{"chunk_vectors"},
+			[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows); err != nil {
+			return err
+		}
+		if err := s.With(tx).refuse(ctx, job, refused); err != nil {
+			return err
+		}
+		return s.With(tx).call(ctx, job.SpaceID, []int64{job.FileKey}, 1)
 	})
 }
 
-// Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in another space or in none,
-// and of batches whose jobs are gone, as those are that a server with another space took. It returns how many batches were queued anew.
-func (s *Store) Backfill(ctx context.Context) (int, error) {
-	space := s.space()
-	if space == 0 {
-		return 0, nil
+// refuse counts the chunks that the endpoint will not embed, with the reason of one.
+func (s *Store) refuse(ctx context.Context, job EmbedArgs, refused []*embed.RefusedError) error {
+	if len(refused) == 0 {
+		return nil
 	}
-	tag, err := s.db.Exec(ctx, `
-		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org)
-		SELECT f.key, $1, f.generation, first, least(first + b.size, f.chunks), f.org
-		FROM files f JOIN folders d ON d.key = f.folder_key
-		CROSS JOIN LATERAL (SELECT least(greatest($3 / d.chunk_tokens, 1), $2) AS size) b
-		CROSS JOIN LATERAL generate_series(0, f.chunks - 1, b.size) AS first
-		WHERE f.chunks > 0
-		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.file_key = f.key AND b.space_id = $1)
-		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1 WHERE c.file_key = f.key)
-		ON CONFLICT DO NOTHING`, space, embedBatch, embedTokens)
-	if err != nil {
-		return 0, fmt.Errorf("queue missing vectors: %w", err)
-	}
-	jobs, err := db.All[EmbedArgs](ctx, s.db, `
-		SELECT b.org, b.file_key, b.generation, b.space_id, b.first_ordinal FROM embed_batches b
-		WHERE b.space_id = $1 AND NOT EXISTS (
-			SELECT FROM river_job j
-			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
-			  AND (j.args ->> 'file_key')::bigint = b.file_key AND (j.args ->> 'space_id')::int = b.space_id
-			  AND (j.args ->> 'generation')::int = b.generation AND (j.args ->> 'first_ordinal')::int = b.first_ordinal)`, space)
-	if err != nil {
-		return 0, err
-	}
-	for batch := range slices.Chunk(jobs, 1000) {
-		args := make([]river.JobArgs, len(batch))
-		for i, job := range batch {
-			args[i] = job
-		}
-		if err := s.enqueue(ctx, args...); err != nil {
-			return 0, err
-		}
-	}
-	return int(tag.RowsAffected()), nil
+	_, err := s.db.Exec(ctx, `
+		INSERT INTO embed_refusals AS r (file_key, space_id, org, chunks, reason)
+		VALUES (@file, @space, @org, @chunks, @reason)
+		ON CONFLICT (file_key, space_id) DO UPDATE SET chunks = r.chunks + excluded.chunks`,
+		pgx.StrictNamedArgs{"file": job.FileKey, "space": job.SpaceID, "org": job.Org, "chunks": len(refused),
+			"reason": refused[0].Reason})
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
@@ -134,15 +135,18 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 // While the endpoint fails, jobs share one pause: a backlog is no storm.
 func TestABacklogIsNoStorm(t *testing.T) {
 	t.Parallel()
-	w, e, _ := newDenseWorld(t, 8)
+	e := newEndpoint(t, 8)
+	dense := e.dense(t)
+	dense.FirstPause, dense.MaxPause = 50*time.Millisecond, time.Second
+	w, _ := e.world(t, dense, files.Queues())
 	e.down.Store(true)
 	folder := w.folder("f")
 	var sent []files.File
 	for i := range 30 {
 		sent = append(sent, w.send(folder, fmt.Sprintf("%d.txt", i), manyLines(20), files.Suffix))
 	}
-	w.eventually("every batch waits", func() bool {
-		return w.count(`SELECT count(*) FROM embed_batches`) == 30 && w.count(`SELECT count(*) FROM river_job WHERE kind = 'embed_chunks' AND state IN ('available', 'running')`) == 0
+	w.eventually("every batch waits, and the endpoint was asked again", func() bool {
+		return w.count(`SELECT count(*) FROM embed_batches`) == 30 && e.requests.Load() > 4
 	})
 	if n := e.requests.Load(); n > 10 {
 		t.Errorf("30 waiting batches made %d requests", n)

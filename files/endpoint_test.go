@@ -9,8 +9,12 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
@@ -24,7 +28,14 @@ type endpoint struct {
 	down      atomic.Bool
 	requests  atomic.Int64
 	refuse    string // a text that contains it is refused
+
+	fault atomic.Pointer[fault] // what it answers instead
+	mu    sync.Mutex
+	asked [][]string // the texts of each request
 }
+
+// fault answers a request; it says no if the endpoint should answer as it does else.
+type fault func(w http.ResponseWriter, r *http.Request, texts []string) bool
 
 func newEndpoint(t testing.TB, dimension int) *endpoint {
 	t.Helper()
@@ -39,6 +50,12 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var ask struct{ Input []string }
 	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil || r.URL.Path != "/v1/embeddings" {
 		http.Error(w, `{"error": {"message": "what"}}`, http.StatusBadRequest)
+		return
+	}
+	e.mu.Lock()
+	e.asked = append(e.asked, ask.Input)
+	e.mu.Unlock()
+	if f := e.fault.Load(); f != nil && (*f)(w, r, ask.Input) {
 		return
 	}
 	if e.down.Load() {
@@ -78,7 +95,13 @@ func direction(text string, dimension int) []float32 {
 // dense connects a store's options to an endpoint, its space active once the store has a database.
 func (e *endpoint) dense(t testing.TB) *files.Dense {
 	t.Helper()
-	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.URL + "/v1", Model: "fake", Attempts: 1})
+	return e.denseWithin(t, 0)
+}
+
+// denseWithin gives the endpoint so long to answer.
+func (e *endpoint) denseWithin(t testing.TB, timeout time.Duration) *files.Dense {
+	t.Helper()
+	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.URL + "/v1", Model: "fake", Attempts: 1, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,12 +112,18 @@ func (e *endpoint) dense(t testing.TB) *files.Dense {
 func newDenseWorld(t testing.TB, dimension int) (*world, *endpoint, embed.Space) {
 	t.Helper()
 	e := newEndpoint(t, dimension)
-	dense := e.dense(t)
-	w := newWorld(t, files.Options{Dense: dense})
-	space, err := embed.UseSpace(t.Context(), w.pool, e.URL, "fake", dimension)
+	w, space := e.world(t, e.dense(t), files.Queues())
+	return w, e, space
+}
+
+// world is one whose files are embedded by the endpoint, by workers as the queues say.
+func (e *endpoint) world(t testing.TB, dense *files.Dense, queues map[string]river.QueueConfig) (*world, embed.Space) {
+	t.Helper()
+	w := newWorldOf(t, files.Options{Dense: dense}, queues)
+	space, err := embed.UseSpace(t.Context(), w.pool, e.URL, "fake", e.dimension)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dense.Use(space)
-	return w, e, space
+	return w, space
 }

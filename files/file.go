@@ -18,10 +18,14 @@ const fileRows = `
 	            WHEN f.generation < f.wanted_generation THEN 'parsing'
 	            WHEN w.waiting > 0 OR @unknown AND f.chunks > 0 THEN 'embedding'
 	            ELSE 'completed' END AS status,
-	       coalesce(f.error || CASE WHEN f.replaces IS NULL THEN '' ELSE ' (the file it was to replace is still in place)' END, w.error,
-	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embeddings endpoint' END) AS error_message,
+	       coalesce(f.error || CASE WHEN f.replaces IS NOT NULL THEN ' (the file it was to replace is still in place)'
+	                                WHEN f.generation > 0 AND f.generation < f.wanted_generation THEN ' (the text of before is still in place)'
+	                                ELSE '' END, w.error,
+	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embeddings endpoint' END,
+	                r.chunks || ' of ' || f.chunks || ' passages were refused by the embeddings endpoint (' || r.reason ||
+	                '); they are found by their words') AS error_message,
 	       f.chunks AS total_chunks,
-	       CASE WHEN @unknown THEN 0 ELSE f.chunks - coalesce(w.waiting, 0)::integer END AS chunks_embedded, f.lines,
+	       CASE WHEN @unknown THEN 0 ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded, f.lines,
 	       cardinality(f.pages) AS total_pages,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
@@ -33,6 +37,7 @@ const fileRows = `
 	    SELECT sum(b.end_ordinal - b.first_ordinal) AS waiting, min(b.error) AS error FROM embed_batches b
 	    WHERE b.file_key = f.key AND b.space_id = @space AND b.generation = f.generation AND b.org = @org
 	) w ON true
+	LEFT JOIN embed_refusals r ON r.file_key = f.key AND r.space_id = @space AND r.org = @org
 	WHERE f.org = @org`
 
 var errNoFile = db.NotFound("there is no such file in this folder")
@@ -97,6 +102,9 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 			return err
 		}
 		if err := in.closeEverywhere(ctx, org, f.Key, f.ID); err != nil {
+			return err
+		}
+		if err := in.dismiss(ctx, f.Key); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM files WHERE org = $1 AND key = $2`, org, f.Key)

@@ -54,6 +54,7 @@ type source struct {
 	SizeBytes     int64  `db:"size_bytes"`
 	ChunkTokens   int    `db:"chunk_tokens"`
 	OverlapTokens int    `db:"overlap_tokens"`
+	Live          int    `db:"live"` // the generation before, 0 if this is the first
 }
 
 // parsed is the text of a file with what was made of it.
@@ -84,7 +85,8 @@ func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
 		FROM folders d
 		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3 AND d.key = f.folder_key
-		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens`,
+		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
+		          f.generation AS live`,
 		job.Org, job.FileKey, job.Generation)
 }
 
@@ -92,7 +94,7 @@ func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
 func (s *Store) fail(ctx context.Context, job ParseArgs, reason string) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE files
-		SET error = $4, updated_at = now()
+		SET error = $4, turn = NULL, updated_at = now()
 		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3`, job.Org, job.FileKey, job.Generation, reason)
 	return err
 }
@@ -148,7 +150,7 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 		if _, err := tx.Exec(ctx, `
 			UPDATE files
 			SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, pages = @pages, chunks = @chunks,
-			    error = NULL, replaces = NULL, updated_at = now()
+			    error = NULL, replaces = NULL, turn = NULL, updated_at = now()
 			WHERE key = @key AND org = @org`,
 			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset, "chars": utf8.RuneCountInString(p.Text.Text),
 				"lines": chunker.Lines(p.Text.Text), "pages": p.Pages, "chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
@@ -156,6 +158,9 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 		}
 		if err := in.await(ctx, job, src, len(p.chunks)); err != nil {
 			return err
+		}
+		if src.Live > 0 {
+			return nil
 		}
 		return in.openUploaded(ctx, src)
 	})
@@ -187,6 +192,7 @@ func (s *Store) clear(ctx context.Context, src source) error {
 		`DELETE FROM file_segments WHERE org = $1 AND file_key = $2`,
 		`DELETE FROM chunks WHERE org = $1 AND file_key = $2`,
 		`DELETE FROM embed_batches WHERE org = $1 AND file_key = $2`,
+		`DELETE FROM embed_refusals WHERE org = $1 AND file_key = $2`,
 	} {
 		if _, err := s.db.Exec(ctx, sql, src.Org, src.Key); err != nil {
 			return fmt.Errorf("clear the text before: %w", err)

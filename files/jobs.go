@@ -15,11 +15,20 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// The queues of the work on files: parsing is bound by processors, embedding by the endpoint.
+// The queues of the work on files: parsing is bound by processors, embedding by the endpoint. Large files wait in a queue of their own,
+// so that a short one always has a worker.
 const (
-	QueueParse = "parse"
-	QueueEmbed = "embed"
+	QueueParse  = "parse"
+	QueueLarge  = "parse_large"
+	QueueEmbed  = "embed"
+	QueueUpkeep = "upkeep"
 )
+
+// Queues are the queues with as many workers as a server gives each.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 2}, QueueLarge: {MaxWorkers: 1}, QueueEmbed: {MaxWorkers: 4},
+		QueueUpkeep: {MaxWorkers: 1}}
+}
 
 const (
 	maxAttempts = 1000 // a job goes on until its work is done or has failed for good; the database may be away for long
@@ -33,13 +42,18 @@ type ParseArgs struct {
 	Org        db.Org `json:"org"`
 	FileKey    int64  `json:"file_key" river:"unique"`
 	Generation int    `json:"generation" river:"unique"`
+
+	size int64
+	turn time.Time
 }
 
 // Kind names the job in the queue.
 func (ParseArgs) Kind() string { return "parse_file" }
 
 // InsertOpts make a job of the same work once.
-func (ParseArgs) InsertOpts() river.InsertOpts { return once(QueueParse) }
+func (a ParseArgs) InsertOpts() river.InsertOpts { return once(queueOf(a.size)) }
+
+func (a ParseArgs) begins() time.Time { return a.turn }
 
 // EmbedArgs is the job that embeds one batch of a file's chunks.
 type EmbedArgs struct {
@@ -48,6 +62,8 @@ type EmbedArgs struct {
 	Generation   int    `json:"generation" db:"generation" river:"unique"`
 	SpaceID      int16  `json:"space_id" db:"space_id" river:"unique"`
 	FirstOrdinal int    `json:"first_ordinal" db:"first_ordinal" river:"unique"`
+
+	turn time.Time
 }
 
 // Kind names the job in the queue.
@@ -55,6 +71,22 @@ func (EmbedArgs) Kind() string { return "embed_chunks" }
 
 // InsertOpts make a job of the same work once.
 func (EmbedArgs) InsertOpts() river.InsertOpts { return once(QueueEmbed) }
+
+func (a EmbedArgs) begins() time.Time { return a.turn }
+
+// ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without it, to LastKey.
+type ReparseArgs struct {
+	Org       db.Org `json:"org"`
+	FolderKey int64  `json:"folder_key" river:"unique"`
+	AfterKey  int64  `json:"after_key" river:"unique"`
+	LastKey   int64  `json:"last_key" river:"unique"`
+}
+
+// Kind names the job in the queue.
+func (ReparseArgs) Kind() string { return "reparse_folder" }
+
+// InsertOpts make a job of the same work once.
+func (ReparseArgs) InsertOpts() river.InsertOpts { return once(QueueUpkeep) }
 
 func once(queue string) river.InsertOpts {
 	return river.InsertOpts{Queue: queue, MaxAttempts: maxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true,
@@ -83,6 +115,34 @@ func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
 func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &parseWorker{store: s})
 	river.AddWorker(workers, &embedWorker{store: s})
+	river.AddWorker(workers, &reparseWorker{store: s})
+}
+
+// dismiss cancels the jobs of a file: those that wait at once, those in hand by telling their workers, whose commits are fenced.
+func (s *Store) dismiss(ctx context.Context, fileKey int64) error {
+	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		running, err := db.All[int64](ctx, tx, `
+			WITH mine AS (
+				SELECT id, state FROM river_job
+				WHERE args @> jsonb_build_object('file_key', $1::bigint) AND kind IN ('parse_file', 'embed_chunks')
+				  AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+				ORDER BY id
+				FOR UPDATE
+			), waiting AS (
+				UPDATE river_job j SET state = 'cancelled', finalized_at = now()
+				FROM mine WHERE j.id = mine.id AND mine.state <> 'running'
+			)
+			SELECT id FROM mine WHERE state = 'running'`, fileKey)
+		if err != nil {
+			return err
+		}
+		for _, id := range running {
+			if _, err := s.jobs.JobCancelTx(ctx, tx, id); err != nil {
+				return fmt.Errorf("cancel work: %w", err)
+			}
+		}
+		return nil
+	})
 }
 
 // pause is how long a job waits after its n-th failure: a second, doubled each time up to a minute.

@@ -1,13 +1,17 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -50,15 +54,23 @@ const scopeLife = time.Minute
 // indexRows is the size of a scope up to which an exact scan is faster than an index, or as fast.
 const indexRows = 50_000
 
-// New returns a store on d.
+// New returns a store on d. It removes what a server left in TempDir that was killed in the moment between making a file and taking its
+// name away; one in that moment now loses nothing, for the file is open.
 func New(d db.DB, o Options) (*Store, error) {
+	left, err := filepath.Glob(filepath.Join(cmp.Or(o.TempDir, os.TempDir()), spoolName))
+	if err != nil {
+		return nil, fmt.Errorf("look for what was left of uploads: %w", err)
+	}
+	for _, path := range left {
+		_ = os.Remove(path) // it may be another user's
+	}
 	if o.MaxUploadBytes == 0 {
 		o.MaxUploadBytes = DefaultMaxUploadBytes
 	}
 	if o.Read == nil {
 		o.Read = func(_ context.Context, in document.Input) (document.Text, error) { return document.Readers{}.Read(in) }
 	}
-	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Hooks: []rivertype.Hook{&turns{}}})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,7 +41,10 @@ type UnsupportedError struct{ *document.UnsupportedError }
 // Unwrap makes it an ErrInvalid.
 func (e *UnsupportedError) Unwrap() error { return db.ErrInvalid }
 
-const pieceBytes = 1 << 20 // of an original, a row
+const (
+	pieceBytes    = 1 << 20         // of an original, a row
+	storePatience = 2 * time.Minute // for the database to take an upload
+)
 
 // Upload stores a document in a folder and queues its parsing. Nothing is stored unless all of it is: the body is taken whole, bounded
 // and recognised as something Loci can read, before the first row is written. skipped is true where Duplicates is Skip and the folder
@@ -67,18 +71,23 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	if err != nil {
 		return File{}, false, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil { // this may be the second try
 			return err
 		}
 		in := s.With(tx)
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, size: spooled.size, sha256: spooled.sum}
+		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.size); err != nil {
+			return err
+		}
 		placed, was, err := in.place(ctx, row, u.Duplicates)
 		if err != nil {
 			return err
 		}
 		if skipped = was; !was {
-			if err := in.keep(ctx, org, placed.Key, spooled); err != nil {
+			if err := in.keep(ctx, row, placed.Key, spooled); err != nil {
 				return err
 			}
 		}
@@ -116,8 +125,11 @@ func (s *spooled) Close() {
 	_ = os.Remove(s.file.Name()) // where an open file keeps its name
 }
 
+// spoolName is the pattern of a spooled upload's name.
+const spoolName = "loci-upload-*"
+
 func (s *Store) spool(body io.Reader) (*spooled, error) {
-	file, err := os.CreateTemp(s.o.TempDir, "loci-upload-*")
+	file, err := os.CreateTemp(s.o.TempDir, spoolName)
 	if err != nil {
 		return nil, fmt.Errorf("spool the upload: %w", err)
 	}
@@ -153,6 +165,7 @@ type newFile struct {
 	mediaType string
 	size      int64
 	sha256    []byte
+	turn      time.Time // where its parsing begins
 }
 
 // placed is where an upload found its place.
@@ -192,12 +205,12 @@ const placeTries = 100
 // insert writes the row under a name; ErrNotFound if the folder has the name.
 func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (placed, error) {
 	return db.One[placed](ctx, s.db, `
-		INSERT INTO files (org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256)
-		VALUES (@org, @folder, @name, @original, @replaces, @media, @size, @sha256)
+		INSERT INTO files (org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn)
+		VALUES (@org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn)
 		ON CONFLICT (folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
 		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name, "replaces": replaces,
-			"media": row.mediaType, "size": row.size, "sha256": row.sha256})
+			"media": row.mediaType, "size": row.size, "sha256": row.sha256, "turn": row.turn.Add(cost(row.size))})
 }
 
 func (s *Store) taken(ctx context.Context, row newFile) (placed, error) {
@@ -243,7 +256,7 @@ func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error)
 }
 
 // keep stores the original in pieces and queues the file's parsing.
-func (s *Store) keep(ctx context.Context, org db.Org, fileKey int64, original *spooled) error {
+func (s *Store) keep(ctx context.Context, row newFile, fileKey int64, original *spooled) error {
 	piece, ordinal, stored := make([]byte, pieceBytes), 0, int64(0)
 	rows := pgx.CopyFromFunc(func() ([]any, error) {
 		n, err := io.ReadFull(original.file, piece)
@@ -255,7 +268,7 @@ func (s *Store) keep(ctx context.Context, org db.Org, fileKey int64, original *s
 		}
 		ordinal++
 		stored += int64(n)
-		return []any{fileKey, ordinal - 1, org, piece[:n]}, nil
+		return []any{fileKey, ordinal - 1, row.org, piece[:n]}, nil
 	})
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, []string{"file_key", "ordinal", "org", "bytes"}, rows); err != nil {
 		return fmt.Errorf("store the original: %w", err)
@@ -263,5 +276,5 @@ func (s *Store) keep(ctx context.Context, org db.Org, fileKey int64, original *s
 	if stored != original.size {
 		return fmt.Errorf("store the original: %d of %d bytes are there", stored, original.size)
 	}
-	return s.enqueue(ctx, ParseArgs{Org: org, FileKey: fileKey, Generation: 1})
+	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size, turn: row.turn})
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -231,5 +233,26 @@ func TestALargeFileIsKeptWhole(t *testing.T) {
 	}
 	if n := w.count(`SELECT count(*) FROM file_originals`); n < 3 {
 		t.Errorf("the original is in %d pieces", n)
+	}
+}
+
+// A server may be killed between making a file for an upload and taking its name away.
+func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	left, other := filepath.Join(dir, "loci-upload-123"), filepath.Join(dir, "other")
+	for _, path := range []string{left, other} {
+		if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := files.New(nil, files.Options{TempDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the upload is still there (%v)", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
 	}
 }

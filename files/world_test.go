@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,34 +42,51 @@ var wide = files.Limits{MaxOpen: 1000, ViewChars: 100_000}
 
 func newWorld(t testing.TB, o files.Options) *world {
 	t.Helper()
+	return newWorldOf(t, o, files.Queues())
+}
+
+// newWorldOf is a world whose workers are as the queues say.
+func newWorldOf(t testing.TB, o files.Options, queues map[string]river.QueueConfig) *world {
+	t.Helper()
 	w := &world{t: t, pool: dbtest.New(t), limits: map[string]files.Limits{}}
 	store, err := files.New(w.pool, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Store = store
+	w.workers(store, queues)
+	return w
+}
+
+// workers work on a store's jobs until the test ends, or stop is called.
+func (w *world) workers(store *files.Store, queues map[string]river.QueueConfig) (stop func()) {
+	t := w.t
+	t.Helper()
 	workers := river.NewWorkers()
 	store.Work(workers)
-	w.jobs, err = river.NewClient(riverpgxv5.New(w.pool), &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
+	jobs, err := river.NewClient(riverpgxv5.New(w.pool), &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 2}, files.QueueEmbed: {MaxWorkers: 2}}})
+		Queues: queues})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var unsubscribe func()
-	w.done, unsubscribe = w.jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed)
-	if err := w.jobs.Start(context.Background()); err != nil {
+	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed)
+	if err := jobs.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	if w.jobs == nil {
+		w.jobs, w.done = jobs, done
+	}
+	stop = sync.OnceFunc(func() {
 		unsubscribe()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := w.jobs.StopAndCancel(ctx); err != nil {
+		if err := jobs.StopAndCancel(ctx); err != nil {
 			t.Errorf("stop the workers: %v", err)
 		}
 	})
-	return w
+	t.Cleanup(stop)
+	return stop
 }
 
 func (w *world) folder(name string) files.Folder {
@@ -173,12 +191,17 @@ func (w *world) eventually(what string, is func() bool) {
 // pause holds back the parsing of files until resume is called. It returns when the workers know.
 func (w *world) pause() (resume func()) {
 	w.t.Helper()
+	return w.pauseQueue(files.QueueParse)
+}
+
+func (w *world) pauseQueue(queue string) (resume func()) {
+	w.t.Helper()
 	ctx := w.t.Context()
 	change := func(what func(context.Context, string, *river.QueuePauseOpts) error, kind river.EventKind) {
 		w.t.Helper()
 		known, unsubscribe := w.jobs.Subscribe(kind)
 		defer unsubscribe()
-		if err := what(ctx, files.QueueParse, nil); err != nil {
+		if err := what(ctx, queue, nil); err != nil {
 			w.t.Fatal(err)
 		}
 		select {

@@ -1,0 +1,87 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// callAtOnce is of how many files the batches are called in one transaction.
+const callAtOnce = 1000
+
+// Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in another space or in none,
+// and of files whose jobs are gone, as those are that a server with another space took. What another space still waited for is
+// given up once the file has its vectors in this one. It returns how many batches were queued anew.
+func (s *Store) Backfill(ctx context.Context) (int, error) {
+	space := s.space()
+	if space == 0 {
+		return 0, nil
+	}
+	tag, err := s.db.Exec(ctx, `
+		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
+		SELECT f.key, $1, f.generation, first, least(first + b.size, f.chunks), f.org, f.folder_key
+		FROM files f JOIN folders d ON d.key = f.folder_key
+		CROSS JOIN LATERAL (SELECT least(greatest($3 / d.chunk_tokens, 1), $2) AS size) b
+		CROSS JOIN LATERAL generate_series(0, f.chunks - 1, b.size) AS first
+		WHERE f.chunks > 0 AND NOT (f.cancelled AND f.generation = f.wanted_generation)
+		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.file_key = f.key AND b.space_id = $1)
+		  AND NOT EXISTS (SELECT FROM embed_refusals r WHERE r.file_key = f.key AND r.space_id = $1)
+		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1 WHERE c.file_key = f.key)
+		ON CONFLICT DO NOTHING`, space, embedBatch, embedTokens)
+	if err != nil {
+		return 0, fmt.Errorf("queue missing vectors: %w", err)
+	}
+	files, err := db.All[int64](ctx, s.db, `
+		SELECT DISTINCT b.file_key FROM embed_batches b JOIN files f ON f.key = b.file_key
+		WHERE b.space_id = $1 AND NOT f.cancelled AND NOT EXISTS (
+			SELECT FROM river_job j
+			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+			  AND (j.args ->> 'file_key')::bigint = b.file_key AND (j.args ->> 'space_id')::int = b.space_id
+			  AND (j.args ->> 'generation')::int = b.generation)
+		ORDER BY b.file_key`, space)
+	if err != nil {
+		return 0, err
+	}
+	for some := range slices.Chunk(files, callAtOnce) {
+		if err := s.callAgain(ctx, space, some); err != nil {
+			return 0, err
+		}
+	}
+	return int(tag.RowsAffected()), s.forget(ctx, space)
+}
+
+// callAgain calls the batches of files whose jobs are gone.
+func (s *Store) callAgain(ctx context.Context, space int16, fileKeys []int64) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `
+			UPDATE embed_batches SET turn = NULL
+			WHERE space_id = $1 AND file_key = ANY($2) AND turn IS NOT NULL`, space, fileKeys); err != nil {
+			return err
+		}
+		return s.With(tx).call(ctx, space, fileKeys, embedWidth)
+	})
+}
+
+// forget gives up what other spaces wait for, with the vectors of those files that they have: a file is embedded in a space whole or
+// not at all.
+func (s *Store) forget(ctx context.Context, space int16) error {
+	_, err := s.db.Exec(ctx, `
+		WITH gone AS (
+			DELETE FROM embed_batches b
+			WHERE b.space_id <> $1 AND NOT EXISTS (SELECT FROM embed_batches a WHERE a.file_key = b.file_key AND a.space_id = $1)
+			RETURNING b.file_key, b.space_id
+		), refusals AS (
+			DELETE FROM embed_refusals r USING gone g WHERE r.file_key = g.file_key AND r.space_id = g.space_id
+		)
+		DELETE FROM chunk_vectors v
+		USING (SELECT DISTINCT file_key, space_id FROM gone) g, chunks c
+		WHERE c.file_key = g.file_key AND v.chunk_key = c.key AND v.space_id = g.space_id`, space)
+	if err != nil {
+		return fmt.Errorf("give up what another space waits for: %w", err)
+	}
+	return nil
+}

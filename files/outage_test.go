@@ -1,0 +1,183 @@
+package files_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/files"
+)
+
+func answer(status int, body string, headers ...string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+		return true
+	}
+}
+
+// vectors answers with so many vectors fewer than texts, of a dimension.
+func vectors(dimension, missing int) fault {
+	return func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+		data := []map[string]any{}
+		for i := range texts[missing:] {
+			data = append(data, map[string]any{"index": i, "embedding": direction(texts[i], dimension)})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+		return true
+	}
+}
+
+// However the endpoint fails, files wait with the reason to be seen, go on by themselves when it works again, and ask it no more than
+// now and then meanwhile.
+func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	hang := func(_ http.ResponseWriter, r *http.Request, _ []string) bool { <-r.Context().Done(); return true }
+	cut := func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(`{"data": [`))
+		return true
+	}
+	for _, c := range []struct {
+		name   string
+		fault  fault
+		reason string
+	}{
+		{"it is down", answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
+		{"it is slow", hang, "does not answer within"},
+		{"it takes no more", answer(429, `{"error": {"message": "too many"}}`, "Retry-After-Ms", "60"), "takes no more requests for now"},
+		{"it fails", answer(500, `oh`), "status 500"},
+		{"it answers garbage", answer(200, `<html>`), "something else than embeddings"},
+		{"its answers break off", cut, "cannot be reached"},
+		{"its dimension is another", vectors(5, 0), "a vector of 5 numbers after ones of 8"},
+		{"it leaves texts out", vectors(8, 1), "vectors to"},
+		{"its key is refused", answer(401, `{}`), "LOCI_EMBEDDING_API_KEY"},
+		{"it refuses everything", answer(400, `{"error": {"message": "no such model"}}`), "no such model"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := newEndpoint(t, 8)
+			dense := e.denseWithin(t, 200*time.Millisecond)
+			const first = 20 * time.Millisecond
+			dense.FirstPause, dense.MaxPause = first, 5*first
+			w, _ := e.world(t, dense, files.Queues())
+			folder := w.folder("f")
+			w.upload(folder, "before.txt", "while it works\n")
+			e.fault.Store(&c.fault)
+			before, began := e.requests.Load(), time.Now()
+			var sent []files.File
+			for i := range 5 {
+				sent = append(sent, w.send(folder, fmt.Sprintf("%d.txt", i), manyLines(700), files.Suffix))
+			}
+			if c.reason == "no such model" { // which is no failure of the endpoint's, once it worked
+				for _, f := range sent {
+					f = w.await(folder, f)
+					if f.Status != files.Completed || f.ErrorMessage == nil || !strings.Contains(*f.ErrorMessage, "were refused") {
+						t.Errorf("got %+v, want it completed and the refusal told", f)
+					}
+				}
+				return
+			}
+			w.eventually("the reason is seen, and the endpoint asked again", func() bool {
+				return e.requests.Load()-before > 6 && w.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0 &&
+					w.count(`SELECT count(*) FROM embed_batches WHERE strpos(error, $1) > 0`, c.reason) > 0
+			})
+			// At most four jobs are under way when it begins, of at most two requests each; then one goes every pause.
+			if n, most := e.requests.Load()-before, 8+2*int64(1+time.Since(began)/first); n > most {
+				t.Errorf("%d requests were made where %d are the most", n, most)
+			}
+			seen := 0
+			for _, f := range sent {
+				if f, err := w.File(t.Context(), org, folder.ID, f.ID, false); err != nil || f.Status != files.Embedding {
+					t.Errorf("meanwhile: got %+v (%v)", f, err)
+				} else if f.ErrorMessage != nil && strings.Contains(*f.ErrorMessage, c.reason) {
+					seen++
+				}
+			}
+			if seen == 0 {
+				t.Errorf("no file says %q", c.reason)
+			}
+			e.fault.Store(nil)
+			for _, f := range sent {
+				if f = w.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks {
+					t.Errorf("afterwards: got %+v", f)
+				}
+			}
+			if n, chunks := w.count(`SELECT count(*) FROM chunk_vectors`), w.count(`SELECT count(*) FROM chunks`); n != chunks {
+				t.Errorf("%d vectors for %d chunks", n, chunks)
+			}
+		})
+	}
+}
+
+// An endpoint that has no time for more than a few chunks at once gets no more at once.
+func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, 8)
+	dense := e.denseWithin(t, 200*time.Millisecond)
+	dense.FirstPause, dense.MaxPause = time.Millisecond, time.Millisecond
+	w, _ := e.world(t, dense, files.Queues())
+	slow := fault(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
+		if len(texts) <= 3 {
+			return false
+		}
+		<-r.Context().Done()
+		return true
+	})
+	e.fault.Store(&slow)
+	f := w.upload(w.folder("f"), "a.txt", manyLines(3000))
+	if n := w.count(`SELECT count(*) FROM chunk_vectors`); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
+		t.Errorf("got %+v with %d vectors", f, n)
+	}
+}
+
+// An endpoint that asks to be left alone is.
+func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, 8)
+	dense := e.dense(t)
+	dense.FirstPause, dense.MaxPause = time.Millisecond, time.Millisecond
+	w, _ := e.world(t, dense, oneEach)
+	busy := answer(429, `{}`, "Retry-After", "120")
+	e.fault.Store(&busy)
+	folder := w.folder("f")
+	f := w.send(folder, "a.txt", "text\n", files.Suffix)
+	w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
+	for i := range 5 {
+		w.send(folder, fmt.Sprintf("%d.txt", i), "text\n", files.Suffix)
+	}
+	w.eventually("the others wait too", func() bool { return w.count(`SELECT count(*) FROM embed_batches`) == 6 })
+	if n := e.requests.Load(); n != 1 {
+		t.Errorf("%d requests were made, want 1", n)
+	}
+	dense.Stop() // the job that waits for it goes back
+}
+
+func TestRefusedPassagesAreCounted(t *testing.T) {
+	t.Parallel()
+	w, e, _ := newDenseWorld(t, 8)
+	e.refuse = "forbidden"
+	folder := w.folder("f")
+	f := w.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
+	n := w.count(`SELECT count(*) FROM chunks WHERE strpos(text, 'forbidden') > 0`) // it may stand in an overlap too
+	want := fmt.Sprintf("%d of %d passages were refused by the embeddings endpoint (input is not acceptable (status 400)); they are found by their words",
+		n, f.TotalChunks)
+	if f.ErrorMessage == nil || *f.ErrorMessage != want || f.ChunksEmbedded != f.TotalChunks-n {
+		t.Errorf("got %+v, want %q", f, want)
+	}
+	all := w.upload(folder, "b.txt", "all is forbidden\n")
+	asked := e.requests.Load()
+	if n, err := w.Backfill(t.Context()); n != 0 || err != nil {
+		t.Errorf("%+v is embedded again: %d batches (%v)", all, n, err)
+	}
+	w.idle()
+	if n := e.requests.Load(); n != asked {
+		t.Errorf("what was refused is asked for again")
+	}
+}

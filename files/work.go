@@ -1,0 +1,205 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// errCancelled is the error of a file whose work was cancelled.
+const errCancelled = "cancelled by request; retry the file to go on"
+
+// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. What it replaces stays,
+// and so does the text that it has. Cancelling it twice changes nothing; ErrConflict if there is no work.
+func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
+	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, w work) error {
+		switch {
+		case w.Cancelled:
+			return nil
+		case f.Status == Completed || f.Status == Failed:
+			return db.Conflict("there is no work on '%s' to cancel: its status is '%s'", f.Name, f.Status)
+		}
+		// While it is parsed, the generation that is made is not wanted any more: its commit is fenced off.
+		if _, err := in.db.Exec(ctx, `
+			UPDATE files
+			SET cancelled = true, error = $3, turn = NULL, updated_at = now(),
+			    wanted_generation = wanted_generation + (generation < wanted_generation)::integer
+			WHERE org = $1 AND key = $2`, org, f.Key, errCancelled); err != nil {
+			return err
+		}
+		if _, err := in.db.Exec(ctx, `UPDATE embed_batches SET turn = NULL WHERE org = $1 AND file_key = $2 AND turn IS NOT NULL`,
+			org, f.Key); err != nil {
+			return err
+		}
+		return in.dismiss(ctx, f.Key)
+	})
+}
+
+// Retry queues a file again whose work failed or was cancelled, from where it stopped. ErrConflict if it did not.
+func (s *Store) Retry(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
+	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, w work) error {
+		if f.Status != Failed {
+			return db.Conflict("'%s' has not failed: its status is '%s'; only a failed or cancelled file is tried again", f.Name, f.Status)
+		}
+		if w.Generation < w.Wanted {
+			return in.want(ctx, org, []int64{f.Key})
+		}
+		if _, err := in.db.Exec(ctx, `
+			UPDATE files SET cancelled = false, error = NULL, updated_at = now() WHERE org = $1 AND key = $2`, org, f.Key); err != nil {
+			return err
+		}
+		return in.call(ctx, in.space(), []int64{f.Key}, embedWidth)
+	})
+}
+
+// Reparse makes the text of a file anew from its original; the text it has stays until then. ErrConflict if it is being parsed.
+func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
+	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, _ work) error {
+		if f.Status == Pending || f.Status == Parsing {
+			return db.Conflict("'%s' is not parsed yet: its status is '%s'", f.Name, f.Status)
+		}
+		return in.want(ctx, org, []int64{f.Key})
+	})
+}
+
+// work is how far a file's work is.
+type work struct {
+	Generation int  `db:"generation"`
+	Wanted     int  `db:"wanted_generation"`
+	Cancelled  bool `db:"cancelled"`
+}
+
+// change does something to a file while nobody else does, and returns it as it is then.
+func (s *Store) change(ctx context.Context, org db.Org, folderID, fileID string, do func(in *Store, f File, w work) error) (f File, err error) {
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		w, err := db.One[work](ctx, tx, `
+			SELECT f.generation, f.wanted_generation, f.cancelled FROM files f JOIN folders d ON d.key = f.folder_key
+			WHERE f.org = $1 AND d.id = $2 AND f.id = $3
+			FOR NO KEY UPDATE OF f`, org, folderID, fileID)
+		if errors.Is(err, db.ErrNotFound) {
+			return errNoFile
+		}
+		if err != nil {
+			return err
+		}
+		if f, err = in.File(ctx, org, folderID, fileID, false); err != nil {
+			return err
+		}
+		if err := do(in, f, w); err != nil {
+			return err
+		}
+		f, err = in.File(ctx, org, folderID, fileID, false)
+		return err
+	})
+	return f, err
+}
+
+// want queues the next generation of files of one folder. The files are locked.
+func (s *Store) want(ctx context.Context, org db.Org, fileKeys []int64) error {
+	type wanted struct {
+		Key        int64 `db:"key"`
+		FolderKey  int64 `db:"folder_key"`
+		Generation int   `db:"wanted_generation"`
+		Size       int64 `db:"size_bytes"`
+	}
+	files, err := db.All[wanted](ctx, s.db, `
+		SELECT key, folder_key, wanted_generation, size_bytes FROM files WHERE org = $1 AND key = ANY($2) ORDER BY key`, org, fileKeys)
+	if err != nil {
+		return err
+	}
+	jobs := make([]river.JobArgs, len(files))
+	keys, ends, turn := make([]int64, len(files)), make([]time.Time, len(files)), map[string]time.Time{}
+	for i, f := range files {
+		queue := queueOf(f.Size)
+		if _, known := turn[queue]; !known {
+			if turn[queue], err = s.parseTurn(ctx, org, f.FolderKey, f.Size); err != nil {
+				return err
+			}
+		}
+		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size, turn: turn[queue]}
+		turn[queue] = turn[queue].Add(cost(f.Size))
+		keys[i], ends[i] = f.Key, turn[queue]
+	}
+	if _, err := s.db.Exec(ctx, `
+		UPDATE files f
+		SET wanted_generation = f.wanted_generation + 1, parse_started_at = NULL, error = NULL, cancelled = false, turn = u.turn,
+		    updated_at = now()
+		FROM unnest($2::bigint[], $3::timestamptz[]) AS u (key, turn)
+		WHERE f.org = $1 AND f.key = u.key`, org, keys, ends); err != nil {
+		return err
+	}
+	return s.enqueue(ctx, jobs...)
+}
+
+// ReparseFolder makes the text of every file anew that a folder has now and that is not being parsed, and says how many files it has.
+// A job queues them, page by page.
+func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) (int, error) {
+	folder, err := s.Folder(ctx, org, folderID)
+	if err != nil {
+		return 0, err
+	}
+	type extent struct {
+		Files int   `db:"files"`
+		Last  int64 `db:"last"`
+	}
+	e, err := db.One[extent](ctx, s.db, `
+		SELECT count(*) AS files, coalesce(max(key), 0) AS last FROM files WHERE org = $1 AND folder_key = $2`, org, folder.Key)
+	if err != nil || e.Files == 0 {
+		return 0, err
+	}
+	return e.Files, s.enqueue(ctx, ReparseArgs{Org: org, FolderKey: folder.Key, LastKey: e.Last})
+}
+
+// reparsePage is how many files one job queues.
+const reparsePage = 500
+
+// reparseWorker queues the files of a folder.
+type reparseWorker struct {
+	river.WorkerDefaults[ReparseArgs]
+	store *Store
+}
+
+// NextRetry implements river.Worker.
+func (w *reparseWorker) NextRetry(job *river.Job[ReparseArgs]) time.Time {
+	return time.Now().Add(pause(len(job.Errors) + 1))
+}
+
+// Work implements river.Worker.
+func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) error {
+	a := job.Args
+	return db.Tx(ctx, w.store.db, func(tx pgx.Tx) error {
+		in := w.store.With(tx)
+		type row struct {
+			Key  int64 `db:"key"`
+			Work bool  `db:"work"`
+		}
+		rows, err := db.All[row](ctx, tx, `
+			SELECT key, generation < wanted_generation AND error IS NULL AS work FROM files
+			WHERE org = @org AND folder_key = @folder AND key > @after AND key <= @last
+			ORDER BY key
+			LIMIT @page
+			FOR NO KEY UPDATE`,
+			pgx.StrictNamedArgs{"org": a.Org, "folder": a.FolderKey, "after": a.AfterKey, "last": a.LastKey, "page": reparsePage})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		var keys []int64
+		for _, r := range rows {
+			if !r.Work {
+				keys = append(keys, r.Key)
+			}
+			a.AfterKey = r.Key
+		}
+		if err := in.want(ctx, a.Org, keys); err != nil {
+			return fmt.Errorf("queue files to be parsed again: %w", err)
+		}
+		return in.enqueue(ctx, a)
+	})
+}
