@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -40,8 +41,10 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 func isOpen(route string) bool { return route == pathHealth || route == pathReady }
 
 func (s *Server) organization(r *http.Request) (db.Org, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), cmp.Or(s.Patience, patience))
+	defer cancel()
 	if secret := secretOf(r); secret != "" {
-		org, err := s.Keys.Lookup(r.Context(), secret)
+		org, err := s.Keys.Lookup(ctx, secret)
 		if !errors.Is(err, db.ErrNotFound) {
 			return org, err
 		}
@@ -49,7 +52,7 @@ func (s *Server) organization(r *http.Request) (db.Org, error) {
 	if !s.Loopback {
 		return 0, errUnauthorized
 	}
-	org, err := s.Keys.open(r.Context())
+	org, err := s.Keys.open(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -33,6 +33,10 @@ func (s *Server) folderRoutes(a *surface, base string, t twin, options ...func(*
 	route(a, get, byID+"/passages", "List a folder's chunks", s.folderPassages, options...)
 	route(a, get, byID+"/files", "List a folder's files", s.folderFiles, options...)
 	route(a, get, byID+"/files/{file_id}", "Get a file", s.getFile, options...)
+	route(a, post, byID+"/reparse", "Parse all files of a folder again", s.reparseFolder, options...)
+	route(a, post, byID+"/files/{file_id}/cancel", "Stop the work on a file", s.cancelFile, options...)
+	route(a, post, byID+"/files/{file_id}/retry", "Work again on a file that failed", s.retryFile, options...)
+	route(a, post, byID+"/files/{file_id}/reparse", "Parse a file again", s.reparseFile, options...)
 	route(a, del, byID+"/{file_id}", "Delete a file", s.deleteFile, without...)
 }
 
@@ -150,6 +154,28 @@ func (s *Server) getFile(ctx context.Context, in *struct {
 
 func (s *Server) deleteFile(ctx context.Context, in *OfFile) (null, error) {
 	return null{}, s.Files.DeleteFile(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+}
+
+func (s *Server) cancelFile(ctx context.Context, in *OfFile) (files.File, error) {
+	return s.Files.Cancel(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+}
+
+func (s *Server) retryFile(ctx context.Context, in *OfFile) (files.File, error) {
+	return s.Files.Retry(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+}
+
+func (s *Server) reparseFile(ctx context.Context, in *OfFile) (files.File, error) {
+	return s.Files.Reparse(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+}
+
+// Reparsing is what follows of a request to parse a folder again.
+type Reparsing struct {
+	Files int `json:"file_count" doc:"Files of the folder; those that are being parsed already are left alone."`
+}
+
+func (s *Server) reparseFolder(ctx context.Context, in *OfFolder) (Reparsing, error) {
+	n, err := s.Files.ReparseFolder(ctx, orgOf(ctx), string(in.FolderID))
+	return Reparsing{Files: n}, err
 }
 
 // Totals sum up what an organization's folders hold.

@@ -17,7 +17,10 @@ type (
 	toolID   string
 )
 
-var folderIDForm = regexp.MustCompile("^source-" + uuid4 + "$")
+var (
+	folderIDForm = regexp.MustCompile("^source-" + uuid4 + "$")
+	fileIDForm   = regexp.MustCompile("^file-" + uuid4 + "$")
+)
 
 // Schema implements huma.SchemaProvider.
 func (agentID) Schema(huma.Registry) *huma.Schema { return idSchema("agent") }

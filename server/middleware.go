@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -39,6 +40,22 @@ func identify(next echo.HandlerFunc) echo.HandlerFunc {
 // isRequestID tells an id that is safe to log: up to 128 letters, digits, dots, dashes and underscores.
 func isRequestID(id string) bool {
 	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+}
+
+// patience is how long a request may take, where Server.Patience does not say.
+const patience = 30 * time.Second
+
+// bound ends requests that take too long, as they do when the database hangs. What is streamed has bounds of its own.
+func (s *Server) bound(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if isStream(c.Path()) {
+			return next(c)
+		}
+		ctx, cancel := context.WithTimeout(c.Request().Context(), cmp.Or(s.Patience, patience))
+		defer cancel()
+		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	}
 }
 
 func setContext(c echo.Context, key contextKey, value any) {

@@ -16,16 +16,20 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Loopback must be set.
+// Server answers the API's requests. All fields but Patience and Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
+	Watches        *files.Watches // kept by who owns the server
 	Tools          *tool.Set
 	Keys           *Keys
 	Log            *slog.Logger
 	Version        string
 	MaxUploadBytes int64
 	Ping           func(ctx context.Context) error // of the database
+
+	// Patience bounds every request but uploads, downloads and streams, which have bounds of their own. 0 is 30 seconds.
+	Patience time.Duration
 
 	// Loopback says that only this machine can reach the server. Elsewhere every request needs a key, even while there is none.
 	Loopback bool
@@ -44,10 +48,11 @@ const readyPatience = 2 * time.Second
 func (s *Server) Handler() http.Handler {
 	e := echo.New()
 	e.HTTPErrorHandler = s.writeError
-	e.Use(identify, s.logAccess, s.recoverPanics(), s.authenticate)
+	e.Use(identify, s.logAccess, s.recoverPanics(), s.bound, s.authenticate)
 	api := newSurface(e, "Loci", s.Version, s.fail)
 	s.routes(api)
 	s.uploads(e, api)
+	s.streams(e, api)
 	document, err := json.Marshal(api.OpenAPI())
 	if err != nil {
 		panic(err) // the routes are part of the program

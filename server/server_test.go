@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/textproto"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,7 +37,8 @@ func newServer(t *testing.T, pool *pgxpool.Pool) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store}, Files: store, Tools: tool.New(tool.Memories{Files: store}),
+	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store}, Files: store,
+		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store}),
 		Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
@@ -48,17 +50,41 @@ type client struct {
 	pool   *pgxpool.Pool
 	done   <-chan *river.Event
 	key    string // empty without
+
+	stopWatching func() // as a server that stops does
 }
 
 func newClient(t *testing.T) *client {
 	t.Helper()
+	c := newIdleClient(t)
+	c.work()
+	return c
+}
+
+// newIdleClient is a client of a server on which nobody works on jobs until work is called.
+func newIdleClient(t *testing.T) *client {
+	t.Helper()
 	pool := dbtest.New(t)
 	s := newServer(t, pool)
+	var watching sync.WaitGroup
+	ctx, stop := context.WithCancel(context.Background())
+	watching.Go(func() { s.Watches.Keep(ctx, func(err error) { t.Errorf("watch: %v", err) }) })
+	t.Cleanup(func() {
+		stop()
+		watching.Wait()
+	})
+	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, stopWatching: stop}
+}
+
+// work works on the server's jobs until the test ends.
+func (c *client) work() {
+	t, pool := c.t, c.pool
+	t.Helper()
 	workers := river.NewWorkers()
-	s.Files.Work(workers)
+	c.server.Files.Work(workers)
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 2}}})
+		Queues: files.Queues()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +96,7 @@ func newClient(t *testing.T) *client {
 		unsubscribe()
 		<-jobs.Stopped() // the test's context has ended
 	})
-	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, done: done}
+	c.done = done
 }
 
 // as is the same client with the key of another organization.
@@ -153,21 +179,28 @@ func (c *client) uploaded(folder, filename, text string) string {
 		c.t.Fatalf("upload %s: got %d %s", filename, got.Code, got.body)
 	}
 	id := fields(c.t, got.body)["id"].(string)
+	c.awaitFile(folder, id)
+	return id
+}
+
+// awaitFile waits until a file's text is there.
+func (c *client) awaitFile(folder, id string) {
+	c.t.Helper()
 	deadline := time.After(patience)
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
 		switch f := fields(c.t, c.must("GET", "/v1/folders/"+folder+"/files/"+id, "")); f["processing_status"] {
 		case "completed":
-			return id
+			return
 		case "error":
-			c.t.Fatalf("%s: %v", filename, f["error_message"])
+			c.t.Fatalf("%v: %v", f["file_name"], f["error_message"])
 		}
 		select {
 		case <-c.done:
 		case <-look.C:
 		case <-deadline:
-			c.t.Fatalf("%s is not parsed", filename)
+			c.t.Fatalf("%s is not parsed", id)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"reflect"
+	"regexp"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -55,9 +56,9 @@ func uploadOperation(a *surface, path string, old bool) *huma.Operation {
 
 // upload streams the part "file" of a multipart body into a folder. Nothing of it is kept before the store takes it.
 func (s *Server) upload(c echo.Context) error {
-	folder := c.Param("folder_id")
-	if !folderIDForm.MatchString(folder) {
-		return unprocessable("path.folder_id", fmt.Sprintf("expected string to be %s. Got: %q", idRule("source"), folder))
+	folder, err := pathID(c, "folder_id", "source", folderIDForm)
+	if err != nil {
+		return err
 	}
 	duplicates, err := duplicatesOf(c.QueryParam("duplicate_handling"))
 	if err != nil {
@@ -77,6 +78,15 @@ func (s *Server) upload(c echo.Context) error {
 		c.Response().Header().Set("X-Upload-Result", "skipped")
 	}
 	return c.JSON(http.StatusOK, file)
+}
+
+// pathID reads an id of a path, which must have its kind's form.
+func pathID(c echo.Context, param, prefix string, form *regexp.Regexp) (string, error) {
+	id := c.Param(param)
+	if !form.MatchString(id) {
+		return "", unprocessable("path."+param, fmt.Sprintf("expected string to be %s. Got: %q", idRule(prefix), id))
+	}
+	return id, nil
 }
 
 func duplicatesOf(value string) (files.Duplicates, error) {

@@ -76,7 +76,7 @@ func work(t *testing.T, pool *pgxpool.Pool, store *files.Store) <-chan *river.Ev
 	store.Work(workers)
 	one := river.QueueConfig{MaxWorkers: 1}
 	client, err := river.NewClient[pgx.Tx](riverpgxv5.New(pool), &river.Config{
-		Queues: map[string]river.QueueConfig{files.QueueParse: one, files.QueueEmbed: one}, Workers: workers, TestOnly: true,
+		Queues: map[string]river.QueueConfig{files.QueueParse: one, files.QueueLarge: one, files.QueueEmbed: one}, Workers: workers, TestOnly: true,
 	})
 	if err != nil {
 		t.Fatal(err)

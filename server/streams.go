@@ -1,0 +1,154 @@
+package server
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/files"
+)
+
+const (
+	streamPatience = 30 * time.Second // for a client to take the next piece
+	heartbeat      = 15 * time.Second // between two signs of life of a stream without news
+
+	pathOriginal = "/files/:file_id/original"
+	pathEvents   = "/files/:file_id/events"
+)
+
+// streams registers the routes whose answers are streamed, and describes them in the API's document.
+func (s *Server) streams(e *echo.Echo, a *surface) {
+	for base, old := range map[string]bool{"/v1/folders": false, "/v1/sources": true} {
+		e.GET(base+"/:folder_id"+pathOriginal, s.original)
+		e.HEAD(base+"/:folder_id"+pathOriginal, s.original)
+		e.GET(base+"/:folder_id"+pathEvents, s.events)
+		a.OpenAPI().AddOperation(s.streamOperation(a, base+"/{folder_id}/files/{file_id}/original", old, "Download a file as it was uploaded",
+			"The file's bytes.", map[string]*huma.MediaType{"application/octet-stream": {
+				Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}))
+		a.OpenAPI().AddOperation(s.streamOperation(a, base+"/{folder_id}/files/{file_id}/events", old, "Follow the work on a file",
+			"Server-sent events named progress, until the file is completed, failed or deleted.", map[string]*huma.MediaType{"text/event-stream": {
+				Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[files.Progress](), true, "")}}))
+	}
+}
+
+// isStream names the routes whose requests or answers may take as long as they keep coming.
+func isStream(route string) bool {
+	return strings.HasSuffix(route, pathOriginal) || strings.HasSuffix(route, pathEvents) || strings.HasSuffix(route, "/:folder_id/upload")
+}
+
+func (s *Server) streamOperation(a *surface, path string, old bool, summary, answer string, content map[string]*huma.MediaType) *huma.Operation {
+	return &huma.Operation{
+		Method: http.MethodGet, Path: path, Summary: summary, OperationID: operationID(http.MethodGet, path), Tags: []string{tagOf(path)},
+		Deprecated: old,
+		Parameters: []*huma.Param{
+			{Name: "folder_id", In: "path", Required: true, Schema: idSchema("source")},
+			{Name: "file_id", In: "path", Required: true, Schema: idSchema("file")},
+		},
+		Responses: map[string]*huma.Response{"200": {Description: answer, Content: content}, "default": a.problemResponse()},
+	}
+}
+
+// pathOfFile reads the ids of a file's path.
+func pathOfFile(c echo.Context) (folder, file string, err error) {
+	if folder, err = pathID(c, "folder_id", "source", folderIDForm); err != nil {
+		return "", "", err
+	}
+	file, err = pathID(c, "file_id", "file", fileIDForm)
+	return folder, file, err
+}
+
+// original answers with a file as it was uploaded, whole or a range of it, to be kept and not to be shown.
+func (s *Server) original(c echo.Context) error {
+	folder, file, err := pathOfFile(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	o, err := s.Files.Download(ctx, orgOf(ctx), folder, file)
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, o.MediaType)
+	h.Set(echo.HeaderContentDisposition, disposition(path.Base(o.Name)))
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	h.Set("Content-Security-Policy", "sandbox")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", `"`+hex.EncodeToString(o.SHA256)+`"`)
+	http.ServeContent(&patientWriter{c.Response(), http.NewResponseController(c.Response())}, c.Request(), "", o.CreatedAt, o)
+	return nil
+}
+
+// disposition names a download, in the form that every browser reads, whatever the name's letters.
+func disposition(name string) string {
+	if d := mime.FormatMediaType("attachment", map[string]string{"filename": name}); d != "" {
+		return d
+	}
+	return "attachment"
+}
+
+// patientWriter is an answer that may take as long as the client keeps taking it.
+type patientWriter struct {
+	http.ResponseWriter
+	connection *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (w *patientWriter) Write(p []byte) (int, error) {
+	_ = w.connection.SetWriteDeadline(time.Now().Add(streamPatience)) // a test's recorder has none
+	n, err := w.ResponseWriter.Write(p)
+	_ = w.connection.SetWriteDeadline(time.Time{})
+	return n, err
+}
+
+// events tells how far a file is whenever that changes, until its work ends.
+func (s *Server) events(c echo.Context) error {
+	folder, file, err := pathOfFile(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	watch, err := s.Watches.Watch(ctx, orgOf(ctx), folder, file)
+	if err != nil {
+		return err
+	}
+	defer s.Watches.Forget(watch)
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	c.Response().WriteHeader(http.StatusOK)
+	out := &patientWriter{c.Response(), http.NewResponseController(c.Response())}
+	alive := time.NewTicker(heartbeat)
+	defer alive.Stop()
+	for {
+		text := ": the server is here\n\n"
+		select {
+		case <-ctx.Done():
+			return nil
+		case p, more := <-watch.Changes:
+			if !more {
+				return nil
+			}
+			data, err := json.Marshal(p)
+			if err != nil {
+				return err
+			}
+			text = fmt.Sprintf("event: progress\ndata: %s\n\n", data)
+		case <-alive.C:
+		}
+		if _, err := out.Write([]byte(text)); err != nil {
+			return nil //nolint:nilerr // the client is gone
+		}
+		c.Response().Flush()
+	}
+}

@@ -1,0 +1,237 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/files"
+)
+
+// sent uploads a file and does not wait.
+func (c *client) sent(folder, filename, text string) string {
+	c.t.Helper()
+	got := c.upload(folder, "", filename, text)
+	if got.Code != 200 {
+		c.t.Fatalf("upload %s: got %d %s", filename, got.Code, got.body)
+	}
+	return fields(c.t, got.body)["id"].(string)
+}
+
+func TestCancelRetryAndReparse(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	id := c.sent(folder, "a.txt", "some text\n")
+	target := "/v1/folders/" + folder + "/files/" + id
+	status := func(method, target string) string {
+		t.Helper()
+		f := fields(t, c.must(method, target, ""))
+		return fmt.Sprint(f["processing_status"], " ", f["error_message"])
+	}
+	checkProblem(t, c.call("POST", target+"/retry", ""), 409, map[string]any{
+		"detail": "'a.txt' has not failed: its status is 'pending'; only a failed or cancelled file is tried again"})
+	checkProblem(t, c.call("POST", target+"/reparse", ""), 409, map[string]any{"detail": "'a.txt' is not parsed yet: its status is 'pending'"})
+	for range 2 {
+		if got := status("POST", target+"/cancel"); got != "error cancelled by request; retry the file to go on" {
+			t.Errorf("cancelled: got %s", got)
+		}
+	}
+	if got := status("POST", "/v1/sources/"+folder+"/files/"+id+"/retry"); got != "pending <nil>" {
+		t.Errorf("tried again: got %s", got)
+	}
+	c.work()
+	c.awaitFile(folder, id)
+	checkProblem(t, c.call("POST", target+"/cancel", ""), 409, map[string]any{
+		"detail": "there is no work on 'a.txt' to cancel: its status is 'completed'"})
+	if got := status("POST", target+"/reparse"); !strings.HasSuffix(got, "<nil>") {
+		t.Errorf("parsed again: got %s", got)
+	}
+	c.awaitFile(folder, id)
+	if got := c.must("POST", "/v1/folders/"+folder+"/reparse", ""); got != `{"file_count":1}` {
+		t.Errorf("the folder parsed again: got %s", got)
+	}
+}
+
+func TestOriginalsAreDownloadedAsTheyCame(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	content := strings.Repeat("0123456789abcdef", maxUpload/16-1) + "é\r\n"
+	id := c.sent(folder, "für \"dich\"; x.html", content)
+	target := "/v1/folders/" + folder + "/files/" + id + "/original"
+	sum := sha256.Sum256([]byte(content))
+	etag := `"` + hex.EncodeToString(sum[:]) + `"`
+	got := c.call("GET", target, "")
+	if got.Code != 200 || got.Body.String() != content {
+		t.Errorf("got %d and %d bytes, want the %d that were sent", got.Code, got.Body.Len(), len(content))
+	}
+	for name, want := range map[string]string{"Content-Length": fmt.Sprint(len(content)), "Content-Type": "text/html", "X-Content-Type-Options": "nosniff",
+		"ETag": etag, "Content-Disposition": "attachment; filename*=utf-8''f%C3%BCr%20%22dich%22%3B%20x.html"} {
+		if is := got.Header().Get(name); !strings.HasPrefix(is, want) {
+			t.Errorf("%s: got %q, want %q", name, is, want)
+		}
+	}
+	if got := c.call("HEAD", target, ""); got.Code != 200 || got.body != "" || got.Header().Get("Content-Length") != fmt.Sprint(len(content)) {
+		t.Errorf("HEAD: got %d, %v", got.Code, got.Header())
+	}
+	if got := send(c, "GET", "/v1/sources/"+folder+"/files/"+id+"/original", "", "", "If-None-Match", etag); got.Code != 304 {
+		t.Errorf("what the client has: got %d, want 304", got.Code)
+	}
+	if got := send(c, "GET", target, "", "", "Range", "bytes=5-8"); got.Code != 206 || got.body != "5678" {
+		t.Errorf("a range: got %d %q", got.Code, got.body)
+	}
+	other := c.made("/v1/folders", `{"name":"other"}`)
+	checkProblem(t, c.call("GET", "/v1/folders/"+other+"/files/"+id+"/original", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
+	if got := c.call("GET", "/v1/folders/"+folder+"/files/x/original", ""); got.Code != 422 {
+		t.Errorf("an id of another form: got %d %s", got.Code, got.body)
+	}
+}
+
+// stream is a client's view of a file's events.
+type stream struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	close func()
+}
+
+func (c *client) follow(web *httptest.Server, folder, file string) *stream {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	r, err := http.NewRequestWithContext(ctx, "GET", web.URL+"/v1/folders/"+folder+"/files/"+file+"/events", nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	closing := func() { cancel(); answer.Body.Close() }
+	c.t.Cleanup(closing)
+	if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != "text/event-stream" {
+		c.t.Fatalf("got %d, %v", answer.StatusCode, answer.Header)
+	}
+	return &stream{t: c.t, lines: bufio.NewScanner(answer.Body), close: closing}
+}
+
+// next is the next event; false at the end of the stream.
+func (s *stream) next() (files.Progress, bool) {
+	s.t.Helper()
+	for s.lines.Scan() {
+		if text, ok := strings.CutPrefix(s.lines.Text(), "data: "); ok {
+			var p files.Progress
+			if err := json.Unmarshal([]byte(text), &p); err != nil {
+				s.t.Fatalf("read %q: %v", text, err)
+			}
+			return p, true
+		}
+	}
+	if err := s.lines.Err(); err != nil {
+		s.t.Fatalf("the stream broke off: %v", err)
+	}
+	return files.Progress{}, false
+}
+
+// rest are the statuses that follow, to the end.
+func (s *stream) rest() (all []files.Status) {
+	s.t.Helper()
+	for {
+		p, more := s.next()
+		if !more {
+			return all
+		}
+		all = append(all, p.Status)
+	}
+}
+
+func TestEventsFollowAFileToItsEnd(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	read, deleted, cancelled := c.sent(folder, "a.txt", "text\n"), c.sent(folder, "b.txt", "text\n"), c.sent(folder, "c.txt", "text\n")
+	streams := map[string]*stream{}
+	for _, id := range []string{read, deleted, cancelled} {
+		streams[id] = c.follow(web, folder, id)
+		if p, _ := streams[id].next(); p.Status != files.Pending {
+			t.Errorf("at first: got %+v", p)
+		}
+	}
+	c.must("DELETE", "/v1/folders/"+folder+"/"+deleted, "")
+	if got := streams[deleted].rest(); len(got) != 1 || got[0] != files.Deleted {
+		t.Errorf("a file that is deleted: got %v", got)
+	}
+	c.must("POST", "/v1/folders/"+folder+"/files/"+cancelled+"/cancel", "")
+	if p, _ := streams[cancelled].next(); p.Status != files.Failed || p.Error == nil || !strings.HasPrefix(*p.Error, "cancelled") {
+		t.Errorf("a file that is cancelled: got %+v", p)
+	}
+	c.work()
+	got := streams[read].rest()
+	if len(got) == 0 || got[len(got)-1] != files.Completed {
+		t.Errorf("a file that is read: got %v", got)
+	}
+	if got := c.follow(web, folder, read).rest(); len(got) != 1 || got[0] != files.Completed {
+		t.Errorf("a file that was read: got %v", got)
+	}
+	checkProblem(t, c.call("GET", "/v1/folders/"+folder+"/files/"+deleted+"/events", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
+}
+
+func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	id := c.sent(folder, "a.txt", "text\n")
+	gone, stays := c.follow(web, folder, id), c.follow(web, folder, id)
+	gone.next()
+	stays.next()
+	gone.close()
+	for deadline := time.Now().Add(patience); c.server.Watches.Count() > 1; {
+		if time.Now().After(deadline) {
+			t.Fatal("the stream of a client that is gone goes on")
+		}
+	}
+	c.stopWatching()
+	if got := stays.rest(); len(got) != 0 {
+		t.Errorf("when the server stops: got %v, want the end", got)
+	}
+}
+
+// A database that hangs makes no request hang: it is answered with a 503 once its time is over.
+func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	conn, err := c.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE folders IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	c.server.Patience = 100 * time.Millisecond
+	for _, target := range []string{"/v1/folders/" + folder, "/v1/folders"} {
+		got := c.call("GET", target, "")
+		checkProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.server.Patience = 0
+	c.must("GET", "/v1/folders/"+folder, "")
+}
