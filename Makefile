@@ -4,6 +4,8 @@
 TEST_TIMEOUT ?= 8m
 # More flags for go test, for example -v or -run=TestOpen.
 TEST_FLAGS ?=
+# How often make chaos kills servers.
+CHAOS_ROUNDS ?= 500
 # How long each fuzz test looks for a counterexample.
 FUZZ_TIME ?= 10s
 # How much make bench measures: full (over half an hour, 20 GB of disk under TMPDIR), small (a minute) or tiny (a trial).
@@ -14,7 +16,7 @@ BENCH_FLAGS ?=
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint fmt smoke fuzz bench microbench clean
+.PHONY: help setup build run test lint fmt smoke chaos fuzz bench microbench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +44,10 @@ fmt: ## Format all code
 
 smoke: build ## Take the built program through the walk in the README
 	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres scripts/smoke.sh
+
+chaos: ## Kill servers at random moments, CHAOS_ROUNDS times, and look for what is lost
+	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres LOCI_CHAOS_ROUNDS=$(CHAOS_ROUNDS) \
+		go test -v -timeout=6h -run='^TestNothingIsLostWhenServersAreKilled$$' ./cmd/loci
 
 fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file match; do \

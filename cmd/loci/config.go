@@ -31,10 +31,9 @@ type database struct {
 
 // opened is a database that a command works on; close lets go of it.
 type opened struct {
-	url   string
-	died  <-chan struct{} // closed when a private Postgres ended by itself; nil otherwise
-	err   func() error    // why
-	close func() error
+	url     string
+	private *local.Server // nil where the database is another's
+	close   func() error
 }
 
 // startPatience bounds the start of a private Postgres, recovery after a crash included.
@@ -58,7 +57,7 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	return opened{url: pg.URL(), died: pg.Done(), err: pg.Err, close: func() error {
+	return opened{url: pg.URL(), private: pg, close: func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		return pg.Stop(ctx)

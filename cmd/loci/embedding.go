@@ -21,8 +21,11 @@ type embedding struct {
 	Dimensions int    `name:"embedding-dimensions" env:"LOCI_EMBEDDING_DIMENSIONS" help:"Dimension of the vectors to ask for (default: the model's own)."`
 }
 
-// probePatience bounds the first look at the endpoint: a server starts without it.
-const probePatience = 10 * time.Second
+// How long the endpoint may take to say what it is: a start does not wait for one that hangs, and looks again once the server runs.
+const (
+	startProbe    = 2 * time.Second
+	probePatience = 10 * time.Second
+)
 
 // endpoint is the embeddings endpoint; nil where none is configured.
 type endpoint struct {
@@ -51,7 +54,7 @@ func (c embedding) dense(ctx context.Context, log *slog.Logger) (*endpoint, erro
 }
 
 func (e *endpoint) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	ctx, cancel := context.WithTimeout(ctx, startProbe)
 	defer cancel()
 	dimension, err := e.client.Probe(ctx)
 	if _, ok := errors.AsType[*embed.SettingError](err); ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/db"
@@ -32,6 +33,8 @@ type serveCmd struct {
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
+
+	RequestPatience time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
 	embedding
 	documents
 }
@@ -125,6 +128,7 @@ type process struct {
 	dense  *endpoint
 	reader *child.Reader
 	id     string // of this server among those on the database
+	hand   db.Hand
 
 	loopback bool // only this machine reaches it
 }
@@ -142,8 +146,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 			return fmt.Errorf("fill the demonstration: %w", err)
 		}
 	}
-	api := &server.Server{Agents: agents, Files: store, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
-		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback}
+	watches := &files.Watches{Store: store}
+	api := &server.Server{Agents: agents, Files: store, Watches: watches, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
+		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback,
+		Patience: p.RequestPatience}
 	jobs, err := p.jobs(store)
 	if err != nil {
 		return err
@@ -154,6 +160,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.work(ctx, jobs, present) })
 	group.Go(func() error { return p.dense.connect(ctx, p.pool, store) })
 	group.Go(func() error { return p.watchPostgres(ctx) })
+	group.Go(func() error {
+		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
+		return nil
+	})
 	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) }) //nolint:contextcheck // each request has its own
 	p.greet(listener.Addr().String())
 	return group.Wait()
@@ -166,8 +176,20 @@ func (p *process) jobs(store *files.Store) (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
 		FetchCooldown: fetchPause,
-		Queues:        map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 2}, files.QueueEmbed: {MaxWorkers: 4}},
+		Queues:        files.Queues(), Middleware: []rivertype.Middleware{&inHand{hand: &p.hand}},
 	})
+}
+
+// inHand keeps account of the jobs that the server works on.
+type inHand struct {
+	river.MiddlewareDefaults
+	hand *db.Hand
+}
+
+// Work implements rivertype.WorkerMiddleware.
+func (m *inHand) Work(ctx context.Context, job *rivertype.JobRow, inner func(context.Context) error) error {
+	defer m.hand.Hold(job.ID)()
+	return inner(ctx)
 }
 
 // keepPresent holds this server's lock on the database, and takes it again when the connection was lost.
@@ -179,7 +201,7 @@ func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 			close(ready)
 		}
 	}
-	presence := db.Presence{URL: p.pg.url, ID: p.id, Every: lookEvery}
+	presence := db.Presence{URL: p.pg.url, ID: p.id, Every: lookEvery, Hand: &p.hand}
 	for {
 		if err := presence.Keep(ctx, once); err != nil && ctx.Err() == nil {
 			p.log.Warn("the server's lock on the database was lost", "error", err)
@@ -201,6 +223,7 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 		return fmt.Errorf("work on jobs: %w", err)
 	}
 	<-ctx.Done()
+	p.dense.space().Stop()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
 	if err := jobs.Stop(stopping); err != nil {
@@ -209,13 +232,52 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 	return nil
 }
 
+// How a private Postgres that ended by itself is run again.
+const (
+	reviveTries = 6           // in a row; one that ran for reviveAfter begins anew
+	revivePause = time.Second // before the second try, doubled before each further
+	reviveAfter = time.Minute
+)
+
+// watchPostgres runs the private Postgres again when it ended by itself. It gives up after a few tries in a row.
 func (p *process) watchPostgres(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
+	if p.pg.private == nil {
 		return nil
-	case <-p.pg.died:
-		return p.pg.err()
 	}
+	tries := 0
+	for {
+		began := time.Now()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.pg.private.Done():
+		}
+		err := p.pg.private.Err()
+		if time.Since(began) > reviveAfter {
+			tries = 0
+		}
+		for ; err != nil; tries++ {
+			if tries == reviveTries {
+				return err
+			}
+			p.log.Error("Postgres ended; it is started again", "try", tries+1, "error", err)
+			if tries > 0 && !wait(ctx, revivePause<<(tries-1)) {
+				return nil
+			}
+			err = p.revive(ctx)
+		}
+	}
+}
+
+// revive runs Postgres again. It is not broken off: whoever stops the server waits for it.
+func (p *process) revive(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startPatience)
+	defer cancel()
+	if err := p.pg.private.Restart(ctx); err != nil {
+		return err
+	}
+	p.log.Warn("Postgres runs again")
+	return nil
 }
 
 // listen answers requests until ctx ends, and then those in hand.

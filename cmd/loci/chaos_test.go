@@ -1,0 +1,436 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// build builds the program, to be killed.
+func build(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "loci")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v: %s", err, out)
+	}
+	return path
+}
+
+// victim is a server in a process of its own.
+type victim struct {
+	t    testing.TB
+	path string // of the program
+	args []string
+	tmp  string // its own, for temporary files
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	base string
+	log  *lines
+}
+
+// launch runs the program on a port of its own.
+func launch(t testing.TB, path string, args ...string) *victim {
+	t.Helper()
+	v := &victim{t: t, path: path, args: append([]string{"serve", "--addr=127.0.0.1:0"}, args...), tmp: t.TempDir(), log: newLines()}
+	t.Cleanup(v.kill)
+	v.start()
+	return v
+}
+
+// start runs the server and waits until it serves.
+func (v *victim) start() {
+	v.t.Helper()
+	out := newLines()
+	cmd := exec.CommandContext(context.Background(), v.path, v.args...) //nolint:gosec // what was built
+	cmd.Env = append(os.Environ(), "TMPDIR="+v.tmp)
+	cmd.Stdout, cmd.Stderr = out, v.log
+	if err := cmd.Start(); err != nil {
+		v.t.Fatal(err)
+	}
+	v.mu.Lock()
+	v.cmd = cmd
+	v.mu.Unlock()
+	deadline := time.After(patience)
+	for {
+		if at := serves.FindStringSubmatch(out.String()); at != nil {
+			v.mu.Lock()
+			v.base = at[1]
+			v.mu.Unlock()
+			return
+		}
+		select {
+		case <-out.wake:
+		case <-deadline:
+			v.t.Fatalf("the server does not serve:\n%s", v.log)
+		}
+	}
+}
+
+// kill ends the server as a crash would.
+func (v *victim) kill() {
+	v.mu.Lock()
+	cmd := v.cmd
+	v.mu.Unlock()
+	if cmd == nil {
+		return // it never ran
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+// url is where the server is, or was.
+func (v *victim) url() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.base
+}
+
+// promise is an upload that was acknowledged.
+type promise struct {
+	ID      string
+	name    string
+	content string
+}
+
+// chaos is two servers on one database, and what was promised to their clients.
+type chaos struct {
+	t       *testing.T
+	pool    *pgxpool.Pool
+	servers []*victim
+	folder  string
+	dice    *rand.Rand
+
+	mu       sync.Mutex
+	promises map[string]promise  // by file id
+	tried    map[string][]string // what a name was to be replaced with, by its one client, in order
+	last     map[string]int      // which of these was acknowledged last
+}
+
+// The servers are killed at random moments of uploading, parsing, embedding and replacing. Whatever was acknowledged is there soon
+// after they run again: once, whole, and with nothing left over. LOCI_CHAOS_ROUNDS says how often, LOCI_CHAOS_SEED repeats a run.
+func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	rounds := number(t, "LOCI_CHAOS_ROUNDS", 30)
+	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
+	fake := http.Server{Handler: http.HandlerFunc(embedAnything)} //nolint:gosec // on loopback, for a test
+	base := listen(t, &fake)
+	url := dbtest.EmptyURL(t)
+	args := []string{"--database-url=" + url, "--embedding-base-url=" + base + "/v1", "--embedding-model=fake", "--log-level=warn"}
+	path := build(t)
+	c := &chaos{t: t, servers: []*victim{launch(t, path, args...), launch(t, path, args...)}, dice: rand.New(rand.NewPCG(uint64(seed), 1)), //nolint:gosec // repeatable
+		promises: map[string]promise{}, tried: map[string][]string{}, last: map[string]int{}}
+	var err error
+	if c.pool, err = db.Connect(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.pool.Close)
+	c.folder = c.newFolder()
+	began := time.Now()
+	for round := range rounds {
+		c.round(round)
+		if t.Failed() {
+			t.Fatalf("round %d; repeat with LOCI_CHAOS_SEED=%d\nfirst server:\n%s\nsecond server:\n%s", round, seed, c.servers[0].log, c.servers[1].log)
+		}
+	}
+	t.Logf("%d rounds with %d acknowledged uploads in %v", rounds, len(c.promises), time.Since(began).Round(time.Second))
+}
+
+// number is a setting of the test's environment.
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s is %q", name, text)
+	}
+	return n
+}
+
+// embedAnything answers with a vector for each text.
+func embedAnything(w http.ResponseWriter, r *http.Request) {
+	var ask struct{ Input []string }
+	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	data := make([]map[string]any, len(ask.Input))
+	for i, text := range ask.Input {
+		data[i] = map[string]any{"index": i, "embedding": []float32{float32(len(text)), 1, 2, 3}}
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+func (c *chaos) newFolder() string {
+	c.t.Helper()
+	p := &program{t: c.t, base: c.servers[0].url()}
+	return call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "chaos"}).ID
+}
+
+// round uploads from several clients while servers are killed, brings them back, and looks at what is there.
+func (c *chaos) round(n int) {
+	c.t.Helper()
+	ctx, stop := context.WithCancel(c.t.Context())
+	defer stop()
+	var clients sync.WaitGroup
+	for client := range 4 {
+		dice := rand.New(rand.NewPCG(c.dice.Uint64(), uint64(client))) //nolint:gosec // repeatable
+		clients.Go(func() { c.client(ctx, dice, client, n) })
+	}
+	for range 1 + c.dice.IntN(2) {
+		wait(ctx, time.Duration(10+c.dice.IntN(400))*time.Millisecond)
+		switch victims := c.dice.IntN(3); victims {
+		case 2:
+			c.servers[0].kill()
+			c.servers[1].kill()
+			c.servers[0].start()
+			c.servers[1].start()
+		default:
+			c.servers[victims].kill()
+			wait(ctx, time.Duration(c.dice.IntN(200))*time.Millisecond)
+			c.servers[victims].start()
+		}
+	}
+	restarted := time.Now()
+	stop()
+	clients.Wait()
+	c.settle()
+	settled := time.Since(restarted)
+	c.check()
+	c.t.Logf("round %d: %d acknowledged, complete %v after the restart", n, len(c.promises), settled.Round(time.Millisecond))
+}
+
+// client uploads small files and larger ones, new ones and replacements, to one server or the other, until told to stop.
+func (c *chaos) client(ctx context.Context, dice *rand.Rand, client, round int) {
+	who := fmt.Sprintf("%d-%d", client, round)
+	for i := 0; ctx.Err() == nil; i++ {
+		name, how := fmt.Sprintf("%s-%d.md", who, i), "suffix"
+		switch dice.IntN(4) {
+		case 0:
+			name = "same.md"
+		case 1, 2:
+			name, how = fmt.Sprintf("replaced-%d-%d.md", client, dice.IntN(2)), "replace"
+		}
+		content := text(dice, who, i)
+		at := -1
+		if how == "replace" {
+			at = c.trying(name, content)
+		}
+		server := c.servers[dice.IntN(len(c.servers))]
+		f, err := sendFile(ctx, server.url()+"/v1/folders/"+c.folder+"/upload?duplicate_handling="+how, name, content)
+		if err != nil {
+			wait(ctx, 20*time.Millisecond) // the server is gone, and comes back
+			continue
+		}
+		c.mu.Lock()
+		c.promises[f.ID] = promise{ID: f.ID, name: f.FileName, content: content}
+		if at >= 0 {
+			c.last[name] = at
+		}
+		c.mu.Unlock()
+	}
+}
+
+// trying notes what a name is to be replaced with.
+func (c *chaos) trying(name, content string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tried[name] = append(c.tried[name], content)
+	return len(c.tried[name]) - 1
+}
+
+// text is a document of its own, mostly short.
+func text(dice *rand.Rand, who string, i int) string {
+	lines := 1 + dice.IntN(60)
+	switch dice.IntN(60) {
+	case 0:
+		lines = 25_000 // waits in the queue of large files
+	case 1, 2, 3, 4:
+		lines = 1000 + dice.IntN(3000)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s, %d\n\n", who, i)
+	for line := range lines {
+		fmt.Fprintf(&b, "Line %d of %d, by the client %s in its turn %d.\n", line, lines, who, i)
+	}
+	return b.String()
+}
+
+// sendFile uploads and reads the acknowledgement whole.
+func sendFile(ctx context.Context, url, name, content string) (f stored, err error) {
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	part, err := w.CreateFormFile("file", name)
+	if err == nil {
+		_, err = io.WriteString(part, content)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return f, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, &body)
+	if err != nil {
+		return f, err
+	}
+	req.Header.Set("Content-Type", w.FormDataContentType())
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return f, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return f, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return f, fmt.Errorf("status %d: %s", res.StatusCode, answer)
+	}
+	return f, json.Unmarshal(answer, &f)
+}
+
+// recovery is how soon after the restart everything acknowledged must be complete.
+const recovery = time.Minute
+
+// settle waits until no file is in work and no job is left.
+func (c *chaos) settle() {
+	c.t.Helper()
+	deadline := time.Now().Add(recovery)
+	const left = `
+		SELECT (SELECT count(*) FROM files WHERE generation < wanted_generation OR error IS NOT NULL) + (SELECT count(*) FROM embed_batches) +
+		       (SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled', 'pending'))`
+	for {
+		n, err := db.One[int](c.t.Context(), c.pool, left)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+		if time.Now().After(deadline) || !wait(c.t.Context(), 20*time.Millisecond) {
+			c.dump()
+			c.t.Fatalf("%d things are still in work %v after the restart", n, recovery)
+		}
+	}
+}
+
+// dump shows the work that does not end.
+func (c *chaos) dump() {
+	for _, sql := range []string{
+		`SELECT row_to_json(j)::text FROM (SELECT id, kind, state, queue, args, attempt, attempted_by, attempted_at, scheduled_at, errors FROM river_job WHERE state NOT IN ('completed', 'cancelled') LIMIT 10) j`,
+		`SELECT row_to_json(f)::text FROM (SELECT * FROM files WHERE generation < wanted_generation OR error IS NOT NULL LIMIT 10) f`,
+		`SELECT row_to_json(b)::text FROM (SELECT * FROM embed_batches LIMIT 10) b`,
+	} {
+		rows, err := db.All[string](c.t.Context(), c.pool, sql)
+		c.t.Logf("%s (%v)", strings.Join(rows, "\n"), err)
+	}
+}
+
+// check looks at everything that was promised, and for what should not be there.
+func (c *chaos) check() {
+	c.t.Helper()
+	for _, w := range []struct{ what, sql string }{
+		{"duplicate chunks", `SELECT count(*) FROM (SELECT FROM chunks GROUP BY file_key, ordinal HAVING count(*) > 1) d`},
+		{"chunks of another generation", `SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE c.generation <> f.generation`},
+		{"files whose chunks are not as many as they say", `SELECT count(*) FROM files f WHERE chunks <> (SELECT count(*) FROM chunks c WHERE c.file_key = f.key)`},
+		{"segments of another generation", `SELECT count(*) FROM file_segments g JOIN files f ON f.key = g.file_key WHERE g.generation <> f.generation`},
+		{"rows without their file", `SELECT (SELECT count(*) FROM chunks WHERE file_key NOT IN (SELECT key FROM files)) +
+			(SELECT count(*) FROM file_segments WHERE file_key NOT IN (SELECT key FROM files)) +
+			(SELECT count(*) FROM file_originals WHERE file_key NOT IN (SELECT key FROM files)) +
+			(SELECT count(*) FROM chunk_vectors WHERE chunk_key NOT IN (SELECT key FROM chunks))`},
+		{"chunks without a vector", `SELECT count(*) FROM chunks WHERE key NOT IN (SELECT chunk_key FROM chunk_vectors)`},
+		{"originals that are not whole", `SELECT count(*) FROM files f WHERE sha256 <> (
+			SELECT sha256(string_agg(bytes, ''::bytea ORDER BY ordinal)) FROM file_originals o WHERE o.file_key = f.key)`},
+		{"files that still replace another", `SELECT count(*) FROM files WHERE replaces IS NOT NULL`},
+		{"names that two files have", `SELECT count(*) FROM (SELECT FROM files GROUP BY folder_key, name HAVING count(*) > 1) d`},
+	} {
+		if n, err := db.One[int](c.t.Context(), c.pool, w.sql); n != 0 || err != nil {
+			c.t.Errorf("%d %s (%v)", n, w.what, err)
+		}
+	}
+	for _, v := range c.servers {
+		if left, err := filepath.Glob(filepath.Join(v.tmp, "*")); len(left) > 0 || err != nil {
+			c.t.Errorf("temporary files are left: %v (%v)", left, err)
+		}
+	}
+	c.checkPromises()
+	c.download()
+}
+
+// download fetches a file through the API, its original and its text.
+func (c *chaos) download() {
+	c.t.Helper()
+	p := &program{t: c.t, base: c.servers[c.dice.IntN(2)].url()}
+	list := call[[]stored](p, "GET", "/v1/folders/"+c.folder+"/files?limit=1", nil)
+	for _, f := range list {
+		want, promised := c.promises[f.ID]
+		status, original := p.send("GET", "/v1/folders/"+c.folder+"/files/"+f.ID+"/original", nil)
+		text := call[struct{ Content string }](p, "GET", "/v1/folders/"+c.folder+"/files/"+f.ID+"?include_content=true", nil).Content
+		if promised && (status != http.StatusOK || string(original) != want.content || text != want.content) {
+			c.t.Errorf("%s: got status %d, %d bytes of original and %d of text, want %d", f.FileName, status, len(original), len(text), len(want.content))
+		}
+	}
+}
+
+// checkPromises compares the files that there are with what was sent. A file that was replaced is gone; its name has what was acknowledged
+// last, or what was sent after that and came through all the same.
+func (c *chaos) checkPromises() {
+	c.t.Helper()
+	type row struct {
+		ID   string `db:"id"`
+		Name string `db:"name"`
+		Text string `db:"text"`
+		Sent []byte `db:"sent"`
+	}
+	rows, err := db.All[row](c.t.Context(), c.pool, `
+		SELECT f.id, f.name, (SELECT string_agg(text, '' ORDER BY ordinal) FROM file_segments g WHERE g.file_key = f.key) AS text,
+		       (SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals o WHERE o.file_key = f.key) AS sent
+		FROM files f ORDER BY f.key`)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	byID, byName := map[string]row{}, map[string]row{}
+	for _, r := range rows {
+		byID[r.ID], byName[r.Name] = r, r
+		if p, promised := c.promises[r.ID]; promised && (r.Text != p.content || string(r.Sent) != p.content) {
+			c.t.Errorf("%s has %d bytes of text and %d of original, not the %d that were sent", r.Name, len(r.Text), len(r.Sent), len(p.content))
+		}
+	}
+	for id, p := range c.promises {
+		if c.tried[p.name] == nil && byID[id].ID == "" {
+			c.t.Errorf("%s was acknowledged and is not there", p.name)
+		}
+	}
+	for name, last := range c.last {
+		if r := byName[name]; !slices.Contains(c.tried[name][last:], r.Text) || r.Text != string(r.Sent) {
+			c.t.Errorf("%s, whose replacement was acknowledged, has %.60q", name, r.Text)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db/local"
+)
+
+// newHome is a directory for a private Postgres, which may run as another user.
+func newHome(t *testing.T) string {
+	t.Helper()
+	home, err := os.MkdirTemp("", "loci-home-")
+	if err == nil {
+		err = os.Chmod(home, 0o711) //nolint:gosec // the user that Postgres runs as must be able to enter it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	return home
+}
+
+// postmaster is the process of the private Postgres in home.
+func postmaster(t *testing.T, home string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(home, "postgres", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// backends are the processes of a Postgres that serve connections.
+func backends(t *testing.T, url string) (pids []int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	rows, err := conn.Query(t.Context(), `
+		SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY pid`)
+	if err == nil {
+		pids, err = pgx.CollectRows(rows, pgx.RowTo[int])
+	}
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("nobody is connected (%v)", err)
+	}
+	return pids
+}
+
+// send sends a signal to processes, of which some may have ended.
+func send(t *testing.T, sig syscall.Signal, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatalf("send %v to %d: %v", sig, pid, err)
+		}
+	}
+}
+
+// refused fails unless an answer is a 503 that says why.
+func refused(t testing.TB, what string, status int, answer []byte) {
+	t.Helper()
+	var problem struct{ Detail string }
+	if err := json.Unmarshal(answer, &problem); err != nil || status != http.StatusServiceUnavailable ||
+		problem.Detail != "The database does not answer; try again in a moment" {
+		t.Errorf("%s: got %d %s (%v)", what, status, answer, err)
+	}
+}
+
+// recovers waits until requests are answered again; meanwhile they are refused, and nothing else.
+func (p *program) recovers(folder string) {
+	p.t.Helper()
+	deadline := time.Now().Add(patience)
+	for well := 0; well < 20; { // each connection of the pool may be a broken one
+		status, answer := p.send("GET", "/v1/folders/"+folder+"/files", nil)
+		if status == http.StatusOK {
+			well++
+			continue
+		}
+		well = 0
+		refused(p.t, "meanwhile", status, answer)
+		if time.Now().After(deadline) || !wait(p.t.Context(), 20*time.Millisecond) || p.t.Failed() {
+			p.t.Fatal("requests are not answered again")
+		}
+	}
+}
+
+func (p *program) uploads(folder, name string, n int) {
+	p.t.Helper()
+	for i := range n {
+		call[stored](p, "POST", "/v1/folders/"+folder+"/upload", fileForm(p.t, fmt.Sprintf("%s-%d.md", name, i), bytes.Repeat([]byte("some words\n"), 2000)))
+	}
+}
+
+// completed fails unless all of a folder's files are complete.
+func (p *program) completed(folder string, n int) {
+	p.t.Helper()
+	list := p.await(folder)
+	for name, f := range list {
+		if f.Status != "completed" {
+			p.t.Errorf("%s is %+v", name, f)
+		}
+	}
+	if len(list) != n {
+		p.t.Errorf("%d files are there, want %d", len(list), n)
+	}
+}
+
+// Postgres is stopped, has a process killed, and hangs: requests are refused with a reason, and all goes on by itself afterwards.
+func TestTheServerOutlivesItsDatabase(t *testing.T) {
+	t.Parallel()
+	home := newHome(t)
+	pg, err := local.Start(t.Context(), local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"), Settings: map[string]string{"fsync": "off"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pg.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	p := serve(t, "--database-url="+pg.URL(), "--request-patience=3s", "--log-level=error")
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
+
+	p.uploads(folder, "stopped", 10)
+	send(t, syscall.SIGINT, postmaster(t, home))
+	<-pg.Done()
+	status, answer := p.send("GET", "/v1/folders/"+folder, nil)
+	refused(t, "while it is stopped", status, answer)
+	status, answer = p.send("POST", "/v1/folders/"+folder+"/upload", fileForm(t, "a.md", []byte("text")))
+	refused(t, "an upload while it is stopped", status, answer)
+	if err := pg.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.recovers(folder)
+	p.completed(folder, 10)
+
+	p.uploads(folder, "killed", 10)
+	send(t, syscall.SIGKILL, backends(t, pg.URL())[0])
+	p.recovers(folder)
+	p.completed(folder, 20)
+
+	p.uploads(folder, "hung", 10)
+	pids := append(backends(t, pg.URL()), postmaster(t, home))
+	send(t, syscall.SIGSTOP, pids...)
+	status, answer = p.send("GET", "/v1/folders/"+folder, nil)
+	send(t, syscall.SIGCONT, pids...)
+	refused(t, "while it hangs", status, answer)
+	p.recovers(folder)
+	p.completed(folder, 30)
+}
+
+// A private Postgres that is killed is started again by the server, which goes on.
+func TestAKilledPostgresIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	home := newHome(t)
+	p := serve(t, "--home="+home)
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
+	for round := range 2 {
+		p.uploads(folder, fmt.Sprint(round), 5)
+		killed := postmaster(t, home)
+		send(t, syscall.SIGKILL, killed)
+		p.recovers(folder)
+		p.completed(folder, 5*(round+1))
+		if postmaster(t, home) == killed {
+			t.Error("the same Postgres runs")
+		}
+	}
+}
+
+// An endpoint that hangs does not hold up the start.
+func TestAnEndpointThatHangsDelaysNothing(t *testing.T) {
+	t.Parallel()
+	hung := make(chan struct{})
+	fake := http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { //nolint:gosec // on loopback, for a test
+		select {
+		case <-hung:
+		case <-r.Context().Done():
+		}
+	})}
+	base := listen(t, &fake)
+	t.Cleanup(func() { close(hung) })
+	p := serve(t, "--home="+newHome(t), "--embedding-base-url="+base+"/v1", "--embedding-model=m", "--log-level=error")
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
+	p.uploads(folder, "a", 1)
+}
