@@ -94,7 +94,7 @@ func TestFileRefuses(t *testing.T) {
 	p := compile(t, "a", files.PatternOptions{})
 	for _, lines := range []int{-1, 21} {
 		want := fmt.Sprintf("Invalid context_lines: %d. Ask for 0 to 20 lines, and open the file to see more around a match.", lines)
-		if _, err := p.File(stored("a"), files.MatchRange{Context: lines}); !errors.Is(err, db.ErrInvalid) || err.Error() != want {
+		if err := files.CheckContext(lines); !errors.Is(err, db.ErrInvalid) || err.Error() != want {
 			t.Errorf("context %d: %v, want %q", lines, err, want)
 		}
 	}

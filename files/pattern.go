@@ -34,6 +34,7 @@ type Pattern struct {
 	lines   *re2.Regexp // a match runs from where the pattern matches to the line's end
 	match   *re2.Regexp // a match is the pattern's
 	literal string      // if not empty, the whole pattern
+	grams   *gramQuery  // what a matching line must hold; nil if nothing is certain
 
 	// exact, if not nil, decides on the lines found: in RE2 \B matches between the bytes of a character, too.
 	exact *regexp.Regexp
@@ -55,7 +56,7 @@ func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	if n := states(tree); n > patternStates {
 		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, patternStates)
 	}
-	p := &Pattern{literal: literalOf(tree)}
+	p := &Pattern{literal: literalOf(tree), grams: queryOf(requiredBy(tree))}
 	expression := perLine(tree)
 	if strings.Contains(expression, `\B`) {
 		p.exact = regexp.MustCompile(expression)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -42,7 +43,10 @@ type Store struct {
 	idf  *embed.IDFCache
 	o    Options
 
-	indexRows int // scopes of more rows are read through the indexes
+	indexRows int   // scopes of more rows are read through the indexes
+	gramDue   int64 // characters of a folder that are indexed together
+
+	helpers chan struct{} // one for each connection that a search may take beside its own
 }
 
 // DefaultMaxUploadBytes is Letta's: 50 MiB.
@@ -74,7 +78,8 @@ func New(d db.DB, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	return &Store{db: d, jobs: jobs, idf: &embed.IDFCache{Live: scopeLife}, o: o, indexRows: indexRows}, nil
+	return &Store{db: d, jobs: jobs, idf: &embed.IDFCache{Live: scopeLife}, o: o, indexRows: indexRows, gramDue: gramDueChars,
+		helpers: make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))}, nil
 }
 
 // With returns the store working in tx.

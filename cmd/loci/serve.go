@@ -49,7 +49,8 @@ const (
 	fetchPause     = 5 * time.Millisecond // between two looks for jobs while there are some
 	lookEvery      = 10 * time.Second
 	backfillEvery  = time.Minute
-	retryEvery     = 5 * time.Second // what needs the database or the endpoint back
+	indexEvery     = 15 * time.Second // between two looks for text that grep's index lacks
+	retryEvery     = 5 * time.Second  // what needs the database or the endpoint back
 )
 
 // Run implements the command.
@@ -159,6 +160,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.keepPresent(ctx, present) })
 	group.Go(func() error { return p.work(ctx, jobs, present) })
 	group.Go(func() error { return p.dense.connect(ctx, p.pool, store) })
+	group.Go(func() error { return p.index(ctx, store) })
 	group.Go(func() error { return p.watchPostgres(ctx) })
 	group.Go(func() error {
 		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
@@ -228,6 +230,20 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 	defer cancel()
 	if err := jobs.Stop(stopping); err != nil {
 		return jobs.StopAndCancel(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+// index keeps the index of grep_files up to date. Without it grep_files reads all there is, so that a failure can wait.
+func (p *process) index(ctx context.Context, store *files.Store) error {
+	for wait(ctx, indexEvery) {
+		blocks, err := store.IndexText(ctx)
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("the index of grep_files is not up to date", "error", err)
+		}
+		if blocks > 0 {
+			p.log.Debug("indexed text for grep_files", "blocks", blocks)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,333 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/files"
+)
+
+// indexText brings the index up to date and returns how many blocks were made.
+func (w *world) indexText() int {
+	w.t.Helper()
+	n, err := w.IndexText(w.t.Context())
+	if err != nil {
+		w.t.Fatalf("index: %v", err)
+	}
+	return n
+}
+
+// unindexed is the same store, which searches without the index.
+func (w *world) unindexed() *world {
+	w.t.Helper()
+	store, err := files.New(w.pool, files.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	store.SetGramDue(1 << 40)
+	plain := *w
+	plain.Store = store
+	return &plain
+}
+
+// randomText is lines of words that patterns look for, some of them longer than a segment.
+func randomText(random *rand.Rand) string {
+	var b strings.Builder
+	for range random.IntN(60) {
+		for range random.IntN(8) {
+			b.WriteString(indexWords[random.IntN(len(indexWords))])
+			if random.IntN(2) == 0 {
+				b.WriteByte(' ')
+			}
+		}
+		if random.IntN(150) == 0 {
+			b.WriteString(strings.Repeat("é", files.SegmentBytes/2-random.IntN(8)) + "needle" + strings.Repeat("日", 2*files.SegmentBytes/3))
+		}
+		b.WriteByte('\n')
+	}
+	if random.IntN(5) == 0 {
+		b.WriteString(manyLines(random.IntN(20_000)))
+	}
+	return b.String()
+}
+
+func randomPattern(random *rand.Rand) string {
+	word := func() string { return indexWords[random.IntN(len(indexWords))] }
+	switch random.IntN(6) {
+	case 0:
+		return word() + word()
+	case 1:
+		return "(" + word() + "|" + word() + ") ?" + word()
+	case 2:
+		return word() + ".*" + word()
+	case 3:
+		return fmt.Sprintf("line %d[0-9]", random.IntN(2000))
+	case 4:
+		return "[sS]torage|" + strings.ToUpper(word()) + "$"
+	}
+	return word()
+}
+
+func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{1, 2, 3, 4} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 9))
+			w := newWorld(t, files.Options{})
+			w.SetGramDue(1)
+			plain := w.unindexed()
+			folders := []files.Folder{w.folder("b"), w.folder("a")}
+			agent := w.agentWith(folders...)
+			names := map[string]files.File{}
+			for round := range 4 {
+				for range 12 {
+					folder := folders[random.IntN(len(folders))]
+					name := fmt.Sprintf("%d.%s", random.IntN(25), []string{"md", "txt"}[random.IntN(2)])
+					key := folder.Name + "/" + name
+					if f, there := names[key]; there && random.IntN(2) == 0 {
+						if err := w.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+							t.Fatal(err)
+						}
+						delete(names, key)
+						continue
+					}
+					names[key] = w.await(folder, w.send(folder, name, randomText(random), files.Replace))
+				}
+				if round != 2 {
+					w.indexText()
+				}
+				for range 25 {
+					q := files.GrepQuery{Pattern: randomPattern(random), CaseSensitive: random.IntN(2) == 0, ContextLines: random.IntN(4),
+						Offset: random.IntN(3) * 15, Include: []string{"", "", "*.md", "a/1*"}[random.IntN(4)]}
+					want, got := plain.grep(agent, q), w.grep(agent, q)
+					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+						t.Fatalf("round %d, %+v (-without +with the index):\n%s", round, q, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// counting is a pool that counts the segments which transactions read.
+type counting struct {
+	*pgxpool.Pool
+	segments atomic.Int64
+}
+
+func (c *counting) Begin(ctx context.Context) (pgx.Tx, error) {
+	tx, err := c.Pool.Begin(ctx)
+	return &countingTx{tx, c}, err
+}
+
+type countingTx struct {
+	pgx.Tx
+	pool *counting
+}
+
+func (tx *countingTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	rows, err := tx.Tx.Query(ctx, sql, args...)
+	if err == nil && strings.Contains(sql, "file_segments") {
+		return &countingRows{rows, tx.pool}, nil
+	}
+	return rows, err
+}
+
+type countingRows struct {
+	pgx.Rows
+	pool *counting
+}
+
+func (r *countingRows) Next() bool {
+	more := r.Rows.Next()
+	if more {
+		r.pool.segments.Add(1)
+	}
+	return more
+}
+
+func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	w.upload(folder, "large.txt", manyLines(100_000)+"a planted needle\n"+manyLines(100_000))
+	for i := range 30 {
+		w.upload(folder, fmt.Sprintf("%02d.txt", i), manyLines(1000)+fmt.Sprintf("number %d\n", i))
+	}
+	agent := w.agentWith(folder)
+	pool := &counting{Pool: w.pool}
+	store, err := files.New(pool, files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.SetGramDue(1)
+	in := *w
+	in.Store = store
+	all := w.count(`SELECT count(*) FROM file_segments`)
+	reads := func(q files.GrepQuery, total int) int {
+		t.Helper()
+		pool.segments.Store(0)
+		if got := in.grep(agent, q); got.Total != total {
+			t.Errorf("%+v: %d matches, want %d", q, got.Total, total)
+		}
+		return int(pool.segments.Load())
+	}
+	if n := reads(files.GrepQuery{Pattern: "planted needle"}, 1); n < all {
+		t.Errorf("without an index %d of %d segments were read", n, all)
+	}
+	if in.indexText() != 1 || in.indexText() != 0 {
+		t.Errorf("the index is not made at once, and once")
+	}
+	for name, c := range map[string]struct {
+		query       files.GrepQuery
+		total, most int
+	}{
+		"a text":              {files.GrepQuery{Pattern: "planted needle"}, 1, 3},
+		"in another case":     {files.GrepQuery{Pattern: "PLANTED needle"}, 1, 3},
+		"one of two":          {files.GrepQuery{Pattern: "planted|number 17"}, 2, 12},
+		"what is nowhere":     {files.GrepQuery{Pattern: "nowhere to be found"}, 0, 0},
+		"what is not in here": {files.GrepQuery{Pattern: "planted needle", Include: "*0.txt"}, 0, 0},
+	} {
+		if n := reads(c.query, c.total); n > c.most {
+			t.Errorf("%s: %d of %d segments were read, want at most %d", name, n, all, c.most)
+		}
+	}
+	if n := reads(files.GrepQuery{Pattern: "line"}, files.GrepCap); n > 40 {
+		t.Errorf("of more matches than are counted, %d of %d segments were read", n, all)
+	}
+	w.upload(folder, "new.txt", "a planted needle\n")
+	if n := reads(files.GrepQuery{Pattern: "planted needle"}, 2); n > 5 {
+		t.Errorf("with a file that is not in the index, %d of %d segments were read", n, all)
+	}
+}
+
+func TestTheIndexIsKeptSmall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	w.SetGramDue(1)
+	folder := w.folder("f")
+	var list []files.File
+	for i := range 8 {
+		list = append(list, w.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100)))
+		w.indexText()
+	}
+	if n := w.count(`SELECT count(*) FROM gram_blocks`); n > 3 {
+		t.Errorf("8 files, indexed one by one, are in %d blocks", n)
+	}
+	for _, f := range list[:7] {
+		if err := w.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.indexText()
+	if n := w.count(`SELECT count(*) FROM gram_units WHERE file_key NOT IN (SELECT key FROM files)`); n > 1 {
+		t.Errorf("of 7 deleted files, %d are still in the index", n)
+	}
+	if got := w.grep(w.agentWith(folder), files.GrepQuery{Pattern: "line 77"}); got.Total != 1 {
+		t.Errorf("the file that is left has %d matches", got.Total)
+	}
+	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM gram_blocks`) + w.count(`SELECT count(*) FROM gram_units`); n != 0 {
+		t.Errorf("of a deleted folder, %d rows are left", n)
+	}
+}
+
+func TestTwoServersIndexOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	w.SetGramDue(1)
+	folder := w.folder("f")
+	for i := range 20 {
+		w.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100))
+	}
+	var both errgroup.Group
+	for range 4 {
+		both.Go(func() error {
+			_, err := w.IndexText(t.Context())
+			return err
+		})
+	}
+	if err := both.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM gram_units`); n != 20 {
+		t.Errorf("20 files are %d times in the index", n)
+	}
+}
+
+// A search that needs several connections does not wait for one that another search has.
+func TestManySearchesOfFewConnections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	for i := range 4 {
+		w.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100_000)+"needle\n")
+	}
+	agent := w.agentWith(folder)
+	config := w.pool.Config()
+	config.MaxConns = 2
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	store, err := files.New(pool, files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var searches errgroup.Group
+	for range 8 {
+		searches.Go(func() error {
+			got, err := store.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "need.e"})
+			if err == nil && got.Total != 4 {
+				err = fmt.Errorf("%d matches, want 4", got.Total)
+			}
+			return err
+		})
+	}
+	if err := searches.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that is replaced while it is searched is found as it was, or as it is then: never both, and never neither.
+func TestGrepOfFilesThatAreReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	w.SetGramDue(1)
+	folder := w.folder("f")
+	text := func(i int) string { return fmt.Sprintf("the needle of version %d\n%s", i, manyLines(5000)) }
+	w.upload(folder, "a.txt", text(0))
+	agent := w.agentWith(folder)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 15 {
+			w.await(folder, w.send(folder, "a.txt", text(i+1), files.Replace))
+			w.indexText()
+		}
+	}()
+	for searching := true; searching; {
+		select {
+		case <-done:
+			searching = false
+		default:
+		}
+		if got := w.grep(agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1}); got.Total != 1 || len(got.Matches[0].After) != 1 {
+			t.Fatalf("got %+v", got)
+		}
+	}
+}
