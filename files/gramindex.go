@@ -18,43 +18,54 @@ const (
 	gramDueChars   = 8 << 20                       // so much text of a folder may be out of the index: a scan of it takes no time
 )
 
-// IndexText brings the index that grep_files narrows its search by up to date, in all folders with enough text for it to pay, and
-// returns how many blocks it made. Several servers may do this at once: each folder is worked on by one.
+// IndexText puts text that is new into the index that grep_files narrows its search by, in all folders with enough of it for that to
+// pay, and returns how many blocks it made. Several servers may do this at once: each folder is worked on by one.
 func (s *Store) IndexText(ctx context.Context) (blocks int, err error) {
 	due, err := db.All[gramFolder](ctx, s.db, `
-		WITH new AS (
-			SELECT folder_key FROM files
-			WHERE generation > 0 AND gram_generation <> generation AND chars <= $2
-			GROUP BY folder_key HAVING sum(chars) >= $1
-		), stale AS (
-			SELECT b.folder_key FROM gram_blocks b JOIN gram_units u ON u.block_key = b.key
-			LEFT JOIN files f ON f.key = u.file_key AND f.generation = u.generation
-			GROUP BY b.key HAVING count(f.key) * 2 < count(*)
-		)
-		SELECT d.org, d.key FROM folders d WHERE d.key IN (SELECT folder_key FROM new UNION SELECT folder_key FROM stale) ORDER BY d.key`,
-		s.gramDue, int64(gramTextChars))
+		SELECT org, folder_key FROM files
+		WHERE generation > 0 AND gram_generation <> generation AND chars <= $2
+		GROUP BY org, folder_key HAVING sum(chars) >= $1
+		ORDER BY folder_key`, s.gramDue, int64(gramTextChars))
 	if err != nil {
 		return 0, fmt.Errorf("find text to index: %w", err)
 	}
+	return s.gramSteps(ctx, due)
+}
+
+// PruneIndex makes the blocks of the index anew that are mostly of files which are gone, and returns how many steps that took.
+func (s *Store) PruneIndex(ctx context.Context) (steps int, err error) {
+	due, err := db.All[gramFolder](ctx, s.db, `
+		SELECT b.org, b.folder_key FROM gram_blocks b JOIN gram_units u ON u.block_key = b.key
+		LEFT JOIN files f ON f.key = u.file_key AND f.generation = u.generation
+		GROUP BY b.key HAVING count(f.key) * 2 < count(*)
+		ORDER BY b.key`)
+	if err != nil {
+		return 0, fmt.Errorf("find what is stale in the index: %w", err)
+	}
+	return s.gramSteps(ctx, due)
+}
+
+// gramSteps makes blocks of each folder as long as some are due.
+func (s *Store) gramSteps(ctx context.Context, due []gramFolder) (steps int, err error) {
 	for _, folder := range due {
 		for {
 			made, err := s.gramStep(ctx, folder)
 			if err != nil {
-				return blocks, fmt.Errorf("index the text of folder %d: %w", folder.Key, err)
+				return steps, fmt.Errorf("index the text of folder %d: %w", folder.Key, err)
 			}
 			if !made {
 				break
 			}
-			blocks++
+			steps++
 		}
 	}
-	return blocks, nil
+	return steps, nil
 }
 
 // gramFolder is a folder whose text is to be indexed.
 type gramFolder struct {
 	Org db.Org `db:"org"`
-	Key int64  `db:"key"`
+	Key int64  `db:"folder_key"`
 }
 
 // gramStep makes one block of a folder, of text that is in none and of what lives in blocks that are not worth keeping, in one commit.

@@ -107,6 +107,9 @@ func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
 				if round != 2 {
 					w.indexText()
 				}
+				if _, err := w.PruneIndex(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 				for range 25 {
 					q := files.GrepQuery{Pattern: randomPattern(random), CaseSensitive: random.IntN(2) == 0, ContextLines: random.IntN(4),
 						Offset: random.IntN(3) * 15, Include: []string{"", "", "*.md", "a/1*"}[random.IntN(4)]}
@@ -230,7 +233,9 @@ func TestTheIndexIsKeptSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.indexText()
+	if n, err := w.PruneIndex(t.Context()); err != nil || n == 0 {
+		t.Fatalf("nothing is pruned: %v", err)
+	}
 	if n := w.count(`SELECT count(*) FROM gram_units WHERE file_key NOT IN (SELECT key FROM files)`); n > 1 {
 		t.Errorf("of 7 deleted files, %d are still in the index", n)
 	}

@@ -50,6 +50,7 @@ const (
 	lookEvery      = 10 * time.Second
 	backfillEvery  = time.Minute
 	indexEvery     = 15 * time.Second // between two looks for text that grep's index lacks
+	pruneEvery     = 10 * time.Minute // between two looks for what it has of files that are gone
 	retryEvery     = 5 * time.Second  // what needs the database or the endpoint back
 )
 
@@ -236,8 +237,12 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 
 // index keeps the index of grep_files up to date. Without it grep_files reads all there is, so that a failure can wait.
 func (p *process) index(ctx context.Context, store *files.Store) error {
-	for wait(ctx, indexEvery) {
+	for pruned := time.Now(); wait(ctx, indexEvery); {
 		blocks, err := store.IndexText(ctx)
+		if err == nil && time.Since(pruned) > pruneEvery {
+			pruned = time.Now()
+			_, err = store.PruneIndex(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			p.log.Warn("the index of grep_files is not up to date", "error", err)
 		}
