@@ -81,7 +81,7 @@ func (s *Store) gramStep(ctx context.Context, folder gramFolder) (made bool, err
 		if err != nil || work.empty() {
 			return err
 		}
-		block, err := in.gramBlock(ctx, folder, work.texts)
+		block, err := in.gramRead(ctx, folder, work.texts)
 		if err != nil {
 			return err
 		}
@@ -182,8 +182,8 @@ type gramBlock struct {
 	bytes int // in the last unit
 }
 
-// gramBlock reads texts and makes a block of them.
-func (s *Store) gramBlock(ctx context.Context, folder gramFolder, texts []gramText) (*gramBlock, error) {
+// gramRead reads texts and makes a block of them.
+func (s *Store) gramRead(ctx context.Context, folder gramFolder, texts []gramText) (*gramBlock, error) {
 	stretches := make([]stretch, len(texts))
 	for i, t := range texts {
 		stretches[i] = stretch{file: &textFile{Key: t.Key, Generation: t.Generation}, end: maxOrdinal}
@@ -197,20 +197,20 @@ func (s *Store) gramBlock(ctx context.Context, folder gramFolder, texts []gramTe
 
 // add takes a file. The segments of a line longer than one stay together in a unit: a pattern that stretches them is found in it.
 func (b *gramBlock) add(t gramText, segments iter.Seq2[Segment, error]) error {
-	for text, err := range blocks(segments) {
+	for part, err := range blocks(segments) {
 		if err != nil {
 			return err
 		}
-		if len(b.sets) == 0 || b.bytes+len(text.text) > gramUnitBytes {
+		if len(b.sets) == 0 || b.bytes+len(part.text) > gramUnitBytes {
 			b.sets, b.bytes = append(b.sets, new(gramSet)), 0
 		}
 		unit := len(b.sets) - 1
-		b.sets[unit].add(text.text)
-		b.bytes += len(text.text)
+		b.sets[unit].add(part.text)
+		b.bytes += len(part.text)
 		if n := len(b.units) - 1; n >= 0 && b.units[n].unit == unit && b.units[n].text.Key == t.Key {
-			b.units[n].end = text.end
+			b.units[n].end = part.end
 		} else {
-			b.units = append(b.units, gramUnit{unit, t, text.first, text.end})
+			b.units = append(b.units, gramUnit{unit, t, part.first, part.end})
 		}
 	}
 	return nil

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/loci-memory/loci/files"
 )
 
@@ -29,24 +27,5 @@ func BenchmarkIndexText(b *testing.B) {
 			}
 		}
 		b.StartTimer()
-	}
-}
-
-// store puts the text of a file where a search reads it, and nothing else.
-func (w *world) store(folder files.Folder, name, text string) {
-	w.t.Helper()
-	var key int64
-	if err := w.pool.QueryRow(w.t.Context(), `
-		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, chars)
-		VALUES ($1, $2, $3, $3, 'text/plain', $4, '', 1, $4) RETURNING key`, org, folder.Key, name, len(text)).Scan(&key); err != nil {
-		w.t.Fatal(err)
-	}
-	var rows [][]any
-	for g := range files.Segments(text) {
-		rows = append(rows, []any{key, 1, g.Ordinal, org, g.FirstLine, g.Lines, g.Continues, g.Text})
-	}
-	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
-	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"file_segments"}, columns, pgx.CopyFromRows(rows)); err != nil {
-		w.t.Fatal(err)
 	}
 }

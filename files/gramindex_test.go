@@ -40,6 +40,50 @@ func (w *world) unindexed() *world {
 	return &plain
 }
 
+// storedFile is a file of which there is only what a search reads.
+type storedFile struct {
+	key        int64
+	id         string
+	generation int
+}
+
+// store makes a file with a text, and nothing else.
+func (w *world) store(folder files.Folder, name, text string) storedFile {
+	w.t.Helper()
+	var f storedFile
+	if err := w.pool.QueryRow(w.t.Context(), `
+		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
+		VALUES ($1, $2, $3, $3, 'text/plain', 0, '') RETURNING key, id`, org, folder.Key, name).Scan(&f.key, &f.id); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.rewrite(f, text)
+}
+
+// rewrite gives a file its next text.
+func (w *world) rewrite(f storedFile, text string) storedFile {
+	w.t.Helper()
+	f.generation++
+	var rows [][]any
+	for g := range files.Segments(text) {
+		rows = append(rows, []any{f.key, f.generation, g.Ordinal, org, g.FirstLine, g.Lines, g.Continues, g.Text})
+	}
+	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
+	if err := pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(w.t.Context(), `DELETE FROM file_segments WHERE file_key = $1`, f.key); err != nil {
+			return err
+		}
+		if _, err := tx.CopyFrom(w.t.Context(), pgx.Identifier{"file_segments"}, columns, pgx.CopyFromRows(rows)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(w.t.Context(), `
+			UPDATE files SET generation = $2, wanted_generation = $2, chars = $3 WHERE key = $1`, f.key, f.generation, len(text))
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return f
+}
+
 // randomText is lines of words that patterns look for, some of them longer than a segment.
 func randomText(random *rand.Rand) string {
 	var b strings.Builder
@@ -50,13 +94,13 @@ func randomText(random *rand.Rand) string {
 				b.WriteByte(' ')
 			}
 		}
-		if random.IntN(150) == 0 {
+		if random.IntN(300) == 0 {
 			b.WriteString(strings.Repeat("é", files.SegmentBytes/2-random.IntN(8)) + "needle" + strings.Repeat("日", 2*files.SegmentBytes/3))
 		}
 		b.WriteByte('\n')
 	}
 	if random.IntN(5) == 0 {
-		b.WriteString(manyLines(random.IntN(20_000)))
+		b.WriteString(manyLines(random.IntN(6000)))
 	}
 	return b.String()
 }
@@ -89,20 +133,24 @@ func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
 			plain := w.unindexed()
 			folders := []files.Folder{w.folder("b"), w.folder("a")}
 			agent := w.agentWith(folders...)
-			names := map[string]files.File{}
+			names := map[string]storedFile{}
 			for round := range 4 {
 				for range 12 {
 					folder := folders[random.IntN(len(folders))]
 					name := fmt.Sprintf("%d.%s", random.IntN(25), []string{"md", "txt"}[random.IntN(2)])
 					key := folder.Name + "/" + name
-					if f, there := names[key]; there && random.IntN(2) == 0 {
-						if err := w.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+					f, there := names[key]
+					switch {
+					case there && random.IntN(2) == 0:
+						if err := w.DeleteFile(t.Context(), org, folder.ID, f.id); err != nil {
 							t.Fatal(err)
 						}
 						delete(names, key)
-						continue
+					case there:
+						names[key] = w.rewrite(f, randomText(random))
+					default:
+						names[key] = w.store(folder, name, randomText(random))
 					}
-					names[key] = w.await(folder, w.send(folder, name, randomText(random), files.Replace))
 				}
 				if round != 2 {
 					w.indexText()
@@ -164,9 +212,9 @@ func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})
 	folder := w.folder("f")
-	w.upload(folder, "large.txt", manyLines(100_000)+"a planted needle\n"+manyLines(100_000))
+	w.store(folder, "large.txt", manyLines(100_000)+"a planted needle\n"+manyLines(100_000))
 	for i := range 30 {
-		w.upload(folder, fmt.Sprintf("%02d.txt", i), manyLines(1000)+fmt.Sprintf("number %d\n", i))
+		w.store(folder, fmt.Sprintf("%02d.txt", i), manyLines(1000)+fmt.Sprintf("number %d\n", i))
 	}
 	agent := w.agentWith(folder)
 	pool := &counting{Pool: w.pool}
@@ -209,7 +257,7 @@ func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 	if n := reads(files.GrepQuery{Pattern: "line"}, files.GrepCap); n > 40 {
 		t.Errorf("of more matches than are counted, %d of %d segments were read", n, all)
 	}
-	w.upload(folder, "new.txt", "a planted needle\n")
+	w.store(folder, "new.txt", "a planted needle\n")
 	if n := reads(files.GrepQuery{Pattern: "planted needle"}, 2); n > 5 {
 		t.Errorf("with a file that is not in the index, %d of %d segments were read", n, all)
 	}
@@ -256,7 +304,7 @@ func TestTwoServersIndexOnce(t *testing.T) {
 	w.SetGramDue(1)
 	folder := w.folder("f")
 	for i := range 20 {
-		w.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100))
+		w.store(folder, fmt.Sprintf("%d.txt", i), manyLines(100))
 	}
 	var both errgroup.Group
 	for range 4 {
@@ -279,7 +327,7 @@ func TestManySearchesOfFewConnections(t *testing.T) {
 	w := newWorld(t, files.Options{})
 	folder := w.folder("f")
 	for i := range 4 {
-		w.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100_000)+"needle\n")
+		w.store(folder, fmt.Sprintf("%d.txt", i), manyLines(40_000)+"needle\n")
 	}
 	agent := w.agentWith(folder)
 	config := w.pool.Config()
@@ -317,22 +365,27 @@ func TestGrepOfFilesThatAreReplaced(t *testing.T) {
 	text := func(i int) string { return fmt.Sprintf("the needle of version %d\n%s", i, manyLines(5000)) }
 	w.upload(folder, "a.txt", text(0))
 	agent := w.agentWith(folder)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := range 15 {
-			w.await(folder, w.send(folder, "a.txt", text(i+1), files.Replace))
-			w.indexText()
+	replaced := make(chan struct{})
+	var search errgroup.Group
+	search.Go(func() error {
+		for {
+			got, err := w.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1})
+			if err != nil || got.Total != 1 || len(got.Matches[0].After) != 1 {
+				return fmt.Errorf("got %+v (%v)", got, err)
+			}
+			select {
+			case <-replaced:
+				return nil
+			default:
+			}
 		}
-	}()
-	for searching := true; searching; {
-		select {
-		case <-done:
-			searching = false
-		default:
-		}
-		if got := w.grep(agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1}); got.Total != 1 || len(got.Matches[0].After) != 1 {
-			t.Fatalf("got %+v", got)
-		}
+	})
+	for i := range 8 {
+		w.await(folder, w.send(folder, "a.txt", text(i+1), files.Replace))
+		w.indexText()
+	}
+	close(replaced)
+	if err := search.Wait(); err != nil {
+		t.Error(err)
 	}
 }
