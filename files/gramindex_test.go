@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -371,7 +372,7 @@ func TestGrepOfFilesThatAreReplaced(t *testing.T) {
 		for {
 			got, err := w.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1})
 			if err != nil || got.Total != 1 || len(got.Matches[0].After) != 1 {
-				return fmt.Errorf("got %+v (%v)", got, err)
+				return errors.Join(fmt.Errorf("got %+v", got), err)
 			}
 			select {
 			case <-replaced:
