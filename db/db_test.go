@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/migrations"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -59,33 +61,35 @@ func TestServersThatStartAtOnceMigrateOnce(t *testing.T) {
 // A server killed between marking a version and applying it leaves it dirty and not applied.
 func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 	t.Parallel()
-	for _, version := range []int{1, 2} {
+	names, err := fs.Glob(migrations.Files, "*.up.sql")
+	if err != nil || len(names) < 2 {
+		t.Fatalf("migrations: %v (%v)", names, err)
+	}
+	for version := range len(names) {
 		url := dbtest.EmptyURL(t)
 		conn, err := pgx.Connect(t.Context(), url)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close(context.Background())
-		if err := db.Migrate(t.Context(), url); err != nil {
-			t.Fatal(err)
+		before := []string{`CREATE EXTENSION vector; CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL);`}
+		for _, name := range names[:version] {
+			sql, err := fs.ReadFile(migrations.Files, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before = append(before, string(sql))
 		}
-		undo := map[int]string{
-			2: `DROP TABLE embed_refusals, agent_files, agent_folders, embed_batches, chunk_vectors, chunks, file_segments, file_originals, files, folders;`,
-			1: `DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE EXTENSION vector;
-				CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL);`,
-		}[version]
-		if _, err := conn.Exec(t.Context(), undo); err != nil {
-			t.Fatal(err)
-		}
-		mark := fmt.Sprintf(`DELETE FROM schema_migrations; INSERT INTO schema_migrations VALUES (%d, true)`, version)
-		if _, err := conn.Exec(t.Context(), mark); err != nil {
-			t.Fatal(err)
+		for _, sql := range append(before, fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, true)`, version+1)) {
+			if _, err := conn.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := db.Migrate(t.Context(), url); err != nil {
-			t.Errorf("version %d was cut off: %v", version, err)
+			t.Errorf("%s was cut off: %v", names[version], err)
 		}
 		if _, err := conn.Exec(t.Context(), `SELECT FROM agent_files`); err != nil {
-			t.Errorf("version %d was cut off: %v", version, err)
+			t.Errorf("%s was cut off: %v", names[version], err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -218,7 +217,7 @@ func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p 
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` FROM folders d JOIN agent_folders a ON a.folder_key = d.key
 		WHERE d.org = @org AND a.org = @org AND a.agent_id = @agent`,
-		"created_at, key", pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		db.ByCreation, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 	return s.describedAll(list), err
 }
 
@@ -266,60 +265,6 @@ func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, fold
 		}
 		if err := s.Attach(ctx, org, agentID, id, l); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// AgentFiles lists the files of an agent's folders, those that are open or closed if open is not nil. The open ones carry what the
-// prompt shows of them. more says whether the list goes on.
-func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Limits, open *bool, p db.Page) (list []AgentFile, more bool, err error) {
-	p.Limit = cmp.Or(p.Limit, 100)
-	asked := p
-	asked.Limit++
-	type row struct {
-		AgentFile
-		CreatedAt any   `db:"created_at"`
-		Key       int64 `db:"key"`
-	}
-	rows, err := db.List[row](ctx, s.db, asked, `
-		SELECT f.created_at, f.key, replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id, d.name || '/' || f.name AS file_name,
-		       d.id AS folder_id, d.name AS folder_name, coalesce(o.is_open, false) AS is_open, o.last_used_at AS last_accessed_at
-		FROM agent_folders a
-		JOIN folders d ON d.key = a.folder_key
-		JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
-		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = a.agent_id AND o.file_key = f.key
-		WHERE a.org = @org AND f.org = @org AND a.agent_id = @agent AND (@open::boolean IS NULL OR coalesce(o.is_open, false) = @open)`,
-		"created_at, key", pgx.StrictNamedArgs{"org": org, "agent": agentID, "open": open})
-	if err != nil {
-		return nil, false, err
-	}
-	if more = len(rows) > p.Limit; more && p.Before != "" && p.After == "" {
-		rows = rows[1:]
-	} else if more {
-		rows = rows[:p.Limit]
-	}
-	list = make([]AgentFile, len(rows))
-	for i, r := range rows {
-		list[i] = r.AgentFile
-	}
-	return list, more, s.show(ctx, org, agentID, l, list)
-}
-
-// show fills in what is visible of the open files among a list.
-func (s *Store) show(ctx context.Context, org db.Org, agentID string, l Limits, list []AgentFile) error {
-	if !slices.ContainsFunc(list, func(f AgentFile) bool { return f.IsOpen }) {
-		return nil
-	}
-	views, err := s.Views(ctx, org, agentID, l)
-	if err != nil {
-		return err
-	}
-	for _, v := range views {
-		for i := range list {
-			if list[i].FileID == v.FileID {
-				list[i].VisibleContent, list[i].StartLine, list[i].EndLine = &v.Text, &v.FirstLine, &v.LastLine
-			}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"regexp/syntax"
@@ -99,3 +100,8 @@ func IndexUnit(text string) { new(gramSet).add(text) }
 
 // SetGramDue changes how much text of a folder is indexed together.
 func (s *Store) SetGramDue(chars int64) { s.gramDue = chars }
+
+// PurgeOnce clears some of a deleted folder away.
+func PurgeOnce(s *Store, ctx context.Context, job PurgeArgs) (done bool, err error) {
+	return s.purge(ctx, job)
+}

@@ -32,7 +32,7 @@ const fileRows = `
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,
 	       f.created_at, f.updated_at
 	FROM files f
-	JOIN folders d ON d.key = f.folder_key
+	JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 	LEFT JOIN LATERAL (
 	    SELECT sum(b.end_ordinal - b.first_ordinal) AS waiting, min(b.error) AS error FROM embed_batches b
 	    WHERE b.file_key = f.key AND b.space_id = @space AND b.generation = f.generation AND b.org = @org
@@ -76,7 +76,7 @@ func (s *Store) listFiles(ctx context.Context, org db.Org, folderID string, cont
 	}
 	args := s.fileArgs(org, content)
 	args["folder"] = folder.Key
-	return db.List[File](ctx, s.db, p, fileRows+` AND f.folder_key = @folder`, "created_at, key", args)
+	return db.List[File](ctx, s.db, p, fileRows+` AND f.folder_key = @folder`, db.ByCreation, args)
 }
 
 // File returns a file of a folder, with its text if content is asked for. ErrNotFound if the folder has no such file.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -103,7 +105,7 @@ func (s *Store) Folders(ctx context.Context, org db.Org, nameContains string, p 
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` FROM folders d
 		WHERE d.org = @org AND strpos(lower(d.name), lower(@contains)) > 0 `,
-		"created_at, key", pgx.StrictNamedArgs{"org": org, "contains": nameContains})
+		db.ByCreation, pgx.StrictNamedArgs{"org": org, "contains": nameContains})
 	return s.describedAll(list), err
 }
 
@@ -142,35 +144,6 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 	return s.described(f), folderError(err, "")
 }
 
-// DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent.
-func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		folder, err := in.Folder(ctx, org, id)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `
-			SELECT FROM files WHERE org = $1 AND folder_key = $2 ORDER BY key FOR UPDATE`, org, folder.Key); err != nil {
-			return err
-		}
-		if err := in.lockFolder(ctx, org, folder.Key, "UPDATE"); err != nil {
-			return err
-		}
-		agents, err := db.All[string](ctx, tx, `
-			SELECT agent_id FROM agent_folders WHERE org = $1 AND folder_key = $2 ORDER BY agent_id`, org, folder.Key)
-		if err != nil {
-			return err
-		}
-		for _, agent := range agents {
-			if err := in.detach(ctx, org, agent, folder); err != nil {
-				return err
-			}
-		}
-		return db.Exec(ctx, tx, `DELETE FROM folders WHERE org = $1 AND key = $2`, org, folder.Key)
-	})
-}
-
 // FolderAgents lists the ids of the agents that a folder is attached to, in the order of the ids.
 func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p db.Page) ([]string, error) {
 	folder, err := s.Folder(ctx, org, folderID)
@@ -192,10 +165,12 @@ func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p
 // Totals says what each folder of the organization holds, by name.
 func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
 	return db.All[Total](ctx, s.db, `
-		SELECT d.id AS folder_id, d.name AS folder_name, count(f.key) AS file_count, coalesce(sum(f.size_bytes), 0)::bigint AS total_size
-		FROM folders d LEFT JOIN files f ON f.folder_key = d.key AND f.org = d.org AND f.replaces IS NULL
+		SELECT d.id AS folder_id, d.name AS folder_name, t.file_count, t.total_size
+		FROM folders d CROSS JOIN LATERAL (
+			SELECT count(*) AS file_count, coalesce(sum(size_bytes), 0)::bigint AS total_size FROM files
+			WHERE folder_key = d.key AND replaces IS NULL
+		) t
 		WHERE d.org = $1
-		GROUP BY d.key
 		ORDER BY d.name, d.key`, org)
 }
 
@@ -205,15 +180,33 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.
 	if err != nil {
 		return nil, err
 	}
-	list, err := db.List[Passage](ctx, s.db, p, `
+	args := pgx.StrictNamedArgs{"org": org, "folder": folder.Key}
+	p.Before, p.After = passageUUID(p.Before), passageUUID(p.After)
+	page := p.Stretch("key", `SELECT key FROM chunks WHERE org = @org AND folder_key = @folder AND id = @place`, args)
+	list, err := db.All[Passage](ctx, s.db, `
 		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
 		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, f.created_at
-		FROM chunks c JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key
-		WHERE c.org = @org AND c.folder_key = @folder`,
-		"key", pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
+		FROM (SELECT * FROM chunks WHERE org = @org AND folder_key = @folder AND `+page.Where+page.Order+`) c
+		JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key
+		`+page.Order, args)
+	if page.Reversed {
+		slices.Reverse(list)
+	}
 	for i, c := range list {
 		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, FirstPage: c.FirstPage, LastPage: c.LastPage, Heading: c.Heading}
 		list[i].Tags = []string{}
 	}
 	return list, err
+}
+
+// passageUUID is what an id of a passage names, or what names none.
+func passageUUID(id string) string {
+	if id == "" {
+		return ""
+	}
+	u, err := uuid.Parse(strings.TrimPrefix(id, "passage-"))
+	if err != nil {
+		return uuid.Nil.String()
+	}
+	return u.String()
 }

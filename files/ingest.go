@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
@@ -84,7 +85,7 @@ func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
 	return db.One[source](ctx, s.db, `
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
 		FROM folders d
-		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3 AND d.key = f.folder_key
+		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3 AND d.key = f.folder_key AND d.org = f.org
 		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
 		          f.generation AS live`,
 		job.Org, job.FileKey, job.Generation)
@@ -215,10 +216,11 @@ func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) 
 		ordinal++
 		c := p.chunks[i]
 		lex := embed.Document(searchable(src.Name, c))
-		return []any{src.Key, job.Generation, ordinal, src.Org, src.FolderKey, c.FirstLine, c.LastLine, c.StartByte, c.OverlapBytes,
-			strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms, paging.stored(c.FirstLine), paging.stored(c.LastLine)}, nil
+		id, err := uuid.NewV7() // ascending, so that their index grows at its end
+		return []any{id, src.Key, job.Generation, ordinal, src.Org, src.FolderKey, c.FirstLine, c.LastLine, c.StartByte, c.OverlapBytes,
+			strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms, paging.stored(c.FirstLine), paging.stored(c.LastLine)}, err
 	})
-	columns = []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte", "overlap_bytes",
+	columns = []string{"id", "file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte", "overlap_bytes",
 		"heading", "text", "lex", "terms", "first_page", "last_page"}
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"chunks"}, columns, chunks); err != nil {
 		return fmt.Errorf("store the chunks: %w", err)

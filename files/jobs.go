@@ -116,6 +116,7 @@ func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &parseWorker{store: s})
 	river.AddWorker(workers, &embedWorker{store: s})
 	river.AddWorker(workers, &reparseWorker{store: s})
+	river.AddWorker(workers, &purgeWorker{store: s})
 }
 
 // dismiss cancels the jobs of a file: those that wait at once, those in hand by telling their workers, whose commits are fenced.

@@ -276,7 +276,7 @@ func (s *Store) chunksOf(ctx context.Context, org db.Org, best []embed.Scored) (
 	rows, err := db.All[Hit](ctx, s.db, `
 		SELECT c.key, f.id AS file_id, d.name || '/' || f.name AS file_name, c.ordinal, c.first_line, c.last_line,
 		       c.first_page, c.last_page, f.media_type, c.heading, c.text
-		FROM chunks c JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key
+		FROM chunks c JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key AND d.org = c.org
 		WHERE c.org = $1 AND c.key = ANY ($2)`, org, keys)
 	if err != nil {
 		return nil, err

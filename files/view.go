@@ -226,9 +226,9 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 		FileCount int `db:"file_count"`
 	}
 	folders, err := db.All[row](ctx, s.db, `
-		SELECT `+folderColumns+`, (SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL) AS file_count
+		SELECT `+folderColumns+`, (SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL) AS file_count
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
-		WHERE a.org = $1 AND a.agent_id = $2
+		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
 		ORDER BY d.name, d.key`, org, agentID)
 	if err != nil || len(folders) == 0 {
 		return nil, err
@@ -257,7 +257,7 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 			SELECT f.id, f.name, o.last_used_at
 			FROM files f LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
 			WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL AND o.is_open IS NOT TRUE
-			ORDER BY f.name
+			ORDER BY f.name COLLATE "C", f.key
 			LIMIT @limit
 		) c
 		WHERE a.org = @org AND a.agent_id = @agent

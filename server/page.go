@@ -9,7 +9,7 @@ import (
 // Paging is how a caller asks for a stretch of a list.
 type Paging struct {
 	Before string `query:"before" doc:"Items before the one with this id, in the order asked for."`
-	After  string `query:"after" doc:"Items after the one with this id, in the order asked for. An id that is not in the list gives an empty page."`
+	After  string `query:"after" doc:"Items after the one with this id, in the order asked for. After an item that was deleted within the last day, the list goes on from where it stood. An id that was never in the list gives an empty page."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"How many items at most."`
 	Order  string `query:"order" enum:"asc,desc" doc:"Oldest first, or newest first."`
 }

@@ -127,7 +127,7 @@ func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 
 // List lists the agents that a filter lets through, by the time they were created or last changed.
 func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Agent, error) {
-	order := "created_at, key"
+	order := db.ByCreation
 	if f.ByUpdate {
 		order = "updated_at, key"
 	}

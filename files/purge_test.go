@@ -1,0 +1,155 @@
+package files_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// crowd fills a folder with n files of one chunk each, without going through their uploads.
+func (w *world) crowd(folder files.Folder, n int) {
+	w.t.Helper()
+	for _, sql := range []string{`
+		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines, chunks, chars)
+		SELECT 1, $1, 'file ' || i || '.txt', 'file ' || i || '.txt', 'text/plain', 9, '', 1, 1, 1, 9 FROM generate_series(1, $2) AS i`, `
+		INSERT INTO chunks (file_key, generation, ordinal, org, folder_key, first_line, last_line, start_byte, overlap_bytes, heading, text, lex, terms)
+		SELECT key, 1, 0, 1, folder_key, 1, 1, 0, 0, '', name, '{5:1}/16777216', '{4}' FROM files WHERE folder_key = $1 LIMIT $2`, `
+		INSERT INTO file_segments (file_key, generation, ordinal, org, first_line, lines, continues, text)
+		SELECT key, 1, 0, 1, 1, 1, false, name FROM files WHERE folder_key = $1 LIMIT $2`} {
+		if _, err := w.pool.Exec(w.t.Context(), sql, folder.Key, n); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// A deleted folder is gone at once, though its rows are cleared away later: nobody finds it, what was in it, or work on that.
+func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	ctx := t.Context()
+	folder := w.folder("f")
+	kept := w.upload(folder, "a.txt", "some walnut words\n")
+	resume := w.pause()
+	waiting := w.send(folder, "b.txt", "more walnut words\n", files.Suffix)
+	agent := w.agentWith(folder)
+	w.mustOpen(agent, wide, false, "f/a.txt")
+	purge := w.pauseQueue(files.QueueUpkeep)
+	if err := w.DeleteFolder(ctx, org, folder.ID); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"the folder":     second(w.Folder(ctx, org, folder.ID)),
+		"its list":       second(w.Files(ctx, org, folder.ID, false, db.Page{})),
+		"a file":         second(w.File(ctx, org, folder.ID, kept.ID, true)),
+		"a file to open": second(w.OpenWhole(ctx, org, agent, kept.ID, wide)),
+		"an upload":      second(w.uploadTo(folder, "c.txt", files.Suffix)),
+		"a replacement":  second(w.uploadTo(folder, "a.txt", files.Replace)),
+		"attaching":      w.Attach(ctx, org, agent, folder.ID, wide),
+		"deleting":       w.DeleteFolder(ctx, org, folder.ID),
+		"passages":       second(w.Passages(ctx, org, folder.ID, db.Page{})),
+	} {
+		if !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("%s: got %v, want ErrNotFound", what, err)
+		}
+	}
+	if got, err := w.Search(ctx, org, agent, files.Query{Text: "walnut", Limit: 5}); err != nil || len(got.Hits) > 0 {
+		t.Errorf("a search found %v (%v)", got.Hits, err)
+	}
+	if list, _, err := w.AgentFiles(ctx, org, agent, wide, nil, db.Page{}); err != nil || len(list) > 0 {
+		t.Errorf("the agent has %v (%v)", list, err)
+	}
+	again := w.folder("f")
+	resume()
+	w.eventually("the work on the deleted file has ended", func() bool {
+		return w.count(`SELECT count(*) FROM river_job WHERE kind = 'parse_file' AND finalized_at IS NULL`) == 0
+	})
+	if n := w.count(`SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE f.id = $1`, waiting.ID); n != 0 {
+		t.Errorf("the deleted file was still parsed: %d chunks", n)
+	}
+	purge()
+	w.eventually("the rows are cleared away", func() bool {
+		return w.count(`SELECT count(*) FROM files`)+w.count(`SELECT count(*) FROM folders WHERE id <> $1`, again.ID) == 0
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func (w *world) uploadTo(folder files.Folder, name string, d files.Duplicates) (files.File, error) {
+	f, _, err := w.Upload(w.t.Context(), org, folder.ID, files.Upload{Name: name, Body: strings.NewReader("text"), Duplicates: d})
+	return f, err
+}
+
+// Two servers clear one folder away, whatever one of them had done when it was killed; other folders keep theirs.
+func TestPurgesAreRestartedAndShared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder, other := w.folder("f"), w.folder("other")
+	w.crowd(folder, 3000)
+	w.crowd(other, 10)
+	w.pauseQueue(files.QueueUpkeep)
+	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+		t.Fatal(err)
+	}
+	job := files.PurgeArgs{Org: org, FolderKey: folder.Key}
+	killed := errors.New("killed")
+	err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
+		if _, err := files.PurgeOnce(w.With(tx), t.Context(), job); err != nil {
+			return err
+		}
+		return killed
+	})
+	if !errors.Is(err, killed) {
+		t.Fatal(err)
+	}
+	var servers sync.WaitGroup
+	for range 2 {
+		servers.Go(func() {
+			for done := false; !done; {
+				var err error
+				if done, err = files.PurgeOnce(w.Store, t.Context(), job); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	servers.Wait()
+	for _, table := range []string{"files", "chunks", "file_segments"} {
+		if n := w.count(`SELECT count(*) FROM ` + table); n != 10 {
+			t.Errorf("%s has %d rows, want the 10 of the other folder", table, n)
+		}
+	}
+	if _, err := files.PurgeOnce(w.Store, t.Context(), files.PurgeArgs{Org: org, FolderKey: other.Key}); err != nil ||
+		w.count(`SELECT count(*) FROM folders`) != 1 || w.count(`SELECT count(*) FROM files`) != 10 {
+		t.Errorf("a folder that is not deleted was cleared away (%v)", err)
+	}
+}
+
+// Deleting a folder costs a statement or two for each agent, not for each file.
+func TestDeletingAFolderDoesNotTouchItsFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	w.crowd(folder, 2000)
+	w.pauseQueue(files.QueueUpkeep)
+	written := func() string {
+		var at string
+		if err := w.pool.QueryRow(t.Context(), `SELECT string_agg(DISTINCT xmin::text || xmax::text, ',') FROM files`).Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	before := written()
+	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+		t.Fatal(err)
+	}
+	if after := written(); after != before {
+		t.Errorf("the files' rows were written or locked: %s, before %s", after, before)
+	}
+}
