@@ -28,6 +28,9 @@ const (
 	classServer = 0x6c6f6a62 // first half of the pair that a running server holds
 )
 
+// LockIndex is the key of the advisory lock that whoever builds an index holds, over all servers.
+const LockIndex = 0x6c6f6978 // "loix", one bigint
+
 // oldest versions that Loci runs on.
 const (
 	minPostgres = 150000

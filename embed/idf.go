@@ -24,6 +24,15 @@ type IDF struct {
 	rows   int
 }
 
+// Share is about what share of the scope's rows have at least one of the terms: the sum of their shares, at most 1.
+func (f *IDF) Share(terms []int32) float64 {
+	having := 0
+	for _, id := range terms {
+		having += int(f.having[id])
+	}
+	return min(float64(having)/float64(max(f.sample, 1)), 1)
+}
+
 // NewIDF counts the Terms of up to SampleRows rows drawn from a scope of the given number of rows. A sample may be empty, as in a
 // scope without rows: then every term is equally rare.
 func NewIDF(sample [][]int32, rows int) *IDF {

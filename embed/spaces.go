@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -55,4 +56,17 @@ func KnownSpace(ctx context.Context, d db.DB, provider, model string) (Space, er
 		WHERE provider = $1 AND model = $2
 		ORDER BY id DESC
 		LIMIT 1`, provider, model)
+}
+
+// InUse notes that a server uses the space.
+func InUse(ctx context.Context, d db.DB, space Space) error {
+	return db.Exec(ctx, d, `UPDATE embedding_spaces SET used_at = now() WHERE id = $1`, space.ID)
+}
+
+// Unused returns the spaces that no server has used for so long.
+func Unused(ctx context.Context, d db.DB, long time.Duration) ([]Space, error) {
+	return db.All[Space](ctx, d, `
+		SELECT id, provider, model, dimension FROM embedding_spaces
+		WHERE used_at < now() - $1::interval
+		ORDER BY id`, long)
 }

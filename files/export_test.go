@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 	"strings"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -104,4 +105,9 @@ func (s *Store) SetGramDue(chars int64) { s.gramDue = chars }
 // PurgeOnce clears some of a deleted folder away.
 func PurgeOnce(s *Store, ctx context.Context, job PurgeArgs) (done bool, err error) {
 	return s.purge(ctx, job)
+}
+
+// ByMeaning ranks the chunks of folders, a scope of so many rows, by their vectors.
+func ByMeaning(s *Store, ctx context.Context, org db.Org, folders []int64, rows int, vector []float32, limit int) ([]embed.Hit, error) {
+	return s.byMeaning(ctx, scope{org: org, folders: folders}, rows, vector, limit)
 }

@@ -251,8 +251,7 @@ type Results struct {
 	Hits     []Hit
 	Ranking  Ranking
 	Note     string
-	Attached int // files attached that Include fits
-	Waiting  int // of them, without text yet
+	Attached bool // files are, with text or without, that Include fits
 }
 
 // Listed is a file in an agent's listing.

@@ -21,8 +21,8 @@ type scope struct {
 	org     db.Org
 	folders []int64
 	files   []int64 // nil is all of the folders
-	total   int     // files in it
-	waiting int     // of them, without text yet
+	empty   bool    // no file is in it, with text or without
+	open    bool    // the agent has files open
 }
 
 func (c scope) args() pgx.StrictNamedArgs {
@@ -39,7 +39,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	}
 	limit := min(max(q.Limit, 1), SearchMax)
 	in, err := s.scope(ctx, org, agentID, q.Include)
-	if err != nil || in.total == 0 {
+	if err != nil || in.empty {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
 	idf, err := s.statistics(ctx, in)
@@ -50,7 +50,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if err != nil {
 		return Results{}, err
 	}
-	out := Results{Ranking: ByWords, Attached: in.total, Waiting: in.waiting}
+	out := Results{Ranking: ByWords, Attached: true}
 	var meaning []embed.Hit
 	if vector, err := s.o.Dense.query(ctx, q.Text); err != nil {
 		out.Note = fmt.Sprintf("%v, so this was ranked by words alone.", err)
@@ -62,6 +62,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	}
 	if out.Hits, err = s.hits(ctx, org, embed.Fuse(words, meaning, meaningWeight), limit); err != nil {
 		return Results{}, err
+	}
+	if !in.open {
+		return out, nil
 	}
 	return out, s.use(ctx, org, agentID, hitFiles(out.Hits))
 }
@@ -80,21 +83,23 @@ func hitFiles(hits []Hit) []string {
 
 // scope is what the agent has attached, narrowed to the file names that include fits.
 func (s *Store) scope(ctx context.Context, org db.Org, agentID, include string) (scope, error) {
-	c := scope{org: org}
-	var err error
-	if c.folders, err = db.All[int64](ctx, s.db, `
-		SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2 ORDER BY folder_key`, org, agentID); err != nil {
-		return scope{}, err
+	type folder struct {
+		Key  int64 `db:"folder_key"`
+		Full bool  `db:"is_full"`
+		Open bool  `db:"is_open"`
 	}
-	if include == "" {
-		type counts struct {
-			Total   int `db:"total"`
-			Waiting int `db:"waiting"`
-		}
-		n, err := db.One[counts](ctx, s.db, `
-			SELECT count(*) AS total, count(*) FILTER (WHERE generation = 0) AS waiting FROM files
-			WHERE org = $1 AND folder_key = ANY ($2) AND replaces IS NULL`, org, c.folders)
-		c.total, c.waiting = n.Total, n.Waiting
+	list, err := db.All[folder](ctx, s.db, `
+		SELECT a.folder_key, EXISTS (SELECT FROM files f WHERE f.folder_key = a.folder_key AND f.replaces IS NULL) AS is_full,
+		       EXISTS (SELECT FROM agent_files o WHERE o.org = $1 AND o.agent_id = $2 AND o.is_open) AS is_open
+		FROM agent_folders a
+		WHERE a.org = $1 AND a.agent_id = $2
+		ORDER BY a.folder_key`, org, agentID)
+	c := scope{org: org, empty: true}
+	for _, f := range list {
+		c.folders = append(c.folders, f.Key)
+		c.empty, c.open = c.empty && !f.Full, f.Open
+	}
+	if err != nil || include == "" {
 		return c, err
 	}
 	texts, err := s.texts(ctx, org, agentID, include)
@@ -102,7 +107,7 @@ func (s *Store) scope(ctx context.Context, org db.Org, agentID, include string) 
 	for i, t := range texts.ready {
 		c.files[i] = t.Key
 	}
-	c.total, c.waiting = len(c.files)+texts.waiting, texts.waiting
+	c.empty = len(c.files)+texts.waiting == 0
 	return c, err
 }
 
@@ -157,46 +162,55 @@ func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
 	return embed.NewIDF(terms, rows), err
 }
 
-// byWords ranks by BM25: exact over a small scope; over a large one, the rows that share the query's rarest terms, and exact again if
-// those are too few.
+// byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
+// too few, all of the scope.
 func (s *Store) byWords(ctx context.Context, in scope, idf *embed.IDF, text string, limit int) ([]embed.Hit, error) {
 	q := idf.Query(text)
 	if len(q.Rarest) == 0 {
 		return nil, nil
 	}
-	if idf.Rows() > s.indexRows {
-		hits, err := s.wordArm(ctx, wordsIndexed, in, q)
+	rarest := q.Rarest[:min(rarestTerms, len(q.Rarest))]
+	if idf.Rows() > s.indexRows && idf.Share(rarest) <= indexShare {
+		args := in.words(q)
+		args["rarest"] = rarest
+		hits, err := s.wordArm(ctx, wordsIndexed, args)
 		if err != nil || len(hits) >= limit {
 			return hits, err
 		}
 	}
-	return s.wordArm(ctx, wordsExact, in, q)
+	return s.wordArm(ctx, wordsExact, in.words(q))
 }
 
 const wordsExact = `
-	SELECT key AS id, -(lex <#> @q) AS score FROM chunks
-	WHERE org = @org AND folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR file_key = ANY (@files))
-	ORDER BY lex <#> @q, key
-	LIMIT @limit`
+	SELECT id, -distance AS score FROM (
+		SELECT key AS id, lex <#> @q AS distance FROM chunks
+		WHERE org = @org AND folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR file_key = ANY (@files))
+		ORDER BY distance, id
+		LIMIT @limit
+	) nearest`
 
 // wordsIndexed reads the rows that have one of the terms through the GIN index on them.
 const wordsIndexed = `
-	WITH found AS MATERIALIZED (
-		SELECT key, lex FROM chunks
+	SELECT id, -distance AS score FROM (
+		SELECT key AS id, lex <#> @q AS distance FROM chunks
 		WHERE terms && @rarest AND org = @org AND folder_key = ANY (@folders)
 		  AND (@files::bigint[] IS NULL OR file_key = ANY (@files))
-	)
-	SELECT key AS id, -(lex <#> @q) AS score FROM found ORDER BY lex <#> @q, key LIMIT @limit`
+		ORDER BY distance, id
+		LIMIT @limit
+	) nearest`
 
-// rarestTerms is how many of a query's terms choose the candidates of a large scope.
-const rarestTerms = 3
+const (
+	rarestTerms = 3    // of a query, that choose the candidates of a large scope
+	indexShare  = 0.15 // of the scope's rows that the candidates may be: more are read faster one after the other
+)
 
-func (s *Store) wordArm(ctx context.Context, sql string, in scope, q embed.Query) ([]embed.Hit, error) {
-	args := in.args()
+func (c scope) words(q embed.Query) pgx.StrictNamedArgs {
+	args := c.args()
 	args["q"], args["limit"] = q.Vector, embed.ArmRows
-	if sql == wordsIndexed {
-		args["rarest"] = q.Rarest[:min(rarestTerms, len(q.Rarest))]
-	}
+	return args
+}
+
+func (s *Store) wordArm(ctx context.Context, sql string, args pgx.StrictNamedArgs) ([]embed.Hit, error) {
 	hits, err := db.All[embed.Hit](ctx, s.db, sql, args)
 	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
 }
@@ -215,42 +229,44 @@ func (s *Store) byMeaning(ctx context.Context, in scope, rows int, vector []floa
 			return hits, err
 		}
 	}
-	return s.near(ctx, s.db, nearestSQL(space, true), in, q)
+	return db.All[embed.Hit](ctx, s.db, nearestSQL(space, true), in.nearest(q))
 }
 
 // nearestSQL is the one form of a vector search: the space and its dimension are literal, as the space's partial index names them. The
 // exact form orders by an expression that no index has.
 func nearestSQL(space embed.Space, exact bool) string {
 	distance := fmt.Sprintf("embedding::halfvec(%d) <#> @q::halfvec(%[1]d)", space.Dimension)
-	order := distance
 	if exact {
-		order = "(" + distance + ") + 0"
+		distance = "(" + distance + ") + 0"
 	}
 	return fmt.Sprintf(`
-		SELECT chunk_key AS id, -(%s) AS score FROM chunk_vectors
-		WHERE space_id = %d AND org = @org AND folder_key = ANY (@folders)
-		  AND (@files::bigint[] IS NULL OR chunk_key IN (SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files)))
-		ORDER BY %s
-		LIMIT @limit`, distance, space.ID, order)
+		SELECT id, -distance AS score FROM (
+			SELECT chunk_key AS id, %s AS distance FROM chunk_vectors
+			WHERE space_id = %d AND org = @org AND folder_key = ANY (@folders)
+			  AND (@files::bigint[] IS NULL OR chunk_key IN (SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files)))
+			ORDER BY distance
+			LIMIT @limit
+		) nearest`, distance, space.ID)
 }
 
-// nearIndexed reads through the space's index, going on along it until enough rows are of the scope. The order it yields is nearly
-// right; embed.Fuse puts it right.
+// indexSettings make a scan of a vector index go on along it until enough rows are of the scope.
+const indexSettings = `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true)`
+
+// nearIndexed reads through the space's index, in one round trip. The order it yields is nearly right; embed.Fuse puts it right.
 func (s *Store) nearIndexed(ctx context.Context, in scope, space embed.Space, q pgvector.HalfVector) (hits []embed.Hit, err error) {
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 200`); err != nil {
-			return err
-		}
-		hits, err = s.near(ctx, tx, nearestSQL(space, false), in, q)
+	var batch pgx.Batch // a transaction of its own, or part of the store's
+	batch.Queue(indexSettings)
+	batch.Queue(nearestSQL(space, false), in.nearest(q)).Query(func(rows pgx.Rows) error {
+		hits, err = pgx.CollectRows(rows, pgx.RowToStructByName[embed.Hit])
 		return err
 	})
-	return hits, err
+	return hits, db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 
-func (s *Store) near(ctx context.Context, d db.DB, sql string, in scope, q pgvector.HalfVector) ([]embed.Hit, error) {
-	args := in.args()
+func (c scope) nearest(q pgvector.HalfVector) pgx.StrictNamedArgs {
+	args := c.args()
 	args["q"], args["limit"] = q, embed.ArmRows
-	return db.All[embed.Hit](ctx, d, sql, args)
+	return args
 }
 
 // hits reads the best chunks, limit of them if so many are still there, in their order.

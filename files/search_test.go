@@ -96,13 +96,12 @@ func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
 	}
 }
 
-// index builds a space's index in the form that searches name.
+// index builds a space's index as the server does.
 func (w *world) index(space embed.Space) {
 	w.t.Helper()
-	sql := fmt.Sprintf(`CREATE INDEX chunk_vectors_space_%d ON chunk_vectors USING hnsw ((embedding::halfvec(%d)) halfvec_ip_ops)
-		WHERE space_id = %[1]d`, space.ID, space.Dimension)
-	if _, err := w.pool.Exec(w.t.Context(), sql); err != nil {
-		w.t.Fatal(err)
+	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(w.t.Context(), w.pool, 1000, nil)
+	if err != nil || !built {
+		w.t.Fatalf("the index was built: %v (%v)", built, err)
 	}
 	if _, err := w.pool.Exec(w.t.Context(), `ANALYZE`); err != nil {
 		w.t.Fatal(err)

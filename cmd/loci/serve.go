@@ -167,6 +167,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
 		return nil
 	})
+	group.Go(func() error { return p.tend(ctx, store) })
 	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) }) //nolint:contextcheck // each request has its own
 	p.greet(listener.Addr().String())
 	return group.Wait()

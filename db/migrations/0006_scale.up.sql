@@ -32,6 +32,9 @@ CREATE INDEX files_sizes ON files (folder_key, size_bytes) WHERE replaces IS NUL
 -- A page of passages goes on from one of them.
 CREATE INDEX chunks_id ON chunks (id);
 
+-- A space that no server has used for long is cleared away.
+ALTER TABLE embedding_spaces ADD COLUMN used_at timestamptz NOT NULL DEFAULT now();
+
 -- What a space holds is counted, and cleared away, by the space.
 CREATE INDEX chunk_vectors_scope ON chunk_vectors (space_id, folder_key);
 DROP INDEX chunk_vectors_folder;

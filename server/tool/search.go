@@ -54,9 +54,9 @@ func limited(asked *number, usual, most int) (int, error) {
 // searchText shows chunks, the best first.
 func searchText(q files.Query, r files.Results) string {
 	switch {
-	case r.Attached == 0 && q.Include != "":
+	case !r.Attached && q.Include != "":
 		return fmt.Sprintf("No attached files match the filename pattern '%s'", echo(q.Include))
-	case r.Attached == 0:
+	case !r.Attached:
 		return "No files are currently attached to search"
 	case len(r.Hits) == 0:
 		return noHits(q) + rankingNote(r)

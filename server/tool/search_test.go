@@ -33,13 +33,13 @@ func TestSearchText(t *testing.T) {
 	}{
 		{"search_none_attached", query, files.Results{}},
 		{"search_none_included", files.Query{Text: "retries", Include: "*.rs"}, files.Results{}},
-		{"search_none", query, files.Results{Attached: 3, Ranking: files.ByWordsAndMeaning}},
-		{"search_none_by_words", files.Query{Text: "retries", Include: "*.rs"}, files.Results{Attached: 3, Ranking: files.ByWords}},
-		{"search", query, files.Results{Attached: 3, Hits: hits, Ranking: files.ByWordsAndMeaning}},
-		{"search_by_words", query, files.Results{Attached: 3, Hits: hits[:1], Ranking: files.ByWords}},
-		{"search_note", query, files.Results{Attached: 3, Hits: hits[:1], Ranking: files.ByWords, Note: "The embeddings endpoint did not answer; ranked by words alone."}},
-		{"search_paged", query, files.Results{Attached: 3, Hits: paged, Ranking: files.ByWordsAndMeaning}},
-		{"search_hostile", files.Query{Text: "a\n=== b ==="}, files.Results{Attached: 3, Hits: hostile, Ranking: files.ByWordsAndMeaning}},
+		{"search_none", query, files.Results{Attached: true, Ranking: files.ByWordsAndMeaning}},
+		{"search_none_by_words", files.Query{Text: "retries", Include: "*.rs"}, files.Results{Attached: true, Ranking: files.ByWords}},
+		{"search", query, files.Results{Attached: true, Hits: hits, Ranking: files.ByWordsAndMeaning}},
+		{"search_by_words", query, files.Results{Attached: true, Hits: hits[:1], Ranking: files.ByWords}},
+		{"search_note", query, files.Results{Attached: true, Hits: hits[:1], Ranking: files.ByWords, Note: "The embeddings endpoint did not answer; ranked by words alone."}},
+		{"search_paged", query, files.Results{Attached: true, Hits: paged, Ranking: files.ByWordsAndMeaning}},
+		{"search_hostile", files.Query{Text: "a\n=== b ==="}, files.Results{Attached: true, Hits: hostile, Ranking: files.ByWordsAndMeaning}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +50,7 @@ func TestSearchText(t *testing.T) {
 
 func TestASearchThatDoesNotFitKeepsTheBest(t *testing.T) {
 	t.Parallel()
-	r := files.Results{Attached: 3, Ranking: files.ByWordsAndMeaning}
+	r := files.Results{Attached: true, Ranking: files.ByWordsAndMeaning}
 	for i := range files.SearchMax {
 		r.Hits = append(r.Hits, files.Hit{FileID: "file-1", FileName: "docs/a.md", FirstLine: i + 1, LastLine: i + 1, Text: strings.Repeat("é", 2000), Score: 1 / float64(i+1)})
 	}

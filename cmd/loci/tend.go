@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// tendEvery is the time between two looks at what a database needs now and then.
+const tendEvery = time.Minute
+
+// tend keeps the database in shape until ctx ends: indexes are built where there is enough to index, and what is kept for a while only
+// is let go.
+func (p *process) tend(ctx context.Context, store *files.Store) error {
+	for wait(ctx, tendEvery) {
+		p.index(ctx, store)
+		if rows, err := store.ClearSpaces(ctx, p.pool); err != nil && ctx.Err() == nil {
+			p.log.Warn("the vectors of unused models are not cleared away", "error", err)
+		} else if rows > 0 {
+			p.log.Info("the vectors of models that were not used for a week are cleared away", "vectors", rows)
+		}
+		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
+			p.log.Warn("the places of what was deleted are not forgotten", "error", err)
+		}
+	}
+	return nil
+}
+
+func (p *process) index(ctx context.Context, store *files.Store) {
+	began := time.Now()
+	built, err := store.Index(ctx, p.pool, func(done, total int64) {
+		p.log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		p.log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
+	case built:
+		p.log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+	}
+}

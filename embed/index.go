@@ -1,0 +1,140 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Index is the vector index of one space over a memory's table of vectors, which has the columns space_id and embedding, a halfvec. A
+// search that names the space and its dimension literally, as the index does, may be answered by it; while it is being built, or is
+// left half built, the database answers exactly.
+type Index struct {
+	Table string
+	Space Space
+}
+
+// name is that of the index in the database; of the table's own indexes none ends in a number.
+func (x Index) name() string { return fmt.Sprintf("%s_space_%d", x.Table, x.Space.ID) }
+
+// Valid says whether the index is built.
+func (x Index) Valid(ctx context.Context, d db.DB) (bool, error) {
+	return db.One[bool](ctx, d, `
+		SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid)`, x.name())
+}
+
+// Build builds the index, of about so many rows, on a connection of its own, and tells progress now and then, if that is not nil. It
+// may take an hour, and holds up nobody who reads or writes. One index is built at a time, over all servers; built is false where
+// another server builds one, or this one is there. What a builder left that was killed is built anew. When ctx ends, so does the
+// building; when the server is killed, some seconds later.
+func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done, total int64)) (built bool, err error) {
+	acquired, err := pool.Acquire(ctx)
+	if err != nil {
+		return false, fmt.Errorf("build index %s: %w", x.name(), db.Error(err))
+	}
+	conn := acquired.Hijack() // its settings and its lock go with it
+	defer conn.Close(context.WithoutCancel(ctx))
+	var mine bool
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(db.LockIndex)).Scan(&mine); err != nil || !mine {
+		return false, err
+	}
+	if valid, err := x.Valid(ctx, pool); err != nil || valid {
+		return false, err
+	}
+	if _, err := conn.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name()); err != nil {
+		return false, fmt.Errorf("drop what is left of index %s: %w", x.name(), err)
+	}
+	stop := x.watch(ctx, pool, conn.PgConn().PID(), progress)
+	defer stop()
+	if err := x.create(ctx, conn, rows); err != nil {
+		return false, fmt.Errorf("build index %s: %w", x.name(), err)
+	}
+	return true, nil
+}
+
+// create builds with parallel workers, and without them where they get no shared memory, as in a container with Docker's 64 MB.
+func (x Index) create(ctx context.Context, conn *pgx.Conn, rows int) error {
+	if _, err := conn.Exec(ctx, `SET client_connection_check_interval = '5s'`); err != nil && ctx.Err() != nil {
+		return err // else the platform has none
+	}
+	var err error
+	for _, workers := range []int{2, 0} {
+		err = x.createWith(ctx, conn, rows, workers)
+		var pg *pgconn.PgError
+		if !errors.As(err, &pg) || pg.Code != "53100" && pg.Code != "53200" { // disk_full, out_of_memory
+			return err
+		}
+		if _, err := conn.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name()); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (x Index) createWith(ctx context.Context, conn *pgx.Conn, rows, workers int) error {
+	for _, sql := range []string{
+		fmt.Sprintf(`SET maintenance_work_mem = '%dMB'`, x.buildMB(rows)),
+		fmt.Sprintf(`SET max_parallel_maintenance_workers = %d`, workers),
+		fmt.Sprintf(`CREATE INDEX CONCURRENTLY %s ON %s USING hnsw ((embedding::halfvec(%d)) halfvec_ip_ops) WHERE space_id = %d`,
+			x.name(), x.Table, x.Space.Dimension, x.Space.ID),
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bounds of the memory that a build takes. What does not fit is built on disk, several times slower.
+const (
+	leastBuildMB = 64
+	mostBuildMB  = 512
+	nodeBytes    = 1200 // of a row in the graph beside its vector
+)
+
+func (x Index) buildMB(rows int) int {
+	return min(max(rows*(2*x.Space.Dimension+nodeBytes)>>20+1, leastBuildMB), mostBuildMB)
+}
+
+// progressEvery is the time between two reports.
+const progressEvery = 30 * time.Second
+
+// watch reports what a build has done until stop is called.
+func (x Index) watch(ctx context.Context, d db.DB, pid uint32, progress func(done, total int64)) (stop func()) {
+	if progress == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			var done, total int64
+			err := d.QueryRow(ctx, `SELECT tuples_done, tuples_total FROM pg_stat_progress_create_index WHERE pid = $1`, pid).Scan(&done, &total)
+			if err == nil {
+				progress(done, total)
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// Drop drops the index, if it is there, without holding up anybody. It is not for transactions.
+func (x Index) Drop(ctx context.Context, pool *pgxpool.Pool) error {
+	_, err := pool.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name())
+	return err
+}

@@ -1,0 +1,240 @@
+package files_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files"
+)
+
+// clustered gives a folder n chunks whose vectors lie around the given number of centres, and returns some more of their kind.
+func (w *world) clustered(folder files.Folder, space embed.Space, n, centres, queries int) [][]float32 {
+	w.t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	around := make([][]float64, centres)
+	for i := range around {
+		around[i] = make([]float64, space.Dimension)
+		for k := range around[i] {
+			around[i][k] = random.NormFloat64()
+		}
+	}
+	next := func() []float32 {
+		v := make([]float32, space.Dimension)
+		for k, x := range around[random.IntN(centres)] {
+			v[k] = float32(x + 0.8*random.NormFloat64())
+		}
+		return embed.Normalize(v)
+	}
+	w.crowd(folder, n)
+	keys, err := db.All[int64](w.t.Context(), w.pool, `SELECT key FROM chunks WHERE folder_key = $1 ORDER BY key`, folder.Key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) { return []any{space.ID, keys[i], 1, folder.Key, embed.Half(next())}, nil })
+	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"chunk_vectors"},
+		[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows); err != nil {
+		w.t.Fatal(err)
+	}
+	asked := make([][]float32, queries)
+	for i := range asked {
+		asked[i] = next()
+	}
+	return asked
+}
+
+// Past its threshold a space is indexed, once. Searches go through the index, find as many as there are, and nearly all of the nearest.
+func TestADenseSpaceIsIndexed(t *testing.T) {
+	t.Parallel()
+	w, _, space := newDenseWorld(t, 96)
+	folder, small := w.folder("f"), w.folder("small")
+	queries := w.clustered(folder, space, 4000, 40, 50)
+	w.clustered(small, space, 30, 3, 0)
+	w.SetIndexRows(5000)
+	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+		t.Fatalf("below the threshold an index was built: %v (%v)", built, err)
+	}
+	w.SetIndexRows(2000)
+	if built, err := w.Index(t.Context(), w.pool, nil); !built || err != nil {
+		t.Fatalf("an index was built: %v (%v)", built, err)
+	}
+	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+		t.Fatalf("an index was built again: %v (%v)", built, err)
+	}
+	if _, err := w.pool.Exec(t.Context(), `ANALYZE`); err != nil {
+		t.Fatal(err)
+	}
+	plan := w.explain(indexed, files.NearestSQL(space, false), pgx.StrictNamedArgs{"org": org, "folders": []int64{folder.Key},
+		"files": []int64(nil), "limit": embed.ArmRows, "q": embed.Half(queries[0])})
+	if index := fmt.Sprintf("Index Scan using chunk_vectors_space_%d", space.ID); !strings.Contains(plan, index) {
+		t.Errorf("the plan has no %q:\n%s", index, plan)
+	}
+	found, wanted := 0, 0
+	for _, q := range queries {
+		w.SetIndexRows(1 << 40)
+		exact := nearest(t, w, space, q, 4000, folder.Key)
+		w.SetIndexRows(2000)
+		near := nearest(t, w, space, q, 4000, folder.Key)
+		if len(near) != embed.ArmRows {
+			t.Errorf("%d rows through the index, want %d", len(near), embed.ArmRows)
+		}
+		for _, id := range exact[:10] {
+			wanted++
+			if slices.Contains(near[:10], id) {
+				found++
+			}
+		}
+	}
+	if recall := float64(found) / float64(wanted); recall < 0.95 {
+		t.Errorf("recall@10 is %.3f, want 0.95 and more", recall)
+	}
+	w.SetIndexRows(10)
+	if near := nearest(t, w, space, queries[0], 4000, small.Key); len(near) != 30 {
+		t.Errorf("of a folder of 30 among 4,030, %d were found", len(near))
+	}
+}
+
+// nearest are the rows of a scope by meaning, the best first.
+func nearest(t *testing.T, w *world, space embed.Space, q []float32, rows int, folders ...int64) []int64 {
+	t.Helper()
+	hits, err := files.ByMeaning(w.Store, t.Context(), org, folders, rows, q, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(hits, func(a, b embed.Hit) int { return int(math.Copysign(1, b.Score-a.Score)) })
+	ids := make([]int64, len(hits))
+	for i, h := range hits {
+		ids[i] = h.ID
+	}
+	return ids
+}
+
+const indexed = `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)`
+
+// explain returns the plan of a statement after another in the same transaction.
+func (w *world) explain(before, sql string, args ...any) string {
+	w.t.Helper()
+	var plan []string
+	err := pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) (err error) {
+		if before != "" {
+			if _, err := tx.Exec(w.t.Context(), before); err != nil {
+				return err
+			}
+		}
+		plan, err = db.All[string](w.t.Context(), tx, "EXPLAIN "+sql, args...)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Join(plan, "\n")
+}
+
+// What a builder left that was killed is built anew; while another server builds, this one does not.
+func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
+	t.Parallel()
+	w, _, space := newDenseWorld(t, 16)
+	w.SetIndexRows(100)
+	w.clustered(w.folder("f"), space, 200, 4, 0)
+	w.index(space)
+	name := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
+	if _, err := w.pool.Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`, name); err != nil {
+		t.Fatal(err)
+	}
+	other, err := w.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Release()
+	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, db.LockIndex); err != nil {
+		t.Fatal(err)
+	}
+	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+		t.Errorf("beside another server an index was built: %v (%v)", built, err)
+	}
+	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, db.LockIndex); err != nil {
+		t.Fatal(err)
+	}
+	if built, err := w.Index(t.Context(), w.pool, nil); !built || err != nil {
+		t.Errorf("the index was built anew: %v (%v)", built, err)
+	}
+	if n := w.count(`SELECT count(*) FROM pg_index WHERE indexrelid = $1::regclass AND indisvalid`, name); n != 1 {
+		t.Errorf("the index is valid: %d", n)
+	}
+	w.eventually("the builder's lock is free", func() bool {
+		return w.count(`
+			SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+			WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.objid = $1`, db.LockIndex) == 0
+	})
+}
+
+// A space is not indexed while much of it is still to come.
+func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
+	t.Parallel()
+	w, _, space := newDenseWorld(t, 16)
+	w.SetIndexRows(100)
+	folder := w.folder("f")
+	w.clustered(folder, space, 200, 4, 0)
+	wait := func(chunks int) {
+		t.Helper()
+		_, err := w.pool.Exec(t.Context(), `
+			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org)
+			SELECT min(key), $1, 1, 0, $2, 1 FROM files
+			ON CONFLICT (file_key, space_id, generation, first_ordinal) DO UPDATE SET end_ordinal = $2`, space.ID, chunks)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait(21)
+	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+		t.Errorf("while 21 of 221 wait an index was built: %v (%v)", built, err)
+	}
+	wait(20)
+	if built, err := w.Index(t.Context(), w.pool, nil); !built || err != nil {
+		t.Errorf("while 20 of 220 wait an index was built: %v (%v)", built, err)
+	}
+}
+
+// The vectors of a model that no server has used for a week go, with their index; those in use stay.
+func TestUnusedSpacesAreCleared(t *testing.T) {
+	t.Parallel()
+	w, _, space := newDenseWorld(t, 16)
+	ctx := t.Context()
+	old, err := embed.UseSpace(ctx, w.pool, "before", "old", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clustered(w.folder("old"), old, 300, 4, 0)
+	w.clustered(w.folder("new"), space, 20, 4, 0)
+	w.index(old)
+	clear := func(age string) int {
+		t.Helper()
+		if _, err := w.pool.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, age); err != nil {
+			t.Fatal(err)
+		}
+		n, err := w.ClearSpaces(ctx, w.pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := clear("6 days"); n != 0 {
+		t.Errorf("after 6 days %d vectors were cleared away", n)
+	}
+	if n := clear("8 days"); n != 300 {
+		t.Errorf("after 8 days %d vectors were cleared away, want the 300 of the old model", n)
+	}
+	if n := w.count(`SELECT count(*) FROM pg_class WHERE relname = $1`, fmt.Sprintf("chunk_vectors_space_%d", old.ID)); n != 0 {
+		t.Error("the old model's index is still there")
+	}
+	if n := w.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, space.ID); n != 20 {
+		t.Errorf("of the vectors in use %d are left, want 20", n)
+	}
+}
