@@ -102,7 +102,7 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.AfterConnect = pgxvec.RegisterTypes
+	config.AfterConnect = prepared
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = maxConns
 	}
@@ -115,6 +115,14 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
 	return pool, nil
+}
+
+// prepared makes a new connection ready. Compiling a statement costs more than it saves any of ours.
+func prepared(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, `SET jit = off`); err != nil {
+		return err
+	}
+	return pgxvec.RegisterTypes(ctx, conn)
 }
 
 // broken tells whether a connection ended under a statement.

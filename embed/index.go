@@ -30,11 +30,11 @@ func (x Index) Valid(ctx context.Context, d db.DB) (bool, error) {
 		SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid)`, x.name())
 }
 
-// Build builds the index, of about so many rows, on a connection of its own, and tells progress now and then, if that is not nil. It
-// may take an hour, and holds up nobody who reads or writes. One index is built at a time, over all servers; built is false where
+// Build builds the index, of about so many rows, on a connection of its own, and tells progress, if that is not nil, now and then how
+// many rows are in it. It may take an hour, and holds up nobody who reads or writes. One index is built at a time, over all servers; built is false where
 // another server builds one, or this one is there. What a builder left that was killed is built anew. When ctx ends, so does the
 // building; when the server is killed, some seconds later.
-func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done, total int64)) (built bool, err error) {
+func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done int64)) (built bool, err error) {
 	acquired, err := pool.Acquire(ctx)
 	if err != nil {
 		return false, fmt.Errorf("build index %s: %w", x.name(), db.Error(err))
@@ -107,7 +107,7 @@ func (x Index) buildMB(rows int) int {
 const progressEvery = 30 * time.Second
 
 // watch reports what a build has done until stop is called.
-func (x Index) watch(ctx context.Context, d db.DB, pid uint32, progress func(done, total int64)) (stop func()) {
+func (x Index) watch(ctx context.Context, d db.DB, pid uint32, progress func(done int64)) (stop func()) {
 	if progress == nil {
 		return func() {}
 	}
@@ -123,10 +123,10 @@ func (x Index) watch(ctx context.Context, d db.DB, pid uint32, progress func(don
 				return
 			case <-tick.C:
 			}
-			var done, total int64
-			err := d.QueryRow(ctx, `SELECT tuples_done, tuples_total FROM pg_stat_progress_create_index WHERE pid = $1`, pid).Scan(&done, &total)
+			var done int64
+			err := d.QueryRow(ctx, `SELECT tuples_done FROM pg_stat_progress_create_index WHERE pid = $1`, pid).Scan(&done)
 			if err == nil {
-				progress(done, total)
+				progress(done)
 			}
 		}
 	}()

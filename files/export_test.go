@@ -7,6 +7,8 @@ import (
 	"regexp/syntax"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
@@ -111,3 +113,6 @@ func PurgeOnce(s *Store, ctx context.Context, job PurgeArgs) (done bool, err err
 func ByMeaning(s *Store, ctx context.Context, org db.Org, folders []int64, rows int, vector []float32, limit int) ([]embed.Hit, error) {
 	return s.byMeaning(ctx, scope{org: org, folders: folders}, rows, vector, limit)
 }
+
+// AgentFilesSQL is the statement that lists a page of an agent's files, and adds to its arguments.
+func AgentFilesSQL(p db.Page, args pgx.StrictNamedArgs) string { return agentFilesSQL(p, nil, args) }

@@ -16,7 +16,7 @@ const vectorTable = "chunk_vectors"
 // Index builds the index of the active space's vectors where that pays and it is not there; built says that it did. A space is indexed
 // once it holds more rows than a search should read, and not while a tenth of them and more wait for their vectors: an index that is
 // there makes each new row several times dearer than one that is built of all.
-func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int64)) (built bool, err error) {
+func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error) {
 	space, ok := s.o.Dense.Space()
 	if !ok {
 		return false, nil
@@ -35,7 +35,11 @@ func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(don
 	if err != nil || l.Rows < s.indexRows || l.Waiting*10 > l.Rows {
 		return false, err
 	}
-	return index.Build(ctx, pool, l.Rows, progress)
+	return index.Build(ctx, pool, l.Rows, func(done int64) {
+		if progress != nil {
+			progress(int(done), l.Rows)
+		}
+	})
 }
 
 // spaceLife is how long the vectors of a space are kept that no server uses: whoever goes back to a model within that time finds them.

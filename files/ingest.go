@@ -189,15 +189,12 @@ func (s *Store) fence(ctx context.Context, job ParseArgs) error {
 }
 
 func (s *Store) clear(ctx context.Context, src source) error {
-	for _, sql := range []string{
-		`DELETE FROM file_segments WHERE org = $1 AND file_key = $2`,
-		`DELETE FROM chunks WHERE org = $1 AND file_key = $2`,
-		`DELETE FROM embed_batches WHERE org = $1 AND file_key = $2`,
-		`DELETE FROM embed_refusals WHERE org = $1 AND file_key = $2`,
-	} {
-		if _, err := s.db.Exec(ctx, sql, src.Org, src.Key); err != nil {
-			return fmt.Errorf("clear the text before: %w", err)
-		}
+	var batch pgx.Batch
+	for _, table := range []string{"file_segments", "chunks", "embed_batches", "embed_refusals"} {
+		batch.Queue(`DELETE FROM `+table+` WHERE org = $1 AND file_key = $2`, src.Org, src.Key)
+	}
+	if err := s.db.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("clear the text before: %w", err)
 	}
 	return nil
 }

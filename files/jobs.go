@@ -103,12 +103,16 @@ func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
 	if len(params) == 0 {
 		return nil
 	}
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+	insert := func(tx pgx.Tx) error {
 		if _, err := s.jobs.InsertManyTx(ctx, tx, params); err != nil {
 			return fmt.Errorf("queue work: %w", err)
 		}
 		return nil
-	})
+	}
+	if tx, ok := s.db.(pgx.Tx); ok {
+		return insert(tx)
+	}
+	return pgx.BeginFunc(ctx, s.db, insert)
 }
 
 // Work registers what works on the jobs of files.

@@ -49,24 +49,19 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Li
 	p.Limit = cmp.Or(p.Limit, 100)
 	asked := db.Page{Before: plainFileID(p.Before), After: plainFileID(p.After), Limit: p.Limit + 1, Ascending: p.Ascending}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
-	page := asked.Stretch(db.ByCreation, db.Place(`SELECT created_at, key FROM files WHERE org = @org AND id = @place`), args)
-	query := openRows
-	if open == nil || !*open {
-		query, args["all"] = pageRows(page), open == nil
-	}
 	type row struct {
 		AgentFile
 		CreatedAt any   `db:"created_at"`
 		Key       int64 `db:"key"`
 	}
-	rows, err := db.All[row](ctx, s.db, `SELECT * FROM (`+query+`) r WHERE `+page.Where+page.Order, args)
+	rows, err := db.All[row](ctx, s.db, agentFilesSQL(asked, open, args), args)
 	if err != nil {
 		return nil, false, err
 	}
 	if more = len(rows) > p.Limit; more {
 		rows = rows[:p.Limit]
 	}
-	if page.Reversed {
+	if p.Before != "" && p.After == "" {
 		slices.Reverse(rows)
 	}
 	list = make([]AgentFile, len(rows))
@@ -74,6 +69,16 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Li
 		list[i] = r.AgentFile
 	}
 	return list, more, s.show(ctx, org, agentID, l, list)
+}
+
+// agentFilesSQL lists a page in the order in which it is read.
+func agentFilesSQL(p db.Page, open *bool, args pgx.StrictNamedArgs) string {
+	page := p.Stretch(db.ByCreation, db.Place(`SELECT created_at, key FROM files WHERE org = @org AND id = @place`), args)
+	query := openRows
+	if open == nil || !*open {
+		query, args["all"] = pageRows(page), open == nil
+	}
+	return `SELECT * FROM (` + query + `) r WHERE ` + page.Where + page.Order
 }
 
 func plainFileID(id string) string {
@@ -155,7 +160,8 @@ type keyed struct {
 }
 
 // fitting reads every name, for only a look at it tells whether a pattern fits.
-func (s *Store) fitting(ctx context.Context, org db.Org, agentID, folder string, fits func(string) bool, offset, limit int) (keys []int64, total int, err error) {
+func (s *Store) fitting(ctx context.Context, org db.Org, agentID, folder string, fits func(string) bool, offset, limit int) (
+	keys []int64, total int, err error) {
 	rows, err := s.db.Query(ctx, `
 		SELECT f.key, d.name || '/' || f.name AS name
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"math"
 	"os"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -234,25 +232,58 @@ func (s *Store) insertReplacement(ctx context.Context, row newFile) (placed, err
 	return s.insert(ctx, row, row.name, &old.Key)
 }
 
-// insertSuffixed writes the row under the first free name_(n).ext.
+// insertSuffixed writes the row under a free name_(n).ext: the first, where that is among the first sixteen, and else one whose
+// predecessor is taken. So it looks at a few names, however many there are.
 func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error) {
-	// A suffix shortens a long name: what all its suffixed names begin with is what the longest suffix leaves.
-	prefix, _, _ := strings.Cut(Suffixed(row.name, math.MaxInt32), "_("+strconv.Itoa(math.MaxInt32)+")")
-	names, err := db.All[string](ctx, s.db, `
-		SELECT name FROM files
-		WHERE org = $1 AND folder_key = $2 AND replaces IS NULL AND starts_with(name, $3)`, row.org, row.folder.Key, prefix)
+	var tries []int
+	for n := 1; n <= 16; n++ {
+		tries = append(tries, n)
+	}
+	for n := 32; n <= 1<<30; n *= 2 {
+		tries = append(tries, n)
+	}
+	n, err := s.firstFree(ctx, row, tries)
 	if err != nil {
 		return placed{}, err
 	}
-	there := make(map[string]bool, len(names))
-	for _, name := range names {
-		there[name] = true
-	}
-	n := 1
-	for there[Suffixed(row.name, n)] {
-		n++
+	for taken := n / 2; n > 16 && n-taken > 1; {
+		tries = tries[:0]
+		step := max((n-taken)/16, 1)
+		for at := taken + step; at < n; at += step {
+			tries = append(tries, at)
+		}
+		found, err := s.firstFree(ctx, row, append(tries, n))
+		if err != nil {
+			return placed{}, err
+		}
+		if i := slices.Index(tries, found); i > 0 {
+			taken = tries[i-1]
+		} else if i < 0 {
+			taken = tries[len(tries)-1]
+		}
+		n = found
 	}
 	return s.insert(ctx, row, Suffixed(row.name, n), nil)
+}
+
+// firstFree returns the first of some numbers whose name the folder does not have; the last where it has all.
+func (s *Store) firstFree(ctx context.Context, row newFile, numbers []int) (int, error) {
+	names := make([]string, len(numbers))
+	for i, n := range numbers {
+		names[i] = Suffixed(row.name, n)
+	}
+	there, err := db.All[string](ctx, s.db, `
+		SELECT name FROM files
+		WHERE org = $1 AND folder_key = $2 AND replaces IS NULL AND name = ANY ($3)`, row.org, row.folder.Key, names)
+	if err != nil {
+		return 0, err
+	}
+	for i, name := range names {
+		if !slices.Contains(there, name) {
+			return numbers[i], nil
+		}
+	}
+	return numbers[len(numbers)-1], nil
 }
 
 // keep stores the original in pieces and queues the file's parsing.

@@ -256,3 +256,31 @@ func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// However many files have a name, the next of that name is stored under one that is free: the first, where that is a low one.
+func TestManyFilesOfOneName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	defer w.pauseQueue(files.QueueParse)()
+	folder := w.folder("f")
+	w.row(folder, "plan.md")
+	taken := 0
+	for _, upTo := range []int{1, 16, 17, 31, 32, 33, 100, 1000} {
+		for ; taken < upTo; taken++ {
+			w.row(folder, files.Suffixed("plan.md", taken+1))
+		}
+		f := w.send(folder, "plan.md", "text", files.Suffix)
+		if want := files.Suffixed("plan.md", upTo+1); f.Name != want {
+			t.Errorf("beside %d others: got %s, want %s", upTo, f.Name, want)
+		}
+		if err := w.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.pool.Exec(t.Context(), `DELETE FROM files WHERE name = 'plan_(7).md'`); err != nil {
+		t.Fatal(err)
+	}
+	if f := w.send(folder, "plan.md", "text", files.Suffix); f.Name != "plan_(7).md" {
+		t.Errorf("got %s, want plan_(7).md", f.Name)
+	}
+}

@@ -24,7 +24,7 @@ const (
 	stubChars = 500
 	// frameChars is about what stands around a view in a prompt.
 	frameChars = 150
-	// segmentsRead are the segments of a view that are read at once.
+	// segmentsRead are the segments of a view that are read at once, after the first: in that most views end.
 	segmentsRead = 4
 )
 
@@ -128,10 +128,10 @@ func (s *Store) render(ctx context.Context, org db.Org, fileKey int64, generatio
 	return Render(s.segments(ctx, org, fileKey, generation, first), first, last, total, pages, limitChars)
 }
 
-// segments reads a text from the segment in which a line (1-based) begins, a few at a time: most views end in the first.
+// segments reads a text from the segment in which a line (1-based) begins: that one, and then a few at a time.
 func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generation, line int) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
-		for ordinal := -1; ; {
+		for ordinal, limit := -1, 1; ; limit = segmentsRead {
 			batch, err := db.All[Segment](ctx, s.db, `
 				SELECT ordinal, first_line, lines, continues, text, 0 AS start_byte FROM file_segments
 				WHERE org = @org AND file_key = @file AND generation = @generation AND ordinal > @ordinal
@@ -139,7 +139,7 @@ func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generat
 				ORDER BY ordinal
 				LIMIT @limit`,
 				pgx.StrictNamedArgs{"org": org, "file": fileKey, "generation": generation, "ordinal": ordinal, "line": line,
-					"limit": segmentsRead})
+					"limit": limit})
 			if err != nil {
 				yield(Segment{}, err)
 				return
@@ -150,7 +150,7 @@ func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generat
 				}
 				ordinal = g.Ordinal
 			}
-			if len(batch) < segmentsRead {
+			if len(batch) < limit {
 				return
 			}
 		}

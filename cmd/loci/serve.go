@@ -47,6 +47,7 @@ const (
 	jobTimeout     = time.Minute
 	rescueAfter    = 2 * time.Minute      // of a job that no living server admits to
 	fetchPause     = 5 * time.Millisecond // between two looks for jobs while there are some
+	jobsKept       = time.Hour            // after they are done: a hundred thousand uploads leave as many
 	lookEvery      = 10 * time.Second
 	backfillEvery  = time.Minute
 	indexEvery     = 15 * time.Second // between two looks for text that grep's index lacks
@@ -161,7 +162,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.keepPresent(ctx, present) })
 	group.Go(func() error { return p.work(ctx, jobs, present) })
 	group.Go(func() error { return p.dense.connect(ctx, p.pool, store) })
-	group.Go(func() error { return p.index(ctx, store) })
+	group.Go(func() error { return p.indexText(ctx, store) })
 	group.Go(func() error { return p.watchPostgres(ctx) })
 	group.Go(func() error {
 		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
@@ -179,8 +180,8 @@ func (p *process) jobs(store *files.Store) (*river.Client[pgx.Tx], error) {
 	store.Work(workers)
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
-		FetchCooldown: fetchPause,
-		Queues:        files.Queues(), Middleware: []rivertype.Middleware{&inHand{hand: &p.hand}},
+		FetchCooldown: fetchPause, CompletedJobRetentionPeriod: jobsKept,
+		Queues: files.Queues(), Middleware: []rivertype.Middleware{&inHand{hand: &p.hand}},
 	})
 }
 
@@ -232,24 +233,6 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 	defer cancel()
 	if err := jobs.Stop(stopping); err != nil {
 		return jobs.StopAndCancel(context.WithoutCancel(ctx))
-	}
-	return nil
-}
-
-// index keeps the index of grep_files up to date. Without it grep_files reads all there is, so that a failure can wait.
-func (p *process) index(ctx context.Context, store *files.Store) error {
-	for pruned := time.Now(); wait(ctx, indexEvery); {
-		blocks, err := store.IndexText(ctx)
-		if err == nil && time.Since(pruned) > pruneEvery {
-			pruned = time.Now()
-			_, err = store.PruneIndex(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			p.log.Warn("the index of grep_files is not up to date", "error", err)
-		}
-		if blocks > 0 {
-			p.log.Debug("indexed text for grep_files", "blocks", blocks)
-		}
 	}
 	return nil
 }

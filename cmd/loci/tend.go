@@ -15,7 +15,7 @@ const tendEvery = time.Minute
 // is let go.
 func (p *process) tend(ctx context.Context, store *files.Store) error {
 	for wait(ctx, tendEvery) {
-		p.index(ctx, store)
+		p.indexVectors(ctx, store)
 		if rows, err := store.ClearSpaces(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the vectors of unused models are not cleared away", "error", err)
 		} else if rows > 0 {
@@ -28,9 +28,10 @@ func (p *process) tend(ctx context.Context, store *files.Store) error {
 	return nil
 }
 
-func (p *process) index(ctx context.Context, store *files.Store) {
+// indexVectors builds what search by meaning reads a large space through.
+func (p *process) indexVectors(ctx context.Context, store *files.Store) {
 	began := time.Now()
-	built, err := store.Index(ctx, p.pool, func(done, total int64) {
+	built, err := store.Index(ctx, p.pool, func(done, total int) {
 		p.log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
 	})
 	switch {
@@ -39,4 +40,22 @@ func (p *process) index(ctx context.Context, store *files.Store) {
 	case built:
 		p.log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
 	}
+}
+
+// indexText keeps the index of grep_files up to date. Without it grep_files reads all there is, so that a failure can wait.
+func (p *process) indexText(ctx context.Context, store *files.Store) error {
+	for pruned := time.Now(); wait(ctx, indexEvery); {
+		blocks, err := store.IndexText(ctx)
+		if err == nil && time.Since(pruned) > pruneEvery {
+			pruned = time.Now()
+			_, err = store.PruneIndex(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("the index of grep_files is not up to date", "error", err)
+		}
+		if blocks > 0 {
+			p.log.Debug("indexed text for grep_files", "blocks", blocks)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,41 @@
+package files_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// A page of a large folder is read through an index: the statements that list never sort or read the folder.
+func TestListsReadThePageAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	w.crowd(folder, 5000)
+	agent := w.agentWith(folder)
+	if _, err := w.pool.Exec(t.Context(), `ANALYZE`); err != nil {
+		t.Fatal(err)
+	}
+	args := func() pgx.StrictNamedArgs { return pgx.StrictNamedArgs{"org": org, "agent": agent} }
+	list, _, err := w.AgentFiles(t.Context(), org, agent, wide, nil, db.Page{Limit: 1})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("got %v (%v)", list, err)
+	}
+	for name, p := range map[string]db.Page{
+		"the first":         {Limit: 50},
+		"the oldest":        {Limit: 50, Ascending: true},
+		"after a file":      {Limit: 50, After: list[0].FileID},
+		"before a file":     {Limit: 50, Before: list[0].FileID},
+		"between two files": {Limit: 50, After: list[0].FileID, Before: list[0].FileID},
+	} {
+		a := args()
+		sql := files.AgentFilesSQL(p, a)
+		if plan := w.explain("", sql, a); !strings.Contains(plan, "using files_folder") || strings.Contains(plan, "Seq Scan on files") {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+}
