@@ -79,9 +79,9 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	found, wanted := 0, 0
 	for _, q := range queries {
 		w.SetIndexRows(1 << 40)
-		exact := nearest(t, w, space, q, 4000, folder.Key)
+		exact := nearest(t, w, q, 4000, folder.Key)
 		w.SetIndexRows(2000)
-		near := nearest(t, w, space, q, 4000, folder.Key)
+		near := nearest(t, w, q, 4000, folder.Key)
 		if len(near) != embed.ArmRows {
 			t.Errorf("%d rows through the index, want %d", len(near), embed.ArmRows)
 		}
@@ -96,13 +96,13 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 		t.Errorf("recall@10 is %.3f, want 0.95 and more", recall)
 	}
 	w.SetIndexRows(10)
-	if near := nearest(t, w, space, queries[0], 4000, small.Key); len(near) != 30 {
+	if near := nearest(t, w, queries[0], 4000, small.Key); len(near) != 30 {
 		t.Errorf("of a folder of 30 among 4,030, %d were found", len(near))
 	}
 }
 
 // nearest are the rows of a scope by meaning, the best first.
-func nearest(t *testing.T, w *world, space embed.Space, q []float32, rows int, folders ...int64) []int64 {
+func nearest(t *testing.T, w *world, q []float32, rows int, folders ...int64) []int64 {
 	t.Helper()
 	hits, err := files.ByMeaning(w.Store, t.Context(), org, folders, rows, q, 10)
 	if err != nil {
