@@ -128,12 +128,12 @@ func pdfPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (str
 	if err != nil {
 		return "", err
 	}
-	defer engine.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: page.Page})
+	defer engine.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: page.Page}) //nolint:errcheck // it goes with the document
 	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: requests.Page{ByReference: &page.Page}})
 	if err != nil {
 		return "", err
 	}
-	defer engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage})
+	defer engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage}) //nolint:errcheck // as above
 	counted, err := engine.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
 	if err != nil || counted.Count == 0 {
 		return "", err

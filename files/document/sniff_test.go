@@ -118,8 +118,7 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			media, err := document.Sniff("renamed.txt", "text/plain", strings.NewReader(tt.head), int64(len(tt.head)))
-			var unsupported *document.UnsupportedError
-			if !errors.As(err, &unsupported) {
+			if _, ok := errors.AsType[*document.UnsupportedError](err); !ok {
 				t.Fatalf("Sniff = %q, %v, want an UnsupportedError", media, err)
 			}
 			want := "Unsupported file type: " + tt.want + " (filename: renamed.txt). " + tt.advice + "Supported types: "

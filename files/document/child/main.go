@@ -77,7 +77,7 @@ func (q request) bound() {
 		os.Exit(exitTime)
 	}()
 	debug.SetMemoryLimit(q.MemoryBytes / 4 * 3)
-	go watch(uint64(q.MemoryBytes))
+	go watch(uint64(q.MemoryBytes)) //nolint:gosec // positive
 }
 
 // watchEvery is how often a child looks at its memory.
