@@ -24,7 +24,7 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 	tag, err := s.db.Exec(ctx, `
 		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
 		SELECT f.key, $1, f.generation, first, least(first + b.size, f.chunks), f.org, f.folder_key
-		FROM files f JOIN folders d ON d.key = f.folder_key
+		FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 		CROSS JOIN LATERAL (SELECT least(greatest($3 / d.chunk_tokens, 1), $2) AS size) b
 		CROSS JOIN LATERAL generate_series(0, f.chunks - 1, b.size) AS first
 		WHERE f.chunks > 0 AND NOT (f.cancelled AND f.generation = f.wanted_generation)

@@ -184,6 +184,7 @@ func (s *Store) waiting(ctx context.Context, job EmbedArgs) ([]waiting, error) {
 		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
 		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
 		JOIN files f ON f.key = c.file_key
+		JOIN folders d ON d.key = c.folder_key AND d.org = c.org
 		WHERE b.org = $5 AND c.org = $5 AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
 		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
 }

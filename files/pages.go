@@ -78,7 +78,7 @@ func (s *Store) addPages(ctx context.Context, org db.Org, fileIDs []string, matc
 	}
 	paged, err := db.All[named](ctx, s.db, `
 		SELECT d.name || '/' || f.name AS name, f.pages, f.media_type
-		FROM files f JOIN folders d ON d.key = f.folder_key
+		FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 		WHERE f.org = $1 AND f.id = ANY ($2) AND f.pages IS NOT NULL`, org, fileIDs)
 	if err != nil {
 		return err

@@ -1,11 +1,8 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -58,16 +55,9 @@ const scopeLife = time.Minute
 // indexRows is the size of a scope up to which an exact scan is faster than an index, or as fast.
 const indexRows = 50_000
 
-// New returns a store on d. It removes what a server left in TempDir that was killed in the moment between making a file and taking its
-// name away; one in that moment now loses nothing, for the file is open.
+// New returns a store on d. It removes what a server that was killed left in TempDir.
 func New(d db.DB, o Options) (*Store, error) {
-	left, err := filepath.Glob(filepath.Join(cmp.Or(o.TempDir, os.TempDir()), spoolName))
-	if err != nil {
-		return nil, fmt.Errorf("look for what was left of uploads: %w", err)
-	}
-	for _, path := range left {
-		_ = os.Remove(path) // it may be another user's
-	}
+	document.SweepSpools(o.TempDir)
 	if o.MaxUploadBytes == 0 {
 		o.MaxUploadBytes = DefaultMaxUploadBytes
 	}

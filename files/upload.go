@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -61,7 +60,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	if err != nil {
 		return File{}, false, err
 	}
-	defer spooled.Close()
+	defer spooled.file.Close()
 	mediaType, err := document.Sniff(name, u.MediaType, spooled.file, spooled.size)
 	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
 		return File{}, false, &UnsupportedError{unsupported}
@@ -110,32 +109,22 @@ func (u Upload) storedName() (string, error) {
 	return CleanName(u.Name)
 }
 
-// spooled is an upload on disk. Its file has no name any more, so that it goes with the process whatever happens to it.
+// spooled is an upload on disk.
 type spooled struct {
-	file *os.File
+	file document.Spool
 	size int64
 	sum  []byte
 }
 
-// Close lets go of the file. Nothing is lost that an error could tell of.
-func (s *spooled) Close() {
-	_ = s.file.Close()
-	_ = os.Remove(s.file.Name()) // where an open file keeps its name
-}
-
-// spoolName is the pattern of a spooled upload's name.
-const spoolName = "loci-upload-*"
-
 func (s *Store) spool(body io.Reader) (*spooled, error) {
-	file, err := os.CreateTemp(s.o.TempDir, spoolName)
+	file, err := document.NewSpool(s.o.TempDir)
 	if err != nil {
 		return nil, fmt.Errorf("spool the upload: %w", err)
 	}
-	_ = os.Remove(file.Name()) // tried again when it is closed
 	out := &spooled{file: file}
 	sum := sha256.New()
 	if err := out.fill(body, s.o.MaxUploadBytes, sum); err != nil {
-		out.Close()
+		file.Close()
 		return nil, err
 	}
 	out.sum = sum.Sum(nil)

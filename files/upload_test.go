@@ -240,7 +240,7 @@ func TestALargeFileIsKeptWhole(t *testing.T) {
 func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	left, other := filepath.Join(dir, "loci-upload-123"), filepath.Join(dir, "other")
+	left, other := filepath.Join(dir, "loci-spool-123"), filepath.Join(dir, "other")
 	for _, path := range []string{left, other} {
 		if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
 			t.Fatal(err)

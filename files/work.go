@@ -80,7 +80,7 @@ func (s *Store) change(ctx context.Context, org db.Org, folderID, fileID string,
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		w, err := db.One[work](ctx, tx, `
-			SELECT f.generation, f.wanted_generation, f.cancelled FROM files f JOIN folders d ON d.key = f.folder_key
+			SELECT f.generation, f.wanted_generation, f.cancelled FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 			WHERE f.org = $1 AND d.id = $2 AND f.id = $3
 			FOR NO KEY UPDATE OF f`, org, folderID, fileID)
 		if errors.Is(err, db.ErrNotFound) {

@@ -49,27 +49,22 @@ func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, er
 	if err != nil {
 		return document.Text{}, err
 	}
-	defer func() {
-		_ = file.Close()
-		_ = os.Remove(file.Name()) // where an open file keeps its name
-	}()
-	return r.run(ctx, in, file)
+	defer file.Close()
+	return r.run(ctx, in, file.File)
 }
 
-// spool puts a document into a file without a name, which goes with the process whatever happens to it.
-func (r *Reader) spool(in document.Input) (*os.File, error) {
-	file, err := os.CreateTemp(r.TempDir, "loci-read-*")
+// spool puts a document into a file that goes with the process whatever happens to it.
+func (r *Reader) spool(in document.Input) (document.Spool, error) {
+	file, err := document.NewSpool(r.TempDir)
 	if err != nil {
-		return nil, fmt.Errorf("spool the document: %w", err)
+		return document.Spool{}, fmt.Errorf("spool the document: %w", err)
 	}
-	_ = os.Remove(file.Name())
 	if _, err = io.Copy(file, in.Body); err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		_ = file.Close()
-		_ = os.Remove(file.Name())
-		return nil, fmt.Errorf("spool the document: %w", err)
+		file.Close()
+		return document.Spool{}, fmt.Errorf("spool the document: %w", err)
 	}
 	return file, nil
 }
