@@ -25,7 +25,7 @@ type Config struct {
 	APIKey     string // empty where the server asks for none
 	Model      string
 	Dimensions int  // what to ask for; 0 leaves it to the model, and is right where a model has only one
-	Base64     bool // ask for numbers as base64, which is smaller; OpenAI and vLLM know it, others may not
+	Base64     bool // ask for numbers as base64, which is smaller, even where Probe did not find that the provider knows it
 
 	HTTP           *http.Client  // nil means a client of its own; redirects are never followed, its own timeout is not used
 	MaxBatchItems  int           // texts in a request; 0 means 64
@@ -84,6 +84,7 @@ type OpenAI struct {
 	dimension atomic.Int64 // of every vector; 0 until the first answer, unless configured
 	limit     atomic.Int64 // estimated tokens of the longest text worth sending whole
 	worked    atomic.Bool  // whether the provider ever gave a vector
+	base64    atomic.Bool  // whether to ask for numbers as base64
 }
 
 // NewOpenAI checks the configuration; it sends nothing. An error names the setting to change.
@@ -106,6 +107,7 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 	o := &OpenAI{config: c, client: openai.NewClientWithConfig(config), slots: make(chan struct{}, c.Concurrency)}
 	o.dimension.Store(int64(c.Dimensions))
 	o.limit.Store(int64(c.MaxInputTokens))
+	o.base64.Store(c.Base64)
 	return o, nil
 }
 
@@ -129,7 +131,7 @@ func withDefaults(c Config) Config {
 
 // Probe embeds one word and returns the dimension of the provider's vectors. An error says what to change: the dimension differs from
 // the one configured (both are named) or is beyond MaxDimension, or the provider does not answer as one. It is a *SettingError
-// where asking again cannot help.
+// where asking again cannot help. A provider that gives the same vector as base64 is asked for that from then on.
 func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
 	vectors, err := o.request(ctx, []string{knownGood})
 	if err != nil {
@@ -138,7 +140,28 @@ func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
 	if vectors[0] == nil {
 		return 0, o.wrong("with %s", noDirection)
 	}
+	o.tryBase64(ctx, vectors[0])
 	return len(vectors[0]), nil
+}
+
+// tryBase64 asks once more for the vector of Probe. OpenAI, vLLM and others know base64, which is read in a fraction of the time; some do
+// not heed it, and answer with numbers.
+func (o *OpenAI) tryBase64(ctx context.Context, known []float32) {
+	if o.base64.Swap(true) {
+		return
+	}
+	vectors, err := o.request(ctx, []string{knownGood})
+	if err != nil || vectors[0] == nil || dot(known, vectors[0]) < 0.99 {
+		o.base64.Store(false)
+	}
+}
+
+// dot is the inner product, of unit vectors their cosine.
+func dot(a, b []float32) (sum float64) {
+	for i := range min(len(a), len(b)) {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
 }
 
 // job is an item on its way. Only the batch that holds it writes to it.
@@ -193,7 +216,7 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, ctx.Err()
 	}
 	ask := openai.EmbeddingRequestStrings{Input: texts, Model: openai.EmbeddingModel(o.config.Model), Dimensions: o.config.Dimensions}
-	if o.config.Base64 {
+	if o.base64.Load() {
 		ask.EncodingFormat = openai.EmbeddingEncodingFormatBase64
 	}
 	var later time.Duration

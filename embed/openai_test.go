@@ -299,6 +299,53 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// A provider that knows base64 is asked for it once that is known; one that does not heed it goes on as it did.
+func TestProbeFindsBase64(t *testing.T) {
+	t.Parallel()
+	numbers := func(d []map[string]any) []map[string]any {
+		for i := range d {
+			if _, ok := d[i]["embedding"].(string); ok {
+				d[i]["embedding"] = vectorOf("memory", 8)
+			}
+		}
+		return d
+	}
+	other := func(d []map[string]any) []map[string]any {
+		if _, ok := d[0]["embedding"].(string); ok {
+			d[0]["embedding"] = "AACAPwAAgL8AAIA/AACAvwAAgD8AAIC/AACAPwAAgL8=" // 1, -1, …
+		}
+		return d
+	}
+	for _, c := range []struct {
+		name   string
+		alter  func([]map[string]any) []map[string]any
+		base64 bool
+	}{
+		{"a provider that knows it", nil, true},
+		{"one that answers with numbers", numbers, false},
+		{"one that answers with another vector", other, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := &provider{dimension: 8, alter: c.alter}
+			client := p.start(t, nil)
+			if got, err := client.Probe(t.Context()); got != 8 || err != nil {
+				t.Fatalf("got %d, %v, want 8", got, err)
+			}
+			items := texts(1)
+			vectors, err := client.Embed(t.Context(), items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkVectors(t, vectors, items, 8)
+			last := p.requests[len(p.requests)-1]
+			if got := last.EncodingFormat != nil && *last.EncodingFormat == "base64"; got != c.base64 {
+				t.Errorf("base64 is asked for: %v, want %v", got, c.base64)
+			}
+		})
+	}
+}
+
 func TestWrongSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
