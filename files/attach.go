@@ -19,7 +19,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 		if err != nil {
 			return err
 		}
-		if err := in.lockFolder(ctx, org, folder.Key, "SHARE"); err != nil {
+		if err := in.lockFolder(ctx, org, folder.Key, "NO KEY UPDATE"); err != nil {
 			return err
 		}
 		if err := in.lock(ctx, org, agentID); err != nil { // before the new row takes hold of the agent's
@@ -42,7 +42,8 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 	})
 }
 
-// lockFolder keeps attachments to a folder and new texts in it from missing each other: whoever comes second sees the first. It is
+// lockFolder keeps attachments to a folder, which take it for themselves, and new texts in it, which share it, from missing each other:
+// whoever comes second sees the first. It is
 // taken before any agent's lock.
 func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode string) error {
 	_, err := db.One[int64](ctx, s.db, `SELECT key FROM folders WHERE org = $1 AND key = $2 FOR `+mode, org, key)

@@ -13,10 +13,11 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// A job embeds so many chunks at most, and so many tokens: few enough that a slow endpoint answers within the job's time.
+// A job embeds so many chunks at most, and so many tokens: enough that the requests, several at a time, take longer than what is around
+// them. An endpoint that is too slow for that in a job's time is asked for fewer.
 const (
-	embedBatch  = 32
-	embedTokens = 9600
+	embedBatch  = 128
+	embedTokens = 38_400
 )
 
 // embedWidth is how many batches of a file are queued at a time: each that is done calls the next, so that files take turns.

@@ -142,7 +142,7 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 		if err := in.write(ctx, job, src, p); err != nil {
 			return err
 		}
-		if err := in.lockFolder(ctx, src.Org, src.FolderKey, "NO KEY UPDATE"); err != nil {
+		if err := in.lockFolder(ctx, src.Org, src.FolderKey, "SHARE"); err != nil {
 			return ignoreNotFound(err)
 		}
 		if err := in.takePlace(ctx, src); err != nil {
