@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,6 +41,10 @@ type serveCmd struct {
 	documents
 }
 
+// memoryBytes is what the garbage collector keeps the server within as long as it can: large files come in bursts, and what they took is
+// to be used again before more is asked for.
+const memoryBytes = 256 << 20
+
 // Times of the server's life.
 const (
 	stopPatience   = 8 * time.Second  // for requests and jobs in hand, when told to stop: less than containers are given
@@ -60,6 +66,9 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	log, err := logger(s, c.LogLevel)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryBytes)
 	}
 	loopback, err := listenAddress(ctx, c.Addr)
 	if err != nil {
@@ -224,8 +233,15 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 	case <-ctx.Done():
 		return nil
 	}
-	if err := jobs.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("work on jobs: %w", err)
+	for {
+		err := jobs.Start(context.WithoutCancel(ctx))
+		if err == nil {
+			break
+		}
+		p.log.Warn("no work on jobs yet", "error", err) // the database may have gone away this very moment
+		if !wait(ctx, retryEvery) {
+			return nil
+		}
 	}
 	<-ctx.Done()
 	p.dense.space().Stop()
