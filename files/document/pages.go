@@ -37,9 +37,9 @@ func joinPages(pages []string) (Text, error) {
 
 func scanned(pages int) error {
 	if pages == 1 {
-		return unreadable("The file holds no text: its page is an image. Run OCR on it and upload the result.")
+		return unreadable("The file holds no text: its page is an image or empty. If it was scanned, run OCR on it and upload the result.")
 	}
-	return unreadable("The file holds no text: its %d pages are images. Run OCR on it and upload the result.", pages)
+	return unreadable("The file holds no text: its %d pages are images or empty. If it was scanned, run OCR on it and upload the result.", pages)
 }
 
 // laidOut is the text of a page as it is read: without the traces of its typesetting, its lines without blanks at their ends, no empty

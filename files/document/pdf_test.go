@@ -71,8 +71,8 @@ func TestPDFsWithoutTextSayWhy(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
 		{"rc4-user", "The PDF is encrypted and opens only with a password. Save it without the password and upload that."},
 		{"aes-user", "The PDF is encrypted and opens only with a password. Save it without the password and upload that."},
-		{"scanned", "The file holds no text: its 3 pages are images. Run OCR on it and upload the result."},
-		{"blank", "The file holds no text: its page is an image. Run OCR on it and upload the result."},
+		{"scanned", "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and upload the result."},
+		{"blank", "The file holds no text: its page is an image or empty. If it was scanned, run OCR on it and upload the result."},
 		{"truncated", damagedPDF},
 		{"garbage", damagedPDF},
 	} {

@@ -116,7 +116,7 @@ func TestChildReads(t *testing.T) {
 		t.Errorf("%v is left over, %v", left, err)
 	}
 	_, err = r.Read(t.Context(), pdf(fixture(t, "scanned.pdf")))
-	if want := "The file holds no text: its 3 pages are images. Run OCR on it and upload the result."; !isUnreadable(err) || err.Error() != want {
+	if want := "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and upload the result."; !isUnreadable(err) || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
