@@ -17,10 +17,10 @@ type Pages struct {
 
 // String is as "page 3" or "pages 3-4"; empty for the zero Pages.
 func (p Pages) String() string {
-	switch {
-	case p.First == 0:
+	switch p.First {
+	case 0:
 		return ""
-	case p.First == p.Last:
+	case p.Last:
 		return fmt.Sprintf("%s %d", p.Word, p.First)
 	}
 	return fmt.Sprintf("%ss %d-%d", p.Word, p.First, p.Last)

@@ -46,8 +46,7 @@ func readPDFs(t *testing.T) func(context.Context, document.Input) (document.Text
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := document.Readers{CacheDir: filepath.Join(caches, "loci-test")}
-	return func(_ context.Context, in document.Input) (document.Text, error) { return r.Read(in) }
+	return document.Readers{CacheDir: filepath.Join(caches, "loci-test")}.Read
 }
 
 func TestPagesOfAPDFReachTheResults(t *testing.T) {

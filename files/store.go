@@ -62,7 +62,7 @@ func New(d db.DB, o Options) (*Store, error) {
 		o.MaxUploadBytes = DefaultMaxUploadBytes
 	}
 	if o.Read == nil {
-		o.Read = func(_ context.Context, in document.Input) (document.Text, error) { return document.Readers{}.Read(in) }
+		o.Read = document.Readers{}.Read
 	}
 	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Hooks: []rivertype.Hook{&turns{}}})
 	if err != nil {

@@ -4,6 +4,7 @@ package document
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,11 +46,11 @@ type Readers struct {
 	PDFToText string // the path of poppler's pdftotext, which then reads PDFs; empty reads them with PDFium
 }
 
-// Read returns the text of a document. *UnreadableError if it has none that can be read.
-func (r Readers) Read(in Input) (Text, error) {
+// Read returns the text of a document; ctx ends programs that it runs, and nothing else. *UnreadableError if it has none that can be read.
+func (r Readers) Read(ctx context.Context, in Input) (Text, error) {
 	switch {
 	case in.IsPDF() && r.PDFToText != "":
-		return r.pdftotext(in)
+		return r.pdftotext(ctx, in)
 	case in.IsPDF():
 		return r.pdf(in)
 	}

@@ -2,6 +2,7 @@ package document_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -26,7 +27,7 @@ func fixture(t *testing.T, name string) []byte {
 }
 
 func readPDF(r document.Readers, raw []byte) (document.Text, error) {
-	return r.Read(document.Input{MediaType: "application/pdf", SizeBytes: int64(len(raw)), Body: bytes.NewReader(raw)})
+	return r.Read(context.Background(), document.Input{MediaType: "application/pdf", SizeBytes: int64(len(raw)), Body: bytes.NewReader(raw)})
 }
 
 // paged shows a text with a mark before each line that begins a page.

@@ -13,12 +13,12 @@ import (
 )
 
 // pdftotext reads a PDF with poppler's program.
-func (r Readers) pdftotext(in Input) (Text, error) {
+func (r Readers) pdftotext(ctx context.Context, in Input) (Text, error) {
 	body, err := in.seekable()
 	if err != nil {
 		return Text{}, err
 	}
-	cmd := exec.CommandContext(context.Background(), r.PDFToText, "-enc", "UTF-8", "-eol", "unix", "-", "-") // ends with its reader
+	cmd := exec.CommandContext(ctx, r.PDFToText, "-enc", "UTF-8", "-eol", "unix", "-", "-")
 	out, errs := &limitedBuffer{left: MaxTextBytes}, &limitedBuffer{left: 64 << 10}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = body, out, errs
 	err = cmd.Run()

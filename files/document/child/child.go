@@ -43,7 +43,7 @@ type Reader struct {
 // Patience though it had not used its CPU.
 func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, error) {
 	if !in.IsComplex() && (!in.IsHTML() || in.SizeBytes <= inProcessHTMLBytes) {
-		return r.Document.Read(in) //nolint:contextcheck // text and small pages take no process
+		return r.Document.Read(ctx, in)
 	}
 	file, err := r.spool(in)
 	if err != nil {

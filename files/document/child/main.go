@@ -1,6 +1,7 @@
 package child
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func Main(argument string) error {
 		return fmt.Errorf("find the document: %w", err)
 	}
 	reader := document.Readers{CacheDir: q.CacheDir, PDFToText: q.PDFToText}
-	text, err := reader.Read(document.Input{MediaType: q.MediaType, SizeBytes: info.Size(), Body: os.Stdin})
+	text, err := reader.Read(context.Background(), document.Input{MediaType: q.MediaType, SizeBytes: info.Size(), Body: os.Stdin})
 	h := header{Charset: text.Charset, Pages: text.Pages, TextBytes: len(text.Text)}
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		h = header{Unreadable: unreadable.Reason}
