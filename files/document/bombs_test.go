@@ -1,0 +1,39 @@
+//go:build !race
+
+// The race detector, which finds nothing in one goroutine, makes minutes of these.
+
+package document_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/files/document"
+)
+
+// TestBombsEndWithinBounds measures what is allocated in all: a bound of the work done, not of the memory held at one time.
+func TestBombsEndWithinBounds(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	if testing.Short() {
+		t.Skip("ten million elements take seconds")
+	}
+	for name, bomb := range bombs {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // as above
+			raw := bomb.raw(t)
+			in := &reading{ReaderAt: bytes.NewReader(raw)}
+			var got document.Text
+			var err error
+			bytes := allocated(func() { got, err = bomb.read(in, int64(len(raw))) })
+			if !isUnreadable(err) || !strings.Contains(err.Error(), bomb.says) {
+				t.Errorf("read %d bytes of text, %v; want an *UnreadableError with %q", len(got.Text), err, bomb.says)
+			}
+			t.Logf("%d bytes: %v; %d MiB allocated, %d bytes read", len(raw), err, bytes>>20, in.bytes)
+			if bytes > 3<<30 {
+				t.Errorf("%d MiB allocated for %d bytes", bytes>>20, len(raw))
+			}
+			if in.bytes > 3*int64(len(raw))+1<<20 {
+				t.Errorf("%d bytes read of %d", in.bytes, len(raw))
+			}
+		})
+	}
+}
