@@ -121,6 +121,7 @@ func rtfClaims() map[string]claim {
 
 func notebookClaims() map[string]claim {
 	return map[string]claim{
+		"JSON that is no notebook is read as it is": {document.IPYNB, []byte("\ufeff{\"a\": [1,2],\r\n\"b\": \"é\"}\n"), "{\"a\": [1,2],\n\"b\": \"é\"}\n", nil},
 		"a notebook of nbformat 3 has its cells in worksheets": {document.IPYNB, []byte(`{"nbformat":3,"worksheets":[{"cells":[
 			{"cell_type":"heading","level":2,"source":["Tides"]},
 			{"cell_type":"code","language":"python","input":"x = 1","outputs":[{"output_type":"pyout","text":["1"]}]}]}]}`),
@@ -135,6 +136,17 @@ func notebookClaims() map[string]claim {
 	}
 }
 
+const listStyles = `<office:document-styles xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" ` +
+	`xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:styles>` +
+	`<text:list-style style:name="N"><text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/></text:list-style>` +
+	`<text:list-style style:name="B"><text:list-level-style-bullet text:level="2"/></text:list-style></office:styles></office:document-styles>`
+
+const styledLists = `<text:list text:style-name="N"><text:list-item><text:p>one</text:p><text:list text:style-name="B"><text:list-item><text:p>in</text:p>` +
+	`<text:list><text:list-item><text:p>deep</text:p></text:list-item></text:list></text:list-item></text:list></text:list-item>` +
+	`<text:list-item><text:p>two</text:p><text:list text:style-name="B"><text:list-item><text:p>in</text:p></text:list-item></text:list></text:list-item>` +
+	`<text:list-item><text:p>three</text:p></text:list-item></text:list><text:p>between</text:p>` +
+	`<text:list text:style-name="N" text:continue-numbering="true"><text:list-item><text:p>four</text:p></text:list-item></text:list>`
+
 func otherClaims(t *testing.T) map[string]claim {
 	const odpHead = `<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" ` +
 		`xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:text>`
@@ -147,6 +159,8 @@ func otherClaims(t *testing.T) map[string]claim {
 	}
 	relations := func(s string) func(io.Writer) { return text("<Relationships>" + s + "</Relationships>") }
 	return map[string]claim{
+		"a list within has its own marks, and leaves those around it": {document.ODT, zipped(t, entries{
+			"styles.xml": text(listStyles), "content.xml": text(odpHead + styledLists + odpTail)}), "1. one\n   - in\n     - deep\n2. two\n   - in\n3. three\n\nbetween\n\n4. four\n", nil},
 		"a paragraph is whole around its note": {document.ODT, zipped(t, entries{
 			"content.xml": text(odpHead + "<text:p>before" + note + " after</text:p>" + odpTail)}), "before[^1] after\n\n[^1]: the note\n", nil},
 		"slides are in the order of the presentation, diagrams on their slide": {document.PPTX, zipped(t, entries{

@@ -15,7 +15,7 @@ const (
 )
 
 // IPYNB reads a notebook of Jupyter, nbformat 3 to 4: Markdown cells as they are, code and its text outputs in fences, the code's with
-// the language of the kernel. Images are left out.
+// the language of the kernel. Images are left out. JSON that is no notebook is read as it is.
 func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	if size > maxNotebookBytes {
 		return Text{}, unreadable("The notebook has %d MiB; %d are read. Clear its outputs, and upload it again.", size>>20, maxNotebookBytes>>20)
@@ -30,6 +30,9 @@ func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	var book notebook
 	if err := json.Unmarshal(bytes.TrimPrefix(raw, []byte("\ufeff")), &book); err != nil {
 		return Text{}, explain(err, nil)
+	}
+	if book.Format == nil && book.Cells == nil && book.Worksheets == nil {
+		return readText(Input{MediaType: "application/json", SizeBytes: size, Body: bytes.NewReader(raw)})
 	}
 	b := newBudget()
 	md := newMarkdown(b)
@@ -50,6 +53,7 @@ func IsNotebook(head []byte) bool {
 var notebookMark = regexp.MustCompile(`^\s*\{(?s:.*)("nbformat(_minor)?"\s*:|"cell_type"\s*:\s*")`)
 
 type notebook struct {
+	Format     json.RawMessage `json:"nbformat"`
 	Cells      jsonList[notebookCell]
 	Worksheets jsonList[struct{ Cells jsonList[notebookCell] }]
 	Metadata   struct {

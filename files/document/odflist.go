@@ -4,29 +4,33 @@ import "encoding/xml"
 
 // odfList is a list that is read.
 type odfList struct {
+	style  string
 	counts *abstractList
 	level  int
 }
 
 // list reads a list, within another if that is not nil. It counts anew unless it says that it goes on.
 func (o *odf) list(x *xmlReader, e xml.StartElement, md *markdown, outer *odfList) error {
-	l := &odfList{}
-	name := attr(e, "text:style-name")
+	l := &odfList{style: attr(e, "text:style-name")}
 	switch {
 	case outer != nil:
 		l.counts, l.level = outer.counts, min(outer.level+1, maxListLevels-1)
-		if levels, ok := o.lists[name]; ok {
-			l.counts.levels = levels.levels
+		if levels, ok := o.lists[l.style]; !ok {
+			l.style = outer.style
+		} else if l.style != outer.style {
+			within := *outer.counts // whose marks are not those of this list
+			within.levels = levels.levels
+			l.counts = &within
 		}
 	case o.last != nil && (attr(e, "text:continue-numbering") == "true" || attr(e, "text:continue-list") != ""):
 		l.counts = o.last
 	default:
 		l.counts = &abstractList{}
-		if levels, ok := o.lists[name]; ok {
+		if levels, ok := o.lists[l.style]; ok {
 			l.counts.levels = levels.levels
 		}
 	}
-	o.last = l.counts
+	defer func() { o.last = l.counts }() // not that of a list within
 	return x.walk(func(e xml.StartElement) error {
 		switch x.name(e) {
 		case "text:list-item":

@@ -65,9 +65,9 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 func documentType(name, content string, head []byte, isText bool) (string, bool) {
 	switch {
 	case content == pdfType:
-		starts := bytes.HasPrefix(bytes.TrimLeft(head, "\xef\xbb\xbf\t\n\f\r "), []byte("%PDF-"))
+		starts := bytes.HasPrefix(bytes.TrimLeft(head, beforeText), []byte("%PDF-"))
 		return pdfType, starts || !isText || strings.EqualFold(path.Ext(name), ".pdf")
-	case isText && strings.EqualFold(path.Ext(name), ".ipynb") && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+	case isText && strings.EqualFold(path.Ext(name), ".ipynb") && bytes.HasPrefix(bytes.TrimLeft(head, beforeText), []byte("{")):
 		content = notebookType
 	case content == oleType: // its reader only tells why it is not read
 		return "", false
@@ -77,6 +77,7 @@ func documentType(name, content string, head []byte, isText bool) (string, bool)
 }
 
 const (
+	beforeText   = "\ufeff\t\n\f\r " // may stand before the mark of a format
 	notebookType = "application/x-ipynb+json"
 	oleType      = "application/x-ole-storage"
 )

@@ -49,6 +49,7 @@ func TestSniffAcceptsText(t *testing.T) {
 		{"a Word document", "a.bin", octets, zipOf("[Content_Types].xml", "_rels/.rels", "word/document.xml"), docx},
 		{"a Word document whose parts come late", "a", octets, zipOf(append(many, "[Content_Types].xml", "word/document.xml")...), docx},
 		{"a notebook by its extension", "a.ipynb", octets, `{"cells": [], "nbformat": 4}`, "application/x-ipynb+json"},
+		{"a notebook after a byte order mark", "a.ipynb", octets, "\ufeff{\"cells\": [], \"nbformat\": 4}", "application/x-ipynb+json"},
 		{"RTF, though all of it is ASCII", "a.txt", octets, `{\rtf1\ansi Hello}`, "text/rtf"},
 		{"an image that is text", "a.svg", octets, `<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/svg+xml"},
 	} {
