@@ -104,6 +104,7 @@ func TestUnreadableDocumentsSayWhatToDo(t *testing.T) {
 		"nothing is no document":                    {officeTypes[".odt"], nil, "damaged"},
 		"text is not RTF":                           {officeTypes[".rtf"], []byte("hello"), "damaged"},
 		"RTF that is cut is damaged":                {officeTypes[".rtf"], []byte(`{\rtf1 hello`), "damaged"},
+		"RTF that is cut in its bytes is damaged":   {officeTypes[".rtf"], []byte(`{\rtf1 hello \bin99 world}`), "its end is missing"},
 		"JSON is not always a notebook":             {officeTypes[".ipynb"], []byte(`[1,2]`), "damaged"},
 		"a notebook without cells holds no text":    {officeTypes[".ipynb"], []byte(`{"cells":[],"nbformat":4}`), "no text"},
 		"a presentation of nothing holds no text":   {officeTypes[".pptx"], zipped(t, entries{"ppt/presentation.xml": text("<p/>")}), "no text"},

@@ -237,6 +237,9 @@ func (r *rtfReader) word(word string, n int, given bool) error {
 	case "bin":
 		r.flush()
 		_, err := io.CopyN(io.Discard, r.in, int64(max(n, 0)))
+		if errors.Is(err, io.EOF) {
+			return errCutRTF
+		}
 		return err
 	}
 	r.flush()
