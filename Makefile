@@ -1,7 +1,7 @@
 # Everything a developer does here is a target; `make` alone lists them.
 
 # No run of all tests takes longer than this, or one hangs.
-TEST_TIMEOUT ?= 8m
+TEST_TIMEOUT ?= 15m
 # More flags for go test, for example -v or -run=TestOpen.
 TEST_FLAGS ?=
 # How often make chaos kills servers.
