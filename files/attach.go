@@ -43,8 +43,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 }
 
 // lockFolder keeps attachments to a folder, which take it for themselves, and new texts in it, which share it, from missing each other:
-// whoever comes second sees the first. It is
-// taken before any agent's lock.
+// whoever comes second sees the first. It is taken before any agent's lock.
 func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode string) error {
 	_, err := db.One[int64](ctx, s.db, `SELECT key FROM folders WHERE org = $1 AND key = $2 FOR `+mode, org, key)
 	if errors.Is(err, db.ErrNotFound) {
@@ -228,8 +227,9 @@ func (s *Store) HasFolder(ctx context.Context, org db.Org, agentID string) (bool
 		SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2)`, org, agentID)
 }
 
-// LockFolders locks the folders that an agent has and is to have, and its attachments. Whoever will lock the agent, or delete it, in the
-// same transaction calls it first: folders and attachments are locked before agents, everywhere.
+// LockFolders locks the folders that an agent has and is to have, as attaching does, and its attachments. Whoever will lock the agent,
+// attach several folders to it, or delete it, in the same transaction calls it first: folders and attachments are locked before agents,
+// and folders in the order of their keys, everywhere.
 func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string) error {
 	if folderIDs == nil {
 		folderIDs = []string{}
@@ -238,7 +238,7 @@ func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, fol
 		SELECT FROM folders d
 		WHERE d.org = $1 AND (d.id = ANY ($3) OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
 		ORDER BY d.key
-		FOR SHARE`, org, agentID, folderIDs)
+		FOR NO KEY UPDATE`, org, agentID, folderIDs)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	var a Agent
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.with(tx)
+		if err := in.Files.LockFolders(ctx, org, "", n.FolderIDs); err != nil {
+			return err
+		}
 		var err error
 		if a, err = in.insert(ctx, org, n); err != nil {
 			return err
