@@ -220,10 +220,12 @@ func (s *Store) storeVectors(ctx context.Context, job EmbedArgs, vectors []embed
 		}
 		err := db.Exec(ctx, tx, `
 			DELETE FROM embed_batches
-			WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
-			job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
+			WHERE org = @org AND file_key = @file AND space_id = @space AND generation = @generation AND first_ordinal = @first
+			  AND end_ordinal - first_ordinal = @chunks`,
+			pgx.StrictNamedArgs{"org": job.Org, "file": job.FileKey, "space": job.SpaceID, "generation": job.Generation,
+				"first": job.FirstOrdinal, "chunks": len(byKey)})
 		if err != nil {
-			return ignoreNotFound(err) // done by another worker, or the text is another
+			return ignoreNotFound(err) // done or shortened by another worker, or the text is another
 		}
 		rows := pgx.CopyFromSlice(len(vectors), func(i int) ([]any, error) {
 			c := byKey[vectors[i].ID]

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -134,6 +135,39 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 	f := w.upload(w.folder("f"), "a.txt", manyLines(3000))
 	if n := w.count(`SELECT count(*) FROM chunk_vectors`); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
 		t.Errorf("got %+v with %d vectors", f, n)
+	}
+}
+
+// Two servers may be at one batch, where one of them lost its lock, and the other has shortened it meanwhile: no vector is stored twice.
+func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, 8)
+	w, _ := e.world(t, e.dense(t), oneEach)
+	shorten := fault(func(_ http.ResponseWriter, _ *http.Request, _ []string) bool {
+		e.fault.Store(nil)
+		_, err := w.pool.Exec(context.Background(), `
+			WITH short AS (UPDATE embed_batches SET end_ordinal = 1 WHERE first_ordinal = 0 RETURNING *)
+			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
+			SELECT s.file_key, s.space_id, s.generation, 1, f.chunks, s.org, s.folder_key FROM short s JOIN files f ON f.key = s.file_key`)
+		if err != nil {
+			t.Error(err)
+		}
+		return false
+	})
+	e.fault.Store(&shorten)
+	folder := w.folder("f")
+	f := w.send(folder, "a.txt", manyLines(300), files.Suffix)
+	w.eventually("the job ends", func() bool {
+		return w.count(`SELECT count(*) FROM river_job WHERE kind = 'embed_chunks' AND state = 'completed'`) > 0
+	})
+	if n := w.count(`SELECT count(*) FROM chunk_vectors`); n > 0 {
+		t.Errorf("%d vectors of a batch are there that another has parted", n)
+	}
+	if _, err := w.Backfill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f = w.await(folder, f); f.Status != files.Completed || w.count(`SELECT count(*) FROM chunk_vectors`) != f.TotalChunks || f.TotalChunks < 2 {
+		t.Errorf("got %+v", f)
 	}
 }
 
