@@ -36,7 +36,8 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)
 	}
 	files, err := db.All[int64](ctx, s.db, `
-		SELECT DISTINCT b.file_key FROM embed_batches b JOIN files f ON f.key = b.file_key
+		SELECT DISTINCT b.file_key
+		FROM embed_batches b JOIN files f ON f.key = b.file_key JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 		WHERE b.space_id = $1 AND NOT f.cancelled AND NOT EXISTS (
 			SELECT FROM river_job j
 			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')

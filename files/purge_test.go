@@ -153,3 +153,39 @@ func TestDeletingAFolderDoesNotTouchItsFiles(t *testing.T) {
 		t.Errorf("the files' rows were written or locked: %s, before %s", after, before)
 	}
 }
+
+// Neither vectors nor another text are made for the files of a folder that is being cleared away.
+func TestADeletedFolderGetsNoWork(t *testing.T) {
+	t.Parallel()
+	w, e, _ := newDenseWorld(t, 8)
+	folder := w.folder("f")
+	e.down.Store(true)
+	f := w.send(folder, "a.txt", "text\n", files.Suffix)
+	w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
+	w.pauseQueue(files.QueueUpkeep)
+	if n, err := w.ReparseFolder(t.Context(), org, folder.ID); n != 1 || err != nil {
+		t.Fatalf("%d files are parsed again (%v)", n, err)
+	}
+	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+		t.Fatal(err)
+	}
+	const ended = `UPDATE river_job SET state = 'cancelled', finalized_at = now() WHERE kind IN ('embed_chunks', 'purge_folder')`
+	if _, err := w.pool.Exec(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Backfill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.jobs.QueueResume(t.Context(), files.QueueUpkeep, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the folder is looked through", func() bool {
+		return w.count(`SELECT count(*) FROM river_job WHERE kind = 'reparse_folder' AND state = 'completed'`) > 0
+	})
+	if n := w.count(`SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled')`); n != 0 {
+		t.Errorf("%d jobs are queued", n)
+	}
+	if n := w.count(`SELECT count(*) FROM files WHERE generation < wanted_generation`); n != 0 {
+		t.Errorf("%d texts are wanted", n)
+	}
+}

@@ -182,7 +182,7 @@ func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) e
 		}
 		rows, err := db.All[row](ctx, tx, `
 			SELECT key, generation < wanted_generation AND error IS NULL AS work FROM files
-			WHERE org = @org AND folder_key = @folder AND key > @after AND key <= @last
+			WHERE org = @org AND folder_key = (SELECT key FROM folders WHERE org = @org AND key = @folder) AND key > @after AND key <= @last
 			ORDER BY key
 			LIMIT @page
 			FOR NO KEY UPDATE`,
