@@ -49,6 +49,8 @@ func (a *answer) text() (document.Text, error) {
 		return document.Text{}, errors.New("the answer has no header")
 	}
 	switch {
+	case strings.Contains(h.Charset+h.Failed, "\x00"):
+		return document.Text{}, errors.New("the answer's header is not text")
 	case h.Unreadable != "":
 		return document.Text{}, &document.UnreadableError{Reason: strings.ToValidUTF8(strings.ReplaceAll(h.Unreadable, "\x00", ""), "")}
 	case h.Failed != "":

@@ -71,6 +71,7 @@ var acts = map[string]func(request string){
 	},
 	"binary":    func(string) { fmt.Print(`{"text_bytes":4}`, "\na\x00\xffb") },
 	"short":     func(string) { fmt.Print(`{"text_bytes":4}`, "\nabc") },
+	"nameless":  func(string) { fmt.Print(`{"charset":"\u0000","text_bytes":4}`, "\nabcd") },
 	"wild":      func(string) { fmt.Print(`{"text_bytes":4,"pages":[1,9]}`, "\nabcd") },
 	"failing":   func(string) { fmt.Print(`{"failed":"no room for the cache"}`, "\n") },
 	"environ":   func(string) { v := strings.Join(os.Environ(), " "); fmt.Printf("{\"text_bytes\":%d}\n%s", len(v), v) },
@@ -187,7 +188,7 @@ func TestWhatADocumentDoesEndsInTheChild(t *testing.T) {
 	t.Parallel()
 	for act, want := range map[string]string{
 		"hog": memory, "grab": memory, "loop": patience, "crash": brokeDown, "trap": brokeDown, "garbage": brokeDown, "empty": brokeDown,
-		"noise": brokeDown, "flood": brokeDown, "binary": brokeDown, "short": brokeDown, "wild": brokeDown, "confesses": "It is a poem.",
+		"noise": brokeDown, "flood": brokeDown, "binary": brokeDown, "short": brokeDown, "wild": brokeDown, "nameless": brokeDown, "confesses": "It is a poem.",
 	} {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()
