@@ -39,8 +39,8 @@ func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuer
 	return g.result, s.use(ctx, org, agentID, g.used)
 }
 
-// grepPatience bounds one search (Letta: 30 s).
-const grepPatience = 30 * time.Second
+// grepPatience bounds one search (Letta: 30 s). It is over before its request's time is, so that the model is told what to do instead.
+const grepPatience = 25 * time.Second
 
 // grep is a search on its way.
 type grep struct {
