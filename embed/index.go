@@ -31,9 +31,9 @@ func (x Index) Valid(ctx context.Context, d db.DB) (bool, error) {
 }
 
 // Build builds the index, of about so many rows, on a connection of its own, and tells progress, if that is not nil, now and then how
-// many rows are in it. It may take an hour, and holds up nobody who reads or writes. One index is built at a time, over all servers; built is false where
-// another server builds one, or this one is there. What a builder left that was killed is built anew. When ctx ends, so does the
-// building; when the server is killed, some seconds later.
+// many rows are in it. It may take an hour, and holds up nobody who reads or writes. One index is built at a time, over all servers;
+// built is false where another server builds one, or this one is there. What a builder left that was killed is built anew. When ctx
+// ends, so does the building; when the server is killed, some seconds later.
 func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done int64)) (built bool, err error) {
 	acquired, err := pool.Acquire(ctx)
 	if err != nil {
