@@ -55,7 +55,9 @@ func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error
 		return err
 	}
 	reason := fmt.Sprintf("waiting for the embeddings endpoint: %v", err)
-	_, noteErr := w.store.db.Exec(context.WithoutCancel(ctx), `
+	bounded, cancel := noting(ctx)
+	defer cancel()
+	_, noteErr := w.store.db.Exec(bounded, `
 		UPDATE embed_batches SET error = $6
 		WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
 		job.Args.FileKey, job.Args.SpaceID, job.Args.Generation, job.Args.FirstOrdinal, job.Args.Org, reason)

@@ -40,7 +40,9 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 		return w.store.fail(ctx, job.Args, unreadable.Error())
 	}
 	if wasCutShort(ctx, err) && overruns(job.JobRow)+1 >= maxOverruns {
-		return w.store.fail(context.WithoutCancel(ctx), job.Args, "parsing this file takes too long or too much memory; split it into smaller files")
+		bounded, cancel := noting(ctx)
+		defer cancel()
+		return w.store.fail(bounded, job.Args, "parsing this file takes too long or too much memory; split it into smaller files")
 	}
 	return err
 }

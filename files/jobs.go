@@ -150,6 +150,14 @@ func (s *Store) dismiss(ctx context.Context, fileKey int64) error {
 	})
 }
 
+// notePatience bounds the noting of what became of a job, which goes on when the job's own time is over.
+const notePatience = 10 * time.Second
+
+// noting is a context for that.
+func noting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), notePatience)
+}
+
 // pause is how long a job waits after its n-th failure: a second, doubled each time up to a minute.
 func pause(failures int) time.Duration {
 	if failures > 6 {
