@@ -15,6 +15,7 @@ import (
 // with a nil *Dense, search ranks by words.
 type Dense struct {
 	Embedder embed.Embedder
+	Queries  embed.Embedder // of searches, which are not to wait for those of jobs; nil is Embedder
 
 	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to MaxPause. Zeros are a
 	// second and a minute.
@@ -191,7 +192,7 @@ func (d *Dense) query(ctx context.Context, text string) ([]float32, error) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, queryWait)
 	defer cancel()
-	vectors, err := d.Embedder.Embed(waiting, []embed.Item{{ID: 1, Text: text}})
+	vectors, err := d.queries().Embed(waiting, []embed.Item{{ID: 1, Text: text}})
 	if _, refused := errors.AsType[*embed.RefusedError](err); refused {
 		return nil, errors.New("The embeddings endpoint refused the query")
 	}
@@ -209,6 +210,13 @@ func (d *Dense) query(ctx context.Context, text string) ([]float32, error) {
 }
 
 var errNoAnswer = errors.New("The embeddings endpoint did not answer")
+
+func (d *Dense) queries() embed.Embedder {
+	if d.Queries != nil {
+		return d.Queries
+	}
+	return d.Embedder
+}
 
 // Use makes space the one that chunks are embedded into and searched in.
 func (d *Dense) Use(space embed.Space) { d.active.Store(&space) }

@@ -45,11 +45,16 @@ func (c embedding) dense(ctx context.Context, log *slog.Logger) (*endpoint, erro
 		}
 		return nil, nil
 	}
-	client, err := embed.NewOpenAI(embed.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Dimensions: c.Dimensions})
+	config := embed.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Dimensions: c.Dimensions}
+	client, err := embed.NewOpenAI(config)
 	if err != nil {
 		return nil, settingError{err}
 	}
-	e := &endpoint{settings: c, client: client, dense: &files.Dense{Embedder: client}, dimension: c.Dimensions, log: log}
+	queries, err := embed.NewOpenAI(config)
+	if err != nil {
+		return nil, settingError{err}
+	}
+	e := &endpoint{settings: c, client: client, dense: &files.Dense{Embedder: client, Queries: queries}, dimension: c.Dimensions, log: log}
 	return e, e.probe(ctx)
 }
 
