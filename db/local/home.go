@@ -91,7 +91,10 @@ func writePID(f *os.File) error {
 	return err
 }
 
-func (h *home) close() error { return h.lock.Close() }
+func (h *home) close() error {
+	_ = syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN) // a process that is just being started has the file too, for a moment
+	return h.lock.Close()
+}
 
 // privateDir makes dir, reachable by the account of Postgres alone.
 func (h *home) privateDir(dir string) error {
