@@ -58,7 +58,7 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	if content == "application/octet-stream" {
 		content = ""
 	}
-	return "", &UnsupportedError{content, name, advice(content, body, size)}
+	return "", &UnsupportedError{content, name, advice(name, content, body, size)}
 }
 
 // documentType tells the documents that their beginning shows. A text may speak of PDF, and then is none.
@@ -122,7 +122,10 @@ var typesByFolder = []struct{ folder, media string }{
 }
 
 // advice is what to do with a file of a kind that is not read; empty if nothing is known to help.
-func advice(content string, body io.ReaderAt, size int64) string {
+func advice(name, content string, body io.ReaderAt, size int64) string {
+	if isArchive[content] && isPacked[strings.ToLower(path.Ext(name))] {
+		return "By its name it is a document, but it is damaged or something else: open it in the program that made it, and save it again."
+	}
 	if isArchive[content] {
 		return "Archives are not unpacked: upload the files in them."
 	}
@@ -131,6 +134,9 @@ func advice(content string, body io.ReaderAt, size int64) string {
 	}
 	return ""
 }
+
+// isPacked are the extensions of documents that are zip files.
+var isPacked = map[string]bool{".docx": true, ".pptx": true, ".xlsx": true, ".odt": true, ".odp": true, ".ods": true, ".epub": true}
 
 var isArchive = map[string]bool{
 	"application/zip": true, "application/java-archive": true, "application/vnd.android.package-archive": true,

@@ -96,6 +96,17 @@ func gzipped(text string) string {
 	return b.String()
 }
 
+func TestSniffTellsABrokenDocumentFromAnArchive(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"report.DOCX": "it is damaged", "book.epub": "it is damaged", "report.zip": "Archives are not unpacked"} {
+		raw := "PK\x03\x04\x14\x00" + strings.Repeat("\x00\x93", 50)
+		_, err := document.Sniff(name, "", strings.NewReader(raw), int64(len(raw)))
+		if _, ok := errors.AsType[*document.UnsupportedError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an UnsupportedError with %q", name, err, want)
+		}
+	}
+}
+
 func TestSniffRefusesWhatIsNotText(t *testing.T) {
 	t.Parallel()
 	const archive = "Archives are not unpacked: upload the files in them. "
