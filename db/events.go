@@ -19,6 +19,8 @@ const (
 	FileOpened     EventType = "file_opened"
 	FileUsed       EventType = "file_used"
 	FileClosed     EventType = "file_closed"
+
+	MessageAppended EventType = "message"
 )
 
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1 without a gap, in the order of their commits.

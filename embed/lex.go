@@ -37,15 +37,22 @@ type Lex struct {
 // Document returns the BM25 weights of a text's terms: all of BM25 but the idf, which belongs to the query.
 func Document(text string) Lex {
 	ids := termIDs(text)
-	length := max(len(ids), floorTerms)
-	damp := saturation * (1 - lengthShare + lengthShare*float64(length)/pivotTerms)
+	length := len(ids)
 	weights := counted(ids)
 	for i, w := range weights {
-		tf := float64(w.value)
-		weights[i].value = float32(tf * (saturation + 1) / (tf + damp))
+		weights[i].value = float32(Saturated(float64(w.value), float64(length)))
 	}
 	return newLex(heaviest(weights))
 }
+
+// Saturated is BM25's weight of a term that a text of so many terms has tf times.
+func Saturated(tf, length float64) float64 {
+	damp := saturation * (1 - lengthShare + lengthShare*max(length, floorTerms)/pivotTerms)
+	return tf * (saturation + 1) / (tf + damp)
+}
+
+// TermIDs returns the terms of a text, ascending and as often as the text has them: the indices of its weights.
+func TermIDs(text string) []int32 { return termIDs(text) }
 
 // termIDs returns the places of a text's terms, ascending and as often as the text has them.
 func termIDs(text string) []int32 {

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -20,6 +21,7 @@ import (
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
+	Recall         *recall.Store
 	Watches        *files.Watches // kept by who owns the server
 	Tools          *tool.Set
 	Keys           *Keys

@@ -21,6 +21,7 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
@@ -37,7 +38,8 @@ func newServer(t *testing.T, pool *pgxpool.Pool) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store}, Files: store,
+	messages := recall.New(pool, recall.Options{})
+	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store, Recall: messages}, Files: store, Recall: messages,
 		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store}),
 		Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/child"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
@@ -152,14 +153,15 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	agents := &agent.Store{DB: p.pool, Files: store}
+	messages := recall.New(p.pool, recall.Options{})
+	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
 			return fmt.Errorf("fill the demonstration: %w", err)
 		}
 	}
 	watches := &files.Watches{Store: store}
-	api := &server.Server{Agents: agents, Files: store, Watches: watches, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
+	api := &server.Server{Agents: agents, Files: store, Recall: messages, Watches: watches, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
 		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		Patience: p.RequestPatience}
 	jobs, err := p.jobs(store)
@@ -177,7 +179,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
 		return nil
 	})
-	group.Go(func() error { return p.tend(ctx, store) })
+	group.Go(func() error { return p.tend(ctx, store, messages) })
 	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) }) //nolint:contextcheck // each request has its own
 	p.greet(listener.Addr().String())
 	return group.Wait()

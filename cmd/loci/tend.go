@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 // tendEvery is the time between two looks at what a database needs now and then.
@@ -13,7 +14,7 @@ const tendEvery = time.Minute
 
 // tend keeps the database in shape until ctx ends: indexes are built where there is enough to index, and what is kept for a while only
 // is let go.
-func (p *process) tend(ctx context.Context, store *files.Store) error {
+func (p *process) tend(ctx context.Context, store *files.Store, messages *recall.Store) error {
 	for wait(ctx, tendEvery) {
 		p.indexVectors(ctx, store)
 		if rows, err := store.ClearSpaces(ctx, p.pool); err != nil && ctx.Err() == nil {
@@ -24,6 +25,7 @@ func (p *process) tend(ctx context.Context, store *files.Store) error {
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the places of what was deleted are not forgotten", "error", err)
 		}
+		p.clear(ctx, messages)
 	}
 	return nil
 }
@@ -58,4 +60,17 @@ func (p *process) indexText(ctx context.Context, store *files.Store) error {
 		}
 	}
 	return nil
+}
+
+// clear deletes the messages of deleted agents, a piece at a time.
+func (p *process) clear(ctx context.Context, messages *recall.Store) {
+	for ctx.Err() == nil {
+		rows, err := messages.Clear(ctx)
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("the messages of deleted agents are not cleared away", "error", err)
+		}
+		if err != nil || rows == 0 {
+			return
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -31,7 +32,7 @@ func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &agent.Store{DB: pool, Files: store}, pool
+	return &agent.Store{DB: pool, Files: store, Recall: recall.New(pool, recall.Options{})}, pool
 }
 
 func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {

@@ -11,16 +11,20 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 // Store keeps agents.
 type Store struct {
-	DB    db.DB
-	Files *files.Store
+	DB     db.DB
+	Files  *files.Store
+	Recall *recall.Store
 }
 
-// with returns the store, and the one it reads files through, working in tx.
-func (s *Store) with(tx pgx.Tx) *Store { return &Store{DB: tx, Files: s.Files.With(tx)} }
+// with returns the store, and the memories it works through, working in tx.
+func (s *Store) with(tx pgx.Tx) *Store {
+	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx)}
+}
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding, context_window_limit,
 	max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at`
@@ -28,7 +32,7 @@ const columns = `key, id, name, agent_type, description, metadata, system, tags,
 // DefaultType is Letta's.
 const DefaultType = "letta_v1_agent"
 
-// Create creates an agent with its folders attached; nothing is kept if one of them is not there.
+// Create creates an agent with its folders attached and its default conversation begun; nothing is kept if a folder is not there.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := checkName(n.Name); err != nil {
 		return Agent{}, err
@@ -54,7 +58,11 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 				return err
 			}
 		}
-		return nil
+		prompt, err := in.SystemPrompt(ctx, org, a)
+		if err != nil {
+			return err
+		}
+		return in.Recall.Begin(ctx, org, a.ID, prompt)
 	})
 	return a, err
 }
@@ -216,11 +224,15 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings})
 }
 
-// Delete deletes an agent with all that only it has: its history of events, its open files. Folders stay.
+// Delete deletes an agent with all that only it has: its conversations, its history of events, its open files. Folders stay.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		// Its attachments, its lock, its row: in the order in which everyone takes them.
-		if err := s.with(tx).Files.LockFolders(ctx, org, id, nil); err != nil {
+		// Its attachments, its conversations, its lock, its row: in the order in which everyone takes them.
+		in := s.with(tx)
+		if err := in.Files.LockFolders(ctx, org, id, nil); err != nil {
+			return err
+		}
+		if err := in.Recall.Forget(ctx, org, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, id); err != nil {

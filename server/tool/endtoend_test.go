@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -61,7 +62,7 @@ func newWorld(t *testing.T) world {
 			t.Fatalf("job %s: %+v", event.Job.Kind, event.Job.Errors)
 		}
 	}
-	agents := &agent.Store{DB: pool, Files: store}
+	agents := &agent.Store{DB: pool, Files: store, Recall: recall.New(pool, recall.Options{})}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,210 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// conversationRows are the conversations of an organization's agents.
+const conversationRows = `
+	SELECT c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description, c.model, c.model_settings,
+	       c.context_window_limit, c.hidden, c.messages, c.tokens, c.first_visible, c.last_message_at, c.archived_at,
+	       c.created_at, c.updated_at
+	FROM conversations c JOIN agents a ON a.key = c.agent_key
+	WHERE c.org = @org AND c.deleted_at IS NULL`
+
+// Begin makes the default conversation of a new agent, in the transaction that makes the agent; instructions are its first message.
+func (s *Store) Begin(ctx context.Context, org db.Org, agentID, instructions string) error {
+	_, err := s.db.Exec(ctx, `
+		INSERT INTO conversations (org, agent_key, is_default)
+		SELECT org, key, true FROM agents WHERE org = $1 AND id = $2`, org, agentID)
+	if err != nil {
+		return db.Error(err)
+	}
+	_, err = s.Append(ctx, org, agentID, DefaultConversation, []Draft{instruct(instructions)})
+	return err
+}
+
+func instruct(instructions string) Draft {
+	return Draft{Role: System, Content: []Part{{Type: Text, Text: instructions}}}
+}
+
+// NewConversation is what a conversation is made from.
+type NewConversation struct {
+	Summary       *string
+	Description   *string
+	Model         *string
+	ModelSettings json.RawMessage
+	WindowLimit   *int // in tokens
+	Hidden        bool
+	Instructions  string // the first message
+}
+
+// CreateConversation makes a conversation of an agent beside its default one. ErrNotFound if the agent is not there.
+func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string, n NewConversation) (Conversation, error) {
+	if err := checkConversation(n.WindowLimit, n.Summary, n.Description); err != nil {
+		return Conversation{}, err
+	}
+	var made Conversation
+	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		agent, err := in.agentKey(ctx, org, agentID)
+		if err != nil {
+			return err
+		}
+		id, err := db.One[string](ctx, tx, `
+			INSERT INTO conversations (org, agent_key, summary, description, model, model_settings, context_window_limit, hidden)
+			VALUES (@org, @agent, @summary, @description, @model, @settings, @window, @hidden)
+			RETURNING id`,
+			pgx.StrictNamedArgs{"org": org, "agent": agent, "summary": n.Summary, "description": n.Description, "model": n.Model,
+				"settings": n.ModelSettings, "window": n.WindowLimit, "hidden": n.Hidden})
+		if err != nil {
+			return err
+		}
+		if _, err := in.Append(ctx, org, agentID, id, []Draft{instruct(n.Instructions)}); err != nil {
+			return err
+		}
+		made, err = in.Conversation(ctx, org, agentID, id)
+		return err
+	})
+	return made, err
+}
+
+// maxNoteChars bounds a conversation's summary and description.
+const maxNoteChars = 100_000
+
+func checkConversation(window *int, notes ...*string) error {
+	if window != nil && (*window < 1 || *window > 100_000_000) {
+		return db.Invalid("context_window_limit must be between 1 and 100000000. Got: %d", *window)
+	}
+	for _, note := range notes {
+		if note != nil && len(*note) > maxNoteChars {
+			return db.Invalid("a summary or description has %d bytes; it may have at most %d", len(*note), maxNoteChars)
+		}
+	}
+	return nil
+}
+
+// Conversation returns a conversation by its id, or the default one of an agent. agentID may be empty where id is not the default's name;
+// else the conversation must be that agent's.
+func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
+	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+chosen,
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": id})
+	return c, conversationError(err, agentID, id)
+}
+
+// chosen picks the conversation that a caller named.
+const chosen = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AND a.id = @agent
+	ELSE c.id = @conversation AND @agent IN ('', a.id) END`
+
+func conversationError(err error, agentID, id string) error {
+	switch {
+	case !errors.Is(err, db.ErrNotFound):
+		return err
+	case id == "" || id == DefaultConversation:
+		return db.NotFound("Agent with ID %s not found", agentID)
+	}
+	return db.NotFound("Conversation with ID %s not found", id)
+}
+
+// ConversationFilter narrows a list of conversations; empty fields do not.
+type ConversationFilter struct {
+	AgentID  string
+	Contains string // in the summary, in any case
+	Archived *bool
+	Hidden   bool // hidden ones too
+	ByUse    bool // order by the last message instead of the creation
+}
+
+// Conversations lists the conversations of an agent, or of all, without the default ones.
+func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFilter, p db.Page) ([]Conversation, error) {
+	order := db.ByCreation
+	rows := conversationRows
+	if f.ByUse {
+		order = "last_message_at, key"
+	}
+	return db.List[Conversation](ctx, s.db, p, rows+`
+		AND NOT c.is_default AND @agent IN ('', a.id) AND (@hidden OR NOT c.hidden)
+		AND (@contains = '' OR strpos(lower(c.summary), lower(@contains)) > 0)
+		AND (@archived::boolean IS NULL OR (c.archived_at IS NOT NULL) = @archived)`, order,
+		pgx.StrictNamedArgs{"org": org, "agent": f.AgentID, "contains": f.Contains, "archived": f.Archived, "hidden": f.Hidden})
+}
+
+// ConversationUpdate changes the fields that are not nil.
+type ConversationUpdate struct {
+	Summary       *string
+	Description   *string
+	Model         *string
+	ModelSettings json.RawMessage
+	WindowLimit   *int
+	Archived      *bool
+	LastMessageAt *time.Time
+}
+
+// UpdateConversation changes a conversation.
+func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string, u ConversationUpdate) (Conversation, error) {
+	if err := checkConversation(u.WindowLimit, u.Summary, u.Description); err != nil {
+		return Conversation{}, err
+	}
+	err := db.Exec(ctx, s.db, `
+		UPDATE conversations
+		SET summary = coalesce(@summary, summary), description = coalesce(@description, description), model = coalesce(@model, model),
+		    model_settings = coalesce(@settings, model_settings), context_window_limit = coalesce(@window, context_window_limit),
+		    archived_at = CASE WHEN @archived THEN coalesce(archived_at, now()) WHEN NOT @archived THEN NULL ELSE archived_at END,
+		    last_message_at = coalesce(@last, last_message_at), updated_at = now()
+		WHERE org = @org AND id = @id AND deleted_at IS NULL`,
+		pgx.StrictNamedArgs{"org": org, "id": id, "summary": u.Summary, "description": u.Description, "model": u.Model,
+			"settings": u.ModelSettings, "window": u.WindowLimit, "archived": u.Archived, "last": u.LastMessageAt})
+	if err != nil {
+		return Conversation{}, conversationError(err, "", id)
+	}
+	return s.Conversation(ctx, org, "", id)
+}
+
+// DeleteConversation hides a conversation and its messages for good; the log keeps them. An agent's default one cannot be deleted.
+func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) error {
+	c, err := s.Conversation(ctx, org, "", id)
+	if err != nil {
+		return err
+	}
+	if c.IsDefault {
+		return db.Conflict("%s is the default conversation of agent %s, which it always has", id, c.AgentID)
+	}
+	err = db.Exec(ctx, s.db, `
+		UPDATE conversations SET deleted_at = now(), updated_at = now() WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id)
+	return conversationError(err, "", id)
+}
+
+// Reset puts away the default conversation of an agent and begins it anew with instructions: what was said is in no list and no search
+// any more, and stays in the log.
+func (s *Store) Reset(ctx context.Context, org db.Org, agentID, instructions string) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		err := db.Exec(ctx, tx, `
+			UPDATE conversations c SET deleted_at = now(), is_default = false, updated_at = now()
+			FROM agents a
+			WHERE a.key = c.agent_key AND c.org = $1 AND a.org = $1 AND a.id = $2 AND c.is_default`, org, agentID)
+		if err != nil {
+			return conversationError(err, agentID, "")
+		}
+		return s.With(tx).Begin(ctx, org, agentID, instructions)
+	})
+}
+
+// Forget locks the conversations of an agent that is deleted in the same transaction, and leaves their messages to Clear.
+func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
+	_, err := s.db.Exec(ctx, `
+		WITH locked AS (
+			SELECT c.agent_key FROM conversations c JOIN agents a ON a.key = c.agent_key
+			WHERE c.org = $1 AND a.id = $2
+			ORDER BY c.key
+			FOR UPDATE OF c
+		)
+		INSERT INTO forgotten_agents (agent_key) SELECT DISTINCT agent_key FROM locked`, org, agentID)
+	return db.Error(err)
+}

@@ -1,0 +1,60 @@
+package recall
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/embed"
+)
+
+// snippetBytes is about how much of a message a hit shows.
+const snippetBytes = 400
+
+// snippet is the stretch of a text with most of the query's words, whole characters; an ellipsis stands where text is left out.
+func snippet(text, query string) string {
+	if len(text) <= snippetBytes {
+		return text
+	}
+	from := bestStretch(text, embed.TermIDs(query))
+	to := min(from+snippetBytes, len(text))
+	from = max(to-snippetBytes, 0)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	if i := strings.IndexAny(text[from:min(from+40, to)], " \n"); from > 0 && i >= 0 {
+		from += i + 1
+	}
+	s := text[from:to]
+	if from > 0 {
+		s = "…" + s
+	}
+	if to < len(text) {
+		s += "…"
+	}
+	return s
+}
+
+// bestStretch is where the stretch begins whose windows of half its size have most different terms of the query.
+func bestStretch(text string, terms []int32) int {
+	const step = snippetBytes / 4
+	wanted := map[int32]bool{}
+	for _, t := range terms {
+		wanted[t] = true
+	}
+	best, most := 0, 0
+	for from := 0; from < len(text); from += step {
+		found := map[int32]bool{}
+		for _, t := range embed.TermIDs(text[from:min(from+snippetBytes, len(text))]) {
+			if wanted[t] {
+				found[t] = true
+			}
+		}
+		if len(found) > most {
+			best, most = from, len(found)
+		}
+	}
+	return best
+}
