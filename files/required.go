@@ -3,7 +3,6 @@ package files
 import (
 	"regexp/syntax"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -16,14 +15,20 @@ type required struct {
 	any  []*required
 }
 
-// requiredBy tells what a pattern requires; nil if nothing is certain.
-func requiredBy(re *syntax.Regexp) *required { return pieces(re).required() }
+// requiredBy tells what a pattern requires; nil if nothing is certain. Where no text is, one of several may be.
+func requiredBy(re *syntax.Regexp) *required {
+	r := pieces(re)
+	if need := r.required(1); need != nil {
+		return need
+	}
+	return r.required(writtenOut)
+}
 
-// piece is a part of a pattern: text that matches itself, folded; or, where it is not text, something of which need is certain.
+// piece is a part of a pattern: text that matches itself, folded, one of a few; or, where it is not text, something of which need is
+// certain.
 type piece struct {
-	text   string
-	isText bool
-	need   *required
+	texts []string
+	need  *required
 }
 
 // run is the parts of a pattern in their order.
@@ -31,23 +36,26 @@ type run []piece
 
 var gap = piece{}
 
-// required is what all the parts together require. Texts that stand side by side are one.
-func (r run) required() *required {
+// writtenOut is how many texts stand for parts that are one of a few each, as [Qq]uu[xy]\d.
+const writtenOut = 32
+
+// required is what all the parts together require. Texts that stand side by side are one, or one of at most so many.
+func (r run) required(most int) *required {
 	var all []*required
-	var text strings.Builder
+	texts := []string{""}
 	flush := func() {
-		if text.Len() >= gramMin {
-			all = append(all, &required{text: text.String()})
+		if need := oneOf(texts); need != nil {
+			all = append(all, need)
 		}
-		text.Reset()
+		texts = []string{""}
 	}
 	for _, p := range r {
-		if p.isText {
-			text.WriteString(p.text)
-			continue
+		if len(texts)*len(p.texts) > most || p.texts == nil {
+			flush()
 		}
-		flush()
-		if p.need != nil {
+		if 0 < len(p.texts) && len(p.texts) <= most {
+			texts = combined(texts, p.texts)
+		} else if p.need != nil {
 			all = append(all, p.need)
 		}
 	}
@@ -59,6 +67,32 @@ func (r run) required() *required {
 		return all[0]
 	}
 	return &required{all: all}
+}
+
+// combined are all texts of a beginning and an end.
+func combined(beginnings, ends []string) []string {
+	all := make([]string, 0, len(beginnings)*len(ends))
+	for _, b := range beginnings {
+		for _, e := range ends {
+			all = append(all, b+e)
+		}
+	}
+	return all
+}
+
+// oneOf requires one of some texts; nil if one of them is too short to be in the index.
+func oneOf(texts []string) *required {
+	need := &required{}
+	for _, t := range texts {
+		if len(t) < gramMin {
+			return nil
+		}
+		need.any = append(need.any, &required{text: t})
+	}
+	if len(need.any) == 1 {
+		return need.any[0]
+	}
+	return need
 }
 
 // repeatedPieces is how many repeats of a part are written out.
@@ -123,7 +157,7 @@ func literalPieces(re *syntax.Regexp) run {
 	var all run
 	for _, r := range re.Rune {
 		if certain(r, re.Flags&syntax.FoldCase != 0) {
-			all = append(all, piece{text: folded(string(r)), isText: true})
+			all = append(all, piece{texts: []string{folded(string(r))}})
 		} else {
 			all = append(all, gap)
 		}
@@ -142,22 +176,26 @@ func certain(r rune, foldCase bool) bool {
 	return !foldCase || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// classPieces is a class of one letter in several cases, as [Kk], or a gap.
+// classTexts is how many texts a class may stand for, case aside: the ten digits do.
+const classTexts = 10
+
+// classPieces is a class of a few characters, or a gap.
 func classPieces(ranges []rune) run {
-	text := ""
+	var texts []string
 	for i := 0; i+1 < len(ranges); i += 2 {
 		for r := ranges[i]; r <= ranges[i+1]; r++ {
-			one := folded(string(r))
-			if !certain(r, false) || text != "" && one != text {
+			if !certain(r, false) || len(texts) > classTexts {
 				return run{gap}
 			}
-			text = one
+			if one := folded(string(r)); !slices.Contains(texts, one) {
+				texts = append(texts, one)
+			}
 		}
 	}
-	if text == "" {
+	if len(texts) == 0 || len(texts) > classTexts {
 		return run{gap}
 	}
-	return run{{text: text, isText: true}}
+	return run{{texts: texts}}
 }
 
 // Bounds of what a search asks the index for: buckets of one text, and of all texts.
