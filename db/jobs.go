@@ -86,6 +86,13 @@ func (h *Hand) Hold(job int64) (release func()) {
 	}
 }
 
+// Empty says whether the server works on no job.
+func (h *Hand) Empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.jobs) == 0
+}
+
 // lostAfter is how old a job must be that counts as lost where its server does not have it in hand: it takes a moment to get there,
 // and to be marked as done.
 const lostAfter = "20 seconds"

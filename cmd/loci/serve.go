@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,10 +40,6 @@ type serveCmd struct {
 	documents
 }
 
-// memoryBytes is what the garbage collector keeps the server within as long as it can: large files come in bursts, and what they took is
-// to be used again before more is asked for.
-const memoryBytes = 256 << 20
-
 // Times of the server's life.
 const (
 	stopPatience   = 8 * time.Second  // for requests and jobs in hand, when told to stop: less than containers are given
@@ -68,9 +62,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryBytes)
-	}
+	boundMemory()
 	loopback, err := listenAddress(ctx, c.Addr)
 	if err != nil {
 		return err
@@ -175,6 +167,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.dense.connect(ctx, p.pool, store) })
 	group.Go(func() error { return p.indexText(ctx, store) })
 	group.Go(func() error { return p.watchPostgres(ctx) })
+	group.Go(func() error { return p.giveMemoryBack(ctx) })
 	group.Go(func() error {
 		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
 		return nil
