@@ -1,0 +1,44 @@
+package recall
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// WordsAlone ranks as Search does, without what stands around a message: the ids of the best.
+func (s *Store) WordsAlone(ctx context.Context, org db.Org, q Query) ([]string, error) {
+	in, err := s.scope(ctx, org, q)
+	if err != nil {
+		return nil, err
+	}
+	idf, err := s.statistics(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	words, err := s.byWords(ctx, in, idf, idf.Query(q.Text))
+	if err != nil {
+		return nil, err
+	}
+	ranked := make([]candidate, len(words))
+	for i, h := range words {
+		ranked[i] = candidate{Key: h.ID}
+	}
+	hits, err := s.hits(ctx, in, ranked)
+	ids := make([]string, len(hits))
+	for i, h := range hits {
+		ids[i] = h.ID
+	}
+	return ids, err
+}
+
+// Dates are the times that a text names, as year, month, day.
+func Dates(text string) (all [][3]int) {
+	for _, d := range datesIn(text) {
+		all = append(all, [3]int{d.year, int(d.month), d.day})
+	}
+	return all
+}
+
+// SetIndexRows sets the size of a scope up to which a search reads all of it.
+func (s *Store) SetIndexRows(rows int) { s.indexRows = rows }
