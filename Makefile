@@ -60,6 +60,11 @@ bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib) and rg (
 	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres \
 		go run ./bench -scale=$(BENCH_SCALE) -out=bench/results $(BENCH_FLAGS)
 
+eval: build ## Print how well messages are found: the goldens, and a set in LoCoMo's format from LOCI_EVAL_LOCOMO
+	@postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres && \
+		go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
+		if [ -n "$$LOCI_EVAL_LOCOMO" ]; then go run ./bench -locomo="$$LOCI_EVAL_LOCOMO"; fi
+
 microbench: ## Run the benchmarks of single functions
 	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres go test -run='^$$' -bench=. -benchmem ./...
 

@@ -48,14 +48,16 @@ func stages() []stage {
 		{"words", func(b *bench, ctx context.Context) error { return b.ingestAndSearch(ctx, false) }},
 		{"vectors", func(b *bench, ctx context.Context) error { return b.ingestAndSearch(ctx, true) }},
 		{"bulk", (*bench).bulk},
+		{"history", (*bench).history},
 	}
 }
 
 func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
-	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk; empty runs all")
+	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk, history; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
+	dialogues := flags.String("locomo", "", "a set in LoCoMo's file format: only measure how well its questions are answered")
 	out := flags.String("out", "", "directory for SCALE.json and SCALE.md of a whole run; empty keeps nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -69,6 +71,9 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
+	if *dialogues != "" {
+		return b.locomo(ctx, *dialogues)
+	}
 	for _, s := range chosen {
 		if err = s.run(b, ctx); err != nil {
 			err = fmt.Errorf("%s: %w", s.name, err)
@@ -93,7 +98,7 @@ func choose(only string) ([]stage, error) {
 	names := strings.Split(only, ",")
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
-			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors and bulk", name)
+			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk and history", name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
