@@ -16,7 +16,7 @@ BENCH_FLAGS ?=
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint fmt smoke chaos fuzz bench microbench clean
+.PHONY: help setup build run test lint fmt smoke chaos fuzz bench eval microbench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
@@ -108,10 +110,9 @@ func (s *Store) newest(ctx context.Context, in scope) (Results, error) {
 }
 
 const (
-	indexShare  = 0.03 // of the scope's rows that candidates from the index should be: more are read faster one after the other
-	mostRarest  = 8    // of a query's terms that choose candidates
-	manyAgents  = 5000 // whose terms one query of the index asks for
-	leastSample = 2    // rows of the sample that tell how frequent a term is
+	indexShare = 0.03 // of the scope's rows that candidates from the index should be: more are read faster one after the other
+	mostRarest = 8    // of a query's terms that choose candidates
+	manyAgents = 5000 // whose terms one query of the index asks for
 )
 
 // byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
@@ -120,19 +121,25 @@ func (s *Store) byWords(ctx context.Context, in scope, idf *embed.IDF, q embed.Q
 	if len(q.Rarest) == 0 {
 		return nil, nil
 	}
-	if in.rows > s.indexRows {
-		terms, err := s.indexTerms(ctx, in, rarest(idf, q))
-		if err != nil {
-			return nil, err
-		}
-		if len(terms) > 0 {
-			hits, err := s.wordArm(ctx, in, q, ` AND m.terms && @terms`, terms)
-			if err != nil || len(hits) >= in.q.Limit {
-				return hits, err
-			}
+	terms, err := s.candidateTerms(ctx, in, idf, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(terms) > 0 {
+		hits, err := s.wordArm(ctx, in, q, terms)
+		if err != nil || len(hits) >= in.q.Limit {
+			return hits, err
 		}
 	}
-	return s.wordArm(ctx, in, q, "", nil)
+	return s.wordArm(ctx, in, q, nil)
+}
+
+// candidateTerms are the terms by which the index finds the candidates of a large scope; none where all of it is to be read.
+func (s *Store) candidateTerms(ctx context.Context, in scope, idf *embed.IDF, q embed.Query) ([]int64, error) {
+	if in.rows <= s.indexRows {
+		return nil, nil
+	}
+	return s.indexTerms(ctx, in, rarest(idf, q))
 }
 
 // rarest are as many of a query's terms, the rarest first, as few rows of the scope have.
@@ -163,20 +170,26 @@ func (s *Store) indexTerms(ctx context.Context, in scope, terms []int32) ([]int6
 	return prefixed, nil
 }
 
-func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, narrow string, terms []int64) ([]embed.Hit, error) {
-	args := in.args()
+func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []int64) ([]embed.Hit, error) {
+	sql, args := in.wordSQL(q, terms)
+	hits, err := db.All[embed.Hit](ctx, s.db, sql, args)
+	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
+}
+
+// wordSQL ranks a scope by words, or those of its rows that have one of the terms.
+func (c scope) wordSQL(q embed.Query, terms []int64) (string, pgx.StrictNamedArgs) {
+	args, narrow := c.args(), ""
 	args["q"], args["limit"] = q.Vector, embed.ArmRows
-	if narrow != "" {
-		args["terms"] = terms
+	if len(terms) > 0 {
+		args["terms"], narrow = terms, ` AND m.terms && @terms`
 	}
-	hits, err := db.All[embed.Hit](ctx, s.db, `
+	return `
 		SELECT id, -distance AS score FROM (
 			SELECT m.key AS id, m.lex <#> @q AS distance FROM messages m
-			WHERE`+in.where()+narrow+`
+			WHERE` + c.where() + narrow + `
 			ORDER BY distance, id
 			LIMIT @limit
-		) nearest`, args)
-	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
+		) nearest`, args
 }
 
 // hits reads the best candidates, as many as were asked for.

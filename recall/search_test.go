@@ -1,0 +1,196 @@
+package recall_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// found are the texts of the hits of a query, in their order.
+func (w *world) found(q recall.Query) []string {
+	w.Helper()
+	if q.AgentID == "" {
+		q.AgentID = w.agent
+	}
+	if q.Limit == 0 {
+		q.Limit = 20
+	}
+	got, err := w.store.Search(w.Context(), org, q)
+	if err != nil {
+		w.Fatalf("search %+v: %v", q, err)
+	}
+	texts := []string{}
+	for _, h := range got.Hits {
+		texts = append(texts, strings.TrimSpace(h.Content[0].Text+h.Content[0].Input))
+	}
+	return texts
+}
+
+func at(m recall.Draft, when string) recall.Draft {
+	t, err := time.Parse(time.RFC3339, when)
+	if err != nil {
+		panic(err)
+	}
+	m.CreatedAt = &t
+	return m
+}
+
+func TestFiltersApplyBeforeTheLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.append(
+		at(say(recall.User, "apple one"), "2024-01-01T10:00:00Z"), at(say(recall.Assistant, "apple two"), "2024-02-01T10:00:00Z"),
+		at(called("c", "buy", `{"what":"apple three"}`), "2024-03-01T10:00:00Z"), at(returned("c", "apple four"), "2024-03-02T10:00:00Z"),
+		at(say(recall.User, "apple five"), "2024-04-01T10:00:00Z"))
+	march, april := time.Date(2024, 3, 1, 10, 0, 0, 0, time.UTC), time.Date(2024, 4, 1, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		q    recall.Query
+		want []string
+	}{
+		{"users", recall.Query{Text: "apple", Roles: []recall.Role{recall.User}}, []string{"apple five", "apple one"}},
+		{"tools", recall.Query{Text: "apple", Roles: []recall.Role{recall.Tool}, Limit: 1}, []string{"apple four"}},
+		{"from a moment on, itself included", recall.Query{Text: "apple", Start: &april}, []string{"apple five"}},
+		{"to a moment, itself included", recall.Query{Text: "apple", Start: &march, End: &march}, []string{`{"what":"apple three"}`}},
+		{"the newest where nothing is asked", recall.Query{Limit: 2}, []string{"apple five", "apple four"}},
+		{"nothing shares a word", recall.Query{Text: "zebra"}, []string{}},
+		{"a query of stop words", recall.Query{Text: "what is the"}, []string{}},
+	} {
+		got := w.found(tt.q)
+		if len(tt.want) > 1 && tt.q.Text != "" {
+			slices.Sort(got)
+			slices.Sort(tt.want)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.append(say(recall.User, "pears in the garden"))
+	other, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{Instructions: "pears"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.Append(t.Context(), org, w.agent, other.ID, []recall.Draft{say(recall.User, "pears in the kitchen")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		q    recall.Query
+		want []string
+	}{
+		{"all", recall.Query{Text: "pears"}, []string{"pears in the kitchen", "pears in the garden"}},
+		{"the default one", recall.Query{Text: "pears", Conversation: "default"}, []string{"pears in the garden"}},
+		{"another", recall.Query{Text: "pears", Conversation: other.ID}, []string{"pears in the kitchen"}},
+	} {
+		if diff := cmp.Diff(tt.want, w.found(tt.q)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if err := w.store.DeleteConversation(t.Context(), org, other.ID); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"pears in the garden"}, w.found(recall.Query{Text: "pears"})); diff != "" {
+		t.Errorf("after the other was deleted (-want +got):\n%s", diff)
+	}
+}
+
+// What the model has before it is left out, once something has left its window.
+func TestWhatIsInViewIsNotFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.append(say(recall.User, "plums last year"), say(recall.User, "plums this year"))
+	q := recall.Query{Text: "plums", Unseen: true}
+	if got := w.found(q); len(got) != 2 {
+		t.Errorf("before anything left the window: got %q, want both", got)
+	}
+	if _, err := w.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 3`); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"plums last year"}, w.found(q)); diff != "" {
+		t.Errorf("afterwards (-want +got):\n%s", diff)
+	}
+}
+
+// What a search of the log returned is not found again, nor the words it asked for.
+func TestSearchesDoNotFindThemselves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.append(say(recall.User, "cherries are ripe"), called("s", "conversation_search", `{"query":"cherries"}`), returned("s", "cherries are ripe"))
+	if diff := cmp.Diff([]string{"cherries are ripe"}, w.found(recall.Query{Text: "cherries", Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})[:1]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	n, err := db.One[int](t.Context(), w.pool, `SELECT count(*) FROM messages WHERE lex IS NOT NULL`)
+	if err != nil || n != 1 {
+		t.Errorf("%d messages are searched, %v, want the one that was said", n, err)
+	}
+}
+
+func TestATimeThatIsNamedComesFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for month := 1; month <= 9; month++ {
+		w.append(at(say(recall.User, fmt.Sprintf("We went sailing, trip %d", month)), fmt.Sprintf("2024-%02d-10T10:00:00Z", month)))
+	}
+	if got := w.found(recall.Query{Text: "Where did we go sailing in May 2024?", Limit: 1}); got[0] != "We went sailing, trip 5" {
+		t.Errorf("got %q first", got)
+	}
+}
+
+// A search of a large scope is answered by the index on terms, one of a small scope by the agent's messages, and both find the same.
+func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var drafts []recall.Draft
+	for i := range 3000 {
+		drafts = append(drafts, say(recall.User, fmt.Sprintf("common talk number%d about subject%d", i, i%700)))
+	}
+	w.append(drafts...)
+	if _, err := w.pool.Exec(t.Context(), `VACUUM ANALYZE messages`); err != nil {
+		t.Fatal(err)
+	}
+	q := recall.Query{Text: "talk about subject77", AgentID: w.agent, Limit: 4}
+	small, err := w.store.WordsAlone(t.Context(), org, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan := w.plan(q); !strings.Contains(plan, "messages_seq_key") && !strings.Contains(plan, "Seq Scan on messages") {
+		t.Errorf("a small scope is read by another plan:\n%s", plan)
+	}
+	w.store.SetIndexRows(1000)
+	large, err := w.store.WordsAlone(t.Context(), org, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan := w.plan(q); !strings.Contains(plan, "messages_terms") {
+		t.Errorf("a large scope is not read through the index:\n%s", plan)
+	}
+	if diff := cmp.Diff(small, large); diff != "" || len(small) != 4 {
+		t.Errorf("a small and a large scope (-small +large):\n%s", diff)
+	}
+}
+
+// plan is how Postgres reads the candidates of a query by words.
+func (w *world) plan(q recall.Query) string {
+	w.Helper()
+	sql, args, err := w.store.WordSQL(w.Context(), org, q)
+	if err != nil {
+		w.Fatal(err)
+	}
+	lines, err := db.All[string](w.Context(), w.pool, "EXPLAIN "+sql, args)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
