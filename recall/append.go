@@ -50,8 +50,8 @@ func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation st
 			appended, err = s.With(tx).append(ctx, org, agentID, conversation, ready)
 			return err
 		})
-		if attempt < 3 && raced(err) {
-			continue // another request stored the same otid meanwhile: now it is there to be found
+		if attempt < 3 && (raced(err) || isNotFound(err) && s.isBegun(ctx, org, agentID, conversation)) {
+			continue // the same otid was stored, or the conversation begun anew, since this one looked
 		}
 		return appended, err
 	}
@@ -61,6 +61,12 @@ func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation st
 func raced(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.ConstraintName == "messages_otid_key"
+}
+
+// isBegun tells whether an agent has the default conversation that was asked for: a new one takes the place of one that is put away.
+func (s *Store) isBegun(ctx context.Context, org db.Org, agentID, conversation string) bool {
+	c, err := s.Conversation(ctx, org, agentID, conversation)
+	return err == nil && c.IsDefault
 }
 
 // head is the end of a conversation, locked.

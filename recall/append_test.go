@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -196,5 +197,36 @@ func TestSearchFindsByWordsAndSurroundings(t *testing.T) {
 	got, err := w.store.Search(t.Context(), org, recall.Query{Text: "where is my bicycle", AgentID: w.agent, Limit: 3})
 	if err != nil || len(got.Hits) < 2 || got.Hits[0].ID != asked[0].ID || got.Hits[1].ID != asked[1].ID {
 		t.Errorf("got %+v, %v, want the question and its answer first", got.Hits, err)
+	}
+}
+
+func TestAppendsAndResetsDoNotMissEachOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var group errgroup.Group
+	for i := range 4 {
+		group.Go(func() error {
+			for n := range 10 {
+				m := say(recall.User, "go on")
+				otid := fmt.Sprintf("%d", n) // the same of all four
+				m.OTID = &otid
+				if _, err := w.store.Append(t.Context(), org, w.agent, "", []recall.Draft{m}); err != nil {
+					return err
+				}
+				if i == 0 && n%3 == 0 {
+					if err := w.store.Reset(t.Context(), org, w.agent, "Anew."); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := db.One[int](t.Context(), w.pool, `SELECT count(*) FROM messages WHERE otid IS NOT NULL`)
+	if err != nil || n != 10 {
+		t.Errorf("%d messages, %v, want each of 10 once", n, err)
 	}
 }
