@@ -1,0 +1,77 @@
+package redact_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// justified are the secrets in the sources of Go: keys of tests and documents, by file and rule. There may be fewer in another release.
+var justified = map[string]int{
+	"cmd/go/internal/auth/userauth_test.go authorization-basic":      11,
+	"cmd/go/testdata/script/goauth_git.txt url-password":             1,
+	"cmd/go/testdata/script/goauth_userauth.txt authorization-basic": 3,
+	"crypto/tls/example_test.go private-key":                         2,
+	"crypto/tls/testdata/example-key.pem private-key":                1,
+	"crypto/x509/platform_root_key.pem private-key":                  1,
+	"net/http/client_test.go url-password":                           2,
+	"net/http/proxy_test.go url-password":                            1,
+	"net/url/url.go url-password":                                    1,
+	"net/url/url_test.go url-password":                               4,
+}
+
+var placeholders = regexp.MustCompile(`\[REDACTED:([a-z0-9-]+):\d+:[0-9a-f]{8}\]`)
+
+// skipped are as large as the rest together, and of the same kind.
+var skipped = []string{"/cmd/compile", "/cmd/internal", "/cmd/vendor", "/debug", "/internal/trace", "/runtime/testdata", "/syscall", "/vendor"}
+
+// sources is where Go's are.
+func sources(t testing.TB) string {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(root)), "src")
+}
+
+func TestCodeHasNoSecretsButThoseItHas(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it reads all of Go's sources")
+	}
+	root := sources(t)
+	bytes := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && slices.Contains(skipped, filepath.ToSlash(path[len(root):])) {
+			return filepath.SkipDir
+		}
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		bytes += len(raw)
+		found := map[string]int{}
+		text := strings.ToValidUTF8(string(raw), "?")
+		for _, m := range placeholders.FindAllStringSubmatch(plain.Redact(text), -1) {
+			found[filepath.ToSlash(path[len(root)+1:])+" "+m[1]]++
+		}
+		for where, n := range found {
+			if n > justified[where] {
+				t.Errorf("%s: found %d, want at most %d", where, n, justified[where])
+			}
+		}
+		return nil
+	})
+	if err != nil || bytes < 20<<20 {
+		t.Errorf("read %d bytes below %s: %v", bytes, root, err)
+	}
+}

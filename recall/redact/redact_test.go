@@ -1,0 +1,167 @@
+package redact_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall/redact"
+)
+
+var plain = redact.New([]byte("a key"), redact.Options{})
+
+// quoted is a text as a string of JSON.
+func quoted(t testing.TB, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestSecretsAreRedactedWhereverTheyStand(t *testing.T) {
+	t.Parallel()
+	for _, f := range fakes() {
+		around := f.around
+		if around == "" {
+			around = "%s"
+		}
+		alone := fmt.Sprintf(around, f.secret)
+		redacted := plain.Redact(alone)
+		prefix := fmt.Sprintf("[REDACTED:%s:%d:", f.rule, utf8.RuneCountInString(f.secret))
+		if strings.Contains(alone, "x"+f.secret+"x") {
+			prefix = fmt.Sprintf("[REDACTED:%s:%d:", f.rule, len(f.secret)+2)
+		}
+		at := strings.Index(redacted, prefix)
+		if at < 0 || strings.Contains(redacted, f.secret) || strings.Count(redacted, "[REDACTED:") != 1 {
+			t.Errorf("%.60s…: got %.200s, want %s…]", alone, redacted, prefix)
+			continue
+		}
+		placeholder := redacted[at : at+strings.IndexByte(redacted[at:], ']')+1]
+		for where, text := range map[string]string{
+			"a sentence":       "Here it is: " + alone + ", please keep it.",
+			"the end of one":   "The line was " + alone + ".",
+			"a line":           "first\n" + alone + "\nlast",
+			"brackets":         "call(" + alone + ")",
+			"code":             "const line = `" + alone + "`;\n",
+			"JSON":             quoted(t, map[string]any{"n": 1, "text": alone, "z": []string{"a\n" + alone + "\tb"}}),
+			"JSON within JSON": quoted(t, map[string]any{"input": quoted(t, map[string]string{"a": "k:\n" + alone, "b": "c"})}),
+		} {
+			got := plain.Redact(text)
+			if !strings.Contains(got, placeholder) || strings.Contains(got, f.secret) {
+				t.Errorf("%.60s… in %s: got %.300s, want %s", alone, where, got, placeholder)
+			}
+			if strings.HasPrefix(where, "JSON") && !json.Valid([]byte(got)) {
+				t.Errorf("%.60s… in %s: %.300s is not JSON any more", alone, where, got)
+			}
+		}
+	}
+}
+
+func TestAPlaceholderTellsSecretsApart(t *testing.T) {
+	t.Parallel()
+	a, b := "ghp"+"_"+random("a", alnum, 36), "ghp"+"_"+random("b", alnum, 36)
+	first, again, other := plain.Redact(a), plain.Redact(a), plain.Redact(b)
+	if first != again || first == other {
+		t.Errorf("got %s and %s for one secret, %s for another", first, again, other)
+	}
+	if keyed := redact.New([]byte("another"), redact.Options{}).Redact(a); keyed == first {
+		t.Errorf("under another key: got %s again", keyed)
+	}
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			if got := plain.Redact("x " + a + "\n" + b); got != "x "+first+"\n"+other {
+				t.Errorf("at the same time: got %s", got)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestSecretsThatOverlapAreOne(t *testing.T) {
+	t.Parallel()
+	key := "ghp" + "_" + random("u", alnum, 36)
+	for text, want := range map[string]string{
+		"https://me:" + key + "@github.com/x": "https://me:[REDACTED:",
+		"Authorization: Bearer " + key:        "Authorization: Bearer [REDACTED:",
+		"Authorization: token " + key + "\n":  "Authorization: token [REDACTED:",
+	} {
+		if got := plain.Redact(text); !strings.HasPrefix(got, want) || strings.Count(got, "REDACTED") != 1 || strings.Contains(got, key[8:]) {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+}
+
+func TestKeysInCodeAndCutOffKeysAreRedacted(t *testing.T) {
+	t.Parallel()
+	lines := []string{random("1", b64, 64), random("2", b64, 64), random("3", b64, 64)}
+	begin, end := "-----BEGIN RSA "+"PRIVATE KEY-----", "-----END RSA "+"PRIVATE KEY-----"
+	for name, text := range map[string]string{
+		"cut off":              begin + "\n" + strings.Join(lines, "\n"),
+		"cut off in a result":  "$ head key.pem\n" + begin + "\n" + strings.Join(lines, "\n") + "\n\n$ ls -l",
+		"with headers":         begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB12\n\n" + strings.Join(lines, "\n") + "\n" + end,
+		"indented":             "key: |\n  " + begin + "\n  " + strings.Join(lines, "\n  ") + "\n  " + end,
+		"on one line":          begin + " " + strings.Join(lines, " ") + " " + end,
+		"with CRLF":            begin + "\r\n" + strings.Join(lines, "\r\n") + "\r\n" + end,
+		"with numbered lines":  "     1\t" + begin + "\n     2\t" + lines[0] + "\n     3\t" + lines[1] + "\n     4\t" + lines[2] + "\n     5\t" + end,
+		"quoted":               "> " + begin + "\n> " + strings.Join(lines, "\n> ") + "\n> " + end,
+		"strings of a program": `"` + begin + `\n" +` + "\n\t" + `"` + strings.Join(lines, `\n" +`+"\n\t"+`"`) + `\n" +` + "\n\t" + `"` + end + `\n"`,
+	} {
+		got, inJSON := plain.Redact(text), plain.Redact(quoted(t, []string{text}))
+		for _, line := range lines {
+			if strings.Contains(got, line[5:40]) || strings.Contains(inJSON, line[5:40]) {
+				t.Errorf("a key %s: got %s\n%s", name, got, inJSON)
+				break
+			}
+		}
+		if !json.Valid([]byte(inJSON)) {
+			t.Errorf("a key %s: %s is not JSON any more", name, inJSON)
+		}
+	}
+}
+
+func TestWhatIsNoSecretStays(t *testing.T) {
+	t.Parallel()
+	sha1, sha256, uuid := random("sha", hex, 40), random("sum", hex, 64), "3f2b8c1d-9e4a-4f6b-8a7c-0d1e2f3a4b5c"
+	for _, text := range []string{
+		"", "commit " + sha1, "sha256:" + sha256, "key=" + sha256, `{"sentry": "` + sha256 + `", "discord_id": 123456789012345678}`,
+		"bitbucket = " + random("md5", hex, 32), "jira: " + sha1, "https://sourcegraph.com/x@" + sha1, `"heroku": "` + uuid + `"`,
+		uuid, "agent-" + uuid, "api_key_id = " + uuid, "message-" + uuid,
+		"data:image/png;base64," + random("image", b64, 200_000),
+		"iVBORw0KGgo" + strings.Repeat("A", 5000) + random("zeros", b64, 100) + strings.Repeat("EAAA", 200) + "==",
+		"/usr/local/lib/python3.12/site-packages/sklearn/linear_model/_base.py:123", `C:\npm_cache\tokens\secret.txt`,
+		"func (s *Store) authorization(token string) error { return s.keys.Lookup(token) }",
+		`req.Header.Set("Authorization", "Bearer "+token)`, "Authorization: Bearer $TOKEN", "Authorization: Bearer <your token here>",
+		"Authorization: Bearer YOUR_API_KEY", "headers: { Authorization: `Bearer ${process.env.OPENAI_API_KEY}` }",
+		"Authorization: required for every route", "Authorization: Basic authentication is described in RFC 7617",
+		"postgres://loci:$PASSWORD@localhost/loci", "https://{user}:{password}@example.com", "https://user:password@example.com/",
+		"https://user:****@example.com", "http://localhost:8283/v1/agents", "see https://example.com/a:b@c and mail me@example.com",
+		`fmt.Sprintf("postgres://%s:%s@%s/%s", user, password, host, name)`, "git@github.com:loci-memory/loci.git",
+		"the keys of Loci begin with loci_, those of OpenAI with sk-proj-, of GitHub with ghp_ and of AWS with AKIA",
+		"AKIA" + "IOSFODNN7" + "EXAMPLE", "loci_" + strings.Repeat("a", 40), "sk-learn-contrib-imbalanced-ensemble-classifiers",
+		"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
+		"-----BEGIN CERTIFICATE-----\n" + random("cert", b64, 64) + "\n-----END CERTIFICATE-----",
+		`if !bytes.HasPrefix(data, []byte("-----BEGIN PRIVATE KEY-----")) { return errors.New("the file has no private key in the format of PEM") }`,
+		"<div class=\"sk-circle sk-fading-circle\"></div>", "Straße, 日本語, emoji 🎉 and \x00 nothing else", "[REDACTED:" + "x:1:00000000]",
+	} {
+		if got := plain.Redact(text); got != text {
+			t.Errorf("%.80s: got %.200s", text, got)
+		}
+	}
+}
+
+func TestEntropyIsOptIn(t *testing.T) {
+	t.Parallel()
+	text := `api_key = "` + random("generic", alnum, 40) + `"` + "\n"
+	if got := plain.Redact(text); got != text {
+		t.Errorf("by default: got %s", got)
+	}
+	if got := redact.New(nil, redact.Options{Entropy: true}).Redact(text); !strings.HasPrefix(got, `api_key = "[REDACTED:generic-api-key:40:`) {
+		t.Errorf("by entropy: got %s", got)
+	}
+}
