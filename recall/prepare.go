@@ -127,6 +127,11 @@ func cleaned(p Part, role Role, r *redact.Redactor) (Part, error) {
 	for _, text := range []*string{&p.Text, &p.Input} {
 		*text = r.Redact(clean(*text))
 	}
+	for _, raw := range []*json.RawMessage{&p.Source, &p.Summary} {
+		if len(*raw) > 0 {
+			*raw = json.RawMessage(r.Redact(string(*raw)))
+		}
+	}
 	for _, text := range []*string{&p.CallID, &p.Name, &p.Signature, &p.Data} {
 		*text = clean(*text)
 	}

@@ -33,6 +33,7 @@ type serveCmd struct {
 	APIKey         secret `name:"api-key" env:"LOCI_API_KEY" help:"An API key to register for the default organization."`
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
+	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Take what looks random for a secret in messages, too; it takes hashes and ids for secrets."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
 	RequestPatience time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
@@ -145,7 +146,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	messages := recall.New(p.pool, recall.Options{})
+	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy})
 	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {

@@ -1,0 +1,92 @@
+package recall_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// stored is every text and every byte string in the database, decompressed where it is compressed.
+func (w *world) stored() string {
+	w.Helper()
+	type column struct {
+		Table  string `db:"table_name"`
+		Column string `db:"column_name"`
+	}
+	columns, err := db.All[column](w.Context(), w.pool, `
+		SELECT table_name, column_name FROM information_schema.columns
+		WHERE table_schema = 'public'
+		ORDER BY table_name, ordinal_position`)
+	if err != nil || len(columns) < 100 {
+		w.Fatalf("%d columns: %v", len(columns), err)
+	}
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer decoder.Close()
+	var b strings.Builder
+	for _, c := range columns {
+		values, err := db.All[[]byte](w.Context(), w.pool, fmt.Sprintf(`
+			SELECT CASE WHEN pg_typeof(%[2]q)::text = 'bytea' THEN %[2]q::text::bytea ELSE convert_to(%[2]q::text, 'UTF8') END
+			FROM %[1]q WHERE %[2]q IS NOT NULL`, c.Table, c.Column))
+		if err != nil {
+			w.Fatalf("%s.%s: %v", c.Table, c.Column, err)
+		}
+		for _, v := range values {
+			if plain, err := decoder.DecodeAll(v, nil); err == nil {
+				v = plain
+			}
+			b.Write(v)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func TestSecretsAreStoredNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const sha, id = "50e9b15a4c1f0d2e3b6a79880c1d2e3f4a5b6c7d", "3f2b8c1d-9e4a-4f6b-8a7c-0d1e2f3a4b5c"
+	secret := "ghp" + "_" + "q7Xd2LmZ0aVb9KtRw4Ye6NcUs1Hf3JgPo8Ti"
+	input, err := json.Marshal(map[string]string{"command": "export TOKEN=" + secret + "\n" + secret, "at": sha})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := strings.Repeat("an ordinary line of a log\n", 4000), strings.Repeat("and more\n", 4000)
+	long := before + "token: " + secret + " commit " + sha + "\n" + after
+	got := w.append(say(recall.User, "My key is "+secret+", see commit "+sha+" and "+id+"."),
+		called("c", "shell", string(input)), returned("c", long),
+		recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.SummarizedReasoning, Summary: json.RawMessage(`["use ` + secret + `"]`)}}})
+	stored := w.stored()
+	if strings.Contains(stored, secret) || strings.Contains(stored, secret[4:]) {
+		t.Error("the secret is in the database")
+	}
+	for what, want := range map[string]int{sha: 3, id: 1, "[REDACTED:github-pat:40:": 5, "an ordinary line of a log": 4000} {
+		if n := strings.Count(stored, what); n < want {
+			t.Errorf("%s is in the database %d times, want %d", what, n, want)
+		}
+	}
+	text, call, result := w.message(got[0].ID).Content[0].Text, w.message(got[1].ID).Content[0].Input, w.message(got[2].ID).Content[0]
+	var arguments map[string]string
+	if err := json.Unmarshal([]byte(call), &arguments); err != nil || arguments["at"] != sha {
+		t.Errorf("the arguments: got %s, %v", call, err)
+	}
+	e, err := w.store.Expand(t.Context(), org, w.agent, result.Clip.ID, 0, 0, "token: ")
+	if err != nil || len(e.Lines) != 1 {
+		t.Fatalf("expand: got %+v, %v", e, err)
+	}
+	placeholder, _, _ := strings.Cut(strings.TrimPrefix(text, "My key is "), ",")
+	if want := "token: " + placeholder + " commit " + sha; e.Lines[0].Text != want {
+		t.Errorf("the result: got %s, want %s", e.Lines[0].Text, want)
+	}
+	if want := "export TOKEN=" + placeholder + "\n" + placeholder; arguments["command"] != want {
+		t.Errorf("the arguments: got %s, want %s", arguments["command"], want)
+	}
+}
