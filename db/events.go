@@ -23,13 +23,16 @@ const (
 	MessageAppended EventType = "message"
 )
 
+// EventTypes are all of them.
+var EventTypes = []EventType{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed, MessageAppended}
+
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1 without a gap, in the order of their commits.
 type Event struct {
-	AgentID string    `db:"agent_id"`
-	Seq     int64     `db:"seq"`
-	Type    EventType `db:"type"`
-	RefID   string    `db:"ref_id"` // what it happened with: a file, a folder, the agent itself
-	At      time.Time `db:"at"`
+	AgentID string    `db:"agent_id" json:"-"`
+	Seq     int64     `db:"seq" json:"seq"`
+	Type    EventType `db:"type" json:"type"`
+	RefID   string    `db:"ref_id" json:"ref_id"` // what it happened with: a file, a folder, a message, the agent itself
+	At      time.Time `db:"at" json:"at"`
 }
 
 // Append adds events to the logs of their agents and returns them with Seq and At, in the given order. It locks each agent, in

@@ -1,0 +1,126 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Limits of a slice of events, in events.
+const (
+	DefaultEvents = 100
+	MaxEvents     = 1000
+)
+
+// EventQuery asks for a slice of an agent's events by their positions, which are their Seq. A bound of 0 is none. Of more events than
+// Limit those nearest to the lower bound are chosen; those nearest to the upper one if Before is the only bound below which they are asked
+// for, which rewinds from there, and of a descending slice.
+type EventQuery struct {
+	From, To   int64       // the first and the last position, both in the slice
+	After      int64       // a position below the slice
+	Before     int64       // a position above the slice
+	Types      []EventType // none: all
+	Limit      int         // in events; 0 is DefaultEvents, at most MaxEvents
+	Descending bool        // the newest first
+}
+
+// Events returns a slice of an agent's events, never nil. An agent's events have no gap and none is added between two that were read: a
+// slice is exact, and whoever goes on after the last Seq that it was given misses none and sees none twice. ErrNotFound if the agent is not
+// there; ErrInvalid if bounds contradict each other, or the limit or a type is none.
+func Events(ctx context.Context, d DB, org Org, agentID string, q EventQuery) ([]Event, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	first, last := q.bounds()
+	rewinds := q.Before > 0 && q.After == 0 && q.From == 0
+	order, types := "ASC", ""
+	if q.Descending || rewinds {
+		order = "DESC"
+	}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "first": first, "last": last, "limit": q.limit()}
+	if len(q.Types) > 0 {
+		types, args["types"] = " AND type = ANY (@types)", q.Types
+	}
+	events, err := All[Event](ctx, d, `
+		SELECT agent_id, seq, type, ref_id, at FROM events
+		WHERE org = @org AND agent_id = @agent AND seq BETWEEN @first AND @last`+types+`
+		ORDER BY seq `+order+` LIMIT @limit`, args)
+	if err == nil && len(events) == 0 {
+		_, err = Head(ctx, d, org, agentID)
+	}
+	if rewinds && !q.Descending {
+		slices.Reverse(events)
+	}
+	return events, err
+}
+
+// Head returns the position of an agent's newest event, 0 if it has none. ErrNotFound if the agent is not there.
+func Head(ctx context.Context, d DB, org Org, agentID string) (int64, error) {
+	seq, err := One[int64](ctx, d, `
+		SELECT coalesce(h.seq, 0) FROM agents a LEFT JOIN agent_heads h ON h.agent_id = a.id
+		WHERE a.org = $1 AND a.id = $2`, org, agentID)
+	if errors.Is(err, ErrNotFound) {
+		return 0, NotFound("Agent with ID %s not found", agentID)
+	}
+	return seq, err
+}
+
+func (q EventQuery) check() error {
+	for _, bound := range []struct {
+		name string
+		at   int64
+	}{{"from", q.From}, {"to", q.To}, {"before", q.Before}, {"after", q.After}} {
+		if bound.at < 0 {
+			return Invalid("%s is %d; positions of events begin at 1", bound.name, bound.at)
+		}
+	}
+	for _, pair := range []struct {
+		low, high string
+		from, to  int64
+	}{{"from", "to", q.From, q.To}, {"from", "before", q.From, q.Before}, {"after", "to", q.After, q.To}, {"after", "before", q.After, q.Before}} {
+		if pair.to > 0 && pair.from > pair.to {
+			return Invalid("%s is %d, which is beyond %s, which is %d", pair.low, pair.from, pair.high, pair.to)
+		}
+	}
+	if q.Limit < 0 || q.Limit > MaxEvents {
+		return Invalid("limit is %d; it must be from 1 to %d", q.Limit, MaxEvents)
+	}
+	return checkTypes(q.Types)
+}
+
+func checkTypes(types []EventType) error {
+	for _, t := range types {
+		if slices.Contains(EventTypes, t) {
+			continue
+		}
+		known := make([]string, len(EventTypes))
+		for i, t := range EventTypes {
+			known[i] = string(t)
+		}
+		return Invalid("types: there is no type '%.100s'; the types are %s", t, strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// bounds are the first and the last position that the query asks for.
+func (q EventQuery) bounds() (first, last int64) {
+	first, last = max(q.From, min(q.After, math.MaxInt64-1)+1), math.MaxInt64
+	if q.To > 0 {
+		last = q.To
+	}
+	if q.Before > 0 {
+		last = min(last, q.Before-1)
+	}
+	return first, last
+}
+
+func (q EventQuery) limit() int {
+	if q.Limit == 0 {
+		return DefaultEvents
+	}
+	return q.Limit
+}

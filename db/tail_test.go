@@ -1,0 +1,387 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// patience bounds the waits of tests; reaching it is a failure.
+const patience = time.Minute
+
+// newTails keeps tails until the test ends, or stop is called.
+func newTails(t *testing.T, pool *pgxpool.Pool) (tails *db.Tails, stop func()) {
+	t.Helper()
+	tails = db.NewTails(pool, time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
+	var keeping sync.WaitGroup
+	keeping.Go(func() { tails.Keep(ctx, func(err error) { t.Errorf("look: %v", err) }) })
+	stop = func() { cancel(); keeping.Wait() }
+	t.Cleanup(stop)
+	return tails, stop
+}
+
+func follow(t *testing.T, tails *db.Tails, agent string, after int64, types ...db.EventType) *db.Tail {
+	t.Helper()
+	tail, err := tails.Follow(t.Context(), org, agent, after, types)
+	if err != nil {
+		t.Fatalf("follow %s after %d: %v", agent, after, err)
+	}
+	return tail
+}
+
+// next are the next n events of a tail.
+func next(t *testing.T, tail *db.Tail, n int) (got []int64) {
+	t.Helper()
+	for len(got) < n {
+		events, err := tail.Next(t.Context(), patience)
+		if err != nil || len(events) == 0 {
+			t.Fatalf("after %v: got %v, %v", got, events, err)
+		}
+		got = append(got, seqs(events)...)
+	}
+	return got
+}
+
+func TestATailGoesOnWithWhatIsAppended(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	tails, _ := newTails(t, pool)
+	agent, other := newHistory(t, pool, 100), newHistory(t, pool, 1)
+	whole, late, messages := follow(t, tails, agent, 0), follow(t, tails, agent, 98), follow(t, tails, agent, 85, db.MessageAppended)
+	if diff := cmp.Diff(to(1, 100), next(t, whole, 100)); diff != "" {
+		t.Errorf("what was there (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(to(99, 100), next(t, late, 2)); diff != "" {
+		t.Errorf("what was there after 98 (-want +got):\n%s", diff)
+	}
+	if got, err := whole.Next(t.Context(), time.Millisecond); err != nil || len(got) != 0 {
+		t.Errorf("while nothing happens: got %v, %v", got, err)
+	}
+	for seq := int64(101); seq <= 103; seq++ {
+		write(t, pool, db.Event{AgentID: other, Type: db.AgentUpdated}, db.Event{AgentID: agent, Type: db.MessageAppended})
+		for _, tail := range []*db.Tail{whole, late} {
+			if diff := cmp.Diff(to(seq, seq), next(t, tail, 1)); diff != "" {
+				t.Errorf("what happens (-want +got):\n%s", diff)
+			}
+		}
+	}
+	if diff := cmp.Diff([]int64{90, 100, 101, 102, 103}, next(t, messages, 5)); diff != "" {
+		t.Errorf("messages only (-want +got):\n%s", diff)
+	}
+}
+
+// A type that is rare among very many events is found, in stretches.
+func TestATailFindsWhatIsRare(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	tails, _ := newTails(t, pool)
+	agent := newHistory(t, pool, 25_000)
+	tail := follow(t, tails, agent, 0, db.FileClosed)
+	write(t, pool, db.Event{AgentID: agent, Type: db.FileClosed}, db.Event{AgentID: agent, Type: db.FileUsed})
+	if got := next(t, tail, 1); got[0] != 25_001 {
+		t.Errorf("got %d, want 25001", got[0])
+	}
+}
+
+func TestATailEndsWithItsAgentAndTheServer(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	tails, stop := newTails(t, pool)
+	deleted, stays := newHistory(t, pool, 1), newHistory(t, pool, 5)
+	one, two := follow(t, tails, deleted, 1), follow(t, tails, stays, 5)
+	behind, forgotten := follow(t, tails, stays, 0), follow(t, tails, stays, 5)
+	ended := func(what string, tail *db.Tail) {
+		t.Helper()
+		if got, err := tail.Next(t.Context(), patience); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: got %v, %v, want the end", what, got, err)
+		}
+	}
+	if _, err := pool.Exec(t.Context(), `DELETE FROM agents WHERE id = $1`, deleted); err != nil {
+		t.Fatal(err)
+	}
+	ended("a deleted agent", one)
+	if _, err := tails.Follow(t.Context(), org, deleted, 0, nil); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("to follow a deleted agent: got %v, want ErrNotFound", err)
+	}
+	tails.Forget(forgotten)
+	tails.Forget(forgotten)
+	ended("a tail that was let go", forgotten)
+	if got := tails.Count(); got != 2 {
+		t.Errorf("%d tails are left, want 2", got)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := two.Next(gone, patience); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reader that is gone: got %v", err)
+	}
+	stop()
+	ended("the server stops", two)
+	ended("the server stops, with events to read", behind)
+	ended("the server has stopped", follow(t, tails, stays, 0))
+}
+
+func TestTailsAreBounded(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	tails := db.NewTails(pool, time.Hour)
+	agent := newHistory(t, pool, 1)
+	var last *db.Tail
+	for range db.MaxTails {
+		last = follow(t, tails, agent, 0)
+	}
+	if _, err := tails.Follow(t.Context(), org, agent, 0, nil); !errors.Is(err, db.ErrConflict) {
+		t.Errorf("one more: got %v, want ErrConflict", err)
+	}
+	tails.Forget(last)
+	follow(t, tails, agent, 0)
+	if _, err := tails.Follow(t.Context(), org, agent, -1, nil); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("after no position: got %v, want ErrInvalid", err)
+	}
+	if _, err := tails.Follow(t.Context(), org, agent, 0, []db.EventType{"x"}); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("of no type: got %v, want ErrInvalid", err)
+	}
+}
+
+// crowd are writers on one agent that all share and on others, and what each transaction that came through wrote.
+type crowd struct {
+	*testing.T
+	pool   *pgxpool.Pool // the writers'
+	agents []string
+	done   chan struct{} // closed when all have written
+
+	mu      sync.Mutex
+	written map[string]map[string]bool // by agent, the events' references
+}
+
+var errAborted = errors.New("aborted")
+
+// turns passes time in a transaction: as many calls of the database as chance will have it, others running in between.
+func turns(ctx context.Context, tx pgx.Tx, dice *rand.Rand) error {
+	for range dice.IntN(4) {
+		runtime.Gosched()
+		if _, err := tx.Exec(ctx, `SELECT 1`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writer appends in transactions, of which every fourth is aborted at a random moment. Some wait for each other before they append.
+func (c *crowd) writer(who int) {
+	dice := rand.New(rand.NewPCG(7, uint64(who)))
+	for n := range 12 {
+		events := make([]db.Event, 1+dice.IntN(4))
+		for i := range events {
+			at := 0
+			if dice.IntN(2) == 0 {
+				at = dice.IntN(len(c.agents))
+			}
+			events[i] = db.Event{AgentID: c.agents[at], Type: db.FileUsed, RefID: fmt.Sprint(who, "-", n, "-", i)}
+		}
+		err := db.Tx(c.Context(), c.pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(c.Context(), `SELECT pg_advisory_xact_lock($1)`, dice.IntN(8)); err != nil {
+				return err
+			}
+			if err := turns(c.Context(), tx, dice); err != nil {
+				return err
+			}
+			if _, err := db.Append(c.Context(), tx, org, events...); err != nil {
+				return err
+			}
+			if err := turns(c.Context(), tx, dice); err != nil {
+				return err
+			}
+			if dice.IntN(4) == 0 {
+				return errAborted
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errAborted) {
+			c.Errorf("writer %d: %v", who, err)
+		}
+		if err == nil {
+			c.note(events)
+		}
+	}
+}
+
+func (c *crowd) note(events []db.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range events {
+		if c.written[e.AgentID] == nil {
+			c.written[e.AgentID] = map[string]bool{}
+		}
+		c.written[e.AgentID][e.RefID] = true
+	}
+}
+
+// over tells that all has been written, and that a reader has come to the end of it.
+func (c *crowd) over(agent string, cursor int64) bool {
+	select {
+	case <-c.done:
+	default:
+		return false
+	}
+	head, err := db.Head(c.Context(), c.pool, org, agent)
+	if err != nil {
+		c.Errorf("read the head: %v", err)
+	}
+	return err != nil || cursor >= head
+}
+
+// pages reads an agent's events page by page, knowing nothing but the last position.
+func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []db.Event) {
+	var last int64
+	for !c.over(agent, last) {
+		page, err := db.Events(c.Context(), d, org, agent, db.EventQuery{After: last, Limit: 1 + dice.IntN(40)})
+		if err != nil {
+			c.Errorf("read a page: %v", err)
+			return read
+		}
+		read = append(read, page...)
+		if len(page) > 0 {
+			last = page[len(page)-1].Seq
+		}
+	}
+	return read
+}
+
+// consumes reads as one of several who share a consumer: what a reader commits is its.
+func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []db.Event) {
+	for {
+		cursor, err := db.Cursor(c.Context(), d, org, agent, name)
+		if err != nil {
+			c.Errorf("read the cursor: %v", err)
+			return read
+		}
+		if c.over(agent, cursor) {
+			return read
+		}
+		page, err := db.Events(c.Context(), d, org, agent, db.EventQuery{After: cursor, Limit: 1 + dice.IntN(20)})
+		if err != nil {
+			c.Errorf("read from the cursor: %v", err)
+			return read
+		}
+		if len(page) == 0 {
+			continue
+		}
+		_, err = db.CommitCursor(c.Context(), d, org, agent, name, page[len(page)-1].Seq, &cursor)
+		if err == nil {
+			read = append(read, page...)
+		} else if !errors.Is(err, db.ErrConflict) {
+			c.Errorf("commit: %v", err)
+			return read
+		}
+	}
+}
+
+// follows reads a tail, which breaks off again and again.
+func (c *crowd) follows(tails *db.Tails, agent string, dice *rand.Rand) (read []db.Event) {
+	var last int64
+	for {
+		tail, err := tails.Follow(c.Context(), org, agent, last, nil)
+		if err != nil {
+			c.Errorf("follow: %v", err)
+			return read
+		}
+		for range 1 + dice.IntN(6) {
+			events, err := tail.Next(c.Context(), time.Millisecond)
+			if err != nil {
+				c.Errorf("next: %v", err)
+				return read
+			}
+			read = append(read, events...)
+			if len(events) > 0 {
+				last = events[len(events)-1].Seq
+			}
+		}
+		tails.Forget(tail)
+		if c.over(agent, last) {
+			return read
+		}
+	}
+}
+
+// check compares what a reader read with what was written: everything once, in order, without a gap.
+func (c *crowd) check(reader, agent string, read []db.Event) {
+	c.Helper()
+	want := c.written[agent]
+	if len(read) == 0 || len(read) != len(want) || !slices.Equal(seqs(read), to(1, int64(len(read)))) {
+		c.Errorf("%s of %s read %d events, want the %d that were written, at %v", reader, agent, len(read), len(want), seqs(read))
+	}
+	for _, e := range read {
+		if !want[e.RefID] {
+			c.Errorf("%s of %s read %+v, which nobody wrote", reader, agent, e)
+		}
+	}
+}
+
+// Thirty-two writers append to one agent and to many, with delays and aborts, while readers of all kinds read: each sees every event once,
+// in order and without a gap, over its own breaks.
+func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	config := pool.Config()
+	config.MaxConns = 32
+	writers, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(writers.Close)
+	tails, _ := newTails(t, pool)
+	c := &crowd{T: t, pool: writers, done: make(chan struct{}), written: map[string]map[string]bool{}}
+	for range 6 {
+		c.agents = append(c.agents, newAgent(t, pool))
+	}
+	var writing, reading sync.WaitGroup
+	for who := range 32 {
+		writing.Go(func() { c.writer(who) })
+	}
+	read := map[string][]db.Event{}
+	var mu sync.Mutex
+	reader := func(kind, agent string, seed uint64, all func(*rand.Rand) []db.Event) {
+		reading.Go(func() {
+			events := all(rand.New(rand.NewPCG(8, seed)))
+			if !slices.IsSorted(seqs(events)) {
+				t.Errorf("%s of %s read %v, which is out of order", kind, agent, seqs(events))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			read[kind+" "+agent] = append(read[kind+" "+agent], events...)
+		})
+	}
+	for i, agent := range c.agents {
+		seed := uint64(i)
+		reader("pages", agent, seed, func(dice *rand.Rand) []db.Event { return c.pages(pool, agent, dice) })
+		reader("tail", agent, seed+10, func(dice *rand.Rand) []db.Event { return c.follows(tails, agent, dice) })
+		for k := range uint64(3) {
+			reader("consumer", agent, seed+20*(k+1), func(dice *rand.Rand) []db.Event { return c.consumes(pool, agent, "shared", dice) })
+		}
+	}
+	writing.Wait()
+	close(c.done)
+	reading.Wait()
+	for _, agent := range c.agents {
+		c.check("pages", agent, read["pages "+agent])
+		c.check("tail", agent, read["tail "+agent])
+		shared := read["consumer "+agent] // each of three has its part in order; together they have all
+		slices.SortStableFunc(shared, func(a, b db.Event) int { return int(a.Seq - b.Seq) })
+		c.check("consumer", agent, shared)
+	}
+}
