@@ -18,6 +18,7 @@ type (
 )
 
 var (
+	agentIDForm  = regexp.MustCompile("^agent-" + uuid4 + "$")
 	folderIDForm = regexp.MustCompile("^source-" + uuid4 + "$")
 	fileIDForm   = regexp.MustCompile("^file-" + uuid4 + "$")
 )

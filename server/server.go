@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -23,6 +24,8 @@ type Server struct {
 	Files          *files.Store
 	Recall         *recall.Store
 	Watches        *files.Watches // kept by who owns the server
+	DB             db.DB          // where the events of agents are
+	Tails          *db.Tails      // kept by who owns the server
 	Tools          *tool.Set
 	Keys           *Keys
 	Log            *slog.Logger
@@ -64,7 +67,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) routes(a *surface) {
-	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 
 	route(a, get, pathHealth, "Say that the server runs", s.health)
 	route(a, get, pathReady, "Say whether the database answers", s.ready)
@@ -91,6 +94,12 @@ func (s *Server) routes(a *surface) {
 	route(a, patch, "/v1/agents/{agent_id}/files/close-all", "Close all of an agent's open files", s.closeAllFiles)
 	route(a, patch, "/v1/agents/{agent_id}/files/{file_id}/open", "Open a file for an agent", s.openFile)
 	route(a, patch, "/v1/agents/{agent_id}/files/{file_id}/close", "Close a file for an agent", s.closeFile)
+
+	route(a, get, "/v1/agents/{agent_id}/events", "Read an agent's events", s.agentEvents)
+	route(a, get, "/v1/agents/{agent_id}/consumers", "List the named readers of an agent's events", s.listConsumers)
+	route(a, get, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Say how far a named reader has come", s.getConsumer)
+	route(a, put, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store how far a named reader has come", s.commitConsumer)
+	route(a, del, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Forget a named reader", s.deleteConsumer, noContent)
 
 	route(a, get, "/v1/agents/{agent_id}/tools", "List an agent's tools", s.agentTools)
 	route(a, post, "/v1/agents/{agent_id}/tools/{tool_name}/run", "Run one of an agent's tools", s.runTool)

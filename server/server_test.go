@@ -19,6 +19,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -41,7 +42,7 @@ func newServer(t *testing.T, pool *pgxpool.Pool) *server.Server {
 	messages := recall.New(pool, recall.Options{})
 	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store, Recall: messages}, Files: store, Recall: messages,
 		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store}),
-		Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+		DB: pool, Tails: db.NewTails(pool, 5*time.Millisecond), Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
 // client calls a server that works on a database of its own, jobs included.
@@ -71,6 +72,7 @@ func newIdleClient(t *testing.T) *client {
 	var watching sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
 	watching.Go(func() { s.Watches.Keep(ctx, func(err error) { t.Errorf("watch: %v", err) }) })
+	watching.Go(func() { s.Tails.Keep(ctx, func(err error) { t.Errorf("look: %v", err) }) })
 	t.Cleanup(func() {
 		stop()
 		watching.Wait()

@@ -23,6 +23,7 @@ const (
 
 	pathOriginal = "/files/:file_id/original"
 	pathEvents   = "/files/:file_id/events"
+	pathTail     = "/agents/:agent_id/events/stream"
 )
 
 // streams registers the routes whose answers are streamed, and describes them in the API's document.
@@ -38,11 +39,14 @@ func (s *Server) streams(e *echo.Echo, a *surface) {
 			"Server-sent events named progress, until the file is completed, failed or deleted.", map[string]*huma.MediaType{"text/event-stream": {
 				Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[files.Progress](), true, "")}}))
 	}
+	e.GET("/v1"+pathTail, s.tail)
+	a.OpenAPI().AddOperation(tailOperation(a))
 }
 
 // isStream names the routes whose requests or answers may take as long as they keep coming.
 func isStream(route string) bool {
-	return strings.HasSuffix(route, pathOriginal) || strings.HasSuffix(route, pathEvents) || strings.HasSuffix(route, "/:folder_id/upload")
+	return strings.HasSuffix(route, pathOriginal) || strings.HasSuffix(route, pathEvents) || strings.HasSuffix(route, pathTail) ||
+		strings.HasSuffix(route, "/:folder_id/upload")
 }
 
 func (s *Server) streamOperation(a *surface, path string, old bool, summary, answer string, content map[string]*huma.MediaType) *huma.Operation {
@@ -122,16 +126,11 @@ func (s *Server) events(c echo.Context) error {
 		return err
 	}
 	defer s.Watches.Forget(watch)
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentType, "text/event-stream")
-	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no")
-	c.Response().WriteHeader(http.StatusOK)
-	out := &patientWriter{c.Response(), http.NewResponseController(c.Response())}
+	out := beginStream(c)
 	alive := time.NewTicker(heartbeat)
 	defer alive.Stop()
 	for {
-		text := ": the server is here\n\n"
+		text := sign
 		select {
 		case <-ctx.Done():
 			return nil
@@ -146,9 +145,37 @@ func (s *Server) events(c echo.Context) error {
 			text = fmt.Sprintf("event: progress\ndata: %s\n\n", data)
 		case <-alive.C:
 		}
-		if _, err := out.Write([]byte(text)); err != nil {
-			return nil //nolint:nilerr // the client is gone
+		if !out.send(text) {
+			return nil
 		}
-		c.Response().Flush()
 	}
+}
+
+// sign is a comment in a stream without news.
+const sign = ": the server is here\n\n"
+
+// eventStream is an answer of server-sent events.
+type eventStream struct {
+	patientWriter
+	answer *echo.Response
+}
+
+// beginStream begins an answer of server-sent events.
+func beginStream(c echo.Context) *eventStream {
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	c.Response().WriteHeader(http.StatusOK)
+	c.Response().Flush()
+	return &eventStream{patientWriter{c.Response(), http.NewResponseController(c.Response())}, c.Response()}
+}
+
+// send passes a text on at once; it says no if the client is gone.
+func (e *eventStream) send(text string) bool {
+	if _, err := e.Write([]byte(text)); err != nil {
+		return false
+	}
+	e.answer.Flush()
+	return true
 }

@@ -26,15 +26,17 @@ func newTenant(c *client, org string) tenant {
 	folder := c.made("/v1/folders", fmt.Sprintf(`{"name":%q,"description":%q}`, name, name))
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":%q,"tags":[%q],"folder_ids":[%q]}`, name, name, folder))
 	file := c.uploaded(folder, name+".txt", name)
+	c.must("PUT", "/v1/agents/"+agent+"/consumers/reader", `{"seq":1}`)
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file, "folder_name": strings.ReplaceAll(name, " ", "%20"),
-		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000"}}
+		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader"}}
 }
 
 // state is everything that a tenant sees of its own.
 func (t tenant) state() []string {
 	var seen []string
 	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] + "/files?include_content=true",
-		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders"} {
+		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders",
+		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers"} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
 	return seen
@@ -110,7 +112,7 @@ func (t tenant) attack(method, target string) reply {
 		body, mediaType := form("file", "a.txt", "text/plain", "x")
 		return send(t, method, target, mediaType, body, t.headers()...)
 	}
-	return t.call(method, target, `{"args":{"file_requests":[]}}`)
+	return t.call(method, target, `{"args":{"file_requests":[]},"seq":0}`)
 }
 
 // combinations are the sets of a path's parameters that can be another organization's, the empty one left out.

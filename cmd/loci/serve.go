@@ -154,7 +154,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	watches := &files.Watches{Store: store}
-	api := &server.Server{Agents: agents, Files: store, Recall: messages, Watches: watches, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
+	tails := db.NewTails(p.pool, 0)
+	api := &server.Server{Agents: agents, Files: store, Recall: messages, Watches: watches, DB: p.pool, Tails: tails, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
 		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		Patience: p.RequestPatience}
 	jobs, err := p.jobs(store)
@@ -171,6 +172,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.giveMemoryBack(ctx) })
 	group.Go(func() error {
 		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
+		return nil
+	})
+	group.Go(func() error {
+		tails.Keep(ctx, func(err error) { p.log.Warn("what happens to agents is not known", "error", err) })
 		return nil
 	})
 	group.Go(func() error { return p.tend(ctx, store, messages) })

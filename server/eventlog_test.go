@@ -1,0 +1,353 @@
+package server_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// kept is everything that is kept of agents, as the database has it.
+const kept = `
+	SELECT coalesce(string_agg(row, E'\n' ORDER BY row), '') FROM (
+		SELECT 'agent ' || to_jsonb(a)::text AS row FROM agents a
+		UNION ALL SELECT 'attachment ' || to_jsonb(f)::text FROM agent_folders f
+		UNION ALL SELECT 'view ' || to_jsonb(f)::text FROM agent_files f
+		UNION ALL SELECT 'message ' || m.id FROM messages m
+		UNION ALL SELECT 'event ' || to_jsonb(e)::text FROM events e
+	) rows`
+
+func (c *client) kept() string {
+	c.t.Helper()
+	all, err := db.One[string](c.t.Context(), c.pool, kept)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return all
+}
+
+// refusing makes the database refuse every row that is written to tables, while do runs.
+func (c *client) refusing(do func(), tables ...string) {
+	c.t.Helper()
+	exec := func(sql string) {
+		c.t.Helper()
+		if _, err := c.pool.Exec(c.t.Context(), sql); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	exec(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$`)
+	for _, table := range tables {
+		exec(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON ` + table + ` FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	}
+	do()
+	for _, table := range tables {
+		exec(`DROP TRIGGER refuse ON ` + table)
+	}
+}
+
+// Whatever changes an agent appends the events that say so, in the same transaction: where the event is refused nothing is changed, and
+// where the change is refused there is no event.
+func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder, other := c.made("/v1/folders", `{"name":"f"}`), c.made("/v1/folders", `{"name":"g"}`)
+	a, b := c.uploaded(folder, "a.txt", "alpha\n"), c.uploaded(folder, "b.txt", "beta\n")
+	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"a","folder_ids":[%q]}`, other))
+	base := "/v1/agents/" + agent
+	var types []string
+	for _, e := range c.events(agent, "") {
+		types = append(types, e.Type)
+	}
+	if diff := gocmp.Diff([]string{"agent_created", "folder_attached", "message"}, types); diff != "" {
+		t.Errorf("creation (-want +got):\n%s", diff)
+	}
+	for _, change := range []struct {
+		name, method, target, body string
+		want                       []string
+	}{
+		{"a setting", "PATCH", base, `{"name":"b"}`, []string{"agent_updated " + agent}},
+		{"an attachment", "PATCH", base + "/folders/attach/" + folder, "", []string{"folder_attached " + folder, "file_opened " + a, "file_opened " + b}},
+		{"a search that finds a file", "POST", base + "/tools/grep_files/run", `{"args":{"pattern":"alpha"}}`, []string{"file_used " + a}},
+		{"a file that is closed", "PATCH", base + "/files/" + b + "/close", "", []string{"file_closed " + b}},
+		{"a file that is opened", "PATCH", base + "/files/" + b + "/open", "", []string{"file_opened " + b}},
+		{"a file that is opened by the tool", "POST", base + "/tools/open_files/run", `{"args":{"file_requests":[{"file_name":"f/a.txt"}]}}`,
+			[]string{"file_opened " + a}},
+		{"a lower limit", "PATCH", base, `{"max_files_open":1}`, []string{"agent_updated " + agent, "file_closed " + b}},
+		{"a file too many", "PATCH", base + "/files/" + b + "/open", "", []string{"file_opened " + b, "file_closed " + a}},
+		{"all files that are closed", "PATCH", base + "/files/close-all", "", []string{"file_closed " + b}},
+		{"messages", "SAY", "", "", []string{"message", "message"}},
+		{"other folders", "PATCH", base, fmt.Sprintf(`{"folder_ids":[%q]}`, folder), []string{"agent_updated " + agent, "folder_detached " + other}},
+		{"a file that is opened again", "PATCH", base + "/files/" + a + "/open", "", []string{"file_opened " + a}},
+		{"an open file that is deleted", "DELETE", "/v1/folders/" + folder + "/" + a, "", []string{"file_closed " + a}},
+		{"the last file that is opened", "PATCH", base + "/files/" + b + "/open", "", []string{"file_opened " + b}},
+		{"a folder that is detached", "PATCH", base + "/folders/detach/" + folder, "", []string{"folder_detached " + folder, "file_closed " + b}},
+		{"one that is attached", "PATCH", base + "/folders/attach/" + other, "", []string{"folder_attached " + other}},
+		{"one that is deleted", "DELETE", "/v1/folders/" + other, "", []string{"folder_detached " + other}},
+	} {
+		do := func() error {
+			if change.method == "SAY" {
+				_, err := c.server.Recall.Append(t.Context(), defaultOrg, agent, "", drafts("one", "two"))
+				return err
+			}
+			if got := c.call(change.method, change.target, change.body); got.Code != 200 && got.Code != 204 || strings.Contains(got.body, `"status":"error"`) {
+				return fmt.Errorf("got %d %s", got.Code, got.body)
+			}
+			return nil
+		}
+		before := c.kept()
+		for _, tables := range [][]string{{"events"}, {"agents", "agent_folders", "agent_files", "messages"}} {
+			c.refusing(func() {
+				if err := do(); err == nil {
+					t.Errorf("%s: it came through without writing to %v", change.name, tables)
+				}
+			}, tables...)
+			if diff := gocmp.Diff(strings.Split(before, "\n"), strings.Split(c.kept(), "\n")); diff != "" {
+				t.Errorf("%s, not written to %v, left something (-before +after):\n%s", change.name, tables, diff)
+			}
+		}
+		last := c.events(agent, "?order=desc&limit=1")[0].Seq
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", change.name, err)
+		}
+		var got []string
+		for _, e := range c.events(agent, fmt.Sprintf("?after=%d", last)) {
+			if e.Type == "message" {
+				e.RefID = ""
+			}
+			got = append(got, strings.TrimSpace(e.Type+" "+e.RefID))
+		}
+		if diff := gocmp.Diff(change.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", change.name, diff)
+		}
+	}
+}
+
+// throng are writers on agents, and what was written by those of their transactions that came through.
+type throng struct {
+	*client
+	web    *httptest.Server
+	agents []string
+	done   context.Context // ends when all have written
+
+	mu      sync.Mutex
+	said    map[string]map[string]bool // texts, by agent
+	renamed map[string]int             // how often, by agent
+}
+
+// writer says something to agents in transactions, of which every fourth is aborted, and renames them.
+func (w *throng) writer(who int) {
+	dice := rand.New(rand.NewPCG(1, uint64(who)))
+	for n := range 5 {
+		agent := w.agents[max(0, dice.IntN(2*len(w.agents))-len(w.agents))]
+		if dice.IntN(4) == 0 {
+			if got := w.call("PATCH", "/v1/agents/"+agent, fmt.Sprintf(`{"name":"by %d"}`, who)); got.Code != 200 {
+				w.t.Errorf("rename: got %d %s", got.Code, got.body)
+				continue
+			}
+			w.mu.Lock()
+			w.renamed[agent]++
+			w.mu.Unlock()
+			continue
+		}
+		texts := make([]string, 1+dice.IntN(3))
+		for i := range texts {
+			texts[i] = fmt.Sprint(who, "-", n, "-", i)
+		}
+		err := w.speak(agent, texts, dice)
+		switch {
+		case err == nil:
+			w.note(agent, texts)
+		case !errors.Is(err, errAborted):
+			w.t.Errorf("append: %v", err)
+		}
+	}
+}
+
+var errAborted = errors.New("aborted")
+
+func (w *throng) speak(agent string, texts []string, dice *rand.Rand) error {
+	return db.Tx(w.t.Context(), w.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(w.t.Context(), `SELECT pg_advisory_xact_lock($1)`, dice.IntN(8)); err != nil {
+			return err
+		}
+		if _, err := w.server.Recall.With(tx).Append(w.t.Context(), defaultOrg, agent, "", drafts(texts...)); err != nil {
+			return err
+		}
+		if dice.IntN(4) == 0 {
+			return errAborted
+		}
+		return nil
+	})
+}
+
+func (w *throng) note(agent string, texts []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.said[agent] == nil {
+		w.said[agent] = map[string]bool{}
+	}
+	for _, text := range texts {
+		w.said[agent][text] = true
+	}
+}
+
+// over tells that all has been written, and that a reader has come to the end of it.
+func (w *throng) over(agent string, last int64) bool {
+	if w.done.Err() == nil {
+		return false
+	}
+	head, err := db.Head(w.t.Context(), w.pool, defaultOrg, agent)
+	if err != nil {
+		w.t.Errorf("read the head: %v", err)
+	}
+	return err != nil || last >= head
+}
+
+// page reads events over REST; false if that is no answer.
+func (w *throng) page(agent, query string) (list []event, ok bool) {
+	got := w.call("GET", "/v1/agents/"+agent+"/events"+query, "")
+	err := json.Unmarshal([]byte(got.body), &list)
+	if err != nil {
+		w.t.Errorf("read %s: got %d %s", query, got.Code, got.body)
+	}
+	return list, err == nil
+}
+
+// pages reads page by page, knowing nothing but the last position.
+func (w *throng) pages(agent string, dice *rand.Rand) (read []event) {
+	for last, ok := int64(0), true; ok && !w.over(agent, last); {
+		var page []event
+		page, ok = w.page(agent, fmt.Sprintf("?after=%d&limit=%d", last, 1+dice.IntN(20)))
+		read = append(read, page...)
+		if len(page) > 0 {
+			last = page[len(page)-1].Seq
+		}
+	}
+	return read
+}
+
+// consumes reads as a consumer, knowing nothing but its name: what it committed it has read.
+func (w *throng) consumes(agent string, dice *rand.Rand) (read []event) {
+	for last, ok := int64(0), true; ok && !w.over(agent, last); {
+		var page []event
+		if page, ok = w.page(agent, fmt.Sprintf("?consumer=reader&limit=%d", 1+dice.IntN(20))); len(page) == 0 {
+			continue
+		}
+		commit := fmt.Sprintf(`{"seq":%d,"expected_seq":%d}`, page[len(page)-1].Seq, last)
+		if got := w.call("PUT", "/v1/agents/"+agent+"/consumers/reader", commit); got.Code != 200 {
+			w.t.Errorf("commit %s: got %d %s", commit, got.Code, got.body)
+			return read
+		}
+		read, last = append(read, page...), page[len(page)-1].Seq
+	}
+	return read
+}
+
+// follows reads a stream that breaks off again and again, the last time when all have written, and comes back with the last id.
+func (w *throng) follows(agent string, dice *rand.Rand) (read []event) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	for last := int64(0); !w.over(agent, last); {
+		s, err := w.tail(ctx, w.web, agent, "", fmt.Sprint(last))
+		if err != nil {
+			w.t.Errorf("follow: %v", err)
+			return read
+		}
+		if w.done.Err() == nil {
+			context.AfterFunc(w.done, s.close)
+		}
+		for range 1 + dice.IntN(8) {
+			if w.over(agent, last) {
+				break
+			}
+			e, err := s.next()
+			if err != nil && w.done.Err() == nil {
+				w.t.Errorf("after %d: %v", last, err)
+			}
+			if err != nil {
+				break
+			}
+			read, last = append(read, e), e.Seq
+		}
+		s.close()
+	}
+	return read
+}
+
+// check compares what a reader read with what was written: everything once, in order, without a gap, with its message.
+func (w *throng) check(reader, agent string, read []event) {
+	w.t.Helper()
+	said, renamed := map[string]bool{}, 0
+	for i, e := range read {
+		if e.Seq != int64(i+1) {
+			w.t.Errorf("%s of %s read %v", reader, agent, positions(read))
+			return
+		}
+		switch {
+		case e.Type == "agent_updated":
+			renamed++
+		case e.Message == nil && e.Type == "message":
+			w.t.Errorf("%s of %s read %+v without its message", reader, agent, e)
+		case e.Type == "message" && e.Message.Role == "user":
+			said[e.Message.Content[0].Text] = true
+		}
+	}
+	if diff := gocmp.Diff(w.said[agent], said); diff != "" || renamed != w.renamed[agent] {
+		w.t.Errorf("%s of %s read %d renamings, want %d; messages (-want +got):\n%s", reader, agent, renamed, w.renamed[agent], diff)
+	}
+}
+
+// Thirty-two writers, one agent that many share and others, and readers over REST: each sees every event once, in order and without a gap,
+// over its own breaks.
+func TestReadersOverRESTMissNothingAndSeeNothingTwice(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	done, finish := context.WithCancel(t.Context())
+	w := &throng{client: c, web: httptest.NewServer(c), done: done, said: map[string]map[string]bool{}, renamed: map[string]int{}}
+	t.Cleanup(w.web.Close)
+	for range 3 {
+		w.agents = append(w.agents, c.made("/v1/agents", `{"name":"a"}`))
+	}
+	var writing, reading sync.WaitGroup
+	for who := range 32 {
+		writing.Go(func() { w.writer(who) })
+	}
+	type result struct {
+		reader, agent string
+		read          []event
+	}
+	var mu sync.Mutex
+	var results []result
+	for i, agent := range w.agents {
+		for k, reader := range []struct {
+			name string
+			all  func(string, *rand.Rand) []event
+		}{{"a pager", w.pages}, {"a consumer", w.consumes}, {"a stream", w.follows}} {
+			reading.Go(func() {
+				read := reader.all(agent, rand.New(rand.NewPCG(uint64(i), uint64(k))))
+				mu.Lock()
+				defer mu.Unlock()
+				results = append(results, result{reader.name, agent, read})
+			})
+		}
+	}
+	writing.Wait()
+	finish()
+	reading.Wait()
+	slices.SortFunc(results, func(a, b result) int { return cmp.Compare(a.reader+a.agent, b.reader+b.agent) })
+	for _, r := range results {
+		w.check(r.reader, r.agent, r.read)
+	}
+}

@@ -1,0 +1,250 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// AgentEvent is one thing that happened to an agent.
+type AgentEvent struct {
+	db.Event
+	Message *EventMessage `json:"message,omitempty" doc:"What was said, with events of type message; not there any more once its conversation is deleted."`
+}
+
+// EventMessage is a message as the log keeps it.
+type EventMessage struct{ recall.Message }
+
+// EventSlice is which of an agent's events a caller asks for.
+type EventSlice struct {
+	From     int64      `query:"from" minimum:"1" doc:"The first position."`
+	To       int64      `query:"to" minimum:"1" doc:"The last position; it belongs to the slice."`
+	Before   int64      `query:"before" minimum:"1" doc:"Events below this position; without from and after, those nearest to it."`
+	After    Opt[int64] `query:"after" doc:"Events above this position."`
+	Types    []string   `query:"types,explode" doc:"Only events of these types: repeated, or with commas between them."`
+	Limit    int        `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many events at most."`
+	Order    string     `query:"order" enum:"asc,desc" default:"asc" doc:"Oldest first, or newest first."`
+	Consumer string     `query:"consumer" doc:"Events after those that this named reader is done with: one that is not there yet begins at the first. Not with from, before, after and order=desc."`
+}
+
+func (in EventSlice) query() db.EventQuery {
+	q := db.EventQuery{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: typesOf(in.Types), Limit: in.Limit,
+		Descending: in.Order == newestFirst}
+	if in.After.Set {
+		q.From = max(q.From, 1) // after=0 is a bound too
+	}
+	return q
+}
+
+// typesOf reads types that are repeated, or have commas between them.
+func typesOf(values []string) (types []db.EventType) {
+	for _, value := range values {
+		for name := range strings.SplitSeq(value, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				types = append(types, db.EventType(name))
+			}
+		}
+	}
+	return types
+}
+
+func (s *Server) agentEvents(ctx context.Context, in *struct {
+	OfAgent
+	EventSlice
+}) ([]AgentEvent, error) {
+	q := in.query()
+	if in.Consumer != "" {
+		if q.From > 0 || q.Before > 0 || q.Descending {
+			return nil, unprocessable("query.consumer", "a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
+		}
+		cursor, err := db.Cursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Consumer)
+		if err != nil {
+			return nil, err
+		}
+		q.After = cursor
+	}
+	events, err := db.Events(ctx, s.DB, orgOf(ctx), string(in.AgentID), q)
+	if err != nil {
+		return nil, err
+	}
+	return s.withMessages(ctx, orgOf(ctx), events)
+}
+
+// withMessages gives events of messages what was said.
+func (s *Server) withMessages(ctx context.Context, org db.Org, events []db.Event) ([]AgentEvent, error) {
+	shown := make([]AgentEvent, len(events))
+	var ids []string
+	for i, e := range events {
+		shown[i].Event = e
+		if e.Type == db.MessageAppended {
+			ids = append(ids, e.RefID)
+		}
+	}
+	if len(ids) == 0 {
+		return shown, nil
+	}
+	messages, err := s.Recall.MessagesByID(ctx, org, ids)
+	if err != nil {
+		return nil, err
+	}
+	said := make(map[string]*EventMessage, len(messages))
+	for _, m := range messages {
+		said[m.ID] = &EventMessage{m}
+	}
+	for i, e := range shown {
+		shown[i].Message = said[e.RefID]
+	}
+	return shown, nil
+}
+
+// OfConsumer is the path of a named reader of an agent's events.
+type OfConsumer struct {
+	OfAgent
+	Name string `path:"consumer_name" doc:"From 1 to 200 characters."`
+}
+
+// Commit is how far a named reader has come.
+type Commit struct {
+	Seq      int64      `json:"seq" doc:"Of the last event that it is done with; 0 is the very beginning. It may go back."`
+	Expected Opt[int64] `json:"expected_seq,omitzero" doc:"Where it must stand: otherwise nothing is stored, and the answer is 409. A reader that is not there stands at 0."`
+}
+
+func (s *Server) listConsumers(ctx context.Context, in *struct {
+	OfAgent
+	Paging
+}) ([]db.Consumer, error) {
+	return db.Consumers(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.page(100, oldestFirst))
+}
+
+func (s *Server) getConsumer(ctx context.Context, in *OfConsumer) (db.Consumer, error) {
+	return db.ConsumerOf(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
+}
+
+func (s *Server) commitConsumer(ctx context.Context, in *struct {
+	OfConsumer
+	Body Commit
+}) (db.Consumer, error) {
+	return db.CommitCursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name, in.Body.Seq, in.Body.Expected.Pointer())
+}
+
+func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (null, error) {
+	return null{}, db.DeleteConsumer(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
+}
+
+func tailOperation(a *surface) *huma.Operation {
+	const path = "/v1/agents/{agent_id}/events/stream"
+	number, text := &huma.Schema{Type: huma.TypeInteger}, &huma.Schema{Type: huma.TypeString}
+	return &huma.Operation{
+		Method: http.MethodGet, Path: path, Summary: "Follow an agent's events", OperationID: operationID(http.MethodGet, path), Tags: []string{tagOf(path)},
+		Parameters: []*huma.Param{
+			{Name: "agent_id", In: "path", Required: true, Schema: idSchema("agent")},
+			{Name: "after", In: "query", Schema: number, Description: "Events above this position; without it, and without consumer, from the first."},
+			{Name: "consumer", In: "query", Schema: text, Description: "Events after those that this named reader is done with."},
+			{Name: "types", In: "query", Schema: &huma.Schema{Type: huma.TypeArray, Items: text}, Description: "Only events of these types."},
+			{Name: lastEventID, In: "header", Schema: number, Description: "The last event that the client has; it goes before after and consumer."},
+		},
+		Responses: map[string]*huma.Response{"200": {
+			Description: "Server-sent events whose ids are their positions, until the agent is deleted or the server stops.",
+			Content: map[string]*huma.MediaType{"text/event-stream": {
+				Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AgentEvent](), true, "")}}}, "default": a.problemResponse()},
+	}
+}
+
+// lastEventID is the header in which a client that comes back names the last event that it was sent.
+const lastEventID = "Last-Event-ID"
+
+// tail sends an agent's events as they happen. A client that broke off goes on where it was: every event comes once, in order.
+func (s *Server) tail(c echo.Context) error {
+	id, err := pathID(c, "agent_id", "agent", agentIDForm)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	tail, err := s.follow(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	defer s.Tails.Forget(tail)
+	out := beginStream(c)
+	for {
+		events, err := tail.Next(ctx, heartbeat)
+		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+			return nil //nolint:nilerr // the client is gone
+		}
+		if err != nil {
+			return err
+		}
+		if more, err := s.sendEvents(ctx, out, events); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*db.Tail, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, patience))
+	defer cancel()
+	after, err := s.tailFrom(ctx, c, agentID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Tails.Follow(ctx, orgOf(ctx), agentID, after, typesOf(c.QueryParams()["types"]))
+}
+
+// tailFrom is the position after which a stream begins.
+func (s *Server) tailFrom(ctx context.Context, c echo.Context, agentID string) (int64, error) {
+	where, at := "header."+lastEventID, c.Request().Header.Get(lastEventID)
+	consumer := c.QueryParam("consumer")
+	if at == "" {
+		where, at = "query.after", c.QueryParam("after")
+		if at != "" && consumer != "" {
+			return 0, unprocessable("query.consumer", "a named reader reads on from where it stands; leave out after")
+		}
+	}
+	if at == "" && consumer != "" {
+		return db.Cursor(ctx, s.DB, orgOf(ctx), agentID, consumer)
+	}
+	if at == "" {
+		return 0, nil
+	}
+	after, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return 0, unprocessable(where, fmt.Sprintf("expected the position of an event. Got: %.100q", at))
+	}
+	return after, nil
+}
+
+// sendEvents sends events, or a sign of life if there are none; it says no if the client is gone.
+func (s *Server) sendEvents(ctx context.Context, out *eventStream, events []db.Event) (more bool, err error) {
+	if len(events) == 0 {
+		return out.send(sign), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, patience))
+	defer cancel()
+	shown, err := s.withMessages(ctx, orgOf(ctx), events)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range shown {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return false, err
+		}
+		if !out.send(fmt.Sprintf("id: %d\ndata: %s\n\n", e.Seq, data)) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
