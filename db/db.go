@@ -1,5 +1,6 @@
 // Package db opens Loci's Postgres, brings its schema up to date, and holds what every memory shares: the three errors a caller
-// can act on, the row helpers, the organization that each row belongs to, and the counter that orders an agent's events.
+// can act on, the row helpers, the organization that each row belongs to, and the events of agents: the counter that orders them, and their
+// readers.
 package db
 
 import (
