@@ -1,11 +1,13 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -14,7 +16,7 @@ import (
 // conversationRows are the conversations of an organization's agents.
 const conversationRows = `
 	SELECT c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description, c.model, c.model_settings,
-	       c.context_window_limit, c.hidden, c.messages, c.tokens, c.first_visible, c.last_message_at, c.archived_at,
+	       c.context_window_limit, c.hidden, c.messages, c.tokens, c.first_visible, c.prompts, c.last_message_at, c.archived_at,
 	       c.created_at, c.updated_at
 	FROM conversations c JOIN agents a ON a.key = c.agent_key
 	WHERE c.org = @org AND c.deleted_at IS NULL`
@@ -37,6 +39,7 @@ func instruct(instructions string) Draft {
 
 // NewConversation is what a conversation is made from.
 type NewConversation struct {
+	ID            string // conv- and a UUID; a new one if it is empty
 	Summary       *string
 	Description   *string
 	Model         *string
@@ -45,6 +48,9 @@ type NewConversation struct {
 	Hidden        bool
 	Instructions  string // the first message
 }
+
+// NewConversationID returns an id for a conversation to be made.
+func NewConversationID() string { return "conv-" + uuid.NewString() }
 
 // CreateConversation makes a conversation of an agent beside its default one. ErrNotFound if the agent is not there.
 func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string, n NewConversation) (Conversation, error) {
@@ -59,11 +65,11 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 			return err
 		}
 		id, err := db.One[string](ctx, tx, `
-			INSERT INTO conversations (org, agent_key, summary, description, model, model_settings, context_window_limit, hidden)
-			VALUES (@org, @agent, @summary, @description, @model, @settings, @window, @hidden)
+			INSERT INTO conversations (id, org, agent_key, summary, description, model, model_settings, context_window_limit, hidden)
+			VALUES (@id, @org, @agent, @summary, @description, @model, @settings, @window, @hidden)
 			RETURNING id`,
-			pgx.StrictNamedArgs{"org": org, "agent": agent, "summary": n.Summary, "description": n.Description, "model": n.Model,
-				"settings": n.ModelSettings, "window": n.WindowLimit, "hidden": n.Hidden})
+			pgx.StrictNamedArgs{"id": cmp.Or(n.ID, NewConversationID()), "org": org, "agent": agent, "summary": n.Summary,
+				"description": n.Description, "model": n.Model, "settings": n.ModelSettings, "window": n.WindowLimit, "hidden": n.Hidden})
 		if err != nil {
 			return err
 		}

@@ -47,13 +47,39 @@ type MessageFilter struct {
 	AgentID      string
 	Conversation string // an id, or DefaultConversation of AgentID
 	GroupID      string
-	WithErrors   bool // those that say what went wrong, too
+	WithErrors   bool       // those that say what went wrong, too
+	Roles        []Role     // empty: all
+	Parts        []PartType // of the assistant's only those with a part of one of these types, or without parts; empty: all
+}
+
+// narrow is the filter as a condition on messages m, without the agent and the conversation.
+func (f MessageFilter) narrow(args pgx.StrictNamedArgs) string {
+	where := ""
+	if f.GroupID != "" {
+		where += ` AND m.group_id = @group`
+		args["group"] = f.GroupID
+	}
+	if !f.WithErrors {
+		where += ` AND NOT m.is_err`
+	}
+	if len(f.Roles) > 0 {
+		where += ` AND m.role = ANY (@roles)`
+		args["roles"] = f.Roles
+	}
+	if len(f.Parts) > 0 {
+		where += ` AND (m.role <> 'assistant' OR json_array_length(m.content) = 0
+			OR EXISTS (SELECT FROM json_array_elements(m.content) AS part WHERE part ->> 'type' = ANY (@parts)))`
+		args["parts"] = f.Parts
+	}
+	return where
 }
 
 // Messages lists messages in the order in which they were appended: of a conversation, of an agent or of the organization. ErrNotFound
-// if the agent or the conversation is not there. Before and After of the page are ids of messages; the limit counts messages.
+// if the agent or the conversation is not there. Before and After of the page are ids of messages; one that is not of the list gives an
+// empty page. Of a conversation and of an agent, no message comes to stand before one that was listed; of the organization, one that was
+// being appended at the time may.
 func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.Page) ([]Message, error) {
-	order, where, args := "m.key", "", pgx.StrictNamedArgs{"org": org, "group": f.GroupID, "errors": f.WithErrors}
+	order, where, args := "m.key", "", pgx.StrictNamedArgs{"org": org}
 	switch {
 	case f.Conversation != "":
 		c, err := s.Conversation(ctx, org, f.AgentID, f.Conversation)
@@ -69,10 +95,10 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 		order, where, args["of"] = "m.seq", " AND m.agent_key = @of", agent
 	}
 	p.Before, p.After = cursor(p.Before), cursor(p.After)
-	stretch := p.Stretch(order, `SELECT `+order+` FROM messages m WHERE m.org = @org AND m.id = @place::uuid`, args)
+	stretch := p.Stretch(order, `SELECT `+order+` FROM messages m WHERE m.org = @org AND m.id = @place::uuid`+where, args)
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
-		WHERE m.org = @org`+where+` AND (@group = '' OR m.group_id = @group) AND (@errors OR NOT m.is_err) AND `+stretch.Where+stretch.Order, args)
+		WHERE m.org = @org`+where+f.narrow(args)+` AND `+stretch.Where+stretch.Order, args)
 	if stretch.Reversed {
 		slices.Reverse(rows)
 	}
@@ -100,38 +126,38 @@ func (s *Store) MessagesByID(ctx context.Context, org db.Org, ids []string) ([]M
 		ORDER BY wanted.place`, org, uuids)
 }
 
-// View is what the model sees of a conversation as it is: its instructions, and the messages that no summary stands for, without results
-// of tools that no call of the view waits for.
-func (s *Store) View(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
-	c, err := s.Conversation(ctx, org, agentID, conversation)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.All[Message](ctx, s.db, `
-		SELECT `+messageColumns+` FROM `+messageTables+`
-		WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = 1 OR m.position >= $3) AND NOT m.is_err
-		ORDER BY m.position`, org, c.Key, c.FirstVisible)
-	return paired(rows), err
+// Return names what a call of a tool returned: the key of the message, and the call's id.
+type Return struct {
+	Key    int64  `db:"key"`
+	CallID string `db:"call_id"`
 }
 
-// paired leaves out results whose call is not before them, and messages that nothing is left of.
-func paired(rows []Message) []Message {
-	called := map[string]bool{}
-	kept := rows[:0]
-	for _, m := range rows {
-		parts := m.Content[:0:0]
+// ReturnsOf finds, among messages, what calls of one tool returned.
+func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages []Message) (map[Return]bool, error) {
+	var keys []int64
+	var calls []string
+	for _, m := range messages {
 		for _, p := range m.Content {
-			if p.Type == ToolCall {
-				called[p.CallID] = true
+			if p.Type == ToolReturn && !p.Orphan {
+				keys, calls = append(keys, m.Key), append(calls, p.CallID)
 			}
-			if p.Type == ToolReturn && (p.Orphan || !called[p.CallID]) {
-				continue
-			}
-			parts = append(parts, p)
-		}
-		if m.Content = parts; len(parts) > 0 || m.Role != Tool {
-			kept = append(kept, m)
 		}
 	}
-	return kept
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	rows, err := db.All[Return](ctx, s.db, `
+		SELECT m.key, t.call_id
+		FROM unnest(@keys::bigint[], @calls::text[]) AS wanted (key, call_id)
+		JOIN messages m ON m.key = wanted.key AND m.org = @org
+		JOIN tool_calls t ON t.conversation_key = m.conversation_key AND t.call_id = wanted.call_id AND t.result_position = m.position
+		WHERE t.name = @tool`, pgx.StrictNamedArgs{"org": org, "keys": keys, "calls": calls, "tool": tool})
+	found := make(map[Return]bool, len(rows))
+	for _, r := range rows {
+		found[r] = true
+	}
+	return found, err
 }
+
+// Searched is the text that a search finds a message by; empty where none does.
+func Searched(m Message) string { return searchable(m.Role, m.Name, m.Content) }

@@ -40,6 +40,7 @@ type Conversation struct {
 	Messages      int             `db:"messages" json:"message_count"` // all of them: positions go from 1 to it
 	Tokens        int64           `db:"tokens" json:"-"`               // of all messages
 	FirstVisible  int             `db:"first_visible" json:"-"`        // position of the first message that the model sees as it is
+	Prompts       []int           `db:"prompts" json:"-"`              // positions of the compiled system prompts, the last in force
 	LastMessageAt *time.Time      `db:"last_message_at" json:"last_message_at"`
 	ArchivedAt    *time.Time      `db:"archived_at" json:"archived_at"`
 	CreatedAt     time.Time       `db:"created_at" json:"created_at"`

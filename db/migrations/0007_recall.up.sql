@@ -16,7 +16,8 @@ CREATE TABLE event_consumers (
 );
 
 -- The conversations of an agent: its default one, and as many as are made. The row counts its messages and is their lock; of those before
--- first_visible the model sees a summary. A deleted one is hidden; its messages stay.
+-- first_visible the model sees a summary. prompts are the places of its compiled system prompts, of which the last is in force. A deleted
+-- one is hidden; its messages stay.
 CREATE TABLE conversations (
 	key                  bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	id                   text        NOT NULL DEFAULT 'conv-' || gen_random_uuid(),
@@ -32,6 +33,7 @@ CREATE TABLE conversations (
 	messages             integer     NOT NULL DEFAULT 0,
 	tokens               bigint      NOT NULL DEFAULT 0,
 	first_visible        integer     NOT NULL DEFAULT 1,
+	prompts              integer[]   NOT NULL DEFAULT '{1}',
 	session              integer     NOT NULL DEFAULT 1,
 	session_at           timestamptz,
 	last_message_at      timestamptz,

@@ -1,0 +1,186 @@
+package recall
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// seen is what the model sees of conversation c beside its prompt, as a condition on messages m: those that no summary stands for.
+const seen = `m.conversation_key = c.key AND m.position >= c.first_visible AND m.position <> ALL (c.prompts) AND NOT m.is_err`
+
+// View is what the model sees of a conversation as it is: its system prompt, and the messages that no summary stands for, without results
+// of tools that no call of the view waits for.
+func (s *Store) View(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
+	c, err := s.Conversation(ctx, org, agentID, conversation)
+	if err != nil {
+		return nil, err
+	}
+	return s.view(ctx, org, c, nil)
+}
+
+// view reads what the model sees of a conversation: the newest of it, where most is not nil.
+func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int) ([]Message, error) {
+	prompt, err := s.prompt(ctx, org, c)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.All[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = @org AND c.key = @key AND `+seen+`
+		ORDER BY m.position DESC
+		LIMIT @most`, pgx.StrictNamedArgs{"org": org, "key": c.Key, "most": most})
+	slices.Reverse(rows)
+	return paired(append([]Message{prompt}, rows...)), err
+}
+
+// prompt is the system prompt that is in force in a conversation.
+func (s *Store) prompt(ctx context.Context, org db.Org, c Conversation) (Message, error) {
+	return db.One[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position = $3`, org, c.Key, c.Prompts[len(c.Prompts)-1])
+}
+
+// paired leaves out results whose call is not before them, and messages that nothing is left of.
+func paired(rows []Message) []Message {
+	called := map[string]bool{}
+	kept := rows[:0]
+	for _, m := range rows {
+		parts := m.Content[:0:0]
+		for _, p := range m.Content {
+			if p.Type == ToolCall {
+				called[p.CallID] = true
+			}
+			if p.Type == ToolReturn && (p.Orphan || !called[p.CallID]) {
+				continue
+			}
+			parts = append(parts, p)
+		}
+		if m.Content = parts; len(parts) > 0 || m.Role != Tool {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// Window is what the model sees of a conversation, in numbers, and the newest of it.
+type Window struct {
+	Messages []Message // the system prompt, and the newest of the others
+	Count    int       // of all that the model sees, the system prompt too
+	Tokens   int       // of these, without the system prompt
+}
+
+// MaxWindow is how many messages a Window has, and how many ids Visible lists of a conversation, beside the system prompt.
+const MaxWindow = 1000
+
+// Window measures what the model sees of a conversation by the tokens that were counted when its messages were appended.
+func (s *Store) Window(ctx context.Context, org db.Org, agentID, conversation string) (Window, error) {
+	c, err := s.Conversation(ctx, org, agentID, conversation)
+	if err != nil {
+		return Window{}, err
+	}
+	w, err := s.measure(ctx, org, c)
+	if err != nil {
+		return Window{}, err
+	}
+	most := MaxWindow
+	w.Messages, err = s.view(ctx, org, c, &most)
+	return w, err
+}
+
+// measure counts what the model sees. A conversation that was never summarised may be of any length, and is counted already.
+func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window, error) {
+	type totals struct {
+		Count  int `db:"count"`
+		Tokens int `db:"tokens"`
+	}
+	if c.FirstVisible == 1 {
+		prompts, err := db.One[totals](ctx, s.db, `
+			SELECT count(*) AS count, coalesce(sum(tokens), 0) AS tokens
+			FROM messages WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)`, org, c.Key, c.Prompts)
+		return Window{Count: c.Messages - prompts.Count + 1, Tokens: int(c.Tokens) - prompts.Tokens}, err
+	}
+	rest, err := db.One[totals](ctx, s.db, `
+		SELECT count(*) AS count, coalesce(sum(m.tokens), 0) AS tokens
+		FROM messages m JOIN conversations c ON `+seen+`
+		WHERE m.org = $1 AND c.org = $1 AND c.key = $2`, org, c.Key)
+	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
+}
+
+// Visible lists the ids of what the model sees of conversations, by their keys: the system prompt, and the newest MaxWindow of the others,
+// without those that only have results of tools that no call waited for.
+func (s *Store) Visible(ctx context.Context, org db.Org, conversations ...Conversation) (map[int64][]string, error) {
+	keys := make([]int64, len(conversations))
+	for i, c := range conversations {
+		keys[i] = c.Key
+	}
+	type row struct {
+		Key int64    `db:"key"`
+		IDs []string `db:"ids"`
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT c.key, ARRAY(
+			SELECT 'message-' || m.id FROM messages m
+			WHERE m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
+		) || ARRAY(
+			SELECT 'message-' || newest.id
+			FROM (
+				SELECT m.id, m.position FROM messages m
+				WHERE `+seen+` AND (m.role <> 'tool' OR EXISTS (
+					SELECT FROM json_array_elements(m.content) AS part WHERE coalesce(part ->> 'orphan', 'false') = 'false'))
+				ORDER BY m.position DESC
+				LIMIT $3
+			) newest
+			ORDER BY newest.position
+		) AS ids
+		FROM conversations c
+		WHERE c.org = $1 AND c.key = ANY ($2)`, org, keys, MaxWindow)
+	ids := make(map[int64][]string, len(rows))
+	for _, r := range rows {
+		ids[r.Key] = r.IDs
+	}
+	return ids, err
+}
+
+// Instruct puts a system prompt in force in a conversation: a message at its end, and the first that its model sees. One that is in force
+// already is not appended again.
+func (s *Store) Instruct(ctx context.Context, org db.Org, agentID, conversation, instructions string) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+chosen+` FOR UPDATE OF c`,
+			pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
+		if err != nil {
+			return conversationError(err, agentID, conversation)
+		}
+		current, err := in.prompt(ctx, org, c)
+		if err != nil {
+			return err
+		}
+		redactor, err := in.redactor(ctx, org)
+		if err != nil {
+			return err
+		}
+		ready, err := prepare(instruct(instructions), redactor, time.Now())
+		if err != nil || len(current.Content) == 1 && current.Content[0].Text == ready.Content[0].Text {
+			return err
+		}
+		appended, err := in.Append(ctx, org, c.AgentID, c.ID, []Draft{instruct(instructions)})
+		if err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `UPDATE conversations SET prompts = prompts || $3::integer, updated_at = now() WHERE org = $1 AND key = $2`,
+			org, c.Key, appended[0].Position)
+	})
+}
+
+// Total says how many messages an agent has, those of deleted conversations left out.
+func (s *Store) Total(ctx context.Context, org db.Org, agentID string) (int, error) {
+	return db.One[int](ctx, s.db, `
+		SELECT coalesce(sum(c.messages), 0)::bigint
+		FROM conversations c JOIN agents a ON a.key = c.agent_key
+		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL`, org, agentID)
+}

@@ -1,0 +1,203 @@
+package recall_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// texts are what messages say first.
+func texts(messages []recall.Message) []string {
+	all := []string{}
+	for _, m := range messages {
+		all = append(all, m.Content[0].Text+m.Content[0].Input)
+	}
+	return all
+}
+
+func (w *world) view() []string {
+	w.Helper()
+	view, err := w.store.View(w.Context(), org, w.agent, "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return texts(view)
+}
+
+func (w *world) window() recall.Window {
+	w.Helper()
+	window, err := w.store.Window(w.Context(), org, w.agent, "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return window
+}
+
+func (w *world) conversation() recall.Conversation {
+	w.Helper()
+	c, err := w.store.Conversation(w.Context(), org, w.agent, "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) visible() []string {
+	w.Helper()
+	c := w.conversation()
+	ids, err := w.store.Visible(w.Context(), org, c)
+	if err != nil {
+		w.Fatal(err)
+	}
+	all, err := w.store.MessagesByID(w.Context(), org, ids[c.Key])
+	if err != nil {
+		w.Fatal(err)
+	}
+	return texts(all)
+}
+
+func (w *world) instruct(text string) {
+	w.Helper()
+	if err := w.store.Instruct(w.Context(), org, w.agent, "", text); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A model sees the prompt that is in force, first, and no earlier one; instructions of others stay where they are.
+func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.append(say(recall.User, "hi"), say(recall.System, "Mind the time."), called("c1", "look", "{}"), returned("c1", "sky"), returned("c9", "whose?"))
+	w.instruct("You remember.") // as it was: nothing is appended
+	if c := w.conversation(); c.Messages != 6 {
+		t.Errorf("there are %d messages, want 6", c.Messages)
+	}
+	w.instruct("You count.")
+	w.append(say(recall.User, "bye"))
+	w.instruct("You forget.")
+	want := []string{"You forget.", "hi", "Mind the time.", "{}", "sky", "bye"}
+	if diff := cmp.Diff(want, w.view()); diff != "" {
+		t.Errorf("the view (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, w.visible()); diff != "" {
+		t.Errorf("its ids (-want +got):\n%s", diff)
+	}
+	tokens := func(texts ...string) (n int) {
+		for _, text := range texts {
+			n += recall.Tokens(text) + 4
+		}
+		return n
+	}
+	whole := w.window()
+	if diff := cmp.Diff(want, texts(whole.Messages)); diff != "" || whole.Count != 7 || whole.Tokens != tokens("hi", "Mind the time.", "look{}", "sky", "whose?", "bye") {
+		t.Errorf("the window has %d messages of %d tokens (-want +got):\n%s", whole.Count, whole.Tokens, diff)
+	}
+	// What a summary stands for is not seen any more.
+	if _, err := w.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 8 WHERE is_default`); err != nil {
+		t.Fatal(err)
+	}
+	want = []string{"You forget.", "bye"}
+	if diff := cmp.Diff([][]string{want, want}, [][]string{w.view(), w.visible()}); diff != "" {
+		t.Errorf("summarised (-want +got):\n%s", diff)
+	}
+	if rest := w.window(); rest.Count != 2 || rest.Tokens != tokens("bye") {
+		t.Errorf("summarised, the window has %d messages of %d tokens, want 2 of %d", rest.Count, rest.Tokens, tokens("bye"))
+	}
+	if n, err := w.store.Total(t.Context(), org, w.agent); err != nil || n != 9 {
+		t.Errorf("the agent has %d messages (%v), want 9", n, err)
+	}
+}
+
+func TestPromptsThatArePutInForceAtOnceFollowOneAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var group sync.WaitGroup
+	for _, text := range []string{"a", "b", "a", "b", "a", "b"} {
+		group.Go(func() {
+			if err := w.store.Instruct(t.Context(), org, w.agent, "", text); err != nil {
+				t.Errorf("instruct %s: %v", text, err)
+			}
+		})
+	}
+	group.Wait()
+	if c := w.conversation(); len(c.Prompts) != c.Messages {
+		t.Errorf("of %d messages %v are prompts", c.Messages, c.Prompts)
+	}
+	if view := w.view(); len(view) != 1 {
+		t.Errorf("the view is %q, want one prompt", view)
+	}
+}
+
+// A huge window is counted whole and shown in part.
+func TestAWindowIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	many := make([]recall.Draft, recall.MaxWindow+5)
+	for i := range many {
+		many[i] = say(recall.User, "word")
+	}
+	w.append(many...)
+	window := w.window()
+	if len(window.Messages) != recall.MaxWindow+1 || window.Count != len(many)+1 || window.Tokens != 5*len(many) || window.Messages[0].Role != recall.System ||
+		window.Messages[1].Position != 7 {
+		t.Errorf("got %d messages of %d, %d tokens, from %d on", len(window.Messages), window.Count, window.Tokens, window.Messages[1].Position)
+	}
+	if ids := w.visible(); len(ids) != recall.MaxWindow+1 || ids[0] != "You remember." {
+		t.Errorf("got %d ids, the first of %q", len(ids), ids[0])
+	}
+}
+
+func TestMessagesAreFiltered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{Instructions: "Other."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := w.store.Append(t.Context(), org, w.agent, made.ID, []recall.Draft{say(recall.User, "elsewhere")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := say(recall.Assistant, "broken")
+	broken.IsErr, broken.GroupID = true, new("g")
+	thought := recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.Reasoning, Text: "hm"}, {Type: recall.Text, Text: "yes"}}}
+	w.append(say(recall.User, "hi"), say(recall.Assistant, "hello"), thought, called("c", "look", "{}"), returned("c", "sky"), broken,
+		recall.Draft{Role: recall.Assistant, Content: []recall.Part{}})
+	for _, c := range []struct {
+		name   string
+		filter recall.MessageFilter
+		page   db.Page
+		want   []int // positions
+	}{
+		{"all", recall.MessageFilter{}, db.Page{Ascending: true}, []int{1, 2, 3, 4, 5, 6, 8}},
+		{"errors too", recall.MessageFilter{WithErrors: true, GroupID: "g"}, db.Page{}, []int{7}},
+		{"of roles", recall.MessageFilter{Roles: []recall.Role{recall.User, recall.Tool}}, db.Page{}, []int{6, 2}},
+		{"with parts, or none", recall.MessageFilter{Roles: []recall.Role{recall.Assistant}, Parts: []recall.PartType{recall.Reasoning}}, db.Page{Ascending: true}, []int{4, 8}},
+		{"parts are the assistant's", recall.MessageFilter{Parts: []recall.PartType{recall.ToolCall}}, db.Page{Ascending: true}, []int{1, 2, 5, 6, 8}},
+		{"after another conversation's", recall.MessageFilter{}, db.Page{After: elsewhere[0].ID, Ascending: true}, []int{}},
+		{"before what is no id", recall.MessageFilter{}, db.Page{Before: "message-1", Ascending: true}, []int{}},
+	} {
+		c.filter.AgentID, c.filter.Conversation = w.agent, recall.DefaultConversation
+		list, err := w.store.Messages(t.Context(), org, c.filter, c.page)
+		got := []int{}
+		for _, m := range list {
+			got = append(got, m.Position)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%s (%v) (-want +got):\n%s", c.name, err, diff)
+		}
+	}
+	all, err := w.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: w.agent}, db.Page{Ascending: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]int{"look": 1, "listen": 0} {
+		if found, err := w.store.ReturnsOf(t.Context(), org, tool, all); err != nil || len(found) != want {
+			t.Errorf("returns of %s: got %v (%v), want %d", tool, found, err, want)
+		}
+	}
+}
