@@ -41,14 +41,13 @@ type AgentFields struct {
 // Unserved are fields of Letta's that this version cannot keep. They may be empty, for clients send them so; what they would hold is
 // refused rather than lost.
 type Unserved struct {
-	MemoryBlocks    Opt[[]any]          `json:"memory_blocks,omitzero" deprecated:"true"`
-	BlockIDs        Opt[[]string]       `json:"block_ids,omitzero" deprecated:"true"`
-	ToolIDs         Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
-	IdentityIDs     Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
-	MessageIDs      Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
-	InitialMessages Opt[[]any]          `json:"initial_message_sequence,omitzero" deprecated:"true"`
-	Secrets         Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
-	Environment     Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
+	MemoryBlocks Opt[[]any]          `json:"memory_blocks,omitzero" deprecated:"true"`
+	BlockIDs     Opt[[]string]       `json:"block_ids,omitzero" deprecated:"true"`
+	ToolIDs      Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
+	IdentityIDs  Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
+	MessageIDs   Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
+	Secrets      Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
+	Environment  Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
 }
 
 func (u Unserved) check() error {
@@ -61,8 +60,7 @@ func (u Unserved) check() error {
 		{"block_ids", len(u.BlockIDs.Value), "core memory blocks are not served by this version; leave the list empty"},
 		{"tool_ids", len(u.ToolIDs.Value), "tools cannot be attached one by one; the file tools come with the first folder. Leave the list empty"},
 		{"identity_ids", len(u.IdentityIDs.Value), "identities are not served; leave the list empty and use tags"},
-		{"message_ids", len(u.MessageIDs.Value), "messages are not served by this version; leave the list empty"},
-		{"initial_message_sequence", len(u.InitialMessages.Value), "messages are not served by this version; leave the list empty"},
+		{"message_ids", len(u.MessageIDs.Value), "what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
 		{"secrets", len(u.Secrets.Value), "this server runs no custom tools and stores no secrets; leave it empty"},
 		{"tool_exec_environment_variables", len(u.Environment.Value), "this server runs no custom tools and stores no secrets; leave it empty"},
 	} {
@@ -78,6 +76,8 @@ type CreateAgent struct {
 	AgentFields
 	Type  Opt[string]   `json:"agent_type,omitzero" enum:"memgpt_agent,memgpt_v2_agent,letta_v1_agent,react_agent,workflow_agent,split_thread_agent,sleeptime_agent,voice_convo_agent,voice_sleeptime_agent"`
 	Tools Opt[[]string] `json:"tools,omitzero" doc:"Names of the file tools; an agent has them while a folder is attached."`
+
+	InitialMessages Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"Appended to the default conversation after the system prompt."`
 }
 
 // UpdateAgent changes the fields that it has.
@@ -98,8 +98,13 @@ func (c CreateAgent) create(toolNames []string) (agent.New, error) {
 	if err != nil {
 		return agent.New{}, err
 	}
+	messages, err := drafts(c.InitialMessages.Value)
+	if err != nil {
+		return agent.New{}, err
+	}
 	return agent.New{
-		Name: first(c.Name.Pointer(), randomName), Type: c.Type.Value, System: c.System.Value, Timezone: c.Timezone.Value,
+		Messages: messages,
+		Name:     first(c.Name.Pointer(), randomName), Type: c.Type.Value, System: c.System.Value, Timezone: c.Timezone.Value,
 		Description: c.Description.Pointer(), Model: either(c.Model.Pointer(), config.handle()), Embedding: c.Embedding.Pointer(),
 		Metadata: json.RawMessage(c.Metadata.Value), Tags: c.Tags.Value, Hidden: c.Hidden.Value, Settings: c.settings(), FolderIDs: c.folders(),
 		WindowLimit:  either(c.WindowLimit.Pointer(), config.ContextWindow),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -100,7 +101,11 @@ func (s *Server) deleteAgent(ctx context.Context, in *OfAgent) (Message, error) 
 	return Message{fmt.Sprintf("Agent id=%s successfully deleted", in.AgentID)}, err
 }
 
-func (s *Server) agentContext(ctx context.Context, in *OfAgent) (agent.Overview, error) {
+// agentContext shows what fills an agent's window: all of the messages that the model sees are counted, the newest of them shown.
+func (s *Server) agentContext(ctx context.Context, in *struct {
+	OfAgent
+	Conversation conversationID `query:"conversation_id" doc:"The default one if absent. At most the newest 1,000 messages are shown."`
+}) (agent.Overview, error) {
 	org := orgOf(ctx)
 	a, err := s.Agents.Agent(ctx, org, string(in.AgentID))
 	if err != nil {
@@ -110,15 +115,28 @@ func (s *Server) agentContext(ctx context.Context, in *OfAgent) (agent.Overview,
 	if err != nil {
 		return agent.Overview{}, err
 	}
-	return s.Agents.Overview(ctx, org, a, functions)
+	_, conversation := in.Conversation.of("")
+	o, window, err := s.Agents.Overview(ctx, org, a, conversation, functions)
+	for _, m := range window.Messages {
+		o.Messages = append(o.Messages, internalMessage(m))
+	}
+	return o, err
 }
 
-func (s *Server) recompile(ctx context.Context, in *OfAgent) (string, error) {
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+// Recompiling is how a system prompt is to be compiled.
+type Recompiling struct {
+	Dry bool `query:"dry_run" doc:"Only compile it: the prompt in force stays."`
+}
+
+func (s *Server) recompile(ctx context.Context, in *struct {
+	OfAgent
+	Recompiling
+}) (string, error) {
+	c, err := s.Recall.Conversation(ctx, orgOf(ctx), string(in.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return "", err
 	}
-	return s.Agents.SystemPrompt(ctx, orgOf(ctx), a)
+	return s.Agents.Recompile(ctx, orgOf(ctx), c, in.Dry)
 }
 
 func (s *Server) coreMemory(ctx context.Context, in *OfAgent) (CoreMemory, error) {

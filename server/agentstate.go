@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -23,7 +24,7 @@ type AgentState struct {
 	CompactionSettings     json.RawMessage        `json:"compaction_settings"`
 	ResponseFormat         json.RawMessage        `json:"response_format"`
 	ToolRules              json.RawMessage        `json:"tool_rules"`
-	MessageIDs             []string               `json:"message_ids"`
+	MessageIDs             []string               `json:"message_ids" doc:"What the model sees of the default conversation: the system prompt, and the newest 1,000 of the other messages, oldest first."`
 	MessageBufferAutoclear bool                   `json:"message_buffer_autoclear"`
 	EnableSleeptime        *bool                  `json:"enable_sleeptime"`
 	MaxFilesOpen           int                    `json:"max_files_open" doc:"In effect: the agent's own, or what its context window allows."`
@@ -92,12 +93,20 @@ func (s *Server) state(ctx context.Context, org db.Org, a agent.Agent, withFiles
 	if err != nil {
 		return AgentState{}, err
 	}
+	conversation, err := s.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+	if err != nil {
+		return AgentState{}, err
+	}
+	visible, err := s.Recall.Visible(ctx, org, conversation)
+	if err != nil {
+		return AgentState{}, err
+	}
 	limits := a.Limits()
 	return AgentState{
 		Agent: a, Memory: memory, Blocks: []any{}, Tools: s.toolsOf(len(folders) > 0), Sources: sourcesOf(folders),
 		LLMConfig: llmConfigOf(a), EmbeddingConfig: s.embeddingConfig(a),
 		ModelSettings: a.Settings.ModelSettings, CompactionSettings: a.Settings.CompactionSettings,
-		ResponseFormat: a.Settings.ResponseFormat, ToolRules: a.Settings.ToolRules, MessageIDs: []string{},
+		ResponseFormat: a.Settings.ResponseFormat, ToolRules: a.Settings.ToolRules, MessageIDs: visible[conversation.Key],
 		MessageBufferAutoclear: a.Settings.MessageBufferAutoclear != nil && *a.Settings.MessageBufferAutoclear, EnableSleeptime: a.Settings.EnableSleeptime,
 		MaxFilesOpen: limits.MaxOpen, ViewChars: limits.ViewChars,
 		Identities: []any{}, IdentityIDs: []string{}, Secrets: []any{}, Environment: []any{},

@@ -32,6 +32,13 @@ func malformed(detail string) *problem { return newProblem(http.StatusBadRequest
 // forbidden is a request that this server does not answer, whatever it asks for.
 func forbidden(detail string) *problem { return newProblem(http.StatusForbidden, detail) }
 
+// neverChanges is an attempt to rewrite the log.
+func neverChanges() *problem {
+	p := newProblem(http.StatusMethodNotAllowed, "Messages are never changed. To correct what was said, append a message; to begin anew, reset the agent's messages")
+	p.header = http.Header{"Allow": {""}}
+	return p
+}
+
 // tooLarge is a body beyond its limit.
 func tooLarge(limitBytes int64) *problem {
 	return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))

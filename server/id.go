@@ -2,8 +2,11 @@ package server
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci/recall"
 )
 
 // uuid4 is the form of the ids that Letta's clients make and check: lower case, version 4.
@@ -15,6 +18,9 @@ type (
 	folderID string
 	fileID   string
 	toolID   string
+
+	messageID      string
+	conversationID string // may also be 'default', or an agent's id for its default conversation
 )
 
 var (
@@ -35,6 +41,23 @@ func (fileID) Schema(huma.Registry) *huma.Schema { return idSchema("file") }
 // Schema implements huma.SchemaProvider.
 func (toolID) Schema(huma.Registry) *huma.Schema { return idSchema("tool") }
 
+// Schema implements huma.SchemaProvider.
+func (messageID) Schema(huma.Registry) *huma.Schema { return idSchema("message") }
+
+// Schema implements huma.SchemaProvider.
+func (conversationID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^(default|(conv|agent)-" + uuid4 + ")$",
+		PatternDescription: idRule("conv") + "; or 'default', with an agent's id beside it; or an agent's id for its default conversation"}
+}
+
+// of is the conversation as recall has it: an agent's id, which may be empty, and a conversation's. agentID was given beside it.
+func (id conversationID) of(agentID string) (agent, conversation string) {
+	if strings.HasPrefix(string(id), "agent-") {
+		return string(id), recall.DefaultConversation
+	}
+	return agentID, string(id)
+}
+
 func idSchema(prefix string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + prefix + "-" + uuid4 + "$", PatternDescription: idRule(prefix)}
 }
@@ -46,6 +69,11 @@ func idRule(prefix string) string {
 // OfAgent is the path of what belongs to an agent.
 type OfAgent struct {
 	AgentID agentID `path:"agent_id"`
+}
+
+// OfConversation is the path of what belongs to a conversation.
+type OfConversation struct {
+	ConversationID conversationID `path:"conversation_id"`
 }
 
 // OfFolder is the path of what belongs to a folder.

@@ -112,6 +112,8 @@ func (s *Server) routes(a *surface) {
 	s.folderRoutes(a, "/v1/sources", twin{order: oldestFirst}, deprecated)
 	route(a, get, "/v1/sources", "List folders", s.listSources, deprecated)
 
+	s.messageRoutes(a)
+
 	route(a, get, "/v1/models", "List language models", s.listModels)
 	route(a, get, "/v1/models/embedding", "List embedding models", s.listEmbeddingModels)
 	route(a, get, "/v1/tags", "List the tags of agents", s.listTags)

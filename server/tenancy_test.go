@@ -27,8 +27,11 @@ func newTenant(c *client, org string) tenant {
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":%q,"tags":[%q],"folder_ids":[%q]}`, name, name, folder))
 	file := c.uploaded(folder, name+".txt", name)
 	c.must("PUT", "/v1/agents/"+agent+"/consumers/reader", `{"seq":1}`)
+	conversation := c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":%q}`, name))
+	message := fields(c.t, c.must("GET", "/v1/conversations/"+conversation, ""))["in_context_message_ids"].([]any)[0].(string)
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file, "folder_name": strings.ReplaceAll(name, " ", "%20"),
-		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader"}}
+		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000",
+		"consumer_name": "reader", "conversation_id": conversation, "message_id": message}}
 }
 
 // state is everything that a tenant sees of its own.
@@ -36,7 +39,8 @@ func (t tenant) state() []string {
 	var seen []string
 	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] + "/files?include_content=true",
 		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders",
-		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers"} {
+		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers",
+		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations"} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
 	return seen
@@ -98,6 +102,36 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			}
 		}
 	}
+	for _, call := range [][3]string{
+		{"POST", "/v1/conversations?agent_id=" + alice.has["agent_id"], ""},
+		{"GET", "/v1/agents/" + mallory.has["agent_id"] + "/messages?conversation_id=" + alice.has["conversation_id"], ""},
+		{"GET", "/v1/agents/" + mallory.has["agent_id"] + "/context?conversation_id=" + alice.has["conversation_id"], ""},
+		{"GET", "/v1/messages?conversation_id=" + alice.has["conversation_id"], ""},
+		{"GET", "/v1/messages?conversation_id=" + alice.has["agent_id"], ""},
+		{"GET", "/v1/conversations/default?agent_id=" + alice.has["agent_id"], ""},
+		{"GET", "/v1/conversations/" + alice.has["agent_id"], ""},
+		{"GET", "/v1/conversations/default/messages?agent_id=" + alice.has["agent_id"], ""},
+		{"PATCH", "/v1/conversations/default", fmt.Sprintf(`{"agent_id":%q,"summary":"x"}`, alice.has["agent_id"])},
+		{"POST", "/v1/conversations/default/recompile", fmt.Sprintf(`{"agent_id":%q}`, alice.has["agent_id"])},
+		{"POST", "/v1/messages/search", fmt.Sprintf(`{"query":"secret","agent_id":%q}`, alice.has["agent_id"])},
+		{"POST", "/v1/messages/search", fmt.Sprintf(`{"query":"secret","conversation_id":%q}`, alice.has["conversation_id"])},
+		{"POST", "/v1/agents/messages/search", fmt.Sprintf(`{"agent_id":%q}`, alice.has["agent_id"])},
+	} {
+		if got := mallory.call(call[0], call[1], call[2]); got.Code != 404 {
+			t.Errorf("%v: got %d %s, want 404", call, got.Code, got.body)
+		}
+	}
+	for _, call := range [][3]string{
+		{"GET", "/v1/messages?after=" + alice.has["message_id"], ""},
+		{"GET", "/v1/agents/" + mallory.has["agent_id"] + "/messages?before=" + alice.has["message_id"], ""},
+		{"GET", "/v1/conversations?agent_id=" + alice.has["agent_id"], ""},
+		{"POST", "/v1/messages/search", `{"query":"secret of alice"}`},
+		{"POST", "/v1/agents/messages/search", `{"query":"secret of alice"}`},
+	} {
+		if got := mallory.must(call[0], call[1], call[2]); got != "[]" {
+			t.Errorf("%v: got %s, want nothing", call, got)
+		}
+	}
 	if diff := cmp.Diff(before, alice.state()); diff != "" {
 		t.Errorf("what alice has was changed (-before +after):\n%s", diff)
 	}
@@ -117,7 +151,8 @@ func (t tenant) attack(method, target string) reply {
 
 // combinations are the sets of a path's parameters that can be another organization's, the empty one left out.
 func combinations(path string) [][]string {
-	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true}
+	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true, "conversation_id": true,
+		"message_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
 		if !tenants[match[1]] {

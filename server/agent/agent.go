@@ -5,6 +5,8 @@ package agent
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/loci-memory/loci/recall"
 )
 
 // Agent is an agent as the API shows it. The memory, tools and sources of it are read from the memories that keep them.
@@ -50,7 +52,8 @@ type New struct {
 	WindowLimit, MaxFilesOpen, ViewChars *int
 	Hidden                               bool
 	Settings                             Settings
-	FolderIDs                            []string // attached in the same transaction
+	FolderIDs                            []string       // attached in the same transaction
+	Messages                             []recall.Draft // of the default conversation, after its system prompt
 }
 
 // Update changes what is set. A nil pointer leaves a field alone; the limits tell "leave alone" (not Set) from "back to the tier's

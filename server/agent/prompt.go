@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 // DefaultSystem are the base instructions of an agent that was given none.
@@ -42,43 +44,53 @@ func (p prompt) String() string {
 
 // SystemPrompt compiles what the model is told before the conversation. The same state gives the same bytes.
 func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
-	p, err := s.compile(ctx, org, a)
+	p, err := s.compile(ctx, org, a, recall.DefaultConversation)
 	return p.String(), err
 }
 
-func (s *Store) compile(ctx context.Context, org db.Org, a Agent) (prompt, error) {
+func (s *Store) compile(ctx context.Context, org db.Org, a Agent, conversation string) (prompt, error) {
 	directories, err := s.Files.Directories(ctx, org, a.ID, a.Limits())
 	if err != nil {
 		return prompt{}, err
 	}
-	return prompt{system: a.System, directories: renderDirectories(directories, a.Limits()), metadata: renderMetadata(a)}, nil
+	return prompt{system: a.System, directories: renderDirectories(directories, a.Limits()), metadata: renderMetadata(a, conversation)}, nil
 }
 
-func renderMetadata(a Agent) string {
-	return fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: default\n- System prompt last recompiled: %s\n</memory_metadata>",
-		a.ID, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+func renderMetadata(a Agent, conversation string) string {
+	return fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n</memory_metadata>",
+		a.ID, conversation, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 }
 
-// Overview counts what fills the agent's window; functions are the definitions that its model is given.
-func (s *Store) Overview(ctx context.Context, org db.Org, a Agent, functions []any) (Overview, error) {
-	p, err := s.compile(ctx, org, a)
+// Overview counts what fills the agent's window in a conversation (the default one if it is empty), whose messages it leaves to the caller
+// to show; functions are the definitions that its model is given. The messages' tokens are those that were counted when they were appended.
+func (s *Store) Overview(ctx context.Context, org db.Org, a Agent, conversation string, functions []any) (Overview, recall.Window, error) {
+	p, err := s.compile(ctx, org, a, cmp.Or(conversation, recall.DefaultConversation))
 	if err != nil {
-		return Overview{}, err
+		return Overview{}, recall.Window{}, err
+	}
+	window, err := s.Recall.Window(ctx, org, a.ID, conversation)
+	if err != nil {
+		return Overview{}, recall.Window{}, err
+	}
+	total, err := s.Recall.Total(ctx, org, a.ID)
+	if err != nil {
+		return Overview{}, recall.Window{}, err
 	}
 	definitions, err := json.Marshal(functions)
 	if err != nil {
-		return Overview{}, err
+		return Overview{}, recall.Window{}, err
 	}
 	o := Overview{WindowMax: a.Window(), SystemPrompt: p.String(), TokensSystem: tokens(p.system + p.metadata),
-		TokensDirectories: tokens(p.directories), FunctionsDefinitions: functions, Messages: []any{}}
+		TokensDirectories: tokens(p.directories), FunctionsDefinitions: functions, Messages: []any{}, NumMessages: window.Count,
+		TokensMessages: window.Tokens, NumRecallMemory: total}
 	if p.directories != "" {
 		o.Directories = &p.directories
 	}
 	if len(functions) > 0 {
 		o.TokensFunctions = tokens(string(definitions))
 	}
-	o.WindowCurrent = o.TokensSystem + o.TokensDirectories + o.TokensFunctions
-	return o, nil
+	o.WindowCurrent = o.TokensSystem + o.TokensDirectories + o.TokensFunctions + o.TokensMessages
+	return o, window, nil
 }
 
 // FileBlocks shows the files of an agent's prompt as blocks: the open ones with what the model sees, then the closed ones.

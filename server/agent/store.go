@@ -32,7 +32,8 @@ const columns = `key, id, name, agent_type, description, metadata, system, tags,
 // DefaultType is Letta's.
 const DefaultType = "letta_v1_agent"
 
-// Create creates an agent with its folders attached and its default conversation begun; nothing is kept if a folder is not there.
+// Create creates an agent with its folders attached and its default conversation begun; nothing is kept if a folder is not there or a
+// message breaks a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := checkName(n.Name); err != nil {
 		return Agent{}, err
@@ -62,7 +63,11 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		if err != nil {
 			return err
 		}
-		return in.Recall.Begin(ctx, org, a.ID, prompt)
+		if err := in.Recall.Begin(ctx, org, a.ID, prompt); err != nil || len(n.Messages) == 0 {
+			return err
+		}
+		_, err = in.Recall.Append(ctx, org, a.ID, recall.DefaultConversation, n.Messages)
+		return err
 	})
 	return a, err
 }

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Converse makes a conversation of an agent. It begins with the system prompt as it is now, and keeps it until Recompile.
+func (s *Store) Converse(ctx context.Context, org db.Org, agentID string, n recall.NewConversation) (recall.Conversation, error) {
+	var c recall.Conversation
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		a, err := in.Agent(ctx, org, agentID)
+		if err != nil {
+			return err
+		}
+		n.ID = recall.NewConversationID()
+		p, err := in.compile(ctx, org, a, n.ID)
+		if err != nil {
+			return err
+		}
+		n.Instructions = p.String()
+		c, err = in.Recall.CreateConversation(ctx, org, a.ID, n)
+		return err
+	})
+	return c, err
+}
+
+// Recompile compiles the system prompt of a conversation and puts it in force; dry only compiles it.
+func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation, dry bool) (string, error) {
+	a, err := s.Agent(ctx, org, c.AgentID)
+	if err != nil {
+		return "", err
+	}
+	name := c.ID
+	if c.IsDefault {
+		name = recall.DefaultConversation
+	}
+	p, err := s.compile(ctx, org, a, name)
+	if err != nil || dry {
+		return p.String(), err
+	}
+	return p.String(), s.Recall.Instruct(ctx, org, c.AgentID, c.ID, p.String())
+}
+
+// Reset puts away what was said in an agent's default conversation, and begins it anew.
+func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, error) {
+	var a Agent
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		var err error
+		if a, err = in.Agent(ctx, org, agentID); err != nil {
+			return err
+		}
+		prompt, err := in.SystemPrompt(ctx, org, a)
+		if err != nil {
+			return err
+		}
+		return in.Recall.Reset(ctx, org, a.ID, prompt)
+	})
+	return a, err
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// InitialMessage is a message that an agent's default conversation begins with.
+type InitialMessage struct {
+	Role    string      `json:"role" enum:"user,system,assistant"`
+	Content SentContent `json:"content"`
+	Name    Opt[string] `json:"name,omitzero"`
+	OTID    Opt[string] `json:"otid,omitzero"`
+	Sender  Opt[string] `json:"sender_id,omitzero"`
+	Group   Opt[string] `json:"group_id,omitzero"`
+}
+
+// SentContent is what a client says: a text, or an array of texts and images.
+type SentContent []SentPart
+
+// SentPart is a text or an image.
+type SentPart struct {
+	Type   string `json:"type" enum:"text,image"`
+	Text   string `json:"text,omitempty"`
+	Source object `json:"source,omitempty"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *SentContent) UnmarshalJSON(raw []byte) error {
+	if bytes.HasPrefix(raw, []byte(`"`)) {
+		*c = SentContent{{Type: "text"}}
+		return json.Unmarshal(raw, &(*c)[0].Text)
+	}
+	return json.Unmarshal(raw, (*[]SentPart)(c))
+}
+
+// Schema implements huma.SchemaProvider.
+func (SentContent) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[[]SentPart](), true, "")}}
+}
+
+// drafts are the messages to be appended.
+func drafts(messages []InitialMessage) ([]recall.Draft, error) {
+	all := make([]recall.Draft, len(messages))
+	for i, m := range messages {
+		all[i] = recall.Draft{Role: recall.Role(m.Role), Name: m.Name.Pointer(), OTID: m.OTID.Pointer(), SenderID: m.Sender.Pointer(), GroupID: m.Group.Pointer()}
+		for k, p := range m.Content {
+			part := recall.Part{Type: recall.PartType(p.Type), Text: p.Text, Source: json.RawMessage(p.Source)}
+			if part.Type == recall.Image && part.Source == nil {
+				return nil, unprocessable(fmt.Sprintf("body.initial_message_sequence[%d].content[%d].source", i, k), "expected required property source to be present")
+			}
+			all[i].Content = append(all[i].Content, part)
+		}
+	}
+	return all, nil
+}

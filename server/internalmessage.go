@@ -1,0 +1,112 @@
+package server
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// InternalMessage is a message of the log as Letta keeps it: one for each.
+type InternalMessage struct {
+	ID                string           `json:"id"`
+	Role              string           `json:"role" enum:"assistant,user,tool,function,system,approval,summary"`
+	Content           []ContentPart    `json:"content"`
+	AgentID           string           `json:"agent_id"`
+	ConversationID    *string          `json:"conversation_id"`
+	CreatedAt         time.Time        `json:"created_at"`
+	UpdatedAt         null             `json:"updated_at"`
+	Model             *string          `json:"model"`
+	Name              *string          `json:"name"`
+	ToolCalls         []FunctionCall   `json:"tool_calls"`
+	ToolCallID        *string          `json:"tool_call_id"`
+	ToolReturns       []FunctionReturn `json:"tool_returns"`
+	StepID            *string          `json:"step_id"`
+	RunID             *string          `json:"run_id"`
+	OTID              *string          `json:"otid"`
+	SenderID          *string          `json:"sender_id"`
+	GroupID           *string          `json:"group_id"`
+	BatchItemID       null             `json:"batch_item_id"`
+	IsErr             *bool            `json:"is_err"`
+	Approve           null             `json:"approve"`
+	Approvals         null             `json:"approvals"`
+	ApprovalRequestID null             `json:"approval_request_id"`
+	DenialReason      null             `json:"denial_reason"`
+	CreatedByID       null             `json:"created_by_id"`
+	LastUpdatedByID   null             `json:"last_updated_by_id"`
+	Position          int              `json:"position" doc:"In its conversation, from 1 without a gap."`
+	Seq               int64            `json:"seq" doc:"Among the agent's events."`
+}
+
+// FunctionCall is a call of a tool in the form of OpenAI's API.
+type FunctionCall struct {
+	ID       string   `json:"id"`
+	Type     string   `json:"type" enum:"function"`
+	Function Function `json:"function"`
+}
+
+// Function is the tool that is called, and its arguments in JSON.
+type Function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// FunctionReturn is what a tool returned.
+type FunctionReturn struct {
+	Status     string   `json:"status" enum:"success,error"`
+	ToolCallID string   `json:"tool_call_id"`
+	Response   Content  `json:"func_response"`
+	Stdout     []string `json:"stdout"`
+	Stderr     []string `json:"stderr"`
+}
+
+func internalMessage(m recall.Message) InternalMessage {
+	in := InternalMessage{ID: m.ID, Role: string(m.Role), Content: []ContentPart{}, AgentID: m.AgentID, ConversationID: m.ConversationID,
+		CreatedAt: m.CreatedAt, Model: m.Model, Name: m.Name, StepID: m.StepID, RunID: m.RunID, OTID: m.OTID, SenderID: m.SenderID,
+		GroupID: m.GroupID, Position: m.Position, Seq: m.Seq}
+	if m.IsErr {
+		in.IsErr = &m.IsErr
+	}
+	for _, p := range m.Content {
+		switch p.Type {
+		case recall.ToolCall:
+			in.ToolCalls = append(in.ToolCalls, FunctionCall{ID: p.CallID, Type: "function", Function: Function{Name: p.Name, Arguments: p.Input}})
+		case recall.ToolReturn:
+			in.ToolReturns = append(in.ToolReturns, FunctionReturn{Status: statusOf(p), ToolCallID: p.CallID, Response: returned(p), Stdout: p.Stdout, Stderr: p.Stderr})
+			in.Content = append(in.Content, textPart(p.Text))
+		default:
+			in.Content = append(in.Content, internalPart(p))
+		}
+	}
+	if len(in.ToolReturns) > 0 {
+		in.ToolCallID = &in.ToolReturns[0].ToolCallID
+	}
+	return in
+}
+
+// internalPart is a part of what was said or thought.
+func internalPart(p recall.Part) ContentPart {
+	c := ContentPart{Type: string(p.Type), Signature: given(p.Signature)}
+	switch p.Type {
+	case recall.Image:
+		c.Source = object(p.Source)
+	case recall.Reasoning:
+		c.Reasoning, c.IsNative = &p.Text, &p.Native
+	case recall.RedactedReasoning:
+		c.Data = &p.Data
+	case recall.OmittedReasoning:
+	case recall.SummarizedReasoning:
+		c.ID, c.EncryptedContent, c.Summary = &p.CallID, given(p.Data), summaryOf(p)
+	default:
+		c.Text = &p.Text
+	}
+	return c
+}
+
+// summaryOf is the summary of a reasoning in its pieces.
+func summaryOf(p recall.Part) any {
+	if json.Valid(p.Summary) {
+		return p.Summary
+	}
+	return []map[string]any{{"index": 0, "text": p.Text}}
+}

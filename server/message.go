@@ -1,0 +1,195 @@
+package server
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// What items are called. Letta has four more, of summaries, of compactions and of approvals, which no message of the log is.
+const (
+	systemMessage          = "system_message"
+	userMessage            = "user_message"
+	assistantMessage       = "assistant_message"
+	reasoningMessage       = "reasoning_message"
+	hiddenReasoningMessage = "hidden_reasoning_message"
+	toolCallMessage        = "tool_call_message"
+	toolReturnMessage      = "tool_return_message"
+)
+
+// MessageItem is one of the things that a message of the log is shown as; its message_type says which. Items of one message have the
+// same id.
+type MessageItem struct {
+	value any // one of the structs of itemTypes
+}
+
+// itemTypes are what a MessageItem can be.
+var itemTypes = map[string]reflect.Type{
+	systemMessage: reflect.TypeFor[SystemMessage](), userMessage: reflect.TypeFor[UserMessage](),
+	assistantMessage: reflect.TypeFor[AssistantMessage](), reasoningMessage: reflect.TypeFor[ReasoningMessage](),
+	hiddenReasoningMessage: reflect.TypeFor[HiddenReasoningMessage](), toolCallMessage: reflect.TypeFor[ToolCallMessage](),
+	toolReturnMessage: reflect.TypeFor[ToolReturnMessage](),
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m MessageItem) MarshalJSON() ([]byte, error) { return json.Marshal(m.value) }
+
+// Schema implements huma.SchemaProvider.
+func (MessageItem) Schema(r huma.Registry) *huma.Schema {
+	s := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "message_type", Mapping: map[string]string{}}}
+	for _, name := range sortedKeys(itemTypes) {
+		of := r.Schema(itemTypes[name], true, "")
+		s.OneOf = append(s.OneOf, of)
+		s.Discriminator.Mapping[name] = of.Ref
+	}
+	return s
+}
+
+// MessageHead is what all items have.
+type MessageHead struct {
+	ID             string  `json:"id" doc:"Of the message; all of its items have it."`
+	Date           string  `json:"date" format:"date-time" doc:"When it was said, to the second."`
+	MessageType    string  `json:"message_type"`
+	Name           *string `json:"name"`
+	OTID           *string `json:"otid" doc:"The client's own id of the message; of what an agent or a tool said, one made of the message's id and the item's place."`
+	SenderID       *string `json:"sender_id"`
+	StepID         *string `json:"step_id"`
+	RunID          *string `json:"run_id"`
+	SeqID          null    `json:"seq_id"`
+	IsErr          *bool   `json:"is_err" doc:"True, or null."`
+	AgentID        string  `json:"agent_id"`
+	ConversationID *string `json:"conversation_id" doc:"Null for the agent's default conversation."`
+	Position       int     `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
+	Seq            int64   `json:"seq" doc:"Of the message among the agent's events."`
+}
+
+// SystemMessage is an instruction.
+type SystemMessage struct {
+	MessageHead
+	Content string `json:"content"`
+}
+
+// UserMessage is what a user said.
+type UserMessage struct {
+	MessageHead
+	Content Content `json:"content"`
+}
+
+// AssistantMessage is what the agent said.
+type AssistantMessage struct {
+	MessageHead
+	Content Content `json:"content"`
+}
+
+// ReasoningMessage is what the agent thought.
+type ReasoningMessage struct {
+	MessageHead
+	Reasoning string  `json:"reasoning"`
+	Source    string  `json:"source" enum:"reasoner_model,non_reasoner_model"`
+	Signature *string `json:"signature"`
+}
+
+// HiddenReasoningMessage is what the agent thought and its provider does not show.
+type HiddenReasoningMessage struct {
+	MessageHead
+	State           string  `json:"state" enum:"redacted,omitted"`
+	HiddenReasoning *string `json:"hidden_reasoning"`
+}
+
+// ToolCallMessage is the calls of tools in one message.
+type ToolCallMessage struct {
+	MessageHead
+	ToolCall  ToolCall   `json:"tool_call" deprecated:"true" doc:"The first of tool_calls."`
+	ToolCalls []ToolCall `json:"tool_calls"`
+}
+
+// ToolCall is a call of a tool.
+type ToolCall struct {
+	Name       string `json:"name"`
+	Arguments  string `json:"arguments" doc:"JSON, as the model wrote it."`
+	ToolCallID string `json:"tool_call_id"`
+}
+
+// ToolReturnMessage is what the tools returned to one message.
+type ToolReturnMessage struct {
+	MessageHead
+	ToolReturn  string       `json:"tool_return" deprecated:"true" doc:"The text of the first of tool_returns."`
+	Status      string       `json:"status" enum:"success,error" deprecated:"true"`
+	ToolCallID  string       `json:"tool_call_id" deprecated:"true"`
+	Stdout      []string     `json:"stdout" deprecated:"true"`
+	Stderr      []string     `json:"stderr" deprecated:"true"`
+	ToolReturns []ToolReturn `json:"tool_returns"`
+}
+
+// ToolReturn is what a tool returned.
+type ToolReturn struct {
+	Type       string   `json:"type" enum:"tool"`
+	ToolCallID string   `json:"tool_call_id"`
+	Status     string   `json:"status" enum:"success,error"`
+	ToolReturn Content  `json:"tool_return"`
+	Stdout     []string `json:"stdout"`
+	Stderr     []string `json:"stderr"`
+	Orphan     bool     `json:"orphan,omitempty" doc:"No call of the conversation waited for it: a model is never shown it."`
+	Clip       *Clip    `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
+}
+
+// Clip is a text that the log has the beginning of.
+type Clip struct {
+	ID     string `json:"id" doc:"To be expanded."`
+	Chars  int    `json:"chars"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	Shown  int    `json:"shown" doc:"How many bytes of it the log has."`
+}
+
+// Content is texts and images: a string where it is one text, or nothing, else an array.
+type Content []ContentPart
+
+// MarshalJSON implements json.Marshaler.
+func (c Content) MarshalJSON() ([]byte, error) {
+	switch {
+	case len(c) == 0:
+		return []byte(`""`), nil
+	case len(c) == 1 && c[0].Type == "text":
+		return json.Marshal(*c[0].Text)
+	}
+	return json.Marshal([]ContentPart(c))
+}
+
+// Schema implements huma.SchemaProvider.
+func (Content) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[[]ContentPart](), true, "")}}
+}
+
+// ContentPart is a part of what was said: which fields it has is a matter of its type.
+type ContentPart struct {
+	Type             string  `json:"type" enum:"text,image,reasoning,redacted_reasoning,omitted_reasoning,summarized_reasoning"`
+	Text             *string `json:"text,omitempty"`
+	Source           object  `json:"source,omitempty"`
+	Reasoning        *string `json:"reasoning,omitempty"`
+	IsNative         *bool   `json:"is_native,omitempty"`
+	Signature        *string `json:"signature,omitempty"`
+	Data             *string `json:"data,omitempty"`
+	ID               *string `json:"id,omitempty"`
+	Summary          any     `json:"summary,omitempty"`
+	EncryptedContent *string `json:"encrypted_content,omitempty"`
+}
+
+func textPart(text string) ContentPart { return ContentPart{Type: "text", Text: &text} }
+
+// texts are the texts of a content, one after the other.
+func (c Content) texts() string {
+	var all []string
+	for _, p := range c {
+		if p.Text != nil {
+			all = append(all, *p.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// toTheSecond is a time as messages have it.
+func toTheSecond(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05+00:00") }

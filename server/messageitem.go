@@ -1,0 +1,244 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// expansion makes items of messages, as a caller wants to see them.
+type expansion struct {
+	types []string // that are wanted; all where it is empty
+
+	// speaker is the tool whose calls are what the agent says, in its argument named said; spoken are the returns of those calls, which are
+	// left out. Empty for none.
+	speaker, said string
+	spoken        map[recall.Return]bool
+}
+
+// speech is the tool by which Letta's older agents speak, and its argument.
+const (
+	speechTool     = "send_message"
+	speechArgument = "message"
+)
+
+// of is what a message is shown as: what was thought, what was said, what was called. A message has an item at least, unless all of its
+// items are not wanted.
+func (e expansion) of(m recall.Message) []MessageItem {
+	b := itemBuilder{expansion: e, m: m}
+	switch m.Role {
+	case recall.System:
+		h := b.head(systemMessage, m.OTID)
+		b.add(h, SystemMessage{h, contentOf(m.Content).texts()})
+	case recall.User:
+		h := b.head(userMessage, m.OTID)
+		b.add(h, UserMessage{h, contentOf(m.Content)})
+	case recall.Assistant:
+		b.assistant()
+	case recall.Tool:
+		b.returns()
+	}
+	return b.items
+}
+
+type itemBuilder struct {
+	expansion
+	m     recall.Message
+	count int // of the items so far, those that are not wanted too
+	items []MessageItem
+}
+
+func (b *itemBuilder) head(kind string, otid *string) MessageHead {
+	h := MessageHead{ID: b.m.ID, Date: toTheSecond(b.m.CreatedAt), MessageType: kind, Name: b.m.Name, OTID: otid, SenderID: b.m.SenderID,
+		StepID: b.m.StepID, RunID: b.m.RunID, AgentID: b.m.AgentID, ConversationID: b.m.ConversationID, Position: b.m.Position, Seq: b.m.Seq}
+	if b.m.IsErr {
+		h.IsErr = &b.m.IsErr
+	}
+	return h
+}
+
+// next is the head of the next item of several.
+func (b *itemBuilder) next(kind string) MessageHead {
+	otid := itemOTID(b.m.ID, b.count)
+	return b.head(kind, &otid)
+}
+
+func (b *itemBuilder) add(h MessageHead, item any) {
+	b.count++
+	if len(b.types) == 0 || slices.Contains(b.types, h.MessageType) {
+		b.items = append(b.items, MessageItem{item})
+	}
+}
+
+// itemOTID is the id of an item: the message's, with the item's place in its last seven bits. (Letta has no more than 128 items; those
+// beyond change the bits above.)
+func itemOTID(messageID string, place int) string {
+	id, err := uuid.Parse(strings.TrimPrefix(messageID, "message-"))
+	if err != nil {
+		return messageID
+	}
+	id[15] = id[15]&0x80 ^ byte(place) //nolint:gosec // the lower bits
+	id[14] ^= byte(place >> 8)         //nolint:gosec // the bits above
+	return id.String()
+}
+
+func (b *itemBuilder) assistant() {
+	var said Content
+	var calls []recall.Part
+	for _, p := range b.m.Content {
+		switch p.Type {
+		case recall.Text:
+			said = append(said, textPart(p.Text))
+		case recall.Image: // clients know only texts of an agent
+			said = append(said, textPart("[image]"))
+		case recall.ToolCall:
+			calls = append(calls, p)
+		default:
+			b.thought(p)
+		}
+	}
+	if len(said) > 0 || len(b.m.Content) == 0 {
+		h := b.next(assistantMessage)
+		b.add(h, AssistantMessage{h, said})
+	}
+	b.calls(calls)
+}
+
+func (b *itemBuilder) thought(p recall.Part) {
+	switch p.Type {
+	case recall.RedactedReasoning:
+		h := b.next(hiddenReasoningMessage)
+		b.add(h, HiddenReasoningMessage{h, "redacted", &p.Data})
+	case recall.OmittedReasoning:
+		h := b.next(hiddenReasoningMessage)
+		b.add(h, HiddenReasoningMessage{h, "omitted", nil})
+	default:
+		h := b.next(reasoningMessage)
+		source := "non_reasoner_model"
+		if p.Native || p.Type == recall.SummarizedReasoning {
+			source = "reasoner_model"
+		}
+		b.add(h, ReasoningMessage{h, reasoningOf(p), source, given(cmp.Or(p.Signature, p.Data))})
+	}
+}
+
+// reasoningOf is the text of a reasoning, or of its summary.
+func reasoningOf(p recall.Part) string {
+	var summary []struct {
+		Text string `json:"text"`
+	}
+	if p.Text != "" || json.Unmarshal(p.Summary, &summary) != nil {
+		return p.Text
+	}
+	texts := make([]string, len(summary))
+	for i, s := range summary {
+		texts[i] = s.Text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// calls shows the calls between two that speak together.
+func (b *itemBuilder) calls(parts []recall.Part) {
+	var together []ToolCall
+	flush := func() {
+		if len(together) > 0 {
+			h := b.next(toolCallMessage)
+			b.add(h, ToolCallMessage{h, together[0], together})
+			together = nil
+		}
+	}
+	for _, p := range parts {
+		if b.speaker == "" || p.Name != b.speaker {
+			together = append(together, ToolCall{Name: p.Name, Arguments: p.Input, ToolCallID: p.CallID})
+			continue
+		}
+		flush()
+		h := b.next(assistantMessage)
+		b.add(h, AssistantMessage{h, Content{textPart(argument(p.Input, b.said))}})
+	}
+	flush()
+}
+
+// argument is the text of one of the arguments of a call; all of them where it is not there.
+func argument(input, name string) string {
+	var arguments map[string]json.RawMessage
+	if json.Unmarshal([]byte(input), &arguments) != nil || arguments[name] == nil {
+		return input
+	}
+	var text string
+	if json.Unmarshal(arguments[name], &text) != nil {
+		return string(arguments[name])
+	}
+	return text
+}
+
+func (b *itemBuilder) returns() {
+	var returns []ToolReturn
+	for _, p := range b.m.Content {
+		if !b.spoken[recall.Return{Key: b.m.Key, CallID: p.CallID}] {
+			returns = append(returns, returnOf(p))
+		}
+	}
+	if len(returns) == 0 {
+		return
+	}
+	first := returns[0]
+	h := b.next(toolReturnMessage)
+	b.add(h, ToolReturnMessage{MessageHead: h, ToolReturn: first.ToolReturn.texts(), Status: first.Status, ToolCallID: first.ToolCallID,
+		Stdout: first.Stdout, Stderr: first.Stderr, ToolReturns: returns})
+}
+
+func returnOf(p recall.Part) ToolReturn {
+	r := ToolReturn{Type: "tool", ToolCallID: p.CallID, Status: statusOf(p), Stdout: p.Stdout, Stderr: p.Stderr, Orphan: p.Orphan,
+		ToolReturn: returned(p)}
+	if p.Clip != nil {
+		clip := Clip(*p.Clip)
+		r.Clip = &clip
+	}
+	return r
+}
+
+func statusOf(p recall.Part) string {
+	if p.IsError {
+		return "error"
+	}
+	return "success"
+}
+
+// returned is what a tool returned: its text and its images.
+func returned(p recall.Part) Content {
+	c := Content{textPart(p.Text)}
+	for _, source := range p.Images {
+		c = append(c, ContentPart{Type: "image", Source: object(source)})
+	}
+	return c
+}
+
+// contentOf are the texts and images among parts.
+func contentOf(parts []recall.Part) (c Content) {
+	for _, p := range parts {
+		switch p.Type {
+		case recall.Text:
+			c = append(c, textPart(p.Text))
+		case recall.Image:
+			c = append(c, ContentPart{Type: "image", Source: object(p.Source)})
+		}
+	}
+	return c
+}
+
+// given is a text, nil where there is none.
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
