@@ -133,11 +133,11 @@ type ToolReturn struct {
 	Stdout     []string `json:"stdout"`
 	Stderr     []string `json:"stderr"`
 	Orphan     bool     `json:"orphan,omitempty" doc:"No call of the conversation waited for it: a model is never shown it."`
-	Clip       *Clip    `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
+	Clip       *ClippedText    `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
 }
 
-// Clip is a text that the log has the beginning of.
-type Clip struct {
+// ClippedText is a text that the log has the beginning of.
+type ClippedText struct {
 	ID     string `json:"id" doc:"To be expanded."`
 	Chars  int    `json:"chars"`
 	Bytes  int    `json:"bytes"`

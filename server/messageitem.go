@@ -198,7 +198,7 @@ func returnOf(p recall.Part) ToolReturn {
 	r := ToolReturn{Type: "tool", ToolCallID: p.CallID, Status: statusOf(p), Stdout: p.Stdout, Stderr: p.Stderr, Orphan: p.Orphan,
 		ToolReturn: returned(p)}
 	if p.Clip != nil {
-		clip := Clip(*p.Clip)
+		clip := ClippedText(*p.Clip)
 		r.Clip = &clip
 	}
 	return r
