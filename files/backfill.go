@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 )
 
 // callAtOnce is of how many files the batches are called in one transaction.
@@ -31,7 +32,7 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.file_key = f.key AND b.space_id = $1)
 		  AND NOT EXISTS (SELECT FROM embed_refusals r WHERE r.file_key = f.key AND r.space_id = $1)
 		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1 WHERE c.file_key = f.key)
-		ON CONFLICT DO NOTHING`, space, embedBatch, embedTokens)
+		ON CONFLICT DO NOTHING`, space, embed.MostTexts, embed.MostTokens)
 	if err != nil {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)
 	}

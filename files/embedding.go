@@ -13,18 +13,13 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// A job embeds so many chunks at most, and so many tokens: enough that the requests, several at a time, take longer than what is around
-// them. An endpoint that is too slow for that in a job's time is asked for fewer.
-const (
-	embedBatch  = 128
-	embedTokens = 38_400
-)
-
 // embedWidth is how many batches of a file are queued at a time: each that is done calls the next, so that files take turns.
 const embedWidth = 4
 
 // batchOf is how many chunks of so many tokens one job embeds.
-func batchOf(chunkTokens int) int { return min(max(embedTokens/max(chunkTokens, 1), 1), embedBatch) }
+func batchOf(chunkTokens int) int {
+	return min(max(embed.MostTokens/max(chunkTokens, 1), 1), embed.MostTexts)
+}
 
 // embedWorker makes the vectors of a batch of chunks.
 type embedWorker struct {
@@ -34,7 +29,7 @@ type embedWorker struct {
 
 // NextRetry implements river.Worker.
 func (w *embedWorker) NextRetry(job *river.Job[EmbedArgs]) time.Time {
-	return time.Now().Add(w.store.o.Dense.pause(len(job.Errors) + 1))
+	return time.Now().Add(w.store.o.Dense.Pause(len(job.Errors) + 1))
 }
 
 // Work implements river.Worker.
@@ -42,16 +37,13 @@ func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error
 	if w.store.space() != job.Args.SpaceID {
 		return river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
 	}
-	dense := w.store.o.Dense
-	rest, trial := dense.await(ctx)
-	if rest > 0 {
-		return river.JobSnooze(rest)
+	turn, away := w.store.o.Dense.Await(ctx)
+	if away > 0 {
+		return river.JobSnooze(away)
 	}
-	asked, err := w.store.embed(ctx, job.Args)
-	if !asked && trial {
-		dense.pass()
-	}
-	if !asked || err == nil || errors.Is(ctx.Err(), context.Canceled) {
+	defer turn.End()
+	err := w.store.embed(ctx, turn, job.Args)
+	if !turn.Asked() || err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
 	reason := fmt.Sprintf("waiting for the embeddings endpoint: %v", err)
@@ -135,14 +127,14 @@ type waiting struct {
 }
 
 // embed makes the vectors of one batch, or of as much of it as the endpoint has time for. The endpoint is called with no transaction
-// open; a chunk it refuses goes without a vector and is found by its words. asked says that it was called.
-func (s *Store) embed(ctx context.Context, job EmbedArgs) (asked bool, err error) {
-	if err := s.shorten(ctx, job, s.o.Dense.size()); err != nil {
-		return false, err
+// open; a chunk it refuses goes without a vector and is found by its words.
+func (s *Store) embed(ctx context.Context, turn *embed.Turn, job EmbedArgs) error {
+	if err := s.shorten(ctx, job, s.o.Dense.Size()); err != nil {
+		return err
 	}
 	chunks, err := s.waiting(ctx, job)
 	if err != nil || len(chunks) == 0 {
-		return false, err
+		return err
 	}
 	items := make([]embed.Item, len(chunks))
 	byKey := make(map[int64]waiting, len(chunks))
@@ -154,30 +146,11 @@ func (s *Store) embed(ctx context.Context, job EmbedArgs) (asked bool, err error
 		items[i] = embed.Item{ID: c.Key, Text: text}
 		byKey[c.Key] = c
 	}
-	vectors, err := s.o.Dense.Embedder.Embed(ctx, items)
-	var refused *embed.RefusedError
-	if err != nil && !errors.As(err, &refused) {
-		s.o.Dense.tried(len(items), err)
-		return true, err
+	vectors, refused, err := turn.Embed(ctx, items)
+	if err != nil {
+		return err
 	}
-	if err := s.fits(vectors); err != nil {
-		s.o.Dense.tried(len(items), err)
-		return true, err
-	}
-	s.o.Dense.tried(len(items), nil)
-	return true, s.storeVectors(ctx, job, vectors, byKey, embed.Refusals(err))
-}
-
-// fits refuses vectors that are not of the space: a server that knows it from before may meet another model under the same name.
-func (s *Store) fits(vectors []embed.Vector) error {
-	space, _ := s.o.Dense.Space()
-	for _, v := range vectors {
-		if len(v.Values) != space.Dimension {
-			return fmt.Errorf("the endpoint gives vectors of %d numbers now, and gave ones of %d before: restart the server to use them",
-				len(v.Values), space.Dimension)
-		}
-	}
-	return nil
+	return s.storeVectors(ctx, job, vectors, byKey, refused)
 }
 
 func (s *Store) waiting(ctx context.Context, job EmbedArgs) ([]waiting, error) {

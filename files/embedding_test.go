@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -37,7 +38,7 @@ func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
 	t.Parallel()
 	w, e, _ := newDenseWorld(t, 8)
 	folder := w.folder("f")
-	e.down.Store(true)
+	e.Down.Store(true)
 	f := w.send(folder, "a.txt", "words that can be found", files.Suffix)
 	f = w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
 	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || !strings.Contains(*f.ErrorMessage, "down for repairs") {
@@ -47,7 +48,7 @@ func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
 	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords || got.Note == "" {
 		t.Errorf("search by words meanwhile: got %+v (%v)", got, err)
 	}
-	e.down.Store(false)
+	e.Down.Store(false)
 	if f = w.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks {
 		t.Errorf("got %+v, want it completed once the endpoint is back", f)
 	}
@@ -56,7 +57,7 @@ func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
 func TestARefusedChunkGoesWithoutVector(t *testing.T) {
 	t.Parallel()
 	w, e, _ := newDenseWorld(t, 8)
-	e.refuse = "forbidden"
+	e.Refuse = "forbidden"
 	folder := w.folder("f")
 	text := manyLines(600) + "\n\nforbidden\n\n" + manyLines(600)
 	f := w.upload(folder, "a.txt", text)
@@ -75,8 +76,8 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 	w, _, old := newDenseWorld(t, 8)
 	folder := w.folder("f")
 	f := w.upload(folder, "a.txt", manyLines(2000))
-	other := newEndpoint(t, 16)
-	dense := other.dense(t)
+	other := embedtest.New(t, 16)
+	dense := other.Dense(t)
 	store, err := files.New(w.pool, files.Options{Dense: dense})
 	if err != nil {
 		t.Fatal(err)
@@ -105,8 +106,8 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 // Until the endpoint has answered once, nobody knows the space: files wait, and say so, and a search says that it lacks meaning.
 func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t, 8)
-	dense := e.dense(t)
+	e := embedtest.New(t, 8)
+	dense := e.Dense(t)
 	w := newWorld(t, files.Options{Dense: dense})
 	folder := w.folder("f")
 	f := w.send(folder, "a.txt", "words that can be found", files.Suffix)
@@ -135,23 +136,23 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 // While the endpoint fails, jobs share one pause: a backlog is no storm.
 func TestABacklogIsNoStorm(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t, 8)
-	dense := e.dense(t)
+	e := embedtest.New(t, 8)
+	dense := e.Dense(t)
 	dense.FirstPause, dense.MaxPause = 50*time.Millisecond, time.Second
-	w, _ := e.world(t, dense, files.Queues())
-	e.down.Store(true)
+	w, _ := newWorldOn(t, e, dense, files.Queues())
+	e.Down.Store(true)
 	folder := w.folder("f")
 	var sent []files.File
 	for i := range 30 {
 		sent = append(sent, w.send(folder, fmt.Sprintf("%d.txt", i), manyLines(20), files.Suffix))
 	}
 	w.eventually("every batch waits, and the endpoint was asked again", func() bool {
-		return w.count(`SELECT count(*) FROM embed_batches`) == 30 && e.requests.Load() > 4
+		return w.count(`SELECT count(*) FROM embed_batches`) == 30 && e.Requests.Load() > 4
 	})
-	if n := e.requests.Load(); n > 10 {
+	if n := e.Requests.Load(); n > 10 {
 		t.Errorf("30 waiting batches made %d requests", n)
 	}
-	e.down.Store(false)
+	e.Down.Store(false)
 	for _, f := range sent {
 		if f = w.await(folder, f); f.Status != files.Completed {
 			t.Errorf("got %+v", f)

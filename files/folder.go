@@ -74,7 +74,7 @@ var errNoFolder = db.NotFound("there is no such folder")
 
 // Embedding describes what chunks of so many tokens are embedded with: the model of the endpoint, or the built-in word weights.
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
-	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens, BatchSize: embedBatch,
+	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens, BatchSize: embed.MostTexts,
 		Handle: "loci/words"}
 	if space, ok := s.o.Dense.Space(); ok {
 		c.Endpoint, c.Model, c.Dimension, c.Handle = &space.Provider, space.Model, space.Dimension, "openai/"+space.Model

@@ -2,38 +2,15 @@ package files_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
-
-func answer(status int, body string, headers ...string) fault {
-	return func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
-		for i := 0; i < len(headers); i += 2 {
-			w.Header().Set(headers[i], headers[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body))
-		return true
-	}
-}
-
-// vectors answers with so many vectors fewer than texts, of a dimension.
-func vectors(dimension, missing int) fault {
-	return func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
-		data := []map[string]any{}
-		for i := range texts[missing:] {
-			data = append(data, map[string]any{"index": i, "embedding": direction(texts[i], dimension)})
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
-		return true
-	}
-}
 
 // However the endpoint fails, files wait with the reason to be seen, go on by themselves when it works again, and ask it no more than
 // now and then meanwhile.
@@ -47,31 +24,31 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		fault  fault
+		fault  embedtest.Fault
 		reason string
 	}{
-		{"it is down", answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
+		{"it is down", embedtest.Answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
 		{"it is slow", hang, "does not answer within"},
-		{"it takes no more", answer(429, `{"error": {"message": "too many"}}`, "Retry-After-Ms", "60"), "takes no more requests for now"},
-		{"it fails", answer(500, `oh`), "status 500"},
-		{"it answers garbage", answer(200, `<html>`), "something else than embeddings"},
+		{"it takes no more", embedtest.Answer(429, `{"error": {"message": "too many"}}`, "Retry-After-Ms", "60"), "takes no more requests for now"},
+		{"it fails", embedtest.Answer(500, `oh`), "status 500"},
+		{"it answers garbage", embedtest.Answer(200, `<html>`), "something else than embeddings"},
 		{"its answers break off", cut, "cannot be reached"},
-		{"its dimension is another", vectors(5, 0), "a vector of 5 numbers after ones of 8"},
-		{"it leaves texts out", vectors(8, 1), "vectors to"},
-		{"its key is refused", answer(401, `{}`), "LOCI_EMBEDDING_API_KEY"},
-		{"it refuses everything", answer(400, `{"error": {"message": "no such model"}}`), "no such model"},
+		{"its dimension is another", embedtest.Vectors(5, 0), "a vector of 5 numbers after ones of 8"},
+		{"it leaves texts out", embedtest.Vectors(8, 1), "vectors to"},
+		{"its key is refused", embedtest.Answer(401, `{}`), "LOCI_EMBEDDING_API_KEY"},
+		{"it refuses everything", embedtest.Answer(400, `{"error": {"message": "no such model"}}`), "no such model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e := newEndpoint(t, 8)
-			dense := e.denseWithin(t, 200*time.Millisecond)
+			e := embedtest.New(t, 8)
+			dense := e.DenseWithin(t, 200*time.Millisecond)
 			const first = 20 * time.Millisecond
 			dense.FirstPause, dense.MaxPause = first, 5*first
-			w, _ := e.world(t, dense, files.Queues())
+			w, _ := newWorldOn(t, e, dense, files.Queues())
 			folder := w.folder("f")
 			w.upload(folder, "before.txt", "while it works\n")
-			e.fault.Store(&c.fault)
-			before, began := e.requests.Load(), time.Now()
+			e.Fault.Store(&c.fault)
+			before, began := e.Requests.Load(), time.Now()
 			var sent []files.File
 			for i := range 5 {
 				sent = append(sent, w.send(folder, fmt.Sprintf("%d.txt", i), manyLines(700), files.Suffix))
@@ -86,11 +63,11 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 				return
 			}
 			w.eventually("the reason is seen, and the endpoint asked again", func() bool {
-				return e.requests.Load()-before > 6 && w.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0 &&
+				return e.Requests.Load()-before > 6 && w.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0 &&
 					w.count(`SELECT count(*) FROM embed_batches WHERE strpos(error, $1) > 0`, c.reason) > 0
 			})
 			// At most four jobs are under way when it begins, of at most two requests each; then one goes every pause.
-			if n, most := e.requests.Load()-before, 8+2*int64(1+time.Since(began)/first); n > most {
+			if n, most := e.Requests.Load()-before, 8+2*int64(1+time.Since(began)/first); n > most {
 				t.Errorf("%d requests were made where %d are the most", n, most)
 			}
 			seen := 0
@@ -104,7 +81,7 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 			if seen == 0 {
 				t.Errorf("no file says %q", c.reason)
 			}
-			e.fault.Store(nil)
+			e.Fault.Store(nil)
 			for _, f := range sent {
 				if f = w.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks {
 					t.Errorf("afterwards: got %+v", f)
@@ -120,18 +97,18 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 // An endpoint that has no time for more than a few chunks at once gets no more at once.
 func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t, 8)
-	dense := e.denseWithin(t, 200*time.Millisecond)
+	e := embedtest.New(t, 8)
+	dense := e.DenseWithin(t, 200*time.Millisecond)
 	dense.FirstPause, dense.MaxPause = time.Millisecond, time.Millisecond
-	w, _ := e.world(t, dense, files.Queues())
-	slow := fault(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
+	w, _ := newWorldOn(t, e, dense, files.Queues())
+	slow := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
 		if len(texts) <= 3 {
 			return false
 		}
 		<-r.Context().Done()
 		return true
 	})
-	e.fault.Store(&slow)
+	e.Fault.Store(&slow)
 	f := w.upload(w.folder("f"), "a.txt", manyLines(3000))
 	if n := w.count(`SELECT count(*) FROM chunk_vectors`); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
 		t.Errorf("got %+v with %d vectors", f, n)
@@ -141,10 +118,10 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 // Two servers may be at one batch, where one of them lost its lock, and the other has shortened it meanwhile: no vector is stored twice.
 func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t, 8)
-	w, _ := e.world(t, e.dense(t), oneEach)
-	shorten := fault(func(_ http.ResponseWriter, _ *http.Request, _ []string) bool {
-		e.fault.Store(nil)
+	e := embedtest.New(t, 8)
+	w, _ := newWorldOn(t, e, e.Dense(t), oneEach)
+	shorten := embedtest.Fault(func(_ http.ResponseWriter, _ *http.Request, _ []string) bool {
+		e.Fault.Store(nil)
 		_, err := w.pool.Exec(context.Background(), `
 			WITH short AS (UPDATE embed_batches SET end_ordinal = 1 WHERE first_ordinal = 0 RETURNING *)
 			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
@@ -154,7 +131,7 @@ func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 		}
 		return false
 	})
-	e.fault.Store(&shorten)
+	e.Fault.Store(&shorten)
 	folder := w.folder("f")
 	f := w.send(folder, "a.txt", manyLines(300), files.Suffix)
 	w.eventually("the job ends", func() bool {
@@ -174,12 +151,12 @@ func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 // An endpoint that asks to be left alone is.
 func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t, 8)
-	dense := e.dense(t)
+	e := embedtest.New(t, 8)
+	dense := e.Dense(t)
 	dense.FirstPause, dense.MaxPause = time.Millisecond, time.Millisecond
-	w, _ := e.world(t, dense, oneEach)
-	busy := answer(429, `{}`, "Retry-After", "120")
-	e.fault.Store(&busy)
+	w, _ := newWorldOn(t, e, dense, oneEach)
+	busy := embedtest.Answer(429, `{}`, "Retry-After", "120")
+	e.Fault.Store(&busy)
 	folder := w.folder("f")
 	f := w.send(folder, "a.txt", "text\n", files.Suffix)
 	w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
@@ -187,7 +164,7 @@ func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 		w.send(folder, fmt.Sprintf("%d.txt", i), "text\n", files.Suffix)
 	}
 	w.eventually("the others wait too", func() bool { return w.count(`SELECT count(*) FROM embed_batches`) == 6 })
-	if n := e.requests.Load(); n != 1 {
+	if n := e.Requests.Load(); n != 1 {
 		t.Errorf("%d requests were made, want 1", n)
 	}
 	dense.Stop() // the job that waits for it goes back
@@ -196,7 +173,7 @@ func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 func TestRefusedPassagesAreCounted(t *testing.T) {
 	t.Parallel()
 	w, e, _ := newDenseWorld(t, 8)
-	e.refuse = "forbidden"
+	e.Refuse = "forbidden"
 	folder := w.folder("f")
 	f := w.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
 	n := w.count(`SELECT count(*) FROM chunks WHERE strpos(text, 'forbidden') > 0`) // it may stand in an overlap too
@@ -206,12 +183,12 @@ func TestRefusedPassagesAreCounted(t *testing.T) {
 		t.Errorf("got %+v, want %q", f, want)
 	}
 	all := w.upload(folder, "b.txt", "all is forbidden\n")
-	asked := e.requests.Load()
+	asked := e.Requests.Load()
 	if n, err := w.Backfill(t.Context()); n != 0 || err != nil {
 		t.Errorf("%+v is embedded again: %d batches (%v)", all, n, err)
 	}
 	w.idle()
-	if n := e.requests.Load(); n != asked {
+	if n := e.Requests.Load(); n != asked {
 		t.Errorf("what was refused is asked for again")
 	}
 }

@@ -159,7 +159,7 @@ func TestADeletedFolderGetsNoWork(t *testing.T) {
 	t.Parallel()
 	w, e, _ := newDenseWorld(t, 8)
 	folder := w.folder("f")
-	e.down.Store(true)
+	e.Down.Store(true)
 	f := w.send(folder, "a.txt", "text\n", files.Suffix)
 	w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
 	w.pauseQueue(files.QueueUpkeep)

@@ -52,7 +52,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	}
 	out := Results{Ranking: ByWords, Attached: true}
 	var meaning []embed.Hit
-	if vector, err := s.o.Dense.query(ctx, q.Text); err != nil {
+	if vector, err := s.o.Dense.Query(ctx, q.Text); err != nil {
 		out.Note = fmt.Sprintf("%v, so this was ranked by words alone.", err)
 	} else if vector != nil {
 		out.Ranking = ByWordsAndMeaning

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -43,7 +44,7 @@ func (w *world) stock(name string, n int, space *embed.Space, text func(i int) s
 		w.t.Fatal(err)
 	}
 	vectors := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-		return []any{space.ID, keys[i], 1, folder.Key, embed.Half(embed.Normalize(direction(text(i), space.Dimension)))}, nil
+		return []any{space.ID, keys[i], 1, folder.Key, embed.Half(embed.Normalize(embedtest.Direction(text(i), space.Dimension)))}, nil
 	})
 	columns = []string{"space_id", "chunk_key", "org", "folder_key", "embedding"}
 	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"chunk_vectors"}, columns, vectors); err != nil {
@@ -114,7 +115,7 @@ func TestSearchPlans(t *testing.T) {
 	folder := w.stock("f", 5000, &space, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
 	w.index(space)
 	q := embed.NewIDF(nil, 0).Query("entry 77")
-	vector := embed.Half(embed.Normalize(direction("entry 77", 16)))
+	vector := embed.Half(embed.Normalize(embedtest.Direction("entry 77", 16)))
 	scope := func(extra pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 		args := pgx.StrictNamedArgs{"org": org, "folders": []int64{folder.Key}, "files": []int64(nil), "limit": 200}
 		maps.Copy(args, extra)

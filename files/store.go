@@ -18,9 +18,9 @@ import (
 
 // Options are what a Store needs beside its database.
 type Options struct {
-	MaxUploadBytes int64  // a larger upload is refused; 0 is 50 MiB
-	TempDir        string // where uploads are spooled; empty is the system's
-	Dense          *Dense // the embeddings endpoint; nil ranks by words alone
+	MaxUploadBytes int64        // a larger upload is refused; 0 is 50 MiB
+	TempDir        string       // where uploads are spooled; empty is the system's
+	Dense          *embed.Dense // the embeddings endpoint; nil ranks by words alone
 
 	// Measure counts the characters that a text takes where a prompt shows it; nil counts it as it is.
 	Measure func(text string) int

@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -67,8 +68,8 @@ func TestALargeFileHoldsNobodyBack(t *testing.T) {
 // The batches of a long file take turns with those of others, in its folder and beside it.
 func TestBatchesTakeTurns(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t, 8)
-	w, _ := e.world(t, e.dense(t), oneEach)
+	e := embedtest.New(t, 8)
+	w, _ := newWorldOn(t, e, e.Dense(t), oneEach)
 	resume := w.pauseQueue(files.QueueEmbed)
 	folder, beside := w.folder("f"), w.folder("beside")
 	parsed := func(folder files.Folder, name, text string) files.File {
@@ -80,13 +81,12 @@ func TestBatchesTakeTurns(t *testing.T) {
 	parsed(beside, "other.txt", "the other one\n")
 	resume()
 	w.await(folder, long)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	asked := e.Asked()
 	at := func(text string) int {
-		return slices.IndexFunc(e.asked, func(texts []string) bool { return strings.Contains(texts[0], text) })
+		return slices.IndexFunc(asked, func(texts []string) bool { return strings.Contains(texts[0], text) })
 	}
 	// A job of the long file takes several requests: the other comes after its first batch, the short one after the four that were called.
-	if other, short := at("the other"), at("the short"); other < 1 || short <= 3*other || short > 6*other || 2*short > len(e.asked) {
-		t.Errorf("of %d requests, the other file's was number %d and the short one's number %d", len(e.asked), other, short)
+	if other, short := at("the other"), at("the short"); other < 1 || short <= 3*other || short > 6*other || 2*short > len(asked) {
+		t.Errorf("of %d requests, the other file's was number %d and the short one's number %d", len(asked), other, short)
 	}
 }

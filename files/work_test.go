@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -138,21 +139,21 @@ func TestCancelStopsEmbeddingWhichGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	w, e, _ := newDenseWorld(t, 8)
 	folder := w.folder("f")
-	e.down.Store(true)
+	e.Down.Store(true)
 	f := w.send(folder, "a.txt", manyLines(8000), files.Suffix)
 	w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
 	f, err := w.Cancel(t.Context(), org, folder.ID, f.ID)
 	if err != nil || f.Status != files.Failed || !strings.HasPrefix(*f.ErrorMessage, "cancelled") {
 		t.Errorf("got %+v (%v)", f, err)
 	}
-	e.down.Store(false)
+	e.Down.Store(false)
 	w.idle()
-	asked := e.requests.Load()
+	asked := e.Requests.Load()
 	if n, err := w.Backfill(t.Context()); n != 0 || err != nil {
 		t.Errorf("backfill queued %d batches of a cancelled file (%v)", n, err)
 	}
 	w.idle()
-	if n := w.count(`SELECT count(*) FROM chunk_vectors`); n != 0 || e.requests.Load() != asked {
+	if n := w.count(`SELECT count(*) FROM chunk_vectors`); n != 0 || e.Requests.Load() != asked {
 		t.Errorf("a cancelled file got %d vectors", n)
 	}
 	if _, err := w.Retry(t.Context(), org, folder.ID, f.ID); err != nil {
@@ -210,12 +211,12 @@ func TestAFileIsDeletedWhileItIsInWork(t *testing.T) {
 	w, e, _ := newDenseWorld(t, 8)
 	folder := w.folder("f")
 	reached := make(chan struct{}, 16)
-	hangs := fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
+	hangs := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
 		reached <- struct{}{}
 		<-r.Context().Done()
 		return true
 	})
-	e.fault.Store(&hangs)
+	e.Fault.Store(&hangs)
 	f := w.send(folder, "a.txt", manyLines(500), files.Suffix)
 	<-reached
 	if err := w.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {

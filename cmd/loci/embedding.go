@@ -31,7 +31,7 @@ const (
 type endpoint struct {
 	settings  embedding
 	client    *embed.OpenAI
-	dense     *files.Dense
+	dense     *embed.Dense
 	dimension int // 0 until the endpoint has answered, unless it is configured
 	log       *slog.Logger
 }
@@ -54,7 +54,7 @@ func (c embedding) dense(ctx context.Context, log *slog.Logger) (*endpoint, erro
 	if err != nil {
 		return nil, settingError{err}
 	}
-	e := &endpoint{settings: c, client: client, dense: &files.Dense{Embedder: client, Queries: queries}, dimension: c.Dimensions, log: log}
+	e := &endpoint{settings: c, client: client, dense: &embed.Dense{Embedder: client, Queries: queries}, dimension: c.Dimensions, log: log}
 	return e, e.probe(ctx)
 }
 
@@ -73,7 +73,7 @@ func (e *endpoint) probe(ctx context.Context) error {
 	return nil
 }
 
-func (e *endpoint) space() *files.Dense {
+func (e *endpoint) space() *embed.Dense {
 	if e == nil {
 		return nil
 	}

@@ -31,6 +31,7 @@ var house = map[string][]string{
 	"recall":               {"db", "embed", "recall/redact"},
 	"recall/redact":        {},
 	"embed":                {"db"},
+	"embed/embedtest":      {"db", "embed"},
 	"db":                   {"db/migrations"},
 	"db/dbtest":            {"db", "db/local"},
 	"db/local":             {},
@@ -40,7 +41,7 @@ var house = map[string][]string{
 }
 
 // forTests may be imported by the tests of every package, and by nothing else.
-var forTests = []string{"db/dbtest"}
+var forTests = []string{"db/dbtest", "embed/embedtest"}
 
 // echoOwner is the one package that may import the web framework.
 const (

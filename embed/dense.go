@@ -1,27 +1,26 @@
-package files
+package embed
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/loci-memory/loci/embed"
 )
 
 // Dense is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered; until then, and
 // with a nil *Dense, search ranks by words.
 type Dense struct {
-	Embedder embed.Embedder
-	Queries  embed.Embedder // of searches, which are not to wait for those of jobs; nil is Embedder
+	Embedder Embedder
+	Queries  Embedder // of searches, which are not to wait for those of jobs; nil is Embedder
 
 	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to MaxPause. Zeros are a
 	// second and a minute.
 	FirstPause, MaxPause time.Duration
 
-	active atomic.Pointer[embed.Space]
+	active atomic.Pointer[Space]
 	rest   atomic.Pointer[time.Time] // until when searches leave the endpoint alone
 
 	mu       sync.Mutex
@@ -30,7 +29,7 @@ type Dense struct {
 	trying   bool          // one does
 	changed  chan struct{} // closed when any of these changes
 	stopped  bool
-	limit    int // chunks that the endpoint has time for in one job, 0 as many as there are
+	limit    int // texts that the endpoint has time for in one job, 0 as many as there are
 	streak   int // of jobs that succeeded at that limit
 }
 
@@ -40,18 +39,25 @@ const MaxAsked = 5 * time.Minute
 // waitInHand is how long a job waits for the endpoint before it gives its place to another: jobs in the queue keep their turn.
 const waitInHand = 20 * time.Second
 
-// await returns 0 when a job may ask the endpoint: at once while that answers, and after it failed when the pause is over, one job at a
-// time, for one endpoint serves them all: that one's is a trial. Else it returns how long the job should stay away.
-func (d *Dense) await(ctx context.Context) (away time.Duration, trial bool) {
+// Turn is a job's leave to ask the endpoint.
+type Turn struct {
+	dense *Dense
+	trial bool // nobody else asks until it is told what came of it
+	asked bool
+}
+
+// Await waits for the job's turn: it comes at once while the endpoint answers, and after that failed when the pause is over, to one job at a
+// time, for one endpoint serves them all. Without a turn, away is how long the job should stay away. The caller ends the turn.
+func (d *Dense) Await(ctx context.Context) (turn *Turn, away time.Duration) {
 	patience := time.NewTimer(waitInHand)
 	defer patience.Stop()
 	for {
 		rest, trial, changed := d.enter()
 		if rest == 0 {
-			return 0, trial
+			return &Turn{dense: d, trial: trial}, 0
 		}
 		if d.isStopped() {
-			return time.Second, false
+			return nil, time.Second
 		}
 		over := time.NewTimer(rest)
 		select {
@@ -59,13 +65,64 @@ func (d *Dense) await(ctx context.Context) (away time.Duration, trial bool) {
 		case <-over.C:
 		case <-patience.C:
 			over.Stop()
-			return max(rest, time.Second), false
+			return nil, max(rest, time.Second)
 		case <-ctx.Done():
 			over.Stop()
-			return max(rest, time.Second), false
+			return nil, max(rest, time.Second)
 		}
 		over.Stop()
 	}
+}
+
+// Embed makes the vectors of texts, at most Size of them, and tells all jobs of the endpoint's state. Texts that the endpoint refuses go
+// without, and are returned with the reasons; an error means that it made no vectors, or those of another dimension than the space's: a
+// server that knows that from before may meet another model under the same name.
+func (t *Turn) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
+	t.asked = true
+	told := false
+	defer func() {
+		if !told { // it panicked
+			t.dense.tried(len(items), errors.New("the endpoint's client panicked"))
+		}
+	}()
+	vectors, err = t.dense.Embedder.Embed(ctx, items)
+	if _, some := errors.AsType[*RefusedError](err); some {
+		refused, err = Refusals(err), nil
+	}
+	if err == nil {
+		err = t.dense.fits(vectors)
+	}
+	told = true
+	t.dense.tried(len(items), err)
+	if err != nil {
+		return nil, nil, err
+	}
+	return vectors, refused, nil
+}
+
+func (d *Dense) fits(vectors []Vector) error {
+	space, _ := d.Space()
+	for _, v := range vectors {
+		if len(v.Values) != space.Dimension {
+			return fmt.Errorf("the endpoint gives vectors of %d numbers now, and gave ones of %d before: restart the server to use them",
+				len(v.Values), space.Dimension)
+		}
+	}
+	return nil
+}
+
+// Asked says whether the endpoint was asked.
+func (t *Turn) Asked() bool { return t.asked }
+
+// End gives up a trial that did not come to ask the endpoint.
+func (t *Turn) End() {
+	if t.asked || !t.trial {
+		return
+	}
+	t.dense.mu.Lock()
+	defer t.dense.mu.Unlock()
+	t.dense.trying = false
+	t.dense.tell()
 }
 
 // enter takes the place of the one that tries; if it may not, it says for how long, and what tells of a change before.
@@ -83,15 +140,7 @@ func (d *Dense) enter() (rest time.Duration, trial bool, changed <-chan struct{}
 		d.trying = true
 		return 0, true, d.changed
 	}
-	return max(rest, d.pause(1)), false, d.changed
-}
-
-// pass gives up a trial that did not come to ask the endpoint.
-func (d *Dense) pass() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.trying = false
-	d.tell()
+	return max(rest, d.Pause(1)), false, d.changed
 }
 
 // Stop sends the jobs that wait for the endpoint back to the queue.
@@ -118,15 +167,15 @@ func (d *Dense) tell() {
 	d.changed = make(chan struct{})
 }
 
-// pause is how long the endpoint is left alone after so many failures.
-func (d *Dense) pause(failures int) time.Duration {
-	first, most := cmp.Or(d.FirstPause, time.Second), cmp.Or(d.MaxPause, maxPause)
+// Pause is how long the endpoint is left alone after so many failures.
+func (d *Dense) Pause(failures int) time.Duration {
+	first, most := cmp.Or(d.FirstPause, time.Second), cmp.Or(d.MaxPause, time.Minute)
 	return min(first<<min(max(failures-1, 0), 20), most)
 }
 
-// tried tells what came of a job's call with so many chunks. All jobs wait after a failure, longer after each, or as long as the
+// tried tells what came of a job's call with so many texts. All jobs wait after a failure, longer after each, or as long as the
 // endpoint asks. One that ran out of time is asked for half as much from then on, and for more again after it kept up.
-func (d *Dense) tried(chunks int, err error) {
+func (d *Dense) tried(texts int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.tell()
@@ -140,19 +189,26 @@ func (d *Dense) tried(chunks int, err error) {
 		return // the job's own end
 	}
 	d.streak = 0
-	if errors.Is(err, context.DeadlineExceeded) && chunks > 1 {
-		d.limit = chunks / 2
+	if errors.Is(err, context.DeadlineExceeded) && texts > 1 {
+		d.limit = texts / 2
 	}
 	if time.Now().After(d.until) { // those that were under way count as one
 		d.failures++
-		d.until = time.Now().Add(d.pause(d.failures))
+		d.until = time.Now().Add(d.Pause(d.failures))
 	}
-	if later, ok := errors.AsType[*embed.LaterError](err); ok {
+	if later, ok := errors.AsType[*LaterError](err); ok {
 		if until := time.Now().Add(min(later.After, MaxAsked)); until.After(d.until) {
 			d.until = until
 		}
 	}
 }
+
+// A job embeds so many texts at most, and should not ask for more tokens: enough that the requests, several at a time, take longer than
+// what is around them. An endpoint that is too slow for that in a job's time is asked for fewer.
+const (
+	MostTexts  = 128
+	MostTokens = 38_400
+)
 
 // growAfter is how many jobs in a row an endpoint must keep up with before it is asked for twice as much.
 const growAfter = 16
@@ -161,16 +217,16 @@ func (d *Dense) grow() {
 	if d.streak++; d.limit == 0 || d.streak < growAfter {
 		return
 	}
-	if d.streak, d.limit = 0, d.limit*2; d.limit >= embedBatch {
+	if d.streak, d.limit = 0, d.limit*2; d.limit >= MostTexts {
 		d.limit = 0
 	}
 }
 
-// size is how many chunks a job may ask for.
-func (d *Dense) size() int {
+// Size is how many texts a job may ask for at once.
+func (d *Dense) Size() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return cmp.Or(d.limit, embedBatch)
+	return cmp.Or(d.limit, MostTexts)
 }
 
 // A search does not wait long for the endpoint, and after it failed, for a while not at all.
@@ -179,8 +235,8 @@ const (
 	restAfter = 15 * time.Second
 )
 
-// query embeds the text of a search; nil where no endpoint is configured. An error is the beginning of a sentence for a model.
-func (d *Dense) query(ctx context.Context, text string) ([]float32, error) {
+// Query embeds the text of a search; nil where no endpoint is configured. An error is the beginning of a sentence for a model.
+func (d *Dense) Query(ctx context.Context, text string) ([]float32, error) {
 	if d == nil {
 		return nil, nil
 	}
@@ -192,8 +248,8 @@ func (d *Dense) query(ctx context.Context, text string) ([]float32, error) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, queryWait)
 	defer cancel()
-	vectors, err := d.queries().Embed(waiting, []embed.Item{{ID: 1, Text: text}})
-	if _, refused := errors.AsType[*embed.RefusedError](err); refused {
+	vectors, err := d.queries().Embed(waiting, []Item{{ID: 1, Text: text}})
+	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return nil, errors.New("The embeddings endpoint refused the query")
 	}
 	if err != nil {
@@ -211,24 +267,24 @@ func (d *Dense) query(ctx context.Context, text string) ([]float32, error) {
 
 var errNoAnswer = errors.New("The embeddings endpoint did not answer")
 
-func (d *Dense) queries() embed.Embedder {
+func (d *Dense) queries() Embedder {
 	if d.Queries != nil {
 		return d.Queries
 	}
 	return d.Embedder
 }
 
-// Use makes space the one that chunks are embedded into and searched in.
-func (d *Dense) Use(space embed.Space) { d.active.Store(&space) }
+// Use makes space the one that texts are embedded into and searched in.
+func (d *Dense) Use(space Space) { d.active.Store(&space) }
 
 // Space is the active space, if there is one.
-func (d *Dense) Space() (embed.Space, bool) {
+func (d *Dense) Space() (Space, bool) {
 	if d == nil {
-		return embed.Space{}, false
+		return Space{}, false
 	}
 	space := d.active.Load()
 	if space == nil {
-		return embed.Space{}, false
+		return Space{}, false
 	}
 	return *space, true
 }

@@ -1,0 +1,132 @@
+package embed_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/embed"
+)
+
+// scripted is an embedder that does what it is told for each call.
+type scripted func(ctx context.Context, items []embed.Item) ([]embed.Vector, error)
+
+func (s scripted) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
+	return s(ctx, items)
+}
+
+func answering(_ context.Context, items []embed.Item) ([]embed.Vector, error) {
+	vectors := make([]embed.Vector, len(items))
+	for i, item := range items {
+		vectors[i] = embed.Vector{ID: item.ID, Values: []float32{1, 0}}
+	}
+	return vectors, nil
+}
+
+func failing(context.Context, []embed.Item) ([]embed.Vector, error) {
+	return nil, errors.New("down for repairs")
+}
+
+// dense is an endpoint whose pauses are over at once.
+func dense(e scripted) *embed.Dense {
+	d := &embed.Dense{Embedder: e, FirstPause: time.Nanosecond, MaxPause: time.Nanosecond}
+	d.Use(embed.Space{ID: 1, Dimension: 2})
+	return d
+}
+
+// turn is one that comes.
+func turn(t *testing.T, d *embed.Dense) *embed.Turn {
+	t.Helper()
+	got, away := d.Await(t.Context())
+	if away > 0 {
+		t.Fatalf("no turn for %v", away)
+	}
+	return got
+}
+
+func someTexts(n int) []embed.Item {
+	items := make([]embed.Item, n)
+	for i := range items {
+		items[i] = embed.Item{ID: int64(i), Text: "text"}
+	}
+	return items
+}
+
+// After a failure one job tries, and the others wait until it is told what came of it.
+func TestOneJobTriesAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		end  func(trial *embed.Turn, d *embed.Dense)
+	}{
+		{"it did not come to ask", func(trial *embed.Turn, _ *embed.Dense) { trial.End() }},
+		{"it fails again", func(trial *embed.Turn, _ *embed.Dense) { _, _, _ = trial.Embed(t.Context(), someTexts(1)); trial.End() }},
+		{"it panics", func(trial *embed.Turn, d *embed.Dense) {
+			d.Embedder = scripted(func(context.Context, []embed.Item) ([]embed.Vector, error) { panic("broken") })
+			defer func() { _ = recover() }()
+			defer trial.End()
+			_, _, _ = trial.Embed(t.Context(), someTexts(1))
+		}},
+		{"it succeeds", func(trial *embed.Turn, d *embed.Dense) {
+			d.Embedder = scripted(answering)
+			_, _, _ = trial.Embed(t.Context(), someTexts(1))
+			trial.End()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := dense(failing)
+			if _, _, err := turn(t, d).Embed(t.Context(), someTexts(1)); err == nil {
+				t.Fatal("the endpoint answers")
+			}
+			trial := turn(t, d)
+			ended, end := context.WithCancel(t.Context())
+			end()
+			if _, away := d.Await(ended); away == 0 {
+				t.Error("two jobs try at once")
+			}
+			c.end(trial, d)
+			turn(t, d).End()
+		})
+	}
+}
+
+func TestAnEndpointIsAskedForWhatItHasTimeFor(t *testing.T) {
+	t.Parallel()
+	d := dense(func(context.Context, []embed.Item) ([]embed.Vector, error) { return nil, context.DeadlineExceeded })
+	for _, want := range []int{64, 32, 16} {
+		_, _, _ = turn(t, d).Embed(t.Context(), someTexts(d.Size()))
+		if got := d.Size(); got != want {
+			t.Errorf("a job asks for %d texts, want %d", got, want)
+		}
+	}
+	d.Embedder = scripted(answering)
+	for range 3 * 16 {
+		if _, _, err := turn(t, d).Embed(t.Context(), someTexts(d.Size())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.Size(); got != embed.MostTexts {
+		t.Errorf("after it kept up a job asks for %d texts, want %d", got, embed.MostTexts)
+	}
+}
+
+func TestAPauseDoubles(t *testing.T) {
+	t.Parallel()
+	d := &embed.Dense{}
+	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
+		if got := d.Pause(failures); got != want {
+			t.Errorf("after %d failures: got %v, want %v", failures, got, want)
+		}
+	}
+}
+
+func TestVectorsOfAnotherDimensionAreRefused(t *testing.T) {
+	t.Parallel()
+	d := dense(answering)
+	d.Use(embed.Space{ID: 2, Dimension: 3})
+	if got, _, err := turn(t, d).Embed(t.Context(), someTexts(1)); err == nil || got != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

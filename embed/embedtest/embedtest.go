@@ -1,0 +1,161 @@
+// Package embedtest gives tests an embeddings endpoint: a server that speaks the protocol, and fails as it is told to.
+package embedtest
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Endpoint is a server whose vector of a text is the sum of its words' random directions, so that texts which share words are near each
+// other. What it refuses and takes for the same is set before it is asked.
+type Endpoint struct {
+	*httptest.Server
+	Dimension int
+	Refuse    string            // a text that contains it is refused
+	Same      map[string]string // words, in lower case, that mean the same as others
+
+	Down     atomic.Bool
+	Requests atomic.Int64
+	Fault    atomic.Pointer[Fault] // what it answers instead
+
+	mu    sync.Mutex
+	asked [][]string
+}
+
+// Fault answers a request; it says no if the endpoint should answer as it does else.
+type Fault func(w http.ResponseWriter, r *http.Request, texts []string) bool
+
+// New starts an endpoint that lives until the test ends.
+func New(t testing.TB, dimension int) *Endpoint {
+	t.Helper()
+	e := &Endpoint{Dimension: dimension}
+	e.Server = httptest.NewServer(e)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// Dense is the endpoint as a memory uses it. Its space is not in use yet.
+func (e *Endpoint) Dense(t testing.TB) *embed.Dense {
+	t.Helper()
+	return e.DenseWithin(t, 0)
+}
+
+// DenseWithin gives the endpoint so long to answer.
+func (e *Endpoint) DenseWithin(t testing.TB, timeout time.Duration) *embed.Dense {
+	t.Helper()
+	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.URL + "/v1", Model: "fake", Attempts: 1, Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &embed.Dense{Embedder: client}
+}
+
+// Use makes the endpoint's space on a database the active one.
+func (e *Endpoint) Use(t testing.TB, d db.DB, dense *embed.Dense) embed.Space {
+	t.Helper()
+	space, err := embed.UseSpace(t.Context(), d, e.URL, "fake", e.Dimension)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense.Use(space)
+	return space
+}
+
+// Asked are the texts of each request so far.
+func (e *Endpoint) Asked() [][]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.asked)
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.Requests.Add(1)
+	var ask struct{ Input []string }
+	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil || r.URL.Path != "/v1/embeddings" {
+		http.Error(w, `{"error": {"message": "what"}}`, http.StatusBadRequest)
+		return
+	}
+	e.mu.Lock()
+	e.asked = append(e.asked, ask.Input)
+	e.mu.Unlock()
+	if f := e.Fault.Load(); f != nil && (*f)(w, r, ask.Input) {
+		return
+	}
+	if e.Down.Load() {
+		http.Error(w, `{"error": {"message": "down for repairs"}}`, http.StatusServiceUnavailable)
+		return
+	}
+	type item struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	}
+	var data []item
+	for i, text := range ask.Input {
+		if e.Refuse != "" && strings.Contains(text, e.Refuse) {
+			http.Error(w, `{"error": {"message": "input is not acceptable"}}`, http.StatusBadRequest)
+			return
+		}
+		data = append(data, item{i, direction(text, e.Dimension, e.Same)})
+	}
+	slices.Reverse(data) // the order of the answer means nothing
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": "fake"})
+}
+
+// Direction is the vector that an endpoint gives for a text.
+func Direction(text string, dimension int) []float32 { return direction(text, dimension, nil) }
+
+func direction(text string, dimension int, same map[string]string) []float32 {
+	v := make([]float32, dimension)
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		word = strings.Trim(word, ".,!?")
+		if other, ok := same[word]; ok {
+			word = other
+		}
+		h := fnv.New64a()
+		h.Write([]byte(word))
+		random := rand.New(rand.NewPCG(h.Sum64(), 1)) //nolint:gosec // the same each time
+		for i := range v {
+			v[i] += float32(random.NormFloat64() / math.Sqrt(float64(dimension)))
+		}
+	}
+	v[0] += 0.01
+	return v
+}
+
+// Answer is the fault of an endpoint that answers everything so; headers are pairs of a name and a value.
+func Answer(status int, body string, headers ...string) Fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+		return true
+	}
+}
+
+// Vectors is the fault of an endpoint that answers with so many vectors fewer than texts, of a dimension.
+func Vectors(dimension, missing int) Fault {
+	return func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+		data := []map[string]any{}
+		for i := range texts[missing:] {
+			data = append(data, map[string]any{"index": i, "embedding": Direction(texts[i], dimension)})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+		return true
+	}
+}
