@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Dense is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered; until then, and
@@ -229,51 +231,6 @@ func (d *Dense) Size() int {
 	return cmp.Or(d.limit, MostTexts)
 }
 
-// A search does not wait long for the endpoint, and after it failed, for a while not at all.
-const (
-	queryWait = 5 * time.Second
-	restAfter = 15 * time.Second
-)
-
-// Query embeds the text of a search; nil where no endpoint is configured. An error is the beginning of a sentence for a model.
-func (d *Dense) Query(ctx context.Context, text string) ([]float32, error) {
-	if d == nil {
-		return nil, nil
-	}
-	if _, ok := d.Space(); !ok {
-		return nil, errors.New("The embeddings endpoint has not answered yet")
-	}
-	if until := d.rest.Load(); until != nil && time.Now().Before(*until) {
-		return nil, errNoAnswer
-	}
-	waiting, cancel := context.WithTimeout(ctx, queryWait)
-	defer cancel()
-	vectors, err := d.queries().Embed(waiting, []Item{{ID: 1, Text: text}})
-	if _, refused := errors.AsType[*RefusedError](err); refused {
-		return nil, errors.New("The embeddings endpoint refused the query")
-	}
-	if err != nil {
-		if ctx.Err() == nil {
-			until := time.Now().Add(restAfter)
-			d.rest.Store(&until)
-		}
-		return nil, errNoAnswer
-	}
-	if len(vectors) == 0 {
-		return nil, nil
-	}
-	return vectors[0].Values, nil
-}
-
-var errNoAnswer = errors.New("The embeddings endpoint did not answer")
-
-func (d *Dense) queries() Embedder {
-	if d.Queries != nil {
-		return d.Queries
-	}
-	return d.Embedder
-}
-
 // Use makes space the one that texts are embedded into and searched in.
 func (d *Dense) Use(space Space) { d.active.Store(&space) }
 
@@ -287,4 +244,19 @@ func (d *Dense) Space() (Space, bool) {
 		return Space{}, false
 	}
 	return *space, true
+}
+
+// spaceLife is how long the vectors of a space are kept that no server uses: whoever goes back to a model within that time finds them.
+const spaceLife = 7 * 24 * time.Hour
+
+// Unused notes that the active space is in use, and returns those that no server has used for a week: their vectors are to be cleared away.
+func (d *Dense) Unused(ctx context.Context, pool db.DB) ([]Space, error) {
+	active, ok := d.Space()
+	if !ok {
+		return nil, nil
+	}
+	if err := InUse(ctx, pool, active); err != nil {
+		return nil, err
+	}
+	return Unused(ctx, pool, spaceLife)
 }

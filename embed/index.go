@@ -133,6 +133,47 @@ func (x Index) watch(ctx context.Context, d db.DB, pid uint32, progress func(don
 	return func() { cancel(); <-ended }
 }
 
+// Keep builds the index where that pays and it is not there; built says that it did. A space is indexed once it holds least rows, which is
+// more than a search should read, and not while a tenth of them and more wait for their vectors, as waiting counts them: an index that is
+// there makes each new row several times dearer than one that is built of all.
+func (x Index) Keep(ctx context.Context, pool *pgxpool.Pool, least int, waiting func(context.Context) (int, error),
+	progress func(done, total int)) (built bool, err error) {
+	if valid, err := x.Valid(ctx, pool); err != nil || valid {
+		return false, err
+	}
+	rows, err := db.One[int](ctx, pool, `SELECT count(*) FROM `+x.Table+` WHERE space_id = $1`, x.Space.ID)
+	if err != nil || rows < least {
+		return false, err
+	}
+	if n, err := waiting(ctx); err != nil || n*10 > rows {
+		return false, err
+	}
+	return x.Build(ctx, pool, rows, func(done int64) {
+		if progress != nil {
+			progress(int(done), rows)
+		}
+	})
+}
+
+// clearRows is how many vectors one statement deletes.
+const clearRows = 5000
+
+// Clear deletes the vectors of the space, with their index, and says how many.
+func (x Index) Clear(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
+	if err := x.Drop(ctx, pool); err != nil {
+		return 0, err
+	}
+	for {
+		tag, err := pool.Exec(ctx, `
+			DELETE FROM `+x.Table+`
+			WHERE space_id = $1 AND ctid = ANY (ARRAY(SELECT ctid FROM `+x.Table+` WHERE space_id = $1 LIMIT $2))`, x.Space.ID, clearRows)
+		if err != nil || tag.RowsAffected() == 0 {
+			return rows, err
+		}
+		rows += int(tag.RowsAffected())
+	}
+}
+
 // Drop drops the index, if it is there, without holding up anybody. It is not for transactions.
 func (x Index) Drop(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name())

@@ -224,7 +224,7 @@ func (s *Store) byMeaning(ctx context.Context, in scope, rows int, vector []floa
 	}
 	q := embed.Half(vector)
 	if rows > s.indexRows {
-		hits, err := s.nearIndexed(ctx, in, space, q)
+		hits, err := embed.Along(ctx, s.db, nearestSQL(space, false), in.nearest(q))
 		if err != nil || len(hits) >= limit {
 			return hits, err
 		}
@@ -232,13 +232,8 @@ func (s *Store) byMeaning(ctx context.Context, in scope, rows int, vector []floa
 	return db.All[embed.Hit](ctx, s.db, nearestSQL(space, true), in.nearest(q))
 }
 
-// nearestSQL is the one form of a vector search: the space and its dimension are literal, as the space's partial index names them. The
-// exact form orders by an expression that no index has.
+// nearestSQL ranks a scope by meaning.
 func nearestSQL(space embed.Space, exact bool) string {
-	distance := fmt.Sprintf("embedding::halfvec(%d) <#> @q::halfvec(%[1]d)", space.Dimension)
-	if exact {
-		distance = "(" + distance + ") + 0"
-	}
 	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (
 			SELECT chunk_key AS id, %s AS distance FROM chunk_vectors
@@ -246,21 +241,7 @@ func nearestSQL(space embed.Space, exact bool) string {
 			  AND (@files::bigint[] IS NULL OR chunk_key IN (SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files)))
 			ORDER BY distance
 			LIMIT @limit
-		) nearest`, distance, space.ID)
-}
-
-// indexSettings make a scan of a vector index go on along it until enough rows are of the scope.
-const indexSettings = `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true)`
-
-// nearIndexed reads through the space's index, in one round trip. The order it yields is nearly right; embed.Fuse puts it right.
-func (s *Store) nearIndexed(ctx context.Context, in scope, space embed.Space, q pgvector.HalfVector) (hits []embed.Hit, err error) {
-	var batch pgx.Batch // a transaction of its own, or part of the store's
-	batch.Queue(indexSettings)
-	batch.Queue(nearestSQL(space, false), in.nearest(q)).Query(func(rows pgx.Rows) error {
-		hits, err = pgx.CollectRows(rows, pgx.RowToStructByName[embed.Hit])
-		return err
-	})
-	return hits, db.Error(s.db.SendBatch(ctx, &batch).Close())
+		) nearest`, space.Distance(exact), space.ID)
 }
 
 func (c scope) nearest(q pgvector.HalfVector) pgx.StrictNamedArgs {
