@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -59,4 +60,21 @@ func (s *Store) WordSQL(ctx context.Context, org db.Org, q Query) (string, pgx.S
 	terms, err := s.candidateTerms(ctx, in, idf, query)
 	sql, args := in.wordSQL(query, terms)
 	return sql, args, err
+}
+
+// SetSettle sets how long a job waits for more to be appended.
+func (s *Store) SetSettle(d time.Duration) { s.settle = d }
+
+// EmbedOnce does what a job does until nothing is left or the endpoint fails.
+func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error {
+	agent, err := s.agentKey(ctx, org, agentID)
+	if err != nil {
+		return err
+	}
+	w := &embedWorker{store: s}
+	space, _ := s.o.Dense.Space()
+	for more := true; more && err == nil; {
+		more, err = w.batch(ctx, EmbedArgs{Org: org, AgentKey: agent}, space)
+	}
+	return err
 }

@@ -14,7 +14,8 @@ import (
 
 // Options are what a Store needs beside its database.
 type Options struct {
-	Entropy bool // redact by entropy too, which takes hashes and ids for secrets
+	Entropy bool         // redact by entropy too, which takes hashes and ids for secrets
+	Dense   *embed.Dense // the embeddings endpoint; nil ranks by words alone
 }
 
 // Store keeps conversations in Postgres.
@@ -24,7 +25,8 @@ type Store struct {
 	redactors *redactors
 	o         Options
 
-	indexRows int // scopes of more rows are read through the indexes
+	indexRows int           // scopes of more rows are read through the indexes
+	settle    time.Duration // between an append and the job that embeds it
 }
 
 // scopeLife is how long the word statistics of a scope are used before they are sampled again.
@@ -35,7 +37,7 @@ const indexRows = 50_000
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, redactors: &redactors{}, o: o, indexRows: indexRows}
+	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, redactors: &redactors{}, o: o, indexRows: indexRows, settle: settle}
 }
 
 // With returns the store working in tx.

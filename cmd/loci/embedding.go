@@ -8,9 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 // embedding says where vectors come from. Without a base URL there are none, and search ranks by words.
@@ -66,7 +70,7 @@ func (e *endpoint) probe(ctx context.Context) error {
 		return settingError{err}
 	}
 	if err != nil {
-		e.log.Warn("the embeddings endpoint does not answer yet; files wait for their vectors, and search ranks by words", "error", err)
+		e.log.Warn("the embeddings endpoint does not answer yet; files and messages wait for their vectors, and search ranks by words", "error", err)
 		return nil
 	}
 	e.dimension = dimension
@@ -80,14 +84,21 @@ func (e *endpoint) space() *embed.Dense {
 	return e.dense
 }
 
+// vectors are what the endpoint is for, and what works on it.
+type vectors struct {
+	files    *files.Store
+	messages *recall.Store
+	jobs     *river.Client[pgx.Tx]
+}
+
 // connect makes the endpoint's space the active one as soon as its dimension is known, and keeps queueing the vectors that it lacks: other
-// servers may store files without them.
-func (e *endpoint) connect(ctx context.Context, d db.DB, store *files.Store) error {
+// servers may store files without them, and messages are stored without them always.
+func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
 	if e == nil {
 		return nil
 	}
 	for {
-		err := e.use(ctx, d, store)
+		err := e.use(ctx, d, v)
 		if err == nil {
 			break
 		}
@@ -96,17 +107,31 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, store *files.Store) err
 			return nil
 		}
 	}
-	for wait(ctx, backfillEvery) {
-		if batches, err := store.Backfill(ctx); err != nil && ctx.Err() == nil {
-			e.log.Warn("missing vectors are not queued", "error", err)
-		} else if batches > 0 {
-			e.log.Info("missing vectors are queued", "batches", batches)
+	for looked := time.Now(); wait(ctx, callEvery); {
+		if _, err := v.messages.Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
+			e.log.Warn("messages are not queued to be embedded", "error", err)
+		}
+		if time.Since(looked) > backfillEvery {
+			looked = time.Now()
+			e.backfill(ctx, v)
 		}
 	}
 	return nil
 }
 
-func (e *endpoint) use(ctx context.Context, d db.DB, store *files.Store) error {
+func (e *endpoint) backfill(ctx context.Context, v vectors) {
+	batches, err := v.files.Backfill(ctx)
+	if err == nil {
+		_, err = v.messages.Backfill(ctx, recall.IdleSpace)
+	}
+	if err != nil && ctx.Err() == nil {
+		e.log.Warn("missing vectors are not queued", "error", err)
+	} else if batches > 0 {
+		e.log.Info("missing vectors are queued", "batches", batches)
+	}
+}
+
+func (e *endpoint) use(ctx context.Context, d db.DB, v vectors) error {
 	provider := strings.TrimRight(e.settings.BaseURL, "/")
 	if e.dimension == 0 { // what it was before it went away
 		if known, err := embed.KnownSpace(ctx, d, provider, e.settings.Model); err == nil {
@@ -126,11 +151,19 @@ func (e *endpoint) use(ctx context.Context, d db.DB, store *files.Store) error {
 	if err != nil {
 		return err
 	}
+	if err := embed.InUse(ctx, d, space); err != nil {
+		return err
+	}
 	e.dense.Use(space)
-	batches, err := store.Backfill(ctx)
+	batches, err := v.files.Backfill(ctx)
 	if err != nil {
 		return fmt.Errorf("queue the vectors that are missing: %w", err)
 	}
-	e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension, "batches_queued", batches)
+	conversations, err := v.messages.Backfill(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("take over the conversations of another model: %w", err)
+	}
+	e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension, "batches_queued", batches,
+		"conversations_taken_over", conversations)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"time"
@@ -52,6 +53,7 @@ const (
 	jobsKept       = time.Hour            // after they are done: a hundred thousand uploads leave as many
 	lookEvery      = 10 * time.Second
 	backfillEvery  = time.Minute
+	callEvery      = time.Second      // between two looks for messages that lack their vectors
 	indexEvery     = 15 * time.Second // between two looks for text that grep's index lacks
 	pruneEvery     = 10 * time.Minute // between two looks for what it has of files that are gone
 	retryEvery     = 5 * time.Second  // what needs the database or the endpoint back
@@ -146,7 +148,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy})
+	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
 	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
@@ -158,7 +160,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	api := &server.Server{Agents: agents, Files: store, Recall: messages, Watches: watches, DB: p.pool, Tails: tails, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
 		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		Patience: p.RequestPatience}
-	jobs, err := p.jobs(store)
+	jobs, err := p.jobs(store, messages)
 	if err != nil {
 		return err
 	}
@@ -166,7 +168,9 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	present := make(chan struct{})
 	group.Go(func() error { return p.keepPresent(ctx, present) })
 	group.Go(func() error { return p.work(ctx, jobs, present) })
-	group.Go(func() error { return p.dense.connect(ctx, p.pool, store) })
+	group.Go(func() error {
+		return p.dense.connect(ctx, p.pool, vectors{files: store, messages: messages, jobs: jobs})
+	})
 	group.Go(func() error { return p.indexText(ctx, store) })
 	group.Go(func() error { return p.watchPostgres(ctx) })
 	group.Go(func() error { return p.giveMemoryBack(ctx) })
@@ -185,13 +189,17 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 }
 
 // jobs is the client that works on the queue.
-func (p *process) jobs(store *files.Store) (*river.Client[pgx.Tx], error) {
-	workers := river.NewWorkers()
+func (p *process) jobs(store *files.Store, messages *recall.Store) (*river.Client[pgx.Tx], error) {
+	workers, queues := river.NewWorkers(), files.Queues()
 	store.Work(workers)
+	messages.Work(workers)
+	if p.dense != nil {
+		maps.Copy(queues, recall.Queues())
+	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
 		FetchCooldown: fetchPause, CompletedJobRetentionPeriod: jobsKept,
-		Queues: files.Queues(), Middleware: []rivertype.Middleware{&inHand{hand: &p.hand}},
+		Queues: queues, Middleware: []rivertype.Middleware{&inHand{hand: &p.hand}},
 	})
 }
 

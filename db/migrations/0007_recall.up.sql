@@ -17,7 +17,8 @@ CREATE TABLE event_consumers (
 
 -- The conversations of an agent: its default one, and as many as are made. The row counts its messages and is their lock; of those before
 -- first_visible the model sees a summary. prompts are the places of its compiled system prompts, of which the last is in force. A deleted
--- one is hidden; its messages stay.
+-- one is hidden; its messages stay. Up to embedded its messages have their vectors in the space embedded_space, but for as many as the
+-- endpoint refused; each append says that there are unembedded ones.
 CREATE TABLE conversations (
 	key                  bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	id                   text        NOT NULL DEFAULT 'conv-' || gen_random_uuid(),
@@ -41,6 +42,7 @@ CREATE TABLE conversations (
 	embedded_space       smallint,
 	unembedded           boolean     NOT NULL DEFAULT false,
 	embed_error          text,
+	embed_refused        integer     NOT NULL DEFAULT 0,
 	archived_at          timestamptz,
 	deleted_at           timestamptz,
 	created_at           timestamptz NOT NULL DEFAULT now(),
@@ -52,7 +54,7 @@ CREATE TABLE conversations (
 CREATE UNIQUE INDEX conversations_default ON conversations (agent_key) WHERE is_default;
 CREATE INDEX conversations_agent ON conversations (agent_key, created_at, key);
 CREATE INDEX conversations_org ON conversations (org, created_at, key);
-CREATE INDEX conversations_unembedded ON conversations (key) WHERE unembedded;
+CREATE INDEX conversations_unembedded ON conversations (agent_key, key) WHERE unembedded AND deleted_at IS NULL;
 
 -- The log. A row is written once and never changed: seq is its event's, position its place in its conversation, both from 1 without a gap.
 -- Messages of one session stand together in time; session is the position of its first. Rows without weights are not searched. Rows of an
@@ -134,17 +136,20 @@ CREATE TABLE forgotten_agents (
 	agent_key bigint PRIMARY KEY
 );
 
--- Vectors stay inline in a narrow row, so that a scan of a scope reads nothing else.
+-- Vectors stay inline in a narrow row, with what searches filter by, so that a scan of a scope reads nothing else.
 CREATE TABLE message_vectors (
-	space_id         smallint NOT NULL REFERENCES embedding_spaces (id) ON DELETE CASCADE,
-	message_key      bigint   NOT NULL REFERENCES messages (key) ON DELETE CASCADE,
-	org              integer  NOT NULL,
-	agent_key        bigint   NOT NULL,
-	conversation_key bigint   NOT NULL,
-	embedding        halfvec  NOT NULL,
+	space_id         smallint    NOT NULL REFERENCES embedding_spaces (id) ON DELETE CASCADE,
+	message_key      bigint      NOT NULL REFERENCES messages (key) ON DELETE CASCADE,
+	org              integer     NOT NULL,
+	agent_key        bigint      NOT NULL,
+	conversation_key bigint      NOT NULL,
+	position         integer     NOT NULL,
+	role             text        NOT NULL,
+	created_at       timestamptz NOT NULL,
+	embedding        halfvec     NOT NULL,
 	PRIMARY KEY (message_key, space_id)
 ) WITH (toast_tuple_target = 8160);
-CREATE INDEX message_vectors_scope ON message_vectors (space_id, agent_key);
+CREATE INDEX message_vectors_scope ON message_vectors (space_id, agent_key, conversation_key);
 
 DO $$
 BEGIN

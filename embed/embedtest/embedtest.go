@@ -126,7 +126,7 @@ func direction(text string, dimension int, same map[string]string) []float32 {
 			word = other
 		}
 		h := fnv.New64a()
-		h.Write([]byte(word))
+		_, _ = h.Write([]byte(word))
 		random := rand.New(rand.NewPCG(h.Sum64(), 1)) //nolint:gosec // the same each time
 		for i := range v {
 			v[i] += float32(random.NormFloat64() / math.Sqrt(float64(dimension)))
