@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 )
 
 // WordsAlone ranks as Search does, without what stands around a message: the ids of the best.
@@ -77,4 +78,13 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 		more, err = w.batch(ctx, EmbedArgs{Org: org, AgentKey: agent}, space)
 	}
 	return err
+}
+
+// Nearest is the statement that ranks what a query may see by meaning, and its arguments.
+func Nearest(s *Store, ctx context.Context, org db.Org, q Query, vector []float32, exact bool) (string, pgx.StrictNamedArgs, error) {
+	in, err := s.scope(ctx, org, q)
+	space, _ := s.o.Dense.Space()
+	args := in.args()
+	args["q"], args["limit"] = embed.Half(vector), embed.ArmRows
+	return in.nearest(space, exact), args, err
 }

@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -82,30 +83,33 @@ func (s *Store) size(ctx context.Context, in *scope) error {
 // key names the words of the scope, whatever a query filters.
 func (c scope) key() string { return fmt.Sprint(c.org, c.agent, c.conversation) }
 
-// where is the scope as a condition on messages m; its arguments are those of args.
-func (c scope) where() string {
-	w := ` m.org = @org AND m.lex IS NOT NULL AND m.conversation_key <> ALL (@gone)`
+// where is the scope as a condition on messages m that are searched; its arguments are those of args.
+func (c scope) where() string { return ` m.lex IS NOT NULL AND` + c.within("m") }
+
+// within is the scope as a condition on rows that tell of a message what a query filters by.
+func (c scope) within(row string) string {
+	w := ` @.org = @org AND @.conversation_key <> ALL (@gone)`
 	if c.agent != 0 {
-		w += ` AND m.agent_key = @agent`
+		w += ` AND @.agent_key = @agent`
 	} else {
-		w += ` AND m.agent_key IN (SELECT key FROM agents WHERE org = @org)`
+		w += ` AND @.agent_key IN (SELECT key FROM agents WHERE org = @org)`
 	}
 	if c.conversation != 0 {
-		w += ` AND m.conversation_key = @conversation`
+		w += ` AND @.conversation_key = @conversation`
 	}
 	if c.visibleIn != 0 {
-		w += ` AND NOT (m.conversation_key = @visible_in AND m.position >= @visible_from)`
+		w += ` AND NOT (@.conversation_key = @visible_in AND @.position >= @visible_from)`
 	}
 	if len(c.q.Roles) > 0 {
-		w += ` AND m.role = ANY (@roles)`
+		w += ` AND @.role = ANY (@roles)`
 	}
 	if c.q.Start != nil {
-		w += ` AND m.created_at >= @start`
+		w += ` AND @.created_at >= @start`
 	}
 	if c.q.End != nil {
-		w += ` AND m.created_at <= @end`
+		w += ` AND @.created_at <= @end`
 	}
-	return w
+	return strings.ReplaceAll(w, "@.", row+".")
 }
 
 func (c scope) args() pgx.StrictNamedArgs {

@@ -50,12 +50,16 @@ type Hit struct {
 // Results are what a search found, the best first.
 type Results struct {
 	Hits   []Hit
-	Ranked Mode   // what they were ranked by; empty for the newest
+	Ranked Mode   // what they were ranked by, which is words where the endpoint did not answer; empty for the newest
 	Note   string // a sentence on what the ranking lacks, empty if nothing
 }
 
-// Search finds messages. ErrNotFound if the agent or the conversation is not there.
+// Search finds messages: by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the conversation is not
+// there; ErrInvalid if it is to rank by meaning and there is no endpoint.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
+	if q.Mode == ByMeaning && s.o.Dense == nil {
+		return Results{}, errNoEndpoint
+	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
 	in, err := s.scope(ctx, org, q)
 	if err != nil || in.rows == 0 {
@@ -71,13 +75,13 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	query := idf.Query(clean(q.Text))
 	out := Results{Ranked: ByWords}
 	var words, meaning []embed.Hit
-	if q.Mode != ByMeaning {
-		if words, err = s.byWords(ctx, in, idf, query); err != nil {
+	if q.Mode != ByWords {
+		if meaning, err = s.byMeaning(ctx, in, &out); err != nil {
 			return Results{}, err
 		}
 	}
-	if q.Mode != ByWords {
-		if meaning, err = s.byMeaning(ctx, in, &out); err != nil {
+	if out.Ranked != ByMeaning {
+		if words, err = s.byWords(ctx, in, idf, query); err != nil {
 			return Results{}, err
 		}
 	}

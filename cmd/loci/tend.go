@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -16,12 +18,8 @@ const tendEvery = time.Minute
 // is let go.
 func (p *process) tend(ctx context.Context, store *files.Store, messages *recall.Store) error {
 	for wait(ctx, tendEvery) {
-		p.indexVectors(ctx, store)
-		if rows, err := store.ClearSpaces(ctx, p.pool); err != nil && ctx.Err() == nil {
-			p.log.Warn("the vectors of unused models are not cleared away", "error", err)
-		} else if rows > 0 {
-			p.log.Info("the vectors of models that were not used for a week are cleared away", "vectors", rows)
-		}
+		p.tendVectors(ctx, "passages", store)
+		p.tendVectors(ctx, "messages", messages)
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the places of what was deleted are not forgotten", "error", err)
 		}
@@ -30,17 +28,28 @@ func (p *process) tend(ctx context.Context, store *files.Store, messages *recall
 	return nil
 }
 
-// indexVectors builds what search by meaning reads a large space through.
-func (p *process) indexVectors(ctx context.Context, store *files.Store) {
-	began := time.Now()
-	built, err := store.Index(ctx, p.pool, func(done, total int) {
-		p.log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
+// indexed is a memory with vectors.
+type indexed interface {
+	Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error)
+	ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error)
+}
+
+// tendVectors builds what search by meaning reads a large space through, and clears unused spaces away.
+func (p *process) tendVectors(ctx context.Context, what string, memory indexed) {
+	began, log := time.Now(), p.log.With("of", what)
+	built, err := memory.Index(ctx, p.pool, func(done, total int) {
+		log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
 	})
 	switch {
 	case err != nil && ctx.Err() == nil:
-		p.log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
+		log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
 	case built:
-		p.log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+		log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+	}
+	if rows, err := memory.ClearSpaces(ctx, p.pool); err != nil && ctx.Err() == nil {
+		log.Warn("the vectors of unused models are not cleared away", "error", err)
+	} else if rows > 0 {
+		log.Info("the vectors of models that were not used for a week are cleared away", "vectors", rows)
 	}
 }
 
