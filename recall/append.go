@@ -50,12 +50,15 @@ func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation st
 			appended, err = s.With(tx).append(ctx, org, agentID, conversation, ready)
 			return err
 		})
-		if attempt < 3 && (raced(err) || isNotFound(err) && s.isBegun(ctx, org, agentID, conversation)) {
+		if attempt < appendAttempts && (raced(err) || isNotFound(err) && s.isBegun(ctx, org, agentID, conversation)) {
 			continue // the same otid was stored, or the conversation begun anew, since this one looked
 		}
 		return appended, err
 	}
 }
+
+// appendAttempts is how often an append is tried that other requests came before.
+const appendAttempts = 10
 
 // raced tells that a message was stored by another transaction since this one looked.
 func raced(err error) bool {

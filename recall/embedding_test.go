@@ -155,7 +155,7 @@ func (w *world) chat(conversation string, turns int) {
 	}
 }
 
-func (w *world) conversation() string {
+func (w *world) other() string {
 	w.Helper()
 	c, err := w.store.CreateConversation(w.Context(), org, w.agent, recall.NewConversation{Instructions: "You remember."})
 	if err != nil {
@@ -198,7 +198,7 @@ func TestALogIsBackfilled(t *testing.T) {
 	w := &denseWorld{world: newWorld(t)}
 	w.chat("", 150)
 	for range 40 {
-		w.chat(w.conversation(), 1)
+		w.chat(w.other(), 1)
 	}
 	first := w.agent
 	w.agent = w.newAgent(org)
@@ -262,7 +262,7 @@ func TestANewModelStartsAgain(t *testing.T) {
 	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
 	w := newDenseWorld(t, first)
 	w.chat("", 100)
-	w.chat(w.conversation(), 10)
+	w.chat(w.other(), 10)
 	stop := w.work()
 	w.settled(0)
 	stop()
@@ -380,7 +380,7 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 			e := embedtest.New(t, 8)
 			w := newDenseWorld(t, e)
 			w.chat("", 5)
-			gone := w.conversation()
+			gone := w.other()
 			w.chat(gone, 5)
 			var once sync.Once
 			removes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {

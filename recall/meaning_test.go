@@ -64,7 +64,7 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 func TestMeaningObeysTheFilters(t *testing.T) {
 	t.Parallel()
 	w := newDenseWorld(t, embedtest.New(t, 64))
-	other, gone := w.conversation(), w.conversation()
+	other, gone := w.other(), w.other()
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	said := map[string]string{}
 	for where, conversation := range map[string]string{"default": "", "other": other, "gone": gone} {
@@ -143,7 +143,7 @@ func TestSearchWithoutMeaning(t *testing.T) {
 func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 	t.Parallel()
 	w := newDenseWorld(t, embedtest.New(t, 32))
-	small := w.conversation()
+	small := w.other()
 	w.chat(small, 5)
 	drafts := make([]recall.Draft, 1000)
 	for i := range 3000 {

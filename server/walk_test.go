@@ -23,15 +23,15 @@ type transcript struct {
 }
 
 var (
-	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	uuids = regexp.MustCompile(`((?:[a-z_]+-)?)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC)`)
 )
 
 func (w *transcript) mask(text string) string {
 	text = times.ReplaceAllString(text, "TIME")
-	return uuids.ReplaceAllStringFunc(text, func(id string) string {
+	return uuids.ReplaceAllStringFunc(text, func(id string) string { // the same of another kind may be the same by chance
 		if w.ids[id] == "" {
-			w.ids[id] = fmt.Sprintf("#%d", len(w.ids)+1)
+			w.ids[id] = fmt.Sprintf("%s#%d", uuids.FindStringSubmatch(id)[1], len(w.ids)+1)
 		}
 		return w.ids[id]
 	})
