@@ -24,10 +24,22 @@ type Appended struct {
 	Repeated bool    `db:"-" json:"repeated"` // it was there already, by its otid
 }
 
+// DraftError is what is wrong with one of the messages that were to be appended. It wraps ErrInvalid or ErrConflict.
+type DraftError struct {
+	At  int // its place among them, from 0
+	Err error
+}
+
+// Error implements error.
+func (e *DraftError) Error() string { return fmt.Sprintf("messages[%d]: %v", e.At, e.Err) }
+
+// Unwrap is for errors.Is.
+func (e *DraftError) Unwrap() error { return e.Err }
+
 // Append adds messages to a conversation of an agent, all or none, in their order; it returns them in that order. Secrets of certain shape
 // are redacted and long results of tools put aside before anything is stored. A message whose otid the agent has already is not stored
 // again: its first is returned. ErrNotFound if the agent or the conversation is not there; ErrInvalid if a message breaks a rule;
-// ErrConflict if an otid stands for another message.
+// ErrConflict if an otid stands for another message. Both of these are a DraftError where one message is to blame.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string, messages []Draft) ([]Appended, error) {
 	if len(messages) == 0 || len(messages) > MaxMessages {
 		return nil, db.Invalid("%d messages are to be appended; it must be from 1 to %d", len(messages), MaxMessages)
@@ -40,7 +52,7 @@ func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation st
 	ready := make([]prepared, len(messages))
 	for i, n := range messages {
 		if ready[i], err = prepare(n, redactor, now); err != nil {
-			return nil, fmt.Errorf("messages[%d]: %w", i, err)
+			return nil, &DraftError{At: i, Err: err}
 		}
 	}
 	for attempt := 1; ; attempt++ {
@@ -136,7 +148,7 @@ func (s *Store) known(ctx context.Context, agent int64, messages []prepared) (ou
 			continue
 		}
 		if first[*m.OTID] != nil {
-			return nil, nil, db.Invalid("messages[%d].otid: %q stands for two messages of the request", i, short(*m.OTID))
+			return nil, nil, &DraftError{At: i, Err: db.Invalid("the otid %q stands for two messages of the request", short(*m.OTID))}
 		}
 		first[*m.OTID] = m
 		otids = append(otids, *m.OTID)
@@ -165,8 +177,8 @@ func (s *Store) known(ctx context.Context, agent int64, messages []prepared) (ou
 			continue
 		}
 		if !bytes.Equal(r.Sum, m.digest) {
-			return nil, nil, db.Conflict("messages[%d].otid: %q is that of %s, which says something else; a new message needs an otid of its own",
-				i, short(*m.OTID), r.ID)
+			return nil, nil, &DraftError{At: i, Err: db.Conflict(
+				"the otid %q is that of %s, which says something else; a new message needs an otid of its own", short(*m.OTID), r.ID)}
 		}
 		out[i] = r.Appended
 		out[i].Repeated = true

@@ -103,8 +103,15 @@ func newBlob(text string) blob {
 	return b
 }
 
-// clipped reads the whole text of a clip of an agent.
-func (s *Store) clipped(ctx context.Context, org db.Org, agentID, id string) (string, error) {
+// whole reads the whole text of a clip, or of a message, of an agent.
+func (s *Store) whole(ctx context.Context, org db.Org, agentID, id string) (string, error) {
+	if strings.HasPrefix(id, "message-") {
+		around, err := s.Around(ctx, org, agentID, id, 0, 0)
+		if err != nil {
+			return "", err
+		}
+		return around.Messages[around.At].Text(), nil
+	}
 	type row struct {
 		ZSTD  bool   `db:"zstd"`
 		Bytes []byte `db:"bytes"`

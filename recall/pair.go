@@ -42,7 +42,7 @@ func (s *Store) pair(ctx context.Context, h head, messages []prepared, fresh []i
 			switch part.Type {
 			case ToolCall:
 				if before, twice := mine[part.CallID]; twice && all.made[before].position == position {
-					return calls{}, db.Invalid("messages[%d]: two calls of a tool have the id %q", at, short(part.CallID))
+					return calls{}, &DraftError{At: at, Err: db.Invalid("two calls of a tool have the id %q", short(part.CallID))}
 				}
 				mine[part.CallID] = len(all.made)
 				all.made = append(all.made, call{id: part.CallID, name: part.Name, position: position})

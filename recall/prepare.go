@@ -117,6 +117,11 @@ func cleaned(p Part, role Role, r *redact.Redactor) (Part, error) {
 			return Part{}, db.Invalid("a part has %d bytes; it may have at most %d", len(text), MaxPartBytes)
 		}
 	}
+	for _, image := range p.Images {
+		if len(image) > MaxPartBytes {
+			return Part{}, db.Invalid("an image has %d bytes; it may have at most %d", len(image), MaxPartBytes)
+		}
+	}
 	if (p.Type == ToolCall || p.Type == ToolReturn) && (p.CallID == "" || len(p.CallID) > maxIDBytes) {
 		return Part{}, db.Invalid("the id of a tool call has %d bytes; it must have from 1 to %d", len(p.CallID), maxIDBytes)
 	}
@@ -127,11 +132,6 @@ func cleaned(p Part, role Role, r *redact.Redactor) (Part, error) {
 	for _, text := range []*string{&p.Text, &p.Input} {
 		*text = r.Redact(clean(*text))
 	}
-	for _, raw := range []*json.RawMessage{&p.Source, &p.Summary} {
-		if len(*raw) > 0 {
-			*raw = json.RawMessage(r.Redact(string(*raw)))
-		}
-	}
 	for _, text := range []*string{&p.CallID, &p.Name, &p.Signature, &p.Data} {
 		*text = clean(*text)
 	}
@@ -141,7 +141,7 @@ func cleaned(p Part, role Role, r *redact.Redactor) (Part, error) {
 			(*lines)[i] = r.Redact(clean(line))
 		}
 	}
-	return p, nil
+	return p, cleanRaws(&p, r)
 }
 
 // digest tells what was said, so that an otid that comes again can be told from one that is used twice.

@@ -49,9 +49,10 @@ type Hit struct {
 
 // Results are what a search found, the best first.
 type Results struct {
-	Hits   []Hit
-	Ranked Mode   // what they were ranked by, which is words where the endpoint did not answer; empty for the newest
-	Note   string // a sentence on what the ranking lacks, empty if nothing
+	Hits     []Hit
+	Ranked   Mode   // what they were ranked by, which is words where the endpoint did not answer; empty for the newest
+	Wordless bool   // the query has no word that tells texts apart
+	Note     string // a sentence on what the ranking lacks, empty if nothing
 }
 
 // Search finds messages: by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the conversation is not
@@ -73,7 +74,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		return Results{}, err
 	}
 	query := idf.Query(clean(q.Text))
-	out := Results{Ranked: ByWords}
+	out := Results{Ranked: ByWords, Wordless: len(query.Rarest) == 0}
 	var words, meaning []embed.Hit
 	if q.Mode != ByWords {
 		if meaning, err = s.byMeaning(ctx, in, &out); err != nil {

@@ -41,6 +41,23 @@ func searchable(role Role, name *string, parts []Part) string {
 	return beginning(said, maxSearchBytes)
 }
 
+// Text is a message as one text: what is said and thought, the calls of tools, and what they returned.
+func (m Message) Text() string {
+	var texts []string
+	for _, p := range m.Content {
+		switch p.Type {
+		case ToolCall:
+			texts = append(texts, p.Name+"("+p.Input+")")
+		case Image:
+			texts = append(texts, "[image]")
+		default:
+			texts = append(texts, p.Text)
+		}
+		texts = append(append(texts, p.Stdout...), p.Stderr...)
+	}
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
+}
+
 // argumentText is what the arguments of a call say, without their JSON.
 func argumentText(input string) string {
 	var value any
