@@ -75,7 +75,7 @@ func (u Unserved) check() error {
 type CreateAgent struct {
 	AgentFields
 	Type  Opt[string]   `json:"agent_type,omitzero" enum:"memgpt_agent,memgpt_v2_agent,letta_v1_agent,react_agent,workflow_agent,split_thread_agent,sleeptime_agent,voice_convo_agent,voice_sleeptime_agent"`
-	Tools Opt[[]string] `json:"tools,omitzero" doc:"Names of the file tools; an agent has them while a folder is attached."`
+	Tools Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; an agent has those of files while a folder is attached, and the others always."`
 
 	InitialMessages Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"Appended to the default conversation after the system prompt."`
 }

@@ -205,8 +205,8 @@ func TestIterationEnds(t *testing.T) {
 		c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+other, "")
 		c.made("/v1/agents", fmt.Sprintf(`{"name":"n%d"}`, i))
 	}
-	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5, "/v1/agents/" + agent + "/tools": 5,
-		"/v1/tools/": 5} {
+	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5, "/v1/agents/" + agent + "/tools": 7,
+		"/v1/tools/": 7} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
 			for range 5 {
@@ -234,18 +234,19 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	all := []string{"close_files", "list_files", "semantic_search_files", "grep_files", "open_files"}
+	all := []string{"expand", "conversation_search", "close_files", "list_files", "semantic_search_files", "grep_files", "open_files"}
 	for query, want := range map[string][]string{
-		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"}, "search=SEARCH": {"semantic_search_files"},
-		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": {}, "limit=1&order=asc": {"open_files"},
+		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"}, "search=SEARCH": {"conversation_search", "semantic_search_files"},
+		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": {"expand", "conversation_search"},
+		"tool_types=letta_core&limit=1": {"expand"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
 		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "5" {
-		t.Errorf("count: got %s, want 5", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "7" {
+		t.Errorf("count: got %s, want 7", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

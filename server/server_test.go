@@ -33,7 +33,7 @@ const (
 	patience  = time.Minute // bounds the waits of tests; reaching it is a failure
 )
 
-func newServer(t *testing.T, pool *pgxpool.Pool) *server.Server {
+func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	t.Helper()
 	store, err := files.New(pool, files.Options{MaxUploadBytes: maxUpload, TempDir: t.TempDir(), Limits: agent.LimitsOf})
 	if err != nil {
@@ -41,7 +41,7 @@ func newServer(t *testing.T, pool *pgxpool.Pool) *server.Server {
 	}
 	messages := recall.New(pool, recall.Options{})
 	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store, Recall: messages}, Files: store, Recall: messages,
-		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store}),
+		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store, Recall: messages}),
 		DB: pool, Tails: db.NewTails(pool, 5*time.Millisecond), Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 

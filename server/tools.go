@@ -34,15 +34,22 @@ type Tool struct {
 	LastUpdatedByID         null            `json:"last_updated_by_id"`
 }
 
-// typeFiles is Letta's type of the tools that come with a folder.
-const typeFiles = "letta_files_core"
+// Letta's types of tools: those that come with a folder, and those that every agent has.
+const (
+	typeFiles = "letta_files_core"
+	typeCore  = "letta_core"
+)
 
 // allTools are the server's tools, in the order in which a model should read them.
 func (s *Server) allTools() []Tool {
 	tools := []Tool{}
 	for _, t := range s.Tools.Tools() {
+		kind := typeCore
+		if t.NeedsFolder {
+			kind = typeFiles
+		}
 		tools = append(tools, Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema, SourceType: "python",
-			Tags: []string{}, ToolType: typeFiles, ReturnCharLimit: tool.MaxChars})
+			Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars})
 	}
 	return tools
 }
@@ -56,10 +63,7 @@ func (s *Server) toolNames() (names []string) {
 
 // toolsOf are an agent's tools: the file tools come with its first folder and go with its last.
 func (s *Server) toolsOf(hasFolder bool) []Tool {
-	if !hasFolder {
-		return []Tool{}
-	}
-	return s.allTools()
+	return slices.DeleteFunc(s.allTools(), func(t Tool) bool { return t.ToolType == typeFiles && !hasFolder })
 }
 
 // functions are the definitions that an agent's model is given, in the form of OpenAI's API.
@@ -129,7 +133,8 @@ func (s *Server) runTool(ctx context.Context, in *struct {
 // mustHaveTool returns ErrNotFound unless an agent has a tool.
 func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, name string) error {
 	has, err := s.Files.HasFolder(ctx, org, a.ID)
-	if err != nil || has || !slices.Contains(s.toolNames(), name) {
+	needsFolder := func(t tool.Tool) bool { return t.Name == name && t.NeedsFolder }
+	if err != nil || has || !slices.ContainsFunc(s.Tools.Tools(), needsFolder) {
 		return err // an unknown name is the tools' own error
 	}
 	return db.NotFound("Tool %s is not attached to agent %s: the file tools come with a folder, so attach one first "+

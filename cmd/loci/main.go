@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // agents have timezones, and the image has none
 
 	"github.com/alecthomas/kong"
 )

@@ -157,8 +157,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	watches := &files.Watches{Store: store}
 	tails := db.NewTails(p.pool, 0)
-	api := &server.Server{Agents: agents, Files: store, Recall: messages, Watches: watches, DB: p.pool, Tails: tails, Tools: tool.New(tool.Memories{Files: store}), Keys: p.keys, Log: p.log,
-		Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback,
+	api := &server.Server{Agents: agents, Files: store, Recall: messages, Watches: watches, DB: p.pool, Tails: tails,
+		Tools: tool.New(tool.Memories{Files: store, Recall: messages}), Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		Patience: p.RequestPatience}
 	jobs, err := p.jobs(store, messages)
 	if err != nil {

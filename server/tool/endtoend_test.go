@@ -32,6 +32,8 @@ var documents = []struct{ folder, name, text string }{
 type world struct {
 	tools *tool.Set
 	store *files.Store
+	said  *recall.Store
+	pool  *pgxpool.Pool
 	agent agent.Agent
 }
 
@@ -62,12 +64,13 @@ func newWorld(t *testing.T) world {
 			t.Fatalf("job %s: %+v", event.Job.Kind, event.Job.Errors)
 		}
 	}
-	agents := &agent.Store{DB: pool, Files: store, Recall: recall.New(pool, recall.Options{})}
+	messages := recall.New(pool, recall.Options{})
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{tool.New(tool.Memories{Files: store}), store, a}
+	return world{tool.New(tool.Memories{Files: store, Recall: messages}), store, messages, pool, a}
 }
 
 // work works the store's jobs until the test ends, and tells how each of them went.

@@ -2,8 +2,10 @@ package tool
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 // What the tests of this package see of it beside its API: the pure halves of the tools, from arguments to queries and from results to
@@ -13,6 +15,7 @@ var (
 	GrepText   = grepText
 	SearchText = searchText
 	CloseText  = closeText
+	ExpandText = expandText
 	Capped     = capped
 )
 
@@ -62,4 +65,28 @@ func ReadClose(args string) (names []string, all bool, err error) {
 // ListText shows a listing for the query of its arguments.
 func ListText(pattern, folder string, offset, limit int, l files.Listing) string {
 	return listText(listQuery{pattern, folder, offset, limit}, l)
+}
+
+// ReadMessages is what conversation_search understands of arguments.
+func ReadMessages(args string, zone *time.Location) (recall.Query, error) {
+	var a conversationArgs
+	if err := decode("conversation_search", json.RawMessage(args), &a); err != nil {
+		return recall.Query{}, err
+	}
+	return a.query(zone)
+}
+
+// MessagesText shows what a search with these arguments found, at a time and in its zone.
+func MessagesText(args string, r recall.Results, now time.Time) (string, error) {
+	var a conversationArgs
+	if err := decode("conversation_search", json.RawMessage(args), &a); err != nil {
+		return "", err
+	}
+	q, err := a.query(now.Location())
+	return messagesText(q, a, r, clock{now, now.Location()}), err
+}
+
+// AroundText shows messages around one, at a time and in its zone.
+func AroundText(before, after int, s recall.Surroundings, now time.Time) string {
+	return aroundText(before, after, s, clock{now, now.Location()})
 }

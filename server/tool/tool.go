@@ -14,12 +14,14 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
 
 // Memories are what the tools work on.
 type Memories struct {
-	Files *files.Store
+	Files  *files.Store
+	Recall *recall.Store
 }
 
 // Set is the tools of this server, the same for every agent.
@@ -28,12 +30,14 @@ type Set struct {
 }
 
 // Tool is one of a Set. ID is the same in every installation. Schema is what a model is given: an object of name, description and
-// parameters, the last a JSON schema.
+// parameters, the last a JSON schema. NeedsFolder says that an agent has the tool while a folder is attached to it; the others it always
+// has.
 type Tool struct {
 	ID          string
 	Name        string
 	Description string
 	Schema      json.RawMessage
+	NeedsFolder bool
 
 	arguments []string // the names it takes, in the order of its struct
 	run       func(ctx context.Context, c call, args json.RawMessage) (Result, error)
@@ -56,11 +60,13 @@ type Result struct {
 // New returns the tools that work on m, in the order in which a model should read them.
 func New(m Memories) *Set {
 	return &Set{tools: []Tool{
-		define("open_files", m.openFiles),
-		define("grep_files", m.grepFiles),
-		define("semantic_search_files", m.searchFiles),
-		define("list_files", m.listFiles),
-		define("close_files", m.closeFiles),
+		withFolder(define("open_files", m.openFiles)),
+		withFolder(define("grep_files", m.grepFiles)),
+		withFolder(define("semantic_search_files", m.searchFiles)),
+		withFolder(define("list_files", m.listFiles)),
+		withFolder(define("close_files", m.closeFiles)),
+		define("conversation_search", m.searchConversations),
+		define("expand", m.expand),
 	}}
 }
 
@@ -91,6 +97,11 @@ func (s *Set) names() []string {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+func withFolder(t Tool) Tool {
+	t.NeedsFolder = true
+	return t
 }
 
 // define makes a tool of what it does, on arguments as the struct A has them, and of the schema of its name. The schema and the struct

@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestToolsAreTheFive(t *testing.T) {
+func TestToolsAreTheSeven(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
 	var order []string
@@ -46,7 +46,7 @@ func TestToolsAreTheFive(t *testing.T) {
 		got[tl.Name] = tl.ID
 		order = append(order, tl.Name)
 	}
-	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files"}; !slices.Equal(order, want) {
+	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "conversation_search", "expand"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
 	}
 	want := map[string]string{ // clients keep these ids: they never change
@@ -55,6 +55,8 @@ func TestToolsAreTheFive(t *testing.T) {
 		"semantic_search_files": "tool-81e31d6f-8c69-418d-8cbd-e4077a03589a",
 		"list_files":            "tool-ad1ed676-6888-421b-9eae-9284a4123797",
 		"close_files":           "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",
+		"conversation_search":   "tool-ee2d7cf9-7b3e-443c-8403-0644189f2b6f",
+		"expand":                "tool-493c5a60-d775-4f79-9566-74f4cf4d2a78",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ids (-want +got):\n%s", diff)
@@ -192,6 +194,21 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"close_files", `{}`},
 		{"close_files", `{"file_names": ["docs/a.md"], "all": true}`},
 		{"close_files", `{"file_names": {"file_name": "docs/a.md"}}`},
+		{"conversation_search", `{"query": "a", "top_k": 3}`},
+		{"conversation_search", `{"query": ["a", "b"]}`},
+		{"conversation_search", `{"query": "a", "limit": 0}`},
+		{"conversation_search", `{"query": "a", "roles": ["user", "system"]}`},
+		{"conversation_search", `{"query": "a", "start_date": "last week"}`},
+		{"conversation_search", `{"query": "a", "end_date": "2024-13-01"}`},
+		{"conversation_search", `{"query": "a", "start_date": "2024-02-02", "end_date": "2024-02-01"}`},
+		{"conversation_search", `{"query": "a", "before": 3}`},
+		{"conversation_search", `{"query": "a", "around": "message-1"}`},
+		{"conversation_search", `{"around": "message-1", "before": -1}`},
+		{"expand", `{}`},
+		{"expand", `{"id": "  "}`},
+		{"expand", `{"id": "clip-1", "limit": 0}`},
+		{"expand", `{"id": "clip-1", "offset": "middle"}`},
+		{"expand", `{"clip_id": "clip-1"}`},
 	} {
 		got, err := tool.New(tool.Memories{}).Run(t.Context(), 1, agent.Agent{}, tt[0], json.RawMessage(tt[1]))
 		if err != nil || !got.IsError {

@@ -1,0 +1,98 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// maxMessageChars is how much of one message is shown among others.
+const maxMessageChars = 20_000
+
+// readAround shows the messages before and after one.
+func (m Memories) readAround(ctx context.Context, c call, a conversationArgs, at clock) (Result, error) {
+	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.StartDate != "" || a.EndDate != "" {
+		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or query, roles, limit and dates " +
+			"to search; not both.")
+	}
+	before, err := side("before", a.Before)
+	if err != nil {
+		return Result{}, err
+	}
+	after, err := side("after", a.After)
+	if err != nil {
+		return Result{}, err
+	}
+	found, err := m.Recall.Around(ctx, c.org, c.agent.ID, string(a.Around), before, after)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: aroundText(before, after, found, at)}, nil
+}
+
+// side is how many messages are read on one side.
+func side(name string, asked *number) (int, error) {
+	n := int(deref(asked, messagesSide))
+	if n < 0 {
+		return 0, db.Invalid("%s must be between 0 and %d, got %d", name, recall.MaxAround, n)
+	}
+	return min(n, recall.MaxAround), nil
+}
+
+func aroundCall(id string, before, after int) string {
+	return invocation("conversation_search", argument{"around", id, nil},
+		argument{"before", before, messagesSide}, argument{"after", after, messagesSide})
+}
+
+// aroundText shows the messages around one in their order. Where not all of them fit, those farthest from it are left out.
+func aroundText(before, after int, s recall.Surroundings, at clock) string {
+	farthest := max(s.At, len(s.Messages)-1-s.At)
+	return most(farthest+1, func(n int) string {
+		first, end := max(s.At-n+1, 0), min(s.At+n, len(s.Messages))
+		return aroundPage(s.Messages[first:end], s.Messages[s.At], before, after, s.Total, at)
+	})
+}
+
+// aroundPage shows messages that stand one after the other, and how to read on at both ends.
+func aroundPage(messages []recall.Message, centre recall.Message, before, after, total int, at clock) string {
+	first, last := messages[0], messages[len(messages)-1]
+	where := "the default conversation"
+	if centre.ConversationID != nil {
+		where = *centre.ConversationID
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position, total, where, centre.ID, centre.Position, rule)
+	for _, m := range messages {
+		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, at.spoken(m), m.ID, messageText(m))
+	}
+	b.WriteString("\n")
+	if first.Position > 1 {
+		b.WriteString("To read what came before, call: " + aroundCall(first.ID, max(before, messagesSide), 0) + "\n")
+	}
+	if last.Position < total {
+		b.WriteString("To read on, call: " + aroundCall(last.ID, 0, max(after, messagesSide)) + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// messageText is what a message says, in full unless it is very long.
+func messageText(m recall.Message) string {
+	text := m.Text()
+	if text == "" {
+		return "  [nothing to read]\n"
+	}
+	note := ""
+	if slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Orphan }) {
+		note = "  [the call that this is the result of is not in the conversation]\n"
+	}
+	shown := clip(text, maxMessageChars)
+	if shown == text {
+		return note + indented(text)
+	}
+	return note + indented(shown) + fmt.Sprintf("  ... [cut: the message has %d bytes. To read on, call: %s]\n", len(text),
+		invocation("expand", argument{"id", m.ID, nil}, argument{"offset", len(shown), 0}))
+}

@@ -1,0 +1,225 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+const (
+	messagesLimit = 5 // Letta: 5
+	messagesSide  = 5 // of a message, before it and after it, where none are asked for
+)
+
+// searched are the roles that a search of conversations knows: instructions have words of everything.
+var searched = []recall.Role{recall.User, recall.Assistant, recall.Tool}
+
+type conversationArgs struct {
+	Query          text       `json:"query"`
+	Roles          list[text] `json:"roles"`
+	Limit          *number    `json:"limit"`
+	StartDate      text       `json:"start_date"`
+	EndDate        text       `json:"end_date"`
+	ConversationID text       `json:"conversation_id"`
+	Around         text       `json:"around"`
+	Before         *number    `json:"before"`
+	After          *number    `json:"after"`
+}
+
+// clock is when and where a result is read.
+type clock struct {
+	now  time.Time
+	zone *time.Location
+}
+
+// clockOf is the time of an agent, in UTC where its timezone is none that is known.
+func clockOf(a agent.Agent) clock {
+	zone, err := time.LoadLocation(a.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return clock{time.Now(), zone}
+}
+
+func (m Memories) searchConversations(ctx context.Context, c call, a conversationArgs) (Result, error) {
+	at := clockOf(c.agent)
+	if a.Around != "" {
+		return m.readAround(ctx, c, a, at)
+	}
+	query, err := a.query(at.zone)
+	if err != nil {
+		return Result{}, err
+	}
+	query.AgentID = c.agent.ID
+	found, err := m.Recall.Search(ctx, c.org, query)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: messagesText(query, a, found, at)}, nil
+}
+
+// query checks the arguments. A limit above the most is the most.
+func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
+	if a.Before != nil || a.After != nil {
+		return recall.Query{}, db.Invalid("before and after say how much to read around a message: give its id as around too.")
+	}
+	q := recall.Query{Text: strings.TrimSpace(string(a.Query)), Conversation: string(a.ConversationID), Unseen: true, Zone: zone}
+	for _, role := range a.Roles {
+		r := recall.Role(strings.ToLower(string(role)))
+		if !slices.Contains(searched, r) {
+			return recall.Query{}, db.Invalid("roles may have user, assistant and tool, got '%s'.", echo(string(role)))
+		}
+		q.Roles = append(q.Roles, r)
+	}
+	var err error
+	if q.Limit, err = limited(a.Limit, messagesLimit, recall.SearchMax); err != nil {
+		return recall.Query{}, err
+	}
+	if q.Start, err = recall.ParseStart(string(a.StartDate), zone); err != nil {
+		return recall.Query{}, err
+	}
+	if q.End, err = recall.ParseEnd(string(a.EndDate), zone); err != nil {
+		return recall.Query{}, err
+	}
+	if q.Start != nil && q.End != nil && q.Start.After(*q.End) {
+		return recall.Query{}, db.Invalid("start_date %s is after end_date %s: no message can be between them.", echo(string(a.StartDate)), echo(string(a.EndDate)))
+	}
+	return q, nil
+}
+
+// messagesText shows messages, the best first.
+func messagesText(q recall.Query, a conversationArgs, r recall.Results, at clock) string {
+	if len(r.Hits) == 0 {
+		return noMessages(q, a, r)
+	}
+	return most(len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, at) })
+}
+
+// noMessages says what was searched and what to try.
+func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
+	where := "all your conversations"
+	if q.Conversation != "" {
+		where = "conversation " + echo(q.Conversation)
+	}
+	newest := "To see the newest messages, call: " + invocation("conversation_search", argument{"limit", 10, nil})
+	switch {
+	case r.Wordless && r.Ranked == recall.ByWords:
+		return fmt.Sprintf("The query '%s' has only words that nearly every message has, and finds nothing. Ask with words that tell: a name, a topic, a number.\n%s",
+			echo(q.Text), newest)
+	case q.Text == "" && a.filter() == "":
+		return "There are no messages yet, or you see all of them already."
+	case a.filter() != "":
+		return fmt.Sprintf("No messages found%s%s. Searched was what you do not see already of %s.\nTo search without filters, call: %s%s", a.forQuery(), a.filter(), where,
+			invocation("conversation_search", argument{"query", q.Text, ""}), rankedNote(r))
+	}
+	return fmt.Sprintf("No messages found%s. Searched was what you do not see already of %s. Try other words for the same.\n%s%s", a.forQuery(), where, newest, rankedNote(r))
+}
+
+// forQuery is what was asked.
+func (a conversationArgs) forQuery() string {
+	if strings.TrimSpace(string(a.Query)) == "" {
+		return ""
+	}
+	return fmt.Sprintf(" for query: '%s'", echo(string(a.Query)))
+}
+
+// filter is what the arguments narrow the search to, in words; empty if they do not.
+func (a conversationArgs) filter() string {
+	var all []string
+	if len(a.Roles) > 0 {
+		all = append(all, "role "+echo(strings.Join(plain(a.Roles), " or ")))
+	}
+	if a.StartDate != "" {
+		all = append(all, "from "+echo(string(a.StartDate)))
+	}
+	if a.EndDate != "" {
+		all = append(all, "until "+echo(string(a.EndDate)))
+	}
+	if a.ConversationID != "" {
+		all = append(all, "conversation "+echo(string(a.ConversationID)))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + joined(all) + ")"
+}
+
+// messagesPage shows the n best hits.
+func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, at clock) string {
+	head := "Found " + count(len(r.Hits), "message") + a.forQuery() + a.filter()
+	if q.Text == "" {
+		head = "The newest " + count(len(r.Hits), "message") + a.filter()
+	}
+	var b strings.Builder
+	b.WriteString(head + "\n" + rule + "\n")
+	for _, h := range r.Hits[:n] {
+		score := ""
+		if q.Text != "" {
+			score = fmt.Sprintf(", score %.3f", h.Score)
+		}
+		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s%s\n%s", at.spoken(h.Message), h.ID, h.Position, ofConversation(h.Message), score, indented(h.Snippet))
+	}
+	if left := len(r.Hits) - n; left > 0 {
+		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n", left)
+	}
+	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
+	return b.String() + rankedNote(r)
+}
+
+// rankedNote says what the ranking lacks, in one line; nothing if it lacks nothing.
+func rankedNote(r recall.Results) string {
+	switch {
+	case r.Note != "":
+		return "\n\nNote: " + line(r.Note)
+	case r.Ranked == recall.ByWords:
+		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
+	}
+	return ""
+}
+
+// spoken says who said something, and when.
+func (c clock) spoken(m recall.Message) string {
+	who := string(m.Role)
+	if m.Name != nil && *m.Name != "" {
+		who += " (" + echo(*m.Name) + ")"
+	}
+	return fmt.Sprintf("%s, %s, %s", who, m.CreatedAt.In(c.zone).Format("2006-01-02 15:04 MST"), ago(c.now.Sub(m.CreatedAt)))
+}
+
+// ago is how long ago something was, as Letta says it.
+func ago(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Second:
+		return "just now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd ago", d/day)
+}
+
+func ofConversation(m recall.Message) string {
+	if m.ConversationID == nil {
+		return ""
+	}
+	return " of " + *m.ConversationID
+}
+
+// indented is a text with its lines moved in, which keeps them from being taken for a head.
+func indented(s string) string {
+	var b strings.Builder
+	for l := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
+		b.WriteString("  " + line(l) + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,103 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// maxExpandBytes is how much of a text one result shows: its characters fit a result in any case.
+const maxExpandBytes = MaxChars - 2_000
+
+type expandArgs struct {
+	ID      text    `json:"id"`
+	Offset  number  `json:"offset"`
+	Limit   *number `json:"limit"`
+	Pattern text    `json:"pattern"`
+}
+
+func (m Memories) expand(ctx context.Context, c call, a expandArgs) (Result, error) {
+	if strings.TrimSpace(string(a.ID)) == "" {
+		return Result{}, db.Invalid("No id given. Give the id of a long text, such as clip-…, or of a message.")
+	}
+	limit, err := limited(a.Limit, recall.ExpandBytes, maxExpandBytes)
+	if err != nil {
+		return Result{}, err
+	}
+	found, err := m.Recall.Expand(ctx, c.org, c.agent.ID, strings.TrimSpace(string(a.ID)), int(a.Offset), limit, string(a.Pattern))
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: expandText(string(a.Pattern), limit, found)}, nil
+}
+
+// expandText shows a stretch of a text as it is, or its lines that a pattern fits.
+func expandText(pattern string, limit int, e recall.Expansion) string {
+	switch {
+	case pattern == "":
+		return stretchText(limit, e)
+	case len(e.Lines) == 0:
+		return fmt.Sprintf("No line of %s fits '%s' (bytes %d-%d were searched). Patterns are RE2 expressions; (?i) at the beginning ignores case.",
+			e.ID, echo(pattern), e.Offset, e.TotalBytes)
+	}
+	return most(len(e.Lines), func(n int) string { return linesPage(pattern, limit, e, n) })
+}
+
+// stretchText shows the original text. It may be cut in a line, and go on with the next call.
+func stretchText(limit int, e recall.Expansion) string {
+	end := e.Offset + len(e.Text)
+	if end == e.Offset {
+		return fmt.Sprintf("%s ends at byte %d.", e.ID, e.TotalBytes)
+	}
+	head := fmt.Sprintf("%s, bytes %d-%d of %d\n%s\n%s", e.ID, e.Offset, end, e.TotalBytes, rule, e.Text)
+	if !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	if e.NextOffset == nil {
+		return head + rule + "\nThat is the end of the text."
+	}
+	return head + rule + "\nTo read on, call: " + expandCall(e.ID, *e.NextOffset, limit, "")
+}
+
+// linesPage shows the first n lines that a pattern fits.
+func linesPage(pattern string, limit int, e recall.Expansion, n int) string {
+	lines, next := e.Lines[:n], e.NextOffset
+	if n < len(e.Lines) {
+		next = &e.Lines[n].Offset
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Lines of %s that fit '%s' (showing %d, from byte %d of %d)\n%s\n", e.ID, echo(pattern), n, e.Offset, e.TotalBytes, rule)
+	for _, l := range lines {
+		b.WriteString(lineText(l) + "\n")
+	}
+	b.WriteString("\nTo read from a line on, call: " + expandCall(e.ID, lines[0].Offset, recall.ExpandBytes, "") + "\n")
+	if next == nil {
+		return b.String() + "No more lines to show."
+	}
+	return b.String() + "To see more lines, call: " + expandCall(e.ID, *next, limit, pattern)
+}
+
+// lineText is a line with its number and offset. Of one that is too long to be one of many, the part with the match is shown.
+func lineText(l recall.Line) string {
+	if utf8.RuneCountInString(l.Text) <= maxLineChars {
+		return fmt.Sprintf("%d (offset %d): %s", l.Number, l.Offset, line(l.Text))
+	}
+	from := min(max(l.Match-l.Offset-maxLineChars/4, 0), len(l.Text))
+	for from > 0 && from < len(l.Text) && !utf8.RuneStart(l.Text[from]) {
+		from--
+	}
+	shown := line(clip(l.Text[from:], maxLineChars))
+	if from > 0 {
+		shown = "… " + shown
+	}
+	return fmt.Sprintf("%d (offset %d, match at %d): %s … [cut: the line is long; expand it at an offset]", l.Number, l.Offset, l.Match, shown)
+}
+
+func expandCall(id string, offset, limit int, pattern string) string {
+	return invocation("expand", argument{"id", id, nil}, argument{"offset", offset, 0}, argument{"limit", limit, recall.ExpandBytes},
+		argument{"pattern", pattern, ""})
+}
