@@ -21,7 +21,7 @@ import (
 
 // Bounds of a request's JSON body.
 const (
-	maxBodyBytes = 1 << 20
+	maxBodyBytes = 1 << 20          // where an operation has no bound of its own
 	maxBodyDepth = 100              // of nested objects and arrays
 	bodyPatience = 30 * time.Second // for all of it
 )
@@ -68,6 +68,14 @@ func route[I, O any](s *surface, method, path, summary string, handle func(conte
 
 // noContent makes an operation answer 204.
 func noContent(op *huma.Operation) { op.DefaultStatus = http.StatusNoContent }
+
+// bodyUpTo gives an operation a bound of its own for its body.
+func bodyUpTo(bytes int64) func(*huma.Operation) {
+	return func(op *huma.Operation) { op.MaxBodyBytes = bytes }
+}
+
+// unchecked leaves an operation's body to its own UnmarshalJSON and to its handler.
+func unchecked(op *huma.Operation) { op.SkipValidateBody = true }
 
 // deprecated marks an operation that new programs should not use.
 func deprecated(op *huma.Operation) { op.Deprecated = true }
@@ -201,14 +209,18 @@ func (s *surface) readLeniently(ctx huma.Context, next func(huma.Context)) {
 // readBody reads a body within its bounds. The deadline is taken back at the end: one that passes while the request is worked on
 // would cancel it.
 func readBody(ctx huma.Context) ([]byte, *problem) {
+	limit := ctx.Operation().MaxBodyBytes
+	if limit <= 0 {
+		limit = maxBodyBytes
+	}
 	_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience)) // a test's recorder has none
-	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), maxBodyBytes+1))
+	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), limit+1))
 	_ = ctx.SetReadDeadline(time.Time{})
 	switch {
 	case err != nil:
 		return nil, malformed("The request's body broke off: " + err.Error())
-	case len(body) > maxBodyBytes:
-		return nil, tooLarge(maxBodyBytes)
+	case int64(len(body)) > limit:
+		return nil, tooLarge(limit)
 	case depth(body) > maxBodyDepth:
 		return nil, unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -38,6 +39,16 @@ func Toy[I, O any](s *Surface, method, path string, handle func(context.Context,
 // ToyWithout registers an operation that answers 204.
 func ToyWithout[I, O any](s *Surface, method, path string, handle func(context.Context, *I) (O, error)) {
 	route(s, method, path, "A toy", handle, noContent)
+}
+
+// ReadCapture says what is wrong with a body of capture, nil if it is understood.
+func ReadCapture(body string) error {
+	var c Capture
+	if err := json.Unmarshal([]byte(body), &c); err != nil {
+		return unprocessable("body", err.Error())
+	}
+	_, _, err := c.read()
+	return err
 }
 
 // NewProblem returns an error with a status.

@@ -103,6 +103,8 @@ func (s *Server) routes(a *surface) {
 
 	route(a, get, "/v1/agents/{agent_id}/tools", "List an agent's tools", s.agentTools)
 	route(a, post, "/v1/agents/{agent_id}/tools/{tool_name}/run", "Run one of an agent's tools", s.runTool)
+	route(a, post, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", s.capture, bodyUpTo(maxCaptureBytes), unchecked)
+	route(a, get, "/v1/agents/{agent_id}/expand/{clip_id}", "Read a text that the log has only the beginning of", s.expand)
 	route(a, get, "/v1/tools", "List tools", s.listTools)
 	route(a, get, "/v1/tools/count", "Count tools", s.countTools)
 	route(a, get, "/v1/tools/{tool_id}", "Get a tool", s.getTool)

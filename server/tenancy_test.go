@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/recall"
 )
 
 var pathParams = regexp.MustCompile(`\{(\w+)\}`)
@@ -30,8 +32,22 @@ func newTenant(c *client, org string) tenant {
 	conversation := c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":%q}`, name))
 	message := fields(c.t, c.must("GET", "/v1/conversations/"+conversation, ""))["in_context_message_ids"].([]any)[0].(string)
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file, "folder_name": strings.ReplaceAll(name, " ", "%20"),
-		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000",
-		"consumer_name": "reader", "conversation_id": conversation, "message_id": message}}
+		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader", "clip_id": c.clip(agent, name),
+		"conversation_id": conversation, "message_id": message}}
+}
+
+var clipIDs = regexp.MustCompile(`clip-[0-9a-f-]{36}`)
+
+// clip captures a result of a tool that is put aside, and returns the id of its text.
+func (c *client) clip(agent, text string) string {
+	c.t.Helper()
+	long, err := json.Marshal(strings.Repeat(text+"\n", recall.MaxResultChars/len(text)+1))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	got := c.capture(agent, `{"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"read","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"c1","content":`+string(long)+`}]}`)
+	return clipIDs.FindString(c.must("GET", "/v1/agents/"+agent+"/expand/"+got.Messages[1].ID, ""))
 }
 
 // state is everything that a tenant sees of its own.
@@ -40,7 +56,8 @@ func (t tenant) state() []string {
 	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] + "/files?include_content=true",
 		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders",
 		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers",
-		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations"} {
+		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations",
+		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"]} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
 	return seen
@@ -146,13 +163,13 @@ func (t tenant) attack(method, target string) reply {
 		body, mediaType := form("file", "a.txt", "text/plain", "x")
 		return send(t, method, target, mediaType, body, t.headers()...)
 	}
-	return t.call(method, target, `{"args":{"file_requests":[]},"seq":0}`)
+	return t.call(method, target, `{"args":{"file_requests":[]},"seq":0,"messages":[{"role":"user","content":"x"}]}`)
 }
 
 // combinations are the sets of a path's parameters that can be another organization's, the empty one left out.
 func combinations(path string) [][]string {
 	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true, "conversation_id": true,
-		"message_id": true}
+		"message_id": true, "clip_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
 		if !tenants[match[1]] {
