@@ -126,14 +126,14 @@ type ToolReturnMessage struct {
 
 // ToolReturn is what a tool returned.
 type ToolReturn struct {
-	Type       string   `json:"type" enum:"tool"`
-	ToolCallID string   `json:"tool_call_id"`
-	Status     string   `json:"status" enum:"success,error"`
-	ToolReturn Content  `json:"tool_return"`
-	Stdout     []string `json:"stdout"`
-	Stderr     []string `json:"stderr"`
-	Orphan     bool     `json:"orphan,omitempty" doc:"No call of the conversation waited for it: a model is never shown it."`
-	Clip       *ClippedText    `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
+	Type       string       `json:"type" enum:"tool"`
+	ToolCallID string       `json:"tool_call_id"`
+	Status     string       `json:"status" enum:"success,error"`
+	ToolReturn Content      `json:"tool_return"`
+	Stdout     []string     `json:"stdout"`
+	Stderr     []string     `json:"stderr"`
+	Orphan     bool         `json:"orphan,omitempty" doc:"No call of the conversation waited for it: a model is never shown it."`
+	Clip       *ClippedText `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
 }
 
 // ClippedText is a text that the log has the beginning of.

@@ -361,11 +361,11 @@ func (c *chaos) check() {
 		{"chunks of another generation", `SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE c.generation <> f.generation`},
 		{"files whose chunks are not as many as they say", `SELECT count(*) FROM files f WHERE chunks <> (SELECT count(*) FROM chunks c WHERE c.file_key = f.key)`},
 		{"segments of another generation", `SELECT count(*) FROM file_segments g JOIN files f ON f.key = g.file_key WHERE g.generation <> f.generation`},
-		{"rows without their file", `SELECT (SELECT count(*) FROM chunks WHERE file_key NOT IN (SELECT key FROM files)) +
-			(SELECT count(*) FROM file_segments WHERE file_key NOT IN (SELECT key FROM files)) +
-			(SELECT count(*) FROM file_originals WHERE file_key NOT IN (SELECT key FROM files)) +
-			(SELECT count(*) FROM chunk_vectors WHERE chunk_key NOT IN (SELECT key FROM chunks))`},
-		{"chunks without a vector", `SELECT count(*) FROM chunks WHERE key NOT IN (SELECT chunk_key FROM chunk_vectors)`},
+		{"rows without their file", `SELECT (SELECT count(*) FROM chunks x WHERE NOT EXISTS (SELECT FROM files f WHERE f.key = x.file_key)) +
+			(SELECT count(*) FROM file_segments x WHERE NOT EXISTS (SELECT FROM files f WHERE f.key = x.file_key)) +
+			(SELECT count(*) FROM file_originals x WHERE NOT EXISTS (SELECT FROM files f WHERE f.key = x.file_key)) +
+			(SELECT count(*) FROM chunk_vectors x WHERE NOT EXISTS (SELECT FROM chunks c WHERE c.key = x.chunk_key))`},
+		{"chunks without a vector", `SELECT count(*) FROM chunks c WHERE NOT EXISTS (SELECT FROM chunk_vectors v WHERE v.chunk_key = c.key)`},
 		{"originals that are not whole", `SELECT count(*) FROM files f WHERE sha256 <> (
 			SELECT sha256(string_agg(bytes, ''::bytea ORDER BY ordinal)) FROM file_originals o WHERE o.file_key = f.key)`},
 		{"files that still replace another", `SELECT count(*) FROM files WHERE replaces IS NOT NULL`},
