@@ -141,7 +141,7 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 		}
 		_, err := tx.Exec(ctx, `
 			WITH head AS (UPDATE agent_heads SET seq = $2 WHERE agent_id = $1)
-			UPDATE conversations SET messages = $4, first_visible = greatest($4 - $5, 1), session = $6, session_at = now(), last_message_at = now()
+			UPDATE conversations SET messages = $4, first_visible = greatest($4::integer - $5::integer, 1), session = $6, session_at = now(), last_message_at = now()
 			WHERE key = $3`, l.agent, seq, l.conversation, total, inView, session)
 		return err
 	})
@@ -280,7 +280,7 @@ func arrayOf(terms []int32) string {
 // insertScript is a message alone; its place is one that nobody has.
 const insertScript = `\set agent :first + :client_id
 INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens, created_at, lex, terms)
-SELECT gen_random_uuid(), 1, :agent, n, -:agent, n, 1, 'user', :content, false, :tokens, now(), :lex,
+SELECT gen_random_uuid(), 1, :agent::bigint, n, 0 - :agent::bigint, n, 1, 'user', :content::json, false, :tokens::int, now(), :lex::sparsevec,
        (SELECT array_agg((:agent::bigint << 24) | t) FROM unnest(:terms::int[]) AS t)
 FROM (SELECT 1000000000 + (random() * 1000000000)::int AS n) place;
 `
@@ -290,14 +290,14 @@ const appendScript = `\set agent :first + :client_id
 BEGIN;
 SELECT c.key AS conversation, c.messages + 1 AS position, c.session, a.id AS agent_id
 FROM conversations c JOIN agents a ON a.key = c.agent_key
-WHERE c.org = 1 AND a.org = 1 AND c.deleted_at IS NULL AND a.key = :agent AND c.is_default
+WHERE c.org = 1 AND a.org = 1 AND c.deleted_at IS NULL AND a.key = :agent::bigint AND c.is_default
 FOR UPDATE OF c \gset
 SELECT gen_random_uuid() AS id \gset
 WITH added AS (
 	SELECT agent_id, type, ref_id, ord,
 	       row_number() OVER (PARTITION BY agent_id ORDER BY ord) AS n,
 	       count(*) OVER (PARTITION BY agent_id) AS total
-	FROM unnest(ARRAY[:agent_id::text], ARRAY['message'], ARRAY['message-' || :id]) WITH ORDINALITY AS e (agent_id, type, ref_id, ord)
+	FROM unnest(ARRAY[:agent_id::text], ARRAY['message'], ARRAY['message-' || :id::text]) WITH ORDINALITY AS e (agent_id, type, ref_id, ord)
 ), heads AS (
 	INSERT INTO agent_heads AS h (org, agent_id, seq)
 	SELECT 1, agent_id, count(*) FROM added GROUP BY agent_id ORDER BY agent_id

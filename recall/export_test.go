@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,4 +88,15 @@ func Nearest(s *Store, ctx context.Context, org db.Org, q Query, vector []float3
 	args := in.args()
 	args["q"], args["limit"] = embed.Half(vector), embed.ArmRows
 	return in.nearest(space, exact), args, err
+}
+
+// ViewPlan is how Postgres reads what the model sees of an agent's default conversation.
+func (s *Store) ViewPlan(ctx context.Context, org db.Org, agentID string) (string, error) {
+	c, err := s.Conversation(ctx, org, agentID, DefaultConversation)
+	if err != nil {
+		return "", err
+	}
+	lines, err := db.All[string](ctx, s.db, "EXPLAIN "+viewSQL,
+		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "most": MaxWindow})
+	return strings.Join(lines, "\n"), err
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// seen is what the model sees of conversation c beside its prompt, as a condition on messages m: those that no summary stands for.
+// seen is what the model sees of conversation c beside its prompt, as a condition on messages m: those that no summary stands for. A
+// statement that names the first place too reads no others.
 const seen = `m.conversation_key = c.key AND m.position >= c.first_visible AND m.position <> ALL (c.prompts) AND NOT m.is_err`
 
 // View is what the model sees of a conversation as it is: its system prompt, and the messages that no summary stands for, without results
@@ -29,14 +30,17 @@ func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.All[Message](ctx, s.db, `
-		SELECT `+messageColumns+` FROM `+messageTables+`
-		WHERE m.org = @org AND c.key = @key AND `+seen+`
-		ORDER BY m.position DESC
-		LIMIT @most`, pgx.StrictNamedArgs{"org": org, "key": c.Key, "most": most})
+	rows, err := db.All[Message](ctx, s.db, viewSQL,
+		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "most": most})
 	slices.Reverse(rows)
 	return paired(append([]Message{prompt}, rows...)), err
 }
+
+const viewSQL = `
+	SELECT ` + messageColumns + ` FROM ` + messageTables + `
+	WHERE m.org = @org AND m.conversation_key = @key AND m.position >= @first AND ` + seen + `
+	ORDER BY m.position DESC
+	LIMIT @most`
 
 // prompt is the system prompt that is in force in a conversation.
 func (s *Store) prompt(ctx context.Context, org db.Org, c Conversation) (Message, error) {
@@ -107,7 +111,7 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 	rest, err := db.One[totals](ctx, s.db, `
 		SELECT count(*) AS count, coalesce(sum(m.tokens), 0) AS tokens
 		FROM messages m JOIN conversations c ON `+seen+`
-		WHERE m.org = $1 AND c.org = $1 AND c.key = $2`, org, c.Key)
+		WHERE m.org = $1 AND c.org = $1 AND m.conversation_key = $2 AND m.position >= $3`, org, c.Key, c.FirstVisible)
 	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
 }
 

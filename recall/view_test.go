@@ -1,6 +1,8 @@
 package recall_test
 
 import (
+	"fmt"
+	"regexp"
 	"sync"
 	"testing"
 
@@ -199,5 +201,29 @@ func TestMessagesAreFiltered(t *testing.T) {
 		if found, err := w.store.ReturnsOf(t.Context(), org, tool, all); err != nil || len(found) != want {
 			t.Errorf("returns of %s: got %v (%v), want %d", tool, found, err, want)
 		}
+	}
+}
+
+// What a conversation has in view is read from where it begins, however long the conversation is.
+func TestTheViewIsReadFromItsFirstMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var drafts []recall.Draft
+	for i := range 3000 {
+		drafts = append(drafts, say(recall.User, fmt.Sprintf("message %d", i)))
+	}
+	w.append(drafts...)
+	for _, sql := range []string{`UPDATE conversations SET first_visible = 2990`, `VACUUM ANALYZE messages`} {
+		if _, err := w.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	window, err := w.store.Window(t.Context(), org, w.agent, "")
+	if err != nil || len(window.Messages) != 13 || window.Count != 13 {
+		t.Fatalf("got %d messages, count %d, %v, want the prompt and 12", len(window.Messages), window.Count, err)
+	}
+	plan, err := w.store.ViewPlan(t.Context(), org, w.agent)
+	if err != nil || !regexp.MustCompile(`Index Cond: .*"position" >= `).MatchString(plan) {
+		t.Errorf("the view is read by another plan, %v:\n%s", err, plan)
 	}
 }

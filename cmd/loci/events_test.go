@@ -10,7 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -26,16 +25,13 @@ import (
 // appendOver appends something of its own to an agent's log, over REST, and returns what its event refers to. It is idempotent: a caller
 // that got no answer repeats it with the same key.
 func appendOver(ctx context.Context, base, agent, key string) (ref string, err error) {
-	folder, err := ask[string](ctx, http.MethodGet, base+"/v1/folders/name/"+url.PathEscape(key), nil)
+	message := map[string]any{"role": "user", "content": key, "otid": key}
+	out, err := ask[struct{ Messages []identified }](ctx, http.MethodPost, base+"/v1/agents/"+agent+"/messages/capture",
+		map[string]any{"messages": []any{message}})
 	if err != nil {
-		made, err := ask[identified](ctx, http.MethodPost, base+"/v1/folders", map[string]any{"name": key})
-		if err != nil {
-			return "", err
-		}
-		folder = made.ID
+		return "", err
 	}
-	_, err = ask[any](ctx, http.MethodPatch, base+"/v1/agents/"+agent+"/folders/attach/"+folder, nil)
-	return folder, err
+	return out.Messages[0].ID, nil
 }
 
 // ask makes a request of a server that may be killed meanwhile, and reads its answer.
