@@ -115,9 +115,10 @@ func (s *Store) newest(ctx context.Context, in scope) (Results, error) {
 }
 
 const (
-	indexShare = 0.03 // of the scope's rows that candidates from the index should be: more are read faster one after the other
-	mostRarest = 8    // of a query's terms that choose candidates
-	manyAgents = 5000 // whose terms one query of the index asks for
+	indexShare = 0.03   // of the scope's rows that candidates from the index should be: more are read faster one after the other
+	indexMost  = 10_000 // rows that candidates of more than the rarest term should be
+	mostRarest = 8      // of a query's terms that choose candidates
+	manyAgents = 5000   // whose terms one query of the index asks for
 )
 
 // byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
@@ -150,7 +151,11 @@ func (s *Store) candidateTerms(ctx context.Context, in scope, idf *embed.IDF, q 
 // rarest are as many of a query's terms, the rarest first, as few rows of the scope have.
 func rarest(idf *embed.IDF, q embed.Query) []int32 {
 	n := 0
-	for n < min(len(q.Rarest), mostRarest) && idf.Share(q.Rarest[:n+1]) <= indexShare {
+	for n < min(len(q.Rarest), mostRarest) {
+		share := idf.Share(q.Rarest[:n+1])
+		if share > indexShare || n > 0 && share*float64(idf.Rows()) > indexMost {
+			break
+		}
 		n++
 	}
 	return q.Rarest[:n]
@@ -181,17 +186,21 @@ func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []in
 	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
 }
 
+// byTerms keeps the other indexes out of a statement that the one on terms answers: its terms name the agent already, and all of a large
+// agent's entries would be read beside.
+var byTerms = strings.NewReplacer("m.agent_key =", "m.agent_key + 0 =", "m.conversation_key =", "m.conversation_key + 0 =")
+
 // wordSQL ranks a scope by words, or those of its rows that have one of the terms.
 func (c scope) wordSQL(q embed.Query, terms []int64) (string, pgx.StrictNamedArgs) {
-	args, narrow := c.args(), ""
+	args, where := c.args(), c.where()
 	args["q"], args["limit"] = q.Vector, embed.ArmRows
 	if len(terms) > 0 {
-		args["terms"], narrow = terms, ` AND m.terms && @terms`
+		args["terms"], where = terms, byTerms.Replace(where)+` AND m.terms && @terms`
 	}
 	return `
 		SELECT id, -distance AS score FROM (
 			SELECT m.key AS id, m.lex <#> @q AS distance FROM messages m
-			WHERE` + c.where() + narrow + `
+			WHERE` + where + `
 			ORDER BY distance, id
 			LIMIT @limit
 		) nearest`, args
