@@ -282,9 +282,9 @@ func arrayOf(terms []int32) string {
 // insertScript is a message alone; its place is one that nobody has.
 const insertScript = `\set agent :first + :client_id
 INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens, created_at, lex, terms)
-SELECT gen_random_uuid(), 1, :agent::bigint, n, 0 - :agent::bigint, n, 1, 'user', :content::json, false, :tokens::int, now(), :lex::sparsevec,
+SELECT gen_random_uuid(), 1, :agent::bigint, n, -n, 1, 1, 'user', :content::json, false, :tokens::int, now(), :lex::sparsevec,
        (SELECT array_agg((:agent::bigint << 24) | t) FROM unnest(:terms::int[]) AS t)
-FROM (SELECT 1000000000 + (random() * 1000000000)::int AS n) place;
+FROM (SELECT 1000000000 + (random() * 1e15)::bigint AS n) place;
 `
 
 // appendScript is what the server sends to append a message.
