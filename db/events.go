@@ -21,6 +21,13 @@ const (
 	FileClosed     EventType = "file_closed"
 
 	MessageAppended EventType = "message"
+
+	ArchiveAttached  EventType = "archive_attached"
+	ArchiveDetached  EventType = "archive_detached"
+	PassageInserted  EventType = "passage_inserted"
+	PassagesInserted EventType = "passages_inserted" // many at once; the RefID is the archive's
+	PassageUpdated   EventType = "passage_updated"
+	PassageDeleted   EventType = "passage_deleted"
 )
 
 // EventTypes are all of them.

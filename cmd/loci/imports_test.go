@@ -27,7 +27,7 @@ var house = map[string][]string{
 	"files":                {"db", "chunker", "embed", "lru", "files/document"},
 	"files/document":       {},
 	"files/document/child": {"files/document"},
-	"archival":             {"db", "embed"},
+	"archival":             {"db", "chunker", "embed"},
 	"recall":               {"db", "embed", "recall/redact"},
 	"recall/redact":        {},
 	"embed":                {"db"},

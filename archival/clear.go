@@ -1,0 +1,33 @@
+package archival
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// clearRows is how many rows one statement deletes.
+const clearRows = 5000
+
+// Clear deletes some of the passages of archives that were deleted, and the archives that have none left. It says how many rows; there may
+// be more where it is not 0.
+func (s *Store) Clear(ctx context.Context) (rows int, err error) {
+	for _, sql := range []string{
+		`DELETE FROM passages WHERE key IN (
+			SELECT p.key FROM archives c JOIN passages p ON p.archive_key = c.key
+			WHERE c.deleted_at IS NOT NULL
+			LIMIT $1)`,
+		`DELETE FROM archives c WHERE key IN (
+			SELECT key FROM archives d
+			WHERE d.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM passages p WHERE p.archive_key = d.key)
+			LIMIT $1)`,
+	} {
+		tag, err := s.db.Exec(ctx, sql, clearRows)
+		if err != nil {
+			return rows, fmt.Errorf("clear deleted archives: %w", db.Error(err))
+		}
+		rows += int(tag.RowsAffected())
+	}
+	return rows, nil
+}

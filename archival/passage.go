@@ -1,0 +1,155 @@
+package archival
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pgvector/pgvector-go"
+
+	"github.com/loci-memory/loci/chunker"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at, p.created_at, p.updated_at`
+
+// ofAgent says that an archive c is one of the agent @agent's.
+const ofAgent = `EXISTS (SELECT FROM agent_archives a WHERE a.archive_key = c.key AND a.agent_id = @agent)`
+
+// Passage returns a passage by its id: any of the organization's, or one in the archives of an agent.
+func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Passage, error) {
+	p, err := db.One[Passage](ctx, s.db, `
+		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+ofAgent+`)`,
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
+	return p, passageError(err, id)
+}
+
+func passageError(err error, id string) error {
+	if isNotFound(err) {
+		return db.NotFound("Passage with ID %s not found", id)
+	}
+	return err
+}
+
+// Passages lists the passages in the archives of an agent in the order of when they happened, those that contain a text in any case where
+// that is not empty. Before and After of the page are earlier and later, whatever the order. ErrNotFound if the agent is not there.
+func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains string, p db.Page) ([]Passage, error) {
+	if err := s.knows(ctx, org, agentID); err != nil {
+		return nil, err
+	}
+	for _, id := range []*string{&p.Before, &p.After} {
+		if *id != "" {
+			*id = uuidOf(*id).String()
+		}
+	}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": clean(contains)}
+	const order = "p.happened_at, p.key"
+	stretch := p.Stretch(order, `SELECT `+order+` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`, args)
+	rows, err := db.All[Passage](ctx, s.db, `
+		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = @org AND c.org = @org AND `+ofAgent+` AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
+		  AND `+stretch.Where+stretch.Order, args)
+	if stretch.Reversed {
+		slices.Reverse(rows)
+	}
+	return rows, err
+}
+
+// CountPassages says how many passages the archives of an agent have.
+func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (int, error) {
+	return db.One[int](ctx, s.db, `
+		SELECT count(*) FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = @org AND c.org = @org AND `+ofAgent, pgx.StrictNamedArgs{"org": org, "agent": agentID})
+}
+
+// UpdatePassage changes a passage: any of the organization's, or one in the archives of an agent. ErrConflict if its archive has the
+// new text already; ErrInvalid if that is too long for one passage.
+func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
+	if err := u.check(); err != nil {
+		return Passage{}, err
+	}
+	var changed Passage
+	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		before, archive, err := in.lockPassage(ctx, org, agentID, id)
+		if err != nil {
+			return err
+		}
+		if err := in.change(ctx, org, archive, before, u); err != nil {
+			return err
+		}
+		if err := in.tell(ctx, org, archive, db.PassageUpdated, before.ID); err != nil {
+			return err
+		}
+		changed, err = in.Passage(ctx, org, agentID, id)
+		return err
+	})
+	return changed, err
+}
+
+func (u PassageUpdate) check() error {
+	if u.Text != nil {
+		if err := (Draft{Text: *u.Text}).check(); err != nil {
+			return err
+		}
+		if n := chunker.Estimate(*u.Text); n > PassageTokens {
+			return db.Invalid("the text has about %d tokens; a passage may have at most %d. Delete this one and insert the text, which is cut then", n, PassageTokens)
+		}
+	}
+	return checkTags(u.Tags)
+}
+
+// lockPassage locks a passage and holds its archive; it returns the archive's key too.
+func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string) (Passage, int64, error) {
+	type row struct {
+		Passage
+		Archive int64 `db:"archive_key"`
+	}
+	r, err := db.One[row](ctx, s.db, `
+		SELECT `+passageColumns+`, p.archive_key FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+ofAgent+`)
+		FOR UPDATE OF p FOR SHARE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
+	return r.Passage, r.Archive, passageError(err, id)
+}
+
+func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
+	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil, "lex": (*pgvector.SparseVector)(nil), "terms": nil,
+		"tags": nil, "metadata": u.Metadata}
+	if u.Text != nil && *u.Text != p.Text {
+		text := clean(*u.Text)
+		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
+		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, termsOf(archive, lex.Terms)
+	}
+	if u.Tags != nil {
+		args["tags"] = distinct(u.Tags)
+	}
+	err := db.Exec(ctx, s.db, `
+		UPDATE passages
+		SET text = coalesce(@text, text), sha256 = coalesce(@sum, sha256), lex = coalesce(@lex, lex), terms = coalesce(@terms::bigint[], terms),
+		    tags = coalesce(@tags::text[], tags), metadata = coalesce(@metadata, metadata), updated_at = now()
+		WHERE org = @org AND key = @key`, args)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.ConstraintName == "passages_text_key" {
+		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)
+	}
+	return err
+}
+
+// DeletePassage deletes a passage: any of the organization's, or one in the archives of an agent.
+func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id string) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		p, archive, err := in.lockPassage(ctx, org, agentID, id)
+		if err != nil {
+			return err
+		}
+		if err := db.Exec(ctx, tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, org, p.Key); err != nil {
+			return err
+		}
+		return in.tell(ctx, org, archive, db.PassageDeleted, p.ID)
+	})
+}

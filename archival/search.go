@@ -1,0 +1,234 @@
+package archival
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// meaningWeight is that of an embeddings endpoint's vectors against the words.
+const meaningWeight = 1.0
+
+// scope is the part of the passages that a search may see.
+type scope struct {
+	org      db.Org
+	archives []int64
+	rows     int // of a large archive, only that it is one
+	q        Query
+}
+
+// Search finds passages. ErrNotFound if the agent or the archive is not there.
+func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
+	q.Limit = min(max(q.Limit, 1), SearchMax)
+	q.Tags = distinct(q.Tags)
+	in, err := s.scope(ctx, org, q)
+	if err != nil || in.rows == 0 {
+		return Results{Hits: []Hit{}}, err
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return s.newest(ctx, in)
+	}
+	idf, err := s.statistics(ctx, in)
+	if err != nil {
+		return Results{}, err
+	}
+	words, err := s.byWords(ctx, in, idf, idf.Query(clean(q.Text)))
+	if err != nil {
+		return Results{}, err
+	}
+	hits, err := s.hits(ctx, in, embed.Fuse(words, nil, meaningWeight))
+	return Results{Hits: hits}, err
+}
+
+// scope finds the archives that a query may see, and counts their passages.
+func (s *Store) scope(ctx context.Context, org db.Org, q Query) (scope, error) {
+	in := scope{org: org, q: q}
+	switch {
+	case q.AgentID != "":
+		if err := s.knows(ctx, org, q.AgentID); err != nil {
+			return scope{}, err
+		}
+	case q.ArchiveID != "":
+		if _, err := s.Archive(ctx, org, q.ArchiveID); err != nil {
+			return scope{}, err
+		}
+	}
+	type row struct {
+		Archives []int64 `db:"archives"`
+		Rows     int     `db:"rows"`
+	}
+	r, err := db.One[row](ctx, s.db, `
+		SELECT coalesce(array_agg(c.key ORDER BY c.key), '{}') AS archives,
+		       coalesce(sum((SELECT count(*) FROM (SELECT FROM passages p WHERE p.archive_key = c.key LIMIT @most) p)), 0)::bigint AS rows
+		FROM archives c
+		WHERE c.org = @org AND c.deleted_at IS NULL AND CASE WHEN @agent <> '' THEN `+ofAgent+` ELSE @archive IN ('', c.id) END`,
+		pgx.StrictNamedArgs{"org": org, "agent": q.AgentID, "archive": q.ArchiveID, "most": s.indexRows + 1})
+	in.archives, in.rows = r.Archives, r.Rows
+	return in, err
+}
+
+func (c scope) key() string { return fmt.Sprint(c.org, c.archives) }
+
+// where is the scope as a condition on passages p; its arguments are those of args.
+func (c scope) where() string {
+	w := ` p.org = @org AND p.archive_key = ANY (@archives)`
+	switch {
+	case len(c.q.Tags) > 0 && c.q.Match == All:
+		w += ` AND p.tags @> @tags`
+	case len(c.q.Tags) > 0:
+		w += ` AND p.tags && @tags`
+	}
+	if c.q.Start != nil {
+		w += ` AND p.happened_at >= @start`
+	}
+	if c.q.End != nil {
+		w += ` AND p.happened_at <= @end`
+	}
+	return w
+}
+
+func (c scope) args() pgx.StrictNamedArgs {
+	args := pgx.StrictNamedArgs{"org": c.org, "archives": c.archives}
+	if len(c.q.Tags) > 0 {
+		args["tags"] = c.q.Tags
+	}
+	if c.q.Start != nil {
+		args["start"] = *c.q.Start
+	}
+	if c.q.End != nil {
+		args["end"] = *c.q.End
+	}
+	return args
+}
+
+func (s *Store) newest(ctx context.Context, in scope) (Results, error) {
+	args := in.args()
+	args["limit"] = in.q.Limit
+	hits, err := db.All[Hit](ctx, s.db, `
+		SELECT `+passageColumns+`, 0::float8 AS score, 0 AS words_rank, 0 AS meaning_rank
+		FROM passages p JOIN archives c ON c.key = p.archive_key
+		WHERE`+in.where()+`
+		ORDER BY p.happened_at DESC, p.key DESC
+		LIMIT @limit`, args)
+	return Results{Hits: hits}, err
+}
+
+// statistics are the idf of a scope. A small scope is read anew each time: it may grow by half with the next passage.
+func (s *Store) statistics(ctx context.Context, in scope) (*embed.IDF, error) {
+	if in.rows <= embed.SampleRows {
+		return s.sample(ctx, in)
+	}
+	return s.idf.Get(ctx, in.key(), func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) })
+}
+
+// sample reads the terms of some embed.SampleRows passages, evenly spread over the scope, or of all if there are fewer.
+func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
+	terms, err := db.All[[]int64](ctx, s.db, `
+		WITH placed AS (
+			SELECT key, row_number() OVER (ORDER BY key) - 1 AS n, count(*) OVER () AS rows
+			FROM passages WHERE org = $1 AND archive_key = ANY ($2)
+		)
+		SELECT p.terms FROM placed JOIN passages p USING (key)
+		WHERE n % greatest(rows / $3, 1) = 0
+		ORDER BY n
+		LIMIT $3`, in.org, in.archives, embed.SampleRows)
+	if err != nil {
+		return nil, err
+	}
+	sample := make([][]int32, len(terms))
+	for i, of := range terms {
+		sample[i] = make([]int32, len(of))
+		for k, t := range of {
+			sample[i][k] = int32(t & (1<<termBits - 1)) //nolint:gosec // 24 bits
+		}
+	}
+	return embed.NewIDF(sample, in.rows), nil
+}
+
+const (
+	indexShare   = 0.03  // of the scope's rows that candidates from the index should be: more are read faster one after the other
+	mostRarest   = 8     // of a query's terms that choose candidates
+	mostPrefixed = 40000 // terms that one query asks the index for
+)
+
+// byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
+// too few, all of the scope.
+func (s *Store) byWords(ctx context.Context, in scope, idf *embed.IDF, q embed.Query) ([]embed.Hit, error) {
+	if len(q.Rarest) == 0 {
+		return nil, nil
+	}
+	if terms := s.candidateTerms(in, idf, q); len(terms) > 0 {
+		hits, err := s.wordArm(ctx, in, q, terms)
+		if err != nil || len(hits) >= in.q.Limit {
+			return hits, err
+		}
+	}
+	return s.wordArm(ctx, in, q, nil)
+}
+
+// candidateTerms are the terms by which the index finds the candidates of a large scope; none where all of it is to be read.
+func (s *Store) candidateTerms(in scope, idf *embed.IDF, q embed.Query) []int64 {
+	if in.rows <= s.indexRows {
+		return nil
+	}
+	n := 0
+	for n < min(len(q.Rarest), mostRarest) && idf.Share(q.Rarest[:n+1]) <= indexShare {
+		n++
+	}
+	if n*len(in.archives) > mostPrefixed {
+		return nil
+	}
+	var terms []int64
+	for _, archive := range in.archives {
+		terms = append(terms, termsOf(archive, q.Rarest[:n])...)
+	}
+	return terms
+}
+
+func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []int64) ([]embed.Hit, error) {
+	sql, args := in.wordSQL(q, terms)
+	hits, err := db.All[embed.Hit](ctx, s.db, sql, args)
+	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
+}
+
+// wordSQL ranks a scope by words, or those of its rows that have one of the terms.
+func (c scope) wordSQL(q embed.Query, terms []int64) (string, pgx.StrictNamedArgs) {
+	args, narrow := c.args(), ""
+	args["q"], args["limit"] = q.Vector, embed.ArmRows
+	if len(terms) > 0 {
+		args["terms"], narrow = terms, ` AND p.terms && @terms`
+	}
+	return `
+		SELECT id, -distance AS score FROM (
+			SELECT p.key AS id, p.lex <#> @q AS distance FROM passages p
+			WHERE` + c.where() + narrow + `
+			ORDER BY distance, id
+			LIMIT @limit
+		) nearest`, args
+}
+
+// hits reads the best passages, as many as were asked for.
+func (s *Store) hits(ctx context.Context, in scope, ranked []embed.Scored) ([]Hit, error) {
+	ranked = ranked[:min(len(ranked), in.q.Limit)]
+	keys := make([]int64, len(ranked))
+	for i, r := range ranked {
+		keys[i] = r.ID
+	}
+	rows, err := db.All[Passage](ctx, s.db, `
+		SELECT `+passageColumns+` FROM unnest($2::bigint[]) WITH ORDINALITY AS wanted (key, place)
+		JOIN passages p ON p.key = wanted.key JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = $1
+		ORDER BY wanted.place`, in.org, keys)
+	hits := make([]Hit, len(rows))
+	for i, p := range rows {
+		r := ranked[slices.Index(keys, p.Key)]
+		hits[i] = Hit{Passage: p, Score: r.Score, WordsRank: r.WordsRank, MeaningRank: r.MeaningRank}
+	}
+	return hits, err
+}

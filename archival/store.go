@@ -1,0 +1,69 @@
+package archival
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Store keeps archives in Postgres.
+type Store struct {
+	db  db.DB
+	idf *embed.IDFCache
+
+	indexRows int // scopes of more rows are read through the indexes
+}
+
+// scopeLife is how long the word statistics of a scope are used before they are sampled again.
+const scopeLife = time.Minute
+
+// indexRows is the size of a scope up to which an exact scan is faster than an index, or as fast.
+const indexRows = 50_000
+
+// New returns a store on d.
+func New(d db.DB) *Store {
+	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, indexRows: indexRows}
+}
+
+// With returns the store working in tx.
+func (s *Store) With(tx pgx.Tx) *Store {
+	in := *s
+	in.db = tx
+	return &in
+}
+
+// clean makes a text storable: UTF-8 without NUL.
+func clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+}
+
+// uuidOf is the UUID of a passage's id; one that is no such id is of no passage.
+func uuidOf(id string) uuid.UUID {
+	parsed, err := uuid.Parse(strings.TrimPrefix(id, "passage-"))
+	if err != nil {
+		return uuid.Nil
+	}
+	return parsed
+}
+
+func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }
+
+// knows returns ErrNotFound unless the organization has the agent.
+func (s *Store) knows(ctx context.Context, org db.Org, agentID string) error {
+	_, err := db.One[string](ctx, s.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, org, agentID)
+	if isNotFound(err) {
+		return db.NotFound("Agent with ID %s not found", agentID)
+	}
+	return err
+}
