@@ -28,6 +28,9 @@ const (
 	PassagesInserted EventType = "passages_inserted" // many at once; the RefID is the archive's
 	PassageUpdated   EventType = "passage_updated"
 	PassageDeleted   EventType = "passage_deleted"
+	BlockAttached    EventType = "block_attached"
+	BlockDetached    EventType = "block_detached"
+	BlockChanged     EventType = "block_changed"
 )
 
 // EventTypes are all of them.

@@ -1,0 +1,136 @@
+// Package block keeps core memory blocks: short texts that an agent always sees, that agents share, and every version of which is kept.
+package block
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// DefaultLimit is how many characters a block may have unless it is told (Letta: 100,000).
+const DefaultLimit = 100_000
+
+// MaxLimit is the largest limit of a block, in characters.
+const MaxLimit = 10_000_000
+
+// Block is a core memory block as it is now.
+type Block struct {
+	Key         int64           `db:"key" json:"-"`
+	ID          string          `db:"id" json:"id"`
+	Label       string          `db:"label" json:"label"`
+	Description *string         `db:"description" json:"description"`
+	Value       string          `db:"value" json:"value"`
+	Limit       int             `db:"limit_chars" json:"limit"` // of Value, in characters
+	ReadOnly    bool            `db:"read_only" json:"read_only"`
+	Hidden      bool            `db:"hidden" json:"hidden"`
+	Tags        []string        `db:"tags" json:"tags"`
+	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
+	Template    Template        `db:"template" json:"-"`
+	Version     int             `db:"version" json:"version"` // of its changes, from 1
+	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
+	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
+}
+
+// Template is what Letta's clients keep of a block that others are made from; Loci only keeps it.
+type Template struct {
+	IsTemplate bool    `json:"is_template,omitempty"`
+	Name       *string `json:"template_name,omitempty"`
+}
+
+// SHA256 is the hash of the block's value, in hexadecimal digits.
+func (b Block) SHA256() string {
+	sum := sha256.Sum256([]byte(b.Value))
+	return hex.EncodeToString(sum[:])
+}
+
+// Version is what a block was.
+type Version struct {
+	Version     int       `db:"version" json:"version"`
+	Author      string    `db:"author" json:"author"` // who made it so: an agent's id, or OperatorAuthor
+	Label       string    `db:"label" json:"label"`
+	Description *string   `db:"description" json:"description"`
+	Value       string    `db:"value" json:"value"`
+	Limit       int       `db:"limit_chars" json:"limit"`
+	ReadOnly    bool      `db:"read_only" json:"read_only"`
+	At          time.Time `db:"at" json:"at"`
+}
+
+// OperatorAuthor is the author of what came over the API and not from an agent's tool.
+const OperatorAuthor = "operator"
+
+// New is what a block is made from. A Limit of 0 is DefaultLimit.
+type New struct {
+	Label       string
+	Value       string
+	Description *string
+	Limit       int
+	ReadOnly    bool
+	Hidden      bool
+	Tags        []string
+	Metadata    json.RawMessage
+	Template    Template
+}
+
+// Update changes the fields that are not nil; a non-nil slice replaces the tags.
+type Update struct {
+	Label       *string
+	Value       *string
+	Description *string
+	Limit       *int
+	ReadOnly    *bool
+	Hidden      *bool
+	Tags        []string
+	Metadata    json.RawMessage
+}
+
+// Expected is what a change requires of the block as it is; zeros require nothing.
+type Expected struct {
+	Version int    // the block's
+	SHA256  string // of its value
+}
+
+// MismatchError says that a block is not what a change requires. It is an ErrConflict, and has the block as it is.
+type MismatchError struct{ Current Block }
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("block %s is at version %d, with the SHA-256 %s, and not as this change expects it; the change was not made. "+
+		"Its value is: %s", e.Current.ID, e.Current.Version, e.Current.SHA256(), e.Current.Value)
+}
+
+// Unwrap implements errors.Is.
+func (e *MismatchError) Unwrap() error { return db.ErrConflict }
+
+func (x Expected) check(b Block) error {
+	if x.Version != 0 && x.Version != b.Version || x.SHA256 != "" && x.SHA256 != b.SHA256() {
+		return &MismatchError{Current: b}
+	}
+	return nil
+}
+
+// labels are the labels that a block may have.
+var labels = regexp.MustCompile(`^[a-zA-Z0-9_/-]{1,50}$`)
+
+func checkLabel(label string) error {
+	if !labels.MatchString(label) {
+		return db.Invalid("the label %q is not one: it must have from 1 to 50 letters, digits, '_', '-' and '/'", label)
+	}
+	return nil
+}
+
+// checkSize refuses a value that is longer than its limit, with both numbers.
+func checkSize(label, value string, limit int) error {
+	if limit < 1 || limit > MaxLimit {
+		return db.Invalid("the limit of block %s is %d; it must be from 1 to %d characters", label, limit, MaxLimit)
+	}
+	if n := utf8.RuneCountInString(value); n > limit {
+		return db.Invalid("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. Shorten the value, or raise the limit.",
+			limit, n, label)
+	}
+	return nil
+}

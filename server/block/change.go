@@ -1,0 +1,180 @@
+package block
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Update changes a block and keeps what it was; author is who does. ErrInvalid if the change breaks a rule, a *MismatchError if the block is
+// not as expected.
+func (s *Store) Update(ctx context.Context, org db.Org, author, id string, x Expected, u Update) (Block, error) {
+	return s.change(ctx, org, author, id, x, func(b *Block) error {
+		set(&b.Label, u.Label)
+		set(&b.Limit, u.Limit)
+		set(&b.ReadOnly, u.ReadOnly)
+		set(&b.Hidden, u.Hidden)
+		if u.Value != nil {
+			b.Value = clean(*u.Value)
+		}
+		if u.Description != nil {
+			b.Description = u.Description
+		}
+		if u.Tags != nil {
+			b.Tags = distinct(u.Tags)
+		}
+		if u.Metadata != nil {
+			b.Metadata = u.Metadata
+		}
+		return nil
+	})
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// Edit changes the value of a block that an agent has by a label, as the agent: edit gets the value as it is at that moment, and no other
+// edit comes between. ErrInvalid if the block is read-only.
+func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string, edit func(value string) (string, error)) (Block, error) {
+	b, err := s.Labelled(ctx, org, agentID, label)
+	if err != nil {
+		return Block{}, err
+	}
+	return s.change(ctx, org, agentID, b.ID, Expected{}, func(b *Block) error {
+		if b.ReadOnly {
+			return ErrReadOnly(b.Label)
+		}
+		value, err := edit(b.Value)
+		b.Value = clean(value)
+		return err
+	})
+}
+
+// ErrReadOnly is the ErrInvalid of an agent's change of a block that it may only read.
+func ErrReadOnly(label string) error {
+	return db.Invalid("Block %s is read-only and cannot be edited.", label)
+}
+
+// change changes a block under its lock, and appends the event to all agents that have it. What changes nothing makes no version.
+func (s *Store) change(ctx context.Context, org db.Org, author, id string, x Expected, do func(*Block) error) (Block, error) {
+	var changed Block
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		before, err := in.lock(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if err := x.check(before); err != nil {
+			return err
+		}
+		after := before
+		if err := do(&after); err != nil {
+			return err
+		}
+		if err := checkLabel(after.Label); err != nil {
+			return err
+		}
+		if err := checkSize(after.Label, after.Value, after.Limit); err != nil {
+			return err
+		}
+		changed, err = in.write(ctx, org, author, before, after)
+		return err
+	})
+	return changed, err
+}
+
+func (s *Store) write(ctx context.Context, org db.Org, author string, before, after Block) (Block, error) {
+	if !sameVersion(before, after) {
+		after.Version++
+	}
+	changed, err := db.One[Block](ctx, s.DB, `
+		UPDATE blocks AS b
+		SET label = @label, description = @description, value = @value, limit_chars = @limit, read_only = @read_only, hidden = @hidden,
+		    tags = @tags, metadata = @metadata, version = @version, updated_at = now()
+		WHERE org = @org AND key = @key
+		RETURNING `+columns,
+		pgx.StrictNamedArgs{"org": org, "key": before.Key, "label": after.Label, "description": after.Description, "value": after.Value,
+			"limit": after.Limit, "read_only": after.ReadOnly, "hidden": after.Hidden, "tags": after.Tags, "metadata": after.Metadata,
+			"version": after.Version})
+	if err != nil {
+		return Block{}, labelError(err, after.Label)
+	}
+	if changed.Version == before.Version {
+		return changed, nil
+	}
+	if err := s.record(ctx, org, author, changed); err != nil {
+		return Block{}, err
+	}
+	return changed, s.tell(ctx, org, changed, db.BlockChanged)
+}
+
+// sameVersion tells whether a version would say the same of both.
+func sameVersion(a, b Block) bool {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	return a.Label == b.Label && a.Value == b.Value && a.Limit == b.Limit && a.ReadOnly == b.ReadOnly && text(a.Description) == text(b.Description)
+}
+
+// Versions lists what a block was, the newest first, from the version before another on if that is not 0.
+func (s *Store) Versions(ctx context.Context, org db.Org, id string, before, limit int) ([]Version, error) {
+	b, err := s.Block(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	return db.All[Version](ctx, s.DB, `
+		SELECT version, author, label, description, value, limit_chars, read_only, at FROM block_versions
+		WHERE org = $1 AND block_key = $2 AND ($3 = 0 OR version < $3)
+		ORDER BY version DESC
+		LIMIT $4`, org, b.Key, before, limit)
+}
+
+// Version returns what a block was at one of its versions.
+func (s *Store) Version(ctx context.Context, org db.Org, id string, version int) (Version, error) {
+	b, err := s.Block(ctx, org, id)
+	if err != nil {
+		return Version{}, err
+	}
+	v, err := db.One[Version](ctx, s.DB, `
+		SELECT version, author, label, description, value, limit_chars, read_only, at FROM block_versions
+		WHERE org = $1 AND block_key = $2 AND version = $3`, org, b.Key, version)
+	return v, notThere(err, "Block %s has no version %d; its versions are 1 to %d", id, version, b.Version)
+}
+
+// Diff is how the value of a block changed between two of its versions, as a unified diff; empty where it did not.
+func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (string, error) {
+	a, err := s.Version(ctx, org, id, from)
+	if err != nil {
+		return "", err
+	}
+	b, err := s.Version(ctx, org, id, to)
+	if err != nil {
+		return "", err
+	}
+	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(a.Value), B: difflib.SplitLines(b.Value),
+		FromFile: a.name(), ToFile: b.name(), Context: 3})
+}
+
+// Restore makes a block what it was at one of its versions; that is a new version. The label and whether it is read-only stay.
+func (s *Store) Restore(ctx context.Context, org db.Org, author, id string, x Expected, version int) (Block, error) {
+	v, err := s.Version(ctx, org, id, version)
+	if err != nil {
+		return Block{}, err
+	}
+	return s.change(ctx, org, author, id, x, func(b *Block) error {
+		b.Value, b.Description, b.Limit = v.Value, v.Description, max(v.Limit, b.Limit)
+		return nil
+	})
+}
+
+func (v Version) name() string { return v.Label + "@" + strconv.Itoa(v.Version) }

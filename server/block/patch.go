@@ -1,0 +1,214 @@
+package block
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Patch is a text that says how blocks are to change: hunks of a unified diff for one block, or operations, each under its header:
+//
+//	*** Add Block: label        with a line "Description: …" or none, and the value's lines, each after '+'
+//	*** Delete Block: label
+//	*** Update Block: label     with a line "*** Move to: label" or none, and hunks
+//
+// A hunk has lines that stay after ' ', that go after '-' and that come after '+'; lines with @@ part hunks. "*** Begin Patch" and
+// "*** End Patch" may stand around it all.
+type Patch []Operation
+
+// Operation is what a patch does with one block.
+type Operation struct {
+	Kind        Kind
+	Label       string
+	NewLabel    string  // of an update; empty keeps it
+	Description *string // of an addition
+	Value       string  // of an addition
+	hunks       []hunk
+}
+
+// Kind says what an operation does.
+type Kind int
+
+// The kinds.
+const (
+	UpdateBlock Kind = iota
+	AddBlock
+	DeleteBlock
+)
+
+// hunk takes lines that stand together for others.
+type hunk struct{ old, new []string }
+
+var headers = []struct {
+	prefix string
+	kind   Kind
+}{
+	{"*** Add Block:", AddBlock},
+	{"*** Delete Block:", DeleteBlock},
+	{"*** Update Block:", UpdateBlock},
+}
+
+// moveTo is the line of an update that gives the block another label.
+const moveTo = "*** Move to:"
+
+// ParsePatch reads a patch; label is the block that hunks without a header are for. ErrInvalid if it is none.
+func ParsePatch(label, text string) (Patch, error) {
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSuffix(text, "\n"), "\n"), func(line string) bool {
+		return line == "*** Begin Patch" || line == "*** End Patch"
+	})
+	if !slices.ContainsFunc(lines, func(line string) bool { _, _, ok := headerOf(line); return ok }) {
+		o := Operation{Kind: UpdateBlock, Label: label}
+		return Patch{o}, o.read(lines)
+	}
+	return parseOperations(lines)
+}
+
+func headerOf(line string) (kind Kind, label string, ok bool) {
+	for _, h := range headers {
+		if rest, found := strings.CutPrefix(line, h.prefix); found {
+			return h.kind, strings.TrimSpace(rest), true
+		}
+	}
+	return 0, "", false
+}
+
+func parseOperations(lines []string) (Patch, error) {
+	var patch Patch
+	for len(lines) > 0 {
+		kind, label, ok := headerOf(lines[0])
+		if !ok {
+			if strings.TrimSpace(lines[0]) == "" {
+				lines = lines[1:]
+				continue
+			}
+			return nil, db.Invalid("The patch has the line %q before its first header. Begin with *** Add Block:, *** Delete Block: or *** Update Block:.", lines[0])
+		}
+		end := 1
+		for end < len(lines) {
+			if _, _, next := headerOf(lines[end]); next {
+				break
+			}
+			end++
+		}
+		o := Operation{Kind: kind, Label: label}
+		if err := o.read(lines[1:end]); err != nil {
+			return nil, err
+		}
+		patch, lines = append(patch, o), lines[end:]
+	}
+	return patch, nil
+}
+
+// read reads the lines under an operation's header.
+func (o *Operation) read(lines []string) error {
+	switch o.Kind {
+	case AddBlock:
+		return o.readAddition(lines)
+	case DeleteBlock:
+		return nil
+	}
+	if len(lines) > 0 && strings.HasPrefix(lines[0], moveTo) {
+		o.NewLabel = strings.TrimSpace(strings.TrimPrefix(lines[0], moveTo))
+		lines = lines[1:]
+	}
+	o.hunks = readHunks(withoutFileHeader(lines))
+	if len(o.hunks) == 0 && o.NewLabel == "" {
+		return db.Invalid("No applicable hunks found in patch. Give the lines to remove after '-', those to add after '+', and some around them after a space.")
+	}
+	return nil
+}
+
+func (o *Operation) readAddition(lines []string) error {
+	var value []string
+	for i, line := range lines {
+		text, isDescription := strings.CutPrefix(line, "Description:")
+		added, isAdded := strings.CutPrefix(line, "+")
+		switch {
+		case isAdded:
+			value = append(value, added)
+		case isDescription && len(value) == 0:
+			text = strings.TrimSpace(text)
+			o.Description = &text
+		case strings.TrimSpace(line) == "" && i == len(lines)-1:
+		default:
+			return db.Invalid("The line %q of the new block %s has no '+' before it.", line, o.Label)
+		}
+	}
+	o.Value = strings.Join(value, "\n")
+	return nil
+}
+
+// withoutFileHeader leaves out the two lines in which a diff names its files. Anywhere else such lines are the block's.
+func withoutFileHeader(lines []string) []string {
+	if len(lines) > 2 && strings.HasPrefix(lines[0], "--- ") && strings.HasPrefix(lines[1], "+++ ") && strings.HasPrefix(lines[2], "@@") {
+		return lines[2:]
+	}
+	return lines
+}
+
+func readHunks(lines []string) []hunk {
+	if n := len(lines); n > 0 && lines[n-1] == "" {
+		lines = lines[:n-1]
+	}
+	var hunks []hunk
+	var h hunk
+	flush := func() {
+		if !slices.Equal(h.old, h.new) {
+			hunks = append(hunks, h)
+		}
+		h = hunk{}
+	}
+	for _, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			flush()
+		case strings.HasPrefix(line, "-"):
+			h.old = append(h.old, line[1:])
+		case strings.HasPrefix(line, "+"):
+			h.new = append(h.new, line[1:])
+		case line != `\ No newline at end of file`:
+			line = strings.TrimPrefix(line, " ")
+			h.old, h.new = append(h.old, line), append(h.new, line)
+		}
+	}
+	flush()
+	return hunks
+}
+
+// Apply returns a value after the hunks of an update, each after the one before. ErrInvalid if the lines of one are not in the value, or
+// several times.
+func (o Operation) Apply(value string) (string, error) {
+	for _, h := range o.hunks {
+		lines := split(value)
+		if len(h.old) == 0 {
+			value = strings.Join(append(lines, h.new...), "\n")
+			continue
+		}
+		at, err := h.place(lines)
+		if err != nil {
+			return "", err
+		}
+		value = strings.Join(slices.Concat(lines[:at], h.new, lines[at+len(h.old):]), "\n")
+	}
+	return value, nil
+}
+
+// place is where the lines of a hunk stand.
+func (h hunk) place(lines []string) (int, error) {
+	found := -1
+	for at := 0; at+len(h.old) <= len(lines); at++ {
+		if !slices.Equal(lines[at:at+len(h.old)], h.old) {
+			continue
+		}
+		if found >= 0 {
+			return 0, db.Invalid("Failed to apply patch: hunk context matched multiple places in the memory block. Give more of the lines around the change.")
+		}
+		found = at
+	}
+	if found < 0 {
+		return 0, db.Invalid("Failed to apply patch: expected hunk context not found in the memory block. Its lines must be as they stand in the block: %q",
+			strings.Join(h.old, "\n"))
+	}
+	return found, nil
+}

@@ -1,0 +1,256 @@
+package block
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Store keeps blocks in Postgres.
+type Store struct {
+	DB db.DB
+}
+
+// With returns the store working in tx.
+func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx} }
+
+const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata, b.template,
+	b.version, b.created_at, b.updated_at`
+
+// Create makes a block; author is who does. ErrInvalid if its label or its size breaks a rule.
+func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (Block, error) {
+	limit := cmp.Or(n.Limit, DefaultLimit)
+	value := clean(n.Value)
+	if err := errors.Join(checkLabel(n.Label), checkSize(n.Label, value, limit)); err != nil {
+		return Block{}, err
+	}
+	if n.Metadata == nil {
+		n.Metadata = json.RawMessage(`{}`)
+	}
+	var made Block
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		var err error
+		made, err = db.One[Block](ctx, tx, `
+			INSERT INTO blocks AS b (org, label, description, value, limit_chars, read_only, hidden, tags, metadata, template)
+			VALUES (@org, @label, @description, @value, @limit, @read_only, @hidden, @tags, @metadata, @template)
+			RETURNING `+columns,
+			pgx.StrictNamedArgs{"org": org, "label": n.Label, "description": n.Description, "value": value, "limit": limit,
+				"read_only": n.ReadOnly, "hidden": n.Hidden, "tags": distinct(n.Tags), "metadata": n.Metadata, "template": n.Template})
+		if err != nil {
+			return err
+		}
+		return s.With(tx).record(ctx, org, author, made)
+	})
+	return made, err
+}
+
+// record keeps a version of a block: what it is now.
+func (s *Store) record(ctx context.Context, org db.Org, author string, b Block) error {
+	return db.Exec(ctx, s.DB, `
+		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only)
+		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only)`,
+		pgx.StrictNamedArgs{"key": b.Key, "version": b.Version, "org": org, "author": author, "label": b.Label, "description": b.Description,
+			"value": b.Value, "limit": b.Limit, "read_only": b.ReadOnly})
+}
+
+// clean makes a text storable: UTF-8 without NUL.
+func clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+}
+
+// distinct returns tags in their order, each once, none empty.
+func distinct(tags []string) []string {
+	kept := []string{}
+	for _, t := range tags {
+		if t = clean(t); t != "" && !slices.Contains(kept, t) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// Block returns a block by its id.
+func (s *Store) Block(ctx context.Context, org db.Org, id string) (Block, error) {
+	b, err := db.One[Block](ctx, s.DB, `SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2`, org, id)
+	return b, notThere(err, "Block with ID %s not found", id)
+}
+
+func notThere(err error, sentence string, args ...any) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return db.NotFound(sentence, args...)
+	}
+	return err
+}
+
+// Filter narrows a list of blocks; empty fields do not. Texts are looked for in any case.
+type Filter struct {
+	Label            string // exactly
+	LabelContains    string
+	ValueContains    string
+	DescriptContains string
+	TemplateName     string
+	Templates        *bool
+	Tags             []string
+	AllTags          bool
+	Hidden           bool  // hidden ones too
+	AgentsMore       *int  // attached to more agents than this
+	AgentsFewer      *int  // to fewer
+	Agents           []int // to one of these numbers
+}
+
+const filtered = ` FROM blocks b
+	WHERE b.org = @org AND @label IN ('', b.label) AND (@hidden OR NOT b.hidden)
+	  AND (@label_contains = '' OR strpos(lower(b.label), lower(@label_contains)) > 0)
+	  AND (@value_contains = '' OR strpos(lower(b.value), lower(@value_contains)) > 0)
+	  AND (@description_contains = '' OR strpos(lower(b.description), lower(@description_contains)) > 0)
+	  AND @template_name IN ('', b.template ->> 'template_name')
+	  AND (@templates::boolean IS NULL OR coalesce((b.template ->> 'is_template')::boolean, false) = @templates)
+	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN b.tags @> @tags ELSE b.tags && @tags END)
+	  AND (@more::int IS NULL AND @fewer::int IS NULL AND @agents::int[] IS NULL OR (
+		SELECT count(*) > coalesce(@more, -1) AND count(*) < coalesce(@fewer, 2147483647) AND (@agents::int[] IS NULL OR count(*) = ANY (@agents))
+		FROM agent_blocks a WHERE a.block_key = b.key))`
+
+func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"org": org, "label": f.Label, "label_contains": f.LabelContains, "value_contains": f.ValueContains,
+		"description_contains": f.DescriptContains, "template_name": f.TemplateName, "templates": f.Templates, "tags": distinct(f.Tags),
+		"all_tags": f.AllTags, "hidden": f.Hidden, "more": f.AgentsMore, "fewer": f.AgentsFewer, "agents": f.Agents}
+}
+
+// List lists the blocks that a filter lets through.
+func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Block, error) {
+	return db.List[Block](ctx, s.DB, p, `SELECT `+columns+filtered, db.ByCreation, f.args(org))
+}
+
+// Count says how many blocks a filter lets through.
+func (s *Store) Count(ctx context.Context, org db.Org, f Filter) (int, error) {
+	return db.One[int](ctx, s.DB, `SELECT count(*)`+filtered, f.args(org))
+}
+
+// Delete deletes a block with its versions, and takes it from its agents.
+func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		b, err := in.lock(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if err := in.tell(ctx, org, b, db.BlockDetached); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `DELETE FROM blocks WHERE org = $1 AND key = $2`, org, b.Key)
+	})
+}
+
+// lock locks a block: it does not change, and is attached to and detached from no agent, until the transaction ends.
+func (s *Store) lock(ctx context.Context, org db.Org, id string) (Block, error) {
+	b, err := db.One[Block](ctx, s.DB, `SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2 FOR UPDATE`, org, id)
+	return b, notThere(err, "Block with ID %s not found", id)
+}
+
+// tell appends an event to the log of each agent that has the block.
+func (s *Store) tell(ctx context.Context, org db.Org, b Block, what db.EventType) error {
+	agents, err := db.All[string](ctx, s.DB, `
+		SELECT agent_id FROM agent_blocks WHERE org = $1 AND block_key = $2 ORDER BY agent_id`, org, b.Key)
+	if err != nil {
+		return err
+	}
+	events := make([]db.Event, len(agents))
+	for i, agent := range agents {
+		events[i] = db.Event{AgentID: agent, Type: what, RefID: b.ID}
+	}
+	_, err = db.Append(ctx, s.DB.(pgx.Tx), org, events...)
+	return err
+}
+
+// Attach attaches a block to an agent; one that it has stays as it is. ErrConflict if the agent has another block of that label;
+// ErrNotFound if either is not there.
+func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		b, err := in.lock(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if has, err := in.has(ctx, org, agentID, b); err != nil || has {
+			return err
+		}
+		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.BlockAttached, RefID: id}); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO agent_blocks (agent_id, block_key, org, label) VALUES ($1, $2, $3, $4)`, agentID, b.Key, org, b.Label)
+		return labelError(err, b.Label)
+	})
+}
+
+func (s *Store) has(ctx context.Context, org db.Org, agentID string, b Block) (bool, error) {
+	has, err := db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (SELECT FROM agent_blocks WHERE agent_id = $2 AND block_key = $3) FROM agents WHERE org = $1 AND id = $2`,
+		org, agentID, b.Key)
+	return has, notThere(err, "Agent with ID %s not found", agentID)
+}
+
+// labelError says of a label that an agent would have twice what is to be done.
+func labelError(err error, label string) error {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && pg.ConstraintName == "agent_blocks_label_key" {
+		return db.Conflict("an agent has another block with the label '%s' already; detach that one, or give this one another label", label)
+	}
+	return db.Error(err)
+}
+
+// Detach takes a block from an agent; one that it does not have is left alone. ErrNotFound if either is not there.
+func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		b, err := in.lock(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if has, err := in.has(ctx, org, agentID, b); err != nil || !has {
+			return err
+		}
+		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.BlockDetached, RefID: id}); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `DELETE FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3`, org, agentID, b.Key)
+	})
+}
+
+// OfAgent lists the blocks of an agent, the first attached first.
+func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]Block, error) {
+	return db.All[Block](ctx, s.DB, `
+		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.key = a.block_key
+		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2
+		ORDER BY a.attached_at, b.key`, org, agentID)
+}
+
+// Labelled returns the block of an agent that has a label.
+func (s *Store) Labelled(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
+	b, err := db.One[Block](ctx, s.DB, `
+		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.key = a.block_key
+		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2 AND a.label = $3`, org, agentID, label)
+	return b, notThere(err, "No block with label '%s' is attached to agent %s", label, agentID)
+}
+
+// Agents lists the ids of the agents that have a block, the first that got it first.
+func (s *Store) Agents(ctx context.Context, org db.Org, id string) ([]string, error) {
+	if _, err := s.Block(ctx, org, id); err != nil {
+		return nil, err
+	}
+	return db.All[string](ctx, s.DB, `
+		SELECT a.agent_id FROM agent_blocks a JOIN blocks b ON b.key = a.block_key
+		WHERE a.org = $1 AND b.id = $2
+		ORDER BY a.attached_at, a.agent_id`, org, id)
+}
