@@ -34,7 +34,8 @@ const (
 )
 
 // EventTypes are all of them.
-var EventTypes = []EventType{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed, MessageAppended}
+var EventTypes = []EventType{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed, MessageAppended,
+	ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted, BlockAttached, BlockDetached, BlockChanged}
 
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1 without a gap, in the order of their commits.
 type Event struct {

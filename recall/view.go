@@ -188,3 +188,11 @@ func (s *Store) Total(ctx context.Context, org db.Org, agentID string) (int, err
 		FROM conversations c JOIN agents a ON a.key = c.agent_key
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL`, org, agentID)
 }
+
+// Said says how many messages an agent has beside its system prompts, those of deleted conversations left out.
+func (s *Store) Said(ctx context.Context, org db.Org, agentID string) (int, error) {
+	return db.One[int](ctx, s.db, `
+		SELECT coalesce(sum(c.messages - cardinality(c.prompts)), 0)::bigint
+		FROM conversations c JOIN agents a ON a.key = c.agent_key
+		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL AND c.messages > 0`, org, agentID)
+}

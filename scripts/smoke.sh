@@ -43,6 +43,13 @@ expect '9: Delete the oldest backups first, then add a disk. Never delete the wr
 expect '* Opened handbook/on-call.md (lines 3-6)'
 expect '- current_files_open=1'
 expect '5: The person on call answers within 15 minutes.'
+expect 'In the cabinet behind the lift, second shelf.'
+expect 'And the cables?'
+expect '18518 18519'
+expect 'You are loud.'
+expect '"value":"You are calm."'
+expect 'The escrow code of the safe is kept by Grace.'
+expect '<memory_blocks>'
 
 # The three lines that `make run` prints.
 sed -n 's/^  //p' "$work/out" >"$work/greeting.sh"

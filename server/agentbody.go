@@ -27,6 +27,7 @@ type AgentFields struct {
 	Hidden        Opt[bool]     `json:"hidden,omitzero"`
 	FolderIDs     Opt[[]string] `json:"folder_ids,omitzero"`
 	SourceIDs     Opt[[]string] `json:"source_ids,omitzero" deprecated:"true"`
+	BlockIDs      Opt[[]string] `json:"block_ids,omitzero" doc:"The agent's core memory blocks; a change of an agent takes the others from it."`
 	ModelSettings Opt[object]   `json:"model_settings,omitzero"`
 	Compaction    Opt[object]   `json:"compaction_settings,omitzero"`
 	Response      Opt[object]   `json:"response_format,omitzero"`
@@ -41,13 +42,11 @@ type AgentFields struct {
 // Unserved are fields of Letta's that this version cannot keep. They may be empty, for clients send them so; what they would hold is
 // refused rather than lost.
 type Unserved struct {
-	MemoryBlocks Opt[[]any]          `json:"memory_blocks,omitzero" deprecated:"true"`
-	BlockIDs     Opt[[]string]       `json:"block_ids,omitzero" deprecated:"true"`
-	ToolIDs      Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
-	IdentityIDs  Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
-	MessageIDs   Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
-	Secrets      Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
-	Environment  Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
+	ToolIDs     Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
+	IdentityIDs Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
+	MessageIDs  Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
+	Secrets     Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
+	Environment Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
 }
 
 func (u Unserved) check() error {
@@ -56,8 +55,6 @@ func (u Unserved) check() error {
 		size int
 		why  string
 	}{
-		{"memory_blocks", len(u.MemoryBlocks.Value), "core memory blocks are not served by this version; leave the list empty and put the text into 'system'"},
-		{"block_ids", len(u.BlockIDs.Value), "core memory blocks are not served by this version; leave the list empty"},
 		{"tool_ids", len(u.ToolIDs.Value), "tools cannot be attached one by one; the file tools come with the first folder. Leave the list empty"},
 		{"identity_ids", len(u.IdentityIDs.Value), "identities are not served; leave the list empty and use tags"},
 		{"message_ids", len(u.MessageIDs.Value), "what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
@@ -77,6 +74,7 @@ type CreateAgent struct {
 	Type  Opt[string]   `json:"agent_type,omitzero" enum:"memgpt_agent,memgpt_v2_agent,letta_v1_agent,react_agent,workflow_agent,split_thread_agent,sleeptime_agent,voice_convo_agent,voice_sleeptime_agent"`
 	Tools Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; an agent has those of files while a folder is attached, and the others always."`
 
+	MemoryBlocks    Opt[[]CreateBlock]    `json:"memory_blocks,omitzero" doc:"Core memory blocks to make for the agent."`
 	InitialMessages Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"Appended to the default conversation after the system prompt."`
 }
 
@@ -103,8 +101,8 @@ func (c CreateAgent) create(toolNames []string) (agent.New, error) {
 		return agent.New{}, err
 	}
 	return agent.New{
-		Messages: messages,
-		Name:     first(c.Name.Pointer(), randomName), Type: c.Type.Value, System: c.System.Value, Timezone: c.Timezone.Value,
+		Messages: messages, Blocks: newBlocks(c.MemoryBlocks.Value), BlockIDs: c.BlockIDs.Value,
+		Name: first(c.Name.Pointer(), randomName), Type: c.Type.Value, System: c.System.Value, Timezone: c.Timezone.Value,
 		Description: c.Description.Pointer(), Model: either(c.Model.Pointer(), config.handle()), Embedding: c.Embedding.Pointer(),
 		Metadata: json.RawMessage(c.Metadata.Value), Tags: c.Tags.Value, Hidden: c.Hidden.Value, Settings: c.settings(), FolderIDs: c.folders(),
 		WindowLimit:  either(c.WindowLimit.Pointer(), config.ContextWindow),
@@ -127,7 +125,7 @@ func (u UpdateAgent) update() (agent.Update, error) {
 	return agent.Update{
 		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(), Timezone: u.Timezone.Pointer(),
 		Model: either(u.Model.Pointer(), config.handle()), Embedding: u.Embedding.Pointer(),
-		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(), FolderIDs: u.folders(),
+		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(), FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value,
 		WindowLimit: window, MaxFilesOpen: limitOf(u.MaxFilesOpen), ViewChars: limitOf(u.ViewChars),
 	}, nil
 }

@@ -92,8 +92,8 @@ func TestAgentsRefuse(t *testing.T) {
 		status                     int
 		detail                     string
 	}{
-		{"blocks that would be lost", "POST", "/v1/agents", `{"memory_blocks":[{"label":"human","value":"x"}]}`, 400, "memory_blocks: " + notServed},
-		{"blocks by id", "PATCH", "/v1/agents/" + id, `{"block_ids":["block-1"]}`, 400, "block_ids: " + notServed},
+		{"a block without a label", "POST", "/v1/agents", `{"memory_blocks":[{"value":"x"}]}`, 422, "body.memory_blocks[0]: expected required property label to be present"},
+		{"a block that is not there", "PATCH", "/v1/agents/" + id, `{"block_ids":["block-1"]}`, 404, "Block with ID block-1 not found"},
 		{"messages by id", "PATCH", "/v1/agents/" + id, `{"message_ids":["message-1"]}`, 400, "message_ids: what was said is never rewritten"},
 		{"a first message of a role that is not one", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"tool","content":"hi"}]}`, 422,
 			"body.initial_message_sequence[0].role: expected value to be one of"},
@@ -205,11 +205,11 @@ func TestIterationEnds(t *testing.T) {
 		c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+other, "")
 		c.made("/v1/agents", fmt.Sprintf(`{"name":"n%d"}`, i))
 	}
-	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5, "/v1/agents/" + agent + "/tools": 7,
-		"/v1/tools/": 7} {
+	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5, "/v1/agents/" + agent + "/tools": 18,
+		"/v1/tools/": 18} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
-			for range 5 {
+			for range 11 {
 				var page []struct{ ID string }
 				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
 				if err := json.Unmarshal([]byte(body), &page); err != nil {
@@ -234,19 +234,20 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	all := []string{"expand", "conversation_search", "close_files", "list_files", "semantic_search_files", "grep_files", "open_files"}
+	memory := []string{"archival_memory_delete", "archival_memory_update", "archival_memory_search", "archival_memory_insert", "memory", "memory_apply_patch", "memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
+	all := append(slices.Clone(memory), "expand", "conversation_search", "close_files", "list_files", "semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{
-		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"}, "search=SEARCH": {"conversation_search", "semantic_search_files"},
-		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": {"expand", "conversation_search"},
-		"tool_types=letta_core&limit=1": {"expand"}, "limit=1&order=asc": {"open_files"},
+		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"}, "search=SEARCH": {"archival_memory_search", "conversation_search", "semantic_search_files"},
+		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "expand", "conversation_search"),
+		"tool_types=letta_core&limit=1": {"archival_memory_delete"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
 		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "7" {
-		t.Errorf("count: got %s, want 7", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "18" {
+		t.Errorf("count: got %s, want 18", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

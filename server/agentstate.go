@@ -15,7 +15,7 @@ import (
 type AgentState struct {
 	agent.Agent
 	Memory                 CoreMemory             `json:"memory"`
-	Blocks                 []any                  `json:"blocks"`
+	Blocks                 []Block                `json:"blocks"`
 	Tools                  []Tool                 `json:"tools"`
 	Sources                []Source               `json:"sources"`
 	LLMConfig              LLMConfig              `json:"llm_config"`
@@ -52,7 +52,7 @@ type AgentState struct {
 
 // CoreMemory is what an agent always sees beside its instructions.
 type CoreMemory struct {
-	Blocks         []any             `json:"blocks"`
+	Blocks         []Block           `json:"blocks"`
 	FileBlocks     []agent.FileBlock `json:"file_blocks"`
 	AgentType      string            `json:"agent_type"`
 	GitEnabled     bool              `json:"git_enabled"`
@@ -103,7 +103,7 @@ func (s *Server) state(ctx context.Context, org db.Org, a agent.Agent, withFiles
 	}
 	limits := a.Limits()
 	return AgentState{
-		Agent: a, Memory: memory, Blocks: []any{}, Tools: s.toolsOf(len(folders) > 0), Sources: sourcesOf(folders),
+		Agent: a, Memory: memory, Blocks: memory.Blocks, Tools: s.toolsOf(len(folders) > 0), Sources: sourcesOf(folders),
 		LLMConfig: llmConfigOf(a), EmbeddingConfig: s.embeddingConfig(a),
 		ModelSettings: a.Settings.ModelSettings, CompactionSettings: a.Settings.CompactionSettings,
 		ResponseFormat: a.Settings.ResponseFormat, ToolRules: a.Settings.ToolRules, MessageIDs: visible[conversation.Key],
@@ -114,11 +114,11 @@ func (s *Server) state(ctx context.Context, org db.Org, a agent.Agent, withFiles
 }
 
 func (s *Server) memory(ctx context.Context, org db.Org, a agent.Agent, withFiles bool) (CoreMemory, error) {
-	m := CoreMemory{Blocks: []any{}, FileBlocks: []agent.FileBlock{}, AgentType: a.Type}
-	if !withFiles {
-		return m, nil
+	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
+	m := CoreMemory{Blocks: blocksOf(blocks), FileBlocks: []agent.FileBlock{}, AgentType: a.Type}
+	if err != nil || !withFiles {
+		return m, err
 	}
-	var err error
 	m.FileBlocks, err = s.Agents.FileBlocks(ctx, org, a)
 	return m, err
 }

@@ -13,11 +13,13 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/block"
 )
 
 // problem is an error as a caller sees it.
 type problem struct {
 	Detail  string  `json:"detail" doc:"What is wrong, and what to do about it."`
+	Current any     `json:"current,omitempty" doc:"What is stored, where a change expected something else."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
 
 	status int
@@ -92,6 +94,7 @@ func problemOf(err error) *problem {
 		unsupported *files.UnsupportedError
 		upload      *files.TooLargeError
 		bodyLimit   *http.MaxBytesError
+		mismatch    *block.MismatchError
 	)
 	switch {
 	case errors.As(err, &own):
@@ -108,6 +111,10 @@ func problemOf(err error) *problem {
 		return newProblem(http.StatusUnauthorized, errUnauthorized.Error())
 	case errors.Is(err, db.ErrNotFound):
 		return newProblem(http.StatusNotFound, sentence(err, "what the request names does not exist"))
+	case errors.As(err, &mismatch):
+		p := newProblem(http.StatusConflict, mismatch.Error())
+		p.Current, p.header = blockOf(mismatch.Current), http.Header{"X-Should-Retry": {"false"}}
+		return p
 	case errors.Is(err, db.ErrConflict):
 		p := newProblem(http.StatusConflict, sentence(err, "the request contradicts what is stored"))
 		p.header = http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again

@@ -14,10 +14,12 @@ const uuid4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 // Ids in a path. One that is not of its kind's form is a 422, before anything is looked up.
 type (
-	agentID  string
-	folderID string
-	fileID   string
-	toolID   string
+	agentID   string
+	folderID  string
+	fileID    string
+	toolID    string
+	blockID   string
+	archiveID string
 
 	messageID      string
 	conversationID string // may also be 'default', or an agent's id for its default conversation
@@ -57,6 +59,12 @@ func (id conversationID) of(agentID string) (agent, conversation string) {
 	}
 	return agentID, string(id)
 }
+
+// Schema implements huma.SchemaProvider.
+func (blockID) Schema(huma.Registry) *huma.Schema { return idSchema("block") }
+
+// Schema implements huma.SchemaProvider.
+func (archiveID) Schema(huma.Registry) *huma.Schema { return idSchema("archive") }
 
 func idSchema(prefix string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + prefix + "-" + uuid4 + "$", PatternDescription: idRule(prefix)}

@@ -37,9 +37,7 @@ func (s *Server) query(ctx context.Context, in MessageQuery, text string) (recal
 		if err != nil {
 			return q, err
 		}
-		if q.Zone, err = time.LoadLocation(a.Timezone); err != nil { // any text is stored
-			q.Zone = time.UTC
-		}
+		q.Zone = a.Zone()
 	}
 	var err error
 	if q.Start, err = recall.ParseStart(in.Start.Value, q.Zone); err != nil {

@@ -11,10 +11,12 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -23,6 +25,8 @@ type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
 	Recall         *recall.Store
+	Blocks         *block.Store
+	Archival       *archival.Store
 	Watches        *files.Watches // kept by who owns the server
 	DB             db.DB          // where the events of agents are
 	Tails          *db.Tails      // kept by who owns the server
@@ -108,6 +112,9 @@ func (s *Server) routes(a *surface) {
 	route(a, get, "/v1/tools", "List tools", s.listTools)
 	route(a, get, "/v1/tools/count", "Count tools", s.countTools)
 	route(a, get, "/v1/tools/{tool_id}", "Get a tool", s.getTool)
+
+	s.blockRoutes(a)
+	s.archivalRoutes(a)
 
 	s.folderRoutes(a, "/v1/folders", twin{order: newestFirst})
 	route(a, get, "/v1/folders", "List folders", s.listFolders)

@@ -19,12 +19,14 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -40,8 +42,10 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		t.Fatal(err)
 	}
 	messages := recall.New(pool, recall.Options{})
-	return &server.Server{Loopback: true, Agents: &agent.Store{DB: pool, Files: store, Recall: messages}, Files: store, Recall: messages,
-		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store, Recall: messages}),
+	blocks, passages := &block.Store{DB: pool}, archival.New(pool)
+	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Agents:  &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages},
+		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages}),
 		DB: pool, Tails: db.NewTails(pool, 5*time.Millisecond), Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 

@@ -31,9 +31,15 @@ func newTenant(c *client, org string) tenant {
 	c.must("PUT", "/v1/agents/"+agent+"/consumers/reader", `{"seq":1}`)
 	conversation := c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":%q}`, name))
 	message := fields(c.t, c.must("GET", "/v1/conversations/"+conversation, ""))["in_context_message_ids"].([]any)[0].(string)
+	block := c.made("/v1/blocks", fmt.Sprintf(`{"label":"notes","value":%q}`, name))
+	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/attach/"+block, "")
+	archive := c.made("/v1/archives", fmt.Sprintf(`{"name":%q}`, name))
+	c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archive, "")
+	passage := c.made("/v1/archives/"+archive+"/passages", fmt.Sprintf(`{"text":%q}`, name))
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file, "folder_name": strings.ReplaceAll(name, " ", "%20"),
 		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader", "clip_id": c.clip(agent, name),
-		"conversation_id": conversation, "message_id": message}}
+		"conversation_id": conversation, "message_id": message,
+		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage, "memory_id": passage}}
 }
 
 var clipIDs = regexp.MustCompile(`clip-[0-9a-f-]{36}`)
@@ -56,7 +62,8 @@ func (t tenant) state() []string {
 	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] + "/files?include_content=true",
 		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders",
 		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers",
-		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations",
+		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations", "/v1/blocks", "/v1/blocks/" + t.has["block_id"] + "/versions",
+		"/v1/archives", "/v1/agents/" + t.has["agent_id"] + "/archival-memory",
 		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"]} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
@@ -166,13 +173,14 @@ func (t tenant) attack(method, target string) reply {
 		body, mediaType := form("file", "a.txt", "text/plain", "x")
 		return send(t, method, target, mediaType, body, t.headers()...)
 	}
-	return t.call(method, target, `{"args":{"file_requests":[]},"seq":0,"messages":[{"role":"user","content":"x"}]}`)
+	return t.call(method, target+map[bool]string{true: "?query=x&from=1&to=1"}[strings.HasSuffix(target, "/search") || strings.HasSuffix(target, "/diff")],
+		`{"args":{"file_requests":[]},"seq":0,"messages":[{"role":"user","content":"x"}],"text":"x","passages":[{"text":"x"}],"value":"x"}`)
 }
 
 // combinations are the sets of a path's parameters that can be another organization's, the empty one left out.
 func combinations(path string) [][]string {
 	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true, "conversation_id": true,
-		"message_id": true, "clip_id": true}
+		"message_id": true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
 		if !tenants[match[1]] {

@@ -18,12 +18,14 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -149,7 +151,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
-	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages}
+	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool)
+	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
 			return fmt.Errorf("fill the demonstration: %w", err)
@@ -157,9 +160,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	watches := &files.Watches{Store: store}
 	tails := db.NewTails(p.pool, 0)
-	api := &server.Server{Agents: agents, Files: store, Recall: messages, Watches: watches, DB: p.pool, Tails: tails,
-		Tools: tool.New(tool.Memories{Files: store, Recall: messages}), Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback,
-		Patience: p.RequestPatience}
+	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
+	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Watches: watches, DB: p.pool,
+		Tails: tails, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
+		Loopback: p.loopback, Patience: p.RequestPatience}
 	jobs, err := p.jobs(store, messages)
 	if err != nil {
 		return err
@@ -182,7 +186,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		tails.Keep(ctx, func(err error) { p.log.Warn("what happens to agents is not known", "error", err) })
 		return nil
 	})
-	group.Go(func() error { return p.tend(ctx, store, messages) })
+	group.Go(func() error { return p.tend(ctx, store, messages, passages) })
 	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) }) //nolint:contextcheck // each request has its own
 	p.greet(listener.Addr().String())
 	return group.Wait()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -16,14 +17,15 @@ const tendEvery = time.Minute
 
 // tend keeps the database in shape until ctx ends: indexes are built where there is enough to index, and what is kept for a while only
 // is let go.
-func (p *process) tend(ctx context.Context, store *files.Store, messages *recall.Store) error {
+func (p *process) tend(ctx context.Context, store *files.Store, messages *recall.Store, passages *archival.Store) error {
 	for wait(ctx, tendEvery) {
 		p.tendVectors(ctx, "passages", store)
 		p.tendVectors(ctx, "messages", messages)
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the places of what was deleted are not forgotten", "error", err)
 		}
-		p.clear(ctx, messages)
+		p.clear(ctx, "messages of deleted agents", messages)
+		p.clear(ctx, "passages of deleted archives", passages)
 	}
 	return nil
 }
@@ -71,12 +73,17 @@ func (p *process) indexText(ctx context.Context, store *files.Store) error {
 	return nil
 }
 
-// clear deletes the messages of deleted agents, a piece at a time.
-func (p *process) clear(ctx context.Context, messages *recall.Store) {
+// cleared is a memory that deletes behind what its callers delete.
+type cleared interface {
+	Clear(ctx context.Context) (rows int, err error)
+}
+
+// clear deletes what belongs to nobody any more, a piece at a time.
+func (p *process) clear(ctx context.Context, what string, memory cleared) {
 	for ctx.Err() == nil {
-		rows, err := messages.Clear(ctx)
+		rows, err := memory.Clear(ctx)
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("the messages of deleted agents are not cleared away", "error", err)
+			p.log.Warn("what was deleted is not cleared away", "of", what, "error", err)
 		}
 		if err != nil || rows == 0 {
 			return

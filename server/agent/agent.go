@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/block"
 )
 
 // Agent is an agent as the API shows it. The memory, tools and sources of it are read from the memories that keep them.
@@ -32,6 +33,15 @@ type Agent struct {
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
 }
 
+// Zone is the agent's timezone; UTC where it is none that is known, for any text is stored.
+func (a Agent) Zone() *time.Location {
+	zone, err := time.LoadLocation(a.Timezone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
 // Settings are what clients store with an agent and read back; Loci itself does not act on them.
 type Settings struct {
 	ModelSettings          json.RawMessage `json:"model_settings,omitempty"`
@@ -54,6 +64,8 @@ type New struct {
 	Settings                             Settings
 	FolderIDs                            []string       // attached in the same transaction
 	Messages                             []recall.Draft // of the default conversation, after its system prompt
+	Blocks                               []block.New    // made for the agent
+	BlockIDs                             []string       // attached to it
 }
 
 // Update changes what is set. A nil pointer leaves a field alone; the limits tell "leave alone" (not Set) from "back to the tier's
@@ -66,6 +78,7 @@ type Update struct {
 	Hidden                                                *bool
 	Settings                                              Settings // fields that are not nil
 	FolderIDs                                             []string
+	BlockIDs                                              []string
 }
 
 // Limit is a number that can be left alone, set, or given back to its default.

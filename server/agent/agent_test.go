@@ -14,11 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -32,7 +34,7 @@ func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &agent.Store{DB: pool, Files: store, Recall: recall.New(pool, recall.Options{})}, pool
+	return &agent.Store{DB: pool, Files: store, Recall: recall.New(pool, recall.Options{}), Blocks: &block.Store{DB: pool}, Archival: archival.New(pool)}, pool
 }
 
 func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {

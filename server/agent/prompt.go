@@ -28,13 +28,14 @@ func tokens(text string) int {
 // prompt is the compiled system prompt in its parts, in their order.
 type prompt struct {
 	system      string
+	blocks      string // empty where no block is attached
 	directories string // empty where no folder is attached
 	metadata    string
 }
 
 func (p prompt) String() string {
 	parts := []string{p.system}
-	for _, part := range []string{p.directories, p.metadata} {
+	for _, part := range []string{p.blocks, p.directories, p.metadata} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -53,12 +54,33 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, conversation s
 	if err != nil {
 		return prompt{}, err
 	}
-	return prompt{system: a.System, directories: renderDirectories(directories, a.Limits()), metadata: renderMetadata(a, conversation)}, nil
+	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
+	if err != nil {
+		return prompt{}, err
+	}
+	metadata, err := s.metadata(ctx, org, a, conversation)
+	return prompt{system: a.System, blocks: renderBlocks(blocks), directories: renderDirectories(directories, a.Limits()), metadata: metadata}, err
 }
 
-func renderMetadata(a Agent, conversation string) string {
-	return fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n</memory_metadata>",
+// metadata is what changes with every message, and so comes last: what a provider keeps of a prompt's beginning stays good.
+func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, conversation string) (string, error) {
+	messages, err := s.Recall.Said(ctx, org, a.ID)
+	if err != nil {
+		return "", err
+	}
+	passages, err := s.Archival.CountPassages(ctx, org, a.ID)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n",
 		a.ID, conversation, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if messages > 0 {
+		text += fmt.Sprintf("- %d previous messages are stored in recall memory (use conversation_search to find them)\n", messages)
+	}
+	if passages > 0 {
+		text += fmt.Sprintf("- %d passages are stored in archival memory (use archival_memory_search to find them)\n", passages)
+	}
+	return text + "</memory_metadata>", nil
 }
 
 // Overview counts what fills the agent's window in a conversation (the default one if it is empty), whose messages it leaves to the caller
@@ -80,7 +102,12 @@ func (s *Store) Overview(ctx context.Context, org db.Org, a Agent, conversation 
 	if err != nil {
 		return Overview{}, recall.Window{}, err
 	}
-	o := Overview{WindowMax: a.Window(), SystemPrompt: p.String(), TokensSystem: tokens(p.system + p.metadata),
+	passages, err := s.Archival.CountPassages(ctx, org, a.ID)
+	if err != nil {
+		return Overview{}, recall.Window{}, err
+	}
+	o := Overview{NumArchivalMemory: passages, WindowMax: a.Window(), SystemPrompt: p.String(), TokensSystem: tokens(p.system + p.metadata),
+		CoreMemory: p.blocks, TokensCoreMemory: tokens(p.blocks),
 		TokensDirectories: tokens(p.directories), FunctionsDefinitions: functions, Messages: []any{}, NumMessages: window.Count,
 		TokensMessages: window.Tokens, NumRecallMemory: total}
 	if p.directories != "" {
@@ -89,7 +116,7 @@ func (s *Store) Overview(ctx context.Context, org db.Org, a Agent, conversation 
 	if len(functions) > 0 {
 		o.TokensFunctions = tokens(string(definitions))
 	}
-	o.WindowCurrent = o.TokensSystem + o.TokensDirectories + o.TokensFunctions + o.TokensMessages
+	o.WindowCurrent = o.TokensSystem + o.TokensCoreMemory + o.TokensDirectories + o.TokensFunctions + o.TokensMessages
 	return o, window, nil
 }
 

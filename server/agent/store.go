@@ -9,21 +9,25 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/block"
 )
 
 // Store keeps agents.
 type Store struct {
-	DB     db.DB
-	Files  *files.Store
-	Recall *recall.Store
+	DB       db.DB
+	Files    *files.Store
+	Recall   *recall.Store
+	Blocks   *block.Store
+	Archival *archival.Store
 }
 
 // with returns the store, and the memories it works through, working in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
-	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx)}
+	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx), Archival: s.Archival.With(tx)}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding, context_window_limit,
@@ -32,8 +36,8 @@ const columns = `key, id, name, agent_type, description, metadata, system, tags,
 // DefaultType is Letta's.
 const DefaultType = "letta_v1_agent"
 
-// Create creates an agent with its folders attached and its default conversation begun; nothing is kept if a folder is not there or a
-// message breaks a rule.
+// Create creates an agent with its folders and blocks attached and its default conversation begun; nothing is kept if one of them is not
+// there, or a block or a message breaks a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := checkName(n.Name); err != nil {
 		return Agent{}, err
@@ -59,6 +63,9 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 				return err
 			}
 		}
+		if err := in.remember(ctx, org, a.ID, n); err != nil {
+			return err
+		}
 		prompt, err := in.SystemPrompt(ctx, org, a)
 		if err != nil {
 			return err
@@ -70,6 +77,25 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		return err
 	})
 	return a, err
+}
+
+// remember gives a new agent its blocks.
+func (s *Store) remember(ctx context.Context, org db.Org, id string, n New) error {
+	for _, b := range n.Blocks {
+		made, err := s.Blocks.Create(ctx, org, block.OperatorAuthor, b)
+		if err != nil {
+			return err
+		}
+		if err := s.Blocks.Attach(ctx, org, id, made.ID); err != nil {
+			return err
+		}
+	}
+	for _, b := range n.BlockIDs {
+		if err := s.Blocks.Attach(ctx, org, id, b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
@@ -189,6 +215,11 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		}
 		if u.FolderIDs != nil {
 			if err := in.Files.LockFolders(ctx, org, id, u.FolderIDs); err != nil {
+				return err
+			}
+		}
+		if u.BlockIDs != nil {
+			if err := in.Blocks.Set(ctx, org, id, u.BlockIDs); err != nil {
 				return err
 			}
 		}

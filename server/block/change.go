@@ -40,28 +40,6 @@ func set[T any](field, value *T) {
 	}
 }
 
-// Edit changes the value of a block that an agent has by a label, as the agent: edit gets the value as it is at that moment, and no other
-// edit comes between. ErrInvalid if the block is read-only.
-func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string, edit func(value string) (string, error)) (Block, error) {
-	b, err := s.Labelled(ctx, org, agentID, label)
-	if err != nil {
-		return Block{}, err
-	}
-	return s.change(ctx, org, agentID, b.ID, Expected{}, func(b *Block) error {
-		if b.ReadOnly {
-			return ErrReadOnly(b.Label)
-		}
-		value, err := edit(b.Value)
-		b.Value = clean(value)
-		return err
-	})
-}
-
-// ErrReadOnly is the ErrInvalid of an agent's change of a block that it may only read.
-func ErrReadOnly(label string) error {
-	return db.Invalid("Block %s is read-only and cannot be edited.", label)
-}
-
 // change changes a block under its lock, and appends the event to all agents that have it. What changes nothing makes no version.
 func (s *Store) change(ctx context.Context, org db.Org, author, id string, x Expected, do func(*Block) error) (Block, error) {
 	var changed Block

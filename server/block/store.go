@@ -205,7 +205,7 @@ func (s *Store) has(ctx context.Context, org db.Org, agentID string, b Block) (b
 func labelError(err error, label string) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && pg.ConstraintName == "agent_blocks_label_key" {
-		return db.Conflict("an agent has another block with the label '%s' already; detach that one, or give this one another label", label)
+		return db.Conflict("the agent has another block with the label '%s' already: detach that one, or give this one another label", label)
 	}
 	return db.Error(err)
 }
@@ -225,6 +225,30 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) erro
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3`, org, agentID, b.Key)
+	})
+}
+
+// Set gives an agent these blocks and no others.
+func (s *Store) Set(ctx context.Context, org db.Org, agentID string, ids []string) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		has, err := in.OfAgent(ctx, org, agentID)
+		if err != nil {
+			return err
+		}
+		for _, b := range has {
+			if !slices.Contains(ids, b.ID) {
+				if err := in.Detach(ctx, org, agentID, b.ID); err != nil {
+					return err
+				}
+			}
+		}
+		for _, id := range ids {
+			if err := in.Attach(ctx, org, agentID, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -275,3 +275,44 @@ func TestBlocksAreListed(t *testing.T) {
 		}
 	}
 }
+
+// A patch of several blocks is applied whole or not at all.
+func TestAPatchIsAtomic(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, rules := w.create(block.New{Label: "one", Value: "a\nb"}), w.create(block.New{Label: "rules", Value: "r", ReadOnly: true})
+	agent := w.agent(one, rules)
+	state := func() string {
+		t.Helper()
+		all, err := w.store.OfAgent(t.Context(), org, agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, b := range all {
+			said = append(said, b.Label+"="+b.Value)
+		}
+		return strings.Join(said, "; ")
+	}
+	for _, tt := range []struct{ name, patch, wrong, want string }{
+		{"the last part fails", "*** Add Block: two\n+x\n*** Update Block: one\n-a\n+A\n*** Update Block: one\n-gone\n+come", "not found", "one=a\nb; rules=r"},
+		{"a block that is not there", "*** Update Block: none\n-a\n+A", "available sections = one, rules", "one=a\nb; rules=r"},
+		{"a label that is there", "*** Add Block: one\n+x", "another block", "one=a\nb; rules=r"},
+		{"what may only be read is deleted", "*** Delete Block: rules", "read-only", "one=a\nb; rules=r"},
+		{"what may only be read is renamed", "*** Update Block: rules\n*** Move to: other", "read-only", "one=a\nb; rules=r"},
+		{"all of it", "*** Update Block: one\n*** Move to: first\n-a\n+A\n*** Add Block: two\n+x\n*** Update Block: first\n-b\n+B", "", "first=A\nB; rules=r; two=x"},
+		{"a deletion", "*** Delete Block: two", "", "first=A\nB; rules=r"},
+	} {
+		p, err := block.ParsePatch("", tt.patch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.store.Apply(t.Context(), org, agent, p)
+		if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.wrong)
+		}
+		if got := state(); got != tt.want {
+			t.Errorf("%s: the blocks are %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -38,14 +38,8 @@ type clock struct {
 	zone *time.Location
 }
 
-// clockOf is the time of an agent, in UTC where its timezone is none that is known.
-func clockOf(a agent.Agent) clock {
-	zone, err := time.LoadLocation(a.Timezone)
-	if err != nil {
-		zone = time.UTC
-	}
-	return clock{time.Now(), zone}
-}
+// clockOf is the time of an agent.
+func clockOf(a agent.Agent) clock { return clock{time.Now(), a.Zone()} }
 
 func (m Memories) searchConversations(ctx context.Context, c call, a conversationArgs) (Result, error) {
 	at := clockOf(c.agent)

@@ -11,11 +11,13 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -65,12 +67,12 @@ func newWorld(t *testing.T) world {
 		}
 	}
 	messages := recall.New(pool, recall.Options{})
-	agents := &agent.Store{DB: pool, Files: store, Recall: messages}
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool)}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{tool.New(tool.Memories{Files: store, Recall: messages}), store, messages, pool, a}
+	return world{tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks, Archival: agents.Archival}), store, messages, pool, a}
 }
 
 // work works the store's jobs until the test ends, and tells how each of them went.

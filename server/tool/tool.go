@@ -12,16 +12,20 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
 )
 
 // Memories are what the tools work on.
 type Memories struct {
-	Files  *files.Store
-	Recall *recall.Store
+	Files    *files.Store
+	Recall   *recall.Store
+	Blocks   *block.Store
+	Archival *archival.Store
 }
 
 // Set is the tools of this server, the same for every agent.
@@ -67,6 +71,17 @@ func New(m Memories) *Set {
 		withFolder(define("close_files", m.closeFiles)),
 		define("conversation_search", m.searchConversations),
 		define("expand", m.expand),
+		define("core_memory_append", m.coreMemoryAppend),
+		define("core_memory_replace", m.coreMemoryReplace),
+		define("memory_insert", m.memoryInsert),
+		define("memory_replace", m.memoryReplace),
+		define("memory_rethink", m.memoryRethink),
+		define("memory_apply_patch", m.memoryApplyPatch),
+		define("memory", m.memory),
+		define("archival_memory_insert", m.archivalInsert),
+		define("archival_memory_search", m.archivalSearch),
+		define("archival_memory_update", m.archivalUpdate),
+		define("archival_memory_delete", m.archivalDelete),
 	}}
 }
 

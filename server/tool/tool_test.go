@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestToolsAreTheSeven(t *testing.T) {
+func TestToolsAndTheirIDs(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
 	var order []string
@@ -46,17 +46,30 @@ func TestToolsAreTheSeven(t *testing.T) {
 		got[tl.Name] = tl.ID
 		order = append(order, tl.Name)
 	}
-	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "conversation_search", "expand"}; !slices.Equal(order, want) {
+	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "conversation_search", "expand",
+		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch", "memory",
+		"archival_memory_insert", "archival_memory_search", "archival_memory_update", "archival_memory_delete"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
 	}
 	want := map[string]string{ // clients keep these ids: they never change
-		"open_files":            "tool-687d900e-7723-43fc-af89-b44834979acd",
-		"grep_files":            "tool-78d729c5-622f-45a3-aa67-8c319b69a64a",
-		"semantic_search_files": "tool-81e31d6f-8c69-418d-8cbd-e4077a03589a",
-		"list_files":            "tool-ad1ed676-6888-421b-9eae-9284a4123797",
-		"close_files":           "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",
-		"conversation_search":   "tool-ee2d7cf9-7b3e-443c-8403-0644189f2b6f",
-		"expand":                "tool-493c5a60-d775-4f79-9566-74f4cf4d2a78",
+		"open_files":             "tool-687d900e-7723-43fc-af89-b44834979acd",
+		"grep_files":             "tool-78d729c5-622f-45a3-aa67-8c319b69a64a",
+		"semantic_search_files":  "tool-81e31d6f-8c69-418d-8cbd-e4077a03589a",
+		"list_files":             "tool-ad1ed676-6888-421b-9eae-9284a4123797",
+		"archival_memory_delete": "tool-a64291d3-b6f8-4ed2-b264-4d7d257c9f40",
+		"archival_memory_insert": "tool-9eb8df59-e12e-489b-951d-0c3982e9fb95",
+		"archival_memory_search": "tool-fee1f477-74c8-4eca-addb-0661814259cf",
+		"archival_memory_update": "tool-7c20dc94-eac6-4893-adf2-87bb9fe4a8a1",
+		"core_memory_append":     "tool-5e2cc850-e2a1-4b70-af64-f5e5838c4b4e",
+		"core_memory_replace":    "tool-fea57547-3a59-4a94-bae4-2fdabdbf6147",
+		"memory":                 "tool-da502059-6474-4acb-bd6a-55719cdf05f5",
+		"memory_apply_patch":     "tool-f3367bf5-c603-4f4a-a76d-5d9bed902a78",
+		"memory_insert":          "tool-a998699a-b6f9-4c18-b1ed-a704d059e72c",
+		"memory_replace":         "tool-2cc2889b-5d60-41d2-aae2-11ee1bb28b86",
+		"memory_rethink":         "tool-0e6113e2-45ee-4067-916a-c5ccf806f860",
+		"close_files":            "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",
+		"conversation_search":    "tool-ee2d7cf9-7b3e-443c-8403-0644189f2b6f",
+		"expand":                 "tool-493c5a60-d775-4f79-9566-74f4cf4d2a78",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ids (-want +got):\n%s", diff)

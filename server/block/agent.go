@@ -1,0 +1,120 @@
+package block
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Edit changes the value of a block that an agent has by a label, as the agent: edit gets the value as it is at that moment, and no other
+// edit comes between. ErrNotFound if the agent has no such block; ErrInvalid if it is read-only, or the edit breaks a rule.
+func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string, edit func(value string) (string, error)) (Block, error) {
+	return s.EditAll(ctx, org, agentID, label, func(b *Block) error {
+		value, err := edit(b.Value)
+		b.Value = clean(value)
+		return err
+	})
+}
+
+// EditAll is Edit of the label and the description too.
+func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, edit func(*Block) error) (Block, error) {
+	b, err := s.mine(ctx, org, agentID, label)
+	if err != nil {
+		return Block{}, err
+	}
+	return s.change(ctx, org, agentID, b.ID, Expected{}, func(b *Block) error {
+		if b.ReadOnly {
+			return readOnly(b.Label)
+		}
+		return edit(b)
+	})
+}
+
+func readOnly(label string) error {
+	return db.Invalid("Block %s is read-only and cannot be edited.", label)
+}
+
+// mine is a block of an agent by its label; an error names those that it has.
+func (s *Store) mine(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
+	b, err := s.Labelled(ctx, org, agentID, label)
+	if !errors.Is(err, db.ErrNotFound) {
+		return b, err
+	}
+	all, err := s.OfAgent(ctx, org, agentID)
+	if err != nil {
+		return Block{}, err
+	}
+	labels := make([]string, len(all))
+	for i, b := range all {
+		labels[i] = b.Label
+	}
+	return Block{}, db.NotFound("Block field %s does not exist (available sections = %s)", label, strings.Join(labels, ", "))
+}
+
+// Add makes a block and attaches it to an agent, as the agent. ErrConflict if it has one of that label.
+func (s *Store) Add(ctx context.Context, org db.Org, agentID string, n New) (made Block, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		if made, err = in.Create(ctx, org, agentID, n); err != nil {
+			return err
+		}
+		return in.Attach(ctx, org, agentID, made.ID)
+	})
+	return made, err
+}
+
+// Remove takes a block from an agent, as the agent; the block itself stays for who else has it, and for the operator. ErrInvalid if it is
+// read-only.
+func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) error {
+	b, err := s.mine(ctx, org, agentID, label)
+	if err != nil {
+		return err
+	}
+	if b.ReadOnly {
+		return readOnly(label)
+	}
+	return s.Detach(ctx, org, agentID, b.ID)
+}
+
+// Apply applies a patch to the blocks of an agent, as the agent: all of it, or nothing. It returns the blocks that it added and changed.
+func (s *Store) Apply(ctx context.Context, org db.Org, agentID string, p Patch) (changed []Block, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		changed = nil
+		in := s.With(tx)
+		for _, o := range p {
+			b, err := in.apply(ctx, org, agentID, o)
+			if err != nil {
+				return err
+			}
+			if o.Kind != DeleteBlock {
+				changed = append(changed, b)
+			}
+		}
+		return nil
+	})
+	return changed, err
+}
+
+func (s *Store) apply(ctx context.Context, org db.Org, agentID string, o Operation) (Block, error) {
+	switch o.Kind {
+	case AddBlock:
+		return s.Add(ctx, org, agentID, New{Label: o.Label, Value: o.Value, Description: o.Description})
+	case DeleteBlock:
+		return Block{}, s.Remove(ctx, org, agentID, o.Label)
+	}
+	return s.EditAll(ctx, org, agentID, o.Label, func(b *Block) error {
+		value, err := o.Apply(b.Value)
+		if err != nil {
+			return err
+		}
+		b.Value = clean(value)
+		if o.NewLabel != "" {
+			b.Label = o.NewLabel
+		}
+		return nil
+	})
+}

@@ -1,0 +1,415 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+)
+
+// ArchivalPassage is a passage of an archive in Letta's shape. Vectors are not shown.
+type ArchivalPassage struct {
+	archival.Passage
+	Embedding       null `json:"embedding"`
+	EmbeddingConfig null `json:"embedding_config"`
+	SourceID        null `json:"source_id"`
+	FileID          null `json:"file_id"`
+	FileName        null `json:"file_name"`
+	IsDeleted       bool `json:"is_deleted"`
+	CreatedByID     null `json:"created_by_id"`
+	LastUpdatedByID null `json:"last_updated_by_id"`
+	Duplicate       bool `json:"duplicate,omitempty" doc:"The archive had this text already: the passage is the one it has."`
+}
+
+func passageOf(p archival.Passage) ArchivalPassage { return ArchivalPassage{Passage: p} }
+
+func insertedOf(list []archival.Inserted) []ArchivalPassage {
+	passages := make([]ArchivalPassage, len(list))
+	for i, p := range list {
+		passages[i] = ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
+	}
+	return passages
+}
+
+// NewPassage is what a passage is created from.
+type NewPassage struct {
+	Text      string        `json:"text"`
+	Tags      Opt[[]string] `json:"tags,omitzero"`
+	Metadata  Opt[object]   `json:"metadata,omitzero"`
+	CreatedAt Opt[string]   `json:"created_at,omitzero" doc:"When what it says was so, in ISO 8601."`
+}
+
+func (p NewPassage) draft() (archival.Draft, error) {
+	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
+	if p.CreatedAt.Value == "" {
+		return d, nil
+	}
+	when, err := recall.ParseStart(p.CreatedAt.Value, time.UTC)
+	if err != nil {
+		return d, db.Invalid("created_at: '%s' is not a time in ISO 8601, such as 2024-05-01T12:00:00Z", p.CreatedAt.Value)
+	}
+	d.HappenedAt = when
+	return d, nil
+}
+
+func passageDrafts(list []NewPassage) ([]archival.Draft, error) {
+	all := make([]archival.Draft, len(list))
+	for i, p := range list {
+		var err error
+		if all[i], err = p.draft(); err != nil {
+			return nil, fmt.Errorf("passages[%d].%w", i, err)
+		}
+	}
+	return all, nil
+}
+
+// UpdatePassage changes the fields that it has; null leaves one alone.
+type UpdatePassage struct {
+	Text     Opt[string]   `json:"text,omitzero"`
+	Tags     Opt[[]string] `json:"tags,omitzero"`
+	Metadata Opt[object]   `json:"metadata,omitzero"`
+}
+
+// AgentPassage is the path of a passage in an agent's archives.
+type AgentPassage struct {
+	OfAgent
+	PassageID string `path:"memory_id"`
+}
+
+func (s *Server) archivalRoutes(a *surface) {
+	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	const own = "/v1/agents/{agent_id}/archival-memory"
+	route(a, post, own, "Insert a passage into an agent's archive", s.createPassage)
+	route(a, get, own, "List an agent's passages", s.listPassages)
+	route(a, get, own+"/search", "Search an agent's passages", s.searchPassages)
+	route(a, patch, own+"/{memory_id}", "Change a passage of an agent", s.updatePassage)
+	route(a, del, own+"/{memory_id}", "Delete a passage of an agent", s.deletePassage)
+	route(a, post, "/v1/passages/search", "Search passages", s.searchAllPassages)
+
+	route(a, post, "/v1/archives", "Create an archive", s.createArchive)
+	route(a, get, "/v1/archives", "List archives", s.listArchives)
+	route(a, get, "/v1/archives/{archive_id}", "Get an archive", s.getArchive)
+	route(a, patch, "/v1/archives/{archive_id}", "Change an archive", s.updateArchive)
+	route(a, del, "/v1/archives/{archive_id}", "Delete an archive", s.deleteArchive, noContent)
+	route(a, get, "/v1/archives/{archive_id}/agents", "List the agents that have an archive", s.archiveAgents)
+	route(a, post, "/v1/archives/{archive_id}/passages", "Insert a passage into an archive", s.createArchivePassage)
+	route(a, post, "/v1/archives/{archive_id}/passages/batch", "Insert passages into an archive, all or none", s.createArchivePassages,
+		bodyUpTo(maxCaptureBytes))
+	route(a, del, "/v1/archives/{archive_id}/passages/{passage_id}", "Delete a passage of an archive", s.deleteArchivePassage, noContent)
+	route(a, patch, "/v1/agents/{agent_id}/archives/attach/{archive_id}", "Attach an archive to an agent", s.attachArchive)
+	route(a, patch, "/v1/agents/{agent_id}/archives/detach/{archive_id}", "Detach an archive from an agent", s.detachArchive)
+}
+
+func (s *Server) createPassage(ctx context.Context, in *struct {
+	OfAgent
+	Body NewPassage
+}) ([]ArchivalPassage, error) {
+	d, err := in.Body.draft()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Archival.InsertFor(ctx, orgOf(ctx), string(in.AgentID), []archival.Draft{d})
+	return insertedOf(list), err
+}
+
+func (s *Server) listPassages(ctx context.Context, in *struct {
+	OfAgent
+	Search    string    `query:"search" doc:"Part of the text, in any case."`
+	Before    string    `query:"before" doc:"Passages earlier than the one with this id."`
+	After     string    `query:"after" doc:"Passages later than the one with this id."`
+	Limit     int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Ascending Opt[bool] `query:"ascending" doc:"The earliest first; true if absent."`
+}) ([]ArchivalPassage, error) {
+	p := db.Page{Before: in.Before, After: in.After, Limit: in.Limit, Ascending: !in.Ascending.Set || in.Ascending.Value}
+	if !p.Ascending { // after is later, whatever the order
+		p.Before, p.After = p.After, p.Before
+	}
+	list, err := s.Archival.Passages(ctx, orgOf(ctx), string(in.AgentID), in.Search, p)
+	passages := make([]ArchivalPassage, len(list))
+	for i, one := range list {
+		passages[i] = passageOf(one)
+	}
+	return passages, err
+}
+
+// PassageSearch narrows a search of passages.
+type PassageSearch struct {
+	Query string   `query:"query" required:"true"`
+	Tags  []string `query:"tags,explode"`
+	Match string   `query:"tag_match_mode" enum:"any,all"`
+	TopK  int      `query:"top_k" minimum:"1" doc:"5 if absent, at most 100."`
+	Start string   `query:"start_datetime" doc:"A date or a time in ISO 8601, in the agent's timezone where it names none."`
+	End   string   `query:"end_datetime" doc:"A date is the whole of that day."`
+}
+
+// FoundPassages are what a search of an agent's passages found.
+type FoundPassages struct {
+	Count   int            `json:"count"`
+	Results []FoundPassage `json:"results"`
+}
+
+// FoundPassage is a passage that was found.
+type FoundPassage struct {
+	ID        string    `json:"id"`
+	Content   string    `json:"content"`
+	Timestamp string    `json:"timestamp"`
+	Tags      []string  `json:"tags"`
+	Relevance Relevance `json:"relevance"`
+}
+
+// Relevance is why something was found.
+type Relevance struct {
+	Score       float64 `json:"score"`
+	WordsRank   int     `json:"fts_rank" doc:"From 1; 0 if it shares no word with the query."`
+	MeaningRank int     `json:"vector_rank" doc:"From 1; 0 if it was not ranked by meaning."`
+}
+
+// usualPassages is how many passages a search returns that asks for no number (Letta: 5).
+const usualPassages = 5
+
+func (s *Server) searchPassages(ctx context.Context, in *struct {
+	OfAgent
+	PassageSearch
+}) (FoundPassages, error) {
+	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+	if err != nil {
+		return FoundPassages{}, err
+	}
+	zone := a.Zone()
+	found := FoundPassages{Results: []FoundPassage{}}
+	q := archival.Query{Text: in.Query, AgentID: a.ID, Tags: in.Tags, Match: archival.Match(in.Match), Limit: in.TopK}
+	if q.Limit == 0 {
+		q.Limit = usualPassages
+	}
+	if q.Start, q.End, err = span(in.Start, in.End, zone); err != nil {
+		return found, err
+	}
+	results, err := s.Archival.Search(ctx, orgOf(ctx), q)
+	for _, h := range results.Hits {
+		found.Results = append(found.Results, FoundPassage{ID: h.ID, Content: h.Text, Timestamp: h.HappenedAt.In(zone).Format(time.RFC3339),
+			Tags: h.Tags, Relevance: Relevance{h.Score, h.WordsRank, h.MeaningRank}})
+	}
+	found.Count = len(found.Results)
+	return found, err
+}
+
+// span reads the ends of a time; each may be empty.
+func span(from, to string, zone *time.Location) (start, end *time.Time, err error) {
+	if from != "" {
+		if start, err = recall.ParseStart(from, zone); err != nil {
+			return nil, nil, err
+		}
+	}
+	if to != "" {
+		end, err = recall.ParseEnd(to, zone)
+	}
+	return start, end, err
+}
+
+func (s *Server) updatePassage(ctx context.Context, in *struct {
+	AgentPassage
+	Body UpdatePassage
+}) (ArchivalPassage, error) {
+	p, err := s.Archival.UpdatePassage(ctx, orgOf(ctx), string(in.AgentID), in.PassageID, archival.PassageUpdate{Text: in.Body.Text.Pointer(),
+		Tags: in.Body.Tags.Value, Metadata: json.RawMessage(in.Body.Metadata.Value)})
+	return passageOf(p), err
+}
+
+func (s *Server) deletePassage(ctx context.Context, in *AgentPassage) (Message, error) {
+	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
+		return Message{}, err
+	}
+	err := s.Archival.DeletePassage(ctx, orgOf(ctx), string(in.AgentID), in.PassageID)
+	return Message{fmt.Sprintf("Memory id=%s successfully deleted", in.PassageID)}, err
+}
+
+// SearchPassages asks for passages of the organization.
+type SearchPassages struct {
+	Query     Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
+	AgentID   Opt[string]   `json:"agent_id,omitzero" doc:"In the archives of an agent."`
+	ArchiveID Opt[string]   `json:"archive_id,omitzero" doc:"In one archive, where no agent is given."`
+	Tags      Opt[[]string] `json:"tags,omitzero"`
+	Match     Opt[string]   `json:"tag_match_mode,omitzero" enum:"any,all"`
+	Limit     Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
+	StartDate Opt[string]   `json:"start_date,omitzero"`
+	EndDate   Opt[string]   `json:"end_date,omitzero"`
+}
+
+// PassageHit is a passage of the organization that was found.
+type PassageHit struct {
+	Passage  ArchivalPassage `json:"passage"`
+	Score    float64         `json:"score"`
+	Metadata struct{}        `json:"metadata"`
+}
+
+func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body SearchPassages }) ([]PassageHit, error) {
+	b := in.Body
+	q := archival.Query{Text: b.Query.Value, AgentID: b.AgentID.Value, ArchiveID: b.ArchiveID.Value, Tags: b.Tags.Value,
+		Match: archival.Match(b.Match.Value), Limit: b.Limit.Value}
+	if q.Limit == 0 {
+		q.Limit = 50
+	}
+	var err error
+	if q.Start, q.End, err = span(b.StartDate.Value, b.EndDate.Value, time.UTC); err != nil {
+		return nil, err
+	}
+	results, err := s.Archival.Search(ctx, orgOf(ctx), q)
+	hits := make([]PassageHit, len(results.Hits))
+	for i, h := range results.Hits {
+		hits[i] = PassageHit{Passage: passageOf(h.Passage), Score: h.Score}
+	}
+	return hits, err
+}
+
+// Archive is an archive in Letta's shape.
+type Archive struct {
+	archival.Archive
+	EmbeddingConfig  *files.EmbeddingConfig `json:"embedding_config"`
+	VectorDBProvider string                 `json:"vector_db_provider"`
+	CreatedByID      null                   `json:"created_by_id"`
+	LastUpdatedByID  null                   `json:"last_updated_by_id"`
+}
+
+func (s *Server) archiveOf(c archival.Archive) Archive {
+	config := s.Files.Embedding(files.DefaultChunkTokens)
+	return Archive{Archive: c, EmbeddingConfig: &config, VectorDBProvider: "native"}
+}
+
+// OfArchive is the path of an archive.
+type OfArchive struct {
+	ArchiveID archiveID `path:"archive_id"`
+}
+
+// CreateArchive is what an archive is created from. Loci embeds with its own model, so a client's choice of one is only kept.
+type CreateArchive struct {
+	Name        string      `json:"name"`
+	Description Opt[string] `json:"description,omitzero"`
+	Metadata    Opt[object] `json:"metadata,omitzero"`
+	Embedding   Opt[string] `json:"embedding,omitzero"`
+}
+
+// UpdateArchive changes the fields that it has; null leaves one alone.
+type UpdateArchive struct {
+	Name        Opt[string] `json:"name,omitzero"`
+	Description Opt[string] `json:"description,omitzero"`
+	Metadata    Opt[object] `json:"metadata,omitzero"`
+}
+
+func (s *Server) createArchive(ctx context.Context, in *struct{ Body CreateArchive }) (Archive, error) {
+	c, err := s.Archival.CreateArchive(ctx, orgOf(ctx), archival.NewArchive{Name: in.Body.Name, Description: in.Body.Description.Pointer(),
+		Metadata: json.RawMessage(in.Body.Metadata.Value), Embedding: in.Body.Embedding.Pointer()})
+	return s.archiveOf(c), err
+}
+
+func (s *Server) getArchive(ctx context.Context, in *OfArchive) (Archive, error) {
+	c, err := s.Archival.Archive(ctx, orgOf(ctx), string(in.ArchiveID))
+	return s.archiveOf(c), err
+}
+
+func (s *Server) updateArchive(ctx context.Context, in *struct {
+	OfArchive
+	Body UpdateArchive
+}) (Archive, error) {
+	c, err := s.Archival.UpdateArchive(ctx, orgOf(ctx), string(in.ArchiveID), archival.ArchiveUpdate{Name: in.Body.Name.Pointer(),
+		Description: in.Body.Description.Pointer(), Metadata: json.RawMessage(in.Body.Metadata.Value)})
+	return s.archiveOf(c), err
+}
+
+func (s *Server) listArchives(ctx context.Context, in *struct {
+	Name    string `query:"name" doc:"The exact name."`
+	AgentID string `query:"agent_id" doc:"Attached to this agent."`
+	Paging
+}) ([]Archive, error) {
+	list, err := s.Archival.Archives(ctx, orgOf(ctx), in.AgentID, in.Name, in.page(50, newestFirst))
+	archives := make([]Archive, len(list))
+	for i, c := range list {
+		archives[i] = s.archiveOf(c)
+	}
+	return archives, err
+}
+
+func (s *Server) deleteArchive(ctx context.Context, in *OfArchive) (null, error) {
+	return null{}, s.Archival.DeleteArchive(ctx, orgOf(ctx), string(in.ArchiveID))
+}
+
+func (s *Server) archiveAgents(ctx context.Context, in *struct {
+	OfArchive
+	Included
+	Paging
+}) ([]AgentState, error) {
+	ids, err := s.Archival.ArchiveAgents(ctx, orgOf(ctx), string(in.ArchiveID))
+	if err != nil {
+		return nil, err
+	}
+	return s.statesOf(ctx, paged(ids, in.page(50, newestFirst), func(id string) string { return id }), in.fileBlocks())
+}
+
+func (s *Server) createArchivePassage(ctx context.Context, in *struct {
+	OfArchive
+	Body NewPassage
+}) (ArchivalPassage, error) {
+	d, err := in.Body.draft()
+	if err != nil {
+		return ArchivalPassage{}, err
+	}
+	list, err := s.Archival.Insert(ctx, orgOf(ctx), string(in.ArchiveID), []archival.Draft{d})
+	if err != nil {
+		return ArchivalPassage{}, err
+	}
+	return insertedOf(list)[0], nil // of a text that became several, the first
+}
+
+// ManyPassages are passages to create at once.
+type ManyPassages struct {
+	Passages []NewPassage `json:"passages" doc:"1 to 10,000, all of them or none."`
+}
+
+func (s *Server) createArchivePassages(ctx context.Context, in *struct {
+	OfArchive
+	Body ManyPassages
+}) ([]ArchivalPassage, error) {
+	all, err := passageDrafts(in.Body.Passages)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Archival.Insert(ctx, orgOf(ctx), string(in.ArchiveID), all)
+	return insertedOf(list), err
+}
+
+func (s *Server) deleteArchivePassage(ctx context.Context, in *struct {
+	OfArchive
+	PassageID string `path:"passage_id"`
+}) (null, error) {
+	c, err := s.Archival.Archive(ctx, orgOf(ctx), string(in.ArchiveID))
+	if err != nil {
+		return null{}, err
+	}
+	p, err := s.Archival.Passage(ctx, orgOf(ctx), "", in.PassageID)
+	if err != nil {
+		return null{}, err
+	}
+	if p.ArchiveID != c.ID {
+		return null{}, db.Invalid("Passage %s does not belong to archive %s", p.ID, c.ID)
+	}
+	return null{}, s.Archival.DeletePassage(ctx, orgOf(ctx), "", in.PassageID)
+}
+
+// AgentArchive is the path of an archive as it is attached and detached.
+type AgentArchive struct {
+	OfAgent
+	OfArchive
+}
+
+func (s *Server) attachArchive(ctx context.Context, in *AgentArchive) (null, error) {
+	return null{}, s.Archival.Attach(ctx, orgOf(ctx), string(in.AgentID), string(in.ArchiveID))
+}
+
+func (s *Server) detachArchive(ctx context.Context, in *AgentArchive) (null, error) {
+	return null{}, s.Archival.Detach(ctx, orgOf(ctx), string(in.AgentID), string(in.ArchiveID))
+}

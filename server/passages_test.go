@@ -1,0 +1,149 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestPassagesOfAnAgent(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	base := "/v1/agents/" + agent + "/archival-memory"
+	insert := func(body string) map[string]any {
+		t.Helper()
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(c.must("POST", base, body)), &list); err != nil || len(list) != 1 {
+			t.Fatalf("insert %s: %v, %v, want one passage", body, list, err)
+		}
+		return list[0]
+	}
+	first := insert(`{"text":"The meeting was in Oslo.","tags":["work","work"],"created_at":"2024-05-01T10:00:00Z"}`)
+	if embedding, ok := first["embedding"]; !ok || embedding != nil || first["is_deleted"] != false || first["created_at"] != "2024-05-01T10:00:00Z" || len(first["tags"].([]any)) != 1 {
+		t.Errorf("a new passage: got %v", first)
+	}
+	if again := insert(`{"text":"The meeting was in Oslo."}`); again["id"] != first["id"] || again["duplicate"] != true {
+		t.Errorf("the same text: got %v", again)
+	}
+	insert(`{"text":"Lunch was in Rome.","created_at":"2024-05-02"}`)
+	for _, w := range []struct {
+		query string
+		want  []string
+	}{
+		{"query=oslo", []string{"The meeting was in Oslo."}},
+		{"query=meeting&tags=work", []string{"The meeting was in Oslo."}},
+		{"query=lunch&end_datetime=2024-05-01", nil},
+		{"query=meeting&end_datetime=2024-05-01", []string{"The meeting was in Oslo."}},
+		{"query=lunch&start_datetime=2024-05-02", []string{"Lunch was in Rome."}},
+		{"query=zebra", nil},
+	} {
+		var got struct {
+			Count   int
+			Results []struct{ Content string }
+		}
+		if err := json.Unmarshal([]byte(c.must("GET", base+"/search?"+w.query, "")), &got); err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, r := range got.Results {
+			texts = append(texts, r.Content)
+		}
+		if fmt.Sprint(texts) != fmt.Sprint(w.want) || got.Count != len(w.want) {
+			t.Errorf("search %s: got %q, want %q", w.query, texts, w.want)
+		}
+	}
+	if got := c.must("GET", base+"?limit=1", ""); !strings.Contains(got, "Oslo") {
+		t.Errorf("the earliest: got %s", got)
+	}
+	if got := c.must("GET", base+"?ascending=false&limit=1", ""); !strings.Contains(got, "Rome") {
+		t.Errorf("the latest: got %s", got)
+	}
+	if got := c.must("GET", base+"?after="+fmt.Sprint(first["id"]), ""); !strings.Contains(got, "Rome") || strings.Contains(got, "Oslo") {
+		t.Errorf("later than the first: got %s", got)
+	}
+	if got := c.must("GET", base+"?search=ROME", ""); strings.Contains(got, "Oslo") || !strings.Contains(got, "Rome") {
+		t.Errorf("with a text: got %s", got)
+	}
+	one := base + "/" + fmt.Sprint(first["id"])
+	if got := pick(t, c.must("PATCH", one, `{"text":"The meeting was in Bergen."}`), "text", "tags"); got != `{"tags":["work"],"text":"The meeting was in Bergen."}` {
+		t.Errorf("changed: got %s", got)
+	}
+	if got := c.must("DELETE", one, ""); got != fmt.Sprintf(`{"message":"Memory id=%s successfully deleted"}`, first["id"]) {
+		t.Errorf("delete: got %s", got)
+	}
+	for _, w := range []struct {
+		name, method, target, body string
+		status                     int
+	}{
+		{"deleted twice", "DELETE", one, "", 404},
+		{"no text", "POST", base, `{"text":" "}`, 400},
+		{"no time", "POST", base, `{"text":"x","created_at":"soon"}`, 400},
+		{"no such mode", "GET", base + "/search?query=x&tag_match_mode=some", "", 422},
+		{"no such time", "GET", base + "/search?query=x&start_datetime=soon", "", 400},
+	} {
+		if got := c.call(w.method, w.target, w.body); got.Code != w.status {
+			t.Errorf("%s: got %d %s, want %d", w.name, got.Code, got.body, w.status)
+		}
+	}
+}
+
+func TestArchives(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	archive := c.made("/v1/archives/", `{"name":"Facts","description":"d","embedding":"openai/x"}`)
+	if got := pick(t, c.must("PATCH", "/v1/archives/"+archive, `{"name":"All facts","description":null}`), "name", "description", "vector_db_provider"); got !=
+		`{"description":"d","name":"All facts","vector_db_provider":"native"}` {
+		t.Errorf("changed: got %s", got)
+	}
+	passage := c.made("/v1/archives/"+archive+"/passages", `{"text":"Water is wet","metadata":{"k":1}}`)
+	var many []string
+	for i := range 500 {
+		many = append(many, fmt.Sprintf(`{"text":"Fact number %d","tags":["n"]}`, i))
+	}
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(c.must("POST", "/v1/archives/"+archive+"/passages/batch", `{"passages":[`+strings.Join(many, ",")+`]}`)), &list); err != nil || len(list) != 500 {
+		t.Fatalf("batch: %d passages, %v", len(list), err)
+	}
+	for range 2 {
+		if got := c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archive, ""); got != "null" {
+			t.Errorf("attach: got %s, want null", got)
+		}
+	}
+	var hits []struct {
+		Passage struct{ Text string }
+		Score   float64
+	}
+	for body, want := range map[string]int{`{}`: 50, `{"query":"water"}`: 1, `{"agent_id":"` + agent + `","limit":3}`: 3, `{"archive_id":"` + archive + `","tags":["n"],"limit":100}`: 100} {
+		if err := json.Unmarshal([]byte(c.must("POST", "/v1/passages/search", body)), &hits); err != nil || len(hits) != want {
+			t.Errorf("search %s: %d hits, %v, want %d", body, len(hits), err, want)
+		}
+	}
+	if got := c.must("GET", "/v1/archives/?agent_id="+agent, ""); !strings.Contains(got, archive) {
+		t.Errorf("the agent's archives: got %s", got)
+	}
+	if got := c.must("GET", "/v1/archives/"+archive+"/agents", ""); !strings.Contains(got, agent) {
+		t.Errorf("the archive's agents: got %s", got)
+	}
+	other := c.made("/v1/archives", `{"name":"Other"}`)
+	if got := c.call("DELETE", "/v1/archives/"+other+"/passages/"+passage, ""); got.Code != 400 {
+		t.Errorf("a passage of another archive: got %d %s", got.Code, got.body)
+	}
+	if got := c.call("DELETE", "/v1/archives/"+archive+"/passages/"+passage, ""); got.Code != 204 || got.body != "" {
+		t.Errorf("delete a passage: got %d %q", got.Code, got.body)
+	}
+	if got := c.must("PATCH", "/v1/agents/"+agent+"/archives/detach/"+archive, ""); got != "null" {
+		t.Errorf("detach: got %s, want null", got)
+	}
+	if got := c.call("DELETE", "/v1/archives/"+archive, ""); got.Code != 204 {
+		t.Errorf("delete: got %d %s", got.Code, got.body)
+	}
+	if got := c.call("GET", "/v1/archives/"+archive, ""); got.Code != 404 {
+		t.Errorf("deleted: got %d", got.Code)
+	}
+	if got := c.call("GET", "/v1/archives/?agent_id=agent-00000000-0000-4000-8000-000000000000", ""); got.Code != 404 {
+		t.Errorf("the archives of no agent: got %d", got.Code)
+	}
+}

@@ -1,0 +1,209 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+type archivalInsertArgs struct {
+	Content text       `json:"content"`
+	Tags    list[text] `json:"tags"`
+}
+
+func (m Memories) archivalInsert(ctx context.Context, c call, a archivalInsertArgs) (Result, error) {
+	if err := must("archival_memory_insert", "content", a.Content); err != nil {
+		return Result{}, err
+	}
+	got, err := m.Archival.InsertFor(ctx, c.org, c.agent.ID, []archival.Draft{{Text: string(a.Content), Tags: stringsOf(a.Tags)}})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: insertedText(got)}, nil
+}
+
+func stringsOf(list list[text]) []string {
+	all := make([]string, len(list))
+	for i, t := range list {
+		all[i] = string(t)
+	}
+	return all
+}
+
+// insertedText tells a model what became of what it archived.
+func insertedText(got []archival.Inserted) string {
+	var fresh, known []string
+	for _, p := range got {
+		if p.Duplicate {
+			known = append(known, p.ID)
+		} else {
+			fresh = append(fresh, p.ID)
+		}
+	}
+	switch {
+	case len(got) == 1 && len(known) == 1:
+		return fmt.Sprintf("Your archival memory has exactly this already, as %s%s. Nothing was added.", known[0], tagged(got[0].Tags))
+	case len(got) == 1:
+		return "Archived as " + fresh[0] + tagged(got[0].Tags) + "."
+	}
+	s := fmt.Sprintf("The text was long and was archived as %d passages: %s.", len(got), joined(append(fresh, known...)))
+	if len(known) > 0 {
+		s += fmt.Sprintf(" %d of them your archival memory had already.", len(known))
+	}
+	return s
+}
+
+func tagged(tags []string) string {
+	if len(tags) == 0 {
+		return ""
+	}
+	return ", tagged " + joined(tags)
+}
+
+type archivalSearchArgs struct {
+	Query text       `json:"query"`
+	Tags  list[text] `json:"tags"`
+	Match text       `json:"tag_match_mode"`
+	TopK  *number    `json:"top_k"`
+	Start text       `json:"start_datetime"`
+	End   text       `json:"end_datetime"`
+}
+
+// passagesLimit is how many passages a search returns that asks for no number (Letta: 5).
+const passagesLimit = 5
+
+func (m Memories) archivalSearch(ctx context.Context, c call, a archivalSearchArgs) (Result, error) {
+	at := clockOf(c.agent)
+	q, err := a.query(at)
+	if err != nil {
+		return Result{}, err
+	}
+	q.AgentID = c.agent.ID
+	found, err := m.Archival.Search(ctx, c.org, q)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: passagesText(q, found, at)}, nil
+}
+
+func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
+	q := archival.Query{Text: strings.TrimSpace(string(a.Query)), Tags: stringsOf(a.Tags), Match: archival.Match(strings.ToLower(string(a.Match)))}
+	if q.Match != "" && q.Match != archival.Any && q.Match != archival.All {
+		return q, db.Invalid("tag_match_mode may be any or all, got '%s'.", echo(string(a.Match)))
+	}
+	var err error
+	if q.Limit, err = limited(a.TopK, passagesLimit, archival.SearchMax); err != nil {
+		return q, db.Invalid("top_k must be between 1 and %d, got %d", archival.SearchMax, *a.TopK)
+	}
+	if a.Start != "" {
+		if q.Start, err = recall.ParseStart(string(a.Start), at.zone); err != nil {
+			return q, db.Invalid("Invalid start_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)", echo(string(a.Start)))
+		}
+	}
+	if a.End != "" {
+		if q.End, err = recall.ParseEnd(string(a.End), at.zone); err != nil {
+			return q, db.Invalid("Invalid end_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)", echo(string(a.End)))
+		}
+	}
+	return q, nil
+}
+
+// passagesText shows passages, the best first.
+func passagesText(q archival.Query, r archival.Results, at clock) string {
+	if len(r.Hits) == 0 {
+		return noPassages(q) + passagesNote(q, r)
+	}
+	return most(len(r.Hits), func(n int) string {
+		head := fmt.Sprintf("Found %s in your archival memory", count(len(r.Hits), "passage"))
+		if q.Text != "" {
+			head += fmt.Sprintf(" for query: '%s'", echo(q.Text))
+		}
+		var b strings.Builder
+		b.WriteString(head + "\n" + strings.Repeat("=", len([]rune(head))) + "\n")
+		for _, h := range r.Hits[:n] {
+			b.WriteString("\n" + passageText(q, h, at))
+		}
+		if left := len(r.Hits) - n; left > 0 {
+			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked passages did not fit here. Ask for fewer with top_k, or narrow the search with tags or dates.", left)
+		}
+		return strings.TrimSuffix(b.String(), "\n") + passagesNote(q, r)
+	})
+}
+
+// passageText shows a passage. Its lines are indented, which keeps them from being taken for a head.
+func passageText(q archival.Query, h archival.Hit, at clock) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "=== %s (%s%s", h.ID, h.HappenedAt.In(at.zone).Format("2006-01-02 15:04 MST"), line(tagged(h.Tags)))
+	if q.Text != "" {
+		fmt.Fprintf(&b, ", score %.3f", h.Score)
+	}
+	b.WriteString(") ===\n")
+	for l := range strings.SplitSeq(strings.TrimRight(h.Text, "\n"), "\n") {
+		b.WriteString("  " + line(l) + "\n")
+	}
+	return b.String()
+}
+
+func noPassages(q archival.Query) string {
+	s := "Your archival memory has no passages"
+	if q.Text != "" {
+		s = fmt.Sprintf("No passage of your archival memory was found for query: '%s'", echo(q.Text))
+	}
+	if len(q.Tags) > 0 {
+		s += " with the tags " + echo(joined(q.Tags))
+	}
+	if q.Start != nil || q.End != nil {
+		s += " in that time"
+	}
+	return s + "."
+}
+
+func passagesNote(q archival.Query, r archival.Results) string {
+	switch {
+	case r.Note != "":
+		return "\n\nNote: " + line(r.Note)
+	case q.Text != "" && !r.ByMeaning:
+		return "\n\nNote: Ranked by words."
+	}
+	return ""
+}
+
+type archivalUpdateArgs struct {
+	ID      text       `json:"id"`
+	Content text       `json:"content"`
+	Tags    list[text] `json:"tags"`
+}
+
+func (m Memories) archivalUpdate(ctx context.Context, c call, a archivalUpdateArgs) (Result, error) {
+	if err := must("archival_memory_update", "id", a.ID); err != nil {
+		return Result{}, err
+	}
+	var u archival.PassageUpdate
+	if a.Content != "" {
+		u.Text = new(string(a.Content))
+	}
+	if a.Tags != nil {
+		u.Tags = stringsOf(a.Tags)
+	}
+	if u.Text == nil && u.Tags == nil {
+		return Result{}, db.Invalid("archival_memory_update needs content or tags, or both.")
+	}
+	p, err := m.Archival.UpdatePassage(ctx, c.org, c.agent.ID, string(a.ID), u)
+	return Result{Text: fmt.Sprintf("%s%s now reads:\n%s", p.ID, tagged(p.Tags), p.Text)}, err
+}
+
+type archivalDeleteArgs struct {
+	ID text `json:"id"`
+}
+
+func (m Memories) archivalDelete(ctx context.Context, c call, a archivalDeleteArgs) (Result, error) {
+	if err := must("archival_memory_delete", "id", a.ID); err != nil {
+		return Result{}, err
+	}
+	err := m.Archival.DeletePassage(ctx, c.org, c.agent.ID, string(a.ID))
+	return Result{Text: fmt.Sprintf("%s was deleted from your archival memory.", echo(string(a.ID)))}, err
+}

@@ -1,0 +1,236 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/block"
+)
+
+// changed tells a model what a block is now.
+func changed(b block.Block) string {
+	head := fmt.Sprintf("The core memory block with label `%s` has been edited (version %d, %d of %d characters).",
+		b.Label, b.Version, utf8.RuneCountInString(b.Value), b.Limit)
+	if b.Value == "" {
+		return head + " It is empty now."
+	}
+	return head + " It now reads:\n" + b.Value
+}
+
+// edit changes the value of a block of the agent.
+func (m Memories) edit(ctx context.Context, c call, label text, do func(value string) (string, error)) (Result, error) {
+	b, err := m.Blocks.Edit(ctx, c.org, c.agent.ID, string(label), do)
+	return Result{Text: changed(b)}, err
+}
+
+// must refuses a call without an argument that it needs; pairs are names and values.
+func must(tool string, pairs ...text) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			return db.Invalid("%s needs the argument %s.", tool, pairs[i])
+		}
+	}
+	return nil
+}
+
+type coreAppendArgs struct {
+	Label   text `json:"label"`
+	Content text `json:"content"`
+}
+
+func (m Memories) coreMemoryAppend(ctx context.Context, c call, a coreAppendArgs) (Result, error) {
+	if err := must("core_memory_append", "label", a.Label, "content", a.Content); err != nil {
+		return Result{}, err
+	}
+	return m.edit(ctx, c, a.Label, func(value string) (string, error) { return block.Append(value, string(a.Content)), nil })
+}
+
+type coreReplaceArgs struct {
+	Label text `json:"label"`
+	Old   text `json:"old_content"`
+	New   text `json:"new_content"`
+}
+
+func (m Memories) coreMemoryReplace(ctx context.Context, c call, a coreReplaceArgs) (Result, error) {
+	if err := must("core_memory_replace", "label", a.Label, "old_content", a.Old); err != nil {
+		return Result{}, err
+	}
+	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
+		return block.ReplaceAll(string(a.Label), value, string(a.Old), string(a.New))
+	})
+}
+
+type memoryReplaceArgs struct {
+	Label text `json:"label"`
+	Old   text `json:"old_string"`
+	New   text `json:"new_string"`
+}
+
+func (m Memories) memoryReplace(ctx context.Context, c call, a memoryReplaceArgs) (Result, error) {
+	if err := must("memory_replace", "label", a.Label, "old_string", a.Old); err != nil {
+		return Result{}, err
+	}
+	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
+		return block.ReplaceOnce(string(a.Label), value, string(a.Old), string(a.New))
+	})
+}
+
+type memoryInsertArgs struct {
+	Label text    `json:"label"`
+	New   text    `json:"new_string"`
+	Line  *number `json:"insert_line"`
+}
+
+func (m Memories) memoryInsert(ctx context.Context, c call, a memoryInsertArgs) (Result, error) {
+	if err := must("memory_insert", "label", a.Label, "new_string", a.New); err != nil {
+		return Result{}, err
+	}
+	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
+		return block.Insert(value, string(a.New), int(deref(a.Line, block.AtEnd)))
+	})
+}
+
+type memoryRethinkArgs struct {
+	Label text `json:"label"`
+	New   text `json:"new_memory"`
+}
+
+// memoryRethink writes a block anew, or makes it.
+func (m Memories) memoryRethink(ctx context.Context, c call, a memoryRethinkArgs) (Result, error) {
+	if err := must("memory_rethink", "label", a.Label); err != nil {
+		return Result{}, err
+	}
+	b, err := m.Blocks.Edit(ctx, c.org, c.agent.ID, string(a.Label), func(string) (string, error) { return string(a.New), nil })
+	if errors.Is(err, db.ErrNotFound) {
+		b, err = m.Blocks.Add(ctx, c.org, c.agent.ID, block.New{Label: string(a.Label), Value: string(a.New)})
+	}
+	return Result{Text: changed(b)}, err
+}
+
+type memoryPatchArgs struct {
+	Label text `json:"label"`
+	Patch text `json:"patch"`
+}
+
+func (m Memories) memoryApplyPatch(ctx context.Context, c call, a memoryPatchArgs) (Result, error) {
+	if err := must("memory_apply_patch", "patch", a.Patch); err != nil {
+		return Result{}, err
+	}
+	p, err := block.ParsePatch(string(a.Label), string(a.Patch))
+	if err != nil {
+		return Result{}, err
+	}
+	blocks, err := m.Blocks.Apply(ctx, c.org, c.agent.ID, p)
+	if err != nil {
+		return Result{}, err
+	}
+	said := []string{fmt.Sprintf("The patch was applied, %s.", count(len(p), "operation"))}
+	for _, b := range blocks {
+		said = append(said, changed(b))
+	}
+	return Result{Text: strings.Join(said, "\n\n")}, nil
+}
+
+type memoryArgs struct {
+	Command     text    `json:"command"`
+	Path        text    `json:"path"`
+	FileText    text    `json:"file_text"`
+	Description text    `json:"description"`
+	Old         text    `json:"old_string"`
+	New         text    `json:"new_string"`
+	Line        *number `json:"insert_line"`
+	InsertText  text    `json:"insert_text"`
+	OldPath     text    `json:"old_path"`
+	NewPath     text    `json:"new_path"`
+}
+
+// memory is one tool with commands, as for files; a path is a label, after /memories/ or not.
+func (m Memories) memory(ctx context.Context, c call, a memoryArgs) (Result, error) {
+	do, ok := map[text]func(context.Context, call, memoryArgs) (Result, error){
+		"create": m.memoryCreate, "str_replace": m.memoryStrReplace, "insert": m.memoryInsertCommand, "delete": m.memoryDelete, "rename": m.memoryRename,
+	}[a.Command]
+	if !ok {
+		return Result{}, db.Invalid("Error: Unknown command '%s'. Supported commands: create, str_replace, insert, delete, rename", echo(string(a.Command)))
+	}
+	return do(ctx, c, a)
+}
+
+// required refuses a command without an argument that it needs; pairs are names and values.
+func (a memoryArgs) required(pairs ...text) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			return db.Invalid("Error: %s is required for %s command", pairs[i], a.Command)
+		}
+	}
+	return nil
+}
+
+// labelOf is the label that a path means.
+func labelOf(path text) text {
+	return text(strings.Trim(strings.TrimPrefix(strings.TrimPrefix(string(path), "/memories/"), "/"), "/"))
+}
+
+func (m Memories) memoryCreate(ctx context.Context, c call, a memoryArgs) (Result, error) {
+	if err := a.required("path", labelOf(a.Path)); err != nil {
+		return Result{}, err
+	}
+	n := block.New{Label: string(labelOf(a.Path)), Value: string(a.FileText)}
+	if a.Description != "" {
+		n.Description = new(string(a.Description))
+	}
+	b, err := m.Blocks.Add(ctx, c.org, c.agent.ID, n)
+	return Result{Text: fmt.Sprintf("Created the core memory block `%s` with %d characters.", b.Label, utf8.RuneCountInString(b.Value))}, err
+}
+
+func (m Memories) memoryStrReplace(ctx context.Context, c call, a memoryArgs) (Result, error) {
+	if err := a.required("path", a.Path, "old_string", a.Old); err != nil {
+		return Result{}, err
+	}
+	return m.memoryReplace(ctx, c, memoryReplaceArgs{Label: labelOf(a.Path), Old: a.Old, New: a.New})
+}
+
+func (m Memories) memoryInsertCommand(ctx context.Context, c call, a memoryArgs) (Result, error) {
+	if err := a.required("path", a.Path, "insert_text", a.InsertText); err != nil {
+		return Result{}, err
+	}
+	return m.memoryInsert(ctx, c, memoryInsertArgs{Label: labelOf(a.Path), New: a.InsertText, Line: a.Line})
+}
+
+func (m Memories) memoryDelete(ctx context.Context, c call, a memoryArgs) (Result, error) {
+	if err := a.required("path", a.Path); err != nil {
+		return Result{}, err
+	}
+	err := m.Blocks.Remove(ctx, c.org, c.agent.ID, string(labelOf(a.Path)))
+	return Result{Text: fmt.Sprintf("The core memory block `%s` is no longer part of your memory.", labelOf(a.Path))}, err
+}
+
+// memoryRename gives a block another label, or another description.
+func (m Memories) memoryRename(ctx context.Context, c call, a memoryArgs) (Result, error) {
+	from := a.OldPath
+	if from == "" {
+		from = a.Path
+	}
+	if err := a.required("old_path", labelOf(from)); err != nil {
+		return Result{}, err
+	}
+	if labelOf(a.NewPath) == "" && a.Description == "" {
+		return Result{}, a.required("new_path", a.NewPath)
+	}
+	b, err := m.Blocks.EditAll(ctx, c.org, c.agent.ID, string(labelOf(from)), func(b *block.Block) error {
+		if to := labelOf(a.NewPath); to != "" {
+			b.Label = string(to)
+		}
+		if a.Description != "" {
+			b.Description = new(string(a.Description))
+		}
+		return nil
+	})
+	if labelOf(a.NewPath) == "" {
+		return Result{Text: fmt.Sprintf("The core memory block `%s` has a new description.", b.Label)}, err
+	}
+	return Result{Text: fmt.Sprintf("The core memory block `%s` has the label `%s` now.", labelOf(from), b.Label)}, err
+}

@@ -1,0 +1,109 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/block"
+)
+
+var (
+	passageIDs = regexp.MustCompile(`passage-[0-9a-f-]{36}`)
+	moments    = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`)
+)
+
+// transcript runs tools one after the other and writes down what a model reads.
+func (w world) transcript(t *testing.T, calls ...[2]string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, c := range calls {
+		got, err := w.tools.Run(t.Context(), 1, w.agent, c[0], json.RawMessage(c[1]))
+		if err != nil {
+			t.Fatalf("%s %s: %v", c[0], c[1], err)
+		}
+		fmt.Fprintf(&b, "> %s %s\n", c[0], c[1])
+		if got.IsError {
+			b.WriteString("(error) ")
+		}
+		b.WriteString(got.Text + "\n\n")
+	}
+	text := passageIDs.ReplaceAllString(b.String(), "passage-#")
+	return strings.TrimSuffix(moments.ReplaceAllString(text, "TIME"), "\n\n")
+}
+
+func TestToolsOfBlocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	blocks := &block.Store{DB: w.pool}
+	for _, n := range []block.New{{Label: "human", Value: "Name: Ada\n\tLikes: tea", Limit: 60}, {Label: "rules", Value: "Be kind.", ReadOnly: true}} {
+		b, err := blocks.Create(t.Context(), 1, block.OperatorAuthor, n)
+		if err == nil {
+			err = blocks.Attach(t.Context(), 1, w.agent.ID, b.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "blocks", w.transcript(t,
+		[2]string{"core_memory_append", `{"label":"human","content":"12→ }{ <b>"}`},
+		[2]string{"core_memory_replace", `{"label":"human","old_content":"tea","new_content":"coffee"}`},
+		[2]string{"memory_replace", `{"label":"human","old_string":"\tLikes: coffee","new_string":"\tLikes: water"}`},
+		[2]string{"memory_insert", `{"label":"human","new_string":"Born: 1815","insert_line":1}`},
+		[2]string{"memory_rethink", `{"label":"plans/today","new_memory":"Rest."}`},
+		[2]string{"memory_apply_patch", `{"label":"human","patch":"-Name: Ada\n+Name: Ada L."}`},
+		[2]string{"memory_apply_patch", `{"label":"","patch":"*** Update Block: plans/today\n*** Move to: plans/week\n-Rest.\n+Work.\n*** Add Block: ideas\n+One"}`},
+		[2]string{"memory", `{"command":"create","path":"/memories/a/b","file_text":"deep","description":"nested"}`},
+		[2]string{"memory", `{"command":"str_replace","path":"a/b","old_string":"deep","new_string":""}`},
+		[2]string{"memory", `{"command":"insert","path":"/memories/a/b","insert_text":"line"}`},
+		[2]string{"memory", `{"command":"rename","old_path":"a/b","new_path":"c"}`},
+		[2]string{"memory", `{"command":"rename","path":"c","description":"what it is for"}`},
+		[2]string{"memory", `{"command":"delete","path":"c"}`},
+		// What goes wrong, and what to do.
+		[2]string{"memory", `{"command":"move"}`},
+		[2]string{"memory", `{"command":"insert","path":"ideas"}`},
+		[2]string{"memory", `{"command":"delete","path":"rules"}`},
+		[2]string{"memory", `{"command":"rename","old_path":"rules","new_path":"none"}`},
+		[2]string{"memory", `{"command":"create","path":"ideas"}`},
+		[2]string{"memory_rethink", `{"label":"rules","new_memory":"Be rude."}`},
+		[2]string{"memory_insert", `{"label":"nobody","new_string":"x"}`},
+		[2]string{"memory_insert", `{"label":"human","new_string":"x","insert_line":99}`},
+		[2]string{"memory_replace", `{"label":"human","old_string":"zebra","new_string":"x"}`},
+		[2]string{"memory_replace", `{"label":"human","old_string":"a","new_string":"x"}`},
+		[2]string{"core_memory_append", `{"label":"human","content":"this is far too long to be kept in a block of sixty characters"}`},
+		[2]string{"core_memory_append", `{"label":"human"}`},
+		[2]string{"memory_apply_patch", `{"label":"human","patch":"no change"}`},
+	))
+}
+
+func TestToolsOfArchivalMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.transcript(t, [2]string{"archival_memory_insert", `{"content":"Ada's flight leaves at 9.","tags":["travel","ada"]}`})
+	got, err := w.tools.Run(t.Context(), 1, w.agent, "archival_memory_search", json.RawMessage(`{"query":"flight"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := passageIDs.FindString(got.Text)
+	golden(t, "archival", first+"\n\n"+w.transcript(t,
+		[2]string{"archival_memory_insert", `{"content":"Ada's flight leaves at 9."}`},
+		[2]string{"archival_memory_insert", `{"content":"Bob likes\ntea.","tags":"bob"}`},
+		[2]string{"archival_memory_search", `{"query":"when does the flight leave"}`},
+		[2]string{"archival_memory_search", `{"query":"likes tea","tags":["bob","none"],"tag_match_mode":"any"}`},
+		[2]string{"archival_memory_search", `{"query":"likes tea","tags":["bob","none"],"tag_match_mode":"all"}`},
+		[2]string{"archival_memory_search", `{"query":"flight","end_datetime":"2001-01-01"}`},
+		[2]string{"archival_memory_update", `{"id":"` + id + `","content":"Ada's flight leaves at 10."}`},
+		[2]string{"archival_memory_search", `{"query":"","top_k":2}`},
+		[2]string{"archival_memory_delete", `{"id":"` + id + `"}`},
+		[2]string{"archival_memory_delete", `{"id":"` + id + `"}`},
+		[2]string{"archival_memory_search", `{"query":"zebra"}`},
+		// What goes wrong, and what to do.
+		[2]string{"archival_memory_insert", `{}`},
+		[2]string{"archival_memory_update", `{"id":"passage-1"}`},
+		[2]string{"archival_memory_search", `{"query":"x","top_k":0}`},
+		[2]string{"archival_memory_search", `{"query":"x","tag_match_mode":"some"}`},
+		[2]string{"archival_memory_search", `{"query":"x","start_datetime":"soon"}`},
+	))
+}
