@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at, p.created_at, p.updated_at`
+const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at, p.created_at, p.updated_at` //nolint:gosec // no password
 
 // ofAgent says that an archive c is one of the agent @agent's.
 const ofAgent = `EXISTS (SELECT FROM agent_archives a WHERE a.archive_key = c.key AND a.agent_id = @agent)`

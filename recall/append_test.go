@@ -31,12 +31,12 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	pool := dbtest.New(t)
 	w := &world{T: t, pool: pool, store: recall.New(pool, recall.Options{})}
-	w.agent = w.newAgent(org)
+	w.agent = w.newAgent()
 	return w
 }
 
 // newAgent makes an agent as server/agent does.
-func (w *world) newAgent(org db.Org) string {
+func (w *world) newAgent() string {
 	w.Helper()
 	id, err := db.One[string](w.Context(), w.pool, `
 		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
@@ -182,7 +182,7 @@ func TestALongResultIsStoredWholeAndExpanded(t *testing.T) {
 	if err != nil || len(e.Lines) != 10 || e.Lines[0].Number != 3910 {
 		t.Errorf("lines that fit: got %+v, %v", e.Lines, err)
 	}
-	if _, err := w.store.Expand(t.Context(), org, w.newAgent(org), part.Clip.ID, 0, 0, ""); !errors.Is(err, db.ErrNotFound) {
+	if _, err := w.store.Expand(t.Context(), org, w.newAgent(), part.Clip.ID, 0, 0, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another agent's: got %v, want ErrNotFound", err)
 	}
 }

@@ -63,7 +63,7 @@ func TestAroundRefuses(t *testing.T) {
 	}{
 		{"a message that is not there", org, w.agent, "message-123e4567-e89b-42d3-8456-426614174000", 1, 1, db.ErrNotFound},
 		{"what is no id", org, w.agent, "x", 1, 1, db.ErrNotFound},
-		{"another agent's message", org, w.newAgent(org), mine, 1, 1, db.ErrNotFound},
+		{"another agent's message", org, w.newAgent(), mine, 1, 1, db.ErrNotFound},
 		{"another organization's message", 2, w.agent, mine, 1, 1, db.ErrNotFound},
 		{"too many messages", org, w.agent, mine, 0, recall.MaxAround + 1, db.ErrInvalid},
 		{"fewer than none", org, w.agent, mine, -1, 0, db.ErrInvalid},
@@ -91,7 +91,7 @@ func TestALongMessageIsExpandedByItsID(t *testing.T) {
 	if got.String() != text {
 		t.Errorf("got %d bytes, want the %d of the message", got.Len(), len(text))
 	}
-	if _, err := w.store.Expand(t.Context(), org, w.newAgent(org), id, 0, 0, ""); !errors.Is(err, db.ErrNotFound) {
+	if _, err := w.store.Expand(t.Context(), org, w.newAgent(), id, 0, 0, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("of another agent: %v, want ErrNotFound", err)
 	}
 }

@@ -74,7 +74,7 @@ func TestConversationsAreChangedListedAndDeleted(t *testing.T) {
 		{"what is archived", recall.ConversationFilter{Archived: &yes}, ids[:1]},
 		{"what is not", recall.ConversationFilter{Archived: &no}, ids[1:2]},
 		{"by a part of the summary", recall.ConversationFilter{Contains: "NUMBER 1"}, ids[1:2]},
-		{"of another agent", recall.ConversationFilter{AgentID: w.newAgent(org)}, []string{}},
+		{"of another agent", recall.ConversationFilter{AgentID: w.newAgent()}, []string{}},
 	} {
 		if diff := cmp.Diff(tt.want, list(tt.f)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -121,7 +121,7 @@ func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 func TestADeletedAgentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	kept := w.newAgent(org)
+	kept := w.newAgent()
 	w.append(called("c", "read", "{}"), returned("c", longText(60_000)))
 	tx, err := w.pool.Begin(t.Context())
 	if err != nil {

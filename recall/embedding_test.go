@@ -201,7 +201,7 @@ func TestALogIsBackfilled(t *testing.T) {
 		w.chat(w.other(), 1)
 	}
 	first := w.agent
-	w.agent = w.newAgent(org)
+	w.agent = w.newAgent()
 	w.chat("", 3)
 	w.append(called("c", "conversation_search", `{"query":"topic"}`), returned("c", "question 1 about topic 1"))
 	w.agent = first

@@ -82,7 +82,7 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 	if err := w.store.DeleteConversation(t.Context(), org, gone); err != nil {
 		t.Fatal(err)
 	}
-	foreign := w.newAgent(org)
+	foreign := w.newAgent()
 	before, after := at.Add(-time.Hour), at.Add(time.Hour)
 	for _, c := range []struct {
 		name  string

@@ -83,7 +83,7 @@ func TestRetrievalOfDialogues(t *testing.T) {
 	all := map[string]*quality{}
 	for seed := range uint64(6) {
 		d := newDialogue(seed)
-		agent := w.newAgent(org)
+		agent := w.newAgent()
 		ids := w.tell(agent, d.turns)
 		for _, q := range d.questions {
 			var evidence []string

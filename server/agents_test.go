@@ -86,7 +86,6 @@ func TestAgentsRefuse(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	id := c.made("/v1/agents", "")
-	const notServed = "core memory blocks are not served by this version"
 	for _, r := range []struct {
 		name, method, target, body string
 		status                     int

@@ -29,7 +29,7 @@ func (m Memories) edit(ctx context.Context, c call, label text, do func(value st
 
 // must refuses a call without an argument that it needs; pairs are names and values.
 func must(tool string, pairs ...text) error {
-	for i := 0; i < len(pairs); i += 2 {
+	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
 			return db.Invalid("%s needs the argument %s.", tool, pairs[i])
 		}
@@ -161,7 +161,7 @@ func (m Memories) memory(ctx context.Context, c call, a memoryArgs) (Result, err
 
 // required refuses a command without an argument that it needs; pairs are names and values.
 func (a memoryArgs) required(pairs ...text) error {
-	for i := 0; i < len(pairs); i += 2 {
+	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
 			return db.Invalid("Error: %s is required for %s command", pairs[i], a.Command)
 		}
