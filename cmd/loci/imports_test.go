@@ -18,7 +18,7 @@ const module = "github.com/loci-memory/loci"
 var house = map[string][]string{
 	"bench": {"db", "db/local", "embed"},
 	"cmd/loci": {"db", "db/local", "embed", "files", "files/document", "files/document/child", "recall", "archival", "compaction", "server",
-		"server/agent", "server/tool", "server/mcp"},
+		"server/agent", "server/block", "server/tool", "server/mcp"},
 	"server":               {"db", "files", "recall", "archival", "server/agent", "server/block", "server/tool", "server/console"},
 	"server/mcp":           {"server/tool"},
 	"server/tool":          {"db", "files", "recall", "archival", "server/agent", "server/block"},
