@@ -2,7 +2,6 @@ package archival
 
 import (
 	"context"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -21,7 +20,7 @@ func (s *Store) CreateArchive(ctx context.Context, org db.Org, n NewArchive) (Ar
 		INSERT INTO archives AS c (org, name, description, metadata, embedding)
 		VALUES (@org, @name, @description, @metadata, @embedding)
 		RETURNING `+archiveColumns,
-		pgx.StrictNamedArgs{"org": org, "name": clean(n.Name), "description": n.Description, "metadata": n.Metadata, "embedding": n.Embedding})
+		pgx.StrictNamedArgs{"org": org, "name": db.Clean(n.Name), "description": n.Description, "metadata": n.Metadata, "embedding": n.Embedding})
 }
 
 func checkName(name string) error {
@@ -221,15 +220,4 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 
 func (s *Store) hasDefault(ctx context.Context, agentID string) (bool, error) {
 	return db.One[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM agent_archives WHERE agent_id = $1 AND is_default)`, agentID)
-}
-
-// distinct returns tags in their order, each once, trimmed, none empty.
-func distinct(tags []string) []string {
-	kept := []string{}
-	for _, t := range tags {
-		if t = clean(t); t != "" && !slices.Contains(kept, t) {
-			kept = append(kept, t)
-		}
-	}
-	return kept
 }

@@ -71,7 +71,7 @@ func prepare(drafts []Draft) ([]prepared, error) {
 		if err := d.check(); err != nil {
 			return nil, fmt.Errorf("passages[%d]: %w", i, err)
 		}
-		d.Text, d.Tags = clean(d.Text), distinct(d.Tags)
+		d.Text, d.Tags = db.Clean(d.Text), db.Tags(d.Tags)
 		happened := now.Add(time.Duration(i) * time.Microsecond) // which keeps the order
 		if d.HappenedAt != nil {
 			happened = *d.HappenedAt
@@ -91,7 +91,7 @@ func prepare(drafts []Draft) ([]prepared, error) {
 }
 
 func (d Draft) check() error {
-	if strings.TrimSpace(clean(d.Text)) == "" {
+	if strings.TrimSpace(db.Clean(d.Text)) == "" {
 		return db.Invalid("a passage has no text")
 	}
 	if len(d.Text) > MaxTextBytes {
@@ -143,10 +143,8 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, ready 
 		if len(fresh) > 1 {
 			return in.tell(ctx, org, key, db.PassagesInserted, archiveID)
 		}
-		for id := range fresh {
-			return in.tell(ctx, org, key, db.PassageInserted, "passage-"+id.String())
-		}
-		return nil
+		one := slices.IndexFunc(out, func(p Inserted) bool { return !p.Duplicate })
+		return in.tell(ctx, org, key, db.PassageInserted, out[one].ID)
 	})
 	return out, err
 }
@@ -163,7 +161,7 @@ func (s *Store) store(ctx context.Context, org db.Org, archive int64, ready []pr
 			INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 			ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING`,
-			p.id, org, archive, p.Text, p.sha256[:], p.Tags, p.Metadata, p.HappenedAt, p.lex.Vector, termsOf(archive, p.lex.Terms)).
+			p.id, org, archive, p.Text, p.sha256[:], p.Tags, p.Metadata, p.HappenedAt, p.lex.Vector, embed.Owned(archive, p.lex.Terms)).
 			Exec(func(tag pgconn.CommandTag) error {
 				if tag.RowsAffected() > 0 {
 					fresh[p.id] = true
@@ -172,17 +170,6 @@ func (s *Store) store(ctx context.Context, org db.Org, archive int64, ready []pr
 			})
 	}
 	return fresh, db.Error(s.db.SendBatch(ctx, &batch).Close())
-}
-
-// termBits is how many bits of a term are the word's; above them is the archive's key.
-const termBits = 24
-
-func termsOf(archive int64, terms []int32) []int64 {
-	prefixed := make([]int64, len(terms))
-	for i, t := range terms {
-		prefixed[i] = archive<<termBits | int64(t)
-	}
-	return prefixed
 }
 
 // inserted reads what became of the drafts.

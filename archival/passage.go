@@ -47,7 +47,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 			*id = uuidOf(*id).String()
 		}
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": clean(contains)}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": db.Clean(contains)}
 	const order = "p.happened_at, p.key"
 	stretch := p.Stretch(order, `SELECT `+order+` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`, args)
 	rows, err := db.All[Passage](ctx, s.db, `
@@ -121,12 +121,12 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil, "lex": (*pgvector.SparseVector)(nil), "terms": nil,
 		"tags": nil, "metadata": u.Metadata}
 	if u.Text != nil && *u.Text != p.Text {
-		text := clean(*u.Text)
+		text := db.Clean(*u.Text)
 		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
-		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, termsOf(archive, lex.Terms)
+		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, embed.Owned(archive, lex.Terms)
 	}
 	if u.Tags != nil {
-		args["tags"] = distinct(u.Tags)
+		args["tags"] = db.Tags(u.Tags)
 	}
 	err := db.Exec(ctx, s.db, `
 		UPDATE passages

@@ -26,7 +26,7 @@ type scope struct {
 // Search finds passages. ErrNotFound if the agent or the archive is not there.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	q.Limit = min(max(q.Limit, 1), SearchMax)
-	q.Tags = distinct(q.Tags)
+	q.Tags = db.Tags(q.Tags)
 	in, err := s.scope(ctx, org, q)
 	if err != nil || in.rows == 0 {
 		return Results{Hits: []Hit{}}, err
@@ -38,7 +38,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	words, err := s.byWords(ctx, in, idf, idf.Query(clean(q.Text)))
+	words, err := s.byWords(ctx, in, idf, idf.Query(db.Clean(q.Text)))
 	if err != nil {
 		return Results{}, err
 	}
@@ -138,24 +138,11 @@ func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
 		WHERE n % greatest(rows / $3, 1) = 0
 		ORDER BY n
 		LIMIT $3`, in.org, in.archives, embed.SampleRows)
-	if err != nil {
-		return nil, err
-	}
-	sample := make([][]int32, len(terms))
-	for i, of := range terms {
-		sample[i] = make([]int32, len(of))
-		for k, t := range of {
-			sample[i][k] = int32(t & (1<<termBits - 1)) //nolint:gosec // 24 bits
-		}
-	}
-	return embed.NewIDF(sample, in.rows), nil
+	return embed.NewIDF(embed.Words(terms), in.rows), err
 }
 
-const (
-	indexShare   = 0.03  // of the scope's rows that candidates from the index should be: more are read faster one after the other
-	mostRarest   = 8     // of a query's terms that choose candidates
-	mostPrefixed = 40000 // terms that one query asks the index for
-)
+// mostOwned is how many terms one query asks the index for.
+const mostOwned = 40_000
 
 // byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
 // too few, all of the scope.
@@ -177,16 +164,13 @@ func (s *Store) candidateTerms(in scope, idf *embed.IDF, q embed.Query) []int64 
 	if in.rows <= s.indexRows {
 		return nil
 	}
-	n := 0
-	for n < min(len(q.Rarest), mostRarest) && idf.Share(q.Rarest[:n+1]) <= indexShare {
-		n++
-	}
-	if n*len(in.archives) > mostPrefixed {
+	words := idf.Candidates(q)
+	if len(words)*len(in.archives) > mostOwned {
 		return nil
 	}
 	var terms []int64
 	for _, archive := range in.archives {
-		terms = append(terms, termsOf(archive, q.Rarest[:n])...)
+		terms = append(terms, embed.Owned(archive, words)...)
 	}
 	return terms
 }
@@ -199,15 +183,16 @@ func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []in
 
 // wordSQL ranks a scope by words, or those of its rows that have one of the terms.
 func (c scope) wordSQL(q embed.Query, terms []int64) (string, pgx.StrictNamedArgs) {
-	args, narrow := c.args(), ""
+	args, where := c.args(), c.where()
 	args["q"], args["limit"] = q.Vector, embed.ArmRows
-	if len(terms) > 0 {
-		args["terms"], narrow = terms, ` AND p.terms && @terms`
+	if len(terms) > 0 { // they name the archive already: its other entries are not to be read beside
+		args["terms"] = terms
+		where = strings.Replace(where, "p.archive_key =", "p.archive_key + 0 =", 1) + ` AND p.terms && @terms`
 	}
 	return `
 		SELECT id, -distance AS score FROM (
 			SELECT p.key AS id, p.lex <#> @q AS distance FROM passages p
-			WHERE` + c.where() + narrow + `
+			WHERE` + where + `
 			ORDER BY distance, id
 			LIMIT @limit
 		) nearest`, args

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -38,14 +37,6 @@ func (s *Store) With(tx pgx.Tx) *Store {
 	in := *s
 	in.db = tx
 	return &in
-}
-
-// clean makes a text storable: UTF-8 without NUL.
-func clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
 // uuidOf is the UUID of a passage's id; one that is no such id is of no passage.

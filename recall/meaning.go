@@ -39,7 +39,7 @@ func (s *Store) byMeaning(ctx context.Context, in scope, out *Results) ([]embed.
 
 // question is a query's vector as an argument, nil if it has none, with a sentence on why if it should.
 func (s *Store) question(ctx context.Context, text string, space embed.Space) (q any, note string) {
-	vector, err := s.o.Dense.Query(ctx, clean(text))
+	vector, err := s.o.Dense.Query(ctx, db.Clean(text))
 	switch {
 	case err != nil:
 		return nil, fmt.Sprintf("%v, so this was ranked by words alone.", err)

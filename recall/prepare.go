@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -83,19 +82,11 @@ func short(s string) string {
 	return s
 }
 
-// clean makes a text storable: UTF-8 without NUL.
-func clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-}
-
 func cleanField(s *string) *string {
 	if s == nil {
 		return nil
 	}
-	c := clean(*s)
+	c := db.Clean(*s)
 	return &c
 }
 
@@ -130,15 +121,15 @@ func cleaned(p Part, role Role, r *redact.Redactor) (Part, error) {
 	}
 	p.Clip, p.Orphan = nil, false
 	for _, text := range []*string{&p.Text, &p.Input} {
-		*text = r.Redact(clean(*text))
+		*text = r.Redact(db.Clean(*text))
 	}
 	for _, text := range []*string{&p.CallID, &p.Name, &p.Signature, &p.Data} {
-		*text = clean(*text)
+		*text = db.Clean(*text)
 	}
 	for _, lines := range []*[]string{&p.Stdout, &p.Stderr} {
 		*lines = slices.Clone(*lines)
 		for i, line := range *lines {
-			(*lines)[i] = r.Redact(clean(line))
+			(*lines)[i] = r.Redact(db.Clean(line))
 		}
 	}
 	return p, cleanRaws(&p, r)

@@ -40,7 +40,7 @@ const imageData = "data"
 func cleanedValue(value any, r *redact.Redactor) any {
 	switch v := value.(type) {
 	case string:
-		return r.Redact(clean(v))
+		return r.Redact(db.Clean(v))
 	case []any:
 		for i := range v {
 			v[i] = cleanedValue(v[i], r)
@@ -49,9 +49,9 @@ func cleanedValue(value any, r *redact.Redactor) any {
 		object := make(map[string]any, len(v))
 		for name, item := range v {
 			if data, is := item.(string); is && name == imageData {
-				object[name] = clean(data)
+				object[name] = db.Clean(data)
 			} else {
-				object[clean(name)] = cleanedValue(item, r)
+				object[db.Clean(name)] = cleanedValue(item, r)
 			}
 		}
 		return object

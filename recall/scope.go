@@ -167,15 +167,5 @@ func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
 		)
 		SELECT m.terms FROM drawn JOIN messages m USING (key) WHERE m.terms IS NOT NULL ORDER BY m.key`,
 		pgx.StrictNamedArgs{"of": key, "n": int64(embed.SampleRows)})
-	if err != nil {
-		return nil, err
-	}
-	sample := make([][]int32, len(terms))
-	for i, of := range terms {
-		sample[i] = make([]int32, len(of))
-		for k, t := range of {
-			sample[i][k] = int32(t & (1<<termBits - 1)) //nolint:gosec // 24 bits
-		}
-	}
-	return embed.NewIDF(sample, in.rows), nil
+	return embed.NewIDF(embed.Words(terms), in.rows), err
 }

@@ -73,7 +73,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	query := idf.Query(clean(q.Text))
+	query := idf.Query(db.Clean(q.Text))
 	out := Results{Ranked: ByWords, Wordless: len(query.Rarest) == 0}
 	var words, meaning []embed.Hit
 	if q.Mode != ByWords {
@@ -114,12 +114,8 @@ func (s *Store) newest(ctx context.Context, in scope) (Results, error) {
 	return Results{Hits: hits}, err
 }
 
-const (
-	indexShare = 0.03   // of the scope's rows that candidates from the index should be: more are read faster one after the other
-	indexMost  = 10_000 // rows that candidates of more than the rarest term should be
-	mostRarest = 8      // of a query's terms that choose candidates
-	manyAgents = 5000   // whose terms one query of the index asks for
-)
+// manyAgents is of how many agents one query asks the index for terms.
+const manyAgents = 5000
 
 // byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
 // too few, all of the scope.
@@ -145,20 +141,7 @@ func (s *Store) candidateTerms(ctx context.Context, in scope, idf *embed.IDF, q 
 	if in.rows <= s.indexRows {
 		return nil, nil
 	}
-	return s.indexTerms(ctx, in, rarest(idf, q))
-}
-
-// rarest are as many of a query's terms, the rarest first, as few rows of the scope have.
-func rarest(idf *embed.IDF, q embed.Query) []int32 {
-	n := 0
-	for n < min(len(q.Rarest), mostRarest) {
-		share := idf.Share(q.Rarest[:n+1])
-		if share > indexShare || n > 0 && share*float64(idf.Rows()) > indexMost {
-			break
-		}
-		n++
-	}
-	return q.Rarest[:n]
+	return s.indexTerms(ctx, in, idf.Candidates(q))
 }
 
 // indexTerms are terms as the index has them, of each agent of the scope; none if these are too many.
@@ -171,13 +154,11 @@ func (s *Store) indexTerms(ctx context.Context, in scope, terms []int32) ([]int6
 			return nil, err
 		}
 	}
-	prefixed := make([]int64, 0, len(agents)*len(terms))
+	var owned []int64
 	for _, agent := range agents {
-		for _, t := range terms {
-			prefixed = append(prefixed, agent<<termBits|int64(t))
-		}
+		owned = append(owned, embed.Owned(agent, terms)...)
 	}
-	return prefixed, nil
+	return owned, nil
 }
 
 func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []int64) ([]embed.Hit, error) {

@@ -104,18 +104,11 @@ func beginning(text string, size int) string {
 	return text[:size]
 }
 
-// termBits is how many bits of a term are the word's; above them is the agent's key.
-const termBits = 24
-
 // weigh returns the weights of a message's words, and its terms as the index has them; nils where it is not searched.
 func weigh(agent int64, m *prepared) (*pgvector.SparseVector, []int64) {
 	if m.search == "" || m.echo {
 		return nil, nil
 	}
 	lex := embed.Document(m.search)
-	terms := make([]int64, len(lex.Terms))
-	for i, t := range lex.Terms {
-		terms[i] = agent<<termBits | int64(t)
-	}
-	return &lex.Vector, terms
+	return &lex.Vector, embed.Owned(agent, lex.Terms)
 }

@@ -15,7 +15,7 @@ import (
 func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string, edit func(value string) (string, error)) (Block, error) {
 	return s.EditAll(ctx, org, agentID, label, func(b *Block) error {
 		value, err := edit(b.Value)
-		b.Value = clean(value)
+		b.Value = db.Clean(value)
 		return err
 	})
 }
@@ -111,7 +111,7 @@ func (s *Store) apply(ctx context.Context, org db.Org, agentID string, o Operati
 		if err != nil {
 			return err
 		}
-		b.Value = clean(value)
+		b.Value = db.Clean(value)
 		if o.NewLabel != "" {
 			b.Label = o.NewLabel
 		}

@@ -19,13 +19,13 @@ func (s *Store) Update(ctx context.Context, org db.Org, author, id string, x Exp
 		set(&b.ReadOnly, u.ReadOnly)
 		set(&b.Hidden, u.Hidden)
 		if u.Value != nil {
-			b.Value = clean(*u.Value)
+			b.Value = db.Clean(*u.Value)
 		}
 		if u.Description != nil {
 			b.Description = u.Description
 		}
 		if u.Tags != nil {
-			b.Tags = distinct(u.Tags)
+			b.Tags = db.Tags(u.Tags)
 		}
 		if u.Metadata != nil {
 			b.Metadata = u.Metadata

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,7 +27,7 @@ const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.
 // Create makes a block; author is who does. ErrInvalid if its label or its size breaks a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (Block, error) {
 	limit := cmp.Or(n.Limit, DefaultLimit)
-	value := clean(n.Value)
+	value := db.Clean(n.Value)
 	if err := errors.Join(checkLabel(n.Label), checkSize(n.Label, value, limit)); err != nil {
 		return Block{}, err
 	}
@@ -44,7 +42,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 			VALUES (@org, @label, @description, @value, @limit, @read_only, @hidden, @tags, @metadata, @template)
 			RETURNING `+columns,
 			pgx.StrictNamedArgs{"org": org, "label": n.Label, "description": n.Description, "value": value, "limit": limit,
-				"read_only": n.ReadOnly, "hidden": n.Hidden, "tags": distinct(n.Tags), "metadata": n.Metadata, "template": n.Template})
+				"read_only": n.ReadOnly, "hidden": n.Hidden, "tags": db.Tags(n.Tags), "metadata": n.Metadata, "template": n.Template})
 		if err != nil {
 			return err
 		}
@@ -60,25 +58,6 @@ func (s *Store) record(ctx context.Context, org db.Org, author string, b Block) 
 		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only)`,
 		pgx.StrictNamedArgs{"key": b.Key, "version": b.Version, "org": org, "author": author, "label": b.Label, "description": b.Description,
 			"value": b.Value, "limit": b.Limit, "read_only": b.ReadOnly})
-}
-
-// clean makes a text storable: UTF-8 without NUL.
-func clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-}
-
-// distinct returns tags in their order, each once, none empty.
-func distinct(tags []string) []string {
-	kept := []string{}
-	for _, t := range tags {
-		if t = clean(t); t != "" && !slices.Contains(kept, t) {
-			kept = append(kept, t)
-		}
-	}
-	return kept
 }
 
 // Block returns a block by its id.
@@ -124,7 +103,7 @@ const filtered = ` FROM blocks b
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "label": f.Label, "label_contains": f.LabelContains, "value_contains": f.ValueContains,
-		"description_contains": f.DescriptContains, "template_name": f.TemplateName, "templates": f.Templates, "tags": distinct(f.Tags),
+		"description_contains": f.DescriptContains, "template_name": f.TemplateName, "templates": f.Templates, "tags": db.Tags(f.Tags),
 		"all_tags": f.AllTags, "hidden": f.Hidden, "more": f.AgentsMore, "fewer": f.AgentsFewer, "agents": f.Agents}
 }
 
