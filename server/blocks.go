@@ -54,7 +54,7 @@ type CreateBlock struct {
 	Label        string        `json:"label" doc:"1 to 50 letters, digits, '_', '-' and '/'."`
 	Value        Opt[string]   `json:"value,omitzero"`
 	Description  Opt[string]   `json:"description,omitzero"`
-	Limit        Opt[int]      `json:"limit,omitzero" doc:"Of the value, in characters; 100,000 if absent. It is enforced."`
+	Limit        Opt[int]      `json:"limit,omitzero" minimum:"1" doc:"Of the value, in characters; 100,000 if absent. It is enforced."`
 	ReadOnly     Opt[bool]     `json:"read_only,omitzero" doc:"The agent's tools cannot change it."`
 	Hidden       Opt[bool]     `json:"hidden,omitzero"`
 	Tags         Opt[[]string] `json:"tags,omitzero"`
@@ -93,7 +93,7 @@ type UpdateBlock struct {
 	Label       Opt[string]   `json:"label,omitzero"`
 	Value       Opt[string]   `json:"value,omitzero"`
 	Description Opt[string]   `json:"description,omitzero"`
-	Limit       Opt[int]      `json:"limit,omitzero"`
+	Limit       Opt[int]      `json:"limit,omitzero" minimum:"1"`
 	ReadOnly    Opt[bool]     `json:"read_only,omitzero"`
 	Hidden      Opt[bool]     `json:"hidden,omitzero"`
 	Tags        Opt[[]string] `json:"tags,omitzero"`

@@ -35,6 +35,8 @@ func TestBlocks(t *testing.T) {
 		detail                     string
 	}{
 		{"a value beyond the limit", "PATCH", "/v1/blocks/" + id, `{"value":"` + strings.Repeat("x", 21) + `"}`, 400, "Exceeds 20 character limit (requested 21)"},
+		{"a limit of nothing", "POST", "/v1/blocks", `{"label":"a","limit":0}`, 422, "body.limit"},
+		{"a limit below nothing", "PATCH", "/v1/blocks/" + id, `{"limit":-1}`, 422, "body.limit"},
 		{"a label that is none", "POST", "/v1/blocks", `{"label":"a b"}`, 400, "is not one"},
 		{"an id of another kind", "GET", "/v1/blocks/agent-1", "", 422, "block_id"},
 		{"no such version", "POST", "/v1/blocks/" + id + "/versions/9/restore", "", 404, "its versions are 1 to 2"},
@@ -88,6 +90,9 @@ func TestBlocksOfAgents(t *testing.T) {
 	}
 	if got := c.must("PATCH", base+"/detach/"+shared, ""); strings.Contains(got, shared) {
 		t.Errorf("detached: the agent still shows it: %s", got)
+	}
+	if got := c.call("PATCH", base+"/detach/"+shared, ""); got.Code != 404 || !strings.Contains(got.body, "is not attached to agent") {
+		t.Errorf("detached twice: got %d %s", got.Code, got.body)
 	}
 	if got := c.call("GET", base+"/team%2Fnotes", ""); got.Code != 404 || !strings.Contains(got.body, "No block with label") {
 		t.Errorf("by the label of what is detached: got %d %s", got.Code, got.body)

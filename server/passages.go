@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/archival"
@@ -139,7 +140,7 @@ func (s *Server) listPassages(ctx context.Context, in *struct {
 
 // PassageSearch narrows a search of passages.
 type PassageSearch struct {
-	Query string   `query:"query" required:"true"`
+	Query string   `query:"query" doc:"Nothing is found for one that is blank."`
 	Tags  []string `query:"tags,explode"`
 	Match string   `query:"tag_match_mode" enum:"any,all"`
 	TopK  int      `query:"top_k" minimum:"1" doc:"5 if absent, at most 100."`
@@ -188,6 +189,9 @@ func (s *Server) searchPassages(ctx context.Context, in *struct {
 	}
 	if q.Start, q.End, err = span(in.Start, in.End, zone); err != nil {
 		return found, err
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return found, nil
 	}
 	results, err := s.Archival.Search(ctx, orgOf(ctx), q)
 	for _, h := range results.Hits {

@@ -38,6 +38,8 @@ func TestPassagesOfAnAgent(t *testing.T) {
 		{"query=meeting&end_datetime=2024-05-01", []string{"The meeting was in Oslo."}},
 		{"query=lunch&start_datetime=2024-05-02", []string{"Lunch was in Rome."}},
 		{"query=zebra", nil},
+		{"query=", nil},
+		{"query=%20", nil},
 	} {
 		var got struct {
 			Count   int

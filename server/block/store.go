@@ -189,7 +189,7 @@ func labelError(err error, label string) error {
 	return db.Error(err)
 }
 
-// Detach takes a block from an agent; one that it does not have is left alone. ErrNotFound if either is not there.
+// Detach takes a block from an agent. ErrNotFound if either is not there, or the agent does not have the block.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -197,8 +197,10 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) erro
 		if err != nil {
 			return err
 		}
-		if has, err := in.has(ctx, org, agentID, b); err != nil || !has {
+		if has, err := in.has(ctx, org, agentID, b); err != nil {
 			return err
+		} else if !has {
+			return db.NotFound("Block %s is not attached to agent %s", id, agentID)
 		}
 		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.BlockDetached, RefID: id}); err != nil {
 			return err
