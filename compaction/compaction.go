@@ -110,4 +110,6 @@ type Overflow struct {
 	Reason       string // in the provider's words
 }
 
-func (o *Overflow) Error() string { return "the request is larger than the model's window: " + o.Reason }
+func (o *Overflow) Error() string {
+	return "the request is larger than the model's window: " + o.Reason
+}
