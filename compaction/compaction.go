@@ -12,6 +12,7 @@ import (
 type View struct {
 	Window   int              // tokens that the model takes
 	Fixed    int              // tokens of the system prompt and the tools' definitions
+	Tools    int              // those of Fixed that are the tools' definitions
 	Summary  *Summary         // of what was before; nil where nothing is hidden
 	Messages []recall.Message // beside the system prompt and the summary, in the order of their positions; Tokens are those of the log
 	Clips    []Clip           // of results among the messages that are shown clipped

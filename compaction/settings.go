@@ -1,6 +1,14 @@
 package compaction
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+)
 
 // Mode names what leaves a view and who writes the summary.
 type Mode string
@@ -31,4 +39,106 @@ type Settings struct {
 func Defaults() Settings {
 	clip := 50_000
 	return Settings{Mode: SlidingWindow, ClipChars: &clip, Percentage: 0.30, Trigger: 0.90, Goal: 0.70, Warning: true}
+}
+
+// Ranges of the settings.
+const (
+	MinTrigger, MaxTrigger       = 0.5, 0.98
+	MinGoal                      = 0.1
+	GoalBelowTrigger             = 0.1
+	MinPercentage, MaxPercentage = 0.05, 0.95
+	MinClipChars                 = 100
+	MaxPromptChars               = 20_000
+	MaxModelBytes                = 512
+	MaxModelSettingsBytes        = 64 << 10
+)
+
+// rounding is what a sum of shares may be off by, for example 0.7 + 0.1.
+const rounding = 1e-9
+
+// ParseSettings reads settings over base, a JSON object: what is absent stays as base has it, what is null is as in Defaults, but a null
+// clip_chars is no limit, and keys that are not known are passed over. A mode that changes brings its own prompt, unless one is given.
+// ErrInvalid, where a value is out of its range.
+func ParseSettings(raw []byte, base Settings) (Settings, error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		return base, base.Validate()
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(raw, &given) != nil {
+		return Settings{}, db.Invalid("compaction_settings must be a JSON object")
+	}
+	s, own := base, Defaults()
+	for _, f := range []struct {
+		name, want string
+		to         any
+		reset      func()
+	}{
+		{"mode", "a string", &s.Mode, func() { s.Mode = own.Mode }},
+		{"model", "a string", &s.Model, func() { s.Model = own.Model }},
+		{"model_settings", "an object", &s.ModelSettings, func() { s.ModelSettings = nil }},
+		{"prompt", "a string", &s.Prompt, func() { s.Prompt = own.Prompt }},
+		{"prompt_acknowledgement", "true or false", &s.PromptAcknowledgement, func() { s.PromptAcknowledgement = own.PromptAcknowledgement }},
+		{"clip_chars", "a whole number", &s.ClipChars, func() { s.ClipChars = nil }},
+		{"sliding_window_percentage", "a number", &s.Percentage, func() { s.Percentage = own.Percentage }},
+		{"trigger", "a number", &s.Trigger, func() { s.Trigger = own.Trigger }},
+		{"goal", "a number", &s.Goal, func() { s.Goal = own.Goal }},
+		{"warning", "true or false", &s.Warning, func() { s.Warning = own.Warning }},
+	} {
+		value, ok := given[f.name]
+		if !ok {
+			continue
+		}
+		f.reset() // so that what a pointer of base points to is not written
+		if string(value) != "null" && json.Unmarshal(value, f.to) != nil {
+			return Settings{}, db.Invalid("compaction_settings.%s is %s; it must be %s", f.name, short(string(value)), f.want)
+		}
+	}
+	if _, explicit := given["prompt"]; s.Mode != base.Mode && !explicit {
+		s.Prompt = nil
+	}
+	for _, text := range []**string{&s.Model, &s.Prompt} {
+		if *text != nil && strings.TrimSpace(**text) == "" {
+			*text = nil
+		}
+	}
+	return s, s.Validate()
+}
+
+// Validate returns ErrInvalid with the first setting that is out of its range.
+func (s Settings) Validate() error {
+	switch {
+	case !slices.Contains([]Mode{SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow}, s.Mode):
+		return db.Invalid("compaction_settings.mode is %q; it must be one of %s, %s, %s, %s",
+			short(string(s.Mode)), SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow)
+	case !within(s.Trigger, MinTrigger, MaxTrigger):
+		return db.Invalid("compaction_settings.trigger is %v; it must be from %v to %v", s.Trigger, MinTrigger, MaxTrigger)
+	case !within(s.Goal, MinGoal, s.Trigger-GoalBelowTrigger):
+		return db.Invalid("compaction_settings.goal is %v; it must be from %v to %.2f, which is %v below the trigger",
+			s.Goal, MinGoal, s.Trigger-GoalBelowTrigger, GoalBelowTrigger)
+	case !within(s.Percentage, MinPercentage, MaxPercentage):
+		return db.Invalid("compaction_settings.sliding_window_percentage is %v; it must be from %v to %v",
+			s.Percentage, MinPercentage, MaxPercentage)
+	case s.ClipChars != nil && *s.ClipChars < MinClipChars:
+		return db.Invalid("compaction_settings.clip_chars is %d; it must be at least %d, or null for no limit", *s.ClipChars, MinClipChars)
+	case s.Prompt != nil && utf8.RuneCountInString(*s.Prompt) > MaxPromptChars:
+		return db.Invalid("compaction_settings.prompt has %d characters; it may have at most %d", utf8.RuneCountInString(*s.Prompt), MaxPromptChars)
+	case s.Model != nil && len(*s.Model) > MaxModelBytes:
+		return db.Invalid("compaction_settings.model has %d bytes; it may have at most %d", len(*s.Model), MaxModelBytes)
+	case len(s.ModelSettings) > MaxModelSettingsBytes:
+		return db.Invalid("compaction_settings.model_settings has %d bytes; it may have at most %d", len(s.ModelSettings), MaxModelSettingsBytes)
+	case len(s.ModelSettings) > 0 && s.ModelSettings[0] != '{' && string(s.ModelSettings) != "null":
+		return db.Invalid("compaction_settings.model_settings is %s; it must be an object", short(string(s.ModelSettings)))
+	}
+	return nil
+}
+
+// within is false for what is not a number.
+func within(x, least, most float64) bool { return x >= least-rounding && x <= most+rounding }
+
+// short is the beginning of what a caller wrote, to repeat it.
+func short(s string) string {
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "…"
+	}
+	return s
 }

@@ -1,0 +1,142 @@
+package compaction
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// Shown are messages as a model sees them: of results that are clipped, the beginning, the end, and how to read what is between. The
+// messages given are not changed.
+func Shown(messages []recall.Message, clips []Clip) []recall.Message {
+	byPosition := clipsOf(clips)
+	if len(byPosition) == 0 {
+		return messages
+	}
+	shown := slices.Clone(messages)
+	for i, m := range shown {
+		for n, c := range byPosition[m.Position] {
+			if n == 0 {
+				shown[i].Content = slices.Clone(m.Content)
+			}
+			if fits(m, c) {
+				shown[i].Content[c.Part].Text = clipped(m, c)
+			}
+		}
+	}
+	return shown
+}
+
+// clipsOf are clips by the positions of their messages.
+func clipsOf(clips []Clip) map[int][]Clip {
+	if len(clips) == 0 {
+		return nil
+	}
+	all := make(map[int][]Clip, len(clips))
+	for _, c := range clips {
+		all[c.Position] = append(all[c.Position], c)
+	}
+	return all
+}
+
+// fits tells whether a clip is of a result that the message has.
+func fits(m recall.Message, c Clip) bool {
+	return m.Position == c.Position && c.Part >= 0 && c.Part < len(m.Content) && m.Content[c.Part].Type == recall.ToolReturn && c.Chars >= 0
+}
+
+// clipped is what is shown of a result: c.Chars characters of it at most, whole lines where that costs less than half of them. It is always
+// made of what the log has, so that what is clipped twice has one marker.
+func clipped(m recall.Message, c Clip) string {
+	p := m.Content[c.Part]
+	if p.Clip != nil {
+		return begun(p, c.Chars)
+	}
+	total := utf8.RuneCountInString(p.Text)
+	if total <= c.Chars {
+		return p.Text
+	}
+	head := headOf(p.Text, c.Chars-c.Chars/2)
+	tail := tailOf(p.Text, c.Chars/2)
+	before := recall.Message{Content: m.Content[:c.Part]}.Text() // expand reads the message as one text
+	offset := len(before) + len(head)
+	if before != "" {
+		offset++
+	}
+	return fmt.Sprintf("%s\n[%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]\n%s",
+		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, m.ID, offset, tail)
+}
+
+// begun is what is shown of a result that the log has only the beginning of.
+func begun(p recall.Part, chars int) string {
+	whole := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
+	if utf8.RuneCountInString(whole) <= chars {
+		return p.Text
+	}
+	head := headOf(whole, chars)
+	return fmt.Sprintf("%s\n[The first %d of %d bytes are shown. To read on, call: expand(id=%q, offset=%d)]",
+		head, len(head), p.Clip.Bytes, p.Clip.ID, len(head))
+}
+
+// shownChars are the characters of the original that may be shown of a result without a clip of ours.
+func shownChars(p recall.Part) int {
+	if p.Clip != nil {
+		return utf8.RuneCountInString(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])
+	}
+	return utf8.RuneCountInString(p.Text)
+}
+
+// headOf is the beginning of a text, at most so many characters.
+func headOf(text string, chars int) string {
+	end := 0
+	for ; chars > 0 && end < len(text); chars-- {
+		_, size := utf8.DecodeRuneInString(text[end:])
+		end += size
+	}
+	head := text[:end]
+	if i := strings.LastIndexByte(head, '\n'); i >= len(head)/2 && i > 0 {
+		return head[:i+1]
+	}
+	return head[:escape(head)]
+}
+
+// tailOf is the end of a text, at most so many characters.
+func tailOf(text string, chars int) string {
+	start := len(text)
+	for ; chars > 0 && start > 0; chars-- {
+		_, size := utf8.DecodeLastRuneInString(text[:start])
+		start -= size
+	}
+	tail := text[start:]
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		return tail[i+1:]
+	}
+	for at := start; at < len(text) && at < start+maxEscape; at++ { // not from within a terminal's escape sequence
+		if escape(text[:at]) == at && utf8.RuneStart(text[at]) {
+			return text[at:]
+		}
+	}
+	return tail
+}
+
+// maxEscape is the longest escape sequence of a terminal, in bytes, that is kept whole.
+const maxEscape = 32
+
+// escape is where the escape sequence begins that a text ends within, or the text's end.
+func escape(text string) int {
+	from := max(len(text)-maxEscape, 0)
+	i := strings.LastIndexByte(text[from:], 0x1b)
+	if i < 0 {
+		return len(text)
+	}
+	sequence := text[from+i+1:]
+	if sequence == "" {
+		return from + i
+	}
+	if sequence[0] != '[' || strings.IndexFunc(sequence[1:], func(r rune) bool { return r >= 0x40 && r <= 0x7e }) >= 0 {
+		return len(text)
+	}
+	return from + i
+}

@@ -1,0 +1,61 @@
+package compaction
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// Range names a stretch of an agent's log, both ends included, for expand to read.
+func Range(from, to int64) string { return fmt.Sprintf("[seq %d–%d]", from, to) }
+
+// SummaryMessage is a summary as a model reads it: what it stands for, how to read that, and its text.
+func SummaryMessage(s Summary) string {
+	of := Range(s.FromSeq, s.ToSeq)
+	return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. To read them, call expand(id=%q) or "+
+		"conversation_search. This is a summary of them:\n\n%s", of, of, strings.TrimSpace(s.Text))
+}
+
+// SummaryTokens are the tokens of a summary's message.
+func SummaryTokens(s Summary) int { return recall.Tokens(SummaryMessage(s)) + 4 }
+
+// WarningLine is what a model reads when its window is nearly full.
+func WarningLine(tokens, window int) string {
+	return fmt.Sprintf("[This is a message of the system, not of the user.] The context window is %d %% full. Soon the oldest messages will be "+
+		"replaced by a summary; they stay readable by expand and conversation_search. What must stay at hand, write to memory now.",
+		percent(tokens, window))
+}
+
+func percent(tokens, window int) int {
+	if window <= 0 {
+		return 0
+	}
+	return int(100 * float64(tokens) / float64(window))
+}
+
+// Pack is a message of the system in the form in which Letta keeps it among those of the user. stats may be nil.
+func Pack(message string, at time.Time, stats *Stats) (string, error) {
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	err := out.Encode(struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+		Time    string `json:"time"`
+		Stats   *Stats `json:"compaction_stats,omitempty"`
+	}{"system_alert", message, at.Format("2006-01-02 03:04:05 PM MST-0700"), stats})
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// Stats are a compaction in numbers, as Letta names them.
+type Stats struct {
+	Trigger        string `json:"trigger"`
+	TokensBefore   int    `json:"context_tokens_before"`
+	TokensAfter    int    `json:"context_tokens_after"`
+	Window         int    `json:"context_window"`
+	MessagesBefore int    `json:"messages_count_before"`
+	MessagesAfter  int    `json:"messages_count_after"`
+}
