@@ -1,0 +1,411 @@
+package compaction_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// outcomes count how the plans of many lives ended, so that a property is not true for want of cases.
+type outcomes struct {
+	sync.Mutex
+	plans, clips, kept, nothing, tooBig, relaxed, again int
+}
+
+func (o *outcomes) count(add func()) { o.Lock(); defer o.Unlock(); add() }
+
+// ledger is where each message of a life is: in the view, or with the summariser.
+type ledger map[int]bool
+
+// live makes up a life of about n messages, compacts it again and again as it goes on, and returns the first property that does not hold.
+func live(seed uint64, n int, o *outcomes) error {
+	h := newHistory(seed)
+	h.big = 200 + h.IntN(6000)
+	s := h.wide()
+	h.live(n)
+	v := h.window()
+	if h.IntN(8) == 0 && len(h.messages) > 0 { // one message larger than the window
+		h.big = v.Window + 100
+		h.enlarge()
+	}
+	gone := ledger{}
+	for round := range 4 {
+		if h.IntN(3) == 0 && len(v.Messages) > 0 {
+			at := h.IntN(len(v.Messages))
+			part := v
+			part.Messages = v.Messages[:at+1]
+			v.Usage = &compaction.Usage{PromptTokens: int(float64(compaction.Count(part)) * (0.4 + 2*h.Float64())), Position: v.Messages[at].Position}
+		}
+		after, err := compact(h, v, s, gone, o)
+		if err != nil {
+			return fmt.Errorf("round %d, %+v: %w", round, s, err)
+		}
+		if err := accounted(h, after, gone); err != nil {
+			return fmt.Errorf("round %d, %+v: %w", round, s, err)
+		}
+		v = after
+		old := len(h.messages)
+		h.live(1 + h.IntN(max(n/2, 1)))
+		v.Messages = append(slices.Clone(v.Messages), h.messages[old:]...)
+		v.Usage = nil
+	}
+	return nil
+}
+
+// enlarge makes one message as long as it may be.
+func (h *history) enlarge() {
+	m := &h.messages[h.IntN(len(h.messages))]
+	for i := range m.Content {
+		if m.Content[i].Type != recall.ToolCall {
+			m.Content[i].Text = h.saying(h.big)
+			break
+		}
+	}
+	m.Tokens = tokensOf(m.Content)
+}
+
+// accounted tells whether each message that was ever said is visible or with the summariser, and not both.
+func accounted(h *history, v compaction.View, gone ledger) error {
+	visible := ledger{}
+	for _, m := range v.Messages {
+		if visible[m.Position] {
+			return fmt.Errorf("message %d is in the view twice", m.Position)
+		}
+		visible[m.Position] = true
+	}
+	for _, m := range h.messages {
+		if visible[m.Position] == gone[m.Position] {
+			return fmt.Errorf("message %d is visible: %v, summarised: %v", m.Position, visible[m.Position], gone[m.Position])
+		}
+	}
+	return nil
+}
+
+func planOf(v compaction.View, s compaction.Settings) (compaction.Plan, error) {
+	policy, err := s.Mode.Policy()
+	if err != nil {
+		return compaction.Plan{}, err
+	}
+	return policy.Plan(v, s)
+}
+
+// compact plans until there is nothing to do, and checks each step.
+func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, o *outcomes) (compaction.View, error) {
+	for step := range 60 {
+		p, err := planOf(v, s)
+		nothing, isNothing := errors.AsType[*compaction.Nothing](err)
+		big, isBig := errors.AsType[*compaction.TooBig](err)
+		switch {
+		case isNothing:
+			o.count(func() { o.nothing++ })
+			return v, soundNothing(v, s, nothing)
+		case isBig:
+			o.count(func() { o.tooBig++ })
+			return v, soundTooBig(v, s, big)
+		case err != nil:
+			return v, err
+		}
+		after, err := apply(h, v, s, p, gone)
+		if err != nil {
+			return v, fmt.Errorf("step %d, %+v: %w", step, p, err)
+		}
+		o.count(func() {
+			o.plans++
+			o.clips += min(len(p.Clips), 1)
+			o.kept += len(p.Kept)
+			o.again += min(step, 1)
+			if p.Goal > int(s.Goal*float64(v.Window)) {
+				o.relaxed++
+			}
+		})
+		v = after
+	}
+	return v, fmt.Errorf("planning does not come to an end")
+}
+
+// apply carries a plan out, with a summary made up, and checks that it does what it says.
+func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Plan, gone ledger) (compaction.View, error) {
+	if again, err := planOf(v, s); err != nil || !reflect.DeepEqual(p, again) {
+		return v, fmt.Errorf("the same view has another plan: %+v, %v", again, err)
+	}
+	given := p.Evict(v)
+	summary := made(h, v, p, given)
+	after := p.View(v, summary)
+	limit := int(s.Trigger*float64(v.Window) + 1e-9)
+	switch {
+	case p.Before != compaction.Estimate(v):
+		return v, fmt.Errorf("it says that there are %d tokens before; there are %d", p.Before, compaction.Estimate(v))
+	case p.After >= p.Before && p.Evicted == 0:
+		return v, fmt.Errorf("no progress")
+	case v.Usage == nil && p.Before > p.Goal && p.After >= p.Before:
+		return v, fmt.Errorf("it takes no fewer tokens")
+	case p.After > p.Goal:
+		return v, fmt.Errorf("it does not reach its own goal")
+	case v.Usage == nil && p.Goal > max(limit, int(s.Goal*float64(v.Window)+1e-9)):
+		return v, fmt.Errorf("its goal is above the trigger, at %d", limit)
+	case v.Usage == nil && compaction.Estimate(after) > p.After:
+		return v, fmt.Errorf("after it there are %d tokens", compaction.Estimate(after))
+	case p.Evicted+p.Stay != len(v.Messages) || len(given.Messages) != p.Evicted || len(after.Messages) != p.Stay:
+		return v, fmt.Errorf("of %d messages %d leave and %d stay", len(v.Messages), len(given.Messages), len(after.Messages))
+	case p.NeedsModel != (p.Evicted > 0) || p.Self != (p.NeedsModel && strings.HasPrefix(string(s.Mode), "self")) || p.Self != (given.Self != nil):
+		return v, fmt.Errorf("who is to summarise")
+	case p.Evicted > 0 && v.Summary != nil && (given.Previous != v.Summary || p.First <= v.Summary.To):
+		return v, fmt.Errorf("the summary before is not carried along, or the cut goes back")
+	case after.Fixed != v.Fixed || after.Window != v.Window || after.Usage != nil:
+		return v, fmt.Errorf("the fixed parts change")
+	}
+	if err := compaction.Conserve(v, given, after); err != nil {
+		return v, err
+	}
+	for _, check := range []func() error{
+		func() error { return pairs(v, after) },
+		func() error { return newestUser(v, after) },
+		func() error { return readable(after) },
+		func() error { return changesFrom(v, after, p) },
+	} {
+		if err := check(); err != nil {
+			return v, err
+		}
+	}
+	if atGoal := compaction.Estimate(after) <= int(s.Goal*float64(v.Window)); atGoal {
+		if again, err := planOf(after, s); !isNothing(err) {
+			return v, fmt.Errorf("what was compacted to the goal is planned again: %+v, %v", again, err)
+		}
+	}
+	for _, m := range given.Messages {
+		if gone[m.Position] {
+			return v, fmt.Errorf("message %d is summarised twice", m.Position)
+		}
+		gone[m.Position] = true
+	}
+	return after, nil
+}
+
+func isNothing(err error) bool {
+	_, ok := errors.AsType[*compaction.Nothing](err)
+	return ok
+}
+
+// made is a summary of what left, as long as it may be or shorter.
+func made(h *history, v compaction.View, p compaction.Plan, given compaction.Evicted) *compaction.Summary {
+	if p.Evicted == 0 {
+		return nil
+	}
+	s := &compaction.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq, Text: fmt.Sprint("summary at ", p.To)}
+	if was := given.Previous; was != nil {
+		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
+		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
+	}
+	s.Tokens = 80 + h.IntN(p.Budget+1)
+	return s
+}
+
+// pairs checks that each result that had its call has it still, and each call its result. Ids that come again are left to Conserve.
+func pairs(before, after compaction.View) error {
+	type pair struct{ call, result int }
+	all := map[string]pair{}
+	for _, m := range before.Messages {
+		for _, p := range m.Content {
+			was := all[p.CallID]
+			switch p.Type {
+			case recall.ToolCall:
+				was.call = m.Position
+			case recall.ToolReturn:
+				was.result = m.Position
+			}
+			all[p.CallID] = was
+		}
+	}
+	stays := map[int]bool{}
+	for _, m := range after.Messages {
+		stays[m.Position] = true
+	}
+	for id, p := range all {
+		if id != "" && id != "call_0" && p.call > 0 && p.result > 0 && stays[p.call] != stays[p.result] {
+			return fmt.Errorf("call %s at %d is parted from its result at %d", id, p.call, p.result)
+		}
+	}
+	return nil
+}
+
+func newestUser(before, after compaction.View) error {
+	for _, m := range slices.Backward(before.Messages) {
+		if m.Role != recall.User {
+			continue
+		}
+		at := slices.IndexFunc(after.Messages, func(a recall.Message) bool { return a.Position == m.Position })
+		if at < 0 || !reflect.DeepEqual(after.Messages[at], m) ||
+			slices.ContainsFunc(after.Clips, func(c compaction.Clip) bool { return c.Position == m.Position }) {
+			return fmt.Errorf("the newest message of the user, at %d, is not as it was", m.Position)
+		}
+		return nil
+	}
+	return nil
+}
+
+// readable checks that what is shown of clipped results is text, has one marker, and leads to exactly what is left out.
+func readable(v compaction.View) error {
+	shown := compaction.Shown(v.Messages, v.Clips)
+	for _, c := range v.Clips {
+		i := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position == c.Position })
+		if i < 0 {
+			return fmt.Errorf("a clip of message %d, which is not in the view", c.Position)
+		}
+		m, was := v.Messages[i], v.Messages[i].Content[c.Part].Text
+		now := shown[i].Content[c.Part].Text
+		head, rest, ok := strings.Cut(now, "\n[")
+		if !ok || !utf8.ValidString(now) || strings.Count(now, "To read them, call: expand(") != 1 || len(now) >= len(was) {
+			return fmt.Errorf("of message %d, this is shown: %.200q", c.Position, now)
+		}
+		var left, total, offset int
+		var id string
+		if _, err := fmt.Sscanf(rest, "%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]", &left, &total, &id, &offset); err != nil {
+			return fmt.Errorf("of message %d, the marker is %.200q: %w", c.Position, rest, err)
+		}
+		_, tail, _ := strings.Cut(rest, "]\n")
+		rebuilt := head + string([]rune(m.Text()[offset:])[:left]) + tail
+		if id != m.ID || rebuilt != was || total != utf8.RuneCountInString(was) {
+			return fmt.Errorf("message %d is not whole again with what %s has from %d on", c.Position, id, offset)
+		}
+		if before, _, cut := strings.Cut(reversedEscape(head), "["); cut && before == "" {
+			return fmt.Errorf("message %d is cut within an escape sequence: %q", c.Position, head[max(len(head)-20, 0):])
+		}
+	}
+	return nil
+}
+
+// reversedEscape is the end of a text from its last escape character, if it does not end there.
+func reversedEscape(s string) string {
+	i := strings.LastIndexByte(s, 0x1b)
+	if i < 0 || strings.ContainsAny(s[i:], "mK") {
+		return ""
+	}
+	return s[i+1:]
+}
+
+// changesFrom checks that nothing before the position that the plan names is shown otherwise than before.
+func changesFrom(before, after compaction.View, p compaction.Plan) error {
+	was, is := compaction.Shown(before.Messages, before.Clips), compaction.Shown(after.Messages, after.Clips)
+	for i, m := range was {
+		if m.Position >= p.FirstChanged {
+			if i < len(is) && reflect.DeepEqual(is[i], m) {
+				return fmt.Errorf("the first change is said to be at %d, which stays as it is", p.FirstChanged)
+			}
+			return nil
+		}
+		if i >= len(is) || !reflect.DeepEqual(is[i], m) {
+			return fmt.Errorf("message %d changes, and the first change is said to be at %d", m.Position, p.FirstChanged)
+		}
+	}
+	return fmt.Errorf("nothing changes at %d", p.FirstChanged)
+}
+
+// soundNothing checks that nothing is left undone that could be done.
+func soundNothing(v compaction.View, s compaction.Settings, _ *compaction.Nothing) error {
+	limit := int(s.Trigger*float64(v.Window) + 1e-9)
+	if compaction.Estimate(v) > limit && compaction.Count(v) > limit {
+		return fmt.Errorf("nothing is to be done about %d tokens, of which %d fit", compaction.Estimate(v), limit)
+	}
+	return nil
+}
+
+// soundTooBig checks that the fixed parts, the newest message of the user, an open call with what it waits for and a summary do not fit.
+func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBig) error {
+	least := v.Fixed + v.Window/10 + 80
+	answered := map[string]bool{}
+	newest := len(v.Messages)
+	for i, m := range slices.Backward(v.Messages) {
+		for _, p := range m.Content {
+			if p.Type == recall.ToolReturn {
+				answered[p.CallID] = true
+			}
+			if p.Type == recall.ToolCall && newest == len(v.Messages) {
+				newest = i
+			}
+		}
+	}
+	user := false
+	for i, m := range slices.Backward(v.Messages) {
+		tokens := m.Tokens
+		for _, p := range m.Content {
+			if p.Type == recall.ToolReturn {
+				tokens -= max(recall.Tokens(p.Text)-600, 0)
+			}
+		}
+		if m.Role == recall.User && !user || i >= newest-8 {
+			least += tokens
+		}
+		user = user || m.Role == recall.User
+	}
+	limit := int(s.Trigger * float64(v.Window))
+	if least < limit {
+		return fmt.Errorf("%w, but %d tokens would do of %d", big, least, limit)
+	}
+	if big.Least <= big.Limit || len(big.Items) == 0 || !strings.Contains(big.Error(), big.Items[0].What) {
+		return fmt.Errorf("what is too big is not named: %w", big)
+	}
+	return nil
+}
+
+// Whatever was said, and whatever the settings: a plan conserves, comes to its goal or says what is too big, and comes to an end.
+func TestPlansConserveFitAndEnd(t *testing.T) {
+	t.Parallel()
+	const lives = 20_000
+	var o outcomes
+	seeds := make(chan uint64)
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := range seeds {
+				if err := live(seed, messagesOf(seed), &o); err != nil {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+			}
+		})
+	}
+	for seed := uint64(0); seed < lives && !t.Failed(); seed++ {
+		seeds <- seed
+	}
+	close(seeds)
+	group.Wait()
+	t.Logf("%d lives: %d plans, %d with clips, %d with the newest of the user before the cut, %d above the goal, %d again; %d times nothing to do, %d times too big",
+		lives, o.plans, o.clips, o.kept, o.relaxed, o.again, o.nothing, o.tooBig)
+	for what, n := range map[string]int{"plans": o.plans, "clips": o.clips, "kept": o.kept, "relaxed": o.relaxed, "nothing": o.nothing, "too big": o.tooBig} {
+		if n < 100 {
+			t.Errorf("only %d of %s: the lives do not try it", n, what)
+		}
+	}
+}
+
+// messagesOf is how long a life is at first: mostly short, some of them very long.
+func messagesOf(seed uint64) int {
+	switch {
+	case seed%4000 == 3999:
+		return 10_000
+	case seed%100 == 99:
+		return 300
+	default:
+		return int(seed % 23)
+	}
+}
+
+func FuzzPlan(f *testing.F) {
+	for seed := range uint64(50) {
+		f.Add(seed, uint16(messagesOf(seed)))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, n uint16) {
+		var o outcomes
+		if err := live(seed, int(n)%2000, &o); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
