@@ -9,12 +9,14 @@ import (
 
 // Estimate is how many tokens a view takes: what a provider counted of the prompt, which is neither its answer nor what it had cached, and
 // a count of what came after; without a report a count of all that would be sent. Clipped results count what is shown of them.
-func Estimate(v View) int {
+func Estimate(v View) int { return estimate(v, shownTokens(v)) }
+
+func estimate(v View, shown []int) int {
 	if !v.reported() {
-		return Count(v)
+		return counted(v, shown)
 	}
 	n := v.Usage.PromptTokens
-	for i, tokens := range shownTokens(v) {
+	for i, tokens := range shown {
 		if v.Messages[i].Position > v.Usage.Position {
 			n = add(n, tokens)
 		}
@@ -23,12 +25,14 @@ func Estimate(v View) int {
 }
 
 // Count is a view counted without a provider's report.
-func Count(v View) int {
+func Count(v View) int { return counted(v, shownTokens(v)) }
+
+func counted(v View, shown []int) int {
 	n := max(v.Fixed, 0)
 	if v.Summary != nil {
 		n = add(n, v.Summary.Tokens)
 	}
-	for _, tokens := range shownTokens(v) {
+	for _, tokens := range shown {
 		n = add(n, tokens)
 	}
 	return n
@@ -55,8 +59,11 @@ func clipSaves(m recall.Message, c Clip) int {
 	if !fits(m, c) {
 		return 0
 	}
-	return recall.Tokens(m.Content[c.Part].Text) - recall.Tokens(clipped(m, c))
+	return recall.Tokens(m.Content[c.Part].Text) - clippedTokens(m, c)
 }
+
+// clippedTokens are those of what is shown of a result.
+func clippedTokens(m recall.Message, c Clip) int { return recall.Tokens(clipped(m, c)) }
 
 // Crowding is by how many tokens the fixed parts of a prompt exceed what leaves a quarter of the window to messages; 0 if they do not, or
 // if the window is not known. Views of files are shortened by so much before anything else is.

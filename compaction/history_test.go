@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
@@ -70,8 +71,11 @@ var (
 // saying is a text of about so many tokens.
 func (h *history) saying(tokens int) string {
 	cut := func(s string, size int) string {
-		size = min(max(size, 1), len(s))
-		return strings.ToValidUTF8(s[:size], "")
+		size = min(max(size, 4), len(s)-1)
+		for !utf8.RuneStart(s[size]) {
+			size--
+		}
+		return s[:size]
 	}
 	switch h.IntN(8) {
 	case 0:
@@ -88,7 +92,7 @@ func (h *history) saying(tokens int) string {
 }
 
 func (h *history) size() int {
-	if h.IntN(12) == 0 {
+	if h.IntN(16) == 0 {
 		return h.big
 	}
 	return 1 + h.IntN(120)

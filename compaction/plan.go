@@ -155,7 +155,7 @@ func count(n int, what string) string {
 
 // Nothing says that there is nothing to compact, and why. No model is asked.
 type Nothing struct {
-	Tokens, Goal int // of the view, and what was to be reached; both 0 if that is not why
+	Tokens, Goal int // of the view, and how many may stay; both 0 if that is not why
 	Messages     int
 	Summarised   bool // there is a summary already
 }
@@ -163,7 +163,7 @@ type Nothing struct {
 func (n *Nothing) Error() string {
 	switch {
 	case n.Goal > 0:
-		return fmt.Sprintf("There is nothing to compact: the view was compacted already, and its %d tokens are within the %d that are to stay. "+
+		return fmt.Sprintf("There is nothing to compact: the %d tokens of the view are within the %d that may stay. "+
 			"To compact it further, set a lower goal, or use the mode %s", n.Tokens, n.Goal, All)
 	case n.Messages == 0 && n.Summarised:
 		return "There is nothing to compact: the view has only a summary"

@@ -13,7 +13,7 @@ import (
 type policy struct {
 	mode Mode
 	cuts func(groups, Settings) []int // places in the view, ascending; at the last, as much leaves as the policy gives
-	goal bool                         // a view that was compacted to its goal is left as it is
+	goal bool                         // what was compacted and is within the goal is left as it is
 	self bool
 }
 
@@ -39,35 +39,52 @@ func everything(g groups, _ Settings) []int { return []int{g.pending} }
 // Plan implements Policy.
 func (p policy) Plan(v View, s Settings) (Plan, error) {
 	d := newDesk(v, s)
+	before := estimate(v, d.shown)
 	cuts := p.cuts(d.groups, s)
 	last := cuts[len(cuts)-1]
+	settled := (v.Summary != nil || len(v.Clips) > 0) && (p.goal || d.at(last).evicted == 0)
+	if settled && before <= d.goal {
+		return Plan{}, &Nothing{Tokens: before, Goal: d.goal}
+	}
+	if c, ok := d.first(cuts, before, d.goal); ok {
+		return d.plan(p, c, before, d.goal), nil
+	}
 	least := d.least(last)
 	if least.tokens() > d.limit && last < d.groups.pending { // rather than no prompt at all, one without the newest group
-		cuts, last = []int{d.groups.pending}, d.groups.pending
-		least = d.least(last)
+		last = d.groups.pending
+		cuts, least = []int{last}, d.least(last)
 	}
-	if least.counted() > d.limit && least.tokens() > d.limit {
+	reached := least.tokens()
+	impossible := reached > d.limit && least.counted() > d.limit
+	switch {
+	case impossible && before > d.limit:
 		return Plan{}, d.tooBig(least)
+	case impossible, settled && reached > d.goal && before <= d.limit:
+		return Plan{}, &Nothing{Tokens: before, Goal: d.limit}
 	}
 	target := d.goal
-	if reached := least.tokens(); reached > target { // then half of what is left below the limit stays free
+	if reached > target { // then half of what is left below the limit stays free
 		target = reached + max(d.limit-reached, 0)/2
 	}
-	before := Estimate(v)
-	if (v.Summary != nil || len(v.Clips) > 0) && before <= target && p.goal {
-		return Plan{}, &Nothing{Tokens: before, Goal: target}
+	c, ok := d.first(cuts, before, target)
+	if !ok {
+		c = d.at(last)
+		c.clip(target, clipLevels)
 	}
-	for _, cut := range cuts {
-		if c := d.at(cut); c.worth(before, target) && c.tokens() <= target {
-			return d.plan(p, c, before, target), nil
-		}
-	}
-	c := d.at(last)
-	c.clip(target)
 	if !c.worth(before, target) && len(c.fresh) == 0 {
 		return Plan{}, &Nothing{Messages: len(v.Messages), Summarised: v.Summary != nil}
 	}
 	return d.plan(p, c, before, target), nil
+}
+
+// first is the first of the cuts that comes down to the target.
+func (d *desk) first(cuts []int, before, target int) (candidate, bool) {
+	for _, cut := range cuts {
+		if c := d.at(cut); c.worth(before, target) && c.tokens() <= target {
+			return c, true
+		}
+	}
+	return candidate{}, false
 }
 
 // desk is what planning a view needs, counted once.
@@ -82,13 +99,28 @@ type desk struct {
 	shown       []int // tokens of each message
 	sums        []int // of the messages before each; one more than there are messages
 	clips       map[int][]Clip
+	sizes       map[place]size // of results, as they are looked at
+}
+
+// size is that of a result in the log.
+type size struct{ chars, tokens int }
+
+func (d *desk) size(at place) size {
+	s, ok := d.sizes[at]
+	if !ok {
+		p := d.v.Messages[at.message].Content[at.part]
+		s = size{chars: shownChars(p), tokens: recall.Tokens(p.Text)}
+		d.sizes[at] = s
+	}
+	return s
 }
 
 // endless stands for a window that is not known.
 const endless = math.MaxInt / 16
 
 func newDesk(v View, s Settings) *desk {
-	d := &desk{v: v, settings: s, window: v.Window, groups: groupsOf(v.Messages), shown: shownTokens(v), clips: clipsOf(v.Clips)}
+	d := &desk{v: v, settings: s, window: v.Window, groups: groupsOf(v.Messages), shown: shownTokens(v), clips: clipsOf(v.Clips),
+		sizes: map[place]size{}}
 	if d.window <= 0 {
 		d.window = endless
 	}
@@ -198,14 +230,14 @@ var clipLevels = []int{8000, 4000, 2000, 1000, 500}
 // least is the view after a cut with all clipped that can be.
 func (d *desk) least(cut int) candidate {
 	c := d.at(cut)
-	c.clip(-1)
+	c.clip(-1, clipLevels[len(clipLevels)-1:])
 	return c
 }
 
 // clip clips results in what stays until it takes no more than target.
-func (c *candidate) clip(target int) {
+func (c *candidate) clip(target int, levels []int) {
 	c.fresh = map[place]Clip{}
-	for _, chars := range clipLevels {
+	for _, chars := range levels {
 		for i := c.cut; i < len(c.v.Messages); i++ {
 			if c.tokens() <= target {
 				return
@@ -223,15 +255,16 @@ func (c *candidate) clipMessage(i, chars int) {
 			continue
 		}
 		at := place{i, part}
-		shown, was := c.clipAt(at)
-		if was && shown.Chars <= chars || shownChars(p) <= chars {
+		whole, shown := c.size(at), c.size(at).tokens
+		was, clipped := c.clipAt(at)
+		if whole.chars <= chars || clipped && was.Chars <= chars {
 			continue
 		}
-		clip := Clip{Position: m.Position, Part: part, Chars: chars}
-		saves := clipSaves(m, clip)
-		if was {
-			saves -= clipSaves(m, shown)
+		if clipped {
+			shown = clippedTokens(m, was)
 		}
+		clip := Clip{Position: m.Position, Part: part, Chars: chars}
+		saves := shown - clippedTokens(m, clip)
 		if saves <= 0 {
 			continue
 		}
@@ -267,7 +300,7 @@ func (d *desk) plan(by policy, c candidate, before, target int) Plan {
 	if c.evicted > 0 {
 		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget, true, by.self
 	}
-	p.First = d.first(c.cut)
+	p.First = d.begins(c.cut)
 	for i, m := range d.v.Messages {
 		if i < c.cut && !(c.kept && i == d.groups.user) {
 			p.leave(m)
@@ -289,8 +322,8 @@ func (d *desk) plan(by policy, c candidate, before, target int) Plan {
 	return p
 }
 
-// first is the position from which on all messages stay after a cut: never before where a summary ends.
-func (d *desk) first(cut int) int {
+// begins is the position from which on all messages stay after a cut: never before where a summary ends.
+func (d *desk) begins(cut int) int {
 	first := 1
 	if d.v.Summary != nil {
 		first = d.v.Summary.To + 1

@@ -29,7 +29,7 @@ type ledger map[int]bool
 // live makes up a life of about n messages, compacts it again and again as it goes on, and returns the first property that does not hold.
 func live(seed uint64, n int, o *outcomes) error {
 	h := newHistory(seed)
-	h.big = 200 + h.IntN(6000)
+	h.big = 200 + h.IntN(3500)
 	s := h.wide()
 	h.live(n)
 	v := h.window()
@@ -54,7 +54,7 @@ func live(seed uint64, n int, o *outcomes) error {
 		}
 		v = after
 		old := len(h.messages)
-		h.live(1 + h.IntN(max(n/2, 1)))
+		h.live(1 + h.IntN(min(max(n/2, 1), 200)))
 		v.Messages = append(slices.Clone(v.Messages), h.messages[old:]...)
 		v.Usage = nil
 	}
@@ -176,9 +176,11 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 			return v, err
 		}
 	}
-	if atGoal := compaction.Estimate(after) <= int(s.Goal*float64(v.Window)); atGoal {
-		if again, err := planOf(after, s); !isNothing(err) {
-			return v, fmt.Errorf("what was compacted to the goal is planned again: %+v, %v", again, err)
+	// What is above the goal is planned again only to come down to it, where the summary was shorter than it might have been.
+	goal := int(s.Goal * float64(v.Window))
+	if now := compaction.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
+		if again, err := planOf(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
+			return v, fmt.Errorf("what was compacted is planned again: %+v, %v", again, err)
 		}
 	}
 	for _, m := range given.Messages {
@@ -389,12 +391,12 @@ func TestPlansConserveFitAndEnd(t *testing.T) {
 // messagesOf is how long a life is at first: mostly short, some of them very long.
 func messagesOf(seed uint64) int {
 	switch {
-	case seed%4000 == 3999:
+	case seed%5000 == 4999:
 		return 10_000
 	case seed%100 == 99:
 		return 300
 	default:
-		return int(seed % 23)
+		return int(seed % 19)
 	}
 }
 
