@@ -38,6 +38,9 @@ func counted(v View, shown []int) int {
 	return n
 }
 
+// Open tells whether a call of a tool waits for its result at the end of the view.
+func (v View) Open() bool { return groupsOf(v.Messages).pending < len(v.Messages) }
+
 // reported tells whether a provider counted what the view began with. A count of nothing is none.
 func (v View) reported() bool { return v.Usage != nil && v.Usage.PromptTokens > 0 }
 

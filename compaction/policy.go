@@ -239,41 +239,41 @@ func (c *candidate) clip(target int, levels []int) {
 	c.fresh = map[place]Clip{}
 	for _, chars := range levels {
 		for i := c.cut; i < len(c.v.Messages); i++ {
-			if c.tokens() <= target {
-				return
+			for part, p := range c.v.Messages[i].Content {
+				if p.Type != recall.ToolReturn || len(p.Text) <= chars {
+					continue
+				}
+				if c.tokens() <= target {
+					return
+				}
+				c.clipPart(place{i, part}, chars)
 			}
-			c.clipMessage(i, chars)
 		}
 	}
 }
 
-// clipMessage shows at most so many characters of each result of a message, where that makes it shorter.
-func (c *candidate) clipMessage(i, chars int) {
-	m := c.v.Messages[i]
-	for part, p := range m.Content {
-		if p.Type != recall.ToolReturn || len(p.Text) <= chars {
-			continue
-		}
-		at := place{i, part}
-		whole, shown := c.size(at), c.size(at).tokens
-		was, clipped := c.clipAt(at)
-		if whole.chars <= chars || clipped && was.Chars <= chars {
-			continue
-		}
-		if clipped {
-			shown = clippedTokens(m, was)
-		}
-		clip := Clip{Position: m.Position, Part: part, Chars: chars}
-		saves := shown - clippedTokens(m, clip)
-		if saves <= 0 {
-			continue
-		}
-		c.fresh[at] = clip
-		if i < c.known {
-			c.old = max(c.old-saves, 0)
-		} else {
-			c.new = max(c.new-saves, 0)
-		}
+// clipPart shows at most so many characters of a result, where that makes it shorter.
+func (c *candidate) clipPart(at place, chars int) {
+	m := c.v.Messages[at.message]
+	whole := c.size(at)
+	was, again := c.clipAt(at)
+	if whole.chars <= chars || again && was.Chars <= chars {
+		return
+	}
+	shown := whole.tokens
+	if again {
+		shown = clippedTokens(m, was)
+	}
+	clip := Clip{Position: m.Position, Part: at.part, Chars: chars}
+	saves := shown - clippedTokens(m, clip)
+	if saves <= 0 {
+		return
+	}
+	c.fresh[at] = clip
+	if at.message < c.known {
+		c.old = max(c.old-saves, 0)
+	} else {
+		c.new = max(c.new-saves, 0)
 	}
 }
 

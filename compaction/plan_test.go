@@ -1,0 +1,646 @@
+package compaction_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// told is a view that is said message by message, each of a number of tokens.
+type told struct {
+	compaction.View
+	calls int
+}
+
+func (v *told) say(role recall.Role, tokens int) *told {
+	return v.put(role, "", text(strings.Repeat("abc ", max(tokens-4, 0))))
+}
+
+func (v *told) put(role recall.Role, step string, parts ...recall.Part) *told {
+	at := len(v.Messages) + 1
+	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", at), Seq: int64(at), Position: at, Role: role, Content: parts,
+		Tokens: tokensOf(parts)}
+	if step != "" {
+		m.StepID = &step
+	}
+	v.Messages = append(v.Messages, m)
+	return v
+}
+
+// look is a call of a tool, and its result of so many tokens.
+func (v *told) look(tokens int) *told {
+	v.calls++
+	id := fmt.Sprint("c", v.calls)
+	v.put(recall.Assistant, "", called(id, "{}"))
+	return v.put(recall.Tool, "", result(id, strings.Repeat("abc\n", max(tokens-4, 0))))
+}
+
+func window(tokens, fixed int) *told {
+	return &told{View: compaction.View{Window: tokens, Fixed: fixed, Tools: fixed / 2}}
+}
+
+func mode(m compaction.Mode) compaction.Settings {
+	s := compaction.Defaults()
+	s.Mode = m
+	return s
+}
+
+// mustPlan returns a plan, and the view after it with a summary as long as it may be.
+func mustPlan(t *testing.T, v compaction.View, s compaction.Settings) (compaction.Plan, compaction.View) {
+	t.Helper()
+	p, err := planOf(v, s)
+	if err != nil {
+		t.Fatalf("plan: %v", err)
+	}
+	given := p.Evict(v)
+	var sum *compaction.Summary
+	if p.Evicted > 0 {
+		sum = &compaction.Summary{Text: "what was", From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq, Tokens: p.Budget + 80}
+		if was := given.Previous; was != nil {
+			sum.From, sum.FromSeq = was.From, was.FromSeq
+		}
+	}
+	after := p.View(v, sum)
+	if err := compaction.Conserve(v, given, after); err != nil {
+		t.Fatal(err)
+	}
+	return p, after
+}
+
+func positions(messages []recall.Message) []int {
+	all := []int{}
+	for _, m := range messages {
+		all = append(all, m.Position)
+	}
+	return all
+}
+
+// checkGolden compares a text with the file that has it.
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// What an operator, a caller and a model read of plans.
+func TestPlansAsTheyAreRead(t *testing.T) {
+	t.Parallel()
+	storm := window(20_000, 3000).say(recall.User, 100).say(recall.Assistant, 50).say(recall.User, 300)
+	for range 5 {
+		storm.look(500)
+	}
+	storm.look(9000).look(11_000)
+	storm.Summary = &compaction.Summary{Text: "Earlier.", From: 1, To: 1, FromSeq: 1, ToSeq: 1, Tokens: 90}
+	storm.Messages = storm.Messages[1:]
+	storm.Clips = []compaction.Clip{{Position: 15, Part: 0, Chars: 1000}}
+	var b strings.Builder
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactAll} {
+		p, after := mustPlan(t, storm.View, mode(m))
+		raw, err := json.MarshalIndent(p, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n%s\n\n%s\n", p, raw, compaction.SummaryMessage(*after.Summary))
+		for _, m := range compaction.Shown(after.Messages, after.Clips) {
+			if len(after.Clips) > 0 && m.Position == after.Clips[0].Position {
+				shown := strings.Split(m.Content[0].Text, "\n")
+				at := slices.IndexFunc(shown, func(line string) bool { return strings.HasPrefix(line, "[") })
+				fmt.Fprintf(&b, "\nposition %d is shown: %d lines, and\n%s\nand %d lines\n", m.Position, at, shown[at], len(shown)-at-2)
+			}
+		}
+		b.WriteString("\n---\n")
+	}
+	tall := window(8000, 7000).say(recall.User, 1200).put(recall.Assistant, "", called("open", strings.Repeat("abcd", 500)))
+	for _, v := range []compaction.View{tall.View, {Window: 9000}, window(9000, 0).say(recall.User, 10).View, {Window: 900, Summary: &compaction.Summary{}}} {
+		_, err := planOf(v, compaction.Defaults())
+		fmt.Fprintf(&b, "%v.\n", err)
+	}
+	small := window(9000, 0).say(recall.User, 100).say(recall.User, 100)
+	small.Summary = &compaction.Summary{Tokens: 10}
+	_, err := planOf(small.View, compaction.Defaults())
+	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000))
+	packed, err := compaction.Pack(`It "was" <so>.`, time.Date(2026, 3, 4, 17, 6, 7, 0, time.UTC), &compaction.Stats{Trigger: "manual", Window: 9})
+	fmt.Fprintf(&b, "%s\n", packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "plans.golden", b.String())
+}
+
+// A summary's message is never longer than what plans reckon with beside its text, also as Letta packs it.
+func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
+	t.Parallel()
+	s := compaction.Summary{FromSeq: 999_999_999, ToSeq: 999_999_999}
+	if n := compaction.SummaryTokens(s); n > 80 {
+		t.Errorf("around its text, a summary's message takes %d tokens", n)
+	}
+	s.FromSeq, s.ToSeq, s.Text = 120, 188, "He likes tea."
+	if got := compaction.SummaryMessage(s); !strings.Contains(got, `expand(id="[seq 120–188]")`) || !strings.HasSuffix(got, "\nHe likes tea.") {
+		t.Errorf("it does not name what it hides: %s", got)
+	}
+}
+
+// The first attempt evicts the share that the settings say, and not ten percent more; the next ones ten percent more each.
+func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
+	t.Parallel()
+	talk := window(100_000, 1000)
+	for range 50 {
+		talk.say(recall.User, 20).say(recall.Assistant, 20)
+	}
+	for _, c := range []struct {
+		percentage float64
+		evicted    int
+	}{{0.30, 30}, {0.05, 5}, {0.37, 37}, {0.95, 95}, {0.07, 7}, {0.29, 29}} {
+		s := compaction.Defaults()
+		s.Percentage = c.percentage
+		if p, _ := mustPlan(t, talk.View, s); p.Evicted != c.evicted {
+			t.Errorf("of 100 messages, %v are %d", c.percentage, p.Evicted)
+		}
+	}
+	heavy := window(10_000, 500)
+	for range 50 {
+		heavy.say(recall.User, 100).say(recall.Assistant, 100)
+	}
+	// Of 10,500 tokens 7,000 may stay, with a summary of 1,080: the last 54 messages and no more, which are what 50 percent leave.
+	p, after := mustPlan(t, heavy.View, compaction.Defaults())
+	if p.Evicted != 50 || p.After > 7000 || compaction.Estimate(after) != p.After {
+		t.Errorf("evicted %d, %d tokens after, %d counted", p.Evicted, p.After, compaction.Estimate(after))
+	}
+}
+
+// A share of the messages may be a small one of the tokens: what counts in the end is what the tail takes.
+func TestALargeTailDoesNotRefillTheWindow(t *testing.T) {
+	t.Parallel()
+	v := window(100_000, 5000)
+	for range 60 {
+		v.say(recall.User, 50).say(recall.Assistant, 50)
+	}
+	for range 8 {
+		v.look(10_000)
+	}
+	p, after := mustPlan(t, v.View, compaction.Defaults())
+	if got := compaction.Estimate(after); p.After > 70_000 || got > 70_000 || p.Evicted <= 36 {
+		t.Errorf("%d messages leave, %d tokens stay", p.Evicted, got)
+	}
+}
+
+// A second pass over what the first kept must not be needed, nor take the first summary's place.
+func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
+	t.Parallel()
+	v := window(20_000, 1000)
+	v.Summary = &compaction.Summary{Text: "his name is Ann's brother's", From: 1, To: 40, FromSeq: 1, ToSeq: 40, Tokens: 2000}
+	for range 20 {
+		v.say(recall.User, 100).look(900)
+	}
+	for i := range v.Messages {
+		v.Messages[i].Position += 40
+	}
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll, compaction.SelfCompactSlidingWindow} {
+		p, after := mustPlan(t, v.View, mode(m))
+		given := p.Evict(v.View)
+		if given.Previous != v.Summary || after.Summary.From != 1 || p.After > 14_000 {
+			t.Errorf("%s: given %+v, after it %d tokens", m, given.Previous, p.After)
+		}
+		given.Previous = nil
+		if err := compaction.Conserve(v.View, given, after); err == nil {
+			t.Errorf("%s: a summary that is not carried along is committed", m)
+		}
+	}
+}
+
+// Counts that are too high must not make the first attempts fail: the provider's report says how much the messages really take.
+func TestOwnCountsThatAreTooHighDoNotWipeTheWindow(t *testing.T) {
+	t.Parallel()
+	v := window(10_000, 1000)
+	for range 100 {
+		v.say(recall.Assistant, 130)
+	}
+	v.say(recall.User, 130)
+	v.Usage = &compaction.Usage{PromptTokens: 9100, Position: 101} // of 14,130
+	p, _ := mustPlan(t, v.View, compaction.Defaults())
+	if p.Before != 9100 || p.Evicted != 40 || p.After > 7000 {
+		t.Errorf("evicted %d of 101, %d tokens before and %d after", p.Evicted, p.Before, p.After)
+	}
+	v.Usage = nil
+	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Evicted != 70 {
+		t.Errorf("by its own count it evicted %d of 101", p.Evicted)
+	}
+}
+
+// The report is of the prompt. What a tool returned since is counted, and a report of before a compaction is void.
+func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
+	t.Parallel()
+	v := window(200_000, 10_000).say(recall.User, 100).look(50)
+	v.Usage = &compaction.Usage{PromptTokens: 150_000, Position: 3}
+	v.look(9994)
+	if got := compaction.Estimate(v.View); got != 160_000 {
+		t.Errorf("150,000 tokens and a result of 10,000 are %d", got)
+	}
+	v.Usage.PromptTokens = 0
+	if got := compaction.Estimate(v.View); got != compaction.Count(v.View) {
+		t.Errorf("a report of nothing is believed: %d", got)
+	}
+	v.Usage.PromptTokens = 199_000
+	if _, after := mustPlan(t, v.View, mode(compaction.All)); after.Usage != nil || compaction.Estimate(after) > 30_000 {
+		t.Errorf("after a compaction the old report is believed: %d", compaction.Estimate(after))
+	}
+}
+
+// What an approval waits for and what was called beside it stay together, however the cut falls.
+func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
+	t.Parallel()
+	for _, pending := range []bool{true, false} {
+		for before := range 30 {
+			v := window(1_000_000, 0)
+			for range before {
+				v.say(recall.User, 10)
+			}
+			v.put(recall.Assistant, "s", called("x", "{}"))
+			first := len(v.Messages)
+			v.put(recall.Assistant, "s", called("y", "{}"))
+			v.put(recall.Tool, "", result("x", "1"))
+			if !pending {
+				v.put(recall.Tool, "", result("y", "2")).say(recall.Assistant, 10)
+				for range 30 - before {
+					v.say(recall.User, 10)
+				}
+			}
+			for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+				p, err := planOf(v.View, mode(m))
+				if err != nil {
+					continue
+				}
+				if _, after := mustPlan(t, v.View, mode(m)); p.First > first && (pending || p.First <= first+2) {
+					t.Errorf("%s, %d before, pending %v: %v stay", m, before, pending, positions(after.Messages))
+				}
+			}
+		}
+	}
+}
+
+// A batch of parallel calls is one group wherever the cut falls, also where a search of five messages around would miss it.
+func TestTwelveParallelCallsAreNeverSplit(t *testing.T) {
+	t.Parallel()
+	for before := range 40 {
+		v := window(1_000_000, 0)
+		for range before {
+			v.say(recall.User, 10)
+		}
+		var calls []recall.Part
+		for i := range 12 {
+			calls = append(calls, called(fmt.Sprint("c", i), "{}"))
+		}
+		v.put(recall.Assistant, "", calls...)
+		first := len(v.Messages)
+		for i := range 12 {
+			v.put(recall.Tool, "", result(fmt.Sprint("c", 11-i), "done"))
+		}
+		for range 40 - before {
+			v.say(recall.Assistant, 10)
+		}
+		for _, percentage := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
+			s := compaction.Defaults()
+			s.Percentage = percentage
+			if p, _ := mustPlan(t, v.View, s); p.First > first && p.First <= first+12 {
+				t.Errorf("%d before, %v: cut at %d, within the calls at %d", before, percentage, p.First, first)
+			}
+		}
+	}
+}
+
+// A system prompt of nearly the whole window must not have a model called at every step.
+func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, fixed := range []int{60_000, 75_000, 85_000, 88_000, 91_000, 99_000, 110_000} {
+		v := window(100_000, fixed)
+		s := compaction.Defaults()
+		var memory compaction.Memory
+		compactions, refused := 0, 0
+		for step := range 400 {
+			v.say([]recall.Role{recall.User, recall.Assistant}[step%2], 200)
+			v.Messages[len(v.Messages)-1].Position = step + 1
+			due, now := compaction.Watch(compaction.Estimate(v.View), v.Window, false, s, memory)
+			memory = now
+			if !due.Compact {
+				continue
+			}
+			p, err := planOf(v.View, s)
+			if _, tooBig := errors.AsType[*compaction.TooBig](err); tooBig {
+				refused++
+				continue
+			}
+			if err != nil {
+				t.Fatalf("fixed %d, step %d: %v", fixed, step, err)
+			}
+			_, after := mustPlan(t, v.View, s)
+			v.View = after
+			memory = memory.Compacted(p.After)
+			compactions++
+		}
+		// 80,000 tokens are said; every compaction frees room for 5,000.
+		if compactions > 80_000/4_500 || fixed > 90_000 && (compactions > 0 || refused == 0) || fixed < 88_000 && refused > 0 {
+			t.Errorf("fixed %d: %d compactions, refused %d times", fixed, compactions, refused)
+		}
+	}
+}
+
+// The summary's own tokens are in the window after.
+func TestTheSummaryCountsInTheNewWindow(t *testing.T) {
+	t.Parallel()
+	v := window(100_000, 10_000)
+	for range 100 {
+		v.say(recall.User, 500).say(recall.Assistant, 450)
+	}
+	s := compaction.Defaults()
+	p, after := mustPlan(t, v.View, s)
+	bare := after
+	bare.Summary = nil
+	if p.Budget != 10_000 || p.After != compaction.Estimate(bare)+p.Budget+80 || p.After > 70_000 {
+		t.Errorf("with a summary of %d the view takes %d, without %d", p.Budget, p.After, compaction.Estimate(bare))
+	}
+	s.ClipChars = new(1000)
+	if p, _ := mustPlan(t, v.View, s); p.Budget != 250 {
+		t.Errorf("1,000 characters are %d tokens", p.Budget)
+	}
+}
+
+// No model is paid for a transcript without anything in it.
+func TestNoModelIsAskedAboutNothing(t *testing.T) {
+	t.Parallel()
+	sum := &compaction.Summary{Text: "x", To: 9, Tokens: 50_000}
+	for name, v := range map[string]*told{
+		"an empty view": window(10_000, 1000), "only a summary": {View: compaction.View{Window: 100_000, Summary: sum}},
+		"one message": window(10_000, 1000).say(recall.User, 10), "one answer": window(10_000, 0).say(recall.Assistant, 10),
+		"an open call":      window(10_000, 0).put(recall.Assistant, "", called("c", "{}")),
+		"an unknown window": {View: compaction.View{Summary: sum}},
+	} {
+		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll, compaction.SelfCompactSlidingWindow} {
+			if p, err := planOf(v.View, mode(m)); !isNothing(err) || !errors.Is(err, db.ErrInvalid) {
+				t.Errorf("%s, %s: %+v, %v", name, m, p, err)
+			}
+		}
+	}
+}
+
+// The newest message of the user stays word for word, also where a long turn of tools has pushed it far before the cut.
+func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
+	t.Parallel()
+	v := window(60_000, 2000).say(recall.User, 50).say(recall.Assistant, 50).say(recall.User, 600)
+	for range 40 {
+		v.look(1400)
+	}
+	p, after := mustPlan(t, v.View, compaction.Defaults())
+	want := append([]int{3}, positions(v.Messages[p.First-1:])...)
+	if diff := cmp.Diff(want, positions(after.Messages)); diff != "" || !slices.Equal(p.Kept, []int{3}) || p.First < 20 || p.After > 42_000 {
+		t.Errorf("%+v, after it (-want +got):\n%s", p, diff)
+	}
+	// It stays through the next ones, and leaves when the user says something newer.
+	for range 30 {
+		after.Messages = append(after.Messages, window(0, 0).say(recall.Assistant, 1000).Messages...)
+		after.Messages[len(after.Messages)-1].Position = 100 + len(after.Messages)
+	}
+	p, again := mustPlan(t, after, compaction.Defaults())
+	if !slices.Equal(p.Kept, []int{3}) || again.Messages[0].Position != 3 {
+		t.Errorf("the second time: %+v", p)
+	}
+	again.Messages = append(again.Messages, window(0, 0).say(recall.User, 30_000).Messages...)
+	again.Messages[len(again.Messages)-1].Position = 300
+	if p, last := mustPlan(t, again, compaction.Defaults()); len(p.Kept) > 0 || p.From != 3 || last.Summary.From != 1 {
+		t.Errorf("with a newer one: %+v", p)
+	}
+}
+
+// Large results at the end, behind which there is no cut, are clipped; it is not reported that there is nothing to do.
+func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
+	t.Parallel()
+	v := window(32_000, 1000).say(recall.User, 100)
+	v.put(recall.Assistant, "", called("a", "{}"), called("b", "{}"))
+	v.put(recall.Tool, "", result("a", lines[:60_000])).put(recall.Tool, "", result("b", lines[:60_000]))
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
+		p, after := mustPlan(t, v.View, mode(m))
+		if len(p.Clips) == 0 || p.NeedsModel || p.Evicted > 0 || compaction.Estimate(after) > 22_400 || len(after.Messages) != 4 || p.FirstChanged != 3 {
+			t.Errorf("%+v", p)
+		}
+		if err := readable(after); err != nil {
+			t.Error(err)
+		}
+		if p, err := planOf(after, mode(m)); !isNothing(err) {
+			t.Errorf("it is clipped again: %+v, %v", p, err)
+		}
+	}
+}
+
+// Oldest results are clipped first, the newest stays whole where that is enough; one that is clipped already is clipped further and not anew.
+func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
+	t.Parallel()
+	v := window(40_000, 1000).say(recall.User, 100)
+	var calls, results []recall.Part
+	for i, tokens := range []int{12_000, 900, 12_000, 12_000} {
+		calls = append(calls, called(fmt.Sprint("c", i), "{}"))
+		results = append(results, result(fmt.Sprint("c", i), lines[:tokens*4]))
+	}
+	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
+	p, after := mustPlan(t, v.View, compaction.Defaults())
+	want := []compaction.Clip{{Position: 3, Part: 0, Chars: 8000}, {Position: 3, Part: 2, Chars: 8000}}
+	if diff := cmp.Diff(want, p.Clips); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	after.Fixed = 22_000
+	p, after = mustPlan(t, after, compaction.Defaults())
+	want = []compaction.Clip{{Position: 3, Part: 0, Chars: 4000}, {Position: 3, Part: 2, Chars: 4000}, {Position: 3, Part: 3, Chars: 8000}}
+	if diff := cmp.Diff(want, p.Clips); diff != "" {
+		t.Errorf("with less room (-want +got):\n%s", diff)
+	}
+	if err := readable(after); err != nil {
+		t.Error(err)
+	}
+}
+
+// What does not fit is named, with its size and the limits; nothing is emptied and nothing is tried again.
+func TestWhatIsTooBigIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		view *told
+		says []string
+	}{
+		"a message of the user larger than the window": {window(50_000, 2000).say(recall.User, 10).say(recall.Assistant, 10).say(recall.User, 90_000),
+			[]string{"the user message at position 3 takes 90000", "may take 45000 of its 50000"}},
+		"only that message": {window(50_000, 2000).say(recall.User, 90_000), []string{"the user message at position 1 takes 90000"}},
+		"the system prompt": {window(50_000, 60_000).say(recall.User, 10).say(recall.Assistant, 10),
+			[]string{"the system prompt takes 30000", "the definitions of the tools takes 30000", "context_window_limit"}},
+		"the arguments of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "", called("c", strings.Repeat("abcd", 60_000))),
+			[]string{"the assistant message at position 2 takes 60005"}},
+	} {
+		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+			_, err := planOf(c.view.View, mode(m))
+			big, ok := errors.AsType[*compaction.TooBig](err)
+			if !ok || !errors.Is(err, db.ErrInvalid) {
+				t.Errorf("%s, %s: %v", name, m, err)
+				continue
+			}
+			for _, says := range c.says {
+				if !strings.Contains(big.Error(), says) {
+					t.Errorf("%s, %s: it does not say %q: %v", name, m, says, big)
+				}
+			}
+		}
+	}
+}
+
+// Any other message larger than the window leaves, the newest too, where nothing of it can be clipped: better a summary than no prompt.
+func TestAMessageLargerThanTheWindowLeaves(t *testing.T) {
+	t.Parallel()
+	for at := range 5 {
+		v := window(50_000, 2000)
+		for i := range 5 {
+			role, tokens := recall.User, 20
+			if i == at {
+				role, tokens = recall.Assistant, 90_000
+			}
+			v.say(role, tokens)
+		}
+		p, after := mustPlan(t, v.View, compaction.Defaults())
+		if p.After > 45_000 || len(after.Messages) == 0 || slices.Contains(positions(after.Messages), at+1) {
+			t.Errorf("the large one at %d: %v", at+1, p)
+		}
+	}
+}
+
+// Five compactions in a row: each message is visible, or was given to a summariser once. What the first kept is not lost by the second.
+func TestWhatOneCompactionKeptTheNextDoesNotLose(t *testing.T) {
+	t.Parallel()
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+		v := window(40_000, 2000)
+		read := map[int]int{}
+		position := 0
+		for range 5 {
+			for range 20 {
+				v.say(recall.User, 1000).say(recall.Assistant, 2000)
+				for i := range 2 {
+					position++
+					v.Messages[len(v.Messages)-2+i].Position = position
+				}
+			}
+			p, after := mustPlan(t, v.View, mode(m))
+			for _, evicted := range p.Evict(v.View).Messages {
+				read[evicted.Position]++
+			}
+			v.View = after
+		}
+		for _, kept := range v.Messages {
+			read[kept.Position]++
+		}
+		for at := 1; at <= position; at++ {
+			if read[at] != 1 {
+				t.Errorf("%s: message %d was read %d times", m, at, read[at])
+			}
+		}
+	}
+}
+
+// All that leaves is given to the summariser, whole, also of results that were shown clipped; the agent's own model is given what it saw.
+func TestAllThatLeavesIsGivenToTheSummariser(t *testing.T) {
+	t.Parallel()
+	v := window(30_000, 1000).say(recall.User, 100).say(recall.Assistant, 10).say(recall.User, 100).look(20_000).look(2000).look(12_000)
+	v.Clips = []compaction.Clip{{Position: 5, Part: 0, Chars: 1000}}
+	v.Fixed = 12_000
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
+		p, _ := mustPlan(t, v.View, mode(m))
+		given := p.Evict(v.View)
+		if diff := cmp.Diff([]int{1, 2, 4, 5}, positions(given.Messages)[:4]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", m, diff)
+		}
+		shown := given.Messages[3].Content[0].Text
+		if whole := len(shown) > 50_000; whole == p.Self {
+			t.Errorf("%s is given %d bytes of the clipped result", m, len(shown))
+		}
+		if p.Self && !slices.Equal(positions(given.Self.Before), []int{3}) {
+			t.Errorf("between what leaves, %v stay", positions(given.Self.Before))
+		}
+	}
+}
+
+// Messages that arrive while a model is thinking stay, and the plan is still good.
+func TestAPlanHoldsWhileTheConversationGoesOn(t *testing.T) {
+	t.Parallel()
+	v := window(20_000, 1000)
+	for range 30 {
+		v.say(recall.User, 200).look(400)
+	}
+	p, err := planOf(v.View, compaction.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := p.Evict(v.View)
+	v.say(recall.Assistant, 10).look(10)
+	after := p.View(v.View, &compaction.Summary{From: p.From, To: p.To})
+	if err := compaction.Conserve(v.View, given, after); err != nil {
+		t.Error(err)
+	}
+	if got := after.Messages[len(after.Messages)-1].Position; got != len(v.Messages) {
+		t.Errorf("the newest message in the view is %d of %d", got, len(v.Messages))
+	}
+}
+
+// The caller shortens the views of files before anything else, by what the plan says.
+func TestFixedPartsThatLeaveTooLittleAreToldByHowMuch(t *testing.T) {
+	t.Parallel()
+	v := window(100_000, 80_000)
+	for range 100 {
+		v.say(recall.User, 500)
+	}
+	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Crowded != 5000 || p.After > 90_000 {
+		t.Errorf("80,000 of 100,000 are %d too many; %d after", p.Crowded, p.After)
+	}
+	for _, c := range [][3]int{{75_000, 100_000, 0}, {75_001, 100_000, 1}, {1, 0, 0}, {-1, 100, 0}, {7, 7, 1}} {
+		if got := compaction.Crowding(c[0], c[1]); got != c[2] {
+			t.Errorf("%d of %d are %d too many, want %d", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+// Numbers that no provider counts do not overflow.
+func TestAbsurdNumbersAreBorne(t *testing.T) {
+	t.Parallel()
+	const most = int(^uint(0) >> 1)
+	for _, n := range []int{most, most / 2, most - 1, -most, -1, 0} {
+		for _, w := range []int{most, most / 3, 1, 0, -5} {
+			v := window(w, n).say(recall.User, 10).say(recall.Assistant, 10).say(recall.User, 10)
+			v.Messages[1].Tokens = n
+			v.Summary = &compaction.Summary{Tokens: n}
+			for _, u := range []*compaction.Usage{nil, {PromptTokens: n, Position: 2}, {PromptTokens: 1, Position: most}} {
+				v.Usage = u
+				p, err := planOf(v.View, compaction.Defaults())
+				if compaction.Estimate(v.View) < 0 || compaction.Count(v.View) < 0 || p.After < 0 || p.Budget < 0 {
+					t.Errorf("%d of %d with %+v: %+v, %v", n, w, u, p, err)
+				}
+			}
+		}
+	}
+}
