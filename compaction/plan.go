@@ -46,7 +46,7 @@ type Plan struct {
 	FromSeq int64 `json:"from_seq"`
 	ToSeq   int64 `json:"to_seq"`
 	Evicted int   `json:"messages_evicted"`
-	Tokens  int   `json:"tokens_evicted"` // as they are shown
+	Tokens  int   `json:"tokens_evicted"` // as they were shown
 
 	First int    `json:"first_visible"` // position from which on all messages stay
 	Kept  []int  `json:"kept"`          // positions before it that stay
@@ -121,10 +121,11 @@ func (p Plan) String() string {
 	} else {
 		fmt.Fprintf(&b, "no message leaves the view.\n")
 	}
-	fmt.Fprintf(&b, "What stays begins at position %d: %s.\n", p.First, count(p.Stay, "message"))
+	fmt.Fprintf(&b, "What stays: %s, all from position %d on", count(p.Stay, "message"), p.First)
 	for _, position := range p.Kept {
-		fmt.Fprintf(&b, "Position %d stays too.\n", position)
+		fmt.Fprintf(&b, ", and position %d", position)
 	}
+	b.WriteString(".\n")
 	for _, c := range p.Clips {
 		fmt.Fprintf(&b, "Of position %d, part %d, %d characters are shown.\n", c.Position, c.Part, c.Chars)
 	}

@@ -3,7 +3,6 @@ package compaction
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/loci-memory/loci/recall"
@@ -46,6 +45,9 @@ func (p policy) Plan(v View, s Settings) (Plan, error) {
 	if settled && before <= d.goal {
 		return Plan{}, &Nothing{Tokens: before, Goal: d.goal}
 	}
+	if before > d.goal {
+		d.clipGroups()
+	}
 	if c, ok := d.first(cuts, before, d.goal); ok {
 		return d.plan(p, c, before, d.goal), nil
 	}
@@ -87,209 +89,6 @@ func (d *desk) first(cuts []int, before, target int) (candidate, bool) {
 	return candidate{}, false
 }
 
-// desk is what planning a view needs, counted once.
-type desk struct {
-	v           View
-	settings    Settings
-	window      int // the view's, or a very large one if that is not known
-	goal, limit int
-	groups      groups
-	ratio       ratio // of a provider's tokens to ours, in the messages that its report covers
-	known       int   // how many these are
-	shown       []int // tokens of each message
-	sums        []int // of the messages before each; one more than there are messages
-	clips       map[int][]Clip
-	sizes       map[place]size // of results, as they are looked at
-}
-
-// size is that of a result in the log.
-type size struct{ chars, tokens int }
-
-func (d *desk) size(at place) size {
-	s, ok := d.sizes[at]
-	if !ok {
-		p := d.v.Messages[at.message].Content[at.part]
-		s = size{chars: shownChars(p), tokens: recall.Tokens(p.Text)}
-		d.sizes[at] = s
-	}
-	return s
-}
-
-// endless stands for a window that is not known.
-const endless = math.MaxInt / 16
-
-func newDesk(v View, s Settings) *desk {
-	d := &desk{v: v, settings: s, window: v.Window, groups: groupsOf(v.Messages), shown: shownTokens(v), clips: clipsOf(v.Clips),
-		sizes: map[place]size{}}
-	if d.window <= 0 {
-		d.window = endless
-	}
-	d.goal, d.limit = share(s.Goal, d.window), share(s.Trigger, d.window)
-	d.sums = make([]int, len(d.shown)+1)
-	for i, tokens := range d.shown {
-		d.sums[i+1] = add(d.sums[i], tokens)
-	}
-	d.ratio = ratio{1, 1}
-	if v.reported() {
-		for d.known < len(v.Messages) && v.Messages[d.known].Position <= v.Usage.Position {
-			d.known++
-		}
-		d.ratio = ratioOf(v.Usage.PromptTokens, add(add(v.Fixed, d.previous()), d.sums[d.known]))
-	}
-	return d
-}
-
-func (d *desk) previous() int {
-	if d.v.Summary == nil {
-		return 0
-	}
-	return max(d.v.Summary.Tokens, 0)
-}
-
-// candidate is a cut of a view, and the clips in what stays.
-type candidate struct {
-	*desk
-	cut     int
-	kept    bool // the newest message of the user stays though it is before the cut
-	evicted int
-	left    int // tokens that left
-	old     int // tokens that stay and a report covers, in ours
-	new     int // tokens that stay, of later messages
-	budget  int
-	fresh   map[place]Clip
-}
-
-// place is that of a part in the view.
-type place struct{ message, part int }
-
-func (d *desk) at(cut int) candidate {
-	c := candidate{desk: d, cut: cut, kept: d.groups.user >= 0 && d.groups.user < cut, evicted: cut, left: d.sums[cut]}
-	all, known := d.sums[len(d.shown)], d.sums[d.known]
-	c.old = known - d.sums[min(cut, d.known)]
-	c.new = all - known - (d.sums[cut] - d.sums[min(cut, d.known)])
-	if c.kept {
-		tokens := d.shown[d.groups.user]
-		c.evicted--
-		c.left -= tokens
-		if d.groups.user < d.known {
-			c.old += tokens
-		} else {
-			c.new += tokens
-		}
-	}
-	if c.evicted > 0 {
-		c.budget = d.budget(c.left)
-	}
-	return c
-}
-
-// wrapperTokens is what the message that shows a summary takes beside its text, at most.
-const wrapperTokens = 80
-
-// budget is what the text of a summary may take of which so many tokens leave: no more than a tenth of the window, a quarter of what the
-// fixed parts leave of it below the trigger, and a quarter token for each character that the settings allow; and less than what it stands
-// for.
-func (d *desk) budget(left int) int {
-	most := min(d.window/10, (d.limit-d.ratio.of(max(d.v.Fixed, 0)))/4, add(d.previous(), left/2))
-	if d.settings.ClipChars != nil {
-		most = min(most, *d.settings.ClipChars/4)
-	}
-	return max(most, 1)
-}
-
-// tokens estimates the view after the cut.
-func (c candidate) tokens() int {
-	if c.evicted == 0 {
-		return add(c.ratio.of(add(add(c.v.Fixed, c.previous()), c.old)), c.new)
-	}
-	return add(add(c.ratio.of(add(c.v.Fixed, c.old)), c.new), c.budget+wrapperTokens)
-}
-
-// counted is the view after the cut without regard to a report.
-func (c candidate) counted() int {
-	summary := c.previous()
-	if c.evicted > 0 {
-		summary = c.budget + wrapperTokens
-	}
-	return add(add(c.v.Fixed, summary), add(c.old, c.new))
-}
-
-// worth tells whether a plan makes fewer messages of the view, or is needed.
-func (c candidate) worth(before, target int) bool {
-	replaced := c.evicted
-	if c.v.Summary != nil {
-		replaced++
-	}
-	return c.evicted > 0 && (replaced > 1 || before > target)
-}
-
-// clipLevels are the characters that are shown of results, one level after the other until what stays fits: the longest are clipped first,
-// and of these the oldest.
-var clipLevels = []int{8000, 4000, 2000, 1000, 500}
-
-// least is the view after a cut with all clipped that can be.
-func (d *desk) least(cut int) candidate {
-	c := d.at(cut)
-	c.clip(-1, clipLevels[len(clipLevels)-1:])
-	return c
-}
-
-// clip clips results in what stays until it takes no more than target.
-func (c *candidate) clip(target int, levels []int) {
-	c.fresh = map[place]Clip{}
-	for _, chars := range levels {
-		for i := c.cut; i < len(c.v.Messages); i++ {
-			for part, p := range c.v.Messages[i].Content {
-				if p.Type != recall.ToolReturn || len(p.Text) <= chars {
-					continue
-				}
-				if c.tokens() <= target {
-					return
-				}
-				c.clipPart(place{i, part}, chars)
-			}
-		}
-	}
-}
-
-// clipPart shows at most so many characters of a result, where that makes it shorter.
-func (c *candidate) clipPart(at place, chars int) {
-	m := c.v.Messages[at.message]
-	whole := c.size(at)
-	was, again := c.clipAt(at)
-	if whole.chars <= chars || again && was.Chars <= chars {
-		return
-	}
-	shown := whole.tokens
-	if again {
-		shown = clippedTokens(m, was)
-	}
-	clip := Clip{Position: m.Position, Part: at.part, Chars: chars}
-	saves := shown - clippedTokens(m, clip)
-	if saves <= 0 {
-		return
-	}
-	c.fresh[at] = clip
-	if at.message < c.known {
-		c.old = max(c.old-saves, 0)
-	} else {
-		c.new = max(c.new-saves, 0)
-	}
-}
-
-// clipAt is how a result is shown in the candidate, if it is clipped.
-func (c *candidate) clipAt(at place) (Clip, bool) {
-	if clip, ok := c.fresh[at]; ok {
-		return clip, true
-	}
-	for _, clip := range c.clips[c.v.Messages[at.message].Position] {
-		if clip.Part == at.part {
-			return clip, true
-		}
-	}
-	return Clip{}, false
-}
-
 // plan writes a candidate down.
 func (d *desk) plan(by policy, c candidate, before, target int) Plan {
 	p := Plan{Mode: by.mode, Before: before, After: c.tokens(), Evicted: c.evicted,
@@ -311,7 +110,7 @@ func (d *desk) plan(by policy, c candidate, before, target int) Plan {
 		}
 		for part := range m.Content {
 			at := place{i, part}
-			if clip, ok := c.clipAt(at); ok {
+			if clip, ok := d.clipAt(c.fresh, at); ok {
 				p.Clips = append(p.Clips, clip)
 			}
 			if _, changed := c.fresh[at]; changed {
@@ -371,7 +170,11 @@ func (d *desk) tooBig(least candidate) *TooBig {
 		tokens := d.shown[i]
 		for part := range m.Content {
 			if clip, ok := least.fresh[place{i, part}]; ok {
-				tokens += savedBefore(d.clips[m.Position], m, part) - clipSaves(m, clip)
+				was, again := d.clipAt(d.fresh, place{i, part})
+				tokens -= d.size(place{i, part}).tokens - clippedTokens(m, clip)
+				if again {
+					tokens += clipSaves(m, was)
+				}
 			}
 		}
 		e.Items = append(e.Items, Big{What: fmt.Sprintf("the %s message at position %d", m.Role, m.Position), Position: m.Position, Tokens: tokens})
@@ -379,14 +182,4 @@ func (d *desk) tooBig(least candidate) *TooBig {
 	slices.SortStableFunc(e.Items, func(a, b Big) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	e.Items = e.Items[:min(maxBig, len(e.Items))]
 	return e
-}
-
-// savedBefore is what a part is shorter for a clip that it had.
-func savedBefore(clips []Clip, m recall.Message, part int) int {
-	for _, c := range clips {
-		if c.Part == part {
-			return clipSaves(m, c)
-		}
-	}
-	return 0
 }
