@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/sashabaranov/go-openai"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/embed/provider"
 )
+
+// maxAnswerBytes is room enough: 64 vectors of 4,000 numbers as JSON are 6 MB.
+const maxAnswerBytes = 64 << 20
 
 // MaxDimension is the longest vector that pgvector indexes as halfvec.
 const MaxDimension = 4_000
@@ -79,6 +83,7 @@ func (e *LaterError) Unwrap() error { return e.Reason }
 // OpenAI is an Embedder that asks an OpenAI-compatible endpoint. It may be used from many goroutines.
 type OpenAI struct {
 	config    Config
+	at        *provider.Endpoint
 	client    *openai.Client
 	slots     chan struct{}
 	dimension atomic.Int64 // of every vector; 0 until the first answer, unless configured
@@ -90,21 +95,18 @@ type OpenAI struct {
 // NewOpenAI checks the configuration; it sends nothing. An error names the setting to change.
 func NewOpenAI(c Config) (*OpenAI, error) {
 	c = withDefaults(c)
-	base, err := url.Parse(c.BaseURL)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, errors.New("LOCI_EMBEDDING_BASE_URL is not a URL such as http://localhost:11434/v1")
-	}
-	if c.Model == "" {
-		return nil, errors.New("LOCI_EMBEDDING_MODEL is empty: name the model that the embedding provider serves")
+	at := &provider.Endpoint{Kind: "embedding", Setting: "LOCI_EMBEDDING", Answers: "embeddings",
+		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
+		HTTP: c.HTTP, Attempts: c.Attempts, Timeout: c.Timeout, MaxAnswerBytes: maxAnswerBytes, Wait: c.Wait, Now: c.Now, Refuses: refuses}
+	client, err := at.Client()
+	if err != nil {
+		return nil, err
 	}
 	if c.Dimensions < 0 || c.Dimensions > MaxDimension {
 		return nil, fmt.Errorf("LOCI_EMBEDDING_DIMENSIONS is %d: it must lie between 1 and %d, or be empty for the model's own",
 			c.Dimensions, MaxDimension)
 	}
-	config := openai.DefaultConfig(c.APIKey)
-	config.BaseURL = c.BaseURL
-	config.HTTPClient = httpClient(c)
-	o := &OpenAI{config: c, client: openai.NewClientWithConfig(config), slots: make(chan struct{}, c.Concurrency)}
+	o := &OpenAI{config: c, at: at, client: client, slots: make(chan struct{}, c.Concurrency)}
 	o.dimension.Store(int64(c.Dimensions))
 	o.limit.Store(int64(c.MaxInputTokens))
 	o.base64.Store(c.Base64)
@@ -112,20 +114,12 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 }
 
 func withDefaults(c Config) Config {
-	c.BaseURL = strings.TrimRight(cmp.Or(c.BaseURL, "https://api.openai.com/v1"), "/")
-	c.HTTP = cmp.Or(c.HTTP, &http.Client{})
 	c.MaxBatchItems = cmp.Or(c.MaxBatchItems, 64)
 	c.MaxBatchTokens = cmp.Or(c.MaxBatchTokens, 8_000)
 	c.MaxInputTokens = cmp.Or(c.MaxInputTokens, 8_000)
 	c.Concurrency = cmp.Or(c.Concurrency, 4)
 	c.Attempts = cmp.Or(c.Attempts, 4)
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	if c.Wait == nil {
-		c.Wait = sleep
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	return c
 }
 
@@ -138,7 +132,7 @@ func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
 		return 0, o.failure(err)
 	}
 	if vectors[0] == nil {
-		return 0, o.wrong("with %s", noDirection)
+		return 0, o.at.Wrong("with %s", noDirection)
 	}
 	o.tryBase64(ctx, vectors[0])
 	return len(vectors[0]), nil
@@ -220,7 +214,7 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 		ask.EncodingFormat = openai.EmbeddingEncodingFormatBase64
 	}
 	var later time.Duration
-	answer, err := o.client.CreateEmbeddings(context.WithValue(ctx, keyLater, &later), ask)
+	answer, err := o.client.CreateEmbeddings(provider.WithLater(ctx, &later), ask)
 	if err != nil {
 		if err = o.explain(ctx, err); later > 0 {
 			err = &LaterError{After: later, Reason: err}
@@ -238,15 +232,15 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 // check puts the vectors of an answer to n texts in the texts' order, and refuses an answer that leaves a doubt whose vector is whose.
 func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
 	if len(data) != n {
-		return nil, o.wrong("with %d vectors to %d texts", len(data), n)
+		return nil, o.at.Wrong("with %d vectors to %d texts", len(data), n)
 	}
 	vectors, seen := make([][]float32, n), make([]bool, n)
 	for _, d := range data {
 		if d.Index < 0 || d.Index >= n {
-			return nil, o.wrong("with a vector for text %d of %d", d.Index, n)
+			return nil, o.at.Wrong("with a vector for text %d of %d", d.Index, n)
 		}
 		if seen[d.Index] {
-			return nil, o.wrong("with two vectors for text %d of %d", d.Index, n)
+			return nil, o.at.Wrong("with two vectors for text %d of %d", d.Index, n)
 		}
 		if err := o.checkDimension(len(d.Embedding)); err != nil {
 			return nil, err
@@ -271,5 +265,5 @@ func (o *OpenAI) checkDimension(got int) error {
 		return setting("the embedding model %s gives vectors of %d numbers, but LOCI_EMBEDDING_DIMENSIONS is %d: "+
 			"set it to %d or leave it empty", o.config.Model, got, want, got)
 	}
-	return o.wrong("with a vector of %d numbers after ones of %d", got, want)
+	return o.at.Wrong("with a vector of %d numbers after ones of %d", got, want)
 }

@@ -1,4 +1,4 @@
-package embed
+package provider
 
 import (
 	"bytes"
@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	maxAnswerBytes = 64 << 20 // 64 vectors of 4,000 numbers as JSON are 6 MB
-	maxErrorBytes  = 64 << 10
+	maxErrorBytes = 64 << 10
 
 	firstWait   = 500 * time.Millisecond
 	longestWait = 8 * time.Second
@@ -27,13 +26,13 @@ var (
 )
 
 // httpClient is the configured client with attempts, a deadline for each of them, bounded answers and no redirects.
-func httpClient(c Config) *http.Client {
-	client := *c.HTTP
+func (e *Endpoint) httpClient() *http.Client {
+	client := *e.HTTP
 	next := client.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	client.Transport = &retrier{next: next, attempts: c.Attempts, timeout: c.Timeout, wait: c.Wait, now: c.Now}
+	client.Transport = &retrier{Endpoint: e, next: next}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	client.Timeout = 0
 	return &client
@@ -42,11 +41,8 @@ func httpClient(c Config) *http.Client {
 // retrier sends a request until it is answered for good. It sits below go-openai because that drops the headers of an error, and
 // with them Retry-After.
 type retrier struct {
-	next     http.RoundTripper
-	attempts int
-	timeout  time.Duration
-	wait     func(context.Context, time.Duration) error
-	now      func() time.Time
+	*Endpoint
+	next http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper. The answer's body is in memory already.
@@ -57,18 +53,18 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	for attempt := 1; ; attempt++ {
 		answer, err := r.once(req, body)
-		if !passing(req.Context(), answer, err) {
+		if !r.passing(req.Context(), answer, err) {
 			return answer, err
 		}
 		r.note(req.Context(), answer)
-		if attempt >= r.attempts {
+		if attempt >= r.Attempts {
 			return answer, err
 		}
 		pause := r.pause(answer, attempt)
 		if pause > patience || r.endsBefore(req.Context(), pause) {
 			return answer, err
 		}
-		if err := r.wait(req.Context(), pause); err != nil {
+		if err := r.Wait(req.Context(), pause); err != nil {
 			return nil, err
 		}
 	}
@@ -78,6 +74,11 @@ type contextKey int
 
 // keyLater is under which a request's context takes how long the provider asked to wait.
 const keyLater contextKey = iota
+
+// WithLater returns a context whose requests note how long the provider asked to wait when it was last asked in vain.
+func WithLater(ctx context.Context, later *time.Duration) context.Context {
+	return context.WithValue(ctx, keyLater, later)
+}
 
 // note tells the request how long the provider asked to wait, which go-openai does not.
 func (r *retrier) note(ctx context.Context, answer *http.Response) {
@@ -99,7 +100,7 @@ func drain(req *http.Request) ([]byte, error) {
 
 // once sends the request and reads the whole answer within the attempt's time.
 func (r *retrier) once(req *http.Request, body []byte) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), r.timeout)
+	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout)
 	defer cancel()
 	attempt := req.Clone(ctx)
 	attempt.Body = io.NopCloser(bytes.NewReader(body))
@@ -108,37 +109,41 @@ func (r *retrier) once(req *http.Request, body []byte) (*http.Response, error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	content, err := readAnswer(answer)
+	content, err := r.read(answer)
 	if err != nil {
 		return nil, err
+	}
+	if r.Status != nil {
+		answer.StatusCode = r.Status(answer.StatusCode, content)
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
 	return answer, nil
 }
 
-// readAnswer reads a good answer whole or not at all, and of an error's text the beginning.
-func readAnswer(answer *http.Response) ([]byte, error) {
+// read reads a good answer whole or not at all, and of an error's text the beginning.
+func (r *retrier) read(answer *http.Response) ([]byte, error) {
 	if answer.StatusCode >= 300 {
 		return io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes))
 	}
-	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
-	if err == nil && len(content) > maxAnswerBytes {
+	content, err := io.ReadAll(io.LimitReader(answer.Body, r.MaxAnswerBytes+1))
+	if err == nil && int64(len(content)) > r.MaxAnswerBytes {
 		err = errTooBig
 	}
 	return content, err
 }
 
 // passing tells whether a failure may pass by waiting.
-func passing(ctx context.Context, answer *http.Response, err error) bool {
+func (r *retrier) passing(ctx context.Context, answer *http.Response, err error) bool {
 	if err != nil { // what took too long once would do so again
 		return ctx.Err() == nil && !errors.Is(err, errTooBig) && !errors.Is(err, context.DeadlineExceeded)
 	}
-	switch code := answer.StatusCode; code {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-		return true
-	default:
-		return code >= 500 && !refuses(code, peek(answer))
+	switch code := answer.StatusCode; {
+	case code < 400:
+		return false
+	case code == http.StatusRequestTimeout, code == http.StatusConflict, code == http.StatusTooManyRequests, code >= 500:
+		return !r.Refuses(code, peek(answer))
 	}
+	return false
 }
 
 // peek returns the body and leaves it to be read again.
@@ -169,7 +174,7 @@ func (r *retrier) asked(header http.Header) (time.Duration, bool) {
 		return inUnits(seconds, time.Second)
 	}
 	if at, err := http.ParseTime(after); err == nil {
-		return max(0, at.Sub(r.now())), true
+		return max(0, at.Sub(r.Now())), true
 	}
 	return 0, false
 }
@@ -185,7 +190,7 @@ func inUnits(n float64, unit time.Duration) (time.Duration, bool) {
 // endsBefore tells whether the context ends before the pause does, so that waiting would only lose the reason.
 func (r *retrier) endsBefore(ctx context.Context, pause time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && deadline.Sub(r.now()) < pause
+	return ok && deadline.Sub(r.Now()) < pause
 }
 
 // sleep waits for d or until ctx ends.

@@ -1,0 +1,66 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	"github.com/loci-memory/loci/embed/provider"
+)
+
+// tooLong recognises a complaint about a text's length. The words differ: "maximum context length is 8192 tokens" (OpenAI, vLLM), "must
+// have less than 512 tokens" (text-embeddings-inference), "input length exceeds the context length" (Ollama), "input is too large to
+// process" (llama.cpp, as status 500).
+var tooLong = regexp.MustCompile(`(?i)too (large|long)|(context|input|sequence|prompt) (length|size|window)|` +
+	`maximum .*(tokens|length)|less than \d+ tokens`)
+
+// refusal is a provider's answer to a request that it will never take as it is, though it may take parts of it.
+type refusal struct {
+	reason  string
+	tooLong bool
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+// refuses tells whether an answer is a refusal of this request's texts.
+func refuses(status int, reason string) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	case http.StatusInternalServerError:
+		return tooLong.MatchString(reason)
+	}
+	return false
+}
+
+// SettingError says that the endpoint's answer will stay wrong until a setting is changed; its text names the setting.
+type SettingError = provider.SettingError
+
+func setting(format string, args ...any) error {
+	return &SettingError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// explain turns go-openai's error into a *refusal, the context's error, or a sentence that says what to do.
+func (o *OpenAI) explain(ctx context.Context, err error) error {
+	if status, reason := o.at.Answered(err); refuses(status, reason) && ctx.Err() == nil {
+		return &refusal{
+			reason:  fmt.Sprintf("%s (status %d)", reason, status),
+			tooLong: status == http.StatusRequestEntityTooLarge || tooLong.MatchString(reason),
+		}
+	}
+	return o.at.Explain(ctx, err)
+}
+
+// failure words an error that ends a call: a refusal that got here is one of everything.
+func (o *OpenAI) failure(err error) error {
+	if no, ok := errors.AsType[*refusal](err); ok {
+		return setting("the embedding provider at %s refuses every text: %s: check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS",
+			o.at.Host(), no.reason, o.config.Model)
+	}
+	if err == context.Canceled || err == context.DeadlineExceeded { //nolint:errorlint // the caller's own, said bare
+		return fmt.Errorf("embed with %s: %w", o.config.Model, err)
+	}
+	return err
+}
