@@ -97,6 +97,9 @@ type Call struct {
 	ID, Name, Arguments string
 }
 
+// Refused is the Finish of a reply whose text is the model's refusal to answer.
+const Refused = "refusal"
+
 // Reply is what a Summarizer answered.
 type Reply struct {
 	Text         string

@@ -36,8 +36,6 @@ type Endpoint struct {
 
 	// Refuses says that an answer will stay what it is, though its status is one that mostly passes.
 	Refuses func(status int, body string) bool
-	// Status is what an answer means, where its status does not say it; nil takes the status at its word.
-	Status func(status int, body []byte) int
 
 	Wait func(context.Context, time.Duration) error // between attempts; nil means to sleep
 	Now  func() time.Time                           // nil means time.Now

@@ -113,9 +113,6 @@ func (r *retrier) once(req *http.Request, body []byte) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Status != nil {
-		answer.StatusCode = r.Status(answer.StatusCode, content)
-	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
 	return answer, nil
 }

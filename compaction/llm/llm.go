@@ -1,0 +1,174 @@
+// Package llm asks language models behind any endpoint of OpenAI's POST /chat/completions for summaries: OpenAI's own, Ollama, vLLM,
+// llama.cpp, LM Studio, OpenRouter and the like.
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/embed/provider"
+)
+
+// maxAnswerBytes bounds an answer. The longest that a model writes are some 128,000 tokens.
+const maxAnswerBytes = 8 << 20
+
+// Config says where the model is.
+type Config struct {
+	BaseURL string // up to and without /chat/completions; empty means OpenAI's own
+	APIKey  string // empty where the server asks for none
+	Model   string // that is asked where a request names none
+	Window  int    // tokens that the model takes; 0 where nobody said
+
+	HTTP     *http.Client  // nil means a client of its own; redirects are never followed, its own timeout is not used
+	Attempts int           // how often a request is sent until it is answered; 0 means 3
+	Timeout  time.Duration // of one attempt; 0 means 3 min
+
+	Wait func(context.Context, time.Duration) error // between attempts; nil means to sleep
+	Now  func() time.Time                           // nil means time.Now
+}
+
+// Client is a compaction.Summarizer. It may be used from many goroutines.
+type Client struct {
+	at     provider.Endpoint
+	client *openai.Client
+	window int
+	// completion says that the endpoint wants max_completion_tokens for max_tokens, by whatever name it serves its model.
+	completion atomic.Bool
+}
+
+var _ compaction.Summarizer = (*Client)(nil)
+
+// New checks the configuration; it sends nothing. An error names the setting to change.
+func New(c Config) (*Client, error) {
+	if c.Window < 0 {
+		return nil, fmt.Errorf("LOCI_LLM_CONTEXT_WINDOW is %d: it must be the tokens that the model takes, or be empty where that is not known", c.Window)
+	}
+	base := *cmp.Or(c.HTTP, &http.Client{})
+	base.Transport = &transport{next: base.Transport}
+	llm := &Client{window: c.Window, at: provider.Endpoint{Kind: "language model", Setting: "LOCI_LLM", Answers: "a chat completion",
+		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
+		HTTP: &base, Attempts: cmp.Or(c.Attempts, 3), Timeout: cmp.Or(c.Timeout, 3*time.Minute), MaxAnswerBytes: maxAnswerBytes,
+		Wait: c.Wait, Now: c.Now, Refuses: overflows}}
+	var err error
+	llm.client, err = llm.at.Client()
+	return llm, err
+}
+
+// Model is the one that is asked where a request names none, and Window what it takes in tokens, 0 where nobody said.
+func (c *Client) Model() string { return c.at.Model }
+
+// Window is how many tokens the default model takes; 0 where nobody said.
+func (c *Client) Window() int { return c.window }
+
+// Complete implements compaction.Summarizer. A request that is too large is a *compaction.Overflow, also where the provider says nothing and
+// cuts it. Every other error but the context's is a sentence for the operator that names the setting to check.
+func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+	r.Model = cmp.Or(r.Model, c.at.Model)
+	at := c.at // with the model that was asked, for what an error says
+	at.Model = r.Model
+	answer, x, err := c.send(ctx, r)
+	if c.wantsOtherLimit(r, x, err) {
+		answer, x, err = c.send(ctx, r)
+	}
+	if err != nil {
+		return compaction.Reply{}, explain(ctx, &at, x, err)
+	}
+	if len(answer.Choices) == 0 {
+		return compaction.Reply{}, at.Wrong("without a choice")
+	}
+	reply := replyOf(answer)
+	if reply.Text == "" && reply.Finish == string(openai.FinishReasonLength) {
+		return reply, &compaction.Overflow{Window: reply.PromptTokens + reply.OutputTokens, Sent: reply.PromptTokens,
+			Reason: fmt.Sprintf("%s ended for its length before a word was written", r.Model)}
+	}
+	if cut(r, answer.Usage) {
+		return reply, &compaction.Overflow{Window: reply.PromptTokens,
+			Reason: fmt.Sprintf("%s read %d tokens of a longer request, and did not say so", r.Model, reply.PromptTokens)}
+	}
+	return reply, nil
+}
+
+// send asks once. What the provider answered is in the exchange.
+func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCompletionResponse, *exchange, error) {
+	ask := openai.ChatCompletionRequest{Model: r.Model, Messages: messages(r.Messages)}
+	if c.completion.Load() || reasons(r.Model) {
+		ask.MaxCompletionTokens = r.MaxTokens
+	} else {
+		ask.MaxTokens = r.MaxTokens
+	}
+	x := &exchange{tools: r.Tools}
+	answer, err := c.client.CreateChatCompletion(context.WithValue(ctx, keyExchange, x), ask)
+	return answer, x, err
+}
+
+// wantsOtherLimit notes that an endpoint knows the answer's limit by its newer name only.
+func (c *Client) wantsOtherLimit(r compaction.Request, x *exchange, err error) bool {
+	if err == nil || r.MaxTokens == 0 || c.completion.Load() {
+		return false
+	}
+	said := x.status == http.StatusBadRequest && strings.Contains(x.words, "max_completion_tokens") && !overflows(x.status, x.words)
+	return (said || errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated)) && c.completion.CompareAndSwap(false, true)
+}
+
+// reasons says whether a model is one of OpenAI's that know no max_tokens.
+func reasons(model string) bool {
+	for _, series := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(model, series) {
+			return true
+		}
+	}
+	return false
+}
+
+func messages(turns []compaction.Turn) []openai.ChatCompletionMessage {
+	all := make([]openai.ChatCompletionMessage, len(turns))
+	for i, t := range turns {
+		all[i] = openai.ChatCompletionMessage{Role: t.Role, Content: t.Content, ToolCallID: t.CallID}
+		for _, call := range t.Calls {
+			all[i].ToolCalls = append(all[i].ToolCalls, openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction,
+				Function: openai.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
+		}
+	}
+	return all
+}
+
+// replyOf takes what was said, and not what was thought or called. A refusal is what was said if nothing else was, and the finish then.
+func replyOf(answer openai.ChatCompletionResponse) compaction.Reply {
+	choice := answer.Choices[0]
+	reply := compaction.Reply{Text: choice.Message.Content, Finish: string(choice.FinishReason),
+		PromptTokens: answer.Usage.PromptTokens, OutputTokens: answer.Usage.CompletionTokens}
+	for _, part := range choice.Message.MultiContent {
+		reply.Text += part.Text
+	}
+	reply.Text = strings.ToValidUTF8(strings.TrimSpace(reply.Text), "\uFFFD")
+	if reply.Text == "" && choice.Message.Refusal != "" {
+		reply.Text, reply.Finish = choice.Message.Refusal, compaction.Refused
+	}
+	return reply
+}
+
+func explain(ctx context.Context, at *provider.Endpoint, x *exchange, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	status, reason := at.Answered(err)
+	if o := overflow(status, x.words); o != nil {
+		o.Reason = cmp.Or(reason, o.Reason)
+		return o
+	}
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check LOCI_LLM_MODEL (%s) and LOCI_LLM_BASE_URL",
+			at.Host(), status, reason, at.Model)
+	}
+	return at.Explain(ctx, err)
+}

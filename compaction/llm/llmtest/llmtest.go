@@ -1,0 +1,200 @@
+// Package llmtest gives tests a language model: a server that speaks OpenAI's POST /chat/completions, counts tokens, overflows as real
+// providers do, and fails as it is told to.
+package llmtest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxRequestBytes bounds what a test sends.
+const maxRequestBytes = 64 << 20
+
+// Provider is a server whose model writes summaries. Its fields are set before it is asked.
+type Provider struct {
+	*httptest.Server
+	Window   int                // tokens that the model takes; 0 for any number
+	Wording  Wording            // how it says that a request is larger; the zero value is OpenAI's
+	Truncate bool               // it cuts a request to its window instead, and says nothing, as Ollama does
+	Answer   func(Asked) string // what the model writes; nil means Summary
+	Count    func(r Asked) int  // tokens of a request; nil means Tokens of all its texts
+
+	mu     sync.Mutex
+	asked  []Asked
+	next   []Fault
+	always Fault
+}
+
+// Asked is a request as the server got it.
+type Asked struct {
+	Model               string          `json:"model"`
+	Messages            []Message       `json:"messages"`
+	Tools               json.RawMessage `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
+	MaxTokens           int             `json:"max_tokens"`
+	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	Body                []byte          `json:"-"`
+	Header              http.Header     `json:"-"`
+}
+
+// Message is one of a request's.
+type Message struct {
+	Role       string          `json:"role"`
+	Content    *string         `json:"content"`
+	ToolCalls  json.RawMessage `json:"tool_calls"`
+	ToolCallID string          `json:"tool_call_id"`
+}
+
+// Text is all that the request says.
+func (a Asked) Text() string {
+	var b strings.Builder
+	for _, m := range a.Messages {
+		if m.Content != nil {
+			b.WriteString(*m.Content)
+		}
+		b.Write(m.ToolCalls)
+		b.WriteByte('\n')
+	}
+	b.Write(a.Tools)
+	return b.String()
+}
+
+// New starts a provider that lives until the test ends.
+func New(t testing.TB) *Provider {
+	t.Helper()
+	p := &Provider{}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// BaseURL is what LOCI_LLM_BASE_URL would be.
+func (p *Provider) BaseURL() string { return p.URL + "/v1" }
+
+// Next answers the next requests by faults, one each; nil answers as the model does.
+func (p *Provider) Next(faults ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = append(p.next, faults...)
+}
+
+// Always answers every request by a fault for which Next has none; nil is the model again.
+func (p *Provider) Always(f Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.always = f
+}
+
+// Requests are those that came so far, in order.
+func (p *Provider) Requests() []Asked {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Asked(nil), p.asked...)
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes))
+	asked := Asked{Header: r.Header, Body: body}
+	if err != nil || json.Unmarshal(body, &asked) != nil ||
+		r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
+	if fault := p.note(asked); fault != nil && fault(w, r, asked) {
+		return
+	}
+	p.complete(w, asked)
+}
+
+func (p *Provider) note(asked Asked) (fault Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, asked)
+	if len(p.next) == 0 {
+		return p.always
+	}
+	fault, p.next = p.next[0], p.next[1:]
+	return fault
+}
+
+func (p *Provider) complete(w http.ResponseWriter, asked Asked) {
+	sent := p.count(asked)
+	if p.Window > 0 && sent+max(asked.MaxTokens, asked.MaxCompletionTokens) > p.Window {
+		if !p.Truncate {
+			wording := p.Wording
+			if wording.Body == "" {
+				wording = Wordings[0]
+			}
+			wording.write(w, p.Window, sent)
+			return
+		}
+		sent = min(sent, p.Window)
+	}
+	answer := Summary
+	if p.Answer != nil {
+		answer = p.Answer
+	}
+	text := answer(asked)
+	writeCompletion(w, map[string]any{"role": "assistant", "content": text}, "stop", sent, Tokens(text))
+}
+
+func (p *Provider) count(asked Asked) int {
+	if p.Count != nil {
+		return p.Count(asked)
+	}
+	return Tokens(asked.Text()) + 4*len(asked.Messages)
+}
+
+// Tokens counts a text as the fake model does: four characters of ASCII each, one of anything else.
+func Tokens(text string) int {
+	ascii, others := 0, 0
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			ascii++
+		} else {
+			others++
+		}
+	}
+	return (ascii+3)/4 + others
+}
+
+// Summary is what the model writes by itself: what of the last message looks like a name or a number, each once, in prose.
+func Summary(asked Asked) string {
+	if len(asked.Messages) == 0 || asked.Messages[len(asked.Messages)-1].Content == nil {
+		return "There was nothing to summarise."
+	}
+	var names []string
+	seen := map[string]bool{}
+	for _, word := range strings.FieldsFunc(*asked.Messages[len(asked.Messages)-1].Content, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\"'`,;()[]{}<>", r)
+	}) {
+		word = strings.Trim(word, ".:!?")
+		if len(word) >= 4 && !seen[word] && strings.ContainsAny(word, "0123456789/_") && len(names) < 60 {
+			seen[word] = true
+			names = append(names, word)
+		}
+	}
+	return "I worked through what was asked of me and noted what it was about. Named on the way were: " + strings.Join(names, ", ") + "."
+}
+
+func writeCompletion(w http.ResponseWriter, message map[string]any, finish string, prompt, output int) {
+	writeJSON(w, http.StatusOK, map[string]any{
+		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "fake",
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}},
+		"usage":   map[string]any{"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output},
+	})
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}

@@ -1,0 +1,154 @@
+package llm
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+type contextKey int
+
+// keyExchange is under which a request's context has its exchange.
+const keyExchange contextKey = iota
+
+// exchange is what go-openai does not pass on: definitions of tools as they were written, and an answer as it came.
+type exchange struct {
+	tools  []byte
+	status int
+	words  string // of an error
+}
+
+// transport stands between go-openai and the net. It puts the tools into the request byte for byte, because a provider's cache holds only
+// what is the same, and finds the failures that come with status 200, as OpenRouter's and LM Studio's do.
+type transport struct {
+	next http.RoundTripper // nil means the default
+}
+
+// RoundTrip implements http.RoundTripper. The answer's body is in memory already.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	x, ok := req.Context().Value(keyExchange).(*exchange)
+	if !ok {
+		x = &exchange{}
+	}
+	if err := withTools(req, x.tools); err != nil {
+		return nil, err
+	}
+	answer, err := cmp.Or[http.RoundTripper](t.next, http.DefaultTransport).RoundTrip(req)
+	if err != nil {
+		*x = exchange{tools: x.tools}
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	if err = cmp.Or(err, answer.Body.Close()); err != nil {
+		return nil, err
+	}
+	x.status, x.words = statusOf(answer.StatusCode, body), ""
+	if answer.StatusCode = x.status; x.status >= http.StatusBadRequest {
+		x.words = words(body)
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return answer, nil
+}
+
+func withTools(req *http.Request, tools []byte) error {
+	if len(tools) == 0 || req.Body == nil {
+		return nil
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return err
+	}
+	body = slices.Concat([]byte(`{"tools":`), tools, []byte(","), bytes.TrimPrefix(body, []byte("{")))
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return nil
+}
+
+// statusOf is what an answer means. One that is good and has an error and no choice means what the error's code says, or 400.
+func statusOf(status int, body []byte) int {
+	if status >= http.StatusBadRequest || len(body) > maxAnswerBytes {
+		return status
+	}
+	type failure struct {
+		Code any `json:"code"`
+	}
+	var answer struct {
+		Error   json.RawMessage `json:"error"`
+		Choices []struct {
+			Error   *failure        `json:"error"`
+			Message json.RawMessage `json:"message"`
+		} `json:"choices"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return status
+	}
+	var found *failure
+	switch {
+	case len(answer.Choices) > 0:
+		found = answer.Choices[0].Error
+	case len(answer.Error) > 0 && string(answer.Error) != "null":
+		found = &failure{}
+		_ = json.Unmarshal(answer.Error, found) // a text has no code
+	}
+	if found == nil {
+		return status
+	}
+	if code, ok := found.Code.(float64); ok && code >= http.StatusBadRequest && code < 600 {
+		return int(code)
+	}
+	return http.StatusBadRequest
+}
+
+// maxWords is how much of an error is looked at: more is not said of a window, and may be the request.
+const maxWords = 8 << 10
+
+// words are what an error says, each value after its key, from whatever JSON it comes in; else its text.
+func words(body []byte) string {
+	var value any
+	said := strings.ToValidUTF8(string(body), "\uFFFD")
+	if json.Unmarshal(body, &value) == nil {
+		var b strings.Builder
+		say(&b, "", value)
+		said = b.String()
+	}
+	if len(said) > maxWords {
+		said = said[:maxWords]
+		for !utf8.ValidString(said) {
+			said = said[:len(said)-1]
+		}
+	}
+	return said
+}
+
+func say(b *strings.Builder, key string, value any) {
+	switch v := value.(type) {
+	case string:
+		b.WriteString(key + ": " + v + "\n")
+	case float64:
+		b.WriteString(key + ": " + strconv.FormatFloat(v, 'f', -1, 64) + "\n")
+	case []any:
+		for _, item := range v {
+			say(b, key, item)
+		}
+	case map[string]any:
+		for _, name := range sorted(v) {
+			if name != "input" { // what was sent, repeated
+				say(b, name, v[name])
+			}
+		}
+	}
+}
+
+func sorted(m map[string]any) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
