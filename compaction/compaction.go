@@ -42,6 +42,11 @@ type Summary struct {
 	How        How
 	Model      string // empty where no model wrote it
 	ModelCalls int
+
+	// What the calls took together, as the provider counted, and why it was not made in the first way; empty where it was.
+	PromptTokens int
+	OutputTokens int
+	Why          string
 }
 
 // How says which way a summary was made.
@@ -49,6 +54,7 @@ type How string
 
 // The ways, in the order in which they are tried. The stages are of a summariser whose own window overflows.
 const (
+	Own       How = "self"      // the agent's own model was given what it is sent anyway
 	Whole     How = "whole"     // a model was given all of it
 	Clamped   How = "clamped"   // with the results of tools cut to 5,000 characters
 	Middle    How = "middle"    // with the middle of it left out
@@ -69,6 +75,7 @@ type Self struct {
 	Tools  []byte           // definitions in OpenAI's shape, a JSON array
 	Before []recall.Message // the messages of the view before those to be summarised, if any
 	After  []recall.Message // and behind them, for self_compact_all
+	Turns  []Turn           // all of it as the agent's model was sent it; nil makes them of the rest, in the order of the positions
 }
 
 // Summarizer answers a request of the compactor: a model behind a provider's endpoint. Its errors tell an *Overflow from everything else.

@@ -24,7 +24,7 @@ var house = map[string][]string{
 	"server/tool":            {"db", "files", "recall", "archival", "server/agent", "server/block"},
 	"server/agent":           {"db", "files", "recall", "archival", "compaction", "lru", "server/block"},
 	"server/block":           {"db"},
-	"compaction":             {"db", "recall"},
+	"compaction":             {"db", "recall", "recall/redact"},
 	"compaction/llm":         {"compaction", "embed/provider"},
 	"compaction/llm/llmtest": {},
 	"files":                  {"db", "chunker", "embed", "lru", "files/document"},

@@ -1,0 +1,431 @@
+package compaction
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// extractedBy is how a summary begins that no model wrote.
+const extractedBy = "(Made without a model: quotes and lists of what was said and done; nothing is interpreted.)"
+
+// section is a part of an extracted summary.
+type section int
+
+const (
+	earlier section = iota // of a summary that a model wrote
+	requests
+	decisions
+	failures
+	named
+	calls
+	state
+	sectionCount
+)
+
+// titles are the sections' first lines, and shares what each may take of the budget before what is left over is given to the first that
+// has more to say.
+var (
+	titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Decisions:", "Errors:", "Named:", "Tool calls:", "Last state:"}
+	shares = [sectionCount]float64{0.22, 0.28, 0.08, 0.08, 0.14, 0.10, 0.10}
+)
+
+// Sizes of what is quoted, in characters, and how many of each there may be.
+const (
+	sentenceChars = 240
+	argumentChars = 100
+	stateChars    = 600
+	maxItems      = 400
+	maxCallLines  = 40
+)
+
+// item is a line of a section. Those of a low rank are kept first; they stand in the order in which they were noted.
+type item struct {
+	text string
+	rank int
+}
+
+// extraction is what was found in messages, before there is a budget.
+type extraction [sectionCount][]item
+
+// extract finds what a summary must have without understanding a word: requests, decisions, errors, names, calls and the last state. Of
+// what stood for what was before, its own sections go on; another summary's text is kept as far as there is room, its end first.
+func extract(messages []recall.Message, previous string, p probes) *extraction {
+	x := &extraction{}
+	x.carry(previous)
+	names := callNames(messages)
+	for _, m := range messages {
+		for _, part := range m.Content {
+			switch part.Type {
+			case recall.Text:
+				x.said(m, part.Text)
+			case recall.ToolReturn:
+				x.failed(m, part, names)
+			default:
+			}
+		}
+	}
+	x[calls] = append(x[calls], callLines(messages)...)
+	x[state] = append(x[state], lastState(messages, names)...)
+	x.name(messages, p)
+	x.rank(p)
+	return x
+}
+
+// carry takes over a summary that was extracted, section by section, and any other as it is.
+func (x *extraction) carry(previous string) {
+	in := earlier
+	for line := range strings.Lines(strings.TrimPrefix(previous, extractedBy)) {
+		line = strings.TrimSpace(line)
+		if i := slices.Index(titles[:], line); i >= 0 && strings.HasPrefix(previous, extractedBy) {
+			in = section(i)
+			continue
+		}
+		switch {
+		case line == "":
+		case in == named:
+			for name := range strings.SplitSeq(strings.TrimPrefix(line, "- "), ", ") {
+				x[named] = append(x[named], item{text: name})
+			}
+		case in == state:
+			x[earlier] = append(x[earlier], item{text: strings.TrimPrefix(line, "- ")})
+		default:
+			x[in] = append(x[in], item{text: strings.TrimPrefix(line, "- ")})
+		}
+	}
+}
+
+// lexicon is words, and parts of sentences, by which a sentence is known.
+type lexicon struct {
+	words map[string]bool
+	parts []string
+}
+
+// deciding and failing tell sentences that hold a decision or an error.
+var (
+	deciding = lexicon{
+		words: setOf("decide decided decision agree agreed chose choose must always never prefer preferred prefers should beschlossen entschieden immer niemals nie " +
+			"stattdessen décidé jamais toujours decidido nunca siempre deciso sempre"),
+		parts: []string{"go with", "going with", "instead of", "from now on", "do not", "don't", "don’t", "let's use", "nicht mehr", "реши", "договори", "никогда",
+			"всегда", "вместо", "нельзя", "决定", "必须", "不要", "始终", "決め", "必ず"},
+	}
+	failing = lexicon{
+		words: setOf("error errors exception traceback fail failed fails failure fatal panic denied refused undefined cannot conflict fehler erreur ошибка"),
+		parts: []string{"not found", "timed out", "错误", "エラー"},
+	}
+)
+
+// knows says whether a text has one of the words.
+func (l lexicon) knows(text string) bool {
+	lower := strings.ToLower(text)
+	from := -1
+	for i, r := range lower {
+		letter := r >= 'a' && r <= 'z' || r >= utf8.RuneSelf && unicode.IsLetter(r)
+		if letter && from < 0 {
+			from = i
+		}
+		if !letter && from >= 0 {
+			if l.words[lower[from:i]] {
+				return true
+			}
+			from = -1
+		}
+	}
+	return from >= 0 && l.words[lower[from:]] || slices.ContainsFunc(l.parts, func(p string) bool { return strings.Contains(lower, p) })
+}
+
+// said notes a message's request, decisions and errors.
+func (x *extraction) said(m recall.Message, text string) {
+	if m.Role == recall.User && strings.TrimSpace(text) != "" {
+		x.add(requests, m.Seq, oneLine(text, requestChars))
+	}
+	if len(text) > 64<<10 { // a document, not something said
+		text = beginningOf(text, 16<<10)
+	}
+	failed := false
+	for _, s := range sentences(clean(text)) {
+		if deciding.knows(s) {
+			x.add(decisions, m.Seq, oneLine(s, sentenceChars))
+		} else if !failed && m.Role == recall.Assistant && failing.knows(s) {
+			failed = true
+			x.add(failures, m.Seq, oneLine(s, sentenceChars))
+		}
+	}
+}
+
+// sentences are what stands between full stops and ends of lines.
+func sentences(text string) []string {
+	var all []string
+	from := 0
+	for i, r := range text {
+		end := r == '\n' || strings.ContainsRune("。！？", r) || strings.ContainsRune(".!?", r) && i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n')
+		if end {
+			all = append(all, strings.TrimSpace(text[from:i+len(string(r))]))
+			from = i + len(string(r))
+		}
+	}
+	all = append(all, strings.TrimSpace(text[from:]))
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// failed notes the error of a tool: the first line of a result that is one, or the first that speaks of one.
+func (x *extraction) failed(m recall.Message, p recall.Part, names map[string]string) {
+	text := clean(strings.Join(slices.Concat(p.Stderr, []string{p.Text}), "\n"))
+	for line := range strings.Lines(beginningOf(text, clampChars)) {
+		if line = strings.TrimSpace(line); line != "" && (p.IsError || failing.knows(line)) {
+			x.add(failures, m.Seq, cmp.Or(names[p.CallID], "a tool")+": "+oneLine(line, sentenceChars))
+			return
+		}
+	}
+}
+
+// add notes a line, unless the section ends with the same already.
+func (x *extraction) add(s section, seq int64, text string) {
+	x[s] = append(x[s], item{text: fmt.Sprintf("[%d] %s", seq, text)})
+}
+
+// toolCall is a call and what came of it.
+type toolCall struct {
+	seq             int64
+	name, arguments string
+	main            string // the first of its arguments' texts
+	outcome         string
+	failed          bool
+}
+
+// callLines are a line for each call, or for each tool where there are many.
+func callLines(messages []recall.Message) []item {
+	var all []*toolCall
+	open := map[string]*toolCall{}
+	for _, m := range messages {
+		for _, p := range m.Content {
+			switch p.Type {
+			case recall.ToolCall:
+				c := &toolCall{seq: m.Seq, name: oneLine(p.Name, sentenceChars), arguments: oneLine(p.Input, argumentChars)}
+				if texts := argumentTexts(p.Input); len(texts) > 0 {
+					c.main = oneLine(texts[0], argumentChars/2)
+				}
+				all, open[p.CallID] = append(all, c), c
+			case recall.ToolReturn:
+				if c := open[p.CallID]; c != nil {
+					c.outcome, c.failed = fmt.Sprintf(" -> %d characters", len([]rune(p.Text))), p.IsError
+					if p.IsError {
+						c.outcome = " -> an error"
+					}
+				}
+			default:
+			}
+		}
+	}
+	if len(all) > maxCallLines {
+		return collapsed(all)
+	}
+	items := make([]item, len(all))
+	for i, c := range all {
+		items[i].text = fmt.Sprintf("[%d] %s(%s)%s", c.seq, c.name, c.arguments, c.outcome)
+	}
+	return items
+}
+
+func collapsed(all []*toolCall) []item {
+	var order []string
+	by := map[string][]*toolCall{}
+	for _, c := range all {
+		if by[c.name] == nil {
+			order = append(order, c.name)
+		}
+		by[c.name] = append(by[c.name], c)
+	}
+	var items []item
+	for _, name := range order {
+		group := by[name]
+		failed := 0
+		var on []string
+		for _, c := range slices.Backward(group) {
+			if c.failed {
+				failed++
+			}
+			if c.main != "" && len(on) < 8 && !slices.Contains(on, c.main) {
+				on = append(on, c.main)
+			}
+		}
+		text := fmt.Sprintf("[%d–%d] %s, %d times", group[0].seq, group[len(group)-1].seq, name, len(group))
+		if failed > 0 {
+			text += fmt.Sprintf(", %d with an error", failed)
+		}
+		if len(on) > 0 {
+			text += ", lately with: " + strings.Join(on, "; ")
+		}
+		items = append(items, item{text: text})
+	}
+	return items
+}
+
+// lastState is what the assistant said last, and the last result if nothing was said behind it.
+func lastState(messages []recall.Message, names map[string]string) []item {
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := messages[i]
+		if m.Role == recall.Assistant && requestText(m) != "" {
+			items := []item{{text: fmt.Sprintf("[%d] assistant: %s", m.Seq, oneLine(requestText(m), stateChars))}}
+			return append(items, lastResult(messages[i+1:], names)...)
+		}
+	}
+	return lastResult(messages, names)
+}
+
+func lastResult(messages []recall.Message, names map[string]string) []item {
+	for _, m := range slices.Backward(messages) {
+		for _, p := range slices.Backward(m.Content) {
+			if text := strings.TrimSpace(p.Text); p.Type == recall.ToolReturn && text != "" {
+				return []item{{text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, cmp.Or(names[p.CallID], "a tool"), oneLine(suffixWithin(text, sentenceChars/4), sentenceChars))}}
+			}
+		}
+	}
+	return nil
+}
+
+// name notes the identifiers: those of the last request, those that a summary is held to, those of before, and the newest of the rest.
+func (x *extraction) name(messages []recall.Message, p probes) {
+	before := x[named]
+	x[named] = nil
+	seen := map[string]bool{}
+	note := func(names ...string) {
+		for _, n := range names {
+			if n = strings.TrimSpace(n); n != "" && !seen[n] && len(x[named]) < maxItems {
+				seen[n] = true
+				x[named] = append(x[named], item{text: n, rank: len(x[named])})
+			}
+		}
+	}
+	note(p.request...)
+	note(p.others...)
+	for _, i := range before {
+		note(i.text)
+	}
+	for _, m := range slices.Backward(messages) {
+		for _, part := range slices.Backward(m.Content) {
+			if len(x[named]) == maxItems {
+				return
+			}
+			if part.Type == recall.Text || part.Type == recall.ToolReturn {
+				note(identifiers(beginningOf(part.Text, clampChars))...)
+			}
+		}
+	}
+}
+
+// rank prefers the newest of every section; of requests the first comes second, because it mostly says what all is about.
+func (x *extraction) rank(p probes) {
+	for s := range x {
+		if section(s) == named {
+			continue
+		}
+		for i := range x[s] {
+			x[s][i].rank = len(x[s]) - i
+		}
+	}
+	if len(x[requests]) > 1 {
+		x[requests][0].rank = 1
+		x[requests][len(x[requests])-1].rank = 0
+	}
+	if p.last == nil && len(x[requests]) > 0 { // all of before
+		x[requests][len(x[requests])-1].rank = 1
+	}
+}
+
+// text is the extraction within so many tokens: first the identifiers of the last request and that request, then of each section what its
+// share allows, then more of the first sections.
+func (x *extraction) text(header string, budget int, p probes) string {
+	left := budget
+	if header != "" {
+		left -= recall.Tokens(header + "\n")
+	}
+	var ranked [sectionCount][]int // items by rank that are not taken yet
+	var taken [sectionCount]map[int]string
+	for s := range x {
+		taken[s] = map[int]string{}
+		for i := range x[s] {
+			ranked[s] = append(ranked[s], i)
+		}
+		slices.SortStableFunc(ranked[s], func(a, b int) int { return cmp.Compare(x[s][a].rank, x[s][b].rank) })
+	}
+	take := func(s section, limit int, shorten bool) int { // returns what it cost, 0 if it does not fit
+		if len(ranked[s]) == 0 {
+			return 0
+		}
+		i := ranked[s][0]
+		text, cost := x[s][i].text, 0
+		if len(taken[s]) == 0 {
+			cost = recall.Tokens(titles[s] + "\n- ")
+		}
+		if over := cost + recall.Tokens("- "+text+"\n") - min(limit, left); over > 0 {
+			if !shorten || recall.Tokens(text)-over < leastItem {
+				return 0
+			}
+			text = prefixWithin(text, recall.Tokens(text)-over-2) + "…"
+		}
+		cost += recall.Tokens("- " + text + "\n")
+		ranked[s], taken[s][i] = ranked[s][1:], text
+		left -= cost
+		return cost
+	}
+	for room := left / 2; len(taken[named]) < len(p.request); {
+		cost := take(named, room, false)
+		if room -= cost; cost == 0 {
+			break
+		}
+	}
+	if p.last != nil {
+		take(requests, max(left/2, leastItem), true)
+	}
+	for s := range sectionCount {
+		for room := int(shares[s] * float64(budget)); ; {
+			cost := take(s, room, s != named)
+			if room -= cost; cost == 0 {
+				break
+			}
+		}
+	}
+	for s := range sectionCount {
+		for take(s, left, s != named) > 0 {
+			continue
+		}
+	}
+	return render(header, taken)
+}
+
+// leastItem is the least that a line is shortened to, in tokens.
+const leastItem = 8
+
+func render(header string, taken [sectionCount]map[int]string) string {
+	var b strings.Builder
+	if header != "" {
+		b.WriteString(header + "\n")
+	}
+	for s, items := range taken {
+		if len(items) == 0 {
+			continue
+		}
+		b.WriteString(titles[s] + "\n")
+		var order []int
+		for i := range items {
+			order = append(order, i)
+		}
+		slices.Sort(order)
+		lines := make([]string, len(order))
+		for n, i := range order {
+			lines[n] = items[i]
+		}
+		if section(s) == named {
+			b.WriteString("- " + strings.Join(lines, ", ") + "\n")
+			continue
+		}
+		b.WriteString("- " + strings.Join(lines, "\n- ") + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

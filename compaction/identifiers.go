@@ -1,0 +1,268 @@
+package compaction
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxIdentifier is how many characters an identifier has at most: what is longer is a text in disguise.
+const maxIdentifier = 120
+
+// identifiers finds in a text what a summary must not reword: addresses, paths, ids, versions, dates, amounts, and names as programs have
+// them. In the order of the text, each once.
+func identifiers(text string) []string {
+	var all []string
+	seen := map[string]bool{}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if separates(r) {
+			i += size
+			continue
+		}
+		end := wordEnd(text, i)
+		word := trimmed(text[i:end])
+		i = end
+		if !seen[word] && isIdentifier(word) {
+			seen[word] = true
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// wordEnd is where a word ends. An address goes on over signs that part other words.
+func wordEnd(text string, from int) int {
+	address := false
+	for i, r := range text[from:] {
+		if strings.HasPrefix(text[from+i:], "://") {
+			address = true
+		}
+		at := from + i
+		if r == ',' && at > from && at+1 < len(text) && isDigit(text[at-1]) && isDigit(text[at+1]) {
+			continue
+		}
+		if address && (unicode.IsSpace(r) || strings.ContainsRune("\"'`<>)]}\\|", r) || dense(r)) || !address && separates(r) {
+			return at
+		}
+	}
+	return len(text)
+}
+
+// separates says whether a character stands between words. Scripts without spaces do, so that what stands among them is found.
+func separates(r rune) bool {
+	switch {
+	case r < utf8.RuneSelf:
+		return r <= ' ' || strings.ContainsRune("\"'`<>()[]{}|,;=*!?^&", r)
+	case r == utf8.RuneError:
+		return true
+	}
+	return unicode.IsSpace(r) || dense(r) || unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Po, unicode.C)
+}
+
+// dense says whether a script is written without spaces.
+func dense(r rune) bool {
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+}
+
+func trimmed(word string) string {
+	word = strings.TrimRight(word, ".:-/\\@_~")
+	return strings.TrimLeft(word, ":-")
+}
+
+// isIdentifier decides by the signs in a word. It errs for words: one too many costs a line, one too few may be what was asked for.
+func isIdentifier(word string) bool {
+	n := utf8.RuneCountInString(word)
+	if n < 2 || n > maxIdentifier {
+		return false
+	}
+	s := signsOf(word)
+	switch {
+	case s.letters == 0 && s.digits == 0:
+		return false
+	case strings.Contains(word, "://"), s.at > 0 && s.dots > 0:
+		return true
+	case s.slashes > 0:
+		return isPath(word, s)
+	case s.backslashes > 0:
+		return s.letters > 1 && n > 3
+	case s.letters == 0:
+		return s.digits >= 3 || s.digits >= 1 && s.digits < n
+	case s.digits > 0:
+		return n >= 4 || s.marks > 0
+	}
+	return s.inner > 0 && n > 3 || s.underscores > 0 && n > 3 || s.dots > 0 && endings[strings.ToLower(word[strings.LastIndexByte(word, '.')+1:])]
+}
+
+// signs are what a word is made of. Marks are signs within it; inner are capitals after a small letter.
+type signs struct {
+	letters, digits, dots, slashes, backslashes, underscores, at, marks, inner int
+}
+
+func signsOf(word string) (s signs) {
+	small := false
+	for _, r := range word {
+		switch {
+		case unicode.IsDigit(r):
+			s.digits++
+		case unicode.IsLetter(r):
+			s.letters++
+			if small && unicode.IsUpper(r) {
+				s.inner++
+			}
+		default:
+			s.marks++
+		}
+		small = unicode.IsLower(r)
+		switch r {
+		case '.':
+			s.dots++
+		case '/':
+			s.slashes++
+		case '\\':
+			s.backslashes++
+		case '_':
+			s.underscores++
+		case '@':
+			s.at++
+		}
+	}
+	return s
+}
+
+// isPath tells a path from words with a slash between them, as in "and/or".
+func isPath(word string, s signs) bool {
+	return s.letters+s.digits > 1 && (s.slashes > 1 || s.marks > s.slashes || s.digits > 0 || word[0] == '/')
+}
+
+// endings are those of file names and hosts that are recognised without another sign.
+var endings = setOf("go py js ts tsx jsx rs rb php kt swift java c h cc cpp cs sh sql md txt rst json yaml yml toml xml ini cfg conf env lock mod sum proto html css " +
+	"csv xls xlsx doc docx ppt pptx odt pdf png jpg jpeg gif svg webp mp3 mp4 wav zip gz tar log ipynb tf com org net io dev ai app edu gov de uk fr eu")
+
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}
+
+// mentions says whether a text names an identifier: in the same letters, great or small, and not as a part of a longer one. Numbers may have
+// their thousands parted or not.
+func mentions(lower, identifier string) bool {
+	id := folded(identifier)
+	for from := 0; ; {
+		i := strings.Index(lower[from:], id)
+		if i < 0 {
+			return false
+		}
+		i += from
+		before, _ := utf8.DecodeLastRuneInString(lower[:i])
+		after, _ := utf8.DecodeRuneInString(lower[i+len(id):])
+		if !joins(before) && !joins(after) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+func joins(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) && !dense(r)
+}
+
+// folded is a text as mentions compares it: in small letters, without commas within numbers.
+func folded(text string) string {
+	text = strings.ToLower(text)
+	if !strings.ContainsRune(text, ',') {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := range len(text) {
+		if text[i] == ',' && i > 0 && i+1 < len(text) && isDigit(text[i-1]) && isDigit(text[i+1]) {
+			continue
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// keywords are the first words of a text that carry its meaning: of at least four letters, or two characters of a script without spaces.
+func keywords(text string, most int) []string {
+	var all []string
+	note := func(word string) {
+		if len(all) < most && !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	var word, run []rune
+	flush := func() {
+		if len(word) >= 4 {
+			note(string(word))
+		}
+		word = word[:0]
+	}
+	for _, r := range strings.ToLower(text) {
+		if dense(r) {
+			flush()
+			if run = append(run, r); len(run) >= 2 {
+				note(string(run[len(run)-2:]))
+			}
+			continue
+		}
+		run = run[:0]
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			word = append(word, r)
+			continue
+		}
+		if flush(); len(all) == most {
+			return all
+		}
+	}
+	flush()
+	return all
+}
+
+// argumentTexts are what the arguments of a call say, without their JSON, in the order of their names.
+func argumentTexts(input string) []string {
+	var value any
+	if json.Unmarshal([]byte(input), &value) != nil {
+		return []string{input}
+	}
+	var texts []string
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			texts = append(texts, v)
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for _, name := range sortedNames(v) {
+				walk(v[name])
+			}
+		case nil:
+		default:
+			if text, err := json.Marshal(v); err == nil {
+				texts = append(texts, string(text))
+			}
+		}
+	}
+	walk(value)
+	return texts
+}
+
+func sortedNames(m map[string]any) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,463 @@
+package compaction
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/redact"
+)
+
+// MaxModelCalls is how often a model is asked for one summary, at most: the agent's own once, another with the whole, the clamped and the cut
+// transcript, and once again for an answer that is not taken. A call that a Summarizer repeats because it failed is one of them.
+const MaxModelCalls = 5
+
+// Patience is how long a model may take for one summary, all calls together, where the Model does not say. Then it is extracted.
+const Patience = 5 * time.Minute
+
+// MinBudget is the least that a summary is written within, in tokens, whatever its budget: the budget of a plan may be next to nothing.
+const MinBudget = 96
+
+// unknownRoom is how many tokens of a transcript are sent when it was too large for a model whose window nobody knows. Letta: 48,000 bytes.
+const unknownRoom = 12_000
+
+// margin is by how much a request may be larger than we count it, where the provider has not yet said by how much it is.
+const margin = 1.2
+
+// Model writes summaries.
+type Model struct {
+	Summarizer
+	Name     string        // that is asked for, without its provider; empty for the endpoint's default
+	Window   int           // tokens that it takes; 0 where that is not known. The window of the agent's own model is not looked at
+	Patience time.Duration // 0 means Patience
+
+	// Redact takes secrets out of what is kept, with the key of the organization. Nil does it with a key that all share.
+	Redact func(string) string
+}
+
+// Summarize makes the summary that stands for what is evicted. There always is one: where m is nil, down, slow, too small for what it is
+// given or writes nonsense, it is extracted; the only error is the end of ctx. It is within the budget of e, or MinBudget where that is
+// less, and within the settings' clip_chars; it is valid UTF-8, and names what the last request named. A summary of nothing is the previous
+// one. No model is asked where no message says anything.
+func Summarize(ctx context.Context, e Evicted, s Settings, m *Model) (Summary, error) {
+	w := newWork(e, s, m)
+	if len(w.entries) == 0 {
+		return w.nothing(), ctx.Err()
+	}
+	if m == nil {
+		w.why = "no model is configured"
+		return w.extracted(), ctx.Err()
+	}
+	patience := m.Patience
+	if patience == 0 {
+		patience = Patience
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	text, how, ok := w.ask(limited)
+	if ctx.Err() != nil {
+		return Summary{}, ctx.Err()
+	}
+	if !ok {
+		if limited.Err() != nil {
+			w.why = fmt.Sprintf("the model took longer than %v", patience)
+		}
+		return w.extracted(), nil
+	}
+	return w.summary(text, how), nil
+}
+
+// work is a summary in the making.
+type work struct {
+	e        Evicted
+	s        Settings
+	m        *Model
+	budget   int // tokens of the text
+	previous string
+	entries  []entry
+	flat     string // of the entries, once it is needed
+	probes   probes
+	cut      []recall.Message // that a transcript leaves out
+
+	window  int     // of the model, as far as it is known
+	scale   float64 // its tokens for one of ours
+	sent    int     // tokens, as we count them, of the smallest request that was too large
+	retried bool
+
+	modelCalls, prompt, output int
+	why                        string
+}
+
+func newWork(e Evicted, s Settings, m *Model) *work {
+	w := &work{e: e, s: s, m: m, scale: margin, sent: math.MaxInt, entries: transcript(e.Messages, false)}
+	replaced := tokensIn(w.entries)
+	if logged := 0; len(e.Messages) > 0 {
+		for _, m := range e.Messages {
+			logged += max(m.Tokens, 0)
+		}
+		replaced = max(replaced, logged)
+	}
+	if e.Previous != nil {
+		w.previous = strings.TrimSpace(clean(e.Previous.Text))
+		replaced += recall.Tokens(w.previous)
+	}
+	w.budget = min(e.Budget, replaced-1)
+	if s.ClipChars != nil {
+		w.budget = min(w.budget, *s.ClipChars/4)
+	}
+	w.budget = max(w.budget, MinBudget)
+	w.probes = probesOf(e.Messages, w.previous, w.budget)
+	if m != nil {
+		w.window = max(m.Window, 0)
+	}
+	return w
+}
+
+func (w *work) from() int64 { return w.e.Messages[0].Seq }
+func (w *work) to() int64   { return w.e.Messages[len(w.e.Messages)-1].Seq }
+
+// ask tries one way after the other until an answer is taken.
+func (w *work) ask(ctx context.Context) (text string, how How, ok bool) {
+	if w.e.Self != nil {
+		turns := w.selfRequest()
+		text, next := w.try(ctx, turns, w.e.Self.Tools, true)
+		if !next {
+			return text, Own, text != ""
+		}
+		if ctx.Err() != nil {
+			return "", "", false
+		}
+	}
+	for _, stage := range []struct {
+		how  How
+		make func() []Turn
+	}{{Whole, w.whole}, {Clamped, w.clampedTranscript}, {Middle, w.middle}} {
+		w.cut = nil
+		turns := stage.make()
+		if turns == nil {
+			continue
+		}
+		text, next := w.try(ctx, turns, nil, false)
+		if !next {
+			return text, stage.how, text != ""
+		}
+	}
+	return "", "", false
+}
+
+// whole is a request with the whole transcript, nil where it does not fit.
+func (w *work) whole() []Turn { return w.fitting(w.request(joined(w.entries))) }
+
+// clampedTranscript is one with results clamped, nil where that does not help.
+func (w *work) clampedTranscript() []Turn {
+	entries := transcript(w.e.Messages, true)
+	if tokensIn(entries) == tokensIn(w.entries) {
+		return nil
+	}
+	return w.fitting(w.request(joined(entries)))
+}
+
+// fitting is a request that is within the model's window as we count it, and smaller than what was too large already; else nil.
+func (w *work) fitting(turns []Turn) []Turn {
+	n := tokensOfTurns(turns)
+	if n >= w.sent || w.window > 0 && float64(n)*w.scale > float64(w.window-w.answer()) {
+		return nil
+	}
+	return turns
+}
+
+// middle is a request whose transcript has its middle cut, as small as the window asks for, nil where there is no window to speak of.
+func (w *work) middle() []Turn {
+	entries := transcript(w.e.Messages, true)
+	frame := tokensOfTurns(w.request(""))
+	room := unknownRoom
+	if w.window > 0 {
+		room = int(float64(w.window-w.answer())/w.scale) - frame
+	}
+	if w.sent < math.MaxInt {
+		room = min(room, (w.sent-frame)*9/10)
+		if w.window == 0 {
+			room = min(room, (w.sent-frame)/2)
+		}
+	}
+	if room < leastRoom {
+		w.why = "the model's window is too small for a transcript"
+		return nil
+	}
+	head, tail, first, last := cutMiddle(entries, room)
+	if first > last || last < 0 { // all of it fits
+		return w.fitting(w.request(head + tail))
+	}
+	w.cut = between(w.e.Messages, entries[first].seq, entries[last].seq)
+	about := extract(w.cut, "", probesOf(w.cut, "", room)).text("", int(aboutShare*float64(room)), probes{})
+	note := middleNote(entries[first], entries[last], last-first+1, tokensIn(entries[first:last+1]), defused(about))
+	return w.fitting(w.request(head + note + tail))
+}
+
+// leastRoom is the least of a transcript that is worth a call, in tokens.
+const leastRoom = 400
+
+func between(messages []recall.Message, from, to int64) []recall.Message {
+	var all []recall.Message
+	for _, m := range messages {
+		if m.Seq >= from && m.Seq <= to {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// answer is how many tokens the model's answer may take: room to think for those that do, if the window has it.
+func (w *work) answer() int {
+	if w.window == 0 {
+		return 0
+	}
+	return max(min(w.budget+8_192, w.window/4), min(w.budget, w.window/2))
+}
+
+func tokensOfTurns(turns []Turn) (n int) {
+	for _, t := range turns {
+		n += recall.Tokens(t.Content) + 4
+		for _, c := range t.Calls {
+			n += recall.Tokens(c.Name) + recall.Tokens(c.Arguments)
+		}
+	}
+	return n
+}
+
+// try asks one way, and once more for what the answer lacks. next says that another way may do better; without it and a text, none will.
+// What goes wrong with the agent's own request may go well with a transcript.
+func (w *work) try(ctx context.Context, turns []Turn, tools []byte, own bool) (text string, next bool) {
+	reply, err := w.call(ctx, turns, tools, own)
+	if over, ok := errors.AsType[*Overflow](err); ok {
+		w.why = over.Error()
+		if !own {
+			w.learn(over, tokensOfTurns(turns))
+		}
+		return "", true
+	}
+	if err != nil {
+		w.why = err.Error()
+		return "", own
+	}
+	text = textOf(reply)
+	fault := w.reject(reply, text)
+	if fault == "" {
+		return w.complete(ctx, turns, tools, text, own), false
+	}
+	if w.why = fault; own || w.retried || reply.Finish == Refused {
+		text = w.shortened(reply, text)
+		return text, text == "" && own
+	}
+	w.retried = true
+	last := turns[len(turns)-1]
+	last.Content += "\n\n" + fault
+	second, err := w.call(ctx, append(turns[:len(turns)-1:len(turns)-1], last), tools, own)
+	if err != nil {
+		w.why = err.Error()
+		return w.shortened(reply, text), false
+	}
+	better := textOf(second)
+	if fault = w.reject(second, better); fault == "" {
+		w.why = ""
+		return w.kept(better), false
+	}
+	w.why = fault
+	return cmp.Or(w.shortened(second, better), w.shortened(reply, text)), false
+}
+
+// complete asks once more for a summary that names what this one does not, and adds what is missing still.
+func (w *work) complete(ctx context.Context, turns []Turn, tools []byte, text string, own bool) string {
+	ids, request := w.probes.missing(text)
+	w.why = ""
+	if len(ids) == 0 && !request || w.retried {
+		return w.kept(text)
+	}
+	w.retried = true
+	again := append(turns[:len(turns):len(turns)], Turn{Role: "assistant", Content: text},
+		Turn{Role: "user", Content: complaint(ids, request, w.probes, words(w.s.Mode, w.budget))})
+	reply, err := w.call(ctx, again, tools, own)
+	if err == nil {
+		if better := textOf(reply); w.reject(reply, better) == "" {
+			if still, stillRequest := w.probes.missing(better); len(still) < len(ids) || len(still) == len(ids) && request && !stillRequest {
+				text = better
+			}
+		}
+	}
+	return w.kept(text)
+}
+
+// shortened is an answer that was nothing but too long, cut to its budget; empty for any other.
+func (w *work) shortened(r Reply, text string) string {
+	tokens := recall.Tokens(text)
+	if tokens <= w.budget || tokens > 2*w.budget || w.echoes(text) || errorText.MatchString(text) || r.Finish == Refused {
+		return ""
+	}
+	return w.kept(text)
+}
+
+func (w *work) call(ctx context.Context, turns []Turn, tools []byte, own bool) (Reply, error) {
+	if w.modelCalls == MaxModelCalls {
+		return Reply{}, errors.New("the model was asked often enough")
+	}
+	if err := ctx.Err(); err != nil {
+		return Reply{}, err
+	}
+	w.modelCalls++
+	request := Request{Model: w.m.Name, Messages: turns, Tools: tools}
+	if !own { // the agent's own request leaves little of its window
+		request.MaxTokens = w.answer()
+	}
+	r, err := w.m.Complete(ctx, request)
+	w.prompt += max(r.PromptTokens, 0)
+	w.output += max(r.OutputTokens, 0)
+	return r, err
+}
+
+// learn takes what an overflow says of the model's window and of how its tokens compare with ours.
+func (w *work) learn(o *Overflow, sent int) {
+	w.sent = min(w.sent, sent)
+	if o.Window > 0 && (w.window == 0 || o.Window < w.window) {
+		w.window = o.Window
+	}
+	if o.Sent > 0 && sent > 0 {
+		w.scale = max(w.scale, min(1.1*float64(o.Sent)/float64(sent), 4))
+	}
+}
+
+// kept is a model's text with what it must have and has not: identifiers, the last request, and what its transcript left out.
+func (w *work) kept(text string) string {
+	var tail strings.Builder
+	if len(w.cut) > 0 {
+		about := extract(w.cut, "", probesOf(w.cut, "", w.budget)).text("", w.budget/5, probes{})
+		if about != "" {
+			fmt.Fprintf(&tail, "\n\nNot read by the model for lack of room, %s:\n%s", Range(w.cut[0].Seq, w.cut[len(w.cut)-1].Seq), about)
+		}
+	}
+	beside := tail.String()
+	room := func(more string) int { return w.budget - recall.Tokens(beside+more) - 1 }
+	body := text
+	for range 3 { // what is cut off may have been what was not missing
+		more := w.lacking(body + beside)
+		next := cutTo(text, room(more))
+		if next == body {
+			return body + beside + more
+		}
+		body = next
+	}
+	more := w.lacking("")
+	return cutTo(text, room(more)) + beside + more
+}
+
+// lackingShare is how much of a summary's budget what a model left out may take, requestShare the last request of it.
+const (
+	lackingShare = 0.6
+	requestShare = 0.25
+)
+
+// lacking are lines for what a text does not name.
+func (w *work) lacking(text string) string {
+	ids, request := w.probes.missing(text)
+	room := int(lackingShare * float64(w.budget))
+	lines := ""
+	if request {
+		line := fmt.Sprintf("\n\nLast request, word for word [%d]: %s", w.probes.last.Seq, oneLine(requestText(*w.probes.last), requestChars))
+		if most := int(requestShare * float64(w.budget)); recall.Tokens(line) > most {
+			line = prefixWithin(line, most-1) + "…"
+		}
+		lines = line
+		room -= recall.Tokens(line) + 1
+		ids, _ = w.probes.missing(text + line)
+	}
+	var fits []string
+	room -= recall.Tokens("\n\nAlso named: ")
+	for _, id := range ids {
+		if room -= recall.Tokens(id + ", "); room < 0 {
+			break
+		}
+		fits = append(fits, id)
+	}
+	if len(fits) == 0 {
+		return lines
+	}
+	return lines + "\n\nAlso named: " + strings.Join(fits, ", ")
+}
+
+// clipSuffix ends a summary that was cut. Letta's.
+const clipSuffix = "... [summary truncated to fit]"
+
+// cutTo is a text within so many tokens.
+func cutTo(text string, tokens int) string {
+	if recall.Tokens(text) <= tokens {
+		return text
+	}
+	return strings.TrimSpace(prefixWithin(text, tokens-recall.Tokens(clipSuffix)-1)) + clipSuffix
+}
+
+func limitChars(text string, chars *int) string {
+	if chars == nil || utf8.RuneCountInString(text) <= *chars {
+		return text
+	}
+	return beginningOf(text, max(*chars-utf8.RuneCountInString(clipSuffix), 0)) + clipSuffix
+}
+
+// extracted is a summary without a model.
+func (w *work) extracted() Summary {
+	budget := w.budget
+	text := ""
+	for range 8 { // a secret's placeholder may be longer than the secret
+		text = w.redacted(extract(w.e.Messages, w.previous, w.probes).text(extractedBy, budget, w.probes))
+		if recall.Tokens(text) <= w.budget {
+			break
+		}
+		budget -= recall.Tokens(text) - w.budget
+	}
+	s := w.summary(text, Extracted)
+	s.Model = ""
+	return s
+}
+
+// nothing is the summary where no message says anything: the previous one.
+func (w *work) nothing() Summary {
+	if w.e.Previous == nil {
+		s := w.summary(extractedBy+"\nNothing was said.", Extracted)
+		s.Model = ""
+		return s
+	}
+	w.budget = max(w.e.Budget, MinBudget)
+	s := w.summary(w.previous, w.e.Previous.How)
+	s.Model = w.e.Previous.Model
+	return s
+}
+
+// summary fills in what a text stands for and what it took.
+func (w *work) summary(text string, how How) Summary {
+	text = limitChars(cutTo(w.redacted(clean(text)), w.budget), w.s.ClipChars)
+	s := Summary{Text: text, How: how, Why: w.why, ModelCalls: w.modelCalls, PromptTokens: w.prompt, OutputTokens: w.output}
+	if w.m != nil {
+		s.Model = w.m.Name
+	}
+	if n := len(w.e.Messages); n > 0 {
+		s.From, s.FromSeq = w.e.Messages[0].Position, w.e.Messages[0].Seq
+		s.To, s.ToSeq = w.e.Messages[n-1].Position, w.e.Messages[n-1].Seq
+	}
+	if p := w.e.Previous; p != nil {
+		s.From, s.FromSeq = p.From, p.FromSeq
+		s.To, s.ToSeq = max(s.To, p.To), max(s.ToSeq, p.ToSeq)
+	}
+	s.Tokens = SummaryTokens(s)
+	return s
+}
+
+func (w *work) redacted(text string) string {
+	if w.m != nil && w.m.Redact != nil {
+		return clean(w.m.Redact(text))
+	}
+	return redact.New(nil, redact.Options{}).Redact(text)
+}
