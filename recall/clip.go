@@ -105,6 +105,9 @@ func newBlob(text string) blob {
 
 // whole reads the whole text of a clip, or of a message, of an agent.
 func (s *Store) whole(ctx context.Context, org db.Org, agentID, id string) (string, error) {
+	if from, to, ok := seqRange(id); ok {
+		return s.stretch(ctx, org, agentID, from, to)
+	}
 	if strings.HasPrefix(id, "message-") {
 		around, err := s.Around(ctx, org, agentID, id, 0, 0)
 		if err != nil {

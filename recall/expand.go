@@ -36,7 +36,7 @@ const (
 	maxPattern     = 1_000
 )
 
-// Expand returns the bytes of a clipped text, or of a message as Text shows it, from offset on: at most limit of them (0 is ExpandBytes)
+// Expand returns the bytes of a clipped text, of a message as Text shows it, or of a stretch of the log such as "seq 120-188", from offset on: at most limit of them (0 is ExpandBytes)
 // and one whole character at least. With a pattern, a regular expression of RE2, it returns the lines from offset on that it fits, as many
 // as fit. ErrNotFound if the agent has no such text.
 func (s *Store) Expand(ctx context.Context, org db.Org, agentID, id string, offset, limit int, pattern string) (Expansion, error) {

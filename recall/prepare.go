@@ -35,7 +35,7 @@ type prepared struct {
 
 // prepare checks a message and makes what is stored of it. at is its time if it says none.
 func prepare(n Draft, r *redact.Redactor, at time.Time) (prepared, error) {
-	if !slices.Contains(Roles, n.Role) {
+	if belongs[n.Role] == nil {
 		return prepared{}, db.Invalid("role is %q; it must be one of system, user, assistant, tool", short(string(n.Role)))
 	}
 	if len(n.Content) > MaxParts {
@@ -96,6 +96,7 @@ var belongs = map[Role][]PartType{
 	User:      {Text, Image},
 	Assistant: {Text, Image, ToolCall, Reasoning, RedactedReasoning, OmittedReasoning, SummarizedReasoning},
 	Tool:      {ToolReturn},
+	Summary:   {Text},
 }
 
 // cleaned checks a part, and redacts and cleans its texts.

@@ -18,7 +18,10 @@ const (
 	Tool      Role = "tool"
 )
 
-// Roles are all roles.
+// Summary is the role of a message that stands for others in a view. Nobody says it: it is appended by Reframe.
+const Summary Role = "summary"
+
+// Roles are those of what is said.
 var Roles = []Role{System, User, Assistant, Tool}
 
 // DefaultConversation is what callers may write for the id of an agent's default conversation.
@@ -37,14 +40,15 @@ type Conversation struct {
 	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
 	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"` // in tokens
 	Hidden        bool            `db:"hidden" json:"hidden"`
-	Messages      int             `db:"messages" json:"message_count"` // all of them: positions go from 1 to it
-	Tokens        int64           `db:"tokens" json:"-"`               // of all messages
-	FirstVisible  int             `db:"first_visible" json:"-"`        // position of the first message that the model sees as it is
-	Prompts       []int           `db:"prompts" json:"-"`              // positions of the compiled system prompts, the last in force
-	LastMessageAt *time.Time      `db:"last_message_at" json:"last_message_at"`
-	ArchivedAt    *time.Time      `db:"archived_at" json:"archived_at"`
-	CreatedAt     time.Time       `db:"created_at" json:"created_at"`
-	UpdatedAt     time.Time       `db:"updated_at" json:"updated_at"`
+	Frame         `json:"-"`
+	Usage         `json:"-"`
+	Messages      int        `db:"messages" json:"message_count"` // all of them: positions go from 1 to it
+	Tokens        int64      `db:"tokens" json:"-"`               // of all messages
+	Prompts       []int      `db:"prompts" json:"-"`              // positions of the compiled system prompts, the last in force
+	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
+	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
+	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
+	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
 }
 
 // Message is one message of the log. It never changes.
@@ -110,6 +114,9 @@ type Part struct {
 	// Source of an image, and of those in a tool's return, as JSON.
 	Source json.RawMessage   `json:"source,omitempty"`
 	Images []json.RawMessage `json:"images,omitempty"`
+
+	// Stats of a summary: how it came to be, as JSON.
+	Stats json.RawMessage `json:"stats,omitempty"`
 
 	// What providers attach to reasoning, as they sent it.
 	Native    bool            `json:"native,omitempty"`

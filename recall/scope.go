@@ -22,6 +22,7 @@ type scope struct {
 
 	visibleIn   int64 // the conversation whose messages from position visibleFrom the model sees anyway; 0 is none
 	visibleFrom int
+	visibleKept []int // and those before it that it sees too
 }
 
 // scope finds what a query may see. ErrNotFound if the agent or the conversation is not there.
@@ -55,13 +56,14 @@ func (s *Store) unseen(ctx context.Context, in *scope) error {
 	type row struct {
 		Key          int64 `db:"key"`
 		FirstVisible int   `db:"first_visible"`
+		Kept         []int `db:"kept"`
 	}
 	rows, err := db.All[row](ctx, s.db, `
-		SELECT key, first_visible FROM conversations
+		SELECT key, first_visible, kept FROM conversations
 		WHERE org = $1 AND agent_key = $2 AND CASE WHEN $3 = 0 THEN is_default ELSE key = $3 END AND first_visible > 1`,
 		in.org, in.agent, in.conversation)
 	for _, r := range rows {
-		in.visibleIn, in.visibleFrom = r.Key, r.FirstVisible
+		in.visibleIn, in.visibleFrom, in.visibleKept = r.Key, r.FirstVisible, r.Kept
 	}
 	return err
 }
@@ -98,10 +100,12 @@ func (c scope) within(row string) string {
 		w += ` AND @.conversation_key = @conversation`
 	}
 	if c.visibleIn != 0 {
-		w += ` AND NOT (@.conversation_key = @visible_in AND @.position >= @visible_from)`
+		w += ` AND NOT (@.conversation_key = @visible_in AND (@.position >= @visible_from OR @.position = ANY (@visible_kept)))`
 	}
 	if len(c.q.Roles) > 0 {
 		w += ` AND @.role = ANY (@roles)`
+	} else {
+		w += ` AND @.role <> 'summary'` // what it says stands in the log as it was said
 	}
 	if c.q.Start != nil {
 		w += ` AND @.created_at >= @start`
@@ -121,7 +125,7 @@ func (c scope) args() pgx.StrictNamedArgs {
 		args["conversation"] = c.conversation
 	}
 	if c.visibleIn != 0 {
-		args["visible_in"], args["visible_from"] = c.visibleIn, c.visibleFrom
+		args["visible_in"], args["visible_from"], args["visible_kept"] = c.visibleIn, c.visibleFrom, c.visibleKept
 	}
 	if len(c.q.Roles) > 0 {
 		args["roles"] = c.q.Roles

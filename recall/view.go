@@ -10,12 +10,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// seen is what the model sees of conversation c beside its prompt, as a condition on messages m: those that no summary stands for. A
-// statement that names the first place too reads no others.
-const seen = `m.conversation_key = c.key AND m.position >= c.first_visible AND m.position <> ALL (c.prompts) AND NOT m.is_err`
+// seen is what the model sees as it is of conversation c beside its prompt and what is kept, as a condition on messages m. A statement that
+// names the first place too reads no others.
+const seen = `m.conversation_key = c.key AND m.position >= c.first_visible AND m.position <> ALL (c.prompts) AND m.role <> 'summary'
+	AND NOT m.is_err`
 
-// View is what the model sees of a conversation as it is: its system prompt, and the messages that no summary stands for, without results
-// of tools that no call of the view waits for.
+// View is what the model sees of a conversation: its system prompt, the summary of what it does not see where there is one, and the messages
+// that no summary stands for, without results of tools that no call of the view waits for.
 func (s *Store) View(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	if err != nil {
@@ -26,14 +27,27 @@ func (s *Store) View(ctx context.Context, org db.Org, agentID, conversation stri
 
 // view reads what the model sees of a conversation: the newest of it, where most is not nil.
 func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int) ([]Message, error) {
-	prompt, err := s.prompt(ctx, org, c)
+	head, err := s.head(ctx, org, c)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := db.All[Message](ctx, s.db, viewSQL,
 		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "most": most})
 	slices.Reverse(rows)
-	return paired(append([]Message{prompt}, rows...)), err
+	return paired(append(head, rows...)), err
+}
+
+// head is what a view begins with: the system prompt, the summary, and what is kept of the messages before the first visible one.
+func (s *Store) head(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
+	prompt, err := s.prompt(ctx, org, c)
+	if err != nil || c.SummaryAt == nil && len(c.Kept) == 0 {
+		return []Message{prompt}, err
+	}
+	rows, err := db.All[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = $3 OR m.position = ANY ($4))
+		ORDER BY m.role <> 'summary', m.position`, org, c.Key, c.SummaryAt, c.Kept)
+	return append([]Message{prompt}, rows...), err
 }
 
 const viewSQL = `
@@ -102,16 +116,20 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 		Count  int `db:"count"`
 		Tokens int `db:"tokens"`
 	}
-	if c.FirstVisible == 1 {
+	if c.FirstVisible == 1 && c.SummaryAt == nil {
 		prompts, err := db.One[totals](ctx, s.db, `
 			SELECT count(*) AS count, coalesce(sum(tokens), 0) AS tokens
 			FROM messages WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)`, org, c.Key, c.Prompts)
 		return Window{Count: c.Messages - prompts.Count + 1, Tokens: int(c.Tokens) - prompts.Tokens}, err
 	}
 	rest, err := db.One[totals](ctx, s.db, `
-		SELECT count(*) AS count, coalesce(sum(m.tokens), 0) AS tokens
-		FROM messages m JOIN conversations c ON `+seen+`
-		WHERE m.org = $1 AND c.org = $1 AND m.conversation_key = $2 AND m.position >= $3`, org, c.Key, c.FirstVisible)
+		SELECT count(*) AS count, coalesce(sum(tokens), 0) AS tokens
+		FROM (
+			SELECT m.tokens FROM messages m JOIN conversations c ON `+seen+`
+			WHERE m.org = $1 AND c.org = $1 AND m.conversation_key = $2 AND m.position >= $3
+			UNION ALL
+			SELECT tokens FROM messages WHERE org = $1 AND conversation_key = $2 AND (position = $4 OR position = ANY ($5))
+		) seen`, org, c.Key, c.FirstVisible, c.SummaryAt, c.Kept)
 	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
 }
 
@@ -130,6 +148,10 @@ func (s *Store) Visible(ctx context.Context, org db.Org, conversations ...Conver
 		SELECT c.key, ARRAY(
 			SELECT 'message-' || m.id FROM messages m
 			WHERE m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
+		) || ARRAY(
+			SELECT 'message-' || m.id FROM messages m
+			WHERE m.conversation_key = c.key AND (m.position = c.summary_position OR m.position = ANY (c.kept))
+			ORDER BY m.role <> 'summary', m.position
 		) || ARRAY(
 			SELECT 'message-' || newest.id
 			FROM (

@@ -22,7 +22,7 @@ type expandArgs struct {
 
 func (m Memories) expand(ctx context.Context, c call, a expandArgs) (Result, error) {
 	if strings.TrimSpace(string(a.ID)) == "" {
-		return Result{}, db.Invalid("No id given. Give the id of a long text, such as clip-…, or of a message.")
+		return Result{}, db.Invalid("No id given. Give the id of a long text, such as clip-…, or of a message, or a range such as 'seq 120-188'.")
 	}
 	limit, err := limited(a.Limit, recall.ExpandBytes, maxExpandBytes)
 	if err != nil {
