@@ -145,7 +145,7 @@ func TestEventsRefuseWhatContradictsItself(t *testing.T) {
 		"a negative limit":    {db.EventQuery{Limit: -1}, "limit is -1; it must be from 1 to 1000"},
 		"no type": {db.EventQuery{Types: []db.EventType{db.FileOpened, "opened"}},
 			"types: there is no type 'opened'; the types are agent_created, agent_updated, folder_attached, folder_detached, file_opened, file_used, file_closed, message, " +
-				"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, block_attached, block_detached, block_changed"},
+				"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, block_attached, block_detached, block_changed, compaction, compaction_reverted, window_warning"},
 	} {
 		if got, err := db.Events(t.Context(), pool, org, agent, c.query); !errors.Is(err, db.ErrInvalid) || err.Error() != c.want {
 			t.Errorf("%s: got %v, %v, want %s", name, got, err, c.want)

@@ -31,11 +31,16 @@ const (
 	BlockAttached    EventType = "block_attached"
 	BlockDetached    EventType = "block_detached"
 	BlockChanged     EventType = "block_changed"
+
+	Compacted          EventType = "compaction"
+	CompactionReverted EventType = "compaction_reverted"
+	WindowWarning      EventType = "window_warning" // three quarters of the context window are in use; the RefID is the conversation's
 )
 
 // EventTypes are all of them.
 var EventTypes = []EventType{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed, MessageAppended,
-	ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted, BlockAttached, BlockDetached, BlockChanged}
+	ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted, BlockAttached, BlockDetached, BlockChanged,
+	Compacted, CompactionReverted, WindowWarning}
 
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1 without a gap, in the order of their commits.
 type Event struct {

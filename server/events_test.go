@@ -113,7 +113,7 @@ func TestEventsAreReadByPosition(t *testing.T) {
 }
 
 const knownTypes = "the types are agent_created, agent_updated, folder_attached, folder_detached, file_opened, file_used, file_closed, message, " +
-	"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, block_attached, block_detached, block_changed"
+	"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, block_attached, block_detached, block_changed, compaction, compaction_reverted, window_warning"
 
 func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 	t.Parallel()

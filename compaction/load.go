@@ -1,0 +1,53 @@
+package compaction
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Load reads the view of a conversation that was read: window is what its model takes, and fixed what the system prompt and the tools'
+// definitions take of it, in tokens.
+func (s *Store) Load(ctx context.Context, org db.Org, c recall.Conversation, window, fixed int) (View, error) {
+	messages, err := s.Recall.Framed(ctx, org, c)
+	if err != nil {
+		return View{}, err
+	}
+	v := View{Window: window, Fixed: fixed, Messages: messages[1:]} // without the system prompt
+	if err := json.Unmarshal(clipsOf(c), &v.Clips); err != nil {
+		return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
+	}
+	if len(v.Messages) > 0 && v.Messages[0].Role == recall.Summary {
+		if v.Summary, err = summaryOf(v.Messages[0]); err != nil {
+			return View{}, err
+		}
+		v.Messages = v.Messages[1:]
+	}
+	if c.Reported > 0 {
+		v.Usage = &Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+	}
+	return v, nil
+}
+
+func clipsOf(c recall.Conversation) json.RawMessage {
+	if len(c.Clipped) == 0 {
+		return json.RawMessage(`[]`)
+	}
+	return c.Clipped
+}
+
+// summaryOf reads a summary from the message that keeps it.
+func summaryOf(m recall.Message) (*Summary, error) {
+	if len(m.Content) == 0 {
+		return nil, fmt.Errorf("read summary %s: it has no content", m.ID)
+	}
+	var of stats
+	if err := json.Unmarshal(m.Content[0].Stats, &of); err != nil {
+		return nil, fmt.Errorf("read summary %s: %w", m.ID, err)
+	}
+	return &Summary{Text: m.Content[0].Text, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq, Tokens: m.Tokens, How: of.How,
+		Model: of.Model}, nil
+}

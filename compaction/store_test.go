@@ -1,0 +1,189 @@
+package compaction_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/recall"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+const org = db.Org(1)
+
+// kept is a store with one agent.
+type kept struct {
+	*testing.T
+	pool  *pgxpool.Pool
+	store *compaction.Store
+	agent string
+}
+
+func newKept(t *testing.T) *kept {
+	t.Helper()
+	pool := dbtest.New(t)
+	k := &kept{T: t, pool: pool, store: &compaction.Store{DB: pool, Recall: recall.New(pool, recall.Options{})}}
+	id, err := db.One[string](t.Context(), pool, `
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
+	if err == nil {
+		err = k.store.Recall.Begin(t.Context(), org, id, "You remember.")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.agent = id
+	return k
+}
+
+func (k *kept) say(texts ...string) {
+	k.Helper()
+	var drafts []recall.Draft
+	for _, text := range texts {
+		drafts = append(drafts, recall.Draft{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: text}}})
+	}
+	if _, err := k.store.Recall.Append(k.Context(), org, k.agent, recall.DefaultConversation, drafts); err != nil {
+		k.Fatal(err)
+	}
+}
+
+func (k *kept) conversation() recall.Conversation {
+	k.Helper()
+	c, err := k.store.Recall.Conversation(k.Context(), org, k.agent, "")
+	if err != nil {
+		k.Fatal(err)
+	}
+	return c
+}
+
+func (k *kept) view() (summary string, said []string) {
+	k.Helper()
+	v, err := k.store.Load(k.Context(), org, k.conversation(), 8000, 10)
+	if err != nil {
+		k.Fatal(err)
+	}
+	if v.Summary != nil {
+		summary = fmt.Sprintf("%s [%d-%d]", v.Summary.Text, v.Summary.From, v.Summary.To)
+	}
+	for _, m := range v.Messages {
+		said = append(said, m.Content[0].Text)
+	}
+	return summary, said
+}
+
+// change hides what stands before a place.
+func change(first int, text string) compaction.Change {
+	return compaction.Change{Trigger: "manual", Mode: compaction.SlidingWindow, Window: 8000, FirstVisible: first, Before: 900, After: 100,
+		MessagesBefore: 9, MessagesAfter: 3,
+		Summary: &compaction.Summary{Text: text, From: 2, To: first - 1, FromSeq: 3, ToSeq: int64(first), How: compaction.Extracted}}
+}
+
+func (k *kept) commit(c recall.Conversation, ch compaction.Change) compaction.Compaction {
+	k.Helper()
+	made, err := k.store.Commit(k.Context(), org, c, ch)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return made
+}
+
+// What was said while a summary was made stays in view, a compaction is told of, and reverting brings back what it hid.
+func TestACompactionIsKeptAndReverted(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.say("one", "two", "three")
+	read := k.conversation()
+	k.say("four") // while a model thinks
+	first := k.commit(read, change(4, "They counted."))
+	if summary, said := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(said, []string{"three", "four"}) {
+		t.Errorf("the view is %q, %v", summary, said)
+	}
+	if first.Summary == nil || *first.Summary != "They counted." || *first.ToPosition != 3 || first.ConversationID != nil || first.Model != nil {
+		t.Errorf("the compaction is %+v", first)
+	}
+	k.say("five")
+	second := k.commit(k.conversation(), change(6, "They counted on."))
+	if summary, said := k.view(); summary != "They counted on. [2-5]" || !cmp.Equal(said, []string{"five"}) {
+		t.Errorf("compacted twice, the view is %q, %v", summary, said)
+	}
+	list, err := k.store.Compactions(t.Context(), org, k.agent, "", db.Page{Limit: 10, Ascending: true})
+	if err != nil || len(list) != 2 || list[0].ID != first.ID || list[1].ID != second.ID {
+		t.Errorf("the compactions are %+v, %v", list, err)
+	}
+	if _, err := k.store.Restored(t.Context(), org, first); !errors.Is(err, db.ErrConflict) {
+		t.Errorf("the first cannot be reverted before the second: %v", err)
+	}
+	k.revert(second)
+	if summary, said := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(said, []string{"three", "four", "five"}) {
+		t.Errorf("reverted once, the view is %q, %v", summary, said)
+	}
+	k.revert(first)
+	if summary, said := k.view(); summary != "" || !cmp.Equal(said, []string{"one", "two", "three", "four", "five"}) {
+		t.Errorf("reverted twice, the view is %q, %v", summary, said)
+	}
+	again, err := k.store.Compaction(t.Context(), org, first.ID)
+	if err != nil || again.RevertedAt == nil {
+		t.Fatalf("the first, reverted: %+v, %v", again, err)
+	}
+	if _, err := k.store.Restored(t.Context(), org, again); !errors.Is(err, db.ErrConflict) {
+		t.Errorf("reverted a second time: %v", err)
+	}
+}
+
+func (k *kept) revert(c compaction.Compaction) {
+	k.Helper()
+	restored, err := k.store.Restored(k.Context(), org, c)
+	if err == nil {
+		_, err = k.store.Revert(k.Context(), org, c, restored)
+	}
+	if err != nil {
+		k.Fatal(err)
+	}
+}
+
+// Servers that compact one view at once do so once, and the events of the agent tell it once.
+func TestAViewIsCompactedOnce(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.say("one", "two", "three")
+	read := k.conversation()
+	results := make([]error, 16)
+	var wait sync.WaitGroup
+	for i := range results {
+		wait.Go(func() { _, results[i] = k.store.Commit(k.Context(), org, read, change(3, fmt.Sprint("summary ", i))) })
+	}
+	wait.Wait()
+	made := 0
+	for _, err := range results {
+		if err == nil {
+			made++
+		} else if !errors.Is(err, db.ErrConflict) {
+			t.Error(err)
+		}
+	}
+	events, err := db.One[int](t.Context(), k.pool, `SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'compaction'`, k.agent)
+	if c := k.conversation(); err != nil || made != 1 || c.Version != 1 || c.Messages != 5 || events != 1 {
+		t.Errorf("%d were kept, the frame is %d, there are %d messages and %d events, %v; want 1, 1, 5 and 1", made, c.Version, c.Messages, events, err)
+	}
+}
+
+// Clips stay with the view, and go with what they are of.
+func TestClipsAreKept(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.say("one", "two")
+	ch := change(1, "")
+	ch.Summary, ch.Clips = nil, []compaction.Clip{{Position: 2, Part: 0, Chars: 500}}
+	made := k.commit(k.conversation(), ch)
+	v, err := k.store.Load(t.Context(), org, k.conversation(), 8000, 10)
+	if err != nil || !cmp.Equal(v.Clips, ch.Clips) || v.Summary != nil || made.Summary != nil || made.How != nil {
+		t.Errorf("the clips are %v, the summary %v, %v; the compaction is %+v", v.Clips, v.Summary, err, made)
+	}
+}
