@@ -40,6 +40,9 @@ func (Capture) Schema(huma.Registry) *huma.Schema {
 		"conversation_id":  {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
 		"provider":         {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with request_messages and response_dict."},
 		"model":            {Type: huma.TypeString, Description: "That answered, with provider."},
+		"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider counted in the call that the last " +
+			"message of the assistant is the answer of: prompt_tokens, or input_tokens with cache_read_input_tokens and cache_creation_input_tokens. " +
+			"It is preferred to an estimate of what fills the window."},
 		"request_messages": {Type: huma.TypeArray, Items: message},
 		"response_dict":    message,
 	}}
@@ -59,6 +62,7 @@ func (s *Server) capture(ctx context.Context, in *struct {
 	if err != nil {
 		return Captured{}, err
 	}
+	used := in.Body.promptTokens()
 	in.Body = Capture{} // it may be large, and is needed no more
 	org, agent := orgOf(ctx), string(in.AgentID)
 	drafts := make([]recall.Draft, len(turns))
@@ -69,12 +73,15 @@ func (s *Server) capture(ctx context.Context, in *struct {
 	if out.Messages, err = s.Recall.Append(ctx, org, agent, conversation, drafts); err != nil {
 		return Captured{}, placed(err, turns)
 	}
-	if conversation == recall.DefaultConversation {
-		return out, nil
-	}
 	c, err := s.Recall.Conversation(ctx, org, agent, conversation)
+	if err != nil {
+		return Captured{}, err
+	}
 	if !c.IsDefault {
 		out.ConversationID = &c.ID
+	}
+	if used > 0 {
+		err = s.Recall.Report(ctx, org, c.Key, prompted(turns, out.Messages), used)
 	}
 	return out, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// What items are called. Letta has four more, of summaries, of compactions and of approvals, which no message of the log is.
+// What items are called. Letta has two more, of approvals, which no message of the log is.
 const (
 	systemMessage          = "system_message"
 	userMessage            = "user_message"
@@ -18,6 +18,8 @@ const (
 	hiddenReasoningMessage = "hidden_reasoning_message"
 	toolCallMessage        = "tool_call_message"
 	toolReturnMessage      = "tool_return_message"
+	summaryMessage         = "summary_message"
+	eventMessage           = "event_message"
 )
 
 // MessageItem is one of the things that a message of the log is shown as; its message_type says which. Items of one message have the
@@ -31,7 +33,8 @@ var itemTypes = map[string]reflect.Type{
 	systemMessage: reflect.TypeFor[SystemMessage](), userMessage: reflect.TypeFor[UserMessage](),
 	assistantMessage: reflect.TypeFor[AssistantMessage](), reasoningMessage: reflect.TypeFor[ReasoningMessage](),
 	hiddenReasoningMessage: reflect.TypeFor[HiddenReasoningMessage](), toolCallMessage: reflect.TypeFor[ToolCallMessage](),
-	toolReturnMessage: reflect.TypeFor[ToolReturnMessage](),
+	toolReturnMessage: reflect.TypeFor[ToolReturnMessage](), summaryMessage: reflect.TypeFor[SummaryMessage](),
+	eventMessage: reflect.TypeFor[CompactionMessage](),
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -122,6 +125,20 @@ type ToolReturnMessage struct {
 	Stdout      []string     `json:"stdout" deprecated:"true"`
 	Stderr      []string     `json:"stderr" deprecated:"true"`
 	ToolReturns []ToolReturn `json:"tool_returns"`
+}
+
+// SummaryMessage is what stands for messages that the model does not see any more.
+type SummaryMessage struct {
+	MessageHead
+	Summary string `json:"summary"`
+	Stats   object `json:"compaction_stats" doc:"What it was made for, and the numbers of messages and tokens before and after."`
+}
+
+// CompactionMessage tells of the compaction that a summary was made in. It is shown only to who asks for its type.
+type CompactionMessage struct {
+	MessageHead
+	EventType string `json:"event_type" enum:"compaction"`
+	EventData object `json:"event_data"`
 }
 
 // ToolReturn is what a tool returned.

@@ -43,8 +43,35 @@ func (e expansion) of(m recall.Message) []MessageItem {
 		b.assistant()
 	case recall.Tool:
 		b.returns()
+	case recall.Summary:
+		b.summary()
 	}
 	return b.items
+}
+
+// summary shows a summary, and first the compaction that it is of, where that is asked for.
+func (b *itemBuilder) summary() {
+	stats := object(b.m.Content[0].Stats)
+	if slices.Contains(b.types, eventMessage) {
+		h := b.next(eventMessage)
+		b.add(h, CompactionMessage{h, "compaction", compactionEvent(stats)})
+	}
+	h := b.next(summaryMessage)
+	b.add(h, SummaryMessage{h, contentOf(b.m.Content).texts(), stats})
+}
+
+// compactionEvent is what Letta tells of a compaction as it begins.
+func compactionEvent(stats object) object {
+	var of struct {
+		Trigger string `json:"trigger"`
+		Before  int    `json:"context_tokens_before"`
+		Window  int    `json:"context_window"`
+	}
+	if json.Unmarshal(stats, &of) != nil {
+		return object("{}")
+	}
+	raw, _ := json.Marshal(map[string]any{"trigger": of.Trigger, "context_token_estimate": of.Before, "context_window": of.Window}) // plain values
+	return raw
 }
 
 type itemBuilder struct {

@@ -84,7 +84,8 @@ func sources(types []string, f *recall.MessageFilter) bool {
 		hiddenReasoningMessage: {recall.RedactedReasoning, recall.OmittedReasoning},
 		toolCallMessage:        {recall.ToolCall},
 	}
-	roles := map[string]recall.Role{systemMessage: recall.System, userMessage: recall.User, toolReturnMessage: recall.Tool}
+	roles := map[string]recall.Role{systemMessage: recall.System, userMessage: recall.User, toolReturnMessage: recall.Tool,
+		summaryMessage: recall.Summary, eventMessage: recall.Summary}
 	for _, t := range types {
 		if role, ok := roles[t]; ok {
 			f.Roles = append(f.Roles, role)
