@@ -9,15 +9,27 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Load reads the view of a conversation that was read: window is what its model takes, and fixed what the system prompt and the tools'
-// definitions take of it, in tokens.
-func (s *Store) Load(ctx context.Context, org db.Org, c recall.Conversation, window, fixed int) (View, error) {
+// Beside is what a model is sent beside the messages, and how much it takes.
+type Beside struct {
+	Window     int    // tokens that the model takes
+	System     string // the system prompt
+	Tools      []byte // definitions in OpenAI's shape, a JSON array; nil for none
+	Tokens     int    // of System and Tools
+	ToolTokens int    // of Tools
+}
+
+// Load reads the view of a conversation that was read, beside what else its model is sent.
+func (s *Store) Load(ctx context.Context, org db.Org, c recall.Conversation, beside Beside) (View, error) {
 	messages, err := s.Recall.Framed(ctx, org, c)
 	if err != nil {
 		return View{}, err
 	}
-	v := View{Window: window, Fixed: fixed, Messages: messages[1:]} // without the system prompt
-	if err := json.Unmarshal(clipsOf(c), &v.Clips); err != nil {
+	clipped := c.Clipped
+	if len(clipped) == 0 {
+		clipped = json.RawMessage(`[]`)
+	}
+	v := View{Window: beside.Window, Fixed: beside.Tokens, Tools: beside.ToolTokens, Messages: messages[1:]} // without the system prompt
+	if err := json.Unmarshal(clipped, &v.Clips); err != nil {
 		return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
 	}
 	if len(v.Messages) > 0 && v.Messages[0].Role == recall.Summary {
@@ -30,13 +42,6 @@ func (s *Store) Load(ctx context.Context, org db.Org, c recall.Conversation, win
 		v.Usage = &Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
 	}
 	return v, nil
-}
-
-func clipsOf(c recall.Conversation) json.RawMessage {
-	if len(c.Clipped) == 0 {
-		return json.RawMessage(`[]`)
-	}
-	return c.Clipped
 }
 
 // summaryOf reads a summary from the message that keeps it.

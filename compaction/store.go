@@ -17,10 +17,15 @@ import (
 type Store struct {
 	DB     db.DB
 	Recall *recall.Store
+
+	// Summarize makes the summaries. Its only error is that of its context.
+	Summarize func(ctx context.Context, e Evicted, s Settings) (Summary, error)
 }
 
 // With returns the store working in tx.
-func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx, Recall: s.Recall.With(tx)} }
+func (s *Store) With(tx pgx.Tx) *Store {
+	return &Store{DB: tx, Recall: s.Recall.With(tx), Summarize: s.Summarize}
+}
 
 // Compaction is a change of what a model sees of a conversation. What it hid stays in the log, from FromSeq to ToSeq.
 type Compaction struct {
