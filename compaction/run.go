@@ -35,6 +35,8 @@ const (
 type Result struct {
 	Plan Plan
 	Made *Compaction // nil where it was only planned, or nothing was due
+	Sent int         // messages that the model saw before, the system prompt and a summary counted
+	Left int         // and after
 }
 
 // attempts is how often a compaction is planned while other requests change what it is of.
@@ -62,8 +64,9 @@ func (s *Store) Run(ctx context.Context, org db.Org, j Job) (Result, error) {
 			return Result{}, nil
 		}
 		plan, err := policy.Plan(v, j.Settings)
+		r := Result{Plan: plan, Sent: sent(v), Left: sent(plan.View(v, &Summary{}))}
 		if err != nil || j.Dry {
-			return Result{Plan: plan}, err
+			return r, err
 		}
 		made, err := s.carryOut(ctx, org, c, v, plan, j, began)
 		if errors.Is(err, db.ErrConflict) && attempt < attempts {
@@ -72,7 +75,8 @@ func (s *Store) Run(ctx context.Context, org db.Org, j Job) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		return Result{Plan: plan, Made: &made}, nil
+		r.Made = &made
+		return r, nil
 	}
 }
 

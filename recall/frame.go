@@ -80,6 +80,14 @@ func (s *Store) Report(ctx context.Context, org db.Org, conversation int64, posi
 	return db.Error(err)
 }
 
+// Warn notes that a conversation's model was told how full its window is; it says whether this was the first time in its frame since usage
+// fell below.
+func (s *Store) Warn(ctx context.Context, org db.Org, c Conversation) (first bool, err error) {
+	tag, err := s.db.Exec(ctx, `UPDATE conversations SET warned = true WHERE org = $1 AND key = $2 AND frame = $3 AND NOT warned`,
+		org, c.Key, c.Version)
+	return tag.RowsAffected() > 0, db.Error(err)
+}
+
 // Gauge keeps what was found of how full a conversation's window is, unless its frame is another by now.
 func (s *Store) Gauge(ctx context.Context, org db.Org, conversation int64, frame int, u Usage) error {
 	_, err := s.db.Exec(ctx, `

@@ -26,7 +26,9 @@ func (s *Store) View(ctx context.Context, org db.Org, agentID, conversation stri
 }
 
 // Framed is View of a conversation that was read, in the frame that it had then; what was appended since is seen too.
-func (s *Store) Framed(ctx context.Context, org db.Org, c Conversation) ([]Message, error) { return s.view(ctx, org, c, nil) }
+func (s *Store) Framed(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
+	return s.view(ctx, org, c, nil)
+}
 
 // view reads what the model sees of a conversation: the newest of it, where most is not nil.
 func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int) ([]Message, error) {

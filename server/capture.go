@@ -37,9 +37,9 @@ func (Capture) Schema(huma.Registry) *huma.Schema {
 		"messages": {Type: huma.TypeArray, Items: message, Description: "One message or several, each in the format of OpenAI's chat (roles system, " +
 			"developer, user, assistant, tool) or of Letta (to be created, or as listed). Each may have otid, created_at or date, name, step_id, run_id, " +
 			"sender_id, group_id and model. A message whose otid is there already is not stored again."},
-		"conversation_id":  {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
-		"provider":         {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with request_messages and response_dict."},
-		"model":            {Type: huma.TypeString, Description: "That answered, with provider."},
+		"conversation_id": {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
+		"provider":        {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with request_messages and response_dict."},
+		"model":           {Type: huma.TypeString, Description: "That answered, with provider."},
 		"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider counted in the call that the last " +
 			"message of the assistant is the answer of: prompt_tokens, or input_tokens with cache_read_input_tokens and cache_creation_input_tokens. " +
 			"It is preferred to an estimate of what fills the window."},
@@ -83,6 +83,7 @@ func (s *Server) capture(ctx context.Context, in *struct {
 	if used > 0 {
 		err = s.Recall.Report(ctx, org, c.Key, prompted(turns, out.Messages), used)
 	}
+	s.attention(ctx, c)
 	return out, err
 }
 

@@ -21,6 +21,8 @@ type (
 	blockID   string
 	archiveID string
 
+	compactionID string
+
 	messageID      string
 	conversationID string // may also be 'default', or an agent's id for its default conversation
 )
@@ -65,6 +67,9 @@ func (blockID) Schema(huma.Registry) *huma.Schema { return idSchema("block") }
 
 // Schema implements huma.SchemaProvider.
 func (archiveID) Schema(huma.Registry) *huma.Schema { return idSchema("archive") }
+
+// Schema implements huma.SchemaProvider.
+func (compactionID) Schema(huma.Registry) *huma.Schema { return idSchema("compaction") }
 
 func idSchema(prefix string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + prefix + "-" + uuid4 + "$", PatternDescription: idRule(prefix)}

@@ -51,7 +51,11 @@ func (s *Server) bound(next echo.HandlerFunc) echo.HandlerFunc {
 		if isStream(c.Path()) {
 			return next(c)
 		}
-		ctx, cancel := context.WithTimeout(c.Request().Context(), cmp.Or(s.Patience, patience))
+		most := cmp.Or(s.Patience, patience)
+		if isThoughtful(c.Path()) {
+			most = max(most, thought)
+		}
+		ctx, cancel := context.WithTimeout(c.Request().Context(), most)
 		defer cancel()
 		c.SetRequest(c.Request().WithContext(ctx))
 		return next(c)

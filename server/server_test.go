@@ -20,6 +20,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
@@ -44,7 +45,8 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	messages := recall.New(pool, recall.Options{})
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool)
 	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Agents:  &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages},
+		Agents: &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+			Compaction: &compaction.Store{DB: pool, Recall: messages}},
 		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages}),
 		DB: pool, Tails: db.NewTails(pool, 5*time.Millisecond), Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/child"
@@ -152,7 +153,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
 	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool)
-	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages}
+	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Compaction: &compaction.Store{DB: p.pool, Recall: messages}}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
 			return fmt.Errorf("fill the demonstration: %w", err)
@@ -164,10 +166,11 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Watches: watches, DB: p.pool,
 		Tails: tails, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
 		Loopback: p.loopback, Patience: p.RequestPatience}
-	jobs, err := p.jobs(store, messages)
+	jobs, err := p.jobs(store, messages, api)
 	if err != nil {
 		return err
 	}
+	api.Crowded = attendSoon(jobs)
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	group.Go(func() error { return p.keepPresent(ctx, present) })
@@ -193,8 +196,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 }
 
 // jobs is the client that works on the queue.
-func (p *process) jobs(store *files.Store, messages *recall.Store) (*river.Client[pgx.Tx], error) {
+func (p *process) jobs(store *files.Store, messages *recall.Store, api *server.Server) (*river.Client[pgx.Tx], error) {
 	workers, queues := river.NewWorkers(), files.Queues()
+	queues[queueAttend] = river.QueueConfig{MaxWorkers: attendAtOnce}
+	river.AddWorker(workers, &attendWorker{api: api})
 	store.Work(workers)
 	messages.Work(workers)
 	if p.dense != nil {

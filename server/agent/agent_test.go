@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
@@ -34,7 +35,9 @@ func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &agent.Store{DB: pool, Files: store, Recall: recall.New(pool, recall.Options{}), Blocks: &block.Store{DB: pool}, Archival: archival.New(pool)}, pool
+	said := recall.New(pool, recall.Options{})
+	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool),
+		Compaction: &compaction.Store{DB: pool, Recall: said}}, pool
 }
 
 func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -23,11 +24,14 @@ type Store struct {
 	Recall   *recall.Store
 	Blocks   *block.Store
 	Archival *archival.Store
+
+	Compaction *compaction.Store
 }
 
 // with returns the store, and the memories it works through, working in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
-	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx), Archival: s.Archival.With(tx)}
+	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx), Archival: s.Archival.With(tx),
+		Compaction: s.Compaction.With(tx)}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding, context_window_limit,
@@ -45,8 +49,12 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := checkLimits(n.WindowLimit, n.MaxFilesOpen, n.ViewChars); err != nil {
 		return Agent{}, err
 	}
+	var err error
+	if n.Settings.CompactionSettings, err = mergeCompaction(nil, n.Settings.CompactionSettings); err != nil {
+		return Agent{}, err
+	}
 	var a Agent
-	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.with(tx)
 		if err := in.Files.LockFolders(ctx, org, "", n.FolderIDs); err != nil {
 			return err
@@ -210,7 +218,11 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 	var a Agent
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.with(tx)
-		if _, err := in.Agent(ctx, org, id); err != nil {
+		was, err := in.Agent(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if u.Settings.CompactionSettings, err = mergeCompaction(was.Settings.CompactionSettings, u.Settings.CompactionSettings); err != nil {
 			return err
 		}
 		if u.FolderIDs != nil {
@@ -226,7 +238,6 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: id, Type: db.AgentUpdated, RefID: id}); err != nil {
 			return err
 		}
-		var err error
 		if a, err = in.change(ctx, org, id, u); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
@@ -67,7 +68,8 @@ func newWorld(t *testing.T) world {
 		}
 	}
 	messages := recall.New(pool, recall.Options{})
-	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool)}
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool),
+		Compaction: &compaction.Store{DB: pool, Recall: messages}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -25,7 +26,7 @@ func newTalk(t *testing.T) (w world, conversation string) {
 		t.Fatal(err)
 	}
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool)
-	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages}
+	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages, Compaction: &compaction.Store{DB: pool, Recall: said}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "talker", Timezone: "America/New_York"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// compactionRoutes are those of what leaves a model's window.
+func (s *Server) compactionRoutes(a *surface) {
+	const get, post = http.MethodGet, http.MethodPost
+
+	route(a, post, "/v1/agents/{agent_id}/summarize", "Compact an agent's default conversation", s.summarize)
+	route(a, post, "/v1/conversations/{conversation_id}/compact", "Compact a conversation", s.compactConversation)
+	route(a, get, "/v1/agents/{agent_id}/compactions", "List the compactions of an agent's conversations", s.listCompactions)
+	route(a, get, "/v1/agents/{agent_id}/compactions/{compaction_id}", "Get a compaction", s.getCompaction)
+	route(a, post, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert", "Give a conversation the view back that a compaction took",
+		s.revertCompaction)
+}
+
+// thought is how long a request may take in which a model may think.
+const thought = 3 * time.Minute
+
+// isThoughtful tells the routes in which a model may think.
+func isThoughtful(route string) bool {
+	return strings.HasSuffix(route, "/summarize") || strings.HasSuffix(route, "/compact") || strings.HasSuffix(route, "/prompt")
+}
+
+// CompactRequest is how a conversation is to be compacted.
+type CompactRequest struct {
+	Settings Opt[object] `json:"compaction_settings,omitzero" doc:"In place of the agent's own, each that it has."`
+	Dry      Opt[bool]   `json:"dry_run,omitzero" doc:"Only say what would be done."`
+}
+
+// Compacted is what became of a request to compact, in Letta's shape. Loci adds the plan that was followed, and the compaction.
+type Compacted struct {
+	Summary    string                 `json:"summary" doc:"Empty where clipping the results of tools was enough, or nothing was done."`
+	Before     int                    `json:"num_messages_before" doc:"That the model saw, its system prompt too."`
+	After      int                    `json:"num_messages_after"`
+	Plan       compaction.Plan        `json:"plan"`
+	Compaction *compaction.Compaction `json:"compaction" doc:"Null of a dry run."`
+}
+
+func (s *Server) summarize(ctx context.Context, in *struct {
+	OfAgent
+	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
+	Body CompactRequest
+}) (Compacted, error) {
+	c, err := s.Recall.Conversation(ctx, orgOf(ctx), string(in.AgentID), recall.DefaultConversation)
+	if err != nil {
+		return Compacted{}, err
+	}
+	return s.compact(ctx, c, in.Body, in.Dry)
+}
+
+func (s *Server) compactConversation(ctx context.Context, in *struct {
+	OfConversation
+	WithAgent
+	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
+	Body struct {
+		CompactRequest
+		AgentID Opt[string] `json:"agent_id,omitzero"`
+	}
+}) (Compacted, error) {
+	c, err := s.named(ctx, in.OfConversation, in.AgentID, in.Body.AgentID.Value)
+	if err != nil {
+		return Compacted{}, err
+	}
+	return s.compact(ctx, c, in.Body.CompactRequest, in.Dry)
+}
+
+func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRequest, dry bool) (Compacted, error) {
+	org := orgOf(ctx)
+	functions, err := s.functionsOf(ctx, org, c.AgentID)
+	if err != nil {
+		return Compacted{}, err
+	}
+	done, err := s.Agents.Compact(ctx, org, c, agent.Compacting{Settings: json.RawMessage(r.Settings.Value), Functions: functions,
+		Dry: dry || r.Dry.Value})
+	if err != nil {
+		return Compacted{}, err
+	}
+	out := Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
+	if done.Made != nil && done.Made.Summary != nil {
+		out.Summary = *done.Made.Summary
+	}
+	return out, nil
+}
+
+// functionsOf are the definitions of the tools that an agent's model is given.
+func (s *Server) functionsOf(ctx context.Context, org db.Org, agentID string) ([]any, error) {
+	a, err := s.Agents.Agent(ctx, org, agentID)
+	if err != nil {
+		return nil, err
+	}
+	return s.functions(ctx, org, a)
+}
+
+func (s *Server) listCompactions(ctx context.Context, in *struct {
+	OfAgent
+	Paging
+	Conversation conversationID `query:"conversation_id" doc:"Only those of this one."`
+}) ([]compaction.Compaction, error) {
+	_, conversation := in.Conversation.of("")
+	list, err := s.Agents.Compaction.Compactions(ctx, orgOf(ctx), string(in.AgentID), conversation, in.page(50, newestFirst))
+	if list == nil {
+		list = []compaction.Compaction{}
+	}
+	return list, err
+}
+
+// OfCompaction is the path of a compaction.
+type OfCompaction struct {
+	OfAgent
+	CompactionID compactionID `path:"compaction_id"`
+}
+
+func (s *Server) compactionOf(ctx context.Context, in OfCompaction) (compaction.Compaction, error) {
+	k, err := s.Agents.Compaction.Compaction(ctx, orgOf(ctx), string(in.CompactionID))
+	if err == nil && k.AgentID != string(in.AgentID) {
+		err = db.NotFound("Compaction with ID %s not found", in.CompactionID)
+	}
+	return k, err
+}
+
+func (s *Server) getCompaction(ctx context.Context, in *OfCompaction) (compaction.Compaction, error) {
+	return s.compactionOf(ctx, *in)
+}
+
+func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (compaction.Compaction, error) {
+	k, err := s.compactionOf(ctx, *in)
+	if err != nil {
+		return k, err
+	}
+	functions, err := s.functionsOf(ctx, orgOf(ctx), k.AgentID)
+	if err != nil {
+		return k, err
+	}
+	return s.Agents.Revert(ctx, orgOf(ctx), k, functions)
+}
+
+// attention tells whoever owns the server that a conversation may fill its window, after messages were appended to it.
+func (s *Server) attention(ctx context.Context, c recall.Conversation) {
+	if s.Crowded == nil {
+		return
+	}
+	a, err := s.Agents.Agent(ctx, orgOf(ctx), c.AgentID)
+	if err == nil && a.Crowds(c) {
+		err = s.Crowded(ctx, orgOf(ctx), c)
+	}
+	if err != nil { // what was appended is stored; the window is looked at again before a prompt is handed out
+		s.Log.WarnContext(ctx, "a conversation's window is not looked at", "conversation", c.ID, "error", err)
+	}
+}
+
+// Attend looks at how full the window of a conversation is, warns, and compacts it. ErrNotFound if it is not there any more.
+func (s *Server) Attend(ctx context.Context, org db.Org, agentID, conversation string) error {
+	c, err := s.Recall.Conversation(ctx, org, agentID, conversation)
+	if err != nil {
+		return err
+	}
+	functions, err := s.functionsOf(ctx, org, agentID)
+	if err != nil {
+		return err
+	}
+	return s.Agents.Attend(ctx, org, c, functions)
+}
