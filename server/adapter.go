@@ -37,11 +37,24 @@ func newSurface(e *echo.Echo, title, version string, fail func(context.Context, 
 	config := huma.DefaultConfig(title, version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", "", nil
 	config.AllowAdditionalPropertiesByDefault = true
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.Transformers = []huma.Transformer{showProblem}
 	e.Use(unescapeParams)
 	s := &surface{API: humaecho.New(e, config), fail: fail}
 	s.UseMiddleware(s.readLeniently)
 	return s
+}
+
+// schemaName is huma's name of a type, before it that of the compactor's package for what is also the name of something else.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if strings.HasSuffix(t.PkgPath(), "/compaction") && !strings.HasPrefix(name, "Compaction") {
+		return "Compaction" + name
+	}
+	return name
 }
 
 // route registers an operation. What handle returns is the body of a 200; an error goes through fail.

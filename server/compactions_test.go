@@ -1,0 +1,217 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+)
+
+// chatter is a body of turns between a user and an agent, numbered from first.
+func chatter(first, turns int, text string) string {
+	var all []map[string]string
+	for i := range turns {
+		all = append(all, map[string]string{"role": "user", "content": fmt.Sprintf("Question %d: %s", first+i, text)},
+			map[string]string{"role": "assistant", "content": fmt.Sprintf("Answer %d: %s", first+i, text)})
+	}
+	raw, _ := json.Marshal(map[string]any{"messages": all})
+	return string(raw)
+}
+
+type compacted struct {
+	Summary    string
+	Before     int `json:"num_messages_before"`
+	After      int `json:"num_messages_after"`
+	Plan       compaction.Plan
+	Compaction *compaction.Compaction
+}
+
+func (c *client) compact(target, body string) compacted {
+	c.t.Helper()
+	var got compacted
+	if err := json.Unmarshal([]byte(c.must("POST", target, body)), &got); err != nil {
+		c.t.Fatal(err)
+	}
+	return got
+}
+
+// inContext are the ids of what the model sees of an agent's default conversation.
+func (c *client) inContext(agent string) int {
+	ids, _ := fields(c.t, c.must("GET", "/v1/agents/"+agent, ""))["message_ids"].([]any)
+	return len(ids)
+}
+
+func TestCompactingAnAgent(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","context_window_limit":16000}`)
+	c.capture(agent, chatter(1, 20, "the file is /srv/data/plan-7.txt"))
+	before := c.inContext(agent)
+	base := "/v1/agents/" + agent
+	dry := c.compact(base+"/summarize", `{"dry_run":true}`)
+	if dry.Compaction != nil || dry.Plan.Evicted == 0 || dry.Before != before || dry.After != before-dry.Plan.Evicted+1 || c.inContext(agent) != before {
+		t.Errorf("a dry run: %+v, of %d messages", dry, before)
+	}
+	made := c.compact(base+"/summarize", `{}`)
+	if made.Compaction == nil || made.Before != before || made.After != c.inContext(agent) || made.After >= before || made.Compaction.Trigger != "manual" {
+		t.Fatalf("compacted: %+v, of %d messages, and %d are left", made, before, c.inContext(agent))
+	}
+	if !strings.Contains(made.Summary, "/srv/data/plan-7.txt") {
+		t.Errorf("the summary lacks the path that all spoke of: %s", made.Summary)
+	}
+	var summaries []struct {
+		MessageType string         `json:"message_type"`
+		Summary     string         `json:"summary"`
+		EventType   string         `json:"event_type"`
+		Stats       map[string]any `json:"compaction_stats"`
+		EventData   map[string]any `json:"event_data"`
+	}
+	list := c.must("GET", base+"/messages?include_return_message_types=summary_message&include_return_message_types=event_message", "")
+	if err := json.Unmarshal([]byte(list), &summaries); err != nil || len(summaries) != 2 {
+		t.Fatalf("the summary among the messages: %s, %v", list, err)
+	}
+	if summaries[0].EventType != "compaction" || summaries[0].EventData["trigger"] != "manual" || summaries[1].Summary != made.Summary ||
+		summaries[1].Stats["messages_count_before"] != float64(made.Before) || summaries[1].Stats["context_window"] != 16000.0 {
+		t.Errorf("the summary among the messages: %s", list)
+	}
+	// What it stands for is read by the range that it names, and found by a search.
+	name := fmt.Sprintf("seq %d-%d", *made.Compaction.FromSeq, *made.Compaction.ToSeq)
+	if got := c.tool(agent, "expand", fmt.Sprintf(`{"id":%q}`, name)); !strings.Contains(got, "Question 1:") || strings.Contains(got, "Answer 20:") {
+		t.Errorf("expanded %s: %s", name, got)
+	}
+	if got := c.must("GET", base+"/expand/"+strings.ReplaceAll(name, " ", "%20"), ""); !strings.Contains(got, "Question 1:") {
+		t.Errorf("expanded over REST: %s", got)
+	}
+	if got := c.tool(agent, "conversation_search", `{"query":"question 1 plan"}`); !strings.Contains(got, "Question 1:") {
+		t.Errorf("searched: %s", got)
+	}
+	one := base + "/compactions/" + made.Compaction.ID
+	if got := c.must("GET", base+"/compactions", ""); !strings.Contains(got, made.Compaction.ID) || !strings.Contains(got, `"reverted_at":null`) {
+		t.Errorf("the list: %s", got)
+	}
+	if got := c.must("POST", one+"/revert", ""); strings.Contains(got, `"reverted_at":null`) || c.inContext(agent) != before {
+		t.Errorf("reverted: %s, and %d messages of %d are in view", got, c.inContext(agent), before)
+	}
+	if got := c.call("POST", one+"/revert", ""); got.Code != 409 || !strings.Contains(got.body, "reverted already") {
+		t.Errorf("reverted twice: %d %s", got.Code, got.body)
+	}
+	if got := c.must("GET", base+"/events?types=compaction&types=compaction_reverted", ""); strings.Count(got, made.Compaction.ID) != 2 {
+		t.Errorf("the events: %s", got)
+	}
+}
+
+func TestCompactingAConversation(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	conversation := c.made("/v1/conversations?agent_id="+agent, `{"context_window_limit":12000}`)
+	body := strings.Replace(chatter(1, 12, "hello"), `{"messages"`, `{"conversation_id":"`+conversation+`","messages"`, 1)
+	c.capture(agent, body)
+	c.capture(agent, chatter(1, 3, "in the default one"))
+	made := c.compact("/v1/conversations/"+conversation+"/compact", `{"compaction_settings":{"mode":"all"}}`)
+	if made.Compaction == nil || made.Compaction.Mode != compaction.All || *made.Compaction.ConversationID != conversation || made.Compaction.Window != 12000 {
+		t.Errorf("compacted: %+v", made)
+	}
+	if got := c.inContext(agent); got != 7 {
+		t.Errorf("the default conversation has %d messages in view, want 7: it was not compacted", got)
+	}
+	c.compact("/v1/conversations/default/compact", `{"agent_id":"`+agent+`"}`)
+	if got := c.must("GET", "/v1/agents/"+agent+"/compactions?conversation_id="+conversation, ""); strings.Count(got, `"id":"compaction-`) != 1 {
+		t.Errorf("of the conversation: %s", got)
+	}
+	if got := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); strings.Count(got, `"id":"compaction-`) != 2 {
+		t.Errorf("of the agent: %s", got)
+	}
+	later := fmt.Sprint(fields(t, c.must("GET", "/v1/agents/"+agent+"/compactions/"+made.Compaction.ID, ""))["id"])
+	other := c.made("/v1/agents", `{"name":"Bob"}`)
+	for _, w := range []struct {
+		name, method, target, body string
+		status                     int
+		detail                     string
+	}{
+		{"nothing to compact", "POST", "/v1/agents/" + other + "/summarize", `{}`, 400, "nothing to compact"},
+		{"no such mode", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"mode":"some"}}`, 400, "sliding_window"},
+		{"a trigger out of range", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"trigger":0.2}}`, 400, "0.5"},
+		{"settings that are no object", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":7}`, 422, "compaction_settings"},
+		{"a compaction of another agent", "GET", "/v1/agents/" + other + "/compactions/" + later, "", 404, "not found"},
+		{"an id that is none", "GET", "/v1/agents/" + other + "/compactions/x", "", 422, "compaction_id"},
+		{"settings of a new agent", "POST", "/v1/agents", `{"compaction_settings":{"goal":0.89}}`, 400, "goal"},
+		{"changed settings", "PATCH", "/v1/agents/" + agent, `{"compaction_settings":{"sliding_window_percentage":3}}`, 400, "sliding_window_percentage"},
+	} {
+		if got := c.call(w.method, w.target, w.body); got.Code != w.status || !strings.Contains(got.body, w.detail) {
+			t.Errorf("%s: got %d %s, want %d with %q", w.name, got.Code, got.body, w.status, w.detail)
+		}
+	}
+	// A change of the settings leaves the others as they are.
+	c.must("PATCH", "/v1/agents/"+agent, `{"compaction_settings":{"prompt":"Be brief.","goal":0.5}}`)
+	settings := fields(t, c.must("PATCH", "/v1/agents/"+agent, `{"compaction_settings":{"clip_chars":null}}`))["compaction_settings"]
+	if got := settings.(map[string]any); got["prompt"] != "Be brief." || got["goal"] != 0.5 || got["clip_chars"] != nil || got["mode"] != "sliding_window" {
+		t.Errorf("the settings: %v", got)
+	}
+}
+
+// Appends keep the view inside the window by themselves, turn after turn, and nothing of what was said is out of reach.
+func TestTheWindowNeverOverflows(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.server.Crowded = nil
+	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
+	base := "/v1/agents/" + agent
+	compactions, most := 0, 0
+	for turn := 1; turn <= 40; turn++ {
+		c.capture(agent, chatter(turn, 1, fmt.Sprintf("item-%04d %s", turn, strings.Repeat("and so it goes on ", 60))))
+		if err := c.server.Attend(t.Context(), 1, agent, "default"); err != nil {
+			t.Fatalf("turn %d: %v", turn, err)
+		}
+		size := fields(t, c.must("GET", base+"/context", ""))["context_window_size_current"].(float64)
+		most = max(most, int(size))
+	}
+	var list []compaction.Compaction
+	if err := json.Unmarshal([]byte(c.must("GET", base+"/compactions?limit=100", "")), &list); err != nil {
+		t.Fatal(err)
+	}
+	compactions = len(list)
+	if most > 15200 || compactions < 2 || compactions > 20 {
+		t.Errorf("the view had %d tokens once, of 16000, and was compacted %d times", most, compactions)
+	}
+	if got := c.must("GET", base+"/events?types=window_warning", ""); strings.Count(got, `"type":"window_warning"`) < 1 {
+		t.Errorf("there was no warning: %s", got)
+	}
+	for _, turn := range []int{1, 17, 40} {
+		if got := c.tool(agent, "expand", `{"id":"seq 1-500","pattern":"item-`+fmt.Sprintf("%04d", turn)+`"}`); !strings.Contains(got, "Question") {
+			t.Errorf("turn %d is not in the log: %s", turn, got)
+		}
+	}
+}
+
+// What a provider counted of a prompt is preferred to what is estimated, however clients name it.
+func TestCapturedUsage(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	for name, w := range map[string]struct {
+		usage  string
+		tokens int
+	}{
+		"OpenAI's":               {`{"prompt_tokens":9000,"completion_tokens":5000,"total_tokens":14000,"prompt_tokens_details":{"cached_tokens":8000}}`, 9000},
+		"Anthropic's":            {`{"input_tokens":1000,"cache_read_input_tokens":6000,"cache_creation_input_tokens":500,"output_tokens":9}`, 7500},
+		"none":                   {`null`, 0},
+		"of another shape":       {`[1]`, 0},
+		"less than nothing":      {`{"prompt_tokens":-5}`, 0},
+		"more than there can be": {`{"prompt_tokens":1e300}`, 0},
+	} {
+		agent := c.made("/v1/agents", `{"name":"Ada"}`)
+		c.capture(agent, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],"usage":`+w.usage+`}`)
+		got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default")
+		if err != nil || got.Reported != w.tokens || w.tokens > 0 && got.ReportedPosition != 2 {
+			t.Errorf("%s: got %d tokens at %d, %v, want %d at 2", name, got.Reported, got.ReportedPosition, err, w.tokens)
+		}
+	}
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	c.capture(agent, `{"provider":"openai","model":"m","request_messages":[{"role":"user","content":"hi"}],
+		"response_dict":{"choices":[{"message":{"role":"assistant","content":"hello"}}],"usage":{"prompt_tokens":77}}}`)
+	if got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default"); err != nil || got.Reported != 77 {
+		t.Errorf("of what a proxy saw: %d tokens, %v, want 77", got.Reported, err)
+	}
+}
