@@ -16,8 +16,10 @@ type Job struct {
 	Conversation string // an id, or recall.DefaultConversation
 	Settings     Settings
 	Beside       Beside
-	Trigger      string // what it is for, to be kept with it
-	Dry          bool   // only plan it
+	Model        string        // the agent's own, provider/model; empty where it has none
+	Patience     time.Duration // of the model that writes the summary, if less than its own
+	Trigger      string        // what it is for, to be kept with it
+	Dry          bool          // only plan it
 
 	// Due looks at a view before it is planned for, and again when another request changed it meanwhile. If it says no, nothing is done;
 	// nil always says yes.
@@ -88,7 +90,7 @@ func (s *Store) carryOut(ctx context.Context, org db.Org, c recall.Conversation,
 		if given.Self != nil {
 			given.Self.System, given.Self.Tools = j.Beside.System, j.Beside.Tools
 		}
-		made, err := s.Summarize(ctx, given, j.Settings)
+		made, err := Summarize(ctx, given, j.Settings, s.model(ctx, j, plan))
 		if err != nil {
 			return Compaction{}, err
 		}
@@ -109,6 +111,25 @@ func (s *Store) carryOut(ctx context.Context, org db.Org, c recall.Conversation,
 		ch.Visible = add(ch.Visible, tokens)
 	}
 	return s.Commit(ctx, org, c, ch)
+}
+
+// model is the one that writes the summary of a plan; nil is none.
+func (s *Store) model(ctx context.Context, j Job, plan Plan) *Model {
+	if s.Models == nil {
+		return nil
+	}
+	handle := ""
+	if plan.Self {
+		handle = j.Model
+	}
+	if j.Settings.Model != nil {
+		handle = *j.Settings.Model
+	}
+	m := s.Models(ctx, handle)
+	if m != nil && j.Patience > 0 && (m.Patience == 0 || j.Patience < m.Patience) {
+		m.Patience = j.Patience
+	}
+	return m
 }
 
 // sent is how many messages a model is sent, the system prompt and the summary counted.

@@ -18,13 +18,14 @@ type Store struct {
 	DB     db.DB
 	Recall *recall.Store
 
-	// Summarize makes the summaries. Its only error is that of its context.
-	Summarize func(ctx context.Context, e Evicted, s Settings) (Summary, error)
+	// Models gives the model that writes summaries by its handle, provider/model, which is empty for the one that is asked by default. nil, as
+	// a function or as what it returns, is none: summaries are extracted.
+	Models func(ctx context.Context, handle string) *Model
 }
 
 // With returns the store working in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
-	return &Store{DB: tx, Recall: s.Recall.With(tx), Summarize: s.Summarize}
+	return &Store{DB: tx, Recall: s.Recall.With(tx), Models: s.Models}
 }
 
 // Compaction is a change of what a model sees of a conversation. What it hid stays in the log, from FromSeq to ToSeq.

@@ -35,11 +35,14 @@ func newTenant(c *client, org string) tenant {
 	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/attach/"+block, "")
 	archive := c.made("/v1/archives", fmt.Sprintf(`{"name":%q}`, name))
 	c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archive, "")
+	c.capture(agent, chatter(1, 6, name))
+	compaction := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction.ID
 	passage := c.made("/v1/archives/"+archive+"/passages", fmt.Sprintf(`{"text":%q}`, name))
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file, "folder_name": strings.ReplaceAll(name, " ", "%20"),
 		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader", "clip_id": c.clip(agent, name),
 		"conversation_id": conversation, "message_id": message,
-		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage, "memory_id": passage}}
+		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage, "memory_id": passage,
+		"compaction_id": compaction}}
 }
 
 var clipIDs = regexp.MustCompile(`clip-[0-9a-f-]{36}`)
@@ -63,7 +66,7 @@ func (t tenant) state() []string {
 		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders",
 		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers",
 		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations", "/v1/blocks", "/v1/blocks/" + t.has["block_id"] + "/versions",
-		"/v1/archives", "/v1/agents/" + t.has["agent_id"] + "/archival-memory",
+		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] + "/archival-memory",
 		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"]} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
@@ -180,7 +183,8 @@ func (t tenant) attack(method, target string) reply {
 // combinations are the sets of a path's parameters that can be another organization's, the empty one left out.
 func combinations(path string) [][]string {
 	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true, "conversation_id": true,
-		"message_id": true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true}
+		"message_id": true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true,
+		"compaction_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
 		if !tenants[match[1]] {

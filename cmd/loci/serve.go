@@ -42,6 +42,7 @@ type serveCmd struct {
 
 	RequestPatience time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
 	embedding
+	language
 	documents
 }
 
@@ -80,6 +81,10 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	models, err := c.models()
+	if err != nil {
+		return err
+	}
 	reader, err := c.reader(c.database, log)
 	if err != nil {
 		return err
@@ -103,7 +108,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, reader: reader,
+	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, reader: reader, models: models,
 		id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
@@ -138,6 +143,7 @@ type process struct {
 	keys   *server.Keys
 	dense  *endpoint
 	reader *child.Reader
+	models func(context.Context, string) *compaction.Model
 	id     string // of this server among those on the database
 	hand   db.Hand
 
@@ -154,7 +160,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
 	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool)
 	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Compaction: &compaction.Store{DB: p.pool, Recall: messages}}
+		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models}}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
 			return fmt.Errorf("fill the demonstration: %w", err)

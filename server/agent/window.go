@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,6 +23,16 @@ func windowOf(a Agent, c recall.Conversation) int {
 		return *c.WindowLimit
 	}
 	return a.Window()
+}
+
+// modelOf is the handle of the model that a conversation is held with: its own, or the agent's; empty where neither is known.
+func modelOf(a Agent, c recall.Conversation) string {
+	for _, model := range []*string{c.Model, a.Model} {
+		if model != nil {
+			return *model
+		}
+	}
+	return ""
 }
 
 // compactionSettings are an agent's, with what over, a JSON object, says in their place; over may be nil.
@@ -88,7 +99,7 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 		return compaction.Result{}, err
 	}
 	return s.Compaction.Run(ctx, org, compaction.Job{AgentID: a.ID, Conversation: c.ID, Settings: settings, Beside: beside,
-		Trigger: compaction.Manual, Dry: how.Dry})
+		Model: modelOf(a, c), Trigger: compaction.Manual, Dry: how.Dry})
 }
 
 // Crowds tells whether a conversation may fill so much of its window that it is worth a look: it is cheap, and errs to that side.
@@ -107,12 +118,15 @@ func (s *Store) Attend(ctx context.Context, org db.Org, c recall.Conversation, f
 	if err != nil || windowOf(a, c) == 0 {
 		return err
 	}
-	_, err = s.fit(ctx, org, a, c, functions, compaction.Threshold)
+	_, err = s.fit(ctx, org, a, c, functions, compaction.Threshold, 0)
 	return err
 }
 
-// fit keeps what a model sees of a conversation inside its window, and returns what it sees beside the messages.
-func (s *Store) fit(ctx context.Context, org db.Org, a Agent, c recall.Conversation, functions []any, trigger string) (compaction.Beside, error) {
+// fit keeps what a model sees of a conversation inside its window, and returns what it sees beside the messages. patience is how long the
+// model that writes a summary may take, 0 as long as it may otherwise.
+func (s *Store) fit(ctx context.Context, org db.Org, a Agent, c recall.Conversation, functions []any, trigger string,
+	patience time.Duration,
+) (compaction.Beside, error) {
 	beside, err := s.beside(ctx, org, a, c, functions)
 	if err != nil {
 		return beside, err
@@ -140,7 +154,8 @@ func (s *Store) fit(ctx context.Context, org db.Org, a Agent, c recall.Conversat
 		return beside, err
 	}
 	limit := settings.Trigger * float64(beside.Window)
-	_, err = s.Compaction.Run(ctx, org, compaction.Job{AgentID: a.ID, Conversation: c.ID, Settings: settings, Beside: beside, Trigger: trigger,
+	_, err = s.Compaction.Run(ctx, org, compaction.Job{AgentID: a.ID, Conversation: c.ID, Settings: settings, Beside: beside,
+		Model: modelOf(a, c), Trigger: trigger, Patience: patience,
 		Due: func(v compaction.View) bool { return float64(compaction.Estimate(v)) > limit }})
 	return beside, err
 }

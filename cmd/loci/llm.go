@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/llm"
+)
+
+// language says which language model writes summaries. Without a base URL there is none, and summaries are extracted.
+type language struct {
+	BaseURL string `name:"llm-base-url" env:"LOCI_LLM_BASE_URL" help:"OpenAI-compatible chat endpoint, such as http://localhost:11434/v1, that writes summaries. Empty: they are extracted without a model."`
+	Key     secret `name:"llm-api-key" env:"LOCI_LLM_API_KEY" help:"Key of the chat endpoint, if it asks for one."`
+	Model   string `name:"llm-model" env:"LOCI_LLM_MODEL" help:"Model that the chat endpoint is asked for where an agent names none."`
+	Window  int    `name:"llm-context-window" env:"LOCI_LLM_CONTEXT_WINDOW" help:"Tokens that this model takes, if that is known."`
+}
+
+// summaryPatience is how long models may take for one summary: less than a request may take in which one is made.
+const summaryPatience = 150 * time.Second
+
+// models checks the settings and returns what gives the compactor its models; nil where there are none.
+func (c language) models() (func(context.Context, string) *compaction.Model, error) {
+	if c.BaseURL == "" {
+		if c.Model != "" || c.Key != "" || c.Window != 0 {
+			return nil, settingError{errors.New("LOCI_LLM_MODEL, _API_KEY or _CONTEXT_WINDOW is set without LOCI_LLM_BASE_URL: " +
+				"set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
+		}
+		return nil, nil
+	}
+	client, err := llm.New(llm.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Window: c.Window})
+	if err != nil {
+		return nil, settingError{err}
+	}
+	return func(_ context.Context, handle string) *compaction.Model {
+		m := &compaction.Model{Summarizer: client, Name: handle[strings.IndexByte(handle, '/')+1:], Patience: summaryPatience}
+		if m.Name == "" || m.Name == client.Model() {
+			m.Name, m.Window = client.Model(), client.Window()
+		}
+		return m
+	}, nil
+}
