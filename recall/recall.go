@@ -5,6 +5,8 @@ package recall
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Role says who speaks.
@@ -149,35 +151,19 @@ type Draft struct {
 	CreatedAt *time.Time
 }
 
-// charsPerToken is the estimate of a text in an alphabet; of other scripts a character is about a token.
-const charsPerToken = 4
-
 // messageTokens is what a message takes beside its texts, and imageTokens what an image does.
 const (
 	messageTokens = 4
 	imageTokens   = 1000
 )
 
-// Tokens estimates how many tokens a text is: four characters of ASCII each, or one of anything else.
-func Tokens(text string) int {
-	ascii, others := 0, 0
-	for _, r := range text {
-		if r < 0x80 {
-			ascii++
-		} else {
-			others++
-		}
-	}
-	return (ascii+charsPerToken-1)/charsPerToken + others
-}
-
 func tokensOf(parts []Part) int {
 	n := messageTokens
 	for _, p := range parts {
-		n += Tokens(p.Text) + Tokens(p.Name) + Tokens(p.Input) + len(p.Images)*imageTokens
+		n += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) + len(p.Images)*imageTokens
 		for _, s := range [][]string{p.Stdout, p.Stderr} {
 			for _, line := range s {
-				n += Tokens(line)
+				n += tokens.Estimate(line)
 			}
 		}
 		if p.Type == Image {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // texts are what messages say first.
@@ -90,7 +91,7 @@ func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 	}
 	tokens := func(texts ...string) (n int) {
 		for _, text := range texts {
-			n += recall.Tokens(text) + 4
+			n += tokens.Estimate(text) + 4
 		}
 		return n
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // contents are the texts of the items of a list, those that have one.
@@ -132,7 +133,7 @@ func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/context?conversation_id="+old, "")), &state); err != nil {
 		t.Fatal(err)
 	}
-	if state.NumMessages != 2 || state.TokensMessages != recall.Tokens("hi")+4 || state.NumRecallMemory != 6 || len(state.Messages) != 2 {
+	if state.NumMessages != 2 || state.TokensMessages != tokens.Estimate("hi")+4 || state.NumRecallMemory != 6 || len(state.Messages) != 2 {
 		t.Errorf("the context of the old one: got %+v, want 2 messages, the user's tokens, and 6 messages of the agent", state)
 	}
 }

@@ -22,16 +22,16 @@ var house = map[string][]string{
 	"server":                 {"db", "files", "recall", "archival", "compaction", "server/agent", "server/block", "server/tool", "server/console"},
 	"server/mcp":             {"server/tool"},
 	"server/tool":            {"db", "files", "recall", "archival", "server/agent", "server/block"},
-	"server/agent":           {"db", "files", "recall", "archival", "compaction", "lru", "server/block"},
+	"server/agent":           {"db", "files", "recall", "archival", "compaction", "lru", "server/block", "recall/tokens"},
 	"server/block":           {"db"},
-	"compaction":             {"db", "recall", "recall/redact"},
+	"compaction":             {"db", "recall", "recall/redact", "recall/tokens"},
 	"compaction/llm":         {"compaction", "embed/provider"},
 	"compaction/llm/llmtest": {},
 	"files":                  {"db", "chunker", "embed", "lru", "files/document"},
 	"files/document":         {},
 	"files/document/child":   {"files/document"},
 	"archival":               {"db", "chunker", "embed"},
-	"recall":                 {"db", "embed", "recall/redact"},
+	"recall":                 {"db", "embed", "recall/redact", "recall/tokens"},
 	"recall/redact":          {},
 	"embed":                  {"db", "embed/provider"},
 	"embed/provider":         {},
@@ -42,6 +42,7 @@ var house = map[string][]string{
 	"db/migrations":          {},
 	"chunker":                {},
 	"lru":                    {},
+	"recall/tokens":          {},
 }
 
 // forTests may be imported by the tests of every package, and by nothing else.

@@ -1,0 +1,107 @@
+package tokens
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// codecs are read once, when they are first needed.
+var codecs = map[tokenizer.Encoding]func() tokenizer.Codec{
+	tokenizer.O200kBase:  codec(tokenizer.O200kBase),
+	tokenizer.Cl100kBase: codec(tokenizer.Cl100kBase),
+}
+
+func codec(e tokenizer.Encoding) func() tokenizer.Codec {
+	return sync.OnceValue(func() tokenizer.Codec {
+		c, err := tokenizer.Get(e)
+		if err != nil {
+			panic(err) // the encodings above are part of the library
+		}
+		return c
+	})
+}
+
+// rememberBytes is the size from which counting costs more than remembering.
+const rememberBytes = 64
+
+// known returns a count that is remembered, or makes it.
+func (c *Counter) known(encoding tokenizer.Encoding, text string, count func() int) int {
+	if c == nil || len(text) < rememberBytes {
+		return count()
+	}
+	key := counted{encoding, sha256.Sum256([]byte(text))}
+	c.mu.Lock()
+	n, ok := c.new[key]
+	if !ok {
+		if n, ok = c.old[key]; ok {
+			c.put(key, n)
+		}
+	}
+	c.mu.Unlock()
+	if ok {
+		return n
+	}
+	n = count()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(key, n)
+	return n
+}
+
+// put remembers a count; the lock is held.
+func (c *Counter) put(key counted, n int) {
+	if c.new == nil || len(c.new) >= remembered/2 {
+		c.new, c.old = map[counted]int{}, c.new
+	}
+	c.new[key] = n
+}
+
+// What is counted at once is bounded, for a tokenizer looks back and ahead, and a hostile text makes it look far: the time for a run of
+// spaces and line ends grows with its square. Each cut is worth a token at most.
+const (
+	pieceBytes = 32 << 10
+	spaceBytes = 128 // of a run
+)
+
+func count(encoding tokenizer.Encoding, text string) (n int) {
+	codec := codecs[encoding]()
+	for text != "" {
+		piece := text[:cut(text)]
+		text = text[len(piece):]
+		if m, err := codec.Count(piece); err == nil {
+			n += m
+		} else {
+			n += Estimate(piece)
+		}
+	}
+	return n
+}
+
+// cut is where the first piece of a text ends: within a long run of spaces, else before its last line end or space, which belong to what
+// follows them, or between characters.
+func cut(text string) int {
+	run, space := 0, 0 // where the run of spaces begins, and the last one in the later half
+	inRun := false
+	for i, r := range text {
+		switch {
+		case !unicode.IsSpace(r):
+			inRun = false
+		case !inRun:
+			inRun, run = true, i
+		case i-run >= spaceBytes:
+			return i
+		}
+		if inRun && i > pieceBytes/2 {
+			space = i
+		}
+		if i+utf8.UTFMax > pieceBytes && i > 0 {
+			return cmp.Or(space, i)
+		}
+	}
+	return len(text)
+}

@@ -1,0 +1,90 @@
+// Package tokens counts what texts take of a model's context window: as OpenAI's models read them where the model is one, by an estimate
+// elsewhere.
+package tokens
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// charsPerToken is the estimate of a text in an alphabet; of other scripts a character is about a token.
+const charsPerToken = 4
+
+// Estimate estimates how many tokens a text is to any model: four characters of ASCII each, or one of anything else. It takes some
+// nanoseconds a character.
+func Estimate(text string) int {
+	ascii, others := 0, 0
+	for _, r := range text {
+		if r < 0x80 {
+			ascii++
+		} else {
+			others++
+		}
+	}
+	return (ascii+charsPerToken-1)/charsPerToken + others
+}
+
+// vocabularies are those of OpenAI's models, by the beginning of their names, the longest first where one begins another. The models of
+// others have vocabularies of their own.
+var vocabularies = []struct {
+	prefix   string
+	encoding tokenizer.Encoding
+}{
+	{"gpt-5", tokenizer.O200kBase},
+	{"gpt-4.1", tokenizer.O200kBase},
+	{"gpt-4.5", tokenizer.O200kBase},
+	{"gpt-4o", tokenizer.O200kBase},
+	{"gpt-oss", tokenizer.O200kBase},
+	{"chatgpt-", tokenizer.O200kBase},
+	{"o1", tokenizer.O200kBase},
+	{"o3", tokenizer.O200kBase},
+	{"o4", tokenizer.O200kBase},
+	{"gpt-4", tokenizer.Cl100kBase},
+	{"gpt-3.5", tokenizer.Cl100kBase},
+	{"gpt-35", tokenizer.Cl100kBase},
+}
+
+// encodingOf is what a model reads with, by its handle (provider/model) or its name; empty where that is not known.
+func encodingOf(model string) tokenizer.Encoding {
+	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	name = strings.TrimPrefix(name, "ft:") // fine-tuned
+	for _, v := range vocabularies {
+		if rest, ok := strings.CutPrefix(name, v.prefix); ok && (rest == "" || !isLetterOrDigit(rest[0]) || strings.HasSuffix(v.prefix, "-")) {
+			return v.encoding
+		}
+	}
+	return ""
+}
+
+func isLetterOrDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' }
+
+// A Counter counts tokens and remembers what it counted last. It is safe for all goroutines; a nil one counts and remembers nothing. The
+// vocabularies, some megabytes each, are read when a text is first counted by one.
+type Counter struct {
+	mu       sync.Mutex
+	new, old map[counted]int // when new is full it takes the place of old
+}
+
+// counted is a text that was counted, by its hash.
+type counted struct {
+	encoding tokenizer.Encoding
+	sum      [32]byte
+}
+
+// remembered is how many counts are remembered, and half as many at least once there were that many: 3 MB.
+const remembered = 20_000
+
+// New returns a counter.
+func New() *Counter { return &Counter{} }
+
+// Count counts the tokens of a text for a model, named by its handle (openai/gpt-4o). Where the model is not one of OpenAI's it is Estimate.
+// What a provider charges differs by what it puts around texts.
+func (c *Counter) Count(model, text string) int {
+	encoding := encodingOf(model)
+	if encoding == "" || text == "" {
+		return Estimate(text)
+	}
+	return c.known(encoding, text, func() int { return count(encoding, text) })
+}
