@@ -24,11 +24,16 @@ func (s *Store) Load(ctx context.Context, org db.Org, c recall.Conversation, bes
 	if err != nil {
 		return View{}, err
 	}
+	return ViewOf(c, messages[1:], beside) // without the system prompt
+}
+
+// ViewOf is the view of a conversation whose messages are read already, the system prompt aside: a summary, if there is one, comes first.
+func ViewOf(c recall.Conversation, messages []recall.Message, beside Beside) (v View, err error) {
 	clipped := c.Clipped
 	if len(clipped) == 0 {
 		clipped = json.RawMessage(`[]`)
 	}
-	v := View{Window: beside.Window, Fixed: beside.Tokens, Tools: beside.ToolTokens, Messages: messages[1:]} // without the system prompt
+	v = View{Window: beside.Window, Fixed: beside.Tokens, Tools: beside.ToolTokens, Messages: messages}
 	if err := json.Unmarshal(clipped, &v.Clips); err != nil {
 		return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
 	}

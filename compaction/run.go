@@ -18,8 +18,10 @@ type Job struct {
 	Beside       Beside
 	Model        string        // the agent's own, provider/model; empty where it has none
 	Patience     time.Duration // of the model that writes the summary, if less than its own
-	Trigger      string        // what it is for, to be kept with it
-	Dry          bool          // only plan it
+	Usage        *Usage        // what is known of the prompt in the frame of version Frame; nil is what a provider reported, if any did
+	Frame        int
+	Trigger      string // what it is for, to be kept with it
+	Dry          bool   // only plan it
 
 	// Due looks at a view before it is planned for, and again when another request changed it meanwhile. If it says no, nothing is done;
 	// nil always says yes.
@@ -61,6 +63,9 @@ func (s *Store) Run(ctx context.Context, org db.Org, j Job) (Result, error) {
 		v, err := s.Load(ctx, org, c, j.Beside)
 		if err != nil {
 			return Result{}, err
+		}
+		if j.Usage != nil && c.Version == j.Frame {
+			v.Usage = j.Usage
 		}
 		if j.Due != nil && !j.Due(v) {
 			return Result{}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"time"
 	"unicode/utf8"
 
@@ -44,7 +45,7 @@ type viewed struct {
 }
 
 // Views renders what an agent has open, least recently used first: each file to the agent's limit, all together to their share of the
-// window. Past that the least recently used views are shortened first, and say so.
+// window, or to what the limits say. Past that the least recently used views are shortened first, and say so.
 func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
 	open, err := db.All[viewed](ctx, s.db, `
 		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count, f.generation, f.lines,
@@ -79,16 +80,23 @@ func (s *Store) measure(text string) int {
 
 // shortened says which views must be cut, and to how many characters, so that all fit their share of the window.
 func (s *Store) shortened(open []viewed, views []OpenView, l Limits) map[int]int {
-	if l.WindowTokens == 0 || len(open) == 0 {
+	if l.WindowTokens == 0 && l.OpenChars == 0 || len(open) == 0 {
 		return nil
 	}
 	sizes := make([]lru.View, len(open))
 	for i, f := range open {
 		sizes[i] = lru.View{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: s.measure(views[i].Text)}
 	}
-	budget := max(int(float64(l.WindowTokens)*charsPerToken*windowShare)-len(open)*frameChars, 0)
+	budget, stub := math.MaxInt, stubChars
+	if l.WindowTokens > 0 {
+		budget = max(int(float64(l.WindowTokens)*charsPerToken*windowShare)-len(open)*frameChars, 0)
+		stub = min(stubChars, budget/len(open))
+	}
+	if l.OpenChars > 0 {
+		budget = min(budget, l.OpenChars)
+	}
 	cut := map[int]int{}
-	for id, chars := range lru.Fit(sizes, budget, min(stubChars, budget/len(open))) {
+	for id, chars := range lru.Fit(sizes, budget, stub) {
 		for i, f := range open {
 			if f.ID == id {
 				cut[i] = chars

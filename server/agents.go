@@ -101,28 +101,6 @@ func (s *Server) deleteAgent(ctx context.Context, in *OfAgent) (Message, error) 
 	return Message{fmt.Sprintf("Agent id=%s successfully deleted", in.AgentID)}, err
 }
 
-// agentContext shows what fills an agent's window: all of the messages that the model sees are counted, the newest of them shown.
-func (s *Server) agentContext(ctx context.Context, in *struct {
-	OfAgent
-	Conversation conversationID `query:"conversation_id" doc:"The default one if absent. At most the newest 1,000 messages are shown."`
-}) (agent.Overview, error) {
-	org := orgOf(ctx)
-	a, err := s.Agents.Agent(ctx, org, string(in.AgentID))
-	if err != nil {
-		return agent.Overview{}, err
-	}
-	functions, err := s.functions(ctx, org, a)
-	if err != nil {
-		return agent.Overview{}, err
-	}
-	_, conversation := in.Conversation.of("")
-	o, window, err := s.Agents.Overview(ctx, org, a, conversation, functions)
-	for _, m := range window.Messages {
-		o.Messages = append(o.Messages, internalMessage(m))
-	}
-	return o, err
-}
-
 // Recompiling is how a system prompt is to be compiled.
 type Recompiling struct {
 	Dry bool `query:"dry_run" doc:"Only compile it: the prompt in force stays."`

@@ -78,11 +78,7 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 
 func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRequest, dry bool) (Compacted, error) {
 	org := orgOf(ctx)
-	functions, err := s.functionsOf(ctx, org, c.AgentID)
-	if err != nil {
-		return Compacted{}, err
-	}
-	done, err := s.Agents.Compact(ctx, org, c, agent.Compacting{Settings: json.RawMessage(r.Settings.Value), Functions: functions,
+	done, err := s.Agents.Compact(ctx, org, c, agent.Compacting{Settings: json.RawMessage(r.Settings.Value), Tools: s.definitions,
 		Dry: dry || r.Dry.Value})
 	if err != nil {
 		return Compacted{}, err
@@ -92,15 +88,6 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRe
 		out.Summary = *done.Made.Summary
 	}
 	return out, nil
-}
-
-// functionsOf are the definitions of the tools that an agent's model is given.
-func (s *Server) functionsOf(ctx context.Context, org db.Org, agentID string) ([]any, error) {
-	a, err := s.Agents.Agent(ctx, org, agentID)
-	if err != nil {
-		return nil, err
-	}
-	return s.functions(ctx, org, a)
 }
 
 func (s *Server) listCompactions(ctx context.Context, in *struct {
@@ -139,11 +126,7 @@ func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (compac
 	if err != nil {
 		return k, err
 	}
-	functions, err := s.functionsOf(ctx, orgOf(ctx), k.AgentID)
-	if err != nil {
-		return k, err
-	}
-	return s.Agents.Revert(ctx, orgOf(ctx), k, functions)
+	return s.Agents.Revert(ctx, orgOf(ctx), k, s.definitions)
 }
 
 // attention tells whoever owns the server that a conversation may fill its window, after messages were appended to it.
@@ -166,9 +149,5 @@ func (s *Server) Attend(ctx context.Context, org db.Org, agentID, conversation s
 	if err != nil {
 		return err
 	}
-	functions, err := s.functionsOf(ctx, org, agentID)
-	if err != nil {
-		return err
-	}
-	return s.Agents.Attend(ctx, org, c, functions)
+	return s.Agents.Attend(ctx, org, c, s.definitions)
 }

@@ -87,6 +87,7 @@ func (s *Server) routes(a *surface) {
 	route(a, patch, "/v1/agents/{agent_id}", "Change an agent", s.updateAgent)
 	route(a, del, "/v1/agents/{agent_id}", "Delete an agent", s.deleteAgent)
 	route(a, get, "/v1/agents/{agent_id}/context", "Show what fills an agent's context window", s.agentContext)
+	route(a, get, "/v1/agents/{agent_id}/prompt", "Hand out the next request to an agent's model", s.agentPrompt)
 	route(a, post, "/v1/agents/{agent_id}/recompile", "Compile an agent's system prompt", s.recompile)
 	route(a, post, "/v1/agents/{agent_id}/system-prompt/recompile", "Compile an agent's system prompt", s.recompile, deprecated)
 	route(a, get, "/v1/agents/{agent_id}/core-memory", "Get an agent's core memory", s.coreMemory, deprecated)

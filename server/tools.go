@@ -66,16 +66,6 @@ func (s *Server) toolsOf(hasFolder bool) []Tool {
 	return slices.DeleteFunc(s.allTools(), func(t Tool) bool { return t.ToolType == typeFiles && !hasFolder })
 }
 
-// functions are the definitions that an agent's model is given, in the form of OpenAI's API.
-func (s *Server) functions(ctx context.Context, org db.Org, a agent.Agent) ([]any, error) {
-	has, err := s.Files.HasFolder(ctx, org, a.ID)
-	functions := []any{}
-	for _, t := range s.toolsOf(has) {
-		functions = append(functions, map[string]any{"type": "function", "function": t.JSONSchema})
-	}
-	return functions, err
-}
-
 func toolKey(t Tool) string { return t.ID }
 
 func (s *Server) agentTools(ctx context.Context, in *struct {

@@ -17,8 +17,8 @@ const module = "github.com/loci-memory/loci"
 // A package that is not here, or an arrow that is not, is a change of the design: make it here first, and say why.
 var house = map[string][]string{
 	"bench": {"db", "db/local", "embed"},
-	"cmd/loci": {"db", "db/local", "embed", "files", "files/document", "files/document/child", "recall", "archival", "compaction", "compaction/llm", "server",
-		"server/agent", "server/block", "server/tool", "server/mcp"},
+	"cmd/loci": {"db", "db/local", "embed", "files", "files/document", "files/document/child", "recall", "recall/tokens", "archival", "compaction",
+		"compaction/llm", "server", "server/agent", "server/block", "server/tool", "server/mcp"},
 	"server":                 {"db", "files", "recall", "archival", "compaction", "server/agent", "server/block", "server/tool", "server/console"},
 	"server/mcp":             {"server/tool"},
 	"server/tool":            {"db", "files", "recall", "archival", "server/agent", "server/block"},

@@ -24,6 +24,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
@@ -160,7 +161,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
 	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool)
 	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models}}
+		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models}, Tokens: tokens.New()}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
 			return fmt.Errorf("fill the demonstration: %w", err)

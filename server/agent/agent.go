@@ -42,7 +42,7 @@ func (a Agent) Zone() *time.Location {
 	return zone
 }
 
-// Settings are what clients store with an agent and read back; Loci itself does not act on them.
+// Settings are what clients store with an agent and read back. Loci itself acts on none but the rules of tools, which it tells the model.
 type Settings struct {
 	ModelSettings          json.RawMessage `json:"model_settings,omitempty"`
 	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
@@ -110,7 +110,8 @@ type FileBlock struct {
 	LastAccessedAt *time.Time `json:"last_accessed_at"`
 }
 
-// Overview is what fills an agent's context window, in Letta's shape. Tokens are estimates, four characters each.
+// Overview is what fills an agent's context window, in Letta's shape. The external memory's summary is the memory metadata; there is no file
+// system of memory.
 type Overview struct {
 	WindowMax            int     `json:"context_window_size_max"` // 0: the model's window is unknown
 	WindowCurrent        int     `json:"context_window_size_current"`

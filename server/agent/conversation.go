@@ -19,7 +19,7 @@ func (s *Store) Converse(ctx context.Context, org db.Org, agentID string, n reca
 			return err
 		}
 		n.ID = recall.NewConversationID()
-		p, err := in.compile(ctx, org, a, n.ID)
+		p, err := in.compile(ctx, org, a, recall.Conversation{ID: n.ID, Frame: recall.Frame{FirstVisible: 1}}, a.Limits())
 		if err != nil {
 			return err
 		}
@@ -36,11 +36,7 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	if err != nil {
 		return "", err
 	}
-	name := c.ID
-	if c.IsDefault {
-		name = recall.DefaultConversation
-	}
-	p, err := s.compile(ctx, org, a, name)
+	p, err := s.compile(ctx, org, a, c, a.Limits())
 	if err != nil || dry {
 		return p.String(), err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/lru"
+	"github.com/loci-memory/loci/recall"
 )
 
 // windows are the context windows, in tokens, of models by the start of their names, the longest first where one begins another.
@@ -34,7 +35,7 @@ func (a Agent) Window() int {
 	if a.Model == nil {
 		return 0
 	}
-	name := strings.ToLower((*a.Model)[strings.LastIndexByte(*a.Model, '/')+1:])
+	name := strings.ToLower(modelName(*a.Model))
 	for _, w := range windows {
 		if strings.HasPrefix(name, w.prefix) {
 			return w.tokens
@@ -42,6 +43,28 @@ func (a Agent) Window() int {
 	}
 	return 0
 }
+
+// in is the agent as it is in a conversation, which may have a model or a window of its own.
+func (a Agent) in(c recall.Conversation) Agent {
+	if c.Model != nil {
+		a.Model, a.WindowLimit = c.Model, nil
+	}
+	if c.WindowLimit != nil {
+		a.WindowLimit = c.WindowLimit
+	}
+	return a
+}
+
+// model is the agent's model, empty if it names none.
+func (a Agent) model() string {
+	if a.Model == nil {
+		return ""
+	}
+	return *a.Model
+}
+
+// modelName is a model's handle without its provider.
+func modelName(handle string) string { return handle[strings.LastIndexByte(handle, '/')+1:] }
 
 // Limits are the agent's own, where the operator set them, and its tier's.
 func (a Agent) Limits() files.Limits {

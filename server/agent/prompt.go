@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -18,39 +16,43 @@ const DefaultSystem = `You are an agent with a memory of your own. Part of it st
 	`them that you have open. Open a document with open_files to see it here; find text with grep_files and meaning with ` +
 	`semantic_search_files. Only so many documents stay open: the one you used least recently is closed first, so keep open what you need.`
 
-// charsPerToken is the estimate that all counts here go by.
-const charsPerToken = 4
-
-func tokens(text string) int {
-	return (utf8.RuneCountInString(text) + charsPerToken - 1) / charsPerToken
-}
-
-// prompt is the compiled system prompt in its parts, in their order.
+// prompt is the compiled system prompt in its parts, in their order; what changes most often comes last, so that what a provider keeps of a
+// prompt's beginning stays good.
 type prompt struct {
-	system      string
+	system      string // the base instructions, as the operator wrote them
 	blocks      string // empty where no block is attached
+	rules       string // empty where no tool has one
 	directories string // empty where no folder is attached
 	metadata    string
+
+	openChars int // of the directories, those of the views of open files
 }
 
-func (p prompt) String() string {
-	parts := []string{p.system}
-	for _, part := range []string{p.blocks, p.directories, p.metadata} {
+// parts are the texts whose concatenation is the prompt.
+func (p prompt) parts() []string {
+	var parts []string
+	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata} {
+		if part != "" && len(parts) > 0 {
+			part = "\n\n" + part
+		}
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, "\n\n")
+	return parts
 }
+
+func (p prompt) String() string { return strings.Join(p.parts(), "") }
 
 // SystemPrompt compiles what the model is told before the conversation. The same state gives the same bytes.
 func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
-	p, err := s.compile(ctx, org, a, recall.DefaultConversation)
+	p, err := s.compile(ctx, org, a, recall.Conversation{IsDefault: true, Frame: recall.Frame{FirstVisible: 1}}, a.Limits())
 	return p.String(), err
 }
 
-func (s *Store) compile(ctx context.Context, org db.Org, a Agent, conversation string) (prompt, error) {
-	directories, err := s.Files.Directories(ctx, org, a.ID, a.Limits())
+// compile compiles the system prompt for a conversation; l bounds what it shows of open files.
+func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conversation, l files.Limits) (prompt, error) {
+	directories, err := s.Files.Directories(ctx, org, a.ID, l)
 	if err != nil {
 		return prompt{}, err
 	}
@@ -58,13 +60,21 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, conversation s
 	if err != nil {
 		return prompt{}, err
 	}
-	metadata, err := s.metadata(ctx, org, a, conversation)
-	return prompt{system: a.System, blocks: renderBlocks(blocks), directories: renderDirectories(directories, a.Limits()), metadata: metadata}, err
+	metadata, err := s.metadata(ctx, org, a, c)
+	p := prompt{system: a.System, blocks: renderBlocks(blocks), rules: renderRules(a.Settings.ToolRules),
+		directories: renderDirectories(directories, l), metadata: metadata}
+	for _, d := range directories {
+		for _, f := range d.Files {
+			p.openChars += Measure(f.Text)
+		}
+	}
+	return p, err
 }
 
-// metadata is what changes with every message, and so comes last: what a provider keeps of a prompt's beginning stays good.
-func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, conversation string) (string, error) {
-	messages, err := s.Recall.Said(ctx, org, a.ID)
+// metadata says what there is beside what the model sees. Of messages it counts those that are not in view: each turn adds one to the view,
+// and would otherwise change the prompt before it.
+func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
+	said, err := s.Recall.Said(ctx, org, a.ID)
 	if err != nil {
 		return "", err
 	}
@@ -72,10 +82,14 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, conversation 
 	if err != nil {
 		return "", err
 	}
+	name := c.ID
+	if c.IsDefault {
+		name = recall.DefaultConversation
+	}
 	text := fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n",
-		a.ID, conversation, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
-	if messages > 0 {
-		text += fmt.Sprintf("- %d previous messages are stored in recall memory (use conversation_search to find them)\n", messages)
+		a.ID, name, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if hidden := said - visible(c); hidden > 0 {
+		text += fmt.Sprintf("- %d previous messages are stored in recall memory (use conversation_search to find them)\n", hidden)
 	}
 	if passages > 0 {
 		text += fmt.Sprintf("- %d passages are stored in archival memory (use archival_memory_search to find them)\n", passages)
@@ -83,41 +97,15 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, conversation 
 	return text + "</memory_metadata>", nil
 }
 
-// Overview counts what fills the agent's window in a conversation (the default one if it is empty), whose messages it leaves to the caller
-// to show; functions are the definitions that its model is given. The messages' tokens are those that were counted when they were appended.
-func (s *Store) Overview(ctx context.Context, org db.Org, a Agent, conversation string, functions []any) (Overview, recall.Window, error) {
-	p, err := s.compile(ctx, org, a, cmp.Or(conversation, recall.DefaultConversation))
-	if err != nil {
-		return Overview{}, recall.Window{}, err
+// visible is how many messages of a conversation stand from the first visible one on, its system prompts aside.
+func visible(c recall.Conversation) int {
+	n := c.Messages - c.FirstVisible + 1
+	for _, position := range c.Prompts {
+		if position >= c.FirstVisible {
+			n--
+		}
 	}
-	window, err := s.Recall.Window(ctx, org, a.ID, conversation)
-	if err != nil {
-		return Overview{}, recall.Window{}, err
-	}
-	total, err := s.Recall.Total(ctx, org, a.ID)
-	if err != nil {
-		return Overview{}, recall.Window{}, err
-	}
-	definitions, err := json.Marshal(functions)
-	if err != nil {
-		return Overview{}, recall.Window{}, err
-	}
-	passages, err := s.Archival.CountPassages(ctx, org, a.ID)
-	if err != nil {
-		return Overview{}, recall.Window{}, err
-	}
-	o := Overview{NumArchivalMemory: passages, WindowMax: a.Window(), SystemPrompt: p.String(), TokensSystem: tokens(p.system + p.metadata),
-		CoreMemory: p.blocks, TokensCoreMemory: tokens(p.blocks),
-		TokensDirectories: tokens(p.directories), FunctionsDefinitions: functions, Messages: []any{}, NumMessages: window.Count,
-		TokensMessages: window.Tokens, NumRecallMemory: total}
-	if p.directories != "" {
-		o.Directories = &p.directories
-	}
-	if len(functions) > 0 {
-		o.TokensFunctions = tokens(string(definitions))
-	}
-	o.WindowCurrent = o.TokensSystem + o.TokensCoreMemory + o.TokensDirectories + o.TokensFunctions + o.TokensMessages
-	return o, window, nil
+	return max(n, 0)
 }
 
 // FileBlocks shows the files of an agent's prompt as blocks: the open ones with what the model sees, then the closed ones.

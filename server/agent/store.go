@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/block"
 )
 
@@ -24,6 +25,7 @@ type Store struct {
 	Recall   *recall.Store
 	Blocks   *block.Store
 	Archival *archival.Store
+	Tokens   *tokens.Counter // nil remembers no counts
 
 	Compaction *compaction.Store
 }
@@ -31,7 +33,7 @@ type Store struct {
 // with returns the store, and the memories it works through, working in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx), Archival: s.Archival.With(tx),
-		Compaction: s.Compaction.With(tx)}
+		Tokens: s.Tokens, Compaction: s.Compaction.With(tx)}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding, context_window_limit,

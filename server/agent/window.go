@@ -2,8 +2,10 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,27 +15,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// assumedWindow is the window, in tokens, of a model of which none is known, where one is needed: the smallest that files are kept for
-// so.
+// assumedWindow is the window, in tokens, of a model of which none is known, where one is needed: the largest of the tier of files that
+// such a model has.
 const assumedWindow = 32_768
-
-// windowOf is the window of the model that a conversation is held with: its own limit, or the agent's; 0 is unknown.
-func windowOf(a Agent, c recall.Conversation) int {
-	if c.WindowLimit != nil {
-		return *c.WindowLimit
-	}
-	return a.Window()
-}
-
-// modelOf is the handle of the model that a conversation is held with: its own, or the agent's; empty where neither is known.
-func modelOf(a Agent, c recall.Conversation) string {
-	for _, model := range []*string{c.Model, a.Model} {
-		if model != nil {
-			return *model
-		}
-	}
-	return ""
-}
 
 // compactionSettings are an agent's, with what over, a JSON object, says in their place; over may be nil.
 func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
@@ -56,55 +40,31 @@ func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(merged)
 }
 
-// beside is what the model is sent beside the messages of a conversation. functions are the definitions of its tools.
-func (s *Store) beside(ctx context.Context, org db.Org, a Agent, c recall.Conversation, functions []any) (compaction.Beside, error) {
-	name := c.ID
-	if c.IsDefault {
-		name = recall.DefaultConversation
-	}
-	p, err := s.compile(ctx, org, a, name)
-	if err != nil {
-		return compaction.Beside{}, err
-	}
-	b := compaction.Beside{Window: windowOf(a, c), System: p.String()}
-	if len(functions) > 0 {
-		if b.Tools, err = json.Marshal(functions); err != nil {
-			return compaction.Beside{}, err
-		}
-	}
-	b.ToolTokens = recall.Tokens(string(b.Tools))
-	b.Tokens = recall.Tokens(b.System) + b.ToolTokens
-	return b, nil
-}
-
 // Compacting is how a conversation is to be compacted.
 type Compacting struct {
-	Settings  json.RawMessage // over the agent's, nil for these
-	Functions []any           // the definitions of the model's tools
-	Dry       bool            // only plan it
+	Settings json.RawMessage // over the agent's, nil for these
+	Tools    Definitions
+	Dry      bool // only plan it
 }
 
 // Compact compacts a conversation because it was asked to. ErrInvalid if there is nothing to compact, or what must stay does not fit.
 func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, how Compacting) (compaction.Result, error) {
-	a, err := s.Agent(ctx, org, c.AgentID)
+	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "", how.Tools)
 	if err != nil {
 		return compaction.Result{}, err
 	}
-	settings, err := a.compactionSettings(bytes.TrimSpace(how.Settings))
+	settings, err := p.Agent.compactionSettings(bytes.TrimSpace(how.Settings))
 	if err != nil {
 		return compaction.Result{}, err
 	}
-	beside, err := s.beside(ctx, org, a, c, how.Functions)
-	if err != nil {
-		return compaction.Result{}, err
-	}
-	return s.Compaction.Run(ctx, org, compaction.Job{AgentID: a.ID, Conversation: c.ID, Settings: settings, Beside: beside,
-		Model: modelOf(a, c), Trigger: compaction.Manual, Dry: how.Dry})
+	job := p.job(settings, compaction.Manual)
+	job.Dry = how.Dry
+	return s.Compaction.Run(ctx, org, job)
 }
 
 // Crowds tells whether a conversation may fill so much of its window that it is worth a look: it is cheap, and errs to that side.
 func (a Agent) Crowds(c recall.Conversation) bool {
-	window := windowOf(a, c)
+	window := a.in(c).Window()
 	return window > 0 && float64(c.Estimate()) >= crowded*float64(window)
 }
 
@@ -113,60 +73,104 @@ const crowded = 0.65
 
 // Attend looks at how full the window of a conversation is once messages were appended: it warns at three quarters, and compacts above the
 // trigger. Of a model whose window is unknown it does nothing.
-func (s *Store) Attend(ctx context.Context, org db.Org, c recall.Conversation, functions []any) error {
-	a, err := s.Agent(ctx, org, c.AgentID)
-	if err != nil || windowOf(a, c) == 0 {
+func (s *Store) Attend(ctx context.Context, org db.Org, c recall.Conversation, tools Definitions) error {
+	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "", tools)
+	if err != nil || p.Agent.Window() == 0 {
 		return err
 	}
-	_, err = s.fit(ctx, org, a, c, functions, compaction.Threshold, 0)
+	_, err = s.fit(ctx, org, p, compaction.Threshold, 0)
 	return err
 }
 
-// fit keeps what a model sees of a conversation inside its window, and returns what it sees beside the messages. patience is how long the
-// model that writes a summary may take, 0 as long as it may otherwise.
-func (s *Store) fit(ctx context.Context, org db.Org, a Agent, c recall.Conversation, functions []any, trigger string,
-	patience time.Duration,
-) (compaction.Beside, error) {
-	beside, err := s.beside(ctx, org, a, c, functions)
-	if err != nil {
-		return beside, err
+// fits is how often a prompt is looked at until it fits: others may append meanwhile.
+const fits = 3
+
+// fitting is a prompt that fits its window: where it does not, room is made first.
+func (s *Store) fitting(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions) (p Prompt, err error) {
+	for range fits {
+		if p, err = s.Assemble(ctx, org, agentID, conversation, f, tools); err != nil {
+			return p, err
+		}
+		changed, err := s.fit(ctx, org, p, compaction.Handout, handOutPatience)
+		if err != nil || !changed {
+			return p, err
+		}
 	}
-	if beside.Window == 0 {
-		beside.Window = assumedWindow
-	}
-	settings, err := a.compactionSettings(nil)
-	if err != nil {
-		return beside, err
-	}
-	v, err := s.Compaction.Load(ctx, org, c, beside)
-	if err != nil {
-		return beside, err
-	}
-	tokens := compaction.Estimate(v)
-	due, now := compaction.Watch(tokens, beside.Window, v.Open(), settings, memoryOf(c))
-	if err := s.Recall.Gauge(ctx, org, c.Key, c.Version, usageOf(c, beside, now)); err != nil {
-		return beside, err
-	}
-	if due.Warn && !due.Compact {
-		err = s.warn(ctx, org, c, v.Open() || !settings.Warning, compaction.WarningLine(tokens, beside.Window))
-	}
-	if err != nil || !due.Compact {
-		return beside, err
-	}
-	limit := settings.Trigger * float64(beside.Window)
-	_, err = s.Compaction.Run(ctx, org, compaction.Job{AgentID: a.ID, Conversation: c.ID, Settings: settings, Beside: beside,
-		Model: modelOf(a, c), Trigger: trigger, Patience: patience,
-		Due: func(v compaction.View) bool { return float64(compaction.Estimate(v)) > limit }})
-	return beside, err
+	return s.Assemble(ctx, org, agentID, conversation, f, tools)
 }
 
-func memoryOf(c recall.Conversation) compaction.Memory {
-	return compaction.Memory{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
+// handOutPatience is how long a model may take for the summary that a prompt waits for. Callers wait a minute, most of them.
+const handOutPatience = 25 * time.Second
+
+// fit warns of a prompt that fills three quarters of its window, and compacts its conversation above the trigger; it says whether the
+// prompt is another now. patience is how long the model that writes a summary may take, 0 as long as it may otherwise.
+func (s *Store) fit(ctx context.Context, org db.Org, p Prompt, trigger string, patience time.Duration) (changed bool, err error) {
+	settings, err := p.Agent.compactionSettings(nil)
+	if err != nil {
+		return false, err
+	}
+	job := p.job(settings, trigger)
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, job.Beside)
+	if err != nil {
+		return false, err
+	}
+	v.Usage = job.Usage
+	used, c := max(compaction.Estimate(v), p.unread.Tokens), p.Conversation
+	due, now := compaction.Watch(used, job.Beside.Window, v.Open(), settings,
+		compaction.Memory{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled})
+	if err := s.Recall.Gauge(ctx, org, c.Key, c.Version, usageOf(p, now)); err != nil {
+		return false, err
+	}
+	if !due.Compact {
+		if !due.Warn {
+			return false, nil
+		}
+		return s.warn(ctx, org, c, v.Open() || !settings.Warning, compaction.WarningLine(used, job.Beside.Window))
+	}
+	limit := settings.Trigger * float64(job.Beside.Window)
+	job.Patience = patience
+	job.Due = func(v compaction.View) bool { return float64(compaction.Estimate(v)) > limit }
+	done, err := s.Compaction.Run(ctx, org, job)
+	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= job.Beside.Window {
+		return false, nil
+	}
+	return err == nil && (done.Made != nil || p.unread.Count > 0), err
 }
 
-// usageOf is what is stored of a look at a conversation. That it was warned is told by warn.
-func usageOf(c recall.Conversation, beside compaction.Beside, m compaction.Memory) recall.Usage {
-	u := recall.Usage{Fixed: beside.Tokens, Warned: c.Warned && m.Warned}
+// job is the compaction of a prompt's conversation.
+func (p Prompt) job(settings compaction.Settings, trigger string) compaction.Job {
+	tools := encoded(toolsIn(OpenAI, p.definitions))
+	beside := compaction.Beside{Window: cmp.Or(p.Agent.Window(), assumedWindow), System: p.system.String(), Tools: tools,
+		Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools}
+	return compaction.Job{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Beside: beside, Model: p.Agent.model(),
+		Usage: p.usage(), Frame: p.Conversation.Version, Trigger: trigger}
+}
+
+// usage is what is known of how many tokens a prompt has: what its provider reported of one before, unless that is so little that the
+// provider must have cut it, else what was counted on what would be sent.
+func (p Prompt) usage() *compaction.Usage {
+	c := p.Conversation
+	if n := len(p.Messages); p.unread.Count == 0 && n > 0 && c.Reported < p.Tokens.Total/2 {
+		return &compaction.Usage{PromptTokens: p.Tokens.Total, Position: lastPosition(p.Messages)}
+	}
+	if c.Reported == 0 {
+		return nil
+	}
+	return &compaction.Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+}
+
+// lastPosition is that of the last message but a summary, which stands first and was appended late.
+func lastPosition(messages []recall.Message) int {
+	last := messages[len(messages)-1]
+	if last.Role == recall.Summary {
+		return 0
+	}
+	return last.Position
+}
+
+// usageOf is what is stored of a look at a prompt. That its model was warned is told by warn.
+func usageOf(p Prompt, m compaction.Memory) recall.Usage {
+	u := recall.Usage{Fixed: p.Tokens.Tools + p.Tokens.instructions(), Warned: p.Conversation.Warned && m.Warned}
 	if m.Disarmed {
 		u.Settled = m.Base
 	}
@@ -174,9 +178,9 @@ func usageOf(c recall.Conversation, beside compaction.Beside, m compaction.Memor
 }
 
 // warn tells the agent's readers, once, that three quarters of a window are in use, and its model with a line at the end of the
-// conversation, unless silent.
-func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, silent bool, line string) error {
-	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+// conversation, unless silent; it says whether it did the latter.
+func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, silent bool, line string) (said bool, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.with(tx)
 		first, err := in.Recall.Warn(ctx, org, c)
 		if err != nil || !first {
@@ -187,40 +191,39 @@ func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, sil
 			if _, err := in.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}); err != nil {
 				return err
 			}
+			said = true
 		}
 		_, err = db.Append(ctx, tx, org, db.Event{AgentID: c.AgentID, Type: db.WindowWarning, RefID: c.ID})
 		return err
 	})
+	return said, err
 }
 
 // Revert gives a conversation the view back that a compaction took. ErrConflict if that does not fit its window, another compaction came
 // later, or it was reverted already.
-func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction, functions []any) (compaction.Compaction, error) {
-	a, err := s.Agent(ctx, org, k.AgentID)
-	if err != nil {
-		return compaction.Compaction{}, err
-	}
+func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction, tools Definitions) (compaction.Compaction, error) {
 	restored, err := s.Compaction.Restored(ctx, org, k)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	beside, err := s.beside(ctx, org, a, restored, functions)
+	p, err := s.Assemble(ctx, org, k.AgentID, restored.ID, "", tools)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	settings, err := a.compactionSettings(nil)
+	settings, err := p.Agent.compactionSettings(nil)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	v, err := s.Compaction.Load(ctx, org, restored, beside)
+	v, err := s.Compaction.Load(ctx, org, restored, p.job(settings, "").Beside)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	limit := int(settings.Trigger * float64(beside.Window))
-	if tokens := compaction.Count(v); beside.Window > 0 && tokens > limit {
+	window := p.Agent.Window()
+	limit := int(settings.Trigger * float64(window))
+	if tokens := compaction.Count(v); window > 0 && tokens > limit {
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, %d more than the %d of its %d "+
 			"at which it would be compacted again. Set a larger context_window_limit first, or read what it hides by expand",
-			k.ID, tokens, tokens-limit, limit, beside.Window)
+			k.ID, tokens, tokens-limit, limit, window)
 	}
 	return s.Compaction.Revert(ctx, org, k, restored)
 }
