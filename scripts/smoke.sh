@@ -50,6 +50,9 @@ expect 'You are loud.'
 expect '"value":"You are calm."'
 expect 'The escrow code of the safe is kept by Grace.'
 expect '<memory_blocks>'
+expect '"sha256"'
+expect '"how":"extracted"'
+expect 'user Ada: Where did we put the spare disks?'
 
 # The three lines that `make run` prints.
 sed -n 's/^  //p' "$work/out" >"$work/greeting.sh"
