@@ -41,31 +41,38 @@ func (e *DraftError) Unwrap() error { return e.Err }
 // again: its first is returned. ErrNotFound if the agent or the conversation is not there; ErrInvalid if a message breaks a rule;
 // ErrConflict if an otid stands for another message. Both of these are a DraftError where one message is to blame.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string, messages []Draft) ([]Appended, error) {
+	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, messages)
+	return appended, err
+}
+
+// AppendTo is Append, and returns the conversation too, as it is with the messages.
+func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string, messages []Draft) ([]Appended, Conversation, error) {
+	var c Conversation
 	if len(messages) == 0 || len(messages) > MaxMessages {
-		return nil, db.Invalid("%d messages are to be appended; it must be from 1 to %d", len(messages), MaxMessages)
+		return nil, c, db.Invalid("%d messages are to be appended; it must be from 1 to %d", len(messages), MaxMessages)
 	}
 	redactor, err := s.redactor(ctx, org)
 	if err != nil {
-		return nil, err
+		return nil, c, err
 	}
 	now := time.Now()
 	ready := make([]prepared, len(messages))
 	for i, n := range messages {
 		if ready[i], err = prepare(n, redactor, now); err != nil {
-			return nil, &DraftError{At: i, Err: err}
+			return nil, c, &DraftError{At: i, Err: err}
 		}
 	}
 	for attempt := 1; ; attempt++ {
 		var appended []Appended
 		err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 			var err error
-			appended, err = s.With(tx).append(ctx, org, agentID, conversation, ready)
+			appended, c, err = s.With(tx).append(ctx, org, agentID, conversation, ready)
 			return err
 		})
 		if attempt < appendAttempts && (raced(err) || isNotFound(err) && s.isBegun(ctx, org, agentID, conversation)) {
 			continue // the same otid was stored, or the conversation begun anew, since this one looked
 		}
-		return appended, err
+		return appended, c, err
 	}
 }
 
@@ -86,37 +93,32 @@ func (s *Store) isBegun(ctx context.Context, org db.Org, agentID, conversation s
 
 // head is the end of a conversation, locked.
 type head struct {
-	Key        int64      `db:"key"`
-	AgentKey   int64      `db:"agent_key"`
-	Messages   int        `db:"messages"`
-	Session    int        `db:"session"`
-	SessionAt  *time.Time `db:"session_at"`
-	Unembedded bool       `db:"unembedded"`
+	Conversation
+	Session   int        `db:"session"`
+	SessionAt *time.Time `db:"session_at"`
 }
 
-func (s *Store) append(ctx context.Context, org db.Org, agentID, conversation string, messages []prepared) ([]Appended, error) {
+func (s *Store) append(ctx context.Context, org db.Org, agentID, conversation string, messages []prepared) ([]Appended, Conversation, error) {
 	h, err := db.One[head](ctx, s.db, `
-		SELECT c.key, c.agent_key, c.messages, c.session, c.session_at, c.unembedded
-		FROM conversations c JOIN agents a ON a.key = c.agent_key
-		WHERE c.org = @org AND a.org = @org AND c.deleted_at IS NULL AND `+chosen+`
+		SELECT `+conversationColumns+`, c.session, c.session_at`+ofOrg+` AND a.org = @org AND `+chosen+`
 		FOR UPDATE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
 	if err != nil {
-		return nil, conversationError(err, agentID, conversation)
+		return nil, h.Conversation, conversationError(err, agentID, conversation)
 	}
 	out, fresh, err := s.known(ctx, h.AgentKey, messages)
 	if err != nil || len(fresh) == 0 {
-		return out, err
+		return out, h.Conversation, err
 	}
 	calls, err := s.pair(ctx, h, messages, fresh)
 	if err != nil {
-		return nil, err
+		return nil, h.Conversation, err
 	}
 	events := make([]db.Event, len(fresh))
 	for i, at := range fresh {
 		events[i] = db.Event{AgentID: agentID, Type: db.MessageAppended, RefID: "message-" + messages[at].id.String()}
 	}
 	if events, err = db.Append(ctx, s.db.(pgx.Tx), org, events...); err != nil {
-		return nil, err
+		return nil, h.Conversation, err
 	}
 	var batch pgx.Batch
 	for i, at := range fresh {
@@ -124,13 +126,13 @@ func (s *Store) append(ctx context.Context, org db.Org, agentID, conversation st
 		h.Messages++
 		h.extend(*m.CreatedAt)
 		if err := queueMessage(&batch, org, h, m, events[i].Seq); err != nil {
-			return nil, err
+			return nil, h.Conversation, err
 		}
 		out[at] = Appended{ID: events[i].RefID, Seq: events[i].Seq, Position: h.Messages, Tokens: m.tokens, OTID: m.OTID}
 	}
 	calls.queue(&batch, h.Key)
 	h.queue(&batch, messages, fresh)
-	return out, db.Error(s.db.SendBatch(ctx, &batch).Close())
+	return out, h.Conversation, db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 
 // known finds the messages that the agent has already by their otids; fresh are the places of the others.
@@ -224,7 +226,7 @@ func queueMessage(batch *pgx.Batch, org db.Org, h head, m *prepared, seq int64) 
 }
 
 // queue writes the conversation's new end.
-func (h head) queue(batch *pgx.Batch, messages []prepared, fresh []int) {
+func (h *head) queue(batch *pgx.Batch, messages []prepared, fresh []int) {
 	tokens := 0
 	last := *messages[fresh[0]].CreatedAt
 	for _, at := range fresh {
@@ -232,6 +234,10 @@ func (h head) queue(batch *pgx.Batch, messages []prepared, fresh []int) {
 		if messages[at].CreatedAt.After(last) {
 			last = *messages[at].CreatedAt
 		}
+	}
+	h.Tokens += int64(tokens)
+	if h.LastMessageAt == nil || last.After(*h.LastMessageAt) {
+		h.LastMessageAt = &last
 	}
 	batch.Queue(`
 		UPDATE conversations

@@ -13,14 +13,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// conversationRows are the conversations of an organization's agents.
-const conversationRows = `
-	SELECT c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description, c.model, c.model_settings,
-	       c.context_window_limit, c.hidden, c.messages, c.tokens, c.frame, c.first_visible, c.kept, c.summary_position,
-	       c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position, c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.archived_at,
-	       c.created_at, c.updated_at
-	FROM conversations c JOIN agents a ON a.key = c.agent_key
-	WHERE c.org = @org AND c.deleted_at IS NULL`
+// conversationColumns are those of Conversation, from conversations c and their agents a.
+const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description, c.model, c.model_settings,
+	c.context_window_limit, c.hidden, c.messages, c.tokens, c.frame, c.first_visible, c.kept, c.summary_position, c.clipped, c.hidden_tokens,
+	c.fixed_tokens, c.reported_tokens, c.reported_position, c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.archived_at,
+	c.created_at, c.updated_at`
+
+// ofOrg are the conversations of an organization's agents.
+const ofOrg = ` FROM conversations c JOIN agents a ON a.key = c.agent_key WHERE c.org = @org AND c.deleted_at IS NULL`
+
+const conversationRows = `SELECT ` + conversationColumns + ofOrg
 
 // Begin makes the default conversation of a new agent, in the transaction that makes the agent; instructions are its first message.
 func (s *Store) Begin(ctx context.Context, org db.Org, agentID, instructions string) error {

@@ -70,12 +70,9 @@ func (s *Server) capture(ctx context.Context, in *struct {
 		drafts[i] = t.Draft
 	}
 	out := Captured{}
-	if out.Messages, err = s.Recall.Append(ctx, org, agent, conversation, drafts); err != nil {
+	var c recall.Conversation
+	if out.Messages, c, err = s.Recall.AppendTo(ctx, org, agent, conversation, drafts); err != nil {
 		return Captured{}, placed(err, turns)
-	}
-	c, err := s.Recall.Conversation(ctx, org, agent, conversation)
-	if err != nil {
-		return Captured{}, err
 	}
 	if !c.IsDefault {
 		out.ConversationID = &c.ID

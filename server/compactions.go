@@ -129,9 +129,12 @@ func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (compac
 	return s.Agents.Revert(ctx, orgOf(ctx), k, s.definitions)
 }
 
+// leastCrowded is how many tokens no window is that any model has, and so is not looked at.
+const leastCrowded = 1_000
+
 // attention tells whoever owns the server that a conversation may fill its window, after messages were appended to it.
 func (s *Server) attention(ctx context.Context, c recall.Conversation) {
-	if s.Crowded == nil {
+	if s.Crowded == nil || c.Estimate() < leastCrowded {
 		return
 	}
 	a, err := s.Agents.Agent(ctx, orgOf(ctx), c.AgentID)
