@@ -60,10 +60,15 @@ func clipped(m recall.Message, c Clip) string {
 	}
 	head := headOf(p.Text, c.Chars-c.Chars/2)
 	tail := tailOf(p.Text, c.Chars/2)
-	before := recall.Message{Content: m.Content[:c.Part]}.Text() // expand reads the message as one text
-	offset := len(before) + len(head)
-	if before != "" {
-		offset++
+	offset := len(head)
+	for i := range c.Part { // expand reads the message as one text, whose parts are lines
+		n := len(m.Content[i].Text)
+		if other := m.Content[i]; other.Type != recall.ToolReturn || len(other.Stdout)+len(other.Stderr) > 0 {
+			n = len(recall.Message{Content: m.Content[i : i+1]}.Text())
+		}
+		if n > 0 {
+			offset += n + 1
+		}
 	}
 	return fmt.Sprintf("%s\n[%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]\n%s",
 		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, m.ID, offset, tail)

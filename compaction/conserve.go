@@ -84,7 +84,7 @@ func conserveSummary(before View, given Evicted, after View) error {
 
 // conservePairs checks that a call and its result leave together or not at all, and that no call leaves that may yet get its result.
 func conservePairs(messages []recall.Message, evicted map[int]bool) error {
-	open := waiting{}
+	open := newWaiting(messages)
 	for i, m := range messages {
 		for _, p := range m.Content {
 			switch p.Type {

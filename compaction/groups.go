@@ -1,10 +1,6 @@
 package compaction
 
-import (
-	"slices"
-
-	"github.com/loci-memory/loci/recall"
-)
+import "github.com/loci-memory/loci/recall"
 
 // groups says which messages of a view belong together: a call of a tool and its result with all that stands between them, so that calls
 // made in parallel and their results are one group, and messages of one step of the assistant that follow each other.
@@ -19,7 +15,7 @@ func groupsOf(messages []recall.Message) groups {
 	g := groups{parts: make([]bool, n+1), user: -1, pending: n}
 	until := make([]int, n) // the last message that belongs to each
 	newest := -1            // of the assistant
-	open := waiting{}
+	open := newWaiting(messages)
 	for i, m := range messages {
 		until[i] = i
 		switch m.Role {
@@ -52,7 +48,7 @@ func groupsOf(messages []recall.Message) groups {
 		for first > 0 && sameStep(messages[first-1], messages[first]) {
 			first--
 		}
-		if open.within(messages[first:newest+1], first) {
+		if open.within(first, newest) {
 			g.pending = g.before(first)
 		}
 	}
@@ -82,25 +78,47 @@ func (g groups) last() int {
 	return min(g.before(n-1), g.pending)
 }
 
-// waiting are the calls without a result, by their ids: a result belongs to the latest call of its id that has none.
-type waiting map[string][]int
-
-func (w waiting) call(id string, at int) { w[id] = append(w[id], at) }
-
-func (w waiting) result(id string) (at int, ok bool) {
-	calls := w[id]
-	if len(calls) == 0 {
-		return 0, false
-	}
-	w[id] = calls[:len(calls)-1]
-	return calls[len(calls)-1], true
+// waiting are the calls without a result: one belongs to the latest call of its id that has none.
+type waiting struct {
+	latest map[string]int // place in calls of the latest open call of an id
+	calls  []waits
 }
 
-// within tells whether a call of messages, the first of which is at the given place, has no result.
-func (w waiting) within(messages []recall.Message, first int) bool {
-	for i, m := range messages {
-		for _, p := range m.Content {
-			if p.Type == recall.ToolCall && slices.Contains(w[p.CallID], first+i) {
+// waits is a call, and the place of the open one of its id before it, -1 if there is none.
+type waits struct{ message, before int }
+
+func newWaiting(messages []recall.Message) *waiting {
+	return &waiting{latest: make(map[string]int, len(messages)/4)}
+}
+
+func (w *waiting) call(id string, message int) {
+	before, again := w.latest[id]
+	if !again {
+		before = -1
+	}
+	w.latest[id] = len(w.calls)
+	w.calls = append(w.calls, waits{message, before})
+}
+
+// result returns the message that has the call.
+func (w *waiting) result(id string) (message int, ok bool) {
+	at, ok := w.latest[id]
+	if !ok {
+		return 0, false
+	}
+	if before := w.calls[at].before; before >= 0 {
+		w.latest[id] = before
+	} else {
+		delete(w.latest, id)
+	}
+	return w.calls[at].message, true
+}
+
+// within tells whether a call of the messages from one place to another, both included, has no result.
+func (w *waiting) within(from, to int) bool {
+	for _, at := range w.latest {
+		for ; at >= 0; at = w.calls[at].before {
+			if m := w.calls[at].message; m >= from && m <= to {
 				return true
 			}
 		}

@@ -1,0 +1,102 @@
+package compaction_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Of a result of any text, at any size, whole characters and escape sequences are shown, once marked, and what is left out is read by the
+// id and the offset that the marker names.
+func TestAnyResultIsClippedAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{lines[:9000], solid[:9000], chinese[:9000], faces[:9000], colours[:9000], "é" + lines[:5000] + "🙂"} {
+		m := window(0, 0).put(recall.Tool, "", result("a", "first"), result("b", s), result("c", "last")).Messages[0]
+		for chars := 0; chars < 700; chars += 7 {
+			v := compaction.View{Messages: []recall.Message{m}, Clips: []compaction.Clip{{Position: 1, Part: 1, Chars: chars}}}
+			if err := readable(v); err != nil {
+				t.Fatalf("%d characters of %.20q: %v", chars, s, err)
+			}
+			now := compaction.Shown(v.Messages, v.Clips)[0].Content
+			kept, _, _ := strings.Cut(now[1].Text, "\n[")
+			if n := utf8.RuneCountInString(kept); n > chars || now[0].Text != "first" || now[2].Text != "last" || m.Content[1].Text != s {
+				t.Fatalf("%d of %.20q: %d characters at the beginning", chars, s, n)
+			}
+		}
+	}
+}
+
+// A result that the log has only the beginning of has one marker also where less of that is shown.
+func TestAResultThatIsPutAsideHasOneMarker(t *testing.T) {
+	t.Parallel()
+	shown := lines[:1927] // 41 lines
+	notice := "\n[The first 1927 of 90000 bytes are shown. To read on, call: expand(id=\"clip-1\", offset=1927)]"
+	part := result("a", shown+notice)
+	part.Clip = &recall.Clip{ID: "clip-1", Bytes: 90_000, Chars: 90_000, Shown: len(shown)}
+	v := window(0, 0).put(recall.Tool, "", part).View
+	for chars, want := range map[int]string{
+		5000: shown + notice,
+		1927: shown + notice,
+		500:  lines[:470] + strings.ReplaceAll(notice, "1927", "470"),
+	} {
+		v.Clips = []compaction.Clip{{Position: 1, Chars: chars}}
+		if got := compaction.Shown(v.Messages, v.Clips)[0].Content[0].Text; got != want {
+			t.Errorf("%d characters: %q, want %q", chars, got, want)
+		}
+	}
+}
+
+// Clips that fit nothing change nothing.
+func TestAClipOfNothingIsPassedOver(t *testing.T) {
+	t.Parallel()
+	v := window(0, 0).say(recall.User, 100).look(100).View
+	want := compaction.Count(v)
+	for _, c := range []compaction.Clip{{Position: 1, Chars: 5}, {Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1}, {Position: 9}, {Position: 3, Chars: -1}} {
+		v.Clips = []compaction.Clip{c}
+		if got := compaction.Count(v); got != want || compaction.Shown(v.Messages, v.Clips)[2].Content[0].Text != v.Messages[2].Content[0].Text {
+			t.Errorf("%+v: %d tokens, want %d", c, got, want)
+		}
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	for name, shape := range map[string]func(*told){
+		"chat":  func(v *told) { v.say(recall.User, 40).say(recall.Assistant, 60) },
+		"tools": func(v *told) { v.look(100) },
+		"turns": func(v *told) { v.say(recall.User, 40).look(200).look(150).say(recall.Assistant, 60) },
+	} {
+		v := window(500_000, 20_000).say(recall.User, 100)
+		for len(v.Messages) < 10_000 {
+			shape(v)
+		}
+		v.Window = compaction.Count(v.View)
+		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+			b.Run(name+"/"+string(m), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := planOf(v.View, mode(m)); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+	// The whole of a window is one turn whose results are too long.
+	v := window(500_000, 20_000).say(recall.User, 100)
+	var calls, results []recall.Part
+	for range 999 {
+		v.calls++
+		id := string(rune('a'+v.calls%26)) + strings.Repeat("x", v.calls)
+		calls, results = append(calls, called(id, "{}")), append(results, result(id, lines[:8200]))
+	}
+	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
+	b.Run("clips", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := planOf(v.View, compaction.Defaults()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package compaction_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Whatever is done to a compaction so that it would lose or double something, it is not committed.
+func TestWhatDoesNotConserveIsRefused(t *testing.T) {
+	t.Parallel()
+	type commit struct {
+		before compaction.View
+		given  compaction.Evicted
+		after  compaction.View
+	}
+	drop := func(messages []recall.Message, position int) []recall.Message {
+		return slices.DeleteFunc(slices.Clone(messages), func(m recall.Message) bool { return m.Position == position })
+	}
+	for name, c := range map[string]struct {
+		change func(*commit)
+		says   string
+	}{
+		"as it is planned":      {func(*commit) {}, ""},
+		"a message is lost":     {func(c *commit) { c.after.Messages = drop(c.after.Messages, 12) }, "message 12 would be neither"},
+		"the newest is lost":    {func(c *commit) { c.after.Messages = drop(c.after.Messages, 20) }, "message 20 would be neither"},
+		"one is not summarised": {func(c *commit) { c.given.Messages = drop(c.given.Messages, 2) }, "message 2 would be neither"},
+		"one is both":           {func(c *commit) { c.after.Messages = slices.Clone(c.before.Messages) }, "both"},
+		"one is visible twice":  {func(c *commit) { c.after.Messages = append(c.after.Messages, c.after.Messages[3]) }, "is not of the view before"},
+		"one is given twice":    {func(c *commit) { c.given.Messages = append(c.given.Messages, c.given.Messages[0]) }, "message 1 was given"},
+		"another is given": {func(c *commit) {
+			c.given.Messages, c.after.Summary.To = append(c.given.Messages, recall.Message{Position: 99}), 99
+		}, "message 99 was given"},
+		"another is visible":         {func(c *commit) { c.after.Messages = append(c.after.Messages, recall.Message{Position: 99}) }, "message 99 would be visible"},
+		"the order changes":          {func(c *commit) { slices.Reverse(c.after.Messages) }, "neither"},
+		"one is another":             {func(c *commit) { c.after.Messages[0].ID = "message-x" }, "neither"},
+		"one has lost a part":        {func(c *commit) { c.after.Messages[0].Content = nil }, "neither"},
+		"no summary":                 {func(c *commit) { c.after.Summary = nil }, "does not stand for all from position 1"},
+		"a summary of less":          {func(c *commit) { c.after.Summary.To-- }, "does not stand for all"},
+		"a summary that begins late": {func(c *commit) { c.after.Summary.From++ }, "does not stand for all"},
+		"the summary before is forgotten": {func(c *commit) {
+			c.before.Summary = &compaction.Summary{Text: "old", From: 1, To: 1}
+		}, "was not carried along"},
+		"another is carried along": {func(c *commit) {
+			c.before.Summary, c.given.Previous = &compaction.Summary{Text: "old", From: 1, To: 1}, &compaction.Summary{Text: "new"}
+		}, "was not carried along"},
+		"nothing leaves, and the summary changes": {func(c *commit) { c.given.Messages, c.after.Messages = nil, c.before.Messages }, "the summary would change"},
+		"a call leaves without its result": {func(c *commit) {
+			c.given.Messages, c.after.Messages = c.before.Messages[:8], c.before.Messages[8:]
+			c.after.Summary.To = 8
+		}, "only one of them would leave"},
+		"a result leaves without its call": {func(c *commit) {
+			c.given.Messages = append(slices.Clone(c.before.Messages[:7]), c.before.Messages[8])
+			c.after.Messages = append([]recall.Message{c.before.Messages[7]}, c.before.Messages[9:]...)
+			c.after.Summary.To = 9
+		}, "only one of them would leave"},
+		"an open call leaves": {func(c *commit) {
+			c.given.Messages, c.after.Messages = drop(c.before.Messages, 18), []recall.Message{c.before.Messages[17]}
+			c.after.Summary.To = 21
+		}, "a call that is open"},
+		"the newest of the user leaves": {func(c *commit) {
+			c.given.Messages, c.after.Messages = c.before.Messages[:18], c.before.Messages[18:]
+			c.after.Summary.To = 18
+		}, "message 18 is the newest of the user"},
+		"a clip of what leaves":       {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 3, Chars: 1}} }, "message 3 has no result as part 0"},
+		"a clip of what is no result": {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 18, Chars: 1}} }, "message 18 has no result"},
+		"a clip of no part":           {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 9, Part: 1, Chars: 1}} }, "has no result as part 1"},
+		"a clip twice":                {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 11, Chars: 1}, {Position: 11, Chars: 2}} }, "clipped twice"},
+		"a clip is undone":            {func(c *commit) { c.before.Clips = []compaction.Clip{{Position: 11, Chars: 1}} }, "would show more"},
+	} {
+		v := window(100_000, 0).say(recall.User, 20).say(recall.Assistant, 20).say(recall.User, 20)
+		for range 7 {
+			v.look(30)
+		}
+		v.say(recall.User, 20).look(10)
+		v.put(recall.Assistant, "", called("open", "{}"))
+		p, err := planOf(v.View, compaction.Defaults())
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := p.Evict(v.View)
+		all := commit{v.View, given, p.View(v.View, &compaction.Summary{Text: "s", From: p.From, To: p.To})}
+		c.change(&all)
+		err = compaction.Conserve(all.before, all.given, all.after)
+		violation, ok := errors.AsType[*compaction.Violation](err)
+		if ok != (c.says != "") || ok && !strings.Contains(violation.Error(), c.says) {
+			t.Errorf("%s: %v, want %q (%v)", name, err, c.says, fmt.Sprint(p))
+		}
+	}
+}
