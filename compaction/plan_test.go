@@ -649,3 +649,63 @@ func TestAbsurdNumbersAreBorne(t *testing.T) {
 		}
 	}
 }
+
+// A long turn right after a compaction shrinks, though there is no cut in it: it is not the summary alone that is summarised again.
+func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
+	t.Parallel()
+	v := window(40_000, 2000).say(recall.User, 200)
+	v.Summary = &compaction.Summary{Text: "earlier", From: 1, To: 10, Tokens: 1500}
+	var calls, results []recall.Part
+	for i := range 6 {
+		calls, results = append(calls, called(fmt.Sprint("c", i), "{}")), append(results, result(fmt.Sprint("c", i), lines[:24_000]))
+	}
+	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
+	for i := range v.Messages {
+		v.Messages[i].Position += 10
+	}
+	p, after := mustPlan(t, v.View, compaction.Defaults())
+	if p.NeedsModel || after.Summary != v.Summary || len(after.Messages) != 3 || compaction.Estimate(after) > 28_000 || p.First != 11 {
+		t.Errorf("%v", p)
+	}
+}
+
+// The trigger, the plan and what is too big reckon with one sum, of the fixed parts and the messages.
+func TestFixedPartsAndMessagesAreOneSum(t *testing.T) {
+	t.Parallel()
+	s := compaction.Defaults()
+	s.Trigger, s.Goal = 0.8, 0.7
+	v := window(200_000, 4000)
+	for range 157 {
+		v.say(recall.User, 1000)
+	}
+	due, _ := compaction.Watch(compaction.Estimate(v.View), v.Window, false, s, compaction.Memory{})
+	if p, _ := mustPlan(t, v.View, s); !due.Compact || p.Before != 161_000 || p.After > 140_000 {
+		t.Errorf("due: %+v, %v", due, p)
+	}
+}
+
+// A mode that is not known is refused, and is not another one with its prompt.
+func TestAnUnknownModeIsNotAnotherMode(t *testing.T) {
+	t.Parallel()
+	if p, err := compaction.Mode("partial_evict").Policy(); !errors.Is(err, db.ErrInvalid) || p != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// An answer of several messages that was begun with reasoning is cut before all of it or behind all of it.
+func TestMessagesOfOneStepStayTogether(t *testing.T) {
+	t.Parallel()
+	v := window(1_000_000, 0)
+	for i := range 30 {
+		step := fmt.Sprint("step-", i)
+		v.say(recall.User, 10)
+		v.put(recall.Assistant, step, recall.Part{Type: recall.Reasoning, Text: "Hm."}).put(recall.Assistant, step, text("Yes."))
+	}
+	for _, percentage := range []float64{0.05, 0.1, 0.2, 0.3, 0.41, 0.5, 0.6, 0.77, 0.9} {
+		s := compaction.Defaults()
+		s.Percentage = percentage
+		if p, _ := mustPlan(t, v.View, s); p.First%3 == 0 {
+			t.Errorf("%v cuts an answer at %d", percentage, p.First)
+		}
+	}
+}

@@ -99,6 +99,9 @@ func (d *desk) plan(by policy, c candidate, before, target int) Plan {
 	if c.evicted > 0 {
 		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget, true, by.self
 	}
+	if c.evicted == 0 { // what stays before the cut is all that was
+		c.cut = 0
+	}
 	p.First = d.begins(c.cut)
 	for i, m := range d.v.Messages {
 		if i < c.cut && !(c.kept && i == d.groups.user) {
