@@ -199,7 +199,7 @@ const maxBig = 5
 func (e *TooBig) Error() string {
 	parts := make([]string, len(e.Items))
 	for i, item := range e.Items {
-		parts[i] = fmt.Sprintf("%s takes %d", item.What, item.Tokens)
+		parts[i] = fmt.Sprintf("%s (%d tokens)", item.What, item.Tokens)
 	}
 	return fmt.Sprintf("What must stay in the context window takes %d tokens, and may take %d of its %d: %s. "+
 		"Shorten the largest, or set a larger context_window_limit", e.Least, e.Limit, e.Window, strings.Join(parts, ", "))

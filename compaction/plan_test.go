@@ -493,12 +493,12 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 		says []string
 	}{
 		"a message of the user larger than the window": {window(50_000, 2000).say(recall.User, 10).say(recall.Assistant, 10).say(recall.User, 90_000),
-			[]string{"the user message at position 3 takes 90000", "may take 45000 of its 50000"}},
-		"only that message": {window(50_000, 2000).say(recall.User, 90_000), []string{"the user message at position 1 takes 90000"}},
+			[]string{"the user message at position 3 (90000 tokens)", "may take 45000 of its 50000"}},
+		"only that message": {window(50_000, 2000).say(recall.User, 90_000), []string{"the user message at position 1 (90000 tokens)"}},
 		"the system prompt": {window(50_000, 60_000).say(recall.User, 10).say(recall.Assistant, 10),
-			[]string{"the system prompt takes 30000", "the definitions of the tools takes 30000", "context_window_limit"}},
+			[]string{"the system prompt (30000 tokens)", "the definitions of the tools (30000 tokens)", "context_window_limit"}},
 		"the arguments of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "", called("c", strings.Repeat("abcd", 60_000))),
-			[]string{"the assistant message at position 2 takes 60005"}},
+			[]string{"the assistant message at position 2 (60005 tokens)"}},
 	} {
 		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
 			_, err := planOf(c.view.View, mode(m))

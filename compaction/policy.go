@@ -183,6 +183,6 @@ func (d *desk) tooBig(least candidate) *TooBig {
 		e.Items = append(e.Items, Big{What: fmt.Sprintf("the %s message at position %d", m.Role, m.Position), Position: m.Position, Tokens: tokens})
 	}
 	slices.SortStableFunc(e.Items, func(a, b Big) int { return cmp.Compare(b.Tokens, a.Tokens) })
-	e.Items = e.Items[:min(maxBig, len(e.Items))]
+	e.Items = slices.DeleteFunc(e.Items[:min(maxBig, len(e.Items))], func(b Big) bool { return b.Tokens <= 0 })
 	return e
 }

@@ -349,6 +349,9 @@ func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBi
 		user = user || m.Role == recall.User
 	}
 	limit := int(s.Trigger * float64(v.Window))
+	if compaction.Estimate(v) <= limit {
+		return fmt.Errorf("%w, but the view fits as it is, with %d tokens of %d", big, compaction.Estimate(v), limit)
+	}
 	if least < limit {
 		return fmt.Errorf("%w, but %d tokens would do of %d", big, least, limit)
 	}
@@ -384,6 +387,46 @@ func TestPlansConserveFitAndEnd(t *testing.T) {
 	for what, n := range map[string]int{"plans": o.plans, "clips": o.clips, "kept": o.kept, "relaxed": o.relaxed, "nothing": o.nothing, "too big": o.tooBig} {
 		if n < 100 {
 			t.Errorf("only %d of %s: the lives do not try it", n, what)
+		}
+	}
+}
+
+// An agent that goes on and on is compacted now and then, never twice for the same growth, and its window never overflows.
+func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		h := newHistory(seed)
+		h.big = 1500
+		v := compaction.View{Window: 32_000, Fixed: 4000}
+		s := compaction.Defaults()
+		if seed%3 == 2 {
+			s.Mode = compaction.All
+		}
+		var memory compaction.Memory
+		said, compactions, most := 0, 0, 0
+		for len(h.messages) < 4000 {
+			old := len(h.messages)
+			h.live(1)
+			v.Messages = append(v.Messages, h.messages[old:]...)
+			for _, m := range h.messages[old:] {
+				said += m.Tokens
+			}
+			var due compaction.Decision
+			due, memory = compaction.Watch(compaction.Estimate(v), v.Window, v.Open(), s, memory)
+			if due.Compact {
+				p, err := planOf(v, s)
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				v = p.View(v, made(h, v, p, p.Evict(v)))
+				memory = memory.Compacted(p.After)
+				compactions++
+			}
+			most = max(most, compaction.Estimate(v))
+		}
+		// From 70 percent, at most, it takes 20 of the window to the next one.
+		if atMost := said/(v.Window/5) + 1; compactions > atMost || compactions == 0 || most >= v.Window {
+			t.Errorf("seed %d: %d compactions for %d tokens, at most %d tokens in the window", seed, compactions, said, most)
 		}
 	}
 }
