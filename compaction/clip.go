@@ -118,8 +118,8 @@ func tailOf(text string, chars int) string {
 	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
 		return tail[i+1:]
 	}
-	for at := start; at < len(text) && at < start+maxEscape; at++ { // not from within a terminal's escape sequence
-		if escape(text[:at]) == at && utf8.RuneStart(text[at]) {
+	for at := start; at <= len(text) && at < start+maxEscape; at++ { // not from within a terminal's escape sequence
+		if escape(text[:at]) == at && (at == len(text) || utf8.RuneStart(text[at])) {
 			return text[at:]
 		}
 	}

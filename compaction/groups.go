@@ -33,7 +33,7 @@ func groupsOf(messages []recall.Message) groups {
 				open.call(p.CallID, i)
 			case recall.ToolReturn:
 				if at, ok := open.result(p.CallID); ok {
-					until[at] = max(until[at], i)
+					until[at] = i
 				}
 			}
 		}

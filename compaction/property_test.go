@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -158,8 +159,10 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 		return v, fmt.Errorf("of %d messages %d leave and %d stay", len(v.Messages), len(given.Messages), len(after.Messages))
 	case p.NeedsModel != (p.Evicted > 0) || p.Self != (p.NeedsModel && strings.HasPrefix(string(s.Mode), "self")) || p.Self != (given.Self != nil):
 		return v, fmt.Errorf("who is to summarise")
-	case p.Evicted > 0 && v.Summary != nil && (given.Previous != v.Summary || p.First <= v.Summary.To):
-		return v, fmt.Errorf("the summary before is not carried along, or the cut goes back")
+	case p.Evicted > 0 && given.Previous != v.Summary:
+		return v, fmt.Errorf("the summary before is not carried along")
+	case v.Summary != nil && p.First <= v.Summary.To:
+		return v, fmt.Errorf("the cut goes back")
 	case after.Fixed != v.Fixed || after.Window != v.Window || after.Usage != nil:
 		return v, fmt.Errorf("the fixed parts change")
 	}
@@ -278,21 +281,18 @@ func readable(v compaction.View) error {
 		if id != m.ID || rebuilt != was || total != utf8.RuneCountInString(was) {
 			return fmt.Errorf("message %d is not whole again with what %s has from %d on", c.Position, id, offset)
 		}
-		if before, _, cut := strings.Cut(reversedEscape(head), "["); cut && before == "" {
-			return fmt.Errorf("message %d is cut within an escape sequence: %q", c.Position, head[max(len(head)-20, 0):])
+		if strings.Contains(was, "\x1b") && (begunEscape.MatchString(head) || endingEscape.MatchString(tail)) {
+			return fmt.Errorf("message %d is cut within an escape sequence: %q … %.20q", c.Position, head[max(len(head)-20, 0):], tail)
 		}
 	}
 	return nil
 }
 
-// reversedEscape is the end of a text from its last escape character, if it does not end there.
-func reversedEscape(s string) string {
-	i := strings.LastIndexByte(s, 0x1b)
-	if i < 0 || strings.ContainsAny(s[i:], "mK") {
-		return ""
-	}
-	return s[i+1:]
-}
+// What a text ends and begins with that is cut within the colours of a terminal.
+var (
+	begunEscape  = regexp.MustCompile(`\x1b(\[[0-9;]*)?$`)
+	endingEscape = regexp.MustCompile(`^\[?[0-9;]*m`)
+)
 
 // changesFrom checks that nothing before the position that the plan names is shown otherwise than before.
 func changesFrom(before, after compaction.View, p compaction.Plan) error {
