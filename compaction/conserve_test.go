@@ -46,6 +46,10 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		"the summary before is forgotten": {func(c *commit) {
 			c.before.Summary = &compaction.Summary{Text: "old", From: 1, To: 1}
 		}, "was not carried along"},
+		"the range of the summary before is left out": {func(c *commit) {
+			c.before.Summary = &compaction.Summary{Text: "old", From: -3}
+			c.given.Previous = c.before.Summary
+		}, "does not stand for all from position -3"},
 		"another is carried along": {func(c *commit) {
 			c.before.Summary, c.given.Previous = &compaction.Summary{Text: "old", From: 1, To: 1}, &compaction.Summary{Text: "new"}
 		}, "was not carried along"},

@@ -46,7 +46,7 @@ func (p policy) Plan(v View, s Settings) (Plan, error) {
 		return Plan{}, &Nothing{Tokens: before, Goal: d.goal}
 	}
 	if before > d.goal {
-		d.clipGroups()
+		d.clipGroups(cuts[0])
 	}
 	if c, ok := d.first(cuts, before, d.goal); ok {
 		return d.plan(p, c, before, d.goal), nil

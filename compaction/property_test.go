@@ -39,7 +39,7 @@ func live(seed uint64, n int, o *outcomes) error {
 		h.enlarge()
 	}
 	gone := ledger{}
-	for round := range 4 {
+	for round := range 3 {
 		if h.IntN(3) == 0 && len(v.Messages) > 0 {
 			at := h.IntN(len(v.Messages))
 			part := v

@@ -30,12 +30,12 @@ func (c *candidate) clip(target int, levels []int) {
 	})
 }
 
-// clipGroups clips results of groups that alone are more than the room for messages, to three quarters of it: all before them would have to
-// leave, and then they.
-func (d *desk) clipGroups() {
+// clipGroups clips results of groups from a cut on that alone are more than the room for messages, to three quarters of it: all before them
+// would have to leave, and then they.
+func (d *desk) clipGroups(cut int) {
 	fixed := d.ratio.of(max(d.v.Fixed, 0))
 	room := max(d.goal-fixed, (d.limit-fixed)/2) - d.budget(endless) - wrapperTokens
-	for from, to := 0, 0; room > 0 && from < len(d.shown); from = to {
+	for from, to := cut, cut; room > 0 && from < len(d.shown); from = to {
 		for to++; d.groups.parts[to]; {
 			to++
 		}
