@@ -111,6 +111,9 @@ func (d *desk) at(cut int) candidate {
 	return c
 }
 
+// leaves tells whether the message at a place is before the cut and does not stay.
+func (c candidate) leaves(i int) bool { return i < c.cut && (!c.kept || i != c.groups.user) }
+
 // wrapperTokens is what the message that shows a summary takes beside its text, at most.
 const wrapperTokens = 80
 

@@ -38,7 +38,7 @@ func tokensOf(parts []recall.Part) int {
 }
 
 // add appends a message. Positions and seqs have gaps: other messages, which the model does not see, and other events.
-func (h *history) add(role recall.Role, step string, parts ...recall.Part) recall.Message {
+func (h *history) add(role recall.Role, step string, parts ...recall.Part) {
 	h.position += 1 + h.IntN(12)/11
 	h.seq += 1 + int64(h.IntN(4))
 	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", h.position), Seq: h.seq, Position: h.position,
@@ -47,7 +47,6 @@ func (h *history) add(role recall.Role, step string, parts ...recall.Part) recal
 		m.StepID = &step
 	}
 	h.messages = append(h.messages, m)
-	return m
 }
 
 func text(s string) recall.Part { return recall.Part{Type: recall.Text, Text: s} }

@@ -104,7 +104,7 @@ func (d *desk) plan(by policy, c candidate, before, target int) Plan {
 	}
 	p.First = d.begins(c.cut)
 	for i, m := range d.v.Messages {
-		if i < c.cut && !(c.kept && i == d.groups.user) {
+		if c.leaves(i) {
 			p.leave(m)
 			continue
 		}
@@ -167,7 +167,7 @@ func (d *desk) tooBig(least candidate) *TooBig {
 		e.Items = append(e.Items, Big{What: "the summary", Tokens: d.previous()})
 	}
 	for i, m := range d.v.Messages {
-		if i < least.cut && !(least.kept && i == d.groups.user) {
+		if least.leaves(i) {
 			continue
 		}
 		tokens := d.shown[i]

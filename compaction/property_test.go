@@ -136,10 +136,10 @@ func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, 
 // apply carries a plan out, with a summary made up, and checks that it does what it says.
 func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Plan, gone ledger) (compaction.View, error) {
 	if again, err := planOf(v, s); err != nil || !reflect.DeepEqual(p, again) {
-		return v, fmt.Errorf("the same view has another plan: %+v, %v", again, err)
+		return v, fmt.Errorf("the same view has another plan: %+v, %w", again, err)
 	}
 	given := p.Evict(v)
-	summary := made(h, v, p, given)
+	summary := made(h, p, given)
 	after := p.View(v, summary)
 	limit := int(s.Trigger*float64(v.Window) + 1e-9)
 	switch {
@@ -183,7 +183,7 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	goal := int(s.Goal * float64(v.Window))
 	if now := compaction.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
 		if again, err := planOf(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
-			return v, fmt.Errorf("what was compacted is planned again: %+v, %v", again, err)
+			return v, fmt.Errorf("what was compacted is planned again: %+v, %w", again, err)
 		}
 	}
 	for _, m := range given.Messages {
@@ -201,7 +201,7 @@ func isNothing(err error) bool {
 }
 
 // made is a summary of what left, as long as it may be or shorter.
-func made(h *history, v compaction.View, p compaction.Plan, given compaction.Evicted) *compaction.Summary {
+func made(h *history, p compaction.Plan, given compaction.Evicted) *compaction.Summary {
 	if p.Evicted == 0 {
 		return nil
 	}
@@ -418,7 +418,7 @@ func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
-				v = p.View(v, made(h, v, p, p.Evict(v)))
+				v = p.View(v, made(h, p, p.Evict(v)))
 				memory = memory.Compacted(p.After)
 				compactions++
 			}

@@ -63,7 +63,7 @@ func TestTheTriggerIsASetting(t *testing.T) {
 	for trigger, first := range map[float64]int{0.5: 50_001, 0.9: 90_001, 0.98: 98_001} {
 		s := compaction.Defaults()
 		s.Trigger = trigger
-		for tokens := 0; tokens < 110_000; tokens += 1 {
+		for tokens := range 110_000 {
 			d, _ := compaction.Watch(tokens, 100_000, false, s, compaction.Memory{})
 			if d.Compact != (tokens >= first) {
 				t.Fatalf("trigger %v at %d tokens: %v", trigger, tokens, d.Compact)
