@@ -53,7 +53,7 @@ func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {
 }
 
 // text stores a file as if it had been uploaded and parsed.
-func text(t *testing.T, pool *pgxpool.Pool, folder files.Folder, name, content string) {
+func text(t testing.TB, pool *pgxpool.Pool, folder files.Folder, name, content string) {
 	t.Helper()
 	var key int64
 	lines := strings.Count(content, "\n")

@@ -25,6 +25,7 @@ type Prompt struct {
 	tools       []json.RawMessage // the definitions in the format
 	messages    []json.RawMessage // in the format
 	inForce     recall.Message    // the system prompt that the conversation was last told
+	summary     string            // as the model reads it; empty where nothing is hidden
 	unread      recall.Window     // of a view that is too long to be sent, what is not in Messages
 }
 
@@ -38,6 +39,7 @@ type Tokens struct {
 	Rules       int `json:"tool_usage_rules"`
 	Directories int `json:"directories"`
 	Metadata    int `json:"memory_metadata"`
+	Summary     int `json:"summary"` // of the messages that are hidden
 	Messages    int `json:"messages"`
 }
 
@@ -99,7 +101,12 @@ func (s *Store) assemble(ctx context.Context, org db.Org, agentID, conversation 
 	}
 	p.messages, p.Tokens.Messages = converted(p.format, shown, count)
 	p.Tokens.Messages += p.unread.Tokens
-	p.Tokens.Total = p.Tokens.Tools + p.Tokens.instructions() + p.Tokens.Messages
+	if len(shown) > 0 && shown[0].Role == recall.Summary {
+		p.summary = shown[0].Text()
+		p.Tokens.Summary = messageTokens + count(p.summary)
+		p.Tokens.Messages -= p.Tokens.Summary
+	}
+	p.Tokens.Total = p.Tokens.Tools + p.Tokens.instructions() + p.Tokens.Summary + p.Tokens.Messages
 	return p, nil
 }
 

@@ -227,10 +227,34 @@ func TestPromptsGoWithTheirAgent(t *testing.T) {
 	}
 }
 
+// What does not fit the window is compacted before it is handed out; the summary stands first.
+func TestAPromptFitsItsWindow(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(4000)})
+	for i := range 100 {
+		say(t, s, a, said(recall.User, fmt.Sprintf("What about %d?", i)), said(recall.Assistant, strings.Repeat("So much. ", 40)))
+	}
+	for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
+		h := handOut(t, s, a, f)
+		if h.Tokens.Total > 3600 || h.Tokens.Summary == 0 || !bytes.Contains(h.Request, []byte("are hidden. To read them, call expand")) {
+			t.Errorf("%s: %+v, want at most 90 %% of 4000 with a summary", f, h.Tokens)
+		}
+	}
+	o, _, err := s.Overview(t.Context(), org, a.ID, "", oneTool)
+	if err != nil || o.SummaryMemory == nil || o.TokensSummaryMemory == 0 || !strings.Contains(o.External, "previous messages are stored in recall memory") {
+		t.Errorf("the overview: %+v, %v", o, err)
+	}
+	sum := o.TokensSystem + o.TokensCoreMemory + o.TokensToolRules + o.TokensDirectories + o.TokensExternal + o.TokensFunctions + o.TokensSummaryMemory + o.TokensMessages
+	if sum != o.WindowCurrent {
+		t.Errorf("the parts of the overview have %d tokens, all of it %d", sum, o.WindowCurrent)
+	}
+}
+
 func TestAViewBeyondAnyWindowIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	a := create(t, s, agent.New{Name: "a"})
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(10_000_000)})
 	drafts := make([]recall.Draft, recall.MaxMessages)
 	for i := range drafts {
 		drafts[i] = said(recall.User, "abcd")

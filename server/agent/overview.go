@@ -32,14 +32,10 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 		SystemPrompt: p.system.system, TokensSystem: t.System, CoreMemory: p.system.blocks, TokensCoreMemory: t.Blocks,
 		TokensToolRules: t.Rules, ToolRules: given(p.system.rules), TokensDirectories: t.Directories, Directories: given(p.system.directories),
 		External: p.system.metadata, TokensExternal: t.Metadata,
-		TokensFunctions: t.Tools, FunctionsDefinitions: []any{}, TokensMessages: t.Messages, Messages: []any{}}
+		TokensFunctions: t.Tools, FunctionsDefinitions: []any{}, SummaryMemory: given(p.summary), TokensSummaryMemory: t.Summary,
+		TokensMessages: t.Messages, Messages: []any{}}
 	for _, f := range toolsIn(OpenAI, p.definitions) {
 		o.FunctionsDefinitions = append(o.FunctionsDefinitions, f)
-	}
-	if len(p.Messages) > 0 && p.Messages[0].Role == recall.Summary {
-		text := p.Messages[0].Text()
-		o.SummaryMemory, o.TokensSummaryMemory = &text, min(messageTokens+s.Tokens.Count(p.Agent.model(), text), t.Messages)
-		o.TokensMessages -= o.TokensSummaryMemory
 	}
 	return o, slices.Concat([]recall.Message{p.inForce}, p.Messages[max(0, len(p.Messages)-shownMessages):]), nil
 }

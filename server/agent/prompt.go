@@ -178,11 +178,26 @@ func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
 	b.WriteString("</file>\n")
 }
 
-// escape leaves no character in a text that opens or closes structure, or begins a line without being the end of a file's line; escapeName
-// leaves none in an attribute.
+// marks are the characters that open or close structure, and those that begin a line without being the end of a file's line.
+var marks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;",
+	"\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
+
+// escape leaves no mark in a text, and nothing that XML does not know; escapeName leaves none in an attribute.
 func escape(text string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;",
-		"\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ").Replace(text)
+	if strings.ContainsFunc(text, isUnknown) {
+		text = strings.Map(func(r rune) rune {
+			if isUnknown(r) {
+				return utf8.RuneError
+			}
+			return r
+		}, text)
+	}
+	return marks.Replace(text)
+}
+
+// isUnknown tells the characters that XML does not have, but for those that are marks.
+func isUnknown(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\v' && r != '\f' || r == '\uFFFE' || r == '\uFFFF'
 }
 
 // Measure counts the characters that a text takes in a prompt, escaped; it is what files.Options.Measure asks for.

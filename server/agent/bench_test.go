@@ -1,0 +1,63 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
+)
+
+// BenchmarkPrompt compiles a prompt of 20 blocks, 10 open files and 500 messages in view, and hands it out.
+func BenchmarkPrompt(b *testing.B) {
+	pool := dbtest.New(b)
+	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, Measure: agent.Measure})
+	if err != nil {
+		b.Fatal(err)
+	}
+	messages := recall.New(pool, recall.Options{})
+	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool),
+		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New()}
+	folder, err := s.Files.CreateFolder(b.Context(), org, files.NewFolder{Name: "f"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 10 {
+		text(b, pool, folder, fmt.Sprintf("%d.txt", i), strings.Repeat("A line of some words & numbers, such as 42.\n", 300))
+	}
+	n := agent.New{Name: "a", FolderIDs: []string{folder.ID}, WindowLimit: new(1_000_000)}
+	for i := range 20 {
+		n.Blocks = append(n.Blocks, block.New{Label: fmt.Sprint("block-", i), Value: strings.Repeat("A fact about the human. ", 40)})
+	}
+	for i := range 500 {
+		n.Messages = append(n.Messages, said([]recall.Role{recall.User, recall.Assistant}[i%2], strings.Repeat(fmt.Sprintf("Message %d is about tea. ", i), 25)))
+	}
+	for _, model := range []string{"anthropic/claude-sonnet-4", "openai/gpt-4o"} {
+		n.Model = &model
+		a, err := s.Create(b.Context(), org, n)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("assemble/"+model, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Assemble(b.Context(), org, a.ID, "", "", oneTool); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("hand out/"+model, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.HandOut(b.Context(), org, a.ID, "", "", oneTool); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

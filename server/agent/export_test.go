@@ -1,0 +1,34 @@
+package agent
+
+import (
+	"encoding/json"
+
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/block"
+)
+
+// What the tests of this package see of it beside its API: the pure halves of a prompt.
+
+// State is what a system prompt is compiled from.
+type State struct {
+	System      string
+	Blocks      []block.Block
+	Rules       json.RawMessage
+	Directories []files.Directory
+	Metadata    string
+}
+
+func (s State) prompt() prompt {
+	return prompt{system: s.System, blocks: renderBlocks(s.Blocks), rules: renderRules(s.Rules),
+		directories: renderDirectories(s.Directories, files.Limits{MaxOpen: 5, ViewChars: 1000}), metadata: s.Metadata}
+}
+
+// Parts are the parts of the system prompt of a state.
+func (s State) Parts() []string { return s.prompt().parts() }
+
+// Request is the request for a state and messages, in its pieces.
+func (s State) Request(f Format, messages []recall.Message) [][]byte {
+	wire, _ := converted(f, messages, func(string) int { return 0 })
+	return newRequest(f, "m", nil, s.prompt(), wire).pieces()
+}
