@@ -10,10 +10,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// seen is what the model sees as it is of conversation c beside its prompt and what is kept, as a condition on messages m. A statement that
-// names the first place too reads no others.
-const seen = `m.conversation_key = c.key AND m.position >= c.first_visible AND m.position <> ALL (c.prompts) AND m.role <> 'summary'
-	AND NOT m.is_err`
+// seen is what the model sees as it is of the messages m from the first visible one of conversation c on, as a condition on them. A statement
+// that names the first place by its number reads no others.
+const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err`
 
 // View is what the model sees of a conversation: its system prompt, the summary of what it does not see where there is one, and the messages
 // that no summary stands for, without results of tools that no call of the view waits for.
@@ -161,7 +160,7 @@ func (s *Store) Visible(ctx context.Context, org db.Org, conversations ...Conver
 			SELECT 'message-' || newest.id
 			FROM (
 				SELECT m.id, m.position FROM messages m
-				WHERE `+seen+` AND (m.role <> 'tool' OR EXISTS (
+				WHERE `+seen+` AND m.position >= c.first_visible AND (m.role <> 'tool' OR EXISTS (
 					SELECT FROM json_array_elements(m.content) AS part WHERE coalesce(part ->> 'orphan', 'false') = 'false'))
 				ORDER BY m.position DESC
 				LIMIT $3

@@ -179,6 +179,10 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 	if got := c.must("GET", base+"/events?types=window_warning", ""); strings.Count(got, `"type":"window_warning"`) < 1 {
 		t.Errorf("there was no warning: %s", got)
 	}
+	// The view before does not fit any more, and the answer says by how much.
+	if got := c.call("POST", base+"/compactions/"+list[0].ID+"/revert", ""); got.Code != 409 || !strings.Contains(got.body, "does not fit any more: it has") {
+		t.Errorf("reverting the last: %d %s", got.Code, got.body)
+	}
 	for _, turn := range []int{1, 17, 40} {
 		if got := c.tool(agent, "expand", `{"id":"seq 1-500","pattern":"item-`+fmt.Sprintf("%04d", turn)+`"}`); !strings.Contains(got, "Question") {
 			t.Errorf("turn %d is not in the log: %s", turn, got)

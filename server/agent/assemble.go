@@ -52,25 +52,34 @@ const maxView = 10_000
 // Assemble puts together what an agent's model would be sent next in a conversation (the default one if it is empty), in a format (its
 // model's own if that is empty). It is the one place where that is done: what makes room in a window does so before.
 func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions) (Prompt, error) {
+	return s.assembleAs(ctx, org, agentID, conversation, f, tools, nil)
+}
+
+// assembleAs is Assemble, in the frame that the conversation is to have, where frame is not nil.
+func (s *Store) assembleAs(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions, frame *recall.Frame) (Prompt, error) {
 	var p Prompt
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
 			return err
 		}
 		var err error
-		p, err = s.with(tx).assemble(ctx, org, agentID, conversation, f, tools)
+		p, err = s.with(tx).assemble(ctx, org, agentID, conversation, f, tools, frame)
 		return err
 	})
 	return p, err
 }
 
-func (s *Store) assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions) (p Prompt, err error) {
+func (s *Store) assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions, frame *recall.Frame,
+) (p Prompt, err error) {
 	own, err := s.Agent(ctx, org, agentID)
 	if err != nil {
 		return p, err
 	}
 	if p.Conversation, err = s.Recall.Conversation(ctx, org, agentID, conversation); err != nil {
 		return p, err
+	}
+	if frame != nil {
+		p.Conversation.Frame = *frame
 	}
 	if p.Seq, err = db.Head(ctx, s.DB, org, agentID); err != nil {
 		return p, err
@@ -114,7 +123,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, agentID, conversation 
 func (s *Store) read(ctx context.Context, org db.Org, p *Prompt) error {
 	c := p.Conversation
 	if visible(c) <= maxView {
-		view, err := s.Recall.View(ctx, org, c.AgentID, c.ID)
+		view, err := s.Recall.Framed(ctx, org, c)
 		if err == nil {
 			p.inForce, p.Messages = view[0], view[1:]
 		}

@@ -206,7 +206,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction,
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	p, err := s.Assemble(ctx, org, k.AgentID, restored.ID, "", tools)
+	p, err := s.assembleAs(ctx, org, k.AgentID, restored.ID, "", tools, &restored.Frame)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
@@ -214,16 +214,12 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction,
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	v, err := s.Compaction.Load(ctx, org, restored, p.job(settings, "").Beside)
-	if err != nil {
-		return compaction.Compaction{}, err
-	}
 	window := p.Agent.Window()
 	limit := int(settings.Trigger * float64(window))
-	if tokens := compaction.Count(v); window > 0 && tokens > limit {
+	if window > 0 && p.Tokens.Total > limit {
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, %d more than the %d of its %d "+
 			"at which it would be compacted again. Set a larger context_window_limit first, or read what it hides by expand",
-			k.ID, tokens, tokens-limit, limit, window)
+			k.ID, p.Tokens.Total, p.Tokens.Total-limit, limit, window)
 	}
 	return s.Compaction.Revert(ctx, org, k, restored)
 }
