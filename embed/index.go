@@ -179,3 +179,34 @@ func (x Index) Drop(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name())
 	return err
 }
+
+// Index keeps the index of the active space's vectors in a memory's table, as Index.Keep does; waiting counts the space's rows to come.
+func (d *Dense) Index(ctx context.Context, pool *pgxpool.Pool, table string, least int, waiting func(context.Context, Space) (int, error),
+	progress func(done, total int)) (built bool, err error) {
+	space, ok := d.Space()
+	if !ok {
+		return false, nil
+	}
+	count := func(ctx context.Context) (int, error) { return waiting(ctx, space) }
+	return Index{Table: table, Space: space}.Keep(ctx, pool, least, count, progress)
+}
+
+// ClearUnused deletes the vectors in a memory's table of spaces that no server has used for a week, with their indexes, and says how many;
+// before is done first, if there are such spaces.
+func (d *Dense) ClearUnused(ctx context.Context, pool *pgxpool.Pool, table string, before func(context.Context, []Space) error) (rows int, err error) {
+	unused, err := d.Unused(ctx, pool)
+	if err != nil || len(unused) == 0 {
+		return 0, err
+	}
+	if err := before(ctx, unused); err != nil {
+		return 0, err
+	}
+	for _, space := range unused {
+		n, err := Index{Table: table, Space: space}.Clear(ctx, pool)
+		rows += n
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}

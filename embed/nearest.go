@@ -47,6 +47,21 @@ func (d *Dense) Query(ctx context.Context, text string) ([]float32, error) {
 	return vectors[0].Values, nil
 }
 
+// Question embeds the text of a search as an argument of Nearest; q is nil where there is none, with a sentence on why if there should be.
+func (d *Dense) Question(ctx context.Context, text string) (q any, note string) {
+	vector, err := d.Query(ctx, text)
+	space, _ := d.Space()
+	switch {
+	case err != nil:
+		return nil, fmt.Sprintf("%v, so this was ranked by words alone.", err)
+	case vector == nil:
+		return nil, ""
+	case len(vector) != space.Dimension:
+		return nil, "The embeddings endpoint answers with another model's vectors, so this was ranked by words alone."
+	}
+	return Half(vector), ""
+}
+
 var errNoAnswer = errors.New("The embeddings endpoint did not answer")
 
 func (d *Dense) queries() Embedder {
@@ -80,4 +95,35 @@ func Along(ctx context.Context, d db.DB, sql string, args pgx.StrictNamedArgs) (
 		return err
 	})
 	return hits, db.Error(d.SendBatch(ctx, &batch).Close())
+}
+
+// Nearest is a search of a memory's table of vectors v for the rows of a scope that are nearest to @q: ArmRows of them.
+type Nearest struct {
+	Table string
+	Key   string // the column that identifies a row
+	Space Space
+	Where string // the scope, as a condition on v
+	Args  pgx.StrictNamedArgs
+}
+
+// SQL is the statement; the exact one reads all of the scope.
+func (n Nearest) SQL(exact bool) string {
+	return fmt.Sprintf(`
+		SELECT id, -distance AS score FROM (
+			SELECT v.%s AS id, %s AS distance FROM %s v
+			WHERE v.space_id = %d AND%s
+			ORDER BY distance
+			LIMIT %d
+		) nearest`, n.Key, n.Space.Distance(exact), n.Table, n.Space.ID, n.Where, ArmRows)
+}
+
+// Read searches exactly, or through the space's index where the scope is large, and exactly again where that finds fewer than least.
+func (n Nearest) Read(ctx context.Context, d db.DB, large bool, least int) ([]Hit, error) {
+	if large {
+		hits, err := Along(ctx, d, n.SQL(false), n.Args)
+		if err != nil || len(hits) >= least {
+			return hits, err
+		}
+	}
+	return db.All[Hit](ctx, d, n.SQL(true), n.Args)
 }

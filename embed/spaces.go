@@ -70,3 +70,7 @@ func Unused(ctx context.Context, d db.DB, long time.Duration) ([]Space, error) {
 		WHERE used_at < now() - $1::interval
 		ORDER BY id`, long)
 }
+
+// IdleSpace is how long no server must have used a space before a running one takes over what is embedded in it: longer than a server takes
+// between two times of saying that it uses one.
+const IdleSpace = 5 * time.Minute

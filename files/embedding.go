@@ -47,7 +47,7 @@ func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error
 		return err
 	}
 	reason := fmt.Sprintf("waiting for the embeddings endpoint: %v", err)
-	bounded, cancel := noting(ctx)
+	bounded, cancel := embed.Noting(ctx)
 	defer cancel()
 	_, noteErr := w.store.db.Exec(bounded, `
 		UPDATE embed_batches SET error = $6

@@ -14,32 +14,20 @@ const vectorTable = "chunk_vectors"
 
 // Index builds the index of the active space's vectors where that pays and it is not there; built says that it did.
 func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error) {
-	space, ok := s.o.Dense.Space()
-	if !ok {
-		return false, nil
-	}
-	waiting := func(ctx context.Context) (int, error) {
+	return s.o.Dense.Index(ctx, pool, vectorTable, s.indexRows, func(ctx context.Context, space embed.Space) (int, error) {
 		return db.One[int](ctx, pool, `
 			SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`, space.ID)
-	}
-	return embed.Index{Table: vectorTable, Space: space}.Keep(ctx, pool, s.indexRows, waiting, progress)
+	}, progress)
 }
 
 // ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and says how many.
 func (s *Store) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
-	unused, err := s.o.Dense.Unused(ctx, pool)
-	if err != nil {
-		return 0, err
-	}
-	for _, space := range unused {
-		if _, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE space_id = $1`, space.ID); err != nil {
-			return rows, err
+	return s.o.Dense.ClearUnused(ctx, pool, vectorTable, func(ctx context.Context, unused []embed.Space) error {
+		for _, space := range unused {
+			if _, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE space_id = $1`, space.ID); err != nil {
+				return err
+			}
 		}
-		n, err := embed.Index{Table: vectorTable, Space: space}.Clear(ctx, pool)
-		rows += n
-		if err != nil {
-			return rows, err
-		}
-	}
-	return rows, nil
+		return nil
+	})
 }

@@ -40,7 +40,7 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 		return w.store.fail(ctx, job.Args, unreadable.Error())
 	}
 	if wasCutShort(ctx, err) && overruns(job.JobRow)+1 >= maxOverruns {
-		bounded, cancel := noting(ctx)
+		bounded, cancel := embed.Noting(ctx)
 		defer cancel()
 		return w.store.fail(bounded, job.Args, "parsing this file takes too long or too much memory; split it into smaller files")
 	}

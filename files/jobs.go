@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -31,9 +32,8 @@ func Queues() map[string]river.QueueConfig {
 }
 
 const (
-	maxAttempts = 1000 // a job goes on until its work is done or has failed for good; the database may be away for long
-	maxCrashes  = 20   // a job that takes the server with it is given up; a server may also stop beside it
-	maxOverruns = 3    // and a file whose parsing does not end in a job's time
+	maxCrashes  = 20 // a job that takes the server with it is given up; a server may also stop beside it
+	maxOverruns = 3  // and a file whose parsing does not end in a job's time
 	maxPause    = time.Minute
 )
 
@@ -51,7 +51,7 @@ type ParseArgs struct {
 func (ParseArgs) Kind() string { return "parse_file" }
 
 // InsertOpts make a job of the same work once.
-func (a ParseArgs) InsertOpts() river.InsertOpts { return once(queueOf(a.size)) }
+func (a ParseArgs) InsertOpts() river.InsertOpts { return embed.Once(queueOf(a.size)) }
 
 func (a ParseArgs) begins() time.Time { return a.turn }
 
@@ -70,7 +70,7 @@ type EmbedArgs struct {
 func (EmbedArgs) Kind() string { return "embed_chunks" }
 
 // InsertOpts make a job of the same work once.
-func (EmbedArgs) InsertOpts() river.InsertOpts { return once(QueueEmbed) }
+func (EmbedArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueEmbed) }
 
 func (a EmbedArgs) begins() time.Time { return a.turn }
 
@@ -86,13 +86,7 @@ type ReparseArgs struct {
 func (ReparseArgs) Kind() string { return "reparse_folder" }
 
 // InsertOpts make a job of the same work once.
-func (ReparseArgs) InsertOpts() river.InsertOpts { return once(QueueUpkeep) }
-
-func once(queue string) river.InsertOpts {
-	return river.InsertOpts{Queue: queue, MaxAttempts: maxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true,
-		ByState: []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
-			rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
-}
+func (ReparseArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueUpkeep) }
 
 // enqueue adds jobs in a transaction of their own, or in the store's.
 func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
@@ -148,14 +142,6 @@ func (s *Store) dismiss(ctx context.Context, fileKey int64) error {
 		}
 		return nil
 	})
-}
-
-// notePatience bounds the noting of what became of a job, which goes on when the job's own time is over.
-const notePatience = 10 * time.Second
-
-// noting is a context for that.
-func noting(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), notePatience)
 }
 
 // pause is how long a job waits after its n-th failure: a second, doubled each time up to a minute.

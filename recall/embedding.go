@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
-
-// embedChars is how much of a message is embedded: what most models take. One that the endpoint refuses is tried once more with a quarter.
-const embedChars = 8000
 
 // stretch is the end of a conversation that lacks vectors: what comes after position Embedded, as far as Until.
 type stretch struct {
@@ -48,12 +44,12 @@ func (s *Store) embed(ctx context.Context, turn *embed.Turn, job EmbedArgs, spac
 		return false, err
 	}
 	stretches = covered(stretches, messages)
-	vectors, refused, err := embedMessages(ctx, turn, messages)
+	vectors, refused, err := turn.Openings(ctx, texts(messages))
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return false, err
 		}
-		return false, errors.Join(err, s.note(ctx, job, stretches, fmt.Sprintf("waiting for the embeddings endpoint: %v", err)))
+		return false, errors.Join(err, s.note(ctx, job, stretches, embed.Waiting(err)))
 	}
 	return true, s.keep(ctx, job, space, stretches, messages, vectors, refused)
 }
@@ -110,47 +106,13 @@ func covered(stretches []stretch, batch []lacking) []stretch {
 	return stretches
 }
 
-// embedMessages asks the endpoint for vectors, and once more for those it refuses for what they are beyond their beginning.
-func embedMessages(ctx context.Context, turn *embed.Turn, batch []lacking) ([]embed.Vector, []*embed.RefusedError, error) {
-	if len(batch) == 0 {
-		return nil, nil, nil
-	}
+// texts are what is embedded of messages.
+func texts(batch []lacking) []embed.Item {
 	items := make([]embed.Item, len(batch))
-	text := make(map[int64]string, len(batch))
 	for i, m := range batch {
-		text[m.Key] = searchable(m.Role, m.Name, m.Content)
-		items[i] = embed.Item{ID: m.Key, Text: opening(text[m.Key], embedChars)}
+		items[i] = embed.Item{ID: m.Key, Text: searchable(m.Role, m.Name, m.Content)}
 	}
-	vectors, refused, err := turn.Embed(ctx, items)
-	if err != nil {
-		return nil, nil, err
-	}
-	var again []embed.Item
-	var final []*embed.RefusedError
-	for _, r := range refused {
-		if short := opening(text[r.ID], embedChars/4); short != text[r.ID] {
-			again = append(again, embed.Item{ID: r.ID, Text: short})
-		} else {
-			final = append(final, r)
-		}
-	}
-	if len(again) == 0 {
-		return vectors, final, nil
-	}
-	more, refused, err := turn.Embed(ctx, again)
-	return append(vectors, more...), append(final, refused...), err
-}
-
-// opening is at most so many characters of a text.
-func opening(text string, chars int) string {
-	n := 0
-	for at := range text {
-		if n == chars {
-			return text[:at]
-		}
-		n++
-	}
-	return text
+	return items
 }
 
 // keep stores a batch's vectors and how far its conversations have theirs now. A conversation is left alone that was deleted meanwhile, or
@@ -227,12 +189,9 @@ func refusal(n int, refused []*embed.RefusedError) *string {
 	return &told
 }
 
-// notePatience bounds the noting of what became of a job, which goes on when the job's own time is over.
-const notePatience = 10 * time.Second
-
 // note tells why conversations wait for their vectors.
 func (s *Store) note(ctx context.Context, job EmbedArgs, stretches []stretch, reason string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notePatience)
+	ctx, cancel := embed.Noting(ctx)
 	defer cancel()
 	keys := make([]int64, len(stretches))
 	for i, c := range stretches {

@@ -277,7 +277,7 @@ func TestANewModelStartsAgain(t *testing.T) {
 	if n, vectors := w.count(`SELECT count(lex) FROM messages`), w.count(`SELECT count(*) FROM message_vectors`); vectors != 2*n {
 		t.Errorf("%d vectors for %d messages in two spaces", vectors, n)
 	}
-	if n, err := old.Backfill(t.Context(), recall.IdleSpace); n != 0 || err != nil {
+	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
 		t.Errorf("%d conversations are taken from a server that runs (%v)", n, err)
 	}
 	asked := first.Requests.Load()

@@ -73,10 +73,10 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 	if err != nil {
 		return err
 	}
-	w := &embedWorker{store: s}
+	w := s.worker()
 	space, _ := s.o.Dense.Space()
 	for more := true; more && err == nil; {
-		more, err = w.batch(ctx, EmbedArgs{Org: org, AgentKey: agent}, space)
+		more, err = w.Once(ctx, EmbedArgs{Org: org, AgentKey: agent}, space)
 	}
 	return err
 }
@@ -84,10 +84,8 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 // Nearest is the statement that ranks what a query may see by meaning, and its arguments.
 func Nearest(s *Store, ctx context.Context, org db.Org, q Query, vector []float32, exact bool) (string, pgx.StrictNamedArgs, error) {
 	in, err := s.scope(ctx, org, q)
-	space, _ := s.o.Dense.Space()
-	args := in.args()
-	args["q"], args["limit"] = embed.Half(vector), embed.ArmRows
-	return in.nearest(space, exact), args, err
+	n := s.nearest(in, embed.Half(vector))
+	return n.SQL(exact), n.Args, err
 }
 
 // ViewPlan is how Postgres reads what the model sees of an agent's default conversation.

@@ -2,13 +2,10 @@ package recall
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -19,49 +16,21 @@ const QueueEmbed = "embed_messages"
 
 // Queues are the queues with as many workers as a server that has an embeddings endpoint gives each.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{QueueEmbed: {MaxWorkers: 4}}
+	return map[string]river.QueueConfig{QueueEmbed: {MaxWorkers: embed.JobWorkers}}
 }
 
 // EmbedArgs is the job that makes the vectors that an agent's messages lack.
 type EmbedArgs struct {
+	embed.Due
 	Org      db.Org `json:"org" db:"org" river:"unique"`
 	AgentKey int64  `json:"agent_key" db:"agent_key" river:"unique"`
-
-	begins time.Time
 }
 
 // Kind names the job in the queue.
 func (EmbedArgs) Kind() string { return "embed_messages" }
 
-// maxAttempts is for as long as the endpoint or the database may be away.
-const maxAttempts = 1000
-
 // InsertOpts make an agent's job once.
-func (EmbedArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: QueueEmbed, MaxAttempts: maxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true,
-		ByState: []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
-			rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
-}
-
-// Hooks implements river.JobArgsWithHooks.
-func (EmbedArgs) Hooks() []rivertype.Hook { return []rivertype.Hook{&delay{}} }
-
-// delay lets a job begin a little later. A job that is made with a time to come would wait for the scheduler too, which looks around seldom.
-type delay struct{ river.HookDefaults }
-
-// InsertBegin implements rivertype.HookInsertBegin.
-func (*delay) InsertBegin(_ context.Context, params *rivertype.JobInsertParams) error {
-	if job, ok := params.Args.(EmbedArgs); ok {
-		params.ScheduledAt = &job.begins
-	}
-	return nil
-}
-
-// settle is how long after messages were seen that lack their vectors their job begins: all that is appended meanwhile is its work too.
-const settle = 2 * time.Second
-
-// callAtOnce is how many jobs one call makes at most.
-const callAtOnce = 1000
+func (EmbedArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueEmbed) }
 
 // Call makes a job for each agent, of every organization, whose messages lack vectors of the active space and that has none, and says how
 // many.
@@ -77,24 +46,15 @@ func (s *Store) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, erro
 			SELECT (args ->> 'agent_key')::bigint FROM river_job
 			WHERE queue = $2 AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled'))
 		ORDER BY agent_key
-		LIMIT $3`, space.ID, QueueEmbed, callAtOnce)
-	if err != nil || len(list) == 0 {
+		LIMIT $3`, space.ID, QueueEmbed, embed.CallAtOnce)
+	for i := range list {
+		list[i].Due = embed.In(s.settle)
+	}
+	if err != nil {
 		return 0, err
 	}
-	params := make([]river.InsertManyParams, len(list))
-	for i, job := range list {
-		job.begins = time.Now().Add(s.settle)
-		params[i] = river.InsertManyParams{Args: job}
-	}
-	if _, err := jobs.InsertManyFast(ctx, params); err != nil {
-		return 0, fmt.Errorf("queue messages to be embedded: %w", err)
-	}
-	return len(list), nil
+	return embed.Enqueue(ctx, jobs, list)
 }
-
-// IdleSpace is how long no server must have used a space before a running one takes over what is embedded in it: longer than a server takes
-// between two times of saying that it uses one.
-const IdleSpace = 5 * time.Minute
 
 // takeAtOnce is how many conversations one statement takes over.
 const takeAtOnce = 500
@@ -129,46 +89,9 @@ func (s *Store) Backfill(ctx context.Context, idle time.Duration) (conversations
 
 // Work registers what works on the jobs of messages.
 func (s *Store) Work(workers *river.Workers) {
-	river.AddWorker(workers, &embedWorker{store: s})
+	river.AddWorker(workers, s.worker())
 }
 
-// embedWorker makes the vectors of an agent's messages, and after a while lets other agents' jobs go first.
-type embedWorker struct {
-	river.WorkerDefaults[EmbedArgs]
-	store *Store
-}
-
-// workFor is how long a job begins new batches.
-const workFor = 10 * time.Second
-
-// NextRetry implements river.Worker.
-func (w *embedWorker) NextRetry(job *river.Job[EmbedArgs]) time.Time {
-	return time.Now().Add(w.store.o.Dense.Pause(len(job.Errors) + 1))
-}
-
-// Work implements river.Worker.
-func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error {
-	for until := time.Now().Add(workFor); ; {
-		space, ok := w.store.o.Dense.Space()
-		if !ok {
-			return river.JobCancel(errors.New("no embeddings endpoint is in use; the work is queued again when one is"))
-		}
-		more, err := w.batch(ctx, job.Args, space)
-		if err != nil || !more {
-			return err
-		}
-		if time.Now().After(until) {
-			return river.JobSnooze(0)
-		}
-	}
-}
-
-// batch embeds one batch at the job's turn; more says that there was one.
-func (w *embedWorker) batch(ctx context.Context, job EmbedArgs, space embed.Space) (more bool, err error) {
-	turn, away := w.store.o.Dense.Await(ctx)
-	if away > 0 {
-		return false, river.JobSnooze(away)
-	}
-	defer turn.End()
-	return w.store.embed(ctx, turn, job, space)
+func (s *Store) worker() *embed.Worker[EmbedArgs] {
+	return &embed.Worker[EmbedArgs]{Dense: s.o.Dense, Batch: s.embed}
 }

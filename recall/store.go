@@ -37,7 +37,7 @@ const indexRows = 50_000
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, redactors: &redactors{}, o: o, indexRows: indexRows, settle: settle}
+	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, redactors: &redactors{}, o: o, indexRows: indexRows, settle: embed.Settle}
 }
 
 // With returns the store working in tx.

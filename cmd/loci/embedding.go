@@ -122,7 +122,7 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
 func (e *endpoint) backfill(ctx context.Context, v vectors) {
 	batches, err := v.files.Backfill(ctx)
 	if err == nil {
-		_, err = v.messages.Backfill(ctx, recall.IdleSpace)
+		_, err = v.messages.Backfill(ctx, embed.IdleSpace)
 	}
 	if err != nil && ctx.Err() == nil {
 		e.log.Warn("missing vectors are not queued", "error", err)
