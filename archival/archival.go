@@ -5,6 +5,8 @@ package archival
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/loci-memory/loci/embed"
 )
 
 // Archive is a set of passages that is attached to agents as one.
@@ -17,6 +19,8 @@ type Archive struct {
 	Embedding   *string         `db:"embedding" json:"-"` // the model that the archive's maker named
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
+
+	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil if there was no embeddings endpoint yet
 }
 
 // NewArchive is what an archive is made from.

@@ -33,7 +33,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	pool := dbtest.New(t)
-	w := &world{T: t, pool: pool, store: archival.New(pool)}
+	w := &world{T: t, pool: pool, store: archival.New(pool, archival.Options{})}
 	w.agent = w.newAgent("Ada")
 	return w
 }

@@ -9,18 +9,30 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at`
+const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at,
+	CASE WHEN c.embedded_space IS NOT NULL THEN json_build_object(
+		'pending', (SELECT count(*) FROM unembedded_passages u WHERE u.archive_key = c.key AND u.refused IS NULL),
+		'refused', (SELECT count(*) FROM unembedded_passages u WHERE u.archive_key = c.key AND u.refused IS NOT NULL),
+		'error', coalesce(c.embed_error, (
+			SELECT format('the embeddings endpoint refuses some passages (%s); they are found by their words', u.refused)
+			FROM unembedded_passages u WHERE u.archive_key = c.key AND u.refused IS NOT NULL ORDER BY u.passage_key LIMIT 1)))
+	END AS embedding_status`
 
 // CreateArchive makes an archive.
 func (s *Store) CreateArchive(ctx context.Context, org db.Org, n NewArchive) (Archive, error) {
 	if err := checkName(n.Name); err != nil {
 		return Archive{}, err
 	}
+	var embedded *int16
+	if space, ok := s.dense.Space(); ok {
+		embedded = &space.ID
+	}
 	return db.One[Archive](ctx, s.db, `
-		INSERT INTO archives AS c (org, name, description, metadata, embedding)
-		VALUES (@org, @name, @description, @metadata, @embedding)
+		INSERT INTO archives AS c (org, name, description, metadata, embedding, embedded_space)
+		VALUES (@org, @name, @description, @metadata, @embedding, @space)
 		RETURNING `+archiveColumns,
-		pgx.StrictNamedArgs{"org": org, "name": db.Clean(n.Name), "description": n.Description, "metadata": n.Metadata, "embedding": n.Embedding})
+		pgx.StrictNamedArgs{"org": org, "name": db.Clean(n.Name), "description": n.Description, "metadata": n.Metadata, "embedding": n.Embedding,
+			"space": embedded})
 }
 
 func checkName(name string) error {
@@ -97,6 +109,14 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 func (s *Store) lock(ctx context.Context, org db.Org, id string) (int64, error) {
 	key, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE`, org, id)
+	return key, archiveError(err, id)
+}
+
+// hold holds an archive against deletion, and against being taken over by another space, while passages are written; it returns its key. Who
+// writes to it too is not held up.
+func (s *Store) hold(ctx context.Context, org db.Org, id string) (int64, error) {
+	key, err := db.One[int64](ctx, s.db, `
+		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR KEY SHARE`, org, id)
 	return key, archiveError(err, id)
 }
 

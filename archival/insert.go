@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -127,11 +128,9 @@ func split(text string) []string {
 func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, ready []prepared) (out []Inserted, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		// Passages hold the archive, so that it is not deleted under them; who inserts into it too is not held up.
-		key, err := db.One[int64](ctx, tx, `
-			SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE`, org, archiveID)
+		key, err := in.hold(ctx, org, archiveID)
 		if err != nil {
-			return archiveError(err, archiveID)
+			return err
 		}
 		fresh, err := in.store(ctx, org, key, ready)
 		if err != nil {
@@ -169,7 +168,10 @@ func (s *Store) store(ctx context.Context, org db.Org, archive int64, ready []pr
 				return nil
 			})
 	}
-	return fresh, db.Error(s.db.SendBatch(ctx, &batch).Close())
+	if err := s.db.SendBatch(ctx, &batch).Close(); err != nil || len(fresh) == 0 {
+		return fresh, db.Error(err)
+	}
+	return fresh, s.wait(ctx, org, archive, slices.Collect(maps.Keys(fresh)))
 }
 
 // inserted reads what became of the drafts.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pgvector/pgvector-go"
@@ -104,23 +105,28 @@ func (u PassageUpdate) check() error {
 	return checkTags(u.Tags)
 }
 
-// lockPassage locks a passage and holds its archive; it returns the archive's key too.
+// lockPassage holds a passage's archive and locks the passage, in this order, as all do; it returns the archive's key too.
 func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string) (Passage, int64, error) {
-	type row struct {
-		Passage
-		Archive int64 `db:"archive_key"`
+	p, err := s.Passage(ctx, org, agentID, id)
+	if err != nil {
+		return Passage{}, 0, err
 	}
-	r, err := db.One[row](ctx, s.db, `
-		SELECT `+passageColumns+`, p.archive_key FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+ofAgent+`)
-		FOR UPDATE OF p FOR SHARE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
-	return r.Passage, r.Archive, passageError(err, id)
+	archive, err := s.hold(ctx, org, p.ArchiveID)
+	if err != nil {
+		return Passage{}, 0, passageError(err, id)
+	}
+	p, err = db.One[Passage](ctx, s.db, `
+		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key
+		WHERE p.org = $1 AND p.key = $2
+		FOR UPDATE OF p`, org, p.Key)
+	return p, archive, passageError(err, id)
 }
 
 func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
 	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil, "lex": (*pgvector.SparseVector)(nil), "terms": nil,
 		"tags": nil, "metadata": u.Metadata}
-	if u.Text != nil && *u.Text != p.Text {
+	again := u.Text != nil && *u.Text != p.Text
+	if again {
 		text := db.Clean(*u.Text)
 		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
 		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, embed.Owned(archive, lex.Terms)
@@ -136,6 +142,19 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.ConstraintName == "passages_text_key" {
 		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)
 	}
+	if err != nil {
+		return err
+	}
+	if again {
+		if _, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key); err != nil {
+			return err
+		}
+		return s.wait(ctx, org, archive, []uuid.UUID{uuidOf(p.ID)})
+	}
+	if u.Tags == nil {
+		return nil
+	}
+	_, err = s.db.Exec(ctx, `UPDATE passage_vectors SET tags = $3 WHERE org = $1 AND passage_key = $2`, org, p.Key, db.Tags(u.Tags))
 	return err
 }
 

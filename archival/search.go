@@ -23,7 +23,7 @@ type scope struct {
 	q        Query
 }
 
-// Search finds passages. ErrNotFound if the agent or the archive is not there.
+// Search finds passages: by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the archive is not there.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	q.Limit = min(max(q.Limit, 1), SearchMax)
 	q.Tags = db.Tags(q.Tags)
@@ -42,8 +42,13 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	hits, err := s.hits(ctx, in, embed.Fuse(words, nil, meaningWeight))
-	return Results{Hits: hits}, err
+	out := Results{}
+	meaning, err := s.byMeaning(ctx, in, &out)
+	if err != nil {
+		return Results{}, err
+	}
+	out.Hits, err = s.hits(ctx, in, embed.Fuse(words, meaning, meaningWeight))
+	return out, err
 }
 
 // scope finds the archives that a query may see, and counts their passages.
@@ -76,21 +81,24 @@ func (s *Store) scope(ctx context.Context, org db.Org, q Query) (scope, error) {
 func (c scope) key() string { return fmt.Sprint(c.org, c.archives) }
 
 // where is the scope as a condition on passages p; its arguments are those of args.
-func (c scope) where() string {
-	w := ` p.org = @org AND p.archive_key = ANY (@archives)`
+func (c scope) where() string { return c.within("p") }
+
+// within is the scope as a condition on rows that tell of a passage what a query filters by.
+func (c scope) within(row string) string {
+	w := ` @.org = @org AND @.archive_key = ANY (@archives)`
 	switch {
 	case len(c.q.Tags) > 0 && c.q.Match == All:
-		w += ` AND p.tags @> @tags`
+		w += ` AND @.tags @> @tags`
 	case len(c.q.Tags) > 0:
-		w += ` AND p.tags && @tags`
+		w += ` AND @.tags && @tags`
 	}
 	if c.q.Start != nil {
-		w += ` AND p.happened_at >= @start`
+		w += ` AND @.happened_at >= @start`
 	}
 	if c.q.End != nil {
-		w += ` AND p.happened_at <= @end`
+		w += ` AND @.happened_at <= @end`
 	}
-	return w
+	return strings.ReplaceAll(w, "@.", row+".")
 }
 
 func (c scope) args() pgx.StrictNamedArgs {
@@ -181,6 +189,24 @@ func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []in
 	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
 }
 
+// byMeaning ranks by the inner product with the query's vector. It tells out whether it did, and why not if it should have.
+func (s *Store) byMeaning(ctx context.Context, in scope, out *Results) ([]embed.Hit, error) {
+	q, note := s.dense.Question(ctx, db.Clean(in.q.Text))
+	if out.Note = note; q == nil {
+		return nil, nil
+	}
+	out.ByMeaning = true
+	return s.nearest(in, q).Read(ctx, s.db, in.rows > s.indexRows, in.q.Limit)
+}
+
+// nearest ranks the scope by meaning.
+func (s *Store) nearest(in scope, q any) embed.Nearest {
+	space, _ := s.dense.Space()
+	args := in.args()
+	args["q"] = q
+	return embed.Nearest{Table: vectorTable, Key: "passage_key", Space: space, Where: in.within("v"), Args: args}
+}
+
 // wordSQL ranks a scope by words, or those of its rows that have one of the terms.
 func (c scope) wordSQL(q embed.Query, terms []int64) (string, pgx.StrictNamedArgs) {
 	args, where := c.args(), c.where()
@@ -198,22 +224,28 @@ func (c scope) wordSQL(q embed.Query, terms []int64) (string, pgx.StrictNamedArg
 		) nearest`, args
 }
 
-// hits reads the best passages, as many as were asked for.
+// hits reads the best passages, as many as were asked for; those that were deleted since they were found are passed over.
 func (s *Store) hits(ctx context.Context, in scope, ranked []embed.Scored) ([]Hit, error) {
-	ranked = ranked[:min(len(ranked), in.q.Limit)]
-	keys := make([]int64, len(ranked))
-	for i, r := range ranked {
-		keys[i] = r.ID
+	hits := make([]Hit, 0, in.q.Limit)
+	for len(ranked) > 0 && len(hits) < in.q.Limit {
+		n := min(in.q.Limit-len(hits), len(ranked))
+		keys := make([]int64, n)
+		for i, r := range ranked[:n] {
+			keys[i] = r.ID
+		}
+		rows, err := db.All[Passage](ctx, s.db, `
+			SELECT `+passageColumns+` FROM unnest($2::bigint[]) WITH ORDINALITY AS wanted (key, place)
+			JOIN passages p ON p.key = wanted.key JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
+			WHERE p.org = $1
+			ORDER BY wanted.place`, in.org, keys)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range rows {
+			r := ranked[slices.Index(keys, p.Key)]
+			hits = append(hits, Hit{Passage: p, Score: r.Score, WordsRank: r.WordsRank, MeaningRank: r.MeaningRank})
+		}
+		ranked = ranked[n:]
 	}
-	rows, err := db.All[Passage](ctx, s.db, `
-		SELECT `+passageColumns+` FROM unnest($2::bigint[]) WITH ORDINALITY AS wanted (key, place)
-		JOIN passages p ON p.key = wanted.key JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = $1
-		ORDER BY wanted.place`, in.org, keys)
-	hits := make([]Hit, len(rows))
-	for i, p := range rows {
-		r := ranked[slices.Index(keys, p.Key)]
-		hits[i] = Hit{Passage: p, Score: r.Score, WordsRank: r.WordsRank, MeaningRank: r.MeaningRank}
-	}
-	return hits, err
+	return hits, nil
 }

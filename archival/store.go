@@ -13,12 +13,19 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
+// Options are what a Store needs beside its database.
+type Options struct {
+	Dense *embed.Dense // the embeddings endpoint; nil ranks by words alone
+}
+
 // Store keeps archives in Postgres.
 type Store struct {
-	db  db.DB
-	idf *embed.IDFCache
+	db    db.DB
+	idf   *embed.IDFCache
+	dense *embed.Dense
 
-	indexRows int // scopes of more rows are read through the indexes
+	indexRows int           // scopes of more rows are read through the indexes
+	settle    time.Duration // between an insert and the job that embeds it
 }
 
 // scopeLife is how long the word statistics of a scope are used before they are sampled again.
@@ -28,8 +35,8 @@ const scopeLife = time.Minute
 const indexRows = 50_000
 
 // New returns a store on d.
-func New(d db.DB) *Store {
-	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, indexRows: indexRows}
+func New(d db.DB, o Options) *Store {
+	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, dense: o.Dense, indexRows: indexRows, settle: embed.Settle}
 }
 
 // With returns the store working in tx.

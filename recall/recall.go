@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -51,6 +52,8 @@ type Conversation struct {
 	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
 	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
 	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
+
+	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil if no embeddings endpoint has worked on it
 }
 
 // Message is one message of the log. It never changes.

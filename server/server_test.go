@@ -43,7 +43,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		t.Fatal(err)
 	}
 	messages := recall.New(pool, recall.Options{})
-	blocks, passages := &block.Store{DB: pool}, archival.New(pool)
+	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
 	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Agents: &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 			Compaction: &compaction.Store{DB: pool, Recall: messages}},

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
@@ -70,7 +71,7 @@ func (e *endpoint) probe(ctx context.Context) error {
 		return settingError{err}
 	}
 	if err != nil {
-		e.log.Warn("the embeddings endpoint does not answer yet; files and messages wait for their vectors, and search ranks by words", "error", err)
+		e.log.Warn("the embeddings endpoint does not answer yet; files, messages and passages wait for their vectors, and search ranks by words", "error", err)
 		return nil
 	}
 	e.dimension = dimension
@@ -88,11 +89,12 @@ func (e *endpoint) space() *embed.Dense {
 type vectors struct {
 	files    *files.Store
 	messages *recall.Store
+	passages *archival.Store
 	jobs     *river.Client[pgx.Tx]
 }
 
 // connect makes the endpoint's space the active one as soon as its dimension is known, and keeps queueing the vectors that it lacks: other
-// servers may store files without them, and messages are stored without them always.
+// servers may store files without them, and messages and passages are stored without them always.
 func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
 	if e == nil {
 		return nil
@@ -111,6 +113,9 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
 		if _, err := v.messages.Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
 			e.log.Warn("messages are not queued to be embedded", "error", err)
 		}
+		if _, err := v.passages.Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
+			e.log.Warn("passages are not queued to be embedded", "error", err)
+		}
 		if time.Since(looked) > backfillEvery {
 			looked = time.Now()
 			e.backfill(ctx, v)
@@ -123,6 +128,9 @@ func (e *endpoint) backfill(ctx context.Context, v vectors) {
 	batches, err := v.files.Backfill(ctx)
 	if err == nil {
 		_, err = v.messages.Backfill(ctx, embed.IdleSpace)
+	}
+	if err == nil {
+		_, err = v.passages.Backfill(ctx, embed.IdleSpace)
 	}
 	if err != nil && ctx.Err() == nil {
 		e.log.Warn("missing vectors are not queued", "error", err)
@@ -163,7 +171,11 @@ func (e *endpoint) use(ctx context.Context, d db.DB, v vectors) error {
 	if err != nil {
 		return fmt.Errorf("take over the conversations of another model: %w", err)
 	}
+	archives, err := v.passages.Backfill(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("take over the archives of another model: %w", err)
+	}
 	e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension, "batches_queued", batches,
-		"conversations_taken_over", conversations)
+		"conversations_taken_over", conversations, "archives_taken_over", archives)
 	return nil
 }

@@ -58,7 +58,7 @@ const (
 	jobsKept       = time.Hour            // after they are done: a hundred thousand uploads leave as many
 	lookEvery      = 10 * time.Second
 	backfillEvery  = time.Minute
-	callEvery      = time.Second      // between two looks for messages that lack their vectors
+	callEvery      = time.Second      // between two looks for messages and passages that lack their vectors
 	indexEvery     = 15 * time.Second // between two looks for text that grep's index lacks
 	pruneEvery     = 10 * time.Minute // between two looks for what it has of files that are gone
 	retryEvery     = 5 * time.Second  // what needs the database or the endpoint back
@@ -159,7 +159,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
-	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool)
+	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Dense: p.dense.space()})
 	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models}, Tokens: tokens.New()}
 	if p.Demo {
@@ -173,7 +173,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Watches: watches, DB: p.pool,
 		Tails: tails, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
 		Loopback: p.loopback, Patience: p.RequestPatience}
-	jobs, err := p.jobs(store, messages, api)
+	jobs, err := p.jobs(store, messages, passages, api)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.keepPresent(ctx, present) })
 	group.Go(func() error { return p.work(ctx, jobs, present) })
 	group.Go(func() error {
-		return p.dense.connect(ctx, p.pool, vectors{files: store, messages: messages, jobs: jobs})
+		return p.dense.connect(ctx, p.pool, vectors{files: store, messages: messages, passages: passages, jobs: jobs})
 	})
 	group.Go(func() error { return p.indexText(ctx, store) })
 	group.Go(func() error { return p.watchPostgres(ctx) })
@@ -203,14 +203,16 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 }
 
 // jobs is the client that works on the queue.
-func (p *process) jobs(store *files.Store, messages *recall.Store, api *server.Server) (*river.Client[pgx.Tx], error) {
+func (p *process) jobs(store *files.Store, messages *recall.Store, passages *archival.Store, api *server.Server) (*river.Client[pgx.Tx], error) {
 	workers, queues := river.NewWorkers(), files.Queues()
 	queues[queueAttend] = river.QueueConfig{MaxWorkers: attendAtOnce}
 	river.AddWorker(workers, &attendWorker{api: api})
 	store.Work(workers)
 	messages.Work(workers)
+	passages.Work(workers)
 	if p.dense != nil {
 		maps.Copy(queues, recall.Queues())
+		maps.Copy(queues, archival.Queues())
 	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,

@@ -19,8 +19,9 @@ const tendEvery = time.Minute
 // is let go.
 func (p *process) tend(ctx context.Context, store *files.Store, messages *recall.Store, passages *archival.Store) error {
 	for wait(ctx, tendEvery) {
-		p.tendVectors(ctx, "passages", store)
+		p.tendVectors(ctx, "files", store)
 		p.tendVectors(ctx, "messages", messages)
+		p.tendVectors(ctx, "passages", passages)
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the places of what was deleted are not forgotten", "error", err)
 		}

@@ -37,7 +37,7 @@ func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 		t.Fatal(err)
 	}
 	said := recall.New(pool, recall.Options{})
-	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool),
+	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool, archival.Options{}),
 		Compaction: &compaction.Store{DB: pool, Recall: said}}, pool
 }
 

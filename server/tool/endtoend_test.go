@@ -68,7 +68,7 @@ func newWorld(t *testing.T) world {
 		}
 	}
 	messages := recall.New(pool, recall.Options{})
-	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool),
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool, archival.Options{}),
 		Compaction: &compaction.Store{DB: pool, Recall: messages}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {

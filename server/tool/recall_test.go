@@ -25,7 +25,7 @@ func newTalk(t *testing.T) (w world, conversation string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, passages := &block.Store{DB: pool}, archival.New(pool)
+	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
 	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages, Compaction: &compaction.Store{DB: pool, Recall: said}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "talker", Timezone: "America/New_York"})
 	if err != nil {

@@ -1,0 +1,489 @@
+package archival_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// patience bounds the waits of tests; reaching it is a failure.
+const patience = time.Minute
+
+// denseWorld is a world whose passages an endpoint embeds.
+type denseWorld struct {
+	*world
+	endpoint *embedtest.Endpoint
+	dense    *embed.Dense
+	space    embed.Space
+}
+
+func newDenseWorld(t *testing.T, e *embedtest.Endpoint) *denseWorld {
+	t.Helper()
+	w := &denseWorld{world: newWorld(t)}
+	w.connect(e)
+	return w
+}
+
+// connect gives the world a store that uses an endpoint, as a server that is started does.
+func (w *denseWorld) connect(e *embedtest.Endpoint) {
+	w.Helper()
+	w.endpoint, w.dense = e, e.DenseWithin(w, 2*time.Second)
+	w.dense.FirstPause, w.dense.MaxPause = time.Millisecond, 20*time.Millisecond
+	w.space = e.Use(w, w.pool, w.dense)
+	w.store = archival.New(w.pool, archival.Options{Dense: w.dense})
+	w.store.SetSettle(0)
+	if _, err := w.store.Backfill(w.Context(), 0); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// client is one that makes jobs, and works on none.
+func (w *world) client(config river.Config) *river.Client[pgx.Tx] {
+	w.Helper()
+	config.Logger = slog.New(slog.DiscardHandler)
+	jobs, err := river.NewClient(riverpgxv5.New(w.pool), &config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return jobs
+}
+
+// work does what a server does for the world's store, until stop is called or the test ends.
+func (w *denseWorld) work() (stop func()) {
+	w.Helper()
+	workers, store := river.NewWorkers(), w.store
+	store.Work(workers)
+	jobs := w.client(river.Config{Workers: workers, Queues: archival.Queues(), FetchCooldown: 5 * time.Millisecond,
+		FetchPollInterval: 20 * time.Millisecond})
+	if err := jobs.Start(context.Background()); err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		for tick := time.Tick(10 * time.Millisecond); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+			}
+			if _, err := store.Call(ctx, jobs); err != nil && ctx.Err() == nil {
+				w.Errorf("call: %v", err)
+			}
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		calls.Wait()
+		bounded, done := context.WithTimeout(context.Background(), patience)
+		defer done()
+		if err := jobs.StopAndCancel(bounded); err != nil {
+			w.Errorf("stop the workers: %v", err)
+		}
+	})
+	w.Cleanup(stop)
+	return stop
+}
+
+// count runs a query that counts.
+func (w *world) count(sql string, args ...any) int {
+	w.Helper()
+	n, err := db.One[int](w.Context(), w.pool, sql, args...)
+	if err != nil {
+		w.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+// eventually looks until something is so.
+func (w *world) eventually(what string, is func() bool) {
+	w.Helper()
+	deadline := time.After(patience)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-look.C:
+		case <-deadline:
+			w.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// settled waits until all passages have their vectors, but so many, in the space that is in use.
+func (w *denseWorld) settled(without int) {
+	w.Helper()
+	w.eventually("no passage waits", func() bool {
+		return w.count(`SELECT count(*) FROM unembedded_passages WHERE refused IS NULL`) == 0 &&
+			w.count(`SELECT count(*) FROM archives WHERE embedded_space IS DISTINCT FROM $1 AND deleted_at IS NULL`, w.space.ID) == 0
+	})
+	got, want := w.count(`SELECT count(*) FROM passage_vectors WHERE space_id = $1`, w.space.ID), w.count(`SELECT count(*) FROM passages`)-without
+	if got != want {
+		w.Errorf("%d vectors in space %d, want %d", got, w.space.ID, want)
+	}
+	if n := w.count(`SELECT count(*) FROM unembedded_passages`); n != without {
+		w.Errorf("%d passages go without a vector, want %d", n, without)
+	}
+	if n := w.count(`
+		SELECT count(*) FROM passage_vectors v JOIN passages p ON p.key = v.passage_key
+		WHERE (v.org, v.archive_key, v.tags, v.happened_at) IS DISTINCT FROM (p.org, p.archive_key, p.tags, p.happened_at)`); n != 0 {
+		w.Errorf("%d vectors tell something else of their passage", n)
+	}
+}
+
+// notes inserts so many passages into the agent's archive, a call for each.
+func (w *world) notes(n int) string {
+	w.Helper()
+	archive := ""
+	for i := range n {
+		archive = w.insert(fmt.Sprintf("note %d about topic %d, after %d others", i, i%7, w.count(`SELECT count(*) FROM passages`)))[0].ArchiveID
+	}
+	return archive
+}
+
+// status is how far an archive's vectors are.
+func (w *world) status(archive string) *embed.Status {
+	w.Helper()
+	c, err := w.store.Archive(w.Context(), org, archive)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c.Vectors
+}
+
+// A burst of inserts makes one job, which begins when more may have come, and few requests. Meanwhile all is found by words.
+func TestManyInsertsAreOneJob(t *testing.T) {
+	t.Parallel()
+	w := newDenseWorld(t, embedtest.New(t, 8))
+	w.store.SetSettle(time.Hour)
+	jobs, archive := w.client(river.Config{}), ""
+	for range 20 {
+		archive = w.notes(5)
+		if _, err := w.store.Call(t.Context(), jobs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM river_job`); n != 1 {
+		t.Errorf("100 inserts made %d jobs", n)
+	}
+	if n := w.count(`SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at > now() + interval '50 minutes'`); n != 1 {
+		t.Error("the job does not wait for more to be inserted")
+	}
+	if got := w.status(archive); got == nil || got.Pending != 100 || got.Refused != 0 || got.Error != nil {
+		t.Errorf("the archive's status is %+v", got)
+	}
+	if got := w.found(archival.Query{Text: "after 93 others"}); len(got) == 0 || !strings.Contains(got[0], "after 93 others") {
+		t.Errorf("before it is embedded, by words: got %q", got)
+	}
+	if _, err := w.pool.Exec(t.Context(), `UPDATE river_job SET scheduled_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	w.work()
+	w.settled(0)
+	if n := w.count(`SELECT count(*) FROM river_job`); n != 1 || w.endpoint.Requests.Load() > 12 {
+		t.Errorf("100 passages took %d jobs and %d requests", n, w.endpoint.Requests.Load())
+	}
+	if got := w.status(archive); *got != (embed.Status{}) {
+		t.Errorf("the archive's status is %+v", got)
+	}
+}
+
+// What was inserted before there was an endpoint is embedded when there is one, in every archive.
+func TestArchivesAreBackfilled(t *testing.T) {
+	t.Parallel()
+	w := &denseWorld{world: newWorld(t)}
+	archive := w.notes(150)
+	if got := w.status(archive); got != nil {
+		t.Errorf("without an endpoint the archive's status is %+v", got)
+	}
+	for i := range 10 {
+		if _, err := w.store.Insert(t.Context(), org, w.archive(fmt.Sprint("archive ", i)).ID, []archival.Draft{{Text: "one", Tags: []string{"x"}}, {Text: "two"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := w.archive("gone")
+	if err := w.store.DeleteArchive(t.Context(), org, gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.connect(embedtest.New(t, 8))
+	w.work()
+	w.settled(0)
+	w.store = archival.New(w.pool, archival.Options{}) // a server without an endpoint beside one that has it
+	w.notes(3)
+	w.settled(0)
+}
+
+// A server that is stopped or killed leaves what it had in hand to the next.
+func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
+	t.Parallel()
+	e := embedtest.New(t, 8)
+	w := newDenseWorld(t, e)
+	w.notes(400)
+	asked := make(chan struct{})
+	var once sync.Once
+	hangs := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
+		if e.Requests.Load() < 6 {
+			return false
+		}
+		once.Do(func() { close(asked) })
+		<-r.Context().Done()
+		return true
+	})
+	e.Fault.Store(&hangs)
+	stop := w.work()
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("the endpoint is not asked")
+	}
+	stop()
+	e.Fault.Store(nil)
+	if _, err := w.pool.Exec(t.Context(), `
+		UPDATE river_job SET state = 'running', attempted_by = '{killed}', attempted_at = now(), finalized_at = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := w.store.Call(t.Context(), w.client(river.Config{})); n != 0 || err != nil {
+		t.Errorf("beside a job in hand %d are made (%v)", n, err)
+	}
+	if n, err := db.GiveBack(t.Context(), w.pool); n != 1 || err != nil {
+		t.Errorf("%d jobs are given back (%v), want 1", n, err)
+	}
+	w.connect(e)
+	w.work()
+	w.settled(0)
+}
+
+// Another model's vectors are made beside the old ones; whoever goes back finds those. After a week they go.
+func TestANewModelStartsAgain(t *testing.T) {
+	t.Parallel()
+	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
+	w := newDenseWorld(t, first)
+	first.Refuse = "about topic 3"
+	archive := w.notes(100)
+	stop := w.work()
+	w.settled(14)
+	if got := w.status(archive); got.Refused != 14 || got.Pending != 0 || got.Error == nil || !strings.Contains(*got.Error, "not acceptable") {
+		t.Errorf("the archive's status is %+v", got)
+	}
+	stop()
+	old := w.store
+	if err := embed.InUse(t.Context(), w.pool, w.space); err != nil {
+		t.Fatal(err)
+	}
+	w.connect(second)
+	stop = w.work()
+	w.settled(0)
+	stop()
+	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 186 {
+		t.Errorf("%d vectors for 100 passages in two spaces, want 186", n)
+	}
+	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
+		t.Errorf("%d archives are taken from a server that runs (%v)", n, err)
+	}
+	first.Refuse = ""
+	asked := len(slices.Concat(first.Asked()...))
+	w.connect(first)
+	stop = w.work()
+	w.settled(0)
+	stop()
+	if n := len(slices.Concat(first.Asked()...)) - asked; n != 14 {
+		t.Errorf("going back took %d texts, want the 14 that were refused", n)
+	}
+	w.connect(second)
+	if _, err := w.pool.Exec(t.Context(), `UPDATE embedding_spaces SET used_at = now() - interval '8 days'`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := w.store.ClearSpaces(t.Context(), w.pool); n != 100 || err != nil {
+		t.Errorf("%d vectors of the unused space are cleared away (%v), want 100", n, err)
+	}
+	w.settled(0)
+}
+
+// However the endpoint fails, passages wait with the reason to be seen, are found by their words, and go on when it works again.
+func TestPassagesOutliveFailuresOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		fault  embedtest.Fault
+		reason string
+	}{
+		{"it is down", embedtest.Answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
+		{"it breaks", embedtest.Answer(500, `{"error": {"message": "out of memory"}}`), "out of memory"},
+		{"it takes no more", embedtest.Answer(429, `{}`, "Retry-After-Ms", "20"), "takes no more requests for now"},
+		{"its dimension is another", embedtest.Vectors(5, 0), "a vector of 5 numbers after ones of 8"},
+		{"it answers garbage", embedtest.Answer(200, `<html>`), "something else than embeddings"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := embedtest.New(t, 8)
+			w := newDenseWorld(t, e)
+			w.notes(2)
+			w.work()
+			w.settled(0)
+			e.Fault.Store(&c.fault)
+			asked := e.Requests.Load()
+			archive := w.notes(20)
+			w.eventually("the reason is seen, and the endpoint asked again", func() bool {
+				got := w.status(archive)
+				return e.Requests.Load() > asked+3 && got.Pending == 20 && got.Error != nil && strings.Contains(*got.Error, c.reason)
+			})
+			if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
+				t.Errorf("meanwhile %d vectors are stored", n-2)
+			}
+			if got := w.found(archival.Query{Text: "after 21 others"}); len(got) == 0 || !strings.Contains(got[0], "after 21 others") {
+				t.Errorf("meanwhile, by words: got %q", got)
+			}
+			w.notes(1)
+			e.Fault.Store(nil)
+			w.settled(0)
+			if got := w.status(archive); *got != (embed.Status{}) {
+				t.Errorf("the archive's status is %+v", got)
+			}
+		})
+	}
+}
+
+// A passage that the endpoint refuses goes without a vector, is counted, and is tried again when its text is another; the others have theirs.
+func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	e := embedtest.New(t, 8)
+	e.Refuse = "forbidden"
+	w := newDenseWorld(t, e)
+	archive := w.notes(40)
+	refused := w.insert("this is forbidden")[0]
+	w.insert(strings.Repeat("allowed words ", 200) + "forbidden")
+	w.work()
+	w.settled(1)
+	if got := w.status(archive); got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error, "refuses some passages (") {
+		t.Errorf("the archive's status is %+v", got)
+	}
+	if got := w.found(archival.Query{Text: "what is forbidden", Limit: 1}); len(got) != 1 || got[0] != refused.Text {
+		t.Errorf("by its words: got %q", got)
+	}
+	text := "this is welcome"
+	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, refused.ID, archival.PassageUpdate{Text: &text}); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(0)
+}
+
+// A changed text is never found by what the old one meant; changed tags and deleted passages are as they are by meaning too.
+func TestVectorsFollowTheirPassages(t *testing.T) {
+	t.Parallel()
+	e := embedtest.New(t, 64)
+	w := newDenseWorld(t, e)
+	p := w.insert("velo locked behind the library", "tea is hot", "snow is cold")
+	archive := p[0].ArchiveID
+	once := func() {
+		t.Helper()
+		if err := archival.EmbedOnce(w.store, t.Context(), org, archive); err != nil {
+			t.Fatal(err)
+		}
+		w.settled(0)
+	}
+	once()
+	text := "the car is at the workshop"
+	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[0].ID, archival.PassageUpdate{Text: &text}); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
+		t.Errorf("%d vectors beside a changed text, want 2", n)
+	}
+	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[1].ID, archival.PassageUpdate{Tags: []string{"drink"}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
+		t.Errorf("%d vectors beside changed tags, want 2", n)
+	}
+	once()
+	if err := w.store.DeletePassage(t.Context(), org, w.agent, p[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(0)
+	if err := w.store.DeleteArchive(t.Context(), org, archive); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if n, err := w.store.Clear(t.Context()); n == 0 || err != nil {
+			break
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 0 {
+		t.Errorf("%d vectors are left of a deleted archive", n)
+	}
+}
+
+// What is changed or deleted while the endpoint has it gets no vector of what it was.
+func TestChangesWhileEmbedding(t *testing.T) {
+	t.Parallel()
+	text := "another text"
+	for _, c := range []struct {
+		name   string
+		change func(w *denseWorld, p archival.Inserted) error
+		left   int // vectors after all is done
+	}{
+		{"a passage is deleted", func(w *denseWorld, p archival.Inserted) error {
+			return w.store.DeletePassage(context.Background(), org, w.agent, p.ID)
+		}, 10},
+		{"a text is changed", func(w *denseWorld, p archival.Inserted) error {
+			_, err := w.store.UpdatePassage(context.Background(), org, w.agent, p.ID, archival.PassageUpdate{Text: &text})
+			return err
+		}, 11},
+		{"tags are changed", func(w *denseWorld, p archival.Inserted) error {
+			_, err := w.store.UpdatePassage(context.Background(), org, w.agent, p.ID, archival.PassageUpdate{Tags: []string{"new"}})
+			return err
+		}, 11},
+		{"the archive is deleted", func(w *denseWorld, p archival.Inserted) error {
+			return w.store.DeleteArchive(context.Background(), org, p.ArchiveID)
+		}, 0},
+		{"another model comes", func(w *denseWorld, _ archival.Inserted) error {
+			w.connect(embedtest.New(w, 16))
+			return nil
+		}, 0},
+		{"another server embeds it", func(w *denseWorld, p archival.Inserted) error {
+			return archival.EmbedOnce(w.store, context.Background(), org, p.ArchiveID)
+		}, 11},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := embedtest.New(t, 8)
+			w := newDenseWorld(t, e)
+			archive, p := w.notes(10), w.insert("the one")[0]
+			var once sync.Once
+			changes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
+				once.Do(func() {
+					e.Fault.Store(nil)
+					if err := c.change(w, p); err != nil {
+						t.Error(err)
+					}
+				})
+				return false
+			})
+			e.Fault.Store(&changes)
+			if err := archival.EmbedOnce(w.store, t.Context(), org, archive); err != nil {
+				t.Errorf("embed: %v", err)
+			}
+			if n := w.count(`SELECT count(*) FROM passage_vectors`); n != c.left {
+				t.Errorf("%d vectors are left, want %d", n, c.left)
+			}
+			if c.left > 0 {
+				w.settled(0)
+			}
+		})
+	}
+}
