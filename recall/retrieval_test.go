@@ -17,40 +17,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
 
 var update = flag.Bool("update", false, "write the goldens")
-
-// quality is what a ranking makes of questions: how much of their evidence is among the first 5 and 10, and the mean of one over the
-// place of the first that is evidence.
-type quality struct {
-	n             int
-	at5, at10, rr float64
-}
-
-func (q *quality) add(found, evidence []string) {
-	q.n++
-	share := func(k int) float64 {
-		hits := 0
-		for _, e := range evidence {
-			if slices.Contains(found[:min(k, len(found))], e) {
-				hits++
-			}
-		}
-		return float64(hits) / float64(len(evidence))
-	}
-	q.at5 += share(5)
-	q.at10 += share(10)
-	if i := slices.IndexFunc(found, func(id string) bool { return slices.Contains(evidence, id) }); i >= 0 {
-		q.rr += 1 / float64(i+1)
-	}
-}
-
-func (q quality) row(of, ranking string) string {
-	n := float64(q.n)
-	return fmt.Sprintf("%-12s %-8s %4d  %5.1f %5.1f %5.3f\n", of, ranking, q.n, 100*q.at5/n, 100*q.at10/n, q.rr/n)
-}
 
 // rankings are words alone, and the default.
 var rankings = []string{"words", "default"}
@@ -80,7 +51,7 @@ func (w *world) rank(ranking string, q recall.Query) []string {
 func TestRetrievalOfDialogues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	all := map[string]*quality{}
+	all := map[string]*embedtest.Quality{}
 	for seed := range uint64(6) {
 		d := newDialogue(seed)
 		agent := w.newAgent()
@@ -94,22 +65,22 @@ func TestRetrievalOfDialogues(t *testing.T) {
 				found := w.rank(ranking, recall.Query{Text: q.text, AgentID: agent})
 				for _, key := range []string{q.category + ranking, ranking} {
 					if all[key] == nil {
-						all[key] = &quality{}
+						all[key] = &embedtest.Quality{}
 					}
-					all[key].add(found, evidence)
+					all[key].Add(found, evidence)
 				}
 			}
 		}
 	}
 	var table strings.Builder
-	table.WriteString("questions    ranking     n    R@5  R@10   MRR\n")
+	table.WriteString(embedtest.QualityHead)
 	for _, category := range append(slices.Clone(categories), "") {
 		for _, ranking := range rankings {
 			name := category
 			if name == "" {
 				name = "all"
 			}
-			table.WriteString(all[category+ranking].row(name, ranking))
+			table.WriteString(all[category+ranking].Row(name, ranking))
 		}
 	}
 	golden(t, "dialogues", table.String())
@@ -234,15 +205,15 @@ func TestRetrievalOfCode(t *testing.T) {
 			ids[pkg] = append(ids[pkg], a.ID)
 		}
 	}
-	all := map[string]*quality{"words": {}, "default": {}}
+	all := map[string]*embedtest.Quality{"words": {}, "default": {}}
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(functions))[:150] {
 		f := functions[i]
 		for _, ranking := range rankings {
-			all[ranking].add(w.rank(ranking, recall.Query{Text: f.sentence, AgentID: w.agent}), []string{ids[f.pkg][place[i]]})
+			all[ranking].Add(w.rank(ranking, recall.Query{Text: f.sentence, AgentID: w.agent}), []string{ids[f.pkg][place[i]]})
 		}
 	}
 	table := fmt.Sprintf("%s, %d functions\n", runtime.Version(), len(functions)) +
-		all["words"].row("code", "words") + all["default"].row("code", "default")
+		all["words"].Row("code", "words") + all["default"].Row("code", "default")
 	want, err := os.ReadFile(filepath.Join("testdata", "code.golden"))
 	if *update || err != nil || strings.HasPrefix(string(want), runtime.Version()+",") {
 		golden(t, "code", table)

@@ -1,0 +1,41 @@
+package embedtest
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Quality is what a ranking makes of questions: how much of their evidence is among the first 5 and 10, and the mean of one over the place of
+// the first that is evidence.
+type Quality struct {
+	n             int
+	at5, at10, rr float64
+}
+
+// Add counts a question: what was found, best first, and what should have been.
+func (q *Quality) Add(found, evidence []string) {
+	q.n++
+	share := func(k int) float64 {
+		hits := 0
+		for _, e := range evidence {
+			if slices.Contains(found[:min(k, len(found))], e) {
+				hits++
+			}
+		}
+		return float64(hits) / float64(len(evidence))
+	}
+	q.at5 += share(5)
+	q.at10 += share(10)
+	if i := slices.IndexFunc(found, func(id string) bool { return slices.Contains(evidence, id) }); i >= 0 {
+		q.rr += 1 / float64(i+1)
+	}
+}
+
+// QualityHead is the line above the rows of qualities.
+const QualityHead = "questions    ranking     n    R@5  R@10   MRR\n"
+
+// Row is the line of a table: the questions, how they were ranked, their number, and the measures.
+func (q *Quality) Row(of, ranking string) string {
+	n := float64(q.n)
+	return fmt.Sprintf("%-12s %-8s %4d  %5.1f %5.1f %5.3f\n", of, ranking, q.n, 100*q.at5/n, 100*q.at10/n, q.rr/n)
+}
