@@ -106,7 +106,7 @@ func newLibrary(seed uint64) *library {
 	}
 	for _, month := range months {
 		at := time.Date(2025, month, 3, 8, 0, 0, 0, time.UTC)
-		place := l.put(at, nil, fmt.Sprintf("The visitors of the open day numbered %d.", 40+l.IntN(400)))
+		place := l.put(at, nil, fmt.Sprintf("The visitors of the open day numbered %d.", 40+len(l.drafts)))
 		start, end := time.Date(2025, month, 1, 0, 0, 0, 0, time.UTC), time.Date(2025, month+1, 1, 0, 0, 0, 0, time.UTC)
 		l.ask("dated", archival.Query{Text: "How many visitors came to the open day?", Start: &start, End: &end}, place)
 	}

@@ -26,10 +26,10 @@ type scope struct {
 // Search finds passages: by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the archive is not there.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	q.Limit = min(max(q.Limit, 1), SearchMax)
-	q.Tags = db.Tags(q.Tags)
+	q.Text, q.Tags = db.Clean(q.Text), db.Tags(q.Tags)
 	in, err := s.scope(ctx, org, q)
 	if err != nil || in.rows == 0 {
-		return Results{Hits: []Hit{}}, err
+		return Results{Hits: []Hit{}, ByMeaning: s.dense != nil}, err // nothing lacks a ranking
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		return s.newest(ctx, in)
@@ -38,7 +38,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	words, err := s.byWords(ctx, in, idf, idf.Query(db.Clean(q.Text)))
+	words, err := s.byWords(ctx, in, idf, idf.Query(q.Text))
 	if err != nil {
 		return Results{}, err
 	}
@@ -191,7 +191,7 @@ func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []in
 
 // byMeaning ranks by the inner product with the query's vector. It tells out whether it did, and why not if it should have.
 func (s *Store) byMeaning(ctx context.Context, in scope, out *Results) ([]embed.Hit, error) {
-	q, note := s.dense.Question(ctx, db.Clean(in.q.Text))
+	q, note := s.dense.Question(ctx, in.q.Text)
 	if out.Note = note; q == nil {
 		return nil, nil
 	}

@@ -170,6 +170,8 @@ type Relevance struct {
 	MeaningRank int     `json:"vector_rank" doc:"From 1; 0 if it was not ranked by meaning."`
 }
 
+func relevanceOf(h archival.Hit) Relevance { return Relevance{h.Score, h.WordsRank, h.MeaningRank} }
+
 // usualPassages is how many passages a search returns that asks for no number (Letta: 5).
 const usualPassages = 5
 
@@ -196,7 +198,7 @@ func (s *Server) searchPassages(ctx context.Context, in *struct {
 	results, err := s.Archival.Search(ctx, orgOf(ctx), q)
 	for _, h := range results.Hits {
 		found.Results = append(found.Results, FoundPassage{ID: h.ID, Content: h.Text, Timestamp: h.HappenedAt.In(zone).Format(time.RFC3339),
-			Tags: h.Tags, Relevance: Relevance{h.Score, h.WordsRank, h.MeaningRank}})
+			Tags: h.Tags, Relevance: relevanceOf(h)})
 	}
 	found.Count = len(found.Results)
 	return found, err
@@ -248,7 +250,7 @@ type SearchPassages struct {
 type PassageHit struct {
 	Passage  ArchivalPassage `json:"passage"`
 	Score    float64         `json:"score"`
-	Metadata struct{}        `json:"metadata"`
+	Metadata Relevance       `json:"metadata"`
 }
 
 func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body SearchPassages }) ([]PassageHit, error) {
@@ -265,7 +267,7 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body SearchP
 	results, err := s.Archival.Search(ctx, orgOf(ctx), q)
 	hits := make([]PassageHit, len(results.Hits))
 	for i, h := range results.Hits {
-		hits[i] = PassageHit{Passage: passageOf(h.Passage), Score: h.Score}
+		hits[i] = PassageHit{Passage: passageOf(h.Passage), Score: h.Score, Metadata: relevanceOf(h)}
 	}
 	return hits, err
 }

@@ -167,7 +167,7 @@ func passagesNote(q archival.Query, r archival.Results) string {
 	case r.Note != "":
 		return "\n\nNote: " + line(r.Note)
 	case q.Text != "" && !r.ByMeaning:
-		return "\n\nNote: Ranked by words."
+		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
 	}
 	return ""
 }

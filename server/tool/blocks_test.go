@@ -6,8 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/tool"
 )
 
 var (
@@ -106,4 +109,30 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 		[2]string{"archival_memory_search", `{"query":"x","tag_match_mode":"some"}`},
 		[2]string{"archival_memory_search", `{"query":"x","start_datetime":"soon"}`},
 	))
+}
+
+// What a model reads of a search tells it by what it was ranked.
+func TestPassagesText(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	hit := archival.Hit{Passage: archival.Passage{ID: "passage-1", Text: "The velo is locked behind the library.", Tags: []string{"bike"},
+		HappenedAt: noon.Add(-time.Hour)}, Score: 0.75, MeaningRank: 1}
+	var b strings.Builder
+	for _, c := range []struct {
+		name  string
+		found archival.Results
+	}{
+		{"by words and by meaning", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true}},
+		{"without an endpoint", archival.Results{Hits: []archival.Hit{hit}}},
+		{"while the endpoint is down", archival.Results{Hits: []archival.Hit{hit}, Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}},
+		{"nothing, in an archive that is empty", archival.Results{ByMeaning: true}},
+		{"nothing, without an endpoint", archival.Results{}},
+	} {
+		got, err := tool.PassagesText(`{"query": "where is my bicycle"}`, c.found, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("# " + c.name + "\n" + got + "\n\n")
+	}
+	golden(t, "archival_ranked", strings.TrimSpace(b.String()))
 }

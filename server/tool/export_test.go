@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -89,4 +90,15 @@ func MessagesText(args string, r recall.Results, now time.Time) (string, error) 
 // AroundText shows messages around one, at a time and in its zone.
 func AroundText(before, after int, s recall.Surroundings, now time.Time) string {
 	return aroundText(before, after, s, clock{now, now.Location()})
+}
+
+// PassagesText shows what archival_memory_search found with these arguments, at a time and in its zone.
+func PassagesText(args string, r archival.Results, now time.Time) (string, error) {
+	var a archivalSearchArgs
+	if err := decode("archival_memory_search", json.RawMessage(args), &a); err != nil {
+		return "", err
+	}
+	at := clock{now, now.Location()}
+	q, err := a.query(at)
+	return passagesText(q, r, at), err
 }
