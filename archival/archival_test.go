@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
@@ -129,38 +127,6 @@ func TestATextIsStoredOnce(t *testing.T) {
 	}
 	if n, err := w.store.CountPassages(t.Context(), org, w.agent); err != nil || n != 3 {
 		t.Errorf("%d passages, %v, want 3", n, err)
-	}
-}
-
-func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var group errgroup.Group
-	group.SetLimit(16)
-	var fresh atomic.Int32
-	for i := range 1000 {
-		group.Go(func() error {
-			got, err := w.store.InsertFor(t.Context(), org, w.agent, []archival.Draft{{Text: "b"}, {Text: "a"}}[i%2:])
-			if err != nil {
-				return err
-			}
-			for _, p := range got {
-				if !p.Duplicate {
-					fresh.Add(1)
-				}
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	n, err := w.store.CountPassages(t.Context(), org, w.agent)
-	if err != nil || n != 2 || fresh.Load() != 2 {
-		t.Errorf("%d passages, %v, %d told as new, want 2", n, err, fresh.Load())
-	}
-	if list, err := w.store.Archives(t.Context(), org, "", "", db.Page{}); err != nil || len(list) != 1 {
-		t.Errorf("%d archives, %v, want 1", len(list), err)
 	}
 }
 

@@ -151,10 +151,13 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, archiveID strin
 	})
 }
 
-func (s *Store) attach(ctx context.Context, org db.Org, agentID, archiveID string, key int64) error {
-	has, err := db.One[bool](ctx, s.db, `
+func (s *Store) isAttached(ctx context.Context, org db.Org, agentID string, key int64) (bool, error) {
+	return db.One[bool](ctx, s.db, `
 		SELECT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3)`, org, agentID, key)
-	if err != nil || has {
+}
+
+func (s *Store) attach(ctx context.Context, org db.Org, agentID, archiveID string, key int64) error {
+	if has, err := s.isAttached(ctx, org, agentID, key); err != nil || has {
 		return err
 	}
 	// The event is the agent's lock: of two archives attached at once, one is the first.
@@ -175,6 +178,9 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, archiveID strin
 		}
 		key, err := in.lock(ctx, org, archiveID)
 		if err != nil {
+			return err
+		}
+		if has, err := in.isAttached(ctx, org, agentID, key); err != nil || !has {
 			return err
 		}
 		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.ArchiveDetached, RefID: archiveID}); err != nil {

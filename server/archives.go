@@ -107,23 +107,6 @@ func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	return insertedOf(list)[0], nil // of a text that became several, the first
 }
 
-// ManyPassages are passages to create at once.
-type ManyPassages struct {
-	Passages []NewPassage `json:"passages" doc:"1 to 10,000, all of them or none."`
-}
-
-func (s *Server) createArchivePassages(ctx context.Context, in *struct {
-	OfArchive
-	Body ManyPassages
-}) ([]ArchivalPassage, error) {
-	all, err := passageDrafts(in.Body.Passages)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.Archival.Insert(ctx, orgOf(ctx), string(in.ArchiveID), all)
-	return insertedOf(list), err
-}
-
 func (s *Server) deleteArchivePassage(ctx context.Context, in *struct {
 	OfArchive
 	PassageID string `path:"passage_id"`

@@ -28,9 +28,10 @@ type (
 )
 
 var (
-	agentIDForm  = regexp.MustCompile("^agent-" + uuid4 + "$")
-	folderIDForm = regexp.MustCompile("^source-" + uuid4 + "$")
-	fileIDForm   = regexp.MustCompile("^file-" + uuid4 + "$")
+	agentIDForm   = regexp.MustCompile("^agent-" + uuid4 + "$")
+	folderIDForm  = regexp.MustCompile("^source-" + uuid4 + "$")
+	fileIDForm    = regexp.MustCompile("^file-" + uuid4 + "$")
+	archiveIDForm = regexp.MustCompile("^archive-" + uuid4 + "$")
 )
 
 // Schema implements huma.SchemaProvider.

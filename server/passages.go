@@ -58,17 +58,6 @@ func (p NewPassage) draft() (archival.Draft, error) {
 	return d, nil
 }
 
-func passageDrafts(list []NewPassage) ([]archival.Draft, error) {
-	all := make([]archival.Draft, len(list))
-	for i, p := range list {
-		var err error
-		if all[i], err = p.draft(); err != nil {
-			return nil, fmt.Errorf("passages[%d].%w", i, err)
-		}
-	}
-	return all, nil
-}
-
 // UpdatePassage changes the fields that it has; null leaves one alone.
 type UpdatePassage struct {
 	Text     Opt[string]   `json:"text,omitzero"`
@@ -99,8 +88,6 @@ func (s *Server) archivalRoutes(a *surface) {
 	route(a, del, "/v1/archives/{archive_id}", "Delete an archive", s.deleteArchive, noContent)
 	route(a, get, "/v1/archives/{archive_id}/agents", "List the agents that have an archive", s.archiveAgents)
 	route(a, post, "/v1/archives/{archive_id}/passages", "Insert a passage into an archive", s.createArchivePassage)
-	route(a, post, "/v1/archives/{archive_id}/passages/batch", "Insert passages into an archive, all or none", s.createArchivePassages,
-		bodyUpTo(maxCaptureBytes))
 	route(a, del, "/v1/archives/{archive_id}/passages/{passage_id}", "Delete a passage of an archive", s.deleteArchivePassage, noContent)
 	route(a, patch, "/v1/agents/{agent_id}/archives/attach/{archive_id}", "Attach an archive to an agent", s.attachArchive)
 	route(a, patch, "/v1/agents/{agent_id}/archives/detach/{archive_id}", "Detach an archive from an agent", s.detachArchive)

@@ -149,3 +149,73 @@ func TestArchives(t *testing.T) {
 		t.Errorf("the archives of no agent: got %d", got.Code)
 	}
 }
+
+// A batch is read passage by passage: what is wrong with one is told with its place, and nothing of the others is stored.
+func TestBatchesOfPassages(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	archive := c.made("/v1/archives", `{"name":"Facts"}`)
+	target := "/v1/archives/" + archive + "/passages/batch"
+	many := func(n int, last string) string {
+		var items []string
+		for i := range n - 1 {
+			items = append(items, fmt.Sprintf(`{"text":"Fact number %d of <%d> & more","tags":["n"],"metadata":{"k":%d},"created_at":"2024-05-01T10:00:00Z"}`, i, n, i))
+		}
+		return `{"note":{"ignored":[1]},"passages":[` + strings.Join(append(items, last), ",") + `],"more":null}`
+	}
+	for _, w := range []struct {
+		name, body string
+		status     int
+		want       string
+	}{
+		{"nothing", ``, 422, "expected required property passages"},
+		{"no passages", `{}`, 422, "expected required property passages"},
+		{"null", `{"passages":null}`, 422, "body.passages: expected array"},
+		{"no object", `[]`, 422, "body: expected object"},
+		{"an empty list", `{"passages":[]}`, 400, "from 1 to 10000"},
+		{"no text", many(3000, `{"tags":["x"]}`), 422, "body.passages[2999]: expected required property text"},
+		{"a text of another type", many(600, `{"text":7}`), 422, "body.passages[599].text: expected string"},
+		{"a blank text", many(3000, `{"text":" "}`), 400, "passages[2999]: a passage has no text"},
+		{"no time", many(3, `{"text":"x","created_at":"soon"}`), 400, "passages[2].created_at: 'soon'"},
+		{"a text with a NUL in its metadata", many(600, `{"text":"x","metadata":{"a":"\u0000"}}`), 400, "has a NUL"},
+		{"broken off", strings.TrimSuffix(many(3, `{"text":"x"}`), `],"more":null}`), 400, "body: unexpected end of JSON input"},
+		{"something behind it", many(3, `{"text":"x"}`) + "{}", 400, "after the end"},
+		{"twice", `{"passages":[{"text":"x"}],"passages":[{"text":"y"}]}`, 422, "expected to be there once"},
+		{"nested too deep", many(2, `{"text":"x","metadata":{"a":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}}`), 422, "levels of nesting"},
+		{"too many", many(10_001, `{"text":"x"}`), 400, "more than 10000"},
+		{"too large", many(2, `{"text":"`+strings.Repeat("x", 64<<20)+`"}`), 413, "larger than"},
+	} {
+		if got := c.call("POST", target, w.body); got.Code != w.status || !strings.Contains(got.body, w.want) {
+			t.Errorf("%s: got %d %.300s, want %d and %q", w.name, got.Code, got.body, w.status, w.want)
+		}
+	}
+	var hits []any
+	if err := json.Unmarshal([]byte(c.must("POST", "/v1/passages/search", `{"archive_id":"`+archive+`"}`)), &hits); err != nil || len(hits) != 0 {
+		t.Errorf("of batches that were refused %d passages are stored, %v", len(hits), err)
+	}
+	first := c.must("POST", "/v1/archives/"+archive+"/passages", `{"text":"Fact number 7 of <10000> & more"}`)
+	var list []struct {
+		Text      string
+		Tags      []string
+		Metadata  map[string]int
+		CreatedAt string `json:"created_at"`
+		Duplicate bool
+	}
+	if err := json.Unmarshal([]byte(c.must("POST", target, many(10_000, `{"text":"the last"}`))), &list); err != nil || len(list) != 10_000 {
+		t.Fatalf("%d passages are answered, %v", len(list), err)
+	}
+	for i, p := range list[:9999] {
+		if p.Text != fmt.Sprintf("Fact number %d of <10000> & more", i) || p.Duplicate != (i == 7) || i != 7 && (len(p.Tags) != 1 || p.Metadata["k"] != i || p.CreatedAt != "2024-05-01T10:00:00Z") {
+			t.Fatalf("passages[%d]: got %+v", i, p)
+		}
+	}
+	if last := list[9999]; last.Text != "the last" || last.Tags == nil || last.Duplicate {
+		t.Errorf("the last: got %+v", last)
+	}
+	if got := c.must("POST", target, `{"passages":[{"text":"Fact number 7 of <10000> & more"}]}`); pick(t, strings.Trim(got, "[]\n"), "id", "tags") != pick(t, first, "id", "tags") {
+		t.Errorf("there already: got %s, want %s", got, first)
+	}
+	if got := c.call("POST", "/v1/archives/archive-123e4567-e89b-42d3-8456-426614174000/passages/batch", `{"passages":[{"text":"x"}]}`); got.Code != 404 {
+		t.Errorf("no archive: got %d", got.Code)
+	}
+}

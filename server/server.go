@@ -65,6 +65,7 @@ func (s *Server) Handler() http.Handler {
 	api := newSurface(e, "Loci", s.Version, s.fail)
 	s.routes(api)
 	s.uploads(e, api)
+	s.passageBatches(e, api)
 	s.streams(e, api)
 	document, err := json.Marshal(api.OpenAPI())
 	if err != nil {

@@ -46,7 +46,7 @@ func (s *Server) streams(e *echo.Echo, a *surface) {
 // isStream names the routes whose requests or answers may take as long as they keep coming.
 func isStream(route string) bool {
 	return strings.HasSuffix(route, pathOriginal) || strings.HasSuffix(route, pathEvents) || strings.HasSuffix(route, pathTail) ||
-		strings.HasSuffix(route, "/:folder_id/upload")
+		strings.HasSuffix(route, "/:folder_id/upload") || strings.HasSuffix(route, pathBatch)
 }
 
 func (s *Server) streamOperation(a *surface, path string, old bool, summary, answer string, content map[string]*huma.MediaType) *huma.Operation {

@@ -1,0 +1,148 @@
+package archival_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// servers are stores of their own on one database, as two servers have them.
+func (w *denseWorld) servers() [2]*archival.Store {
+	return [2]*archival.Store{w.store, archival.New(w.pool, archival.Options{Dense: w.dense})}
+}
+
+// A thousand inserts of one text at once, through two servers, leave one passage, told once as new, that is embedded once.
+func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
+	t.Parallel()
+	w := newDenseWorld(t, embedtest.New(t, 8))
+	servers := w.servers()
+	var group errgroup.Group
+	group.SetLimit(16)
+	var fresh atomic.Int32
+	for i := range 1000 {
+		group.Go(func() error {
+			got, err := servers[i%2].InsertFor(t.Context(), org, w.agent, []archival.Draft{{Text: "b"}, {Text: "a"}, {Text: "b"}}[i%3:])
+			for _, p := range got {
+				if !p.Duplicate {
+					fresh.Add(1)
+				}
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := w.store.CountPassages(t.Context(), org, w.agent)
+	if err != nil || n != 2 || fresh.Load() != 2 {
+		t.Errorf("%d passages, %v, %d told as new, want 2", n, err, fresh.Load())
+	}
+	list, err := w.store.Archives(t.Context(), org, "", "", db.Page{})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d archives, %v, want 1", len(list), err)
+	}
+	w.embedded(list[0].ID)
+	w.settled(0)
+}
+
+// Batches with texts in common, through two servers, are stored once each and wait for each other without end.
+func TestBatchesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newDenseWorld(t, embedtest.New(t, 8))
+	servers, c := w.servers(), w.archive("shared")
+	var group errgroup.Group
+	for i := range 8 {
+		group.Go(func() error {
+			drafts := make([]archival.Draft, 1000)
+			for n := range drafts {
+				drafts[n].Text = fmt.Sprintf("fact %d", n+100*i)
+			}
+			if i%2 == 0 {
+				slices.Reverse(drafts)
+			}
+			got, err := servers[i%2].Insert(t.Context(), org, c.ID, drafts)
+			for n, p := range got {
+				if p.Text != drafts[n].Text {
+					return fmt.Errorf("passages[%d] is %q, want %q", n, p.Text, drafts[n].Text)
+				}
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM passages`); n != 1700 {
+		t.Errorf("%d passages, want 1700", n)
+	}
+	w.embedded(c.ID)
+	w.settled(0)
+}
+
+// Whatever is attached, detached, deleted and inserted at once: an agent with archives has one default, nothing is in two states, each change
+// is an event, and what was inserted is there.
+func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newDenseWorld(t, embedtest.New(t, 8))
+	servers := w.servers()
+	agents := []string{w.agent, w.newAgent("Bob"), w.newAgent("Eve")}
+	var archives []archival.Archive
+	for i := range 4 {
+		archives = append(archives, w.archive(fmt.Sprint("archive ", i)))
+	}
+	var group errgroup.Group
+	group.SetLimit(16)
+	var inserted atomic.Int32
+	for i := range 600 {
+		agent, c, s := agents[i%3], archives[i/3%4], servers[i/12%2]
+		group.Go(func() error {
+			var err error
+			switch i / 24 % 4 {
+			case 0, 1:
+				err = s.Attach(t.Context(), org, agent, c.ID)
+			case 2:
+				err = s.Detach(t.Context(), org, agent, c.ID)
+			case 3:
+				if _, err = s.InsertFor(t.Context(), org, agent, []archival.Draft{{Text: fmt.Sprint("note ", i)}}); err == nil {
+					inserted.Add(1)
+				}
+			}
+			if i == 500 {
+				err = s.DeleteArchive(t.Context(), org, archives[3].ID)
+			}
+			if c.ID == archives[3].ID && errors.Is(err, db.ErrNotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, agent := range agents {
+		attached := w.count(`SELECT count(*) FROM agent_archives WHERE agent_id = $1`, agent)
+		defaults := w.count(`SELECT count(*) FROM agent_archives WHERE agent_id = $1 AND is_default`, agent)
+		if defaults != min(attached, 1) {
+			t.Errorf("of %d archives of an agent %d are its default", attached, defaults)
+		}
+		if n := w.count(`
+			SELECT count(*) FILTER (WHERE type = 'archive_attached') - count(*) FILTER (WHERE type = 'archive_detached') FROM events WHERE agent_id = $1`,
+			agent); n != attached {
+			t.Errorf("the events of an agent say that %d archives are attached to it, and %d are", n, attached)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM agent_archives a JOIN archives c ON c.key = a.archive_key WHERE c.deleted_at IS NOT NULL`); n != 0 {
+		t.Errorf("a deleted archive is attached %d times", n)
+	}
+	if n := w.count(`SELECT count(*) FROM passages`); n != int(inserted.Load()) {
+		t.Errorf("%d passages of %d that were inserted", n, inserted.Load())
+	}
+}
