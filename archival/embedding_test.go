@@ -3,7 +3,6 @@ package archival_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,18 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
-
-// patience bounds the waits of tests; reaching it is a failure.
-const patience = time.Minute
 
 // denseWorld is a world whose passages an endpoint embeds.
 type denseWorld struct {
@@ -52,52 +46,10 @@ func (w *denseWorld) connect(e *embedtest.Endpoint) {
 	}
 }
 
-// client is one that makes jobs, and works on none.
-func (w *world) client(config river.Config) *river.Client[pgx.Tx] {
-	w.Helper()
-	config.Logger = slog.New(slog.DiscardHandler)
-	jobs, err := river.NewClient(riverpgxv5.New(w.pool), &config)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return jobs
-}
-
 // work does what a server does for the world's store, until stop is called or the test ends.
 func (w *denseWorld) work() (stop func()) {
 	w.Helper()
-	workers, store := river.NewWorkers(), w.store
-	store.Work(workers)
-	jobs := w.client(river.Config{Workers: workers, Queues: archival.Queues(), FetchCooldown: 5 * time.Millisecond,
-		FetchPollInterval: 20 * time.Millisecond})
-	if err := jobs.Start(context.Background()); err != nil {
-		w.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var calls sync.WaitGroup
-	calls.Go(func() {
-		for tick := time.Tick(10 * time.Millisecond); ; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick:
-			}
-			if _, err := store.Call(ctx, jobs); err != nil && ctx.Err() == nil {
-				w.Errorf("call: %v", err)
-			}
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		cancel()
-		calls.Wait()
-		bounded, done := context.WithTimeout(context.Background(), patience)
-		defer done()
-		if err := jobs.StopAndCancel(bounded); err != nil {
-			w.Errorf("stop the workers: %v", err)
-		}
-	})
-	w.Cleanup(stop)
-	return stop
+	return embedtest.Work(w, w.pool, w.store, archival.Queues())
 }
 
 // count runs a query that counts.
@@ -110,25 +62,10 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// eventually looks until something is so.
-func (w *world) eventually(what string, is func() bool) {
-	w.Helper()
-	deadline := time.After(patience)
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for !is() {
-		select {
-		case <-look.C:
-		case <-deadline:
-			w.Fatalf("not in time: %s", what)
-		}
-	}
-}
-
 // settled waits until all passages have their vectors, but so many, in the space that is in use.
 func (w *denseWorld) settled(without int) {
 	w.Helper()
-	w.eventually("no passage waits", func() bool {
+	embedtest.Eventually(w, "no passage waits", func() bool {
 		return w.count(`SELECT count(*) FROM unembedded_passages WHERE refused IS NULL`) == 0 &&
 			w.count(`SELECT count(*) FROM archives WHERE embedded_space IS DISTINCT FROM $1 AND deleted_at IS NULL`, w.space.ID) == 0
 	})
@@ -171,7 +108,7 @@ func TestManyInsertsAreOneJob(t *testing.T) {
 	t.Parallel()
 	w := newDenseWorld(t, embedtest.New(t, 8))
 	w.store.SetSettle(time.Hour)
-	jobs, archive := w.client(river.Config{}), ""
+	jobs, archive := embedtest.Jobs(t, w.pool, river.Config{}), ""
 	for range 20 {
 		archive = w.notes(5)
 		if _, err := w.store.Call(t.Context(), jobs); err != nil {
@@ -248,7 +185,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 	stop := w.work()
 	select {
 	case <-asked:
-	case <-time.After(patience):
+	case <-time.After(embedtest.Patience):
 		t.Fatal("the endpoint is not asked")
 	}
 	stop()
@@ -257,7 +194,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 		UPDATE river_job SET state = 'running', attempted_by = '{killed}', attempted_at = now(), finalized_at = NULL`); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.store.Call(t.Context(), w.client(river.Config{})); n != 0 || err != nil {
+	if n, err := w.store.Call(t.Context(), embedtest.Jobs(t, w.pool, river.Config{})); n != 0 || err != nil {
 		t.Errorf("beside a job in hand %d are made (%v)", n, err)
 	}
 	if n, err := db.GiveBack(t.Context(), w.pool); n != 1 || err != nil {
@@ -338,7 +275,7 @@ func TestPassagesOutliveFailuresOfTheEndpoint(t *testing.T) {
 			e.Fault.Store(&c.fault)
 			asked := e.Requests.Load()
 			archive := w.notes(20)
-			w.eventually("the reason is seen, and the endpoint asked again", func() bool {
+			embedtest.Eventually(w, "the reason is seen, and the endpoint asked again", func() bool {
 				got := w.status(archive)
 				return e.Requests.Load() > asked+3 && got.Pending == 20 && got.Error != nil && strings.Contains(*got.Error, c.reason)
 			})

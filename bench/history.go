@@ -17,19 +17,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
 
 // history measures the log of messages: appending to a long one and to a short one, reading what is in view, and searching.
 func (b *bench) history(ctx context.Context) error {
 	home := filepath.Join(b.work, "history")
-	s, _, err := b.serve(ctx, home)
-	if err != nil {
-		return err
-	}
-	err = b.historyOf(ctx, s)
-	return errors.Join(err, s.stop(), os.RemoveAll(home))
+	err := b.during(ctx, home, func(s *instance, pool *pgxpool.Pool) error { return b.historyOf(ctx, s, pool) })
+	return errors.Join(err, os.RemoveAll(home))
 }
 
 // shortHistory is a log of few messages, in each agent.
@@ -38,18 +33,8 @@ const shortHistory = 1000
 // inView is how many messages of a conversation the model sees.
 const inView = 100
 
-func (b *bench) historyOf(ctx context.Context, s *instance) error {
-	url, err := s.postgres()
-	if err != nil {
-		return err
-	}
-	pool, err := db.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	h := &historian{bench: b, instance: s, pool: pool, rand: rand.New(rand.NewPCG(3, 3))}
-	h.zipf = rand.NewZipf(h.rand, zipfS, zipfV, vocabulary-1)
+func (b *bench) historyOf(ctx context.Context, s *instance, pool *pgxpool.Pool) error {
+	h := &historian{bench: b, instance: s, pool: pool, talk: b.newTalk()}
 	if err := h.appends(ctx); err != nil {
 		return fmt.Errorf("append: %w", err)
 	}
@@ -70,8 +55,20 @@ type historian struct {
 	*bench
 	*instance
 	pool *pgxpool.Pool
-	rand *rand.Rand
-	zipf *rand.Zipf
+	*talk
+}
+
+// talk makes sentences.
+type talk struct {
+	words []string
+	rand  *rand.Rand
+	zipf  *rand.Zipf
+}
+
+func (b *bench) newTalk() *talk {
+	t := &talk{words: b.corpus.words, rand: rand.New(rand.NewPCG(3, 3))}
+	t.zipf = rand.NewZipf(t.rand, zipfS, zipfV, vocabulary-1)
+	return t
 }
 
 // log is an agent's default conversation.
@@ -92,10 +89,10 @@ func (h *historian) newLog(ctx context.Context, name string) (l log, err error) 
 	return l, err
 }
 
-func (h *historian) sentence() string {
-	words := make([]string, 6+h.rand.IntN(14))
+func (t *talk) sentence() string {
+	words := make([]string, 6+t.rand.IntN(14))
 	for i := range words {
-		words[i] = h.corpus.words[h.zipf.Uint64()]
+		words[i] = t.words[t.zipf.Uint64()]
 	}
 	return strings.Join(words, " ")
 }
@@ -339,7 +336,7 @@ func (h *historian) searches(ctx context.Context, row *Row, agents, messages int
 	}
 	queries := make([]string, h.Queries)
 	for i := range queries {
-		queries[i] = "what was said about " + h.corpus.words[100+h.rand.IntN(2000)] + " and " + h.corpus.words[20+h.rand.IntN(20_000)]
+		queries[i] = "what was said about " + h.words[100+h.rand.IntN(2000)] + " and " + h.words[20+h.rand.IntN(20_000)]
 	}
 	search := func(_, n int) error {
 		_, err := h.instance.tool(ctx, logs[n*7919%len(logs)].agent, "conversation_search", map[string]any{"query": queries[n%len(queries)]})

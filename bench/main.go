@@ -49,13 +49,14 @@ func stages() []stage {
 		{"vectors", func(b *bench, ctx context.Context) error { return b.ingestAndSearch(ctx, true) }},
 		{"bulk", (*bench).bulk},
 		{"history", (*bench).history},
+		{"passages", (*bench).passages},
 	}
 }
 
 func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
-	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk, history; empty runs all")
+	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk, history, passages; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	dialogues := flags.String("locomo", "", "a set in LoCoMo's file format: only measure how well its questions are answered")
 	out := flags.String("out", "", "directory for SCALE.json and SCALE.md of a whole run; empty keeps nothing")
@@ -98,7 +99,7 @@ func choose(only string) ([]stage, error) {
 	names := strings.Split(only, ",")
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
-			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk and history", name)
+			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history and passages", name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil

@@ -34,9 +34,9 @@ type sent struct {
 	values map[string]string // of its parameters, by number; one that is null has none
 }
 
-// capture searches once for each query while Postgres writes down what it is sent, and keeps the statements that rank: those that read
-// chunks or vectors, and settings made for them. What the server asks besides (who the agent is, what it has attached) is its own cost.
-func (b *bench) capture(ctx context.Context, s *instance, agent string, queries []string) (p pgbench, err error) {
+// capture searches once for each query while Postgres writes down what it is sent, and keeps the statements that rank, and settings
+// made for them. What the server asks besides (who the agent is, what it has attached) is its own cost.
+func (b *bench) capture(ctx context.Context, s *instance, in searched, queries []string) (p pgbench, err error) {
 	p = pgbench{program: b.tool("pgbench"), dir: filepath.Join(b.work, "pgbench")}
 	if p.url, err = s.postgres(); err != nil {
 		return p, err
@@ -50,7 +50,7 @@ func (b *bench) capture(ctx context.Context, s *instance, agent string, queries 
 		return p, err
 	}
 	for _, q := range queries { // as before each measurement
-		if err := searchOnce(ctx, s, agent, q); err != nil {
+		if err := in.once(ctx, s, q); err != nil {
 			return p, err
 		}
 	}
@@ -58,7 +58,7 @@ func (b *bench) capture(ctx context.Context, s *instance, agent string, queries 
 		return p, err
 	}
 	for i, q := range queries {
-		if err := p.captureOne(ctx, s, agent, i, q); err != nil {
+		if err := p.captureOne(ctx, s, in, i, q); err != nil {
 			return p, err
 		}
 	}
@@ -99,13 +99,13 @@ func logStatements(ctx context.Context, conn *pgx.Conn, which string) error {
 }
 
 // captureOne writes the script of one query.
-func (p *pgbench) captureOne(ctx context.Context, s *instance, agent string, n int, query string) error {
+func (p *pgbench) captureOne(ctx context.Context, s *instance, in searched, n int, query string) error {
 	log := filepath.Join(s.home, "bench.log")
 	before, err := os.Stat(log)
 	if err != nil {
 		return err
 	}
-	if err := searchOnce(ctx, s, agent, query); err != nil {
+	if err := in.once(ctx, s, query); err != nil {
 		return err
 	}
 	var text []byte
@@ -115,8 +115,8 @@ func (p *pgbench) captureOne(ctx context.Context, s *instance, agent string, n i
 		if text, err = os.ReadFile(log); err != nil {
 			return false, err
 		}
-		list, err = ranking(string(text[before.Size():]))
-		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 && strings.Contains(list[len(list)-1].sql, "c.heading"), err
+		list, err = ranking(string(text[before.Size():]), in.ranks)
+		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 && strings.Contains(list[len(list)-1].sql, in.last), err
 	})
 	if err != nil {
 		return err
@@ -127,6 +127,9 @@ func (p *pgbench) captureOne(ctx context.Context, s *instance, agent string, n i
 	return os.WriteFile(path, []byte(p.script(fmt.Sprintf("v%d", n), list)), 0o644)
 }
 
+// longValue is the length of a value that does not fit in an argument of a program, and so stands in the script.
+const longValue = 2000
+
 // script is the text of a script. Its parameters are variables, for a value in the text would be planned for.
 func (p *pgbench) script(prefix string, list []sent) string {
 	var b strings.Builder
@@ -135,6 +138,9 @@ func (p *pgbench) script(prefix string, list []sent) string {
 			value, ok := s.values[dollar[1:]]
 			if !ok {
 				return "NULL"
+			}
+			if len(value) > longValue {
+				return "'" + strings.ReplaceAll(value, "'", "''") + "'"
 			}
 			name := fmt.Sprintf("%s_%d_%s", prefix, i, dollar[1:])
 			p.variables = append(p.variables, "-D", name+"="+value)
@@ -153,11 +159,10 @@ var (
 )
 
 // ranking reads the ranking statements from a server's log.
-func ranking(log string) (list []sent, err error) {
+func ranking(log string, ranks func(sql string) bool) (list []sent, err error) {
 	var s sent
 	flush := func() {
-		if strings.Contains(s.sql, "chunks") && strings.Contains(s.sql, "lex") || strings.Contains(s.sql, "chunk_vectors") ||
-			strings.Contains(s.sql, "c.heading") || strings.Contains(s.sql, "hnsw.") {
+		if ranks(s.sql) || strings.Contains(s.sql, "hnsw.") {
 			s.sql = strings.Join(strings.Fields(s.sql), " ")
 			list = append(list, s)
 		}

@@ -19,7 +19,7 @@ time=1 level=INFO msg="postgres: statement: SET LOCAL hnsw.ef_search = 200"
 time=1 level=INFO msg=request path="/v1/agents"
 time=1 level=INFO msg="postgres: execute stmtcache_3: SELECT chunk_key FROM chunk_vectors"
 `
-	got, err := ranking(log)
+	got, err := ranking(log, inFiles("agent-1").ranks)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
+
+// searched is a way of searching.
+type searched struct {
+	once  func(ctx context.Context, s *instance, query string) error
+	ranks func(sql string) bool // whether a statement ranks
+	last  string                // of the last such statement, a part
+}
+
+// inFiles searches the files of an agent.
+func inFiles(agent string) searched {
+	return searched{
+		once: func(ctx context.Context, s *instance, query string) error {
+			_, err := s.tool(ctx, agent, "semantic_search_files", map[string]any{"query": query})
+			return err
+		},
+		ranks: func(sql string) bool {
+			return strings.Contains(sql, "chunks") && strings.Contains(sql, "lex") || strings.Contains(sql, "chunk_vectors") || strings.Contains(sql, "c.heading")
+		},
+		last: "c.heading",
+	}
+}
 
 // search measures searches through REST against the statements that the server ranks with, sent by pgbench. It stops the server.
 func (b *bench) search(ctx context.Context, in *ingestion, name string, settings []string) error {
@@ -26,7 +48,7 @@ func (b *bench) search(ctx context.Context, in *ingestion, name string, settings
 	if err != nil {
 		return err
 	}
-	err = b.searchRounds(ctx, s, in.agent, queries, &p50, &rate)
+	err = b.searchRounds(ctx, s, inFiles(in.agent), queries, &p50, &rate)
 	if err = errors.Join(err, s.stop()); err != nil {
 		return err
 	}
@@ -36,15 +58,15 @@ func (b *bench) search(ctx context.Context, in *ingestion, name string, settings
 	return nil
 }
 
-func (b *bench) searchRounds(ctx context.Context, s *instance, agent string, queries []string, p50, rate *Row) error {
-	p, err := b.capture(ctx, s, agent, queries)
+func (b *bench) searchRounds(ctx context.Context, s *instance, in searched, queries []string, p50, rate *Row) error {
+	p, err := b.capture(ctx, s, in, queries)
 	if err != nil {
 		return fmt.Errorf("note the statements of a search: %w", err)
 	}
 	p50.Note = fmt.Sprintf("%d queries, %.1f statements of each, %s", len(queries), p.perQuery, p.plans)
 	for range b.Rounds {
 		for _, clients := range []int{1, manyClients} {
-			loci, err := searchFor(ctx, s, agent, queries, clients, b.SearchFor)
+			loci, err := searchFor(ctx, s, in, queries, clients, b.SearchFor)
 			if err != nil {
 				return err
 			}
@@ -76,20 +98,15 @@ func (l latencies) p50() float64  { return median(l.seconds) }
 func (l latencies) rate() float64 { return float64(len(l.seconds)) / l.took.Seconds() }
 
 // searchFor searches for a while, each client beginning elsewhere among the queries.
-func searchFor(ctx context.Context, s *instance, agent string, queries []string, clients int, d time.Duration) (latencies, error) {
+func searchFor(ctx context.Context, s *instance, in searched, queries []string, clients int, d time.Duration) (latencies, error) {
 	for _, q := range queries { // as pgbench prepares its statements, so the server its caches
-		if err := searchOnce(ctx, s, agent, q); err != nil {
+		if err := in.once(ctx, s, q); err != nil {
 			return latencies{}, err
 		}
 	}
 	return repeat(ctx, clients, d, func(client, n int) error {
-		return searchOnce(ctx, s, agent, queries[(client*len(queries)/clients+n)%len(queries)])
+		return in.once(ctx, s, queries[(client*len(queries)/clients+n)%len(queries)])
 	})
-}
-
-func searchOnce(ctx context.Context, s *instance, agent, query string) error {
-	_, err := s.tool(ctx, agent, "semantic_search_files", map[string]any{"query": query})
-	return err
 }
 
 // repeat has clients call for a while, each one call after the other.

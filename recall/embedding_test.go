@@ -3,7 +3,6 @@ package recall_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,16 +12,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
-
-// patience bounds the waits of tests; reaching it is a failure.
-const patience = time.Minute
 
 // denseWorld is a world whose messages an endpoint embeds.
 type denseWorld struct {
@@ -52,52 +47,10 @@ func (w *denseWorld) connect(e *embedtest.Endpoint) {
 	}
 }
 
-// client is one that makes jobs, and works on none.
-func (w *denseWorld) client(config river.Config) *river.Client[pgx.Tx] {
-	w.Helper()
-	config.Logger = slog.New(slog.DiscardHandler)
-	jobs, err := river.NewClient(riverpgxv5.New(w.pool), &config)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return jobs
-}
-
 // work does what a server does for the world's store, until stop is called or the test ends.
 func (w *denseWorld) work() (stop func()) {
 	w.Helper()
-	workers, store := river.NewWorkers(), w.store
-	store.Work(workers)
-	jobs := w.client(river.Config{Workers: workers, Queues: recall.Queues(), FetchCooldown: 5 * time.Millisecond,
-		FetchPollInterval: 20 * time.Millisecond})
-	if err := jobs.Start(context.Background()); err != nil {
-		w.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var calls sync.WaitGroup
-	calls.Go(func() {
-		for tick := time.Tick(10 * time.Millisecond); ; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick:
-			}
-			if _, err := store.Call(ctx, jobs); err != nil && ctx.Err() == nil {
-				w.Errorf("call: %v", err)
-			}
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		cancel()
-		calls.Wait()
-		bounded, done := context.WithTimeout(context.Background(), patience)
-		defer done()
-		if err := jobs.StopAndCancel(bounded); err != nil {
-			w.Errorf("stop the workers: %v", err)
-		}
-	})
-	w.Cleanup(stop)
-	return stop
+	return embedtest.Work(w, w.pool, w.store, recall.Queues())
 }
 
 // count runs a query that counts.
@@ -110,19 +63,15 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// eventually looks until something is so.
+// eventually looks until something is so, and tells how the conversations are if it is not.
 func (w *world) eventually(what string, is func() bool) {
 	w.Helper()
-	deadline := time.After(patience)
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for !is() {
-		select {
-		case <-look.C:
-		case <-deadline:
-			w.Fatalf("not in time: %s; conversations are %v", what, w.states())
+	defer func() {
+		if w.Failed() {
+			w.Logf("conversations are %v", w.states())
 		}
-	}
+	}()
+	embedtest.Eventually(w, what, is)
 }
 
 func (w *world) states() []string {
@@ -179,7 +128,7 @@ func TestManyAppendsAreOneJob(t *testing.T) {
 	t.Parallel()
 	w := newDenseWorld(t, embedtest.New(t, 8))
 	w.store.SetSettle(time.Hour)
-	jobs := w.client(river.Config{})
+	jobs := embedtest.Jobs(t, w.pool, river.Config{})
 	for range 50 {
 		w.chat("", 2)
 		if _, err := w.store.Call(t.Context(), jobs); err != nil {
@@ -245,7 +194,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 	stop := w.work()
 	select {
 	case <-asked:
-	case <-time.After(patience):
+	case <-time.After(embedtest.Patience):
 		t.Fatal("the endpoint is not asked")
 	}
 	stop()
@@ -254,7 +203,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 		UPDATE river_job SET state = 'running', attempted_by = '{killed}', attempted_at = now(), finalized_at = NULL`); err != nil {
 		t.Fatal(err)
 	}
-	jobs := w.client(river.Config{})
+	jobs := embedtest.Jobs(t, w.pool, river.Config{})
 	if n, err := w.store.Call(t.Context(), jobs); n != 0 || err != nil {
 		t.Errorf("beside a job in hand %d are made (%v)", n, err)
 	}
@@ -409,7 +358,7 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 			if n := w.count(`SELECT count(*) FROM message_vectors`); n != c.left {
 				t.Errorf("%d vectors are left, want %d", n, c.left)
 			}
-			if n, err := w.store.Call(t.Context(), w.client(river.Config{})); n != 0 || err != nil {
+			if n, err := w.store.Call(t.Context(), embedtest.Jobs(t, w.pool, river.Config{})); n != 0 || err != nil {
 				t.Errorf("%d jobs are made for what is left (%v)", n, err)
 			}
 			for {

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Bounds of what is written to archives.
+const (
+	smallArchive = 100    // passages of one among many
+	batchRows    = 10_000 // of a call
+)
+
+// passages measures archival memory: batches, and searches of one large archive and of many small ones, by words and by meaning too.
+func (b *bench) passages(ctx context.Context) error {
+	home := filepath.Join(b.work, "passages")
+	defer os.RemoveAll(home)
+	l := &librarian{bench: b, talk: b.newTalk(), asked: map[string][]string{}}
+	if err := b.during(ctx, home, func(s *instance, pool *pgxpool.Pool) error { return l.write(ctx, s, pool) }); err != nil {
+		return err
+	}
+	if b.tool("pgbench") == "" {
+		b.report.skip("pgbench is not installed", l.rows("words")...)
+		return nil
+	}
+	if err := b.during(ctx, home, func(s *instance, _ *pgxpool.Pool) error { return l.search(ctx, s, "words") }); err != nil {
+		return err
+	}
+	endpoint := newEmbedder()
+	defer endpoint.Close()
+	settings := []string{"LOCI_EMBEDDING_BASE_URL=" + endpoint.URL + "/v1", "LOCI_EMBEDDING_MODEL=fake"}
+	if err := b.during(ctx, home, func(_ *instance, pool *pgxpool.Pool) error { return l.embedded(ctx, pool) }, settings...); err != nil {
+		return err
+	}
+	return b.during(ctx, home, func(s *instance, _ *pgxpool.Pool) error { return l.search(ctx, s, "words and vectors") }, settings...)
+}
+
+// during does something while a server runs, which ends then.
+func (b *bench) during(ctx context.Context, home string, do func(*instance, *pgxpool.Pool) error, settings ...string) error {
+	s, _, err := b.serve(ctx, home, settings...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(func() error {
+		url, err := s.postgres()
+		if err != nil {
+			return err
+		}
+		pool, err := db.Connect(ctx, url)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		return do(s, pool)
+	}(), s.stop())
+}
+
+// librarian writes archives and searches them.
+type librarian struct {
+	*bench
+	*talk
+	one, many string              // agents: with one archive of all passages, and with as many in small archives
+	asked     map[string][]string // of an agent: questions about some passages that it has
+}
+
+func (l *librarian) write(ctx context.Context, s *instance, pool *pgxpool.Pool) (err error) {
+	batch := Row{What: fmt.Sprintf("inserting %d passages, %d a call", l.Passages, min(batchRows, l.Passages)), Unit: "/s"}
+	began := time.Now()
+	if l.one, err = l.agent(ctx, s, 1, l.Passages); err != nil {
+		return err
+	}
+	batch.measured(float64(l.Passages)/time.Since(began).Seconds(), 0)
+	batch.Against = Side{}
+	if _, peak, known := s.resident(); known {
+		batch.Note = fmt.Sprintf("the server's memory was %.0f MB at most", peak/1e6)
+	}
+	batch.settle(median)
+	say("%s: %.0f/s; %s", batch.What, batch.Loci.Value, batch.Note)
+	l.report.add(batch)
+	if l.many, err = l.agent(ctx, s, l.Passages/smallArchive, smallArchive); err != nil {
+		return err
+	}
+	return tidy(ctx, pool)
+}
+
+// agent makes an agent with so many archives of so many passages each.
+func (l *librarian) agent(ctx context.Context, s *instance, archives, passages int) (string, error) {
+	var a named
+	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": fmt.Sprint("reader of ", archives)}, &a); err != nil {
+		return "", err
+	}
+	for i := range archives {
+		var c named
+		if err := s.call(ctx, http.MethodPost, "/v1/archives/", map[string]string{"name": fmt.Sprint("archive ", i)}, &c); err != nil {
+			return "", err
+		}
+		for n := 0; n < passages; n += batchRows {
+			list := make([]map[string]string, min(batchRows, passages-n))
+			for k := range list {
+				said := l.sentence()
+				list[k] = map[string]string{"text": fmt.Sprintf("%s %d", said, n+k)}
+				if asked := l.asked[a.ID]; len(asked) < l.Queries {
+					words := strings.Fields(said)
+					l.asked[a.ID] = append(asked, "what was said about "+words[1]+" and "+words[len(words)-1])
+				}
+			}
+			if err := s.call(ctx, http.MethodPost, "/v1/archives/"+c.ID+"/passages/batch", map[string]any{"passages": list}, nil); err != nil {
+				return "", err
+			}
+		}
+		if err := s.call(ctx, http.MethodPatch, "/v1/agents/"+a.ID+"/archives/attach/"+c.ID, nil, nil); err != nil {
+			return "", err
+		}
+	}
+	return a.ID, nil
+}
+
+// tidy makes what was written look as if it had grown.
+func tidy(ctx context.Context, pool *pgxpool.Pool) error {
+	for _, sql := range []string{`VACUUM ANALYZE passages`, `VACUUM ANALYZE passage_vectors`, `VACUUM ANALYZE unembedded_passages`, `VACUUM ANALYZE archives`,
+		`VACUUM ANALYZE agent_archives`, `CHECKPOINT`} {
+		if _, err := pool.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	syscall.Sync()
+	return nil
+}
+
+// vectorIndexRows is how many vectors a space has that the server indexes.
+const vectorIndexRows = 50_000
+
+// embedded waits until all passages have their vectors, and these their index, if they are to have one.
+func (l *librarian) embedded(ctx context.Context, pool *pgxpool.Pool) error {
+	began := time.Now()
+	err := poll(ctx, 500*time.Millisecond, func() (done bool, err error) {
+		err = pool.QueryRow(ctx, `
+			SELECT NOT EXISTS (SELECT FROM archives WHERE embedded_space IS NULL) AND NOT EXISTS (SELECT FROM unembedded_passages)
+			   AND ((SELECT count(*) FROM passage_vectors) < $1 OR EXISTS (
+			       SELECT FROM pg_index WHERE indisvalid AND indexrelid::regclass::text LIKE 'passage_vectors_space_%'))`, vectorIndexRows).Scan(&done)
+		return done, err
+	})
+	if err != nil {
+		return err
+	}
+	say("%d passages have their vectors, indexed if they are many, after %.0f s", 2*l.Passages, time.Since(began).Seconds())
+	return tidy(ctx, pool)
+}
+
+// rows are what is measured of searches, by words alone or not.
+func (l *librarian) rows(ranked string) (all []Row) {
+	for _, where := range []string{"in one archive", fmt.Sprintf("in %d archives", l.Passages/smallArchive)} {
+		what := fmt.Sprintf("archival_memory_search of %d passages %s, %s: ", l.Passages, where, ranked)
+		const versus = "its ranking SQL by pgbench -M prepared"
+		all = append(all, Row{What: what + "p50 of 1 client", Unit: "ms", AtMost: 2, Versus: versus},
+			Row{What: fmt.Sprintf("the same: throughput of %d clients", manyClients), Unit: "/s", Versus: versus})
+	}
+	return all
+}
+
+func (l *librarian) search(ctx context.Context, s *instance, ranked string) error {
+	rows := l.rows(ranked)
+	for i, agent := range []string{l.one, l.many} {
+		in := searched{
+			once: func(ctx context.Context, s *instance, query string) error {
+				_, err := s.tool(ctx, agent, "archival_memory_search", map[string]any{"query": query})
+				return err
+			},
+			ranks: func(sql string) bool {
+				return strings.Contains(sql, "p.lex <#>") || strings.Contains(sql, "passage_vectors v") || strings.Contains(sql, "AS wanted (key, place)")
+			},
+			last: "AS wanted (key, place)",
+		}
+		if err := l.searchRounds(ctx, s, in, l.asked[agent], &rows[2*i], &rows[2*i+1]); err != nil {
+			return err
+		}
+	}
+	for i := range rows {
+		rows[i].settle(median)
+	}
+	l.report.add(rows...)
+	return nil
+}
