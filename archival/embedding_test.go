@@ -421,6 +421,9 @@ func TestChangesWhileEmbedding(t *testing.T) {
 			if c.left > 0 {
 				w.settled(0)
 			}
+			if w.count(`SELECT count(*) FROM passages WHERE text = $1`, text) > 0 && !slices.Contains(slices.Concat(e.Asked()...), text) {
+				t.Error("the vector of a changed text is that of the old one")
+			}
 		})
 	}
 }
