@@ -26,7 +26,7 @@ type ManyPassages struct {
 
 const (
 	pathBatch     = "/archives/:archive_id/passages/batch"
-	batchPatience = 5 * time.Minute // for a batch to come and to be stored
+	batchPatience = 15 * time.Minute // for a batch to come and to be stored: one of long texts has millions of words
 )
 
 // passageBatches registers the route whose body and answer are read and written passage by passage, and describes it in the API's document.
