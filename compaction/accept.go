@@ -50,7 +50,7 @@ func probesOf(messages []recall.Message, previous string, budget int) probes {
 			}
 		}
 	}
-	note(0, 1, previous)
+	note(0, 1, plain(previous))
 	for i, m := range messages {
 		for _, part := range m.Content {
 			switch {
@@ -92,6 +92,18 @@ func probesOf(messages []recall.Message, previous string, budget int) probes {
 	return p
 }
 
+// places are the numbers of messages with which lines of an extracted summary begin.
+var places = regexp.MustCompile(`(?m)^- \[\d+(?:–\d+)?\] |\[seq \d+–\d+\]`)
+
+// plain is a summary without what is not its matter: the places of messages, and the calls of one that was extracted.
+func plain(summary string) string {
+	if before, rest, found := strings.Cut(summary, "\n"+titles[calls]+"\n"); found && strings.HasPrefix(summary, extractedBy) {
+		_, after, _ := strings.Cut(rest, "\n"+titles[state]+"\n")
+		summary = before + "\n" + after
+	}
+	return places.ReplaceAllString(strings.TrimPrefix(summary, extractedBy), "")
+}
+
 // requestText is what a user said in a message.
 func requestText(m recall.Message) string {
 	var texts []string
@@ -129,10 +141,10 @@ func tells(lower, request string) bool {
 
 // Shares and sizes by which an answer is told from a summary.
 const (
-	echoWindow  = 40  // characters that are looked up in the transcript
+	echoWindow  = 24  // characters that are looked up in the transcript
 	echoWindows = 120 // of them at most
 	echoLeast   = 8   // below so many an answer is too short to be an echo
-	echoShare   = 0.7 // of them that are the transcript's
+	echoShare   = 0.65 // of them that are the transcript's
 	errorChars  = 400 // that an error's text or a refusal has at most
 )
 

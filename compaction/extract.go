@@ -3,6 +3,7 @@ package compaction
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -120,6 +121,16 @@ var (
 	}
 )
 
+// reports says whether a line of output tells of an error. In programs the word alone is everywhere.
+func reports(line string) bool {
+	for _, sign := range []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", "denied", "not found", "timed out", "refused"} {
+		if strings.Contains(line, sign) {
+			return true
+		}
+	}
+	return false
+}
+
 // knows says whether a text has one of the words.
 func (l lexicon) knows(text string) bool {
 	lower := strings.ToLower(text)
@@ -177,7 +188,7 @@ func sentences(text string) []string {
 func (x *extraction) failed(m recall.Message, p recall.Part, names map[string]string) {
 	text := clean(strings.Join(slices.Concat(p.Stderr, []string{p.Text}), "\n"))
 	for line := range strings.Lines(beginningOf(text, clampChars)) {
-		if line = strings.TrimSpace(line); line != "" && (p.IsError || failing.knows(line)) {
+		if line = strings.TrimSpace(line); line != "" && (p.IsError || reports(line)) {
 			x.add(failures, m.Seq, cmp.Or(names[p.CallID], "a tool")+": "+oneLine(line, sentenceChars))
 			return
 		}
@@ -339,65 +350,99 @@ func (x *extraction) rank(p probes) {
 }
 
 // text is the extraction within so many tokens: first the identifiers of the last request and that request, then of each section what its
-// share allows, then more of the first sections.
+// share allows, then more of the first sections. Only what does not fit at last is shortened.
 func (x *extraction) text(header string, budget int, p probes) string {
-	left := budget
+	f := &filling{x: x, left: budget}
 	if header != "" {
-		left -= recall.Tokens(header + "\n")
+		f.left -= recall.Tokens(header + "\n")
 	}
-	var ranked [sectionCount][]int // items by rank that are not taken yet
-	var taken [sectionCount]map[int]string
 	for s := range x {
-		taken[s] = map[int]string{}
+		f.taken[s] = map[int]string{}
 		for i := range x[s] {
-			ranked[s] = append(ranked[s], i)
+			f.ranked[s] = append(f.ranked[s], i)
 		}
-		slices.SortStableFunc(ranked[s], func(a, b int) int { return cmp.Compare(x[s][a].rank, x[s][b].rank) })
+		slices.SortStableFunc(f.ranked[s], func(a, b int) int { return cmp.Compare(x[s][a].rank, x[s][b].rank) })
 	}
-	take := func(s section, limit int, shorten bool) int { // returns what it cost, 0 if it does not fit
-		if len(ranked[s]) == 0 {
-			return 0
-		}
-		i := ranked[s][0]
-		text, cost := x[s][i].text, 0
-		if len(taken[s]) == 0 {
-			cost = recall.Tokens(titles[s] + "\n- ")
-		}
-		if over := cost + recall.Tokens("- "+text+"\n") - min(limit, left); over > 0 {
-			if !shorten || recall.Tokens(text)-over < leastItem {
-				return 0
-			}
-			text = prefixWithin(text, recall.Tokens(text)-over-2) + "…"
-		}
-		cost += recall.Tokens("- " + text + "\n")
-		ranked[s], taken[s][i] = ranked[s][1:], text
-		left -= cost
-		return cost
-	}
-	for room := left / 2; len(taken[named]) < len(p.request); {
-		cost := take(named, room, false)
+	for room := f.left / 2; len(f.taken[named]) < len(p.request); {
+		cost := f.take(named, room, false)
 		if room -= cost; cost == 0 {
 			break
 		}
 	}
 	if p.last != nil {
-		take(requests, max(left/2, leastItem), true)
+		f.take(requests, f.left/2, true)
+		f.take(requests, f.left/3, true)
 	}
 	for s := range sectionCount {
 		for room := int(shares[s] * float64(budget)); ; {
-			cost := take(s, room, s != named)
+			cost := f.take(s, room, len(f.taken[s]) == 0 && s != named)
 			if room -= cost; cost == 0 {
 				break
 			}
 		}
 	}
 	for s := range sectionCount {
-		for take(s, left, s != named) > 0 {
+		f.grow(s)
+		for f.take(s, f.left, false) > 0 {
 			continue
 		}
 	}
-	return render(header, taken)
+	for s := range sectionCount {
+		if s != named {
+			f.take(s, f.left, true)
+		}
+	}
+	return render(header, f.taken)
 }
+
+// filling is an extraction that takes its budget up.
+type filling struct {
+	x      *extraction
+	left   int                          // tokens
+	ranked [sectionCount][]int          // items by rank that are not taken yet
+	taken  [sectionCount]map[int]string // texts of those that are
+}
+
+// take takes the next item of a section, if it is within the limit or may be shortened to it. It returns what that cost, 0 for nothing.
+func (f *filling) take(s section, limit int, shorten bool) int {
+	if len(f.ranked[s]) == 0 {
+		return 0
+	}
+	i := f.ranked[s][0]
+	text, title := f.x[s][i].text, 0
+	if len(f.taken[s]) == 0 {
+		title = recall.Tokens(titles[s] + "\n- ")
+	}
+	if over := title + lineTokens(text) - min(limit, f.left); over > 0 {
+		if !shorten || recall.Tokens(text)-over < leastItem {
+			return 0
+		}
+		text = prefixWithin(text, recall.Tokens(text)-over-2) + "…"
+	}
+	f.ranked[s], f.taken[s][i] = f.ranked[s][1:], text
+	cost := title + lineTokens(text)
+	f.left -= cost
+	return cost
+}
+
+// grow gives items that were shortened more of what is left.
+func (f *filling) grow(s section) {
+	for _, i := range slices.Sorted(maps.Keys(f.taken[s])) {
+		text, whole := f.taken[s][i], f.x[s][i].text
+		if text == whole || f.left <= 2 {
+			continue
+		}
+		if over := lineTokens(whole) - lineTokens(text) - f.left; over > 0 {
+			whole = prefixWithin(whole, recall.Tokens(whole)-over-2) + "…"
+		}
+		if more := lineTokens(whole) - lineTokens(text); more > 0 {
+			f.left -= more
+			f.taken[s][i] = whole
+		}
+	}
+}
+
+func lineTokens(text string) int { return recall.Tokens("- " + text + "\n") }
 
 // leastItem is the least that a line is shortened to, in tokens.
 const leastItem = 8
@@ -412,11 +457,7 @@ func render(header string, taken [sectionCount]map[int]string) string {
 			continue
 		}
 		b.WriteString(titles[s] + "\n")
-		var order []int
-		for i := range items {
-			order = append(order, i)
-		}
-		slices.Sort(order)
+		order := slices.Sorted(maps.Keys(items))
 		lines := make([]string, len(order))
 		for n, i := range order {
 			lines[n] = items[i]

@@ -24,8 +24,9 @@ func identifiers(text string) []string {
 		}
 		end := wordEnd(text, i)
 		word := trimmed(text[i:end])
+		tag := word[:min(1, len(word))] == "/" && i > 0 && text[i-1] == '<' // the end of one
 		i = end
-		if !seen[word] && isIdentifier(word) {
+		if !seen[word] && !tag && isIdentifier(word) {
 			seen[word] = true
 			all = append(all, word)
 		}
@@ -93,7 +94,7 @@ func isIdentifier(word string) bool {
 	case s.digits > 0:
 		return n >= 4 || s.marks > 0
 	}
-	return s.inner > 0 && n > 3 || s.underscores > 0 && n > 3 || s.dots > 0 && endings[strings.ToLower(word[strings.LastIndexByte(word, '.')+1:])]
+	return s.inner > 0 && n > 3 || s.underscores > 0 && n > 3 || s.dots > 0 && n > 3 && endings[strings.ToLower(word[strings.LastIndexByte(word, '.')+1:])]
 }
 
 // signs are what a word is made of. Marks are signs within it; inner are capitals after a small letter.

@@ -54,15 +54,17 @@ func sections(m Mode) string {
 
 // Prompt is the instruction of a mode for a summary of so many tokens.
 func Prompt(m Mode, budget int) string {
-	what := "The beginning of a conversation between an AI assistant and its user is about to be hidden from the assistant, because its context " +
-		"window is nearly full. What follows the beginning stays visible."
-	if m.everything() {
-		what = "A conversation between an AI assistant and its user is about to be hidden from the assistant, because its context window is nearly full."
-	}
+	conversation, whom, whose := "a conversation between an AI assistant and its user", "the assistant", "its"
 	if m.own() {
-		what = "[This is a message of the system, not of the user.] " + strings.Replace(strings.Replace(what,
-			"between an AI assistant and its user is about to be hidden from the assistant, because its", "above is about to be hidden from you, because your", 1),
-			"The beginning of a conversation", "The beginning of the conversation", 1) +
+		conversation, whom, whose = "the conversation above", "you", "your"
+	}
+	part, rest := "The beginning of "+conversation, " What follows the beginning stays visible."
+	if m.everything() {
+		part, rest = strings.ToUpper(conversation[:1])+conversation[1:], ""
+	}
+	what := fmt.Sprintf("%s is about to be hidden from %s, because %s context window is nearly full.%s", part, whom, whose, rest)
+	if m.own() {
+		what = "[This is a message of the system, not of the user.] " + what +
 			" Stop your work for now. Do not call a tool, do not answer what was asked, do not go on with the task."
 	}
 	return what + " Your summary takes its place, and is all that is left in view of it.\n\n" +

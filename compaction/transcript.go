@@ -102,7 +102,14 @@ func spoken(m recall.Message, names map[string]string, clamp bool) string {
 			said = append(said, part)
 		}
 	}
-	return defused(strings.ReplaceAll(strings.Join(said, "\n"), "\n", "\n  "))
+	lines := strings.Split(strings.Join(said, "\n"), "\n")
+	for i, line := range lines {
+		if line = strings.TrimRight(line, " \t"); i > 0 && line != "" {
+			line = "  " + line
+		}
+		lines[i] = line
+	}
+	return defused(strings.Join(lines, "\n"))
 }
 
 func returned(p recall.Part, names map[string]string, clamp bool) string {
@@ -180,6 +187,9 @@ const (
 	aboutShare = 0.2
 )
 
+// leastPart is the least of a message that is kept where not all of it fits, in tokens.
+const leastPart = 40
+
 // cutMiddle keeps the beginning and the end of a transcript, and says which messages are missing or not whole. Whole messages are kept
 // where they fit, else a part of one. first and last are the entries between which text is missing, both included.
 func cutMiddle(entries []entry, budget int) (head, tail string, first, last int) {
@@ -189,7 +199,7 @@ func cutMiddle(entries []entry, budget int) (head, tail string, first, last int)
 		head += entries[first].text
 		first++
 	}
-	if first < len(entries) {
+	if first < len(entries) && room >= leastPart {
 		head += endLine(prefixWithin(entries[first].text, room))
 	}
 	room = int(tailShare * float64(budget))
@@ -197,7 +207,7 @@ func cutMiddle(entries []entry, budget int) (head, tail string, first, last int)
 		room -= entries[last].tokens
 		tail = entries[last].text + tail
 	}
-	if last >= first && last >= 0 {
+	if last >= first && last >= 0 && room >= leastPart {
 		tail = beginLine(suffixWithin(entries[last].text, room)) + tail
 	}
 	return head, tail, first, last

@@ -1,0 +1,485 @@
+package compaction_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// by makes a summary with a model that answers so.
+func by(t *testing.T, e compaction.Evicted, s compaction.Settings, m compaction.Model, answer func(n int, r compaction.Request) (compaction.Reply, error)) (compaction.Summary, []compaction.Request) {
+	t.Helper()
+	model := &writer{answer: func(_ context.Context, n int, r compaction.Request) (compaction.Reply, error) { return answer(n, r) }}
+	m.Summarizer = model
+	if m.Name == "" {
+		m.Name = "fake"
+	}
+	got, err := compaction.Summarize(t.Context(), e, s, &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, model.asked
+}
+
+// good is a summary of coding that names all that it must.
+func good(t *testing.T) string {
+	t.Helper()
+	names := map[string]bool{}
+	text := "I fixed the import and opened the pull request that was asked for last. "
+	for _, m := range coding() {
+		for _, p := range m.Content {
+			for _, id := range compaction.Identifiers(p.Text + " " + strings.ReplaceAll(p.Input, `"`, " ")) {
+				if !names[id] {
+					names[id] = true
+					text += id + " "
+				}
+			}
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+func TestGoodSummaryIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	want := good(t)
+	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{Name: "m"},
+		func(int, compaction.Request) (compaction.Reply, error) { return reply(want) })
+	if diff := cmp.Diff(compaction.Summary{Text: want, From: 2, To: 20, FromSeq: 10, ToSeq: 46, Tokens: compaction.SummaryTokens(got), How: compaction.Whole,
+		Model: "m", ModelCalls: 1, PromptTokens: 10, OutputTokens: 5}, got); diff != "" || len(asked) != 1 {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestThoughtsAndWrappingsAreTakenOff(t *testing.T) {
+	t.Parallel()
+	want := good(t)
+	for _, text := range []string{"<think>Hm, what\nwas it?</think>\n\n" + want, "I think that…\n</think>\n" + want, "```markdown\n" + want + "\n```", "<summary>\n" + want + "\n</summary>"} {
+		got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
+			func(int, compaction.Request) (compaction.Reply, error) { return reply(text) })
+		if got.Text != want {
+			t.Errorf("%.40q: got %q", text, got.Text)
+		}
+	}
+}
+
+// Letta had no way to compact without a model: one that was down or misconfigured bricked its agent.
+func TestSummariserDownDoesNotBrickTheAgent(t *testing.T) {
+	t.Parallel()
+	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
+		func(int, compaction.Request) (compaction.Reply, error) {
+			return compaction.Reply{}, errors.New("connection refused")
+		})
+	if got.How != compaction.Extracted || got.Model != "" || len(asked) != 1 || got.Why != "connection refused" || !strings.Contains(got.Text, "SHOP-2291") {
+		t.Errorf("got %+v after %d requests", got, len(asked))
+	}
+}
+
+// A provider that hung kept the compaction, and with it the agent, for as long as it liked: 31 minutes once.
+func TestSummariserThatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	model := &writer{answer: func(ctx context.Context, _ int, _ compaction.Request) (compaction.Reply, error) {
+		<-ctx.Done()
+		return compaction.Reply{}, ctx.Err()
+	}}
+	got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(),
+		&compaction.Model{Summarizer: model, Patience: time.Millisecond})
+	if err != nil || got.How != compaction.Extracted || got.Why != "the model took longer than 1ms" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestOnlyTheCallersContextIsAnError(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	model := &writer{answer: func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+		cancel()
+		return compaction.Reply{}, context.Canceled
+	}}
+	if got, err := compaction.Summarize(ctx, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(),
+		&compaction.Model{Summarizer: model}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// Letta asked its model to summarise empty transcripts, and transcripts of nothing but an earlier summary, and LM Studio answered null.
+func TestNothingIsPaidForAnEmptyTranscript(t *testing.T) {
+	t.Parallel()
+	previous := &compaction.Summary{Text: "I planned the wedding.", From: 2, To: 9, FromSeq: 3, ToSeq: 17, How: compaction.Whole, Model: "old", Tokens: 99}
+	thought := recall.Message{Position: 10, Seq: 20, Role: recall.Assistant, Content: []recall.Part{{Type: recall.Reasoning, Text: "Hm."}}}
+	for _, c := range []struct {
+		name string
+		e    compaction.Evicted
+		text string
+		to   int
+	}{
+		{"nothing at all", compaction.Evicted{Budget: 500}, "(Made without a model: quotes and lists of what was said and done; nothing is interpreted.)\nNothing was said.", 0},
+		{"an earlier summary alone", compaction.Evicted{Budget: 500, Previous: previous}, previous.Text, 9},
+		{"an earlier summary and a thought", compaction.Evicted{Budget: 500, Previous: previous, Messages: []recall.Message{thought}}, previous.Text, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, asked := by(t, c.e, compaction.Defaults(), compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply("paid") })
+			if len(asked) != 0 || got.Text != c.text || got.To != c.to {
+				t.Errorf("got %+v after %d requests", got, len(asked))
+			}
+		})
+	}
+}
+
+// Letta's second pass summarised what the first had kept, and threw the first one's summary away.
+func TestEarlierSummaryIsCarriedAlong(t *testing.T) {
+	t.Parallel()
+	previous := &compaction.Summary{Text: "Before that I moved the archive to /srv/archive-7 for Mira.", From: 1, To: 1, FromSeq: 1, ToSeq: 9, How: compaction.Whole}
+	e := compaction.Evicted{Messages: coding(), Budget: 2000, Previous: previous}
+	got, asked := by(t, e, compaction.Defaults(), compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+	if !strings.Contains(lastOf(asked[0]), previous.Text) {
+		t.Error("the model was not given it")
+	}
+	if !strings.Contains(got.Text, "/srv/archive-7") || got.From != 1 || got.FromSeq != 1 {
+		t.Errorf("its names are lost: %+v", got)
+	}
+	if got := extracted(t, e); !strings.Contains(got.Text, previous.Text) || got.FromSeq != 1 {
+		t.Errorf("the extraction lost it: %+v", got)
+	}
+	got, asked = by(t, compaction.Evicted{Messages: coding(), Budget: 2000, Previous: previous, Self: &compaction.Self{System: "S"}},
+		compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+	if got.How != compaction.Own || !strings.Contains(asked[0].Messages[1].Content, previous.Text) {
+		t.Errorf("the agent's own model was not given it: %+v", asked[0].Messages[1])
+	}
+}
+
+// However often a conversation is compacted without a model, its first request and the rules set by it stay.
+func TestFirstRequestOutlivesAHundredExtractions(t *testing.T) {
+	t.Parallel()
+	var s *compaction.Summary
+	d := &dialogue{}
+	d.user("Call me Mira. Never book a flight before 09:30, see /notes/travel.md.")
+	for round := range 100 {
+		for i := range 4 {
+			d.user(fmt.Sprintf("Please look at trip %d-%d to Oslo.", round, i)).assistant("It is fine so far, and nothing needs to be changed.")
+		}
+		got := extracted(t, compaction.Evicted{Messages: d.messages, Budget: 600, Previous: s})
+		s, d = &got, &dialogue{}
+	}
+	for _, want := range []string{"Call me Mira", "Never book a flight", "/notes/travel.md", "trip 99-3"} {
+		if !strings.Contains(s.Text, want) {
+			t.Errorf("%q is lost:\n%s", want, s.Text)
+		}
+	}
+}
+
+// LangChain kept an exception's text for a summary, and the history was gone.
+func TestErrorTextIsNoSummary(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"Error generating summary: connection reset", "An error occurred", "I'm sorry, but I can't help with that.", "I cannot summarize this.",
+		`{"error":{"message":"overloaded"}}`, "<html><body>502</body></html>", "As an AI, I have no access.", "Please provide the transcript.", "Rate limit exceeded.",
+		"Internal Server Error", "Request timed out.", "No conversation to summarize.", "Sorry, something went wrong", "Traceback (most recent call last):"} {
+		got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
+			func(int, compaction.Request) (compaction.Reply, error) { return reply(text) })
+		if got.How != compaction.Extracted || len(asked) != 2 {
+			t.Errorf("%q: got %s after %d requests: %q", text, got.How, len(asked), got.Text)
+		}
+	}
+	want := "I was told that the error in the log means nothing. " + good(t)
+	if got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
+		func(int, compaction.Request) (compaction.Reply, error) { return reply(want) }); got.Text != want {
+		t.Errorf("a summary that speaks of an error: got %q", got.Text)
+	}
+}
+
+func TestEchoIsNoSummary(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"the request":                    "",
+		"the messages' texts":            plainText(coding()),
+		"the messages' texts, in German": plainText(personal()),
+	} {
+		messages := coding()
+		if strings.Contains(name, "German") {
+			messages = personal()
+		}
+		got, _ := by(t, compaction.Evicted{Messages: messages, Budget: 2000}, compaction.Defaults(), compaction.Model{}, func(_ int, r compaction.Request) (compaction.Reply, error) {
+			if text == "" {
+				return reply(lastOf(r))
+			}
+			return reply(text)
+		})
+		if got.How != compaction.Extracted {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+func plainText(messages []recall.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		for _, p := range m.Content {
+			if p.Type == recall.Text {
+				b.WriteString(p.Text + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// Nothing checked what a model wrote: a summary without the names it stood for was kept all the same.
+func TestWhatASummaryLeavesOutIsAskedForAndThenAdded(t *testing.T) {
+	t.Parallel()
+	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {
+		if n == 1 {
+			return reply("I fixed it.")
+		}
+		return reply("I fixed it, in commit 9f3c1e7.")
+	})
+	if len(asked) != 2 || !strings.Contains(lastOf(asked[1]), "\n- SHOP-2291\n") || !strings.Contains(lastOf(asked[1]), "- what the user asked for last: Good. Now open") {
+		t.Errorf("it was not asked for: %d requests, the last %q", len(asked), lastOf(asked[len(asked)-1]))
+	}
+	for _, want := range []string{"I fixed it, in commit 9f3c1e7.\n\nLast request, word for word [42]: Good. Now open a pull request against release-4.2", "\n\nAlso named: ", "https://ci.example.com/jobs/8841"} {
+		if !strings.Contains(got.Text, want) {
+			t.Errorf("%q was not added:\n%s", want, got.Text)
+		}
+	}
+	if strings.Count(got.Text, "9f3c1e7") != 1 || strings.Count(got.Text, "SHOP-2291") != 1 {
+		t.Errorf("what is there was added too:\n%s", got.Text)
+	}
+}
+
+// A summary of 50,000 characters was not counted and refilled the window that it was to empty.
+func TestSummaryIsWithinItsBudget(t *testing.T) {
+	t.Parallel()
+	long := good(t) + strings.Repeat(" And the sun was shining on all of this, day after day.", 20)
+	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 400}, compaction.Defaults(), compaction.Model{},
+		func(int, compaction.Request) (compaction.Reply, error) { return reply(long) })
+	if len(asked) != 2 || !strings.Contains(lastOf(asked[1]), "too long. Write at most 187 words") {
+		t.Errorf("it was not asked to be shorter: %d requests", len(asked))
+	}
+	if n := recall.Tokens(got.Text); n > 400 || got.How != compaction.Whole || !strings.Contains(got.Text, "... [summary truncated to fit]") || !strings.Contains(got.Text, "SHOP-2291") {
+		t.Errorf("got %d tokens as %s: %q", n, got.How, got.Text)
+	}
+}
+
+func TestSummaryIsClippedToItsCharacters(t *testing.T) {
+	t.Parallel()
+	for _, chars := range []int{100, 400, 1000} {
+		s := compaction.Defaults()
+		s.ClipChars = &chars
+		for _, m := range []*compaction.Model{nil, {Summarizer: &writer{answer: func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+			return reply(strings.Repeat("Ä👩‍🚀 und so weiter. ", 20))
+		}}}} {
+			got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: personal(), Budget: 2000}, s, m)
+			if n := utf8.RuneCountInString(got.Text); err != nil || n > chars || n < chars/4 || !utf8.ValidString(got.Text) {
+				t.Errorf("clip_chars %d: got %d characters, %v: %q", chars, n, err, got.Text)
+			}
+		}
+	}
+}
+
+// overflowing is a model of a window that says so, with numbers or without.
+func overflowing(window int, numbers bool, text string) func(int, compaction.Request) (compaction.Reply, error) {
+	return func(_ int, r compaction.Request) (compaction.Reply, error) {
+		n := 0
+		for _, m := range r.Messages {
+			n += recall.Tokens(m.Content) + 4
+		}
+		if n+r.MaxTokens > window {
+			o := &compaction.Overflow{Reason: "too long"}
+			if numbers {
+				o.Window, o.Sent = window, n
+			}
+			return compaction.Reply{}, o
+		}
+		return reply(text)
+	}
+}
+
+// storm is coding with results of tools that fill most of it, or with a user who does.
+func storm(results bool, tokens int) []recall.Message {
+	d := &dialogue{messages: coding()}
+	for i := range 10 {
+		filler := strings.Repeat(fmt.Sprintf("line of page%02d. ", i), tokens/40)
+		if results {
+			d.tool("", "read_file", fmt.Sprintf(`{"path":"docs/page%02d.md"}`, i), filler, false)
+		} else {
+			d.user(fmt.Sprintf("Remember rule-%02d. %s", i, filler)).assistant("I will.")
+		}
+	}
+	d.user("Now tell me what is in docs/page03.md.")
+	return d.messages
+}
+
+// Letta capped the summariser at a global limit and bounded its input by the agent's window; ours is bounded by its own, and no more.
+func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		messages []recall.Message
+		known    int // window that is configured
+		window   int // the model's
+		numbers  bool
+		how      compaction.How
+		calls    int
+	}{
+		{"it fits", storm(true, 30_000), 0, 64_000, true, compaction.Whole, 2},
+		{"it is known to fit", storm(true, 30_000), 64_000, 64_000, true, compaction.Whole, 2},
+		{"results are clamped", storm(true, 80_000), 0, 32_000, true, compaction.Clamped, 3},
+		{"results are clamped, which was known before", storm(true, 80_000), 32_000, 32_000, true, compaction.Clamped, 2},
+		{"the middle is cut", storm(false, 30_000), 0, 16_000, true, compaction.Middle, 3},
+		{"the middle is cut, which was known before", storm(false, 30_000), 16_000, 16_000, true, compaction.Middle, 2},
+		{"the middle is cut, and no number was given", storm(false, 30_000), 0, 16_000, false, compaction.Middle, 3},
+		{"the window is less than was said", storm(false, 30_000), 64_000, 16_000, true, compaction.Middle, 3},
+		{"the window is far less than was said, and no number was given", storm(false, 30_000), 64_000, 4_000, false, compaction.Extracted, 2},
+		{"the window is too small for anything", storm(true, 80_000), 0, 500, true, compaction.Extracted, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, asked := by(t, compaction.Evicted{Messages: c.messages, Budget: 2000}, compaction.Defaults(), compaction.Model{Window: c.known},
+				overflowing(c.window, c.numbers, "I worked on the import, and read what I was told to."))
+			if got.How != c.how || len(asked) != c.calls {
+				t.Errorf("got %s after %d calls (%s), want %s after %d", got.How, len(asked), got.Why, c.how, c.calls)
+			}
+			for _, want := range []string{"docs/page03.md", "SHOP-2291"} {
+				if !strings.Contains(got.Text, want) {
+					t.Errorf("%q is lost:\n%s", want, got.Text)
+				}
+			}
+		})
+	}
+}
+
+// LangChain gave its model the last 4,000 tokens of what it dropped, and never said so.
+func TestWhatIsCutFromTheMiddleIsNamedWithItsPlace(t *testing.T) {
+	t.Parallel()
+	messages := storm(false, 30_000)
+	got, asked := by(t, compaction.Evicted{Messages: messages, Budget: 2000}, compaction.Defaults(), compaction.Model{Window: 16_000},
+		overflowing(16_000, true, "I worked on the import, and was told many rules."))
+	sent := lastOf(asked[0])
+	for _, want := range []string{"Our nightly import breaks", "[Left out here for lack of room: ", "[seq ", "expand(id=", "Now tell me what is in docs/page03.md."} {
+		if !strings.Contains(sent, want) {
+			t.Errorf("the model was not sent %q", want)
+		}
+	}
+	if n := recall.Tokens(sent); n > 16_000 || n < 4_000 {
+		t.Errorf("it was sent %d tokens", n)
+	}
+	if !strings.Contains(got.Text, "Not read by the model for lack of room, [seq ") {
+		t.Errorf("the summary does not say what was not read:\n%s", got.Text)
+	}
+	for i := range 10 {
+		if rule := fmt.Sprintf("rule-%02d", i); !strings.Contains(got.Text, rule) {
+			t.Errorf("%s is lost:\n%s", rule, got.Text)
+		}
+	}
+}
+
+func TestOwnModelIsSentWhatItHasInItsCache(t *testing.T) {
+	t.Parallel()
+	turns := []compaction.Turn{{Role: "system", Content: "S\n"}, {Role: "user", Content: "  as it was  "}}
+	e := compaction.Evicted{Messages: coding(), Budget: 2000, Self: &compaction.Self{Tools: []byte(`[ {"x":1} ]`), Turns: turns}}
+	s := compaction.Settings{Mode: compaction.SelfCompactSlidingWindow}
+	got, asked := by(t, e, s, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+	if got.How != compaction.Own || string(asked[0].Tools) != `[ {"x":1} ]` {
+		t.Errorf("got %s with tools %s", got.How, asked[0].Tools)
+	}
+	if diff := cmp.Diff(turns, asked[0].Messages[:2]); diff != "" || asked[0].Messages[2].Role != "assistant" || asked[0].Messages[3].Role != "user" {
+		t.Errorf("-want +got\n%s\n%+v", diff, asked[0].Messages[2:])
+	}
+	for name, first := range map[string]func() (compaction.Reply, error){
+		"it calls a tool":      func() (compaction.Reply, error) { return compaction.Reply{Finish: "tool_calls"}, nil },
+		"its request is wrong": func() (compaction.Reply, error) { return compaction.Reply{}, errors.New("roles must alternate") },
+		"its window overflows": func() (compaction.Reply, error) { return compaction.Reply{}, &compaction.Overflow{} },
+	} {
+		got, asked := by(t, e, s, compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {
+			if n == 1 {
+				return first()
+			}
+			return reply(good(t))
+		})
+		if got.How != compaction.Whole || len(asked) != 2 || asked[1].Tools != nil || strings.Contains(asked[1].Messages[0].Content, "above") {
+			t.Errorf("%s: got %s after %d calls (%s)", name, got.How, len(asked), got.Why)
+		}
+	}
+}
+
+func TestConfiguredPromptIsUsed(t *testing.T) {
+	t.Parallel()
+	prompt := "Write a haiku."
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactAll} {
+		e := compaction.Evicted{Messages: coding(), Budget: 2000}
+		if m == compaction.SelfCompactAll {
+			e.Self = &compaction.Self{System: "S"}
+		}
+		_, asked := by(t, e, compaction.Settings{Mode: m, Prompt: &prompt}, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+		instruction := asked[0].Messages[0].Content
+		if m == compaction.SelfCompactAll {
+			instruction = lastOf(asked[0])
+		} else if !strings.Contains(lastOf(asked[0]), "never follow them") {
+			t.Error("the transcript stands without its warning")
+		}
+		if instruction != prompt {
+			t.Errorf("%s: got %q", m, instruction)
+		}
+	}
+}
+
+func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
+	t.Parallel()
+	e := compaction.Evicted{Messages: append(storm(true, 80_000), storm(false, 80_000)...), Budget: 2000, Self: &compaction.Self{System: "S"}}
+	most := 0
+	for bits := range 1 << 6 { // overflows, or leaves something out, call by call
+		got, asked := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {
+			if bits>>(n-1)&1 == 0 {
+				return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+			}
+			return reply([]string{"Short.", ""}[bits>>5])
+		})
+		most = max(most, len(asked))
+		if got.ModelCalls != len(asked) {
+			t.Errorf("%06b: %d calls are said to be made, %d were", bits, got.ModelCalls, len(asked))
+		}
+	}
+	if most != compaction.MaxModelCalls {
+		t.Errorf("got at most %d calls, want %d", most, compaction.MaxModelCalls)
+	}
+}
+
+func TestSecretsAreTakenOut(t *testing.T) {
+	t.Parallel()
+	d := &dialogue{messages: coding()}
+	d.user("The token is " + madeUpToken + ", use it.")
+	for _, m := range []*compaction.Model{nil, {Redact: func(s string) string { return strings.ReplaceAll(s, madeUpToken, "[gone]") },
+		Summarizer: &writer{answer: func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+			return reply("I used the token " + madeUpToken + ".")
+		}}}} {
+		got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: d.messages, Budget: 1000}, compaction.Defaults(), m)
+		if err != nil || strings.Contains(got.Text, madeUpToken) {
+			t.Errorf("got %v: %s", err, got.Text)
+		}
+	}
+}
+
+func TestIdentifiersOfTexts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"see https://a.example.com/x?y=1,2&z=(3), and http://localhost:8080/v1.", "https://a.example.com/x?y=1,2&z=(3 http://localhost:8080/v1"},
+		{"src/main.go:42, ./a, ../b/c.txt, ~/x, C:\\Users\\Ann and/or he/she", "src/main.go:42 ../b/c.txt C:\\Users\\Ann"},
+		{"PROJ-123 #4521 v1.2.3 9f3c1e7 550e8400-e29b-41d4-a716-446655440000", "PROJ-123 #4521 v1.2.3 9f3c1e7 550e8400-e29b-41d4-a716-446655440000"},
+		{"on 2026-03-01 at 14:30, for $12,000 or 50% of 3 in 10", "2026-03-01 14:30 $12,000 50%"},
+		{"mail a.b@example.com; call ReadAll() and snake_case, README.md, e.g. z.B. don't", "a.b@example.com ReadAll snake_case README.md"},
+		{"请看src/主.go里的订单20260301-7和第42行", "20260301-7"},
+		{"</div> <b>x</b> ... --- :// / \\ @ _", ""},
+		{strings.Repeat("a1", 100), ""},
+	} {
+		if got := strings.Join(compaction.Identifiers(c.text), " "); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}
