@@ -141,11 +141,11 @@ func tells(lower, request string) bool {
 
 // Shares and sizes by which an answer is told from a summary.
 const (
-	echoWindow  = 24  // characters that are looked up in the transcript
-	echoWindows = 120 // of them at most
-	echoLeast   = 8   // below so many an answer is too short to be an echo
+	echoWindow  = 24   // characters that are looked up in the transcript
+	echoWindows = 120  // of them at most
+	echoLeast   = 8    // below so many an answer is too short to be an echo
 	echoShare   = 0.65 // of them that are the transcript's
-	errorChars  = 400 // that an error's text or a refusal has at most
+	errorChars  = 400  // that an error's text or a refusal has at most
 )
 
 // errorText is how an answer begins that is an error or a refusal, and no summary.

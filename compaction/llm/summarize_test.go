@@ -1,0 +1,136 @@
+package llm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/llm"
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/recall"
+)
+
+// visit is a conversation of some 20,000 tokens with one request after the other.
+func visit() compaction.Evicted {
+	var all []recall.Message
+	add := func(role recall.Role, p recall.Part) {
+		n := len(all) + 1
+		all = append(all, recall.Message{Seq: int64(n), Position: n, Role: role, Content: []recall.Part{p}, Tokens: recall.Tokens(p.Text) + 4,
+			CreatedAt: time.Date(2026, 3, 1, 9, n, 0, 0, time.UTC)})
+	}
+	for i := range 20 {
+		add(recall.User, recall.Part{Type: recall.Text, Text: fmt.Sprintf("Please read docs/page%02d.md and note what it says of order %d.", i, 4400+i)})
+		add(recall.Assistant, recall.Part{Type: recall.ToolCall, CallID: fmt.Sprint(i), Name: "read_file", Input: fmt.Sprintf(`{"path":"docs/page%02d.md"}`, i)})
+		add(recall.Tool, recall.Part{Type: recall.ToolReturn, CallID: fmt.Sprint(i),
+			Text: strings.Repeat(fmt.Sprintf("Page %d tells how the goods were packed, sent and paid for. ", i), 66)})
+		add(recall.Assistant, recall.Part{Type: recall.Text, Text: fmt.Sprintf("It says that order %d was paid.", 4400+i)})
+	}
+	return compaction.Evicted{Messages: all, Budget: 1500}
+}
+
+// summarised asks the provider for a summary of visit, and fails if it has not what any must have.
+func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.Config)) compaction.Summary {
+	t.Helper()
+	got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
+		&compaction.Model{Summarizer: client(t, p, change), Name: "test-model", Window: window})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"docs/page19.md", "4419", "docs/page10.md"} {
+		if !strings.Contains(got.Text, want) {
+			t.Errorf("%q is lost (%s, %s):\n%s", want, got.How, got.Why, got.Text)
+		}
+	}
+	if n := recall.Tokens(got.Text); n > 1500 || got.ModelCalls > compaction.MaxModelCalls {
+		t.Errorf("got %d tokens after %d calls", n, got.ModelCalls)
+	}
+	return got
+}
+
+// A provider that fails, in whatever way, costs the words of a model, and never the summary.
+func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		fault llmtest.Fault
+		why   string
+	}{
+		{"429", llmtest.RateLimited(1), "raise the limit of the key"},
+		{"500", llmtest.Fails(), "status 500"},
+		{"a broken connection", llmtest.Hangup(), "cannot be reached"},
+		{"garbage", llmtest.Garbage(), "something else than a chat completion"},
+		{"another shape", llmtest.Malformed(), "something else than a chat completion"},
+		{"no choice", llmtest.NoChoices(), "without a choice"},
+		{"an empty text", llmtest.Empty(), "was empty"},
+		{"null", llmtest.Null(), "was empty"},
+		{"an error for a text", llmtest.ErrorText(), "was no summary"},
+		{"a refusal", llmtest.Refuses(), "was a refusal"},
+		{"an echo", llmtest.Echo(), "repeated the transcript"},
+		{"a text without end", llmtest.TooLong(200_000), "too long"},
+		{"a proxy's page", llmtest.Page(502), "status 502"},
+		{"a page for an answer", llmtest.Page(200), "something else than a chat completion"},
+		{"a wrong key", llmtest.Says(401, "no"), "LOCI_LLM_API_KEY"},
+		{"no room, whatever is sent", llmtest.Overflows(llmtest.Wordings[0], 4096, 30_000), "larger than the model's window"},
+		{"no room for a word", llmtest.OutOfLength(), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := llmtest.New(t)
+			p.Always(c.fault)
+			if got := summarised(t, p, 0, nil); got.How != compaction.Extracted || !strings.Contains(got.Why, c.why) {
+				t.Errorf("got %s because of %q, want it extracted because of %q", got.How, got.Why, c.why)
+			}
+		})
+	}
+}
+
+func TestProviderThatHangsDoesNotBrickTheAgent(t *testing.T) {
+	t.Parallel()
+	p := llmtest.New(t)
+	release := make(chan struct{})
+	defer close(release)
+	p.Always(llmtest.Hangs(release))
+	got := summarised(t, p, 0, func(c *llm.Config) { c.Timeout = time.Millisecond })
+	if got.How != compaction.Extracted || !strings.Contains(got.Why, "does not answer within 1ms") {
+		t.Errorf("got %s because of %q", got.How, got.Why)
+	}
+}
+
+// Letta knew the wordings of three providers, and neither llama.cpp's nor what Ollama does without a word.
+func TestEveryProvidersOverflowIsGotAround(t *testing.T) {
+	t.Parallel()
+	for _, w := range llmtest.Wordings {
+		t.Run(w.Name, func(t *testing.T) {
+			t.Parallel()
+			p := llmtest.New(t)
+			p.Window, p.Wording = 12_000, w
+			if got := summarised(t, p, 0, nil); got.How != compaction.Middle {
+				t.Errorf("got %s because of %q after %d requests", got.How, got.Why, len(p.Requests()))
+			}
+		})
+	}
+	t.Run("Ollama, in silence", func(t *testing.T) {
+		t.Parallel()
+		p := llmtest.New(t)
+		p.Window, p.Truncate = 8_192, true
+		if got := summarised(t, p, 0, nil); got.How != compaction.Middle || !strings.Contains(got.Text, "Not read by the model") {
+			t.Errorf("got %s because of %q after %d requests", got.How, got.Why, len(p.Requests()))
+		}
+	})
+}
+
+func TestKnownWindowSparesTheOverflow(t *testing.T) {
+	t.Parallel()
+	p := llmtest.New(t)
+	p.Window = 12_000
+	if got := summarised(t, p, 12_000, nil); got.How != compaction.Middle || len(p.Requests()) > 2 {
+		t.Errorf("got %s after %d requests", got.How, len(p.Requests()))
+	}
+	for i, asked := range p.Requests() {
+		if asked.MaxTokens == 0 || llmtest.Tokens(asked.Text())+asked.MaxTokens > 12_000 {
+			t.Errorf("request %d: %d tokens and %d for the answer do not fit 12,000", i+1, llmtest.Tokens(asked.Text()), asked.MaxTokens)
+		}
+	}
+}
