@@ -89,6 +89,9 @@ type Request struct {
 	Messages  []Turn
 	Tools     []byte // definitions in OpenAI's shape, a JSON array; nil for none
 	MaxTokens int    // of the answer; 0 leaves it to the provider
+
+	Temperature *float32 // nil leaves it to the provider
+	Effort      string   // of a model that reasons: low, high, …; empty leaves it to the provider
 }
 
 // Turn is one message of a request.

@@ -154,7 +154,10 @@ func (w *work) selfRequest() []Turn {
 func (w *work) selfTurns() []Turn {
 	all := slices.Concat(w.e.Self.Before, w.e.Messages, w.e.Self.After)
 	slices.SortStableFunc(all, func(a, b recall.Message) int { return cmp.Compare(a.Position, b.Position) })
-	turns := []Turn{{Role: "system", Content: w.e.Self.System}}
+	var turns []Turn
+	if w.e.Self.System != "" {
+		turns = append(turns, Turn{Role: "system", Content: w.e.Self.System})
+	}
 	if w.e.Previous != nil {
 		turns = append(turns, Turn{Role: "user", Content: SummaryMessage(*w.e.Previous)})
 	}

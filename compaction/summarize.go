@@ -3,15 +3,14 @@ package compaction
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/redact"
 )
 
 // MaxModelCalls is how often a model is asked for one summary, at most: the agent's own once, another with the whole, the clamped and the cut
@@ -310,14 +309,27 @@ func (w *work) call(ctx context.Context, turns []Turn, tools []byte, own bool) (
 		return Reply{}, err
 	}
 	w.modelCalls++
-	request := Request{Model: w.m.Name, Messages: turns, Tools: tools}
-	if !own { // the agent's own request leaves little of its window
-		request.MaxTokens = w.answer()
-	}
-	r, err := w.m.Complete(ctx, request)
+	r, err := w.m.Complete(ctx, w.configured(Request{Model: w.m.Name, Messages: turns, Tools: tools}, own))
 	w.prompt += max(r.PromptTokens, 0)
 	w.output += max(r.OutputTokens, 0)
 	return r, err
+}
+
+// configured is a request with what the settings say of the model.
+func (w *work) configured(r Request, own bool) Request {
+	var given struct {
+		Temperature *float32 `json:"temperature"`
+		MaxTokens   int      `json:"max_output_tokens"`
+		Reasoning   struct {
+			Effort string `json:"reasoning_effort"`
+		} `json:"reasoning"`
+	}
+	_ = json.Unmarshal(w.s.ModelSettings, &given) // what is of another shape is not for us
+	r.Temperature, r.Effort, r.MaxTokens = given.Temperature, given.Reasoning.Effort, max(given.MaxTokens, 0)
+	if r.MaxTokens == 0 && !own { // the agent's own request leaves little of its window
+		r.MaxTokens = w.answer()
+	}
+	return r
 }
 
 // learn takes what an overflow says of the model's window and of how its tokens compare with ours.
@@ -329,135 +341,4 @@ func (w *work) learn(o *Overflow, sent int) {
 	if o.Sent > 0 && sent > 0 {
 		w.scale = max(w.scale, min(1.1*float64(o.Sent)/float64(sent), 4))
 	}
-}
-
-// kept is a model's text with what it must have and has not: identifiers, the last request, and what its transcript left out.
-func (w *work) kept(text string) string {
-	var tail strings.Builder
-	if len(w.cut) > 0 {
-		about := extract(w.cut, "", probesOf(w.cut, "", w.budget)).text("", w.budget/5, probes{})
-		if about != "" {
-			fmt.Fprintf(&tail, "\n\nNot read by the model for lack of room, %s:\n%s", Range(w.cut[0].Seq, w.cut[len(w.cut)-1].Seq), about)
-		}
-	}
-	beside := tail.String()
-	room := func(more string) int { return w.budget - recall.Tokens(beside+more) - 1 }
-	body := text
-	for range 3 { // what is cut off may have been what was not missing
-		more := w.lacking(body + beside)
-		next := cutTo(text, room(more))
-		if next == body {
-			return body + beside + more
-		}
-		body = next
-	}
-	more := w.lacking("")
-	return cutTo(text, room(more)) + beside + more
-}
-
-// lackingShare is how much of a summary's budget what a model left out may take, requestShare the last request of it.
-const (
-	lackingShare = 0.6
-	requestShare = 0.25
-)
-
-// lacking are lines for what a text does not name.
-func (w *work) lacking(text string) string {
-	ids, request := w.probes.missing(text)
-	room := int(lackingShare * float64(w.budget))
-	lines := ""
-	if request {
-		line := fmt.Sprintf("\n\nLast request, word for word [%d]: %s", w.probes.last.Seq, oneLine(requestText(*w.probes.last), requestChars))
-		if most := int(requestShare * float64(w.budget)); recall.Tokens(line) > most {
-			line = prefixWithin(line, most-1) + "…"
-		}
-		lines = line
-		room -= recall.Tokens(line) + 1
-		ids, _ = w.probes.missing(text + line)
-	}
-	var fits []string
-	room -= recall.Tokens("\n\nAlso named: ")
-	for _, id := range ids {
-		if room -= recall.Tokens(id + ", "); room < 0 {
-			break
-		}
-		fits = append(fits, id)
-	}
-	if len(fits) == 0 {
-		return lines
-	}
-	return lines + "\n\nAlso named: " + strings.Join(fits, ", ")
-}
-
-// clipSuffix ends a summary that was cut. Letta's.
-const clipSuffix = "... [summary truncated to fit]"
-
-// cutTo is a text within so many tokens.
-func cutTo(text string, tokens int) string {
-	if recall.Tokens(text) <= tokens {
-		return text
-	}
-	return strings.TrimSpace(prefixWithin(text, tokens-recall.Tokens(clipSuffix)-1)) + clipSuffix
-}
-
-func limitChars(text string, chars *int) string {
-	if chars == nil || utf8.RuneCountInString(text) <= *chars {
-		return text
-	}
-	return beginningOf(text, max(*chars-utf8.RuneCountInString(clipSuffix), 0)) + clipSuffix
-}
-
-// extracted is a summary without a model.
-func (w *work) extracted() Summary {
-	budget := w.budget
-	text := ""
-	for range 8 { // a secret's placeholder may be longer than the secret
-		text = w.redacted(extract(w.e.Messages, w.previous, w.probes).text(extractedBy, budget, w.probes))
-		if recall.Tokens(text) <= w.budget {
-			break
-		}
-		budget -= recall.Tokens(text) - w.budget
-	}
-	s := w.summary(text, Extracted)
-	s.Model = ""
-	return s
-}
-
-// nothing is the summary where no message says anything: the previous one.
-func (w *work) nothing() Summary {
-	if w.e.Previous == nil {
-		s := w.summary(extractedBy+"\nNothing was said.", Extracted)
-		s.Model = ""
-		return s
-	}
-	w.budget = max(w.e.Budget, MinBudget)
-	s := w.summary(w.previous, w.e.Previous.How)
-	s.Model = w.e.Previous.Model
-	return s
-}
-
-// summary fills in what a text stands for and what it took.
-func (w *work) summary(text string, how How) Summary {
-	text = limitChars(cutTo(w.redacted(clean(text)), w.budget), w.s.ClipChars)
-	s := Summary{Text: text, How: how, Why: w.why, ModelCalls: w.modelCalls, PromptTokens: w.prompt, OutputTokens: w.output}
-	if w.m != nil {
-		s.Model = w.m.Name
-	}
-	if n := len(w.e.Messages); n > 0 {
-		s.From, s.FromSeq = w.e.Messages[0].Position, w.e.Messages[0].Seq
-		s.To, s.ToSeq = w.e.Messages[n-1].Position, w.e.Messages[n-1].Seq
-	}
-	if p := w.e.Previous; p != nil {
-		s.From, s.FromSeq = p.From, p.FromSeq
-		s.To, s.ToSeq = max(s.To, p.To), max(s.ToSeq, p.ToSeq)
-	}
-	s.Tokens = SummaryTokens(s)
-	return s
-}
-
-func (w *work) redacted(text string) string {
-	if w.m != nil && w.m.Redact != nil {
-		return clean(w.m.Redact(text))
-	}
-	return redact.New(nil, redact.Options{}).Redact(text)
 }

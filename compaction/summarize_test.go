@@ -182,7 +182,7 @@ func TestErrorTextIsNoSummary(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"Error generating summary: connection reset", "An error occurred", "I'm sorry, but I can't help with that.", "I cannot summarize this.",
 		`{"error":{"message":"overloaded"}}`, "<html><body>502</body></html>", "As an AI, I have no access.", "Please provide the transcript.", "Rate limit exceeded.",
-		"Internal Server Error", "Request timed out.", "No conversation to summarize.", "Sorry, something went wrong", "Traceback (most recent call last):"} {
+		"Internal Server Error", "OK.", "Done!", "Request timed out.", "No conversation to summarize.", "Sorry, something went wrong", "Traceback (most recent call last):"} {
 		got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
 			func(int, compaction.Request) (compaction.Reply, error) { return reply(text) })
 		if got.How != compaction.Extracted || len(asked) != 2 {
@@ -236,7 +236,7 @@ func TestWhatASummaryLeavesOutIsAskedForAndThenAdded(t *testing.T) {
 	t.Parallel()
 	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {
 		if n == 1 {
-			return reply("I fixed it.")
+			return reply("I fixed the nightly import.")
 		}
 		return reply("I fixed it, in commit 9f3c1e7.")
 	})
@@ -439,7 +439,7 @@ func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
 			if bits>>(n-1)&1 == 0 {
 				return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
 			}
-			return reply([]string{"Short.", ""}[bits>>5])
+			return reply([]string{"I did what I was asked to.", ""}[bits>>5])
 		})
 		most = max(most, len(asked))
 		if got.ModelCalls != len(asked) {

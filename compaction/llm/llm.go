@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -99,7 +100,10 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 
 // send asks once. What the provider answered is in the exchange.
 func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCompletionResponse, *exchange, error) {
-	ask := openai.ChatCompletionRequest{Model: r.Model, Messages: messages(r.Messages)}
+	ask := openai.ChatCompletionRequest{Model: r.Model, Messages: messages(r.Messages), ReasoningEffort: r.Effort}
+	if r.Temperature != nil && !reasons(r.Model) { // go-openai does not send a plain 0
+		ask.Temperature = max(*r.Temperature, math.SmallestNonzeroFloat32)
+	}
 	if c.completion.Load() || reasons(r.Model) {
 		ask.MaxCompletionTokens = r.MaxTokens
 	} else {

@@ -51,6 +51,27 @@ func TestRequestIsOpenAIs(t *testing.T) {
 	}
 }
 
+func TestSettingsOfTheModelAreSent(t *testing.T) {
+	t.Parallel()
+	p := llmtest.New(t)
+	s := compaction.Settings{ModelSettings: []byte(`{"provider_type":"openai","temperature":0,"max_output_tokens":321,"reasoning":{"reasoning_effort":"low"}}`)}
+	if _, err := compaction.Summarize(t.Context(), visit(), s, &compaction.Model{Summarizer: client(t, p, nil), Name: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Model       string  `json:"model"`
+		Temperature float64 `json:"temperature"`
+		MaxTokens   int     `json:"max_tokens"`
+		Effort      string  `json:"reasoning_effort"`
+	}
+	if err := json.Unmarshal(p.Requests()[0].Body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Model != "other" || got.Temperature <= 0 || got.Temperature > 1e-9 || got.MaxTokens != 321 || got.Effort != "low" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestAnswersOfEveryShapeAreRead(t *testing.T) {
 	t.Parallel()
 	text := func(content any) map[string]any { return map[string]any{"role": "assistant", "content": content} }
