@@ -278,8 +278,7 @@ func collapsed(all []*toolCall) []item {
 
 // lastState is what the assistant said last, and the last result if nothing was said behind it.
 func lastState(messages []recall.Message, names map[string]string) []item {
-	for i := len(messages) - 1; i >= 0; i-- {
-		m := messages[i]
+	for i, m := range slices.Backward(messages) {
 		if m.Role == recall.Assistant && requestText(m) != "" {
 			items := []item{{text: fmt.Sprintf("[%d] assistant: %s", m.Seq, oneLine(requestText(m), stateChars))}}
 			return append(items, lastResult(messages[i+1:], names)...)

@@ -144,7 +144,7 @@ var endings = setOf("go py js ts tsx jsx rs rb php kt swift java c h cc cpp cs s
 
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		set[w] = true
 	}
 	return set

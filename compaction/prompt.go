@@ -179,6 +179,9 @@ func Turns(messages []recall.Message) []Turn {
 	open := map[string]bool{}
 	for _, m := range messages {
 		t := Turn{Role: string(m.Role)}
+		if m.Role == recall.Summary {
+			t.Role = string(recall.User)
+		}
 		var texts []string
 		for _, p := range m.Content {
 			switch p.Type {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -279,7 +280,7 @@ func (w *work) complete(ctx context.Context, turns []Turn, tools []byte, text st
 		return w.kept(text)
 	}
 	w.retried = true
-	again := append(turns[:len(turns):len(turns)], Turn{Role: "assistant", Content: text},
+	again := append(slices.Clip(turns), Turn{Role: "assistant", Content: text},
 		Turn{Role: "user", Content: complaint(ids, request, w.probes, words(w.s.Mode, w.budget))})
 	reply, err := w.call(ctx, again, tools, own)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -252,8 +253,7 @@ func checkSummary(t *testing.T, seed uint64) {
 
 // lastIdentifiers are those of the last request that a budget of some size has to hold.
 func lastIdentifiers(e compaction.Evicted) []string {
-	for i := len(e.Messages) - 1; i >= 0; i-- {
-		m := e.Messages[i]
+	for _, m := range slices.Backward(e.Messages) {
 		if m.Role == recall.User && strings.TrimSpace(m.Content[0].Text) != "" {
 			all := compaction.Identifiers(m.Content[0].Text)
 			if e.Budget < 300 {
@@ -267,7 +267,7 @@ func lastIdentifiers(e compaction.Evicted) []string {
 
 func TestThereIsAlwaysASummary(t *testing.T) {
 	t.Parallel()
-	cases := uint64(3000)
+	cases := uint64(2000)
 	if testing.Short() {
 		cases = 300
 	}

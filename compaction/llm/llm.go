@@ -107,7 +107,7 @@ func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCom
 	if c.completion.Load() || reasons(r.Model) {
 		ask.MaxCompletionTokens = r.MaxTokens
 	} else {
-		ask.MaxTokens = r.MaxTokens
+		ask.MaxTokens = r.MaxTokens //nolint:staticcheck // most servers know no other
 	}
 	x := &exchange{tools: r.Tools}
 	answer, err := c.client.CreateChatCompletion(context.WithValue(ctx, keyExchange, x), ask)
