@@ -85,10 +85,9 @@ type work struct {
 	probes   probes
 	cut      []recall.Message // that a transcript leaves out
 
-	window  int     // of the model, as far as it is known
-	scale   float64 // its tokens for one of ours
-	sent    int     // tokens, as we count them, of the smallest request that was too large
-	retried bool
+	window int     // of the model, as far as it is known
+	scale  float64 // its tokens for one of ours
+	sent   int     // tokens, as we count them, of the smallest request that was too large
 
 	modelCalls, prompt, output int
 	why                        string
@@ -251,11 +250,10 @@ func (w *work) try(ctx context.Context, turns []Turn, tools []byte, own bool) (t
 	if fault == "" {
 		return w.complete(ctx, turns, tools, text, own), false
 	}
-	if w.why = fault; own || w.retried || reply.Finish == Refused {
+	if w.why = fault; own || reply.Finish == Refused {
 		text = w.shortened(reply, text)
 		return text, text == "" && own
 	}
-	w.retried = true
 	last := turns[len(turns)-1]
 	last.Content += "\n\n" + fault
 	second, err := w.call(ctx, append(turns[:len(turns)-1:len(turns)-1], last), tools, own)
@@ -276,10 +274,9 @@ func (w *work) try(ctx context.Context, turns []Turn, tools []byte, own bool) (t
 func (w *work) complete(ctx context.Context, turns []Turn, tools []byte, text string, own bool) string {
 	ids, request := w.probes.missing(text)
 	w.why = ""
-	if len(ids) == 0 && !request || w.retried {
+	if len(ids) == 0 && !request {
 		return w.kept(text)
 	}
-	w.retried = true
 	again := append(slices.Clip(turns), Turn{Role: "assistant", Content: text},
 		Turn{Role: "user", Content: complaint(ids, request, w.probes, words(w.s.Mode, w.budget))})
 	reply, err := w.call(ctx, again, tools, own)

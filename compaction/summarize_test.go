@@ -335,6 +335,7 @@ func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 		{"the middle is cut", storm(false, 30_000), 0, 16_000, true, compaction.Middle, 3},
 		{"the middle is cut, which was known before", storm(false, 30_000), 16_000, 16_000, true, compaction.Middle, 2},
 		{"the middle is cut, and no number was given", storm(false, 30_000), 0, 16_000, false, compaction.Middle, 3},
+		{"the middle is cut to less than half, and no number was given", storm(false, 8_000), 0, 6_000, false, compaction.Middle, 3},
 		{"the window is less than was said", storm(false, 30_000), 64_000, 16_000, true, compaction.Middle, 3},
 		{"the window is far less than was said, and no number was given", storm(false, 30_000), 64_000, 4_000, false, compaction.Extracted, 2},
 		{"the window is too small for anything", storm(true, 80_000), 0, 500, true, compaction.Extracted, 1},
@@ -481,5 +482,27 @@ func TestIdentifiersOfTexts(t *testing.T) {
 		if got := strings.Join(compaction.Identifiers(c.text), " "); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
 		}
+	}
+}
+
+// What Loci adds to the time of the model: 40,000 tokens of a conversation, a good answer, and none.
+func BenchmarkSummarize(b *testing.B) {
+	e := compaction.Evicted{Messages: storm(true, 38_000), Budget: 4000}
+	for _, c := range []struct {
+		name  string
+		model *compaction.Model
+	}{
+		{"written", &compaction.Model{Summarizer: &writer{answer: func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+			return reply("I worked on the import, and read what I was told to.")
+		}}}},
+		{"extracted", nil},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := compaction.Summarize(b.Context(), e, compaction.Defaults(), c.model); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
