@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Shares and sizes by which an answer is told from a summary.
@@ -36,11 +36,11 @@ func (w *work) reject(r Reply, text string) string {
 		return "Your last answer was a refusal. Nothing is asked of you but to record what is there."
 	case errorText.MatchString(text) && utf8.RuneCountInString(text) <= errorChars:
 		return "Your last answer was no summary."
-	case recall.Tokens(text) < leastTokens && tokensIn(w.entries) > muchTokens:
+	case tokens.Estimate(text) < leastTokens && tokensIn(w.entries) > muchTokens:
 		return "Your last answer was too short to be a summary."
 	case w.echoes(text):
 		return "Your last answer repeated the transcript. Tell in your own words what matters of it."
-	case recall.Tokens(text) > w.budget:
+	case tokens.Estimate(text) > w.budget:
 		return fmt.Sprintf("Your last answer was too long. Write at most %d words.", words(w.s.Mode, w.budget)*3/4)
 	case r.Finish == "length":
 		return "Your last answer was cut off for its length. Write fewer words."

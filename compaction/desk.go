@@ -3,7 +3,7 @@ package compaction
 import (
 	"math"
 
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // desk is what planning a view needs, counted once.
@@ -30,7 +30,7 @@ func (d *desk) size(at place) size {
 	s, ok := d.sizes[at]
 	if !ok {
 		p := d.v.Messages[at.message].Content[at.part]
-		s = size{chars: shownChars(p), tokens: recall.Tokens(p.Text)}
+		s = size{chars: shownChars(p), tokens: tokens.Estimate(p.Text)}
 		d.sizes[at] = s
 	}
 	return s

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Estimate is how many tokens a view takes: what a provider counted of the prompt, which is neither its answer nor what it had cached, and
@@ -62,11 +63,11 @@ func clipSaves(m recall.Message, c Clip) int {
 	if !fits(m, c) {
 		return 0
 	}
-	return recall.Tokens(m.Content[c.Part].Text) - clippedTokens(m, c)
+	return tokens.Estimate(m.Content[c.Part].Text) - clippedTokens(m, c)
 }
 
 // clippedTokens are those of what is shown of a result.
-func clippedTokens(m recall.Message, c Clip) int { return recall.Tokens(clipped(m, c)) }
+func clippedTokens(m recall.Message, c Clip) int { return tokens.Estimate(clipped(m, c)) }
 
 // Crowding is by how many tokens the fixed parts of a prompt exceed what leaves a quarter of the window to messages; 0 if they do not, or
 // if the window is not known. Views of files are shortened by so much before anything else is.

@@ -58,6 +58,7 @@ type extraction [sectionCount][]item
 func extract(messages []recall.Message, previous string, p probes) *extraction {
 	x := &extraction{}
 	x.carry(previous)
+	messages = slices.DeleteFunc(slices.Clone(messages), isWarning)
 	names := callNames(messages)
 	for _, m := range messages {
 		for _, part := range m.Content {

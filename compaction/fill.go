@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // text is the extraction within so many tokens: first the identifiers of the last request and that request, then of each section what its
@@ -14,7 +14,7 @@ import (
 func (x *extraction) text(header string, budget int, p probes) string {
 	f := &filling{x: x, left: budget}
 	if header != "" {
-		f.left -= recall.Tokens(header + "\n")
+		f.left -= tokens.Estimate(header + "\n")
 	}
 	for s := range x {
 		f.taken[s] = map[int]string{}
@@ -71,13 +71,13 @@ func (f *filling) take(s section, limit int, shorten bool) int {
 	i := f.ranked[s][0]
 	text, title := f.x[s][i].text, 0
 	if len(f.taken[s]) == 0 {
-		title = recall.Tokens(titles[s] + "\n- ")
+		title = tokens.Estimate(titles[s] + "\n- ")
 	}
 	if over := title + lineTokens(text) - min(limit, f.left); over > 0 {
-		if !shorten || recall.Tokens(text)-over < leastItem {
+		if !shorten || tokens.Estimate(text)-over < leastItem {
 			return 0
 		}
-		text = prefixWithin(text, recall.Tokens(text)-over-2) + "…"
+		text = prefixWithin(text, tokens.Estimate(text)-over-2) + "…"
 	}
 	f.ranked[s], f.taken[s][i] = f.ranked[s][1:], text
 	cost := title + lineTokens(text)
@@ -93,7 +93,7 @@ func (f *filling) grow(s section) {
 			continue
 		}
 		if over := lineTokens(whole) - lineTokens(text) - f.left; over > 0 {
-			whole = prefixWithin(whole, recall.Tokens(whole)-over-2) + "…"
+			whole = prefixWithin(whole, tokens.Estimate(whole)-over-2) + "…"
 		}
 		if more := lineTokens(whole) - lineTokens(text); more > 0 {
 			f.left -= more
@@ -102,7 +102,7 @@ func (f *filling) grow(s section) {
 	}
 }
 
-func lineTokens(text string) int { return recall.Tokens("- " + text + "\n") }
+func lineTokens(text string) int { return tokens.Estimate("- " + text + "\n") }
 
 // leastItem is the least that a line is shortened to, in tokens.
 const leastItem = 8

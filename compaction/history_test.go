@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // history makes up what an agent was told, did and saw.
@@ -29,7 +30,7 @@ func newHistory(seed uint64) *history {
 func tokensOf(parts []recall.Part) int {
 	n := 4
 	for _, p := range parts {
-		n += recall.Tokens(p.Text) + recall.Tokens(p.Name) + recall.Tokens(p.Input) + 1000*len(p.Images)
+		n += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) + 1000*len(p.Images)
 		if p.Type == recall.Image {
 			n += 1000
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/redact"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // kept is a model's text with what it must have and has not: identifiers, the last request, and what its transcript left out.
@@ -19,7 +19,7 @@ func (w *work) kept(text string) string {
 		}
 	}
 	beside := tail.String()
-	room := func(more string) int { return w.budget - recall.Tokens(beside+more) - 1 }
+	room := func(more string) int { return w.budget - tokens.Estimate(beside+more) - 1 }
 	body := text
 	for range 3 { // what is cut off may have been what was not missing
 		more := w.lacking(body + beside)
@@ -46,17 +46,17 @@ func (w *work) lacking(text string) string {
 	lines := ""
 	if request {
 		line := fmt.Sprintf("\n\nLast request, word for word [%d]: %s", w.probes.last.Seq, oneLine(requestText(*w.probes.last), requestChars))
-		if most := int(requestShare * float64(w.budget)); recall.Tokens(line) > most {
+		if most := int(requestShare * float64(w.budget)); tokens.Estimate(line) > most {
 			line = prefixWithin(line, most-1) + "…"
 		}
 		lines = line
-		room -= recall.Tokens(line) + 1
+		room -= tokens.Estimate(line) + 1
 		ids, _ = w.probes.missing(text + line)
 	}
 	var fits []string
-	room -= recall.Tokens("\n\nAlso named: ")
+	room -= tokens.Estimate("\n\nAlso named: ")
 	for _, id := range ids {
-		if room -= recall.Tokens(id + ", "); room < 0 {
+		if room -= tokens.Estimate(id + ", "); room < 0 {
 			break
 		}
 		fits = append(fits, id)
@@ -71,11 +71,11 @@ func (w *work) lacking(text string) string {
 const clipSuffix = "... [summary truncated to fit]"
 
 // cutTo is a text within so many tokens.
-func cutTo(text string, tokens int) string {
-	if recall.Tokens(text) <= tokens {
+func cutTo(text string, most int) string {
+	if tokens.Estimate(text) <= most {
 		return text
 	}
-	return strings.TrimSpace(prefixWithin(text, tokens-recall.Tokens(clipSuffix)-1)) + clipSuffix
+	return strings.TrimSpace(prefixWithin(text, most-tokens.Estimate(clipSuffix)-1)) + clipSuffix
 }
 
 func limitChars(text string, chars *int) string {
@@ -91,10 +91,10 @@ func (w *work) extracted() Summary {
 	text := ""
 	for range 8 { // a secret's placeholder may be longer than the secret
 		text = w.redacted(extract(w.e.Messages, w.previous, w.probes).text(extractedBy, budget, w.probes))
-		if recall.Tokens(text) <= w.budget {
+		if tokens.Estimate(text) <= w.budget {
 			break
 		}
-		budget -= recall.Tokens(text) - w.budget
+		budget -= tokens.Estimate(text) - w.budget
 	}
 	s := w.summary(text, Extracted)
 	s.Model = ""

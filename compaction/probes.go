@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Probes of a summary: identifiers that it must name. Those of the last request come first and are few, the others many.
@@ -49,7 +50,7 @@ func probesOf(messages []recall.Message, previous string, budget int) probes {
 	room := int(probeShare * float64(budget))
 	if p.last != nil {
 		for _, id := range identifiers(requestText(*p.last)) {
-			if room -= recall.Tokens(id) + 1; len(p.request) < maxRequestProbes && room >= 0 {
+			if room -= tokens.Estimate(id) + 1; len(p.request) < maxRequestProbes && room >= 0 {
 				p.request = append(p.request, id)
 			}
 		}
@@ -96,7 +97,7 @@ func (n *names) best(room int, but []string) []string {
 		if slices.Contains(but, found.id) {
 			continue
 		}
-		if room -= recall.Tokens(found.id) + 1; room < 0 {
+		if room -= tokens.Estimate(found.id) + 1; room < 0 {
 			break
 		}
 		chosen = append(chosen, found)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // outcomes count how the plans of many lives ended, so that a property is not true for want of cases.
@@ -337,14 +338,14 @@ func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBi
 	}
 	user := false
 	for i, m := range slices.Backward(v.Messages) {
-		tokens := m.Tokens
+		size := m.Tokens
 		for _, p := range m.Content {
 			if p.Type == recall.ToolReturn {
-				tokens -= max(recall.Tokens(p.Text)-600, 0)
+				size -= max(tokens.Estimate(p.Text)-600, 0)
 			}
 		}
 		if m.Role == recall.User && !user || i >= newest-8 {
-			least += tokens
+			least += size
 		}
 		user = user || m.Role == recall.User
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Range names a stretch of an agent's log, both ends included, for expand to read.
@@ -20,11 +21,19 @@ func SummaryMessage(s Summary) string {
 }
 
 // SummaryTokens are the tokens of a summary's message.
-func SummaryTokens(s Summary) int { return recall.Tokens(SummaryMessage(s)) + 4 }
+func SummaryTokens(s Summary) int { return tokens.Estimate(SummaryMessage(s)) + 4 }
+
+// warning begins what a model reads when its window is nearly full.
+const warning = "[This is a message of the system, not of the user.] The context window is "
+
+// isWarning tells a message that said how full the window was: nobody needs to know that later.
+func isWarning(m recall.Message) bool {
+	return m.Role == recall.System && len(m.Content) == 1 && strings.HasPrefix(m.Content[0].Text, warning)
+}
 
 // WarningLine is what a model reads when its window is nearly full.
 func WarningLine(tokens, window int) string {
-	return fmt.Sprintf("[This is a message of the system, not of the user.] The context window is %d %% full. Soon the oldest messages will be "+
+	return fmt.Sprintf(warning+"%d %% full. Soon the oldest messages will be "+
 		"replaced by a summary; they stay readable by expand and conversation_search. What must stay at hand, write to memory now.",
 		percent(tokens, window))
 }

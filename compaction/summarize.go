@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // MaxModelCalls is how often a model is asked for one summary, at most: the agent's own once, another with the whole, the clamped and the cut
@@ -104,7 +105,7 @@ func newWork(e Evicted, s Settings, m *Model) *work {
 	}
 	if e.Previous != nil {
 		w.previous = strings.TrimSpace(clean(e.Previous.Text))
-		replaced += recall.Tokens(w.previous)
+		replaced += tokens.Estimate(w.previous)
 	}
 	w.budget = min(e.Budget, replaced-1)
 	if s.ClipChars != nil {
@@ -222,9 +223,9 @@ func (w *work) answer() int {
 
 func tokensOfTurns(turns []Turn) (n int) {
 	for _, t := range turns {
-		n += recall.Tokens(t.Content) + 4
+		n += tokens.Estimate(t.Content) + 4
 		for _, c := range t.Calls {
-			n += recall.Tokens(c.Name) + recall.Tokens(c.Arguments)
+			n += tokens.Estimate(c.Name) + tokens.Estimate(c.Arguments)
 		}
 	}
 	return n
@@ -292,7 +293,7 @@ func (w *work) complete(ctx context.Context, turns []Turn, tools []byte, text st
 
 // shortened is an answer that was nothing but too long, cut to its budget; empty for any other.
 func (w *work) shortened(r Reply, text string) string {
-	tokens := recall.Tokens(text)
+	tokens := tokens.Estimate(text)
 	if tokens <= w.budget || tokens > 2*w.budget || w.echoes(text) || errorText.MatchString(text) || r.Finish == Refused {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // dialogue builds messages that are a minute apart.
@@ -20,7 +21,7 @@ func (d *dialogue) add(role recall.Role, parts ...recall.Part) *dialogue {
 	m := recall.Message{Position: n + 2, Seq: int64(2*n + 10), Role: role, Content: parts,
 		CreatedAt: time.Date(2026, 3, 2, 9, n, 0, 0, time.UTC).Add(time.Duration(n/8) * 5 * time.Hour)}
 	for _, p := range parts {
-		m.Tokens += 4 + recall.Tokens(p.Text) + recall.Tokens(p.Input)
+		m.Tokens += 4 + tokens.Estimate(p.Text) + tokens.Estimate(p.Input)
 	}
 	d.messages = append(d.messages, m)
 	return d

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // writer is a model that answers the n-th request, from 1, of a summary.
@@ -131,12 +132,12 @@ func story(rng *rand.Rand) compaction.Evicted {
 	seq := int64(rng.IntN(1000) + 10)
 	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	add := func(role recall.Role, parts ...recall.Part) {
-		tokens := 4
+		size := 4
 		for _, p := range parts {
-			tokens += recall.Tokens(p.Text) + recall.Tokens(p.Input)
+			size += tokens.Estimate(p.Text) + tokens.Estimate(p.Input)
 		}
 		at = at.Add(time.Duration(rng.IntN(90)) * time.Minute)
-		all = append(all, recall.Message{Seq: seq, Position: int(seq), Role: role, Content: parts, Tokens: tokens, CreatedAt: at})
+		all = append(all, recall.Message{Seq: seq, Position: int(seq), Role: role, Content: parts, Tokens: size, CreatedAt: at})
 		seq += int64(rng.IntN(2) + 1)
 	}
 	for len(all) < n {
@@ -216,7 +217,7 @@ func checkSummary(t *testing.T, seed uint64) {
 	if err != nil || strings.TrimSpace(got.Text) == "" {
 		fail("no summary: %v", err)
 	}
-	if tokens := recall.Tokens(got.Text); tokens > max(e.Budget, compaction.MinBudget) {
+	if tokens := tokens.Estimate(got.Text); tokens > max(e.Budget, compaction.MinBudget) {
 		fail("it takes %d tokens", tokens)
 	}
 	if !utf8.ValidString(got.Text) || strings.ContainsAny(got.Text, "\x00\x1b\r") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // by makes a summary with a model that answers so.
@@ -262,7 +263,7 @@ func TestSummaryIsWithinItsBudget(t *testing.T) {
 	if len(asked) != 2 || !strings.Contains(lastOf(asked[1]), "too long. Write at most 187 words") {
 		t.Errorf("it was not asked to be shorter: %d requests", len(asked))
 	}
-	if n := recall.Tokens(got.Text); n > 400 || got.How != compaction.Whole || !strings.Contains(got.Text, "... [summary truncated to fit]") || !strings.Contains(got.Text, "SHOP-2291") {
+	if n := tokens.Estimate(got.Text); n > 400 || got.How != compaction.Whole || !strings.Contains(got.Text, "... [summary truncated to fit]") || !strings.Contains(got.Text, "SHOP-2291") {
 		t.Errorf("got %d tokens as %s: %q", n, got.How, got.Text)
 	}
 }
@@ -288,7 +289,7 @@ func overflowing(window int, numbers bool, text string) func(int, compaction.Req
 	return func(_ int, r compaction.Request) (compaction.Reply, error) {
 		n := 0
 		for _, m := range r.Messages {
-			n += recall.Tokens(m.Content) + 4
+			n += tokens.Estimate(m.Content) + 4
 		}
 		if n+r.MaxTokens > window {
 			o := &compaction.Overflow{Reason: "too long"}
@@ -368,7 +369,7 @@ func TestWhatIsCutFromTheMiddleIsNamedWithItsPlace(t *testing.T) {
 			t.Errorf("the model was not sent %q", want)
 		}
 	}
-	if n := recall.Tokens(sent); n > 16_000 || n < 4_000 {
+	if n := tokens.Estimate(sent); n > 16_000 || n < 4_000 {
 		t.Errorf("it was sent %d tokens", n)
 	}
 	if !strings.Contains(got.Text, "Not read by the model for lack of room, [seq ") {

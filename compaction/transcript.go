@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // clampChars is what stays of a tool's result, and of a call's arguments, in a clamped transcript. Letta: 5,000.
@@ -33,7 +34,7 @@ func transcript(messages []recall.Message, clamp bool) []entry {
 	var shown time.Time
 	for _, m := range messages {
 		said := spoken(m, names, clamp)
-		if said == "" {
+		if said == "" || isWarning(m) {
 			continue
 		}
 		at := ""
@@ -42,7 +43,7 @@ func transcript(messages []recall.Message, clamp bool) []entry {
 			at = shown.UTC().Format(" (2006-01-02 15:04 UTC)")
 		}
 		text := fmt.Sprintf("[%d] %s%s: %s\n", m.Seq, speaker(m), at, said)
-		entries = append(entries, entry{seq: m.Seq, text: text, tokens: recall.Tokens(text)})
+		entries = append(entries, entry{seq: m.Seq, text: text, tokens: tokens.Estimate(text)})
 	}
 	return entries
 }

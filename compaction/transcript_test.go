@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 var beginnings = regexp.MustCompile(`(?m)^\[\d+\] `)
@@ -31,11 +31,11 @@ func checkTranscript(t *testing.T, said string) {
 	}
 	for _, budget := range []int{1, 200, 2000} {
 		got := extracted(t, compaction.Evicted{Messages: d.messages, Budget: budget})
-		if n := recall.Tokens(got.Text); n > max(budget, compaction.MinBudget) || !utf8.ValidString(got.Text) || got.Text == "" {
+		if n := tokens.Estimate(got.Text); n > max(budget, compaction.MinBudget) || !utf8.ValidString(got.Text) || got.Text == "" {
 			t.Errorf("%q within %d: got %d tokens: %q", said, budget, n, got.Text)
 		}
 		again := extracted(t, compaction.Evicted{Messages: d.messages, Budget: budget, Previous: &got})
-		if n := recall.Tokens(again.Text); n > max(budget, compaction.MinBudget) {
+		if n := tokens.Estimate(again.Text); n > max(budget, compaction.MinBudget) {
 			t.Errorf("%q again within %d: got %d tokens: %q", said, budget, n, again.Text)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 func (w *world) reframe(next recall.Frame, summary string) (recall.Frame, error) {
@@ -48,7 +49,7 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 	}
 	count := 0
 	for _, text := range want[1:] {
-		count += recall.Tokens(text) + 4
+		count += tokens.Estimate(text) + 4
 	}
 	if got := w.window(); got.Count != len(want) || got.Tokens != count {
 		t.Errorf("the window has %d messages of %d tokens, want %d of %d", got.Count, got.Tokens, len(want), count)

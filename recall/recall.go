@@ -175,6 +175,3 @@ func tokensOf(parts []Part) int {
 	}
 	return n
 }
-
-// Tokens estimates how many tokens a text is, as those of messages are when they are appended.
-func Tokens(text string) int { return tokens.Estimate(text) }

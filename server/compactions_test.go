@@ -179,6 +179,11 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 	if got := c.must("GET", base+"/events?types=window_warning", ""); strings.Count(got, `"type":"window_warning"`) < 1 {
 		t.Errorf("there was no warning: %s", got)
 	}
+	for _, made := range list {
+		if strings.Contains(*made.Summary, "at hand, write to memory") {
+			t.Errorf("a summary has what was a warning of its moment: %s", *made.Summary)
+		}
+	}
 	// The view before does not fit any more, and the answer says by how much.
 	if got := c.call("POST", base+"/compactions/"+list[0].ID+"/revert", ""); got.Code != 409 || !strings.Contains(got.body, "does not fit any more: it has") {
 		t.Errorf("reverting the last: %d %s", got.Code, got.body)

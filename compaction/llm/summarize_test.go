@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // visit is a conversation of some 20,000 tokens with one request after the other.
@@ -17,7 +18,7 @@ func visit() compaction.Evicted {
 	var all []recall.Message
 	add := func(role recall.Role, p recall.Part) {
 		n := len(all) + 1
-		all = append(all, recall.Message{Seq: int64(n), Position: n, Role: role, Content: []recall.Part{p}, Tokens: recall.Tokens(p.Text) + 4,
+		all = append(all, recall.Message{Seq: int64(n), Position: n, Role: role, Content: []recall.Part{p}, Tokens: tokens.Estimate(p.Text) + 4,
 			CreatedAt: time.Date(2026, 3, 1, 9, n, 0, 0, time.UTC)})
 	}
 	for i := range 20 {
@@ -43,7 +44,7 @@ func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.
 			t.Errorf("%q is lost (%s, %s):\n%s", want, got.How, got.Why, got.Text)
 		}
 	}
-	if n := recall.Tokens(got.Text); n > 1500 || got.ModelCalls > compaction.MaxModelCalls {
+	if n := tokens.Estimate(got.Text); n > 1500 || got.ModelCalls > compaction.MaxModelCalls {
 		t.Errorf("got %d tokens after %d calls", n, got.ModelCalls)
 	}
 	return got

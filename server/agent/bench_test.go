@@ -23,7 +23,7 @@ func BenchmarkPrompt(b *testing.B) {
 		b.Fatal(err)
 	}
 	messages := recall.New(pool, recall.Options{})
-	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool),
+	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool, archival.Options{}),
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New()}
 	folder, err := s.Files.CreateFolder(b.Context(), org, files.NewFolder{Name: "f"})
 	if err != nil {
