@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/loci-memory/loci/recall"
 )
@@ -43,8 +44,8 @@ func (c Capture) promptTokens() int {
 
 // prompted is the position of the last message of the prompt that the last message of the assistant answers; without one, of the last.
 func prompted(turns []turn, appended []recall.Appended) int {
-	for i := len(turns) - 1; i >= 0; i-- {
-		if turns[i].Role == recall.Assistant {
+	for i, t := range slices.Backward(turns) {
+		if t.Role == recall.Assistant {
 			return appended[i].Position - 1
 		}
 	}

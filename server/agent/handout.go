@@ -38,9 +38,9 @@ func (s *Store) HandOut(ctx context.Context, org db.Org, agentID, conversation s
 			"Compact the conversation, or begin another", p.unread.Count+len(p.Messages), p.Tokens.Messages, maxView)
 	}
 	r := newRequest(p.format, modelName(p.Agent.model()), p.tools, p.system, p.messages)
-	sum := sha256.Sum256(r.Bytes())
+	sum := sha256.Sum256(r.written.Bytes())
 	out := HandedOut{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq, Window: p.Agent.Window(),
-		Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Request: r.Bytes()}
+		Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Request: r.written.Bytes()}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).keep(ctx, org, p, out, r) })
 	if errors.Is(err, db.ErrNotFound) {
 		return HandedOut{}, db.NotFound("Agent with ID %s not found", agentID)

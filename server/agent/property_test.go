@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -53,7 +54,7 @@ func elements(text string) (names []string, err error) {
 	d := xml.NewDecoder(strings.NewReader("<all>" + text + "</all>"))
 	for {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return names, nil
 		}
 		if err != nil {
