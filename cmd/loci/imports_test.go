@@ -16,13 +16,14 @@ const module = "github.com/loci-memory/loci"
 // house says what each package may import of the others. Memories (recall, archival, files) do not know each other; no arrow goes up.
 // A package that is not here, or an arrow that is not, is a change of the design: make it here first, and say why.
 var house = map[string][]string{
-	"bench": {"db", "db/local", "embed"},
+	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"}, // it drives an agent as tests do
 	"cmd/loci": {"db", "db/local", "embed", "files", "files/document", "files/document/child", "recall", "recall/tokens", "archival", "compaction",
 		"compaction/llm", "server", "server/agent", "server/block", "server/tool", "server/mcp"},
 	"server":                 {"db", "files", "recall", "archival", "compaction", "server/agent", "server/block", "server/tool", "server/console"},
 	"server/mcp":             {"server/tool"},
 	"server/tool":            {"db", "files", "recall", "archival", "server/agent", "server/block"},
 	"server/agent":           {"db", "files", "recall", "archival", "compaction", "lru", "server/block", "recall/tokens"},
+	"server/agent/agenttest": {"compaction", "compaction/llm", "compaction/llm/llmtest"},
 	"server/block":           {"db"},
 	"compaction":             {"db", "recall", "recall/redact", "recall/tokens"},
 	"compaction/llm":         {"compaction", "embed/provider"},
@@ -45,8 +46,8 @@ var house = map[string][]string{
 	"recall/tokens":          {},
 }
 
-// forTests may be imported by the tests of every package, and by nothing else.
-var forTests = []string{"db/dbtest", "embed/embedtest", "compaction/llm/llmtest"}
+// forTests may be imported by the tests of every package, and by nothing else that is not listed above.
+var forTests = []string{"db/dbtest", "embed/embedtest", "compaction/llm/llmtest", "server/agent/agenttest"}
 
 // echoOwner is the one package that may import the web framework.
 const (

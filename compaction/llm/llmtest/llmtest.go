@@ -69,9 +69,15 @@ func (a Asked) Text() string {
 // New starts a provider that lives until the test ends.
 func New(t testing.TB) *Provider {
 	t.Helper()
+	p := Start()
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Start starts a provider; the caller closes it.
+func Start() *Provider {
 	p := &Provider{}
 	p.Server = httptest.NewServer(p)
-	t.Cleanup(p.Close)
 	return p
 }
 
@@ -97,6 +103,15 @@ func (p *Provider) Requests() []Asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Asked(nil), p.asked...)
+}
+
+// Take returns the requests that came since the last Take, in order, and keeps them no longer.
+func (p *Provider) Take() []Asked {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := p.asked
+	p.asked = nil
+	return taken
 }
 
 // ServeHTTP implements http.Handler.

@@ -1,0 +1,160 @@
+package agenttest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/compaction"
+)
+
+// Found says by which ways a fact can still be reached.
+type Found struct {
+	Window  bool // it stands in the prompt, as it was said
+	Summary bool // its code stands in the prompt's summary
+	Search  bool // conversation_search finds it by words for it
+	Expand  bool // expand finds it in what the prompt names
+}
+
+// Any tells whether there is a way.
+func (f Found) Any() bool { return f.Window || f.Summary || f.Search || f.Expand }
+
+// named are the texts that a prompt names for expand.
+var named = regexp.MustCompile(`expand\(id="([^"]+)"`)
+
+// summaryMark is what a summary's message begins with.
+var summaryMark = regexp.MustCompile(`^\[seq \d+–\d+\] Earlier messages`)
+
+// Find looks for the facts that were said, all ways that an agent has.
+func (a *Agent) Find(ctx context.Context) ([]Found, error) {
+	var out struct {
+		Request struct {
+			Messages []struct {
+				Role    string          `json:"role"`
+				Content string          `json:"content"`
+				Calls   json.RawMessage `json:"tool_calls"`
+			} `json:"messages"`
+		} `json:"request"`
+	}
+	if err := a.call(ctx, http.MethodGet, "/v1/agents/"+a.ID+"/prompt?format=openai", nil, &out); err != nil {
+		return nil, err
+	}
+	var summary string
+	var window strings.Builder
+	var ids []string
+	for _, m := range out.Request.Messages {
+		if summaryMark.MatchString(m.Content) {
+			summary = m.Content
+		} else {
+			window.WriteString(m.Content + "\n" + string(m.Calls) + "\n")
+		}
+		for _, id := range named.FindAllStringSubmatch(m.Content, -1) {
+			ids = append(ids, id[1])
+		}
+	}
+	all := make([]Found, len(a.Facts))
+	for i, f := range a.Facts {
+		found := Found{Window: strings.Contains(window.String(), f.Code), Summary: strings.Contains(summary, f.Code)}
+		var err error
+		if found.Search, err = a.searched(ctx, f); err != nil {
+			return nil, err
+		}
+		if found.Expand, err = a.expanded(ctx, ids, f); err != nil {
+			return nil, err
+		}
+		all[i] = found
+	}
+	return all, nil
+}
+
+// searched tells whether a search by words for a fact shows it.
+func (a *Agent) searched(ctx context.Context, f Fact) (bool, error) {
+	var out struct {
+		Return string `json:"func_return"`
+	}
+	err := a.call(ctx, http.MethodPost, "/v1/agents/"+a.ID+"/tools/conversation_search/run", map[string]any{"args": map[string]string{"query": f.Asks}}, &out)
+	return strings.Contains(out.Return, f.Code), err
+}
+
+// expanded tells whether one of the texts of some ids has a fact.
+func (a *Agent) expanded(ctx context.Context, ids []string, f Fact) (bool, error) {
+	for _, id := range ids {
+		var out struct {
+			Lines []struct {
+				Text string `json:"text"`
+			} `json:"lines"`
+		}
+		err := a.call(ctx, http.MethodGet, "/v1/agents/"+a.ID+"/expand/"+url.PathEscape(id)+"?pattern="+f.Code, nil, &out)
+		if err != nil {
+			return false, err
+		}
+		for _, line := range out.Lines {
+			if strings.Contains(line.Text, f.Code) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// Compactions are those of the agent's conversation, in order.
+func (a *Agent) Compactions(ctx context.Context) (all []compaction.Compaction, err error) {
+	after := ""
+	for {
+		var page []compaction.Compaction
+		if err := a.call(ctx, http.MethodGet, "/v1/agents/"+a.ID+"/compactions?order=asc&limit=200&after="+after, nil, &page); err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			return all, nil
+		}
+		all, after = append(all, page...), page[len(page)-1].ID
+	}
+}
+
+// most is what a provider may count of a window's share above the server's estimate: what stands around calls and results.
+const most = 0.95
+
+// Check says what of a life is not as it should be: a prompt that its model did not take or that is fuller than trigger allows of the window
+// (by half of the rest while a call is open), a cut that went back, a fact that is out of reach.
+func (a *Agent) Check(ctx context.Context, trigger float64) error {
+	var wrong []error
+	for _, p := range a.Prompts {
+		limit := trigger
+		if p.Open {
+			limit += (1 - trigger) / 2
+		}
+		if window := float64(a.window); p.Counted == 0 || float64(p.Tokens) > limit*window || float64(p.Counted) > most*window {
+			wrong = append(wrong, fmt.Errorf("turn %d: a prompt of %d tokens, %d as its provider counts, of %d (open: %v)", p.Turn, p.Tokens, p.Counted, a.window, p.Open))
+		}
+	}
+	compactions, err := a.Compactions(ctx)
+	if err != nil {
+		return err
+	}
+	last := int64(0)
+	for _, k := range compactions {
+		if k.ToSeq == nil {
+			continue
+		}
+		if *k.ToSeq <= last {
+			wrong = append(wrong, fmt.Errorf("compaction %s ends at seq %d, one before it at %d", k.ID, *k.ToSeq, last))
+		}
+		last = *k.ToSeq
+	}
+	found, err := a.Find(ctx)
+	if err != nil {
+		return err
+	}
+	for i, f := range found {
+		if !f.Any() {
+			wrong = append(wrong, fmt.Errorf("out of reach, said in %s in turn %d: %s", a.Facts[i].In, a.Facts[i].Turn, a.Facts[i].Text))
+		}
+	}
+	return errors.Join(wrong...)
+}

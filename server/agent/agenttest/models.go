@@ -1,0 +1,20 @@
+package agenttest
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/llm"
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+)
+
+// Models gives a server the model of a provider for its summaries, whatever it is asked for. It may take so long for one; between two
+// attempts nobody waits.
+func Models(p *llmtest.Provider, patience time.Duration) (func(context.Context, string) *compaction.Model, error) {
+	client, err := llm.New(llm.Config{BaseURL: p.BaseURL(), Model: "summariser", Window: p.Window,
+		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+	return func(context.Context, string) *compaction.Model {
+		return &compaction.Model{Summarizer: client, Name: client.Model(), Window: client.Window(), Patience: patience}
+	}, err
+}

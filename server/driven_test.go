@@ -1,0 +1,142 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent/agenttest"
+)
+
+// drivenWindow is that of the agents below, in tokens.
+const drivenWindow = 16_000
+
+// faults are the ways in which a provider fails, one after the other; nil is a good answer.
+func faults(release <-chan struct{}) []llmtest.Fault {
+	overflow := llmtest.Overflows(llmtest.Wordings[0], 4_000, 9_000)
+	return []llmtest.Fault{overflow, overflow, overflow, overflow, nil, nil,
+		llmtest.Fails(), llmtest.Fails(), llmtest.Fails(), llmtest.RateLimited(1), llmtest.RateLimited(1), llmtest.RateLimited(1),
+		llmtest.Garbage(), llmtest.Malformed(), llmtest.NoChoices(), llmtest.Empty(), llmtest.Empty(), llmtest.Echo(), llmtest.Echo(),
+		llmtest.TooLong(200_000), llmtest.TooLong(200_000), llmtest.Hangs(release), llmtest.Hangup(), llmtest.Hangup(), llmtest.Hangup(),
+		llmtest.ErrorText(), llmtest.Refuses(), llmtest.OutOfLength(), llmtest.Page(502), nil}
+}
+
+// An agent lives through many compactions: no prompt is fuller than the trigger allows, none has a result without its call, the cut never
+// goes back, and each fact that it was told can still be reached, whatever becomes of the model that writes summaries.
+func TestAnAgentLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]struct {
+		model, fails bool
+		ways         []compaction.How // that summaries are made in, among others
+	}{
+		"no model":              {ways: []compaction.How{compaction.Extracted}},
+		"a model":               {model: true, ways: []compaction.How{compaction.Whole}},
+		"a provider that fails": {model: true, fails: true, ways: []compaction.How{compaction.Whole, compaction.Extracted}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newIdleClient(t)
+			c.server.Crowded = nil
+			if w.model {
+				c.server.Agents.Compaction.Models = modelsOf(t, w.fails)
+			}
+			web := httptest.NewServer(c)
+			t.Cleanup(web.Close)
+			turns := 60
+			if testing.Short() {
+				turns = 20
+			}
+			a, err := agenttest.New(t.Context(), web.URL, llmtest.New(t), agenttest.Life{Turns: turns, Facts: turns / 2, Window: drivenWindow, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := viewer{client: c, agent: a.ID}
+			a.Captured = v.look
+			if err := a.Live(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Check(t.Context(), 0.9); err != nil {
+				t.Error(err)
+			}
+			made, err := a.Compactions(t.Context())
+			if err != nil || len(made) < turns/8 {
+				t.Errorf("%d compactions in %d turns, %v: too few to tell anything", len(made), turns, err)
+			}
+			for _, way := range w.ways {
+				if !slices.ContainsFunc(made, func(k compaction.Compaction) bool { return k.How != nil && *k.How == way }) {
+					t.Errorf("of %d summaries none was made in the way %q", len(made), way)
+				}
+			}
+		})
+	}
+}
+
+// modelsOf gives the model of a provider, which fails or does not.
+func modelsOf(t *testing.T, fails bool) func(context.Context, string) *compaction.Model {
+	t.Helper()
+	p := llmtest.New(t)
+	p.Window = drivenWindow
+	if fails {
+		release := make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		for range 20 {
+			p.Next(faults(release)...)
+		}
+	}
+	models, err := agenttest.Models(p, summaryPatience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models
+}
+
+// summaryPatience is how long the model of the tests may take for a summary; one that hangs takes it.
+const summaryPatience = 2 * time.Second
+
+// viewer looks at what a model sees each time something was captured.
+type viewer struct {
+	*client
+	agent    string
+	captured int
+	first    int // message in view
+}
+
+// look attends to the window behind every third capture, as servers do behind appends, and checks the view as it is stored.
+func (v *viewer) look(ctx context.Context) error {
+	if v.captured++; v.captured%3 > 0 {
+		return nil
+	}
+	if err := v.server.Attend(ctx, 1, v.agent, recall.DefaultConversation); err != nil {
+		return fmt.Errorf("attend: %w", err)
+	}
+	c, err := v.server.Recall.Conversation(ctx, 1, v.agent, recall.DefaultConversation)
+	if err != nil {
+		return err
+	}
+	if c.FirstVisible < v.first {
+		return fmt.Errorf("the first message in view is at %d, and was at %d", c.FirstVisible, v.first)
+	}
+	v.first = c.FirstVisible
+	view, err := v.server.Recall.Framed(ctx, 1, c)
+	if err != nil {
+		return err
+	}
+	calls := map[string]bool{}
+	for _, m := range view {
+		for _, p := range m.Content {
+			switch {
+			case p.Type == recall.ToolCall:
+				calls[p.CallID] = true
+			case p.Type == recall.ToolReturn && !calls[p.CallID]:
+				return fmt.Errorf("the view has the result of the call %s at %d, and not the call", p.CallID, m.Position)
+			}
+		}
+	}
+	return nil
+}
