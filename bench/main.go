@@ -50,16 +50,17 @@ func stages() []stage {
 		{"bulk", (*bench).bulk},
 		{"history", (*bench).history},
 		{"passages", (*bench).passages},
+		{"compaction", (*bench).compaction},
 	}
 }
 
 func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
-	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk, history, passages; empty runs all")
+	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	dialogues := flags.String("locomo", "", "a set in LoCoMo's file format: only measure how well its questions are answered")
-	out := flags.String("out", "", "directory for SCALE.json and SCALE.md of a whole run; empty keeps nothing")
+	out := flags.String("out", "", "directory for SCALE.json and SCALE.md of a whole run, and for drawings; empty keeps nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -82,11 +83,11 @@ func run(ctx context.Context, args []string) (err error) {
 		}
 	}
 	fmt.Print("\n", b.report.Markdown()) // of a run that broke off, what there is
-	if err != nil {
-		return err
+	if *out != "" {
+		err = errors.Join(err, b.report.Draw(*out, *scale)) // each is whole, of whatever run
 	}
-	if *out == "" || *only != "" {
-		return nil
+	if err != nil || *out == "" || *only != "" {
+		return err
 	}
 	return b.report.Keep(*out, *scale)
 }
@@ -99,7 +100,7 @@ func choose(only string) ([]stage, error) {
 	names := strings.Split(only, ",")
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
-			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history and passages", name)
+			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages and compaction", name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil

@@ -15,6 +15,8 @@ type Report struct {
 	Scale   string  `json:"scale"`
 	Machine Machine `json:"machine"`
 	Rows    []Row   `json:"rows"`
+
+	figures map[string][]byte // drawings, by the end of their files' names
 }
 
 // Side is one side of a comparison: the value that counts, and every one that was measured.
@@ -77,6 +79,9 @@ func (r *Row) keepWorse(name string, other Row) {
 // thin keeps the quantiles of many runs: nobody reads hundreds of numbers.
 func (r *Row) thin() {
 	for _, s := range []*Side{&r.Loci, &r.Against} {
+		if len(s.Raw) == 0 {
+			continue
+		}
 		slices.Sort(s.Raw)
 		var kept []float64
 		for i := range 11 {
@@ -122,6 +127,9 @@ func (r *Row) markdown() string {
 	if target = fmt.Sprintf("%s %g×", bound, value); r.Versus == "" {
 		target = fmt.Sprintf("%s %g %s", bound, value, r.Unit)
 	}
+	if r.AtLeast == 0 && r.AtMost == 0 {
+		target = "–"
+	}
 	if r.Skipped != "" {
 		return fmt.Sprintf("| %s | – | %s | – | %s | not measured: %s |", what, r.Versus, target, r.Skipped)
 	}
@@ -130,7 +138,10 @@ func (r *Row) markdown() string {
 		against, ratio = r.shown(r.Against)+", "+r.Versus, number(r.ratio())+"×"
 	}
 	met := "no"
-	if r.met() {
+	switch {
+	case target == "–":
+		met = "–"
+	case r.met():
 		met = "yes"
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", what, r.shown(r.Loci), against, ratio, target, met)
@@ -171,6 +182,19 @@ func (r *Report) Keep(dir, name string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name+".md"), []byte(r.Markdown()), 0o644)
+}
+
+// Draw writes the figures to dir.
+func (r *Report) Draw(dir, name string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for end, drawing := range r.figures {
+		if err := os.WriteFile(filepath.Join(dir, name+"."+end), drawing, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // median is the middle value.

@@ -18,6 +18,7 @@ type Scale struct {
 	Starts      int
 	History     int           // messages of a long history
 	Passages    int           // in one archive, and in archives of smallArchive
+	Turns       int           // of an agent's life through compactions
 	Settle      time.Duration // after which an idle server is idle
 }
 
@@ -28,13 +29,13 @@ func scales() map[string]Scale {
 	return map[string]Scale{
 		"full": {IngestBytes: 128 * mebibyte, Passes: 3, Queries: 64, SearchFor: 5 * time.Second, Rounds: 3, GrepBytes: 512 * mebibyte,
 			GrepRuns: 5, BulkBytes: 1024 * mebibyte, LargeBytes: 50 * mebibyte, SmallBytes: 50 << 10, Opens: 200, Starts: 5,
-			Settle: 10 * time.Second, History: 1_000_000, Passages: 100_000},
+			Settle: 10 * time.Second, History: 1_000_000, Passages: 100_000, Turns: 2000},
 		"small": {IngestBytes: 12 * mebibyte, Passes: 1, Queries: 64, SearchFor: time.Second, Rounds: 1, GrepBytes: 16 * mebibyte,
 			GrepRuns: 2, BulkBytes: 32 * mebibyte, LargeBytes: 5 * mebibyte, SmallBytes: 50 << 10, Opens: 50, Starts: 1,
-			Settle: 2 * time.Second, History: 40_000, Passages: 20_000},
+			Settle: 2 * time.Second, History: 40_000, Passages: 20_000, Turns: 200},
 		"tiny": {IngestBytes: mebibyte, Passes: 1, Queries: 50, SearchFor: 50 * time.Millisecond, Rounds: 1, GrepBytes: mebibyte, GrepRuns: 1,
 			BulkBytes: 3 * mebibyte, LargeBytes: mebibyte, SmallBytes: 20 << 10, Opens: 5, Starts: 1, Settle: 10 * time.Millisecond,
-			History: 8_000, Passages: 1_000},
+			History: 8_000, Passages: 1_000, Turns: 30},
 	}
 }
 

@@ -30,8 +30,8 @@ var named = regexp.MustCompile(`expand\(id="([^"]+)"`)
 // summaryMark is what a summary's message begins with.
 var summaryMark = regexp.MustCompile(`^\[seq \d+–\d+\] Earlier messages`)
 
-// Find looks for the facts that were said, all ways that an agent has.
-func (a *Agent) Find(ctx context.Context) ([]Found, error) {
+// find looks for the facts that were said, all ways that an agent has.
+func (a *Agent) find(ctx context.Context) ([]Found, error) {
 	var out struct {
 		Request struct {
 			Messages []struct {
@@ -102,8 +102,8 @@ func (a *Agent) expanded(ctx context.Context, ids []string, f Fact) (bool, error
 	return false, nil
 }
 
-// Compactions are those of the agent's conversation, in order.
-func (a *Agent) Compactions(ctx context.Context) (all []compaction.Compaction, err error) {
+// compactions are those of the agent's conversation, in order.
+func (a *Agent) compactions(ctx context.Context) (all []compaction.Compaction, err error) {
 	after := ""
 	for {
 		var page []compaction.Compaction
@@ -117,28 +117,38 @@ func (a *Agent) Compactions(ctx context.Context) (all []compaction.Compaction, e
 	}
 }
 
-// most is what a provider may count of a window's share above the server's estimate: what stands around calls and results.
-const most = 0.95
+// slack is by how much of a window a provider may count more than the server does: what stands around calls and results.
+const slack = 0.02
+
+// Outcome is what became of a life.
+type Outcome struct {
+	Compactions []compaction.Compaction // in order
+	Found       []Found                 // of each fact
+}
+
+// Outcome looks at what became of the life so far.
+func (a *Agent) Outcome(ctx context.Context) (o Outcome, err error) {
+	if o.Compactions, err = a.compactions(ctx); err == nil {
+		o.Found, err = a.find(ctx)
+	}
+	return o, err
+}
 
 // Check says what of a life is not as it should be: a prompt that its model did not take or that is fuller than trigger allows of the window
 // (by half of the rest while a call is open), a cut that went back, a fact that is out of reach.
-func (a *Agent) Check(ctx context.Context, trigger float64) error {
+func (a *Agent) Check(o Outcome, trigger float64) error {
 	var wrong []error
 	for _, p := range a.Prompts {
 		limit := trigger
 		if p.Open {
 			limit += (1 - trigger) / 2
 		}
-		if window := float64(a.window); p.Counted == 0 || float64(p.Tokens) > limit*window || float64(p.Counted) > most*window {
+		if window := float64(a.window); p.Counted == 0 || float64(p.Tokens) > limit*window || float64(p.Counted) > (limit+slack)*window {
 			wrong = append(wrong, fmt.Errorf("turn %d: a prompt of %d tokens, %d as its provider counts, of %d (open: %v)", p.Turn, p.Tokens, p.Counted, a.window, p.Open))
 		}
 	}
-	compactions, err := a.Compactions(ctx)
-	if err != nil {
-		return err
-	}
 	last := int64(0)
-	for _, k := range compactions {
+	for _, k := range o.Compactions {
 		if k.ToSeq == nil {
 			continue
 		}
@@ -147,11 +157,7 @@ func (a *Agent) Check(ctx context.Context, trigger float64) error {
 		}
 		last = *k.ToSeq
 	}
-	found, err := a.Find(ctx)
-	if err != nil {
-		return err
-	}
-	for i, f := range found {
+	for i, f := range o.Found {
 		if !f.Any() {
 			wrong = append(wrong, fmt.Errorf("out of reach, said in %s in turn %d: %s", a.Facts[i].In, a.Facts[i].Turn, a.Facts[i].Text))
 		}
