@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/server/agent/agenttest"
 )
 
 // chatter is a body of turns between a user and an agent, numbered from first.
@@ -192,6 +195,34 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 		if got := c.tool(agent, "expand", `{"id":"seq 1-500","pattern":"item-`+fmt.Sprintf("%04d", turn)+`"}`); !strings.Contains(got, "Question") {
 			t.Errorf("turn %d is not in the log: %s", turn, got)
 		}
+	}
+}
+
+// A prompt that does not fit is put together anew where another request made the room for it meanwhile.
+func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	c.server.Crowded = nil
+	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
+	c.capture(agent, chatter(1, 40, strings.Repeat("and so it goes on ", 40)))
+	p := llmtest.New(t)
+	var first atomic.Bool
+	p.Answer = func(asked llmtest.Asked) string {
+		if first.CompareAndSwap(false, true) { // while this one thinks
+			if got := c.call("POST", "/v1/agents/"+agent+"/summarize", `{}`); got.Code != 200 {
+				t.Errorf("compacted meanwhile: %d %s", got.Code, got.body)
+			}
+		}
+		return llmtest.Summary(asked)
+	}
+	models, err := agenttest.Models(p, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.Agents.Compaction.Models = models
+	tokens := fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt", ""))["tokens"].(map[string]any)["total"].(float64)
+	if made := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); tokens > 14_400 || !first.Load() || strings.Count(made, `"id":"compaction-`) != 1 {
+		t.Errorf("the prompt has %v tokens of 16000; compactions: %s", tokens, made)
 	}
 }
 

@@ -130,11 +130,11 @@ func (s *Store) fit(ctx context.Context, org db.Org, p Prompt, trigger string, p
 	limit := settings.Trigger * float64(job.Beside.Window)
 	job.Patience = patience
 	job.Due = func(v compaction.View) bool { return float64(compaction.Estimate(v)) > limit }
-	done, err := s.Compaction.Run(ctx, org, job)
+	_, err = s.Compaction.Run(ctx, org, job) // where nothing is due any more, another request has made room
 	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= job.Beside.Window {
 		return false, nil
 	}
-	return err == nil && (done.Made != nil || p.unread.Count > 0), err
+	return err == nil, err
 }
 
 // job is the compaction of a prompt's conversation.
