@@ -226,6 +226,26 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	}
 }
 
+// Where a provider counts more than the server does, what came after its report is taken to be more, too.
+func TestAReportTellsOfWhatCameAfter(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	c.server.Crowded = nil
+	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
+	prompt := func() int {
+		return int(fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", ""))["tokens"].(map[string]any)["total"].(float64))
+	}
+	c.capture(agent, chatter(1, 10, strings.Repeat("and so it goes on ", 30)))
+	was := prompt()
+	reported := was * 8 / 5
+	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":"So it is."}],"usage":{"prompt_tokens":%d}}`, reported))
+	left := 14_400 - reported
+	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]}`, strings.Repeat("word", left-100)))
+	if got := prompt(); got*reported/was > 16_000 {
+		t.Errorf("a prompt of %d tokens, of which its provider counted %d for %d, was handed out for a window of 16000", got, reported, was)
+	}
+}
+
 // What a provider counted of a prompt is preferred to what is estimated, however clients name it.
 func TestCapturedUsage(t *testing.T) {
 	t.Parallel()

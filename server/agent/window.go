@@ -147,7 +147,8 @@ func (p Prompt) job(settings compaction.Settings, trigger string) compaction.Job
 }
 
 // usage is what is known of how many tokens a prompt has: what its provider reported of one before, unless that is so little that the
-// provider must have cut it, else what was counted on what would be sent.
+// provider must have cut it, else what was counted on what would be sent. Where the provider counts more than we do, it will do so of what
+// came after its report: that is believed to the double.
 func (p Prompt) usage() *compaction.Usage {
 	c := p.Conversation
 	if n := len(p.Messages); p.unread.Count == 0 && n > 0 && c.Reported < p.Tokens.Total/2 {
@@ -155,6 +156,15 @@ func (p Prompt) usage() *compaction.Usage {
 	}
 	if c.Reported == 0 {
 		return nil
+	}
+	after := 0
+	for _, m := range p.Messages {
+		if m.Role != recall.Summary && m.Position > c.ReportedPosition {
+			after += m.Tokens
+		}
+	}
+	if before := p.Tokens.Total - after; p.unread.Count == 0 && after > 0 && before > 0 && c.Reported > before {
+		return &compaction.Usage{PromptTokens: c.Reported + after*min(c.Reported, 2*before)/before, Position: lastPosition(p.Messages)}
 	}
 	return &compaction.Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
 }
