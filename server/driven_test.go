@@ -33,11 +33,12 @@ func TestAnAgentLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {
 		model, fails bool
+		counts       float64          // tokens of the agent's provider for one of ours
 		ways         []compaction.How // that summaries are made in, among others
 	}{
-		"no model":              {ways: []compaction.How{compaction.Extracted}},
-		"a model":               {model: true, ways: []compaction.How{compaction.Whole}},
-		"a provider that fails": {model: true, fails: true, ways: []compaction.How{compaction.Whole, compaction.Extracted}},
+		"no model":                      {counts: 1, ways: []compaction.How{compaction.Extracted}},
+		"a model that counts half more": {model: true, counts: 1.5, ways: []compaction.How{compaction.Whole}},
+		"a provider that fails":         {model: true, fails: true, counts: 1, ways: []compaction.How{compaction.Whole, compaction.Extracted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +53,9 @@ func TestAnAgentLosesNothing(t *testing.T) {
 			if testing.Short() {
 				turns = 20
 			}
-			a, err := agenttest.New(t.Context(), web.URL, llmtest.New(t), agenttest.Life{Turns: turns, Facts: turns / 2, Window: drivenWindow, Seed: 1})
+			own := llmtest.New(t)
+			own.Count = func(r llmtest.Asked) int { return int(w.counts * float64(llmtest.Tokens(r.Text())+4*len(r.Messages))) }
+			a, err := agenttest.New(t.Context(), web.URL, own, agenttest.Life{Turns: turns, Facts: turns / 2, Window: drivenWindow, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
