@@ -1,0 +1,4 @@
+package agenttest
+
+// Sound is for the tests.
+var Sound = sound
