@@ -23,6 +23,10 @@ type Job struct {
 	Trigger      string // what it is for, to be kept with it
 	Dry          bool   // only plan it
 
+	// Turns are the messages of a view up to a position as the agent's own model was sent them, the system prompt and a summary first; nil
+	// makes them of the log.
+	Turns func(v View, to int) []Turn
+
 	// Due looks at a view before it is planned for, and again when another request changed it meanwhile. If it says no, nothing is done;
 	// nil always says yes.
 	Due func(View) bool
@@ -94,6 +98,9 @@ func (s *Store) carryOut(ctx context.Context, org db.Org, c recall.Conversation,
 	if plan.NeedsModel {
 		if given.Self != nil {
 			given.Self.System, given.Self.Tools = j.Beside.System, j.Beside.Tools
+			if j.Turns != nil {
+				given.Self.Turns = j.Turns(v, plan.To)
+			}
 		}
 		made, err := Summarize(ctx, given, j.Settings, s.model(ctx, j, plan))
 		if err != nil {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
@@ -275,3 +278,54 @@ func TestCapturedUsage(t *testing.T) {
 		t.Errorf("of what a proxy saw: %d tokens, %v, want 77", got.Reported, err)
 	}
 }
+
+// The agent's own model is asked for a summary with what it was sent before, unchanged, so that what its provider keeps of it stays good.
+func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	provider := llmtest.New(t)
+	models, err := agenttest.Models(provider, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.Agents.Compaction.Models = models
+	agent := c.made("/v1/agents", `{"name":"Ada","model":"openai/some-model","context_window_limit":16000,"memory_blocks":[{"label":"persona","value":"<calm>"}]}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":[{"type":"text","text":"What is in /srv/a.txt?"},{"type":"text","text":"And in b?"}]},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\": \"a\"}"}},
+			{"id":"c2","type":"function","function":{"name":"read","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"c2","content":""},{"role":"tool","tool_call_id":"c1","content":"A & B"}]}`)
+	c.capture(agent, chatter(1, 30, "hello"))
+	var handed struct {
+		Request struct {
+			Messages []llmtest.Message `json:"messages"`
+			Tools    json.RawMessage   `json:"tools"`
+		} `json:"request"`
+	}
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")), &handed); err != nil {
+		t.Fatal(err)
+	}
+	made := c.compact("/v1/agents/"+agent+"/summarize", `{"compaction_settings":{"mode":"self_compact_sliding_window"}}`)
+	asked := provider.Requests()
+	if made.Compaction == nil || len(asked) == 0 {
+		t.Fatalf("compacted: %+v, after %d requests", made, len(asked))
+	}
+	first := asked[0]
+	same := len(first.Messages) - 1 // the last is what the model is asked for
+	if first.Messages[same-1].Content != nil && *first.Messages[same-1].Content != *at(handed.Request.Messages, same-1).Content {
+		same-- // and before it, a word of the assistant's where the last was not its own
+	}
+	if diff := cmp.Diff(handed.Request.Messages[:same], first.Messages[:same], jsonEqual); same < 10 || diff != "" {
+		t.Errorf("of the %d messages sent, %d are not as before (-handed out +asked):\n%s", len(first.Messages), same, diff)
+	}
+	if diff := cmp.Diff(handed.Request.Tools, first.Tools, jsonEqual); diff != "" {
+		t.Errorf("the tools (-handed out +asked):\n%s", diff)
+	}
+}
+
+func at(messages []llmtest.Message, i int) llmtest.Message { return messages[min(i, len(messages)-1)] }
+
+// jsonEqual compares JSON by what it says.
+var jsonEqual = cmp.Transformer("JSON", func(raw json.RawMessage) (value any) {
+	_ = json.Unmarshal(raw, &value) // nothing is nil
+	return value
+})

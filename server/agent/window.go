@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -143,7 +144,58 @@ func (p Prompt) job(settings compaction.Settings, trigger string) compaction.Job
 	beside := compaction.Beside{Window: cmp.Or(p.Agent.Window(), assumedWindow), System: p.system.String(), Tools: tools,
 		Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools}
 	return compaction.Job{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Beside: beside, Model: p.Agent.model(),
-		Usage: p.usage(), Frame: p.Conversation.Version, Trigger: trigger}
+		Usage: p.usage(), Frame: p.Conversation.Version, Trigger: trigger, Turns: p.turns}
+}
+
+// turns are the messages of a view up to a position as they are sent in the format of OpenAI, the system prompt and the summary first: what a
+// provider keeps of the last prompt stays good for a summary by the same model.
+func (p Prompt) turns(v compaction.View, to int) []compaction.Turn {
+	var messages []recall.Message
+	if v.Summary != nil {
+		messages = append(messages, recall.Message{Role: recall.Summary,
+			Content: []recall.Part{{Type: recall.Text, Text: compaction.SummaryMessage(*v.Summary)}}})
+	}
+	for _, m := range compaction.Shown(v.Messages, v.Clips) {
+		if m.Position <= to {
+			messages = append(messages, m)
+		}
+	}
+	sent, _ := chat(turnsOf(messages), func(string) int { return 0 })
+	turns := []compaction.Turn{{Role: "system", Content: p.system.String()}}
+	for _, raw := range sent {
+		var m struct {
+			chatMessage
+			Content json.RawMessage `json:"content"`
+		}
+		if json.Unmarshal(raw, &m) != nil {
+			return nil // a summariser makes turns of its own
+		}
+		t := compaction.Turn{Role: m.Role, Content: textsOf(m.Content), CallID: m.CallID}
+		for _, c := range m.Calls {
+			t.Calls = append(t.Calls, compaction.Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+		}
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+// textsOf are the texts of a content: of a list of parts, those of its parts, and for an image that there is one.
+func textsOf(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var parts []chatPart
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		if texts[i] = part.Text; part.Image != nil {
+			texts[i] = imageText
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // usage is what is known of how many tokens a prompt has: what its provider reported of one before, unless that is so little that the
