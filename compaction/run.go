@@ -95,14 +95,16 @@ func (s *Store) Run(ctx context.Context, org db.Org, j Job) (Result, error) {
 func (s *Store) carryOut(ctx context.Context, org db.Org, c recall.Conversation, v View, plan Plan, j Job, began time.Time) (Compaction, error) {
 	given := plan.Evict(v)
 	var sum *Summary
+	var model *Model
 	if plan.NeedsModel {
+		model = s.model(ctx, j, plan)
 		if given.Self != nil {
 			given.Self.System, given.Self.Tools = j.Beside.System, j.Beside.Tools
 			if j.Turns != nil {
 				given.Self.Turns = j.Turns(v, plan.To)
 			}
 		}
-		made, err := Summarize(ctx, given, j.Settings, s.model(ctx, j, plan))
+		made, err := Summarize(ctx, given, j.Settings, model)
 		if err != nil {
 			return Compaction{}, err
 		}
@@ -122,7 +124,11 @@ func (s *Store) carryOut(ctx context.Context, org db.Org, c recall.Conversation,
 	for _, tokens := range shownTokens(after) {
 		ch.Visible = add(ch.Visible, tokens)
 	}
-	return s.Commit(ctx, org, c, ch)
+	made, err := s.Commit(ctx, org, c, ch)
+	if err == nil && model != nil && sum.How == Extracted && made.Why != nil && s.Extracted != nil {
+		s.Extracted(ctx, made)
+	}
+	return made, err
 }
 
 // model is the one that writes the summary of a plan; nil is none.

@@ -21,11 +21,14 @@ type Store struct {
 	// Models gives the model that writes summaries by its handle, provider/model, which is empty for the one that is asked by default. nil, as
 	// a function or as what it returns, is none: summaries are extracted.
 	Models func(ctx context.Context, handle string) *Model
+
+	// Extracted is told of a compaction whose summary was extracted although there is a model, and of its Why. nil tells nobody.
+	Extracted func(ctx context.Context, c Compaction)
 }
 
 // With returns the store working in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
-	return &Store{DB: tx, Recall: s.Recall.With(tx), Models: s.Models}
+	return &Store{DB: tx, Recall: s.Recall.With(tx), Models: s.Models, Extracted: s.Extracted}
 }
 
 // Compaction is a change of what a model sees of a conversation. What it hid stays in the log, from FromSeq to ToSeq.
@@ -41,6 +44,9 @@ type Compaction struct {
 	How             *How            `db:"how" json:"how"`     // nil where clipping was enough
 	Model           *string         `db:"model" json:"model"` // nil where none wrote the summary
 	ModelCalls      int             `db:"model_calls" json:"model_calls"`
+	PromptTokens    int             `db:"prompt_tokens" json:"prompt_tokens"` // of these calls, as the provider counted
+	OutputTokens    int             `db:"output_tokens" json:"output_tokens"`
+	Why             *string         `db:"why" json:"why"` // the summary was not made in the first way; nil where it was
 	FromPosition    *int            `db:"from_position" json:"from_position"`
 	ToPosition      *int            `db:"to_position" json:"to_position"`
 	FromSeq         *int64          `db:"from_seq" json:"from_seq"`
@@ -60,9 +66,10 @@ type Compaction struct {
 
 const compactionRows = `
 	SELECT k.key, k.id, a.id AS agent_id, CASE WHEN NOT c.is_default THEN c.id END AS conversation_id, k.conversation_key, k.frame, k.trigger,
-	       k.mode, k.how, k.model, k.model_calls, k.from_position, k.to_position, k.from_seq, k.to_seq,
-	       'message-' || m.id AS summary_message_id, m.content -> 0 ->> 'text' AS summary, k.window_tokens, k.tokens_before, k.tokens_after,
-	       k.messages_before, k.messages_after, k.duration_ms, k.before, k.created_at, k.reverted_at
+	       k.mode, k.how, k.model, k.model_calls, k.prompt_tokens, k.output_tokens, k.why, k.from_position,
+	       k.to_position, k.from_seq, k.to_seq, 'message-' || m.id AS summary_message_id, m.content -> 0 ->> 'text' AS summary,
+	       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
+	       k.created_at, k.reverted_at
 	FROM compactions k JOIN conversations c ON c.key = k.conversation_key AND c.deleted_at IS NULL JOIN agents a ON a.key = c.agent_key
 	LEFT JOIN messages m ON m.conversation_key = k.conversation_key AND m.position = k.summary_position
 	WHERE k.org = @org`
@@ -171,20 +178,26 @@ func (ch Change) stand() (*recall.Draft, error) {
 func (s *Store) insert(ctx context.Context, org db.Org, c recall.Conversation, f recall.Frame, before json.RawMessage, ch Change) (Compaction, error) {
 	args := pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "frame": f.Version, "trigger": ch.Trigger, "mode": ch.Mode, "window": ch.Window,
 		"tokens_before": ch.Before, "tokens_after": ch.After, "messages_before": ch.MessagesBefore, "messages_after": ch.MessagesAfter,
-		"duration": ch.Took.Milliseconds(), "before": before, "how": nil, "model": nil, "calls": 0, "from": nil, "to": nil, "from_seq": nil,
-		"to_seq": nil, "summary": nil}
+		"duration": ch.Took.Milliseconds(), "before": before, "how": nil, "model": nil, "calls": 0, "prompt": 0, "output": 0, "why": nil,
+		"from": nil, "to": nil, "from_seq": nil, "to_seq": nil, "summary": nil}
 	if sum := ch.Summary; sum != nil {
 		args["how"], args["calls"], args["summary"] = sum.How, sum.ModelCalls, f.SummaryAt
+		args["prompt"], args["output"] = sum.PromptTokens, sum.OutputTokens
+		if why := clean(sum.Why); why != "" { // a provider's words may have what Postgres takes in no text
+			args["why"] = why
+		}
 		args["from"], args["to"], args["from_seq"], args["to_seq"] = sum.From, sum.To, sum.FromSeq, sum.ToSeq
 		if sum.Model != "" {
 			args["model"] = sum.Model
 		}
 	}
 	id, err := db.One[string](ctx, s.DB, `
-		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, from_position, to_position, from_seq, to_seq,
-		                         summary_position, window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms, before)
-		VALUES (@org, @conversation, @frame, @trigger, @mode, @how, @model, @calls, @from, @to, @from_seq, @to_seq,
-		        @summary, @window, @tokens_before, @tokens_after, @messages_before, @messages_after, @duration, @before)
+		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens, output_tokens, why,
+		                         from_position, to_position, from_seq, to_seq, summary_position, window_tokens, tokens_before, tokens_after,
+		                         messages_before, messages_after, duration_ms, before)
+		VALUES (@org, @conversation, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why,
+		        @from, @to, @from_seq, @to_seq, @summary, @window, @tokens_before, @tokens_after,
+		        @messages_before, @messages_after, @duration, @before)
 		RETURNING id`, args)
 	if err != nil {
 		return Compaction{}, err

@@ -187,3 +187,17 @@ func TestClipsAreKept(t *testing.T) {
 		t.Errorf("the clips are %v, the summary %v, %v; the compaction is %+v", v.Clips, v.Summary, err, made)
 	}
 }
+
+// What a model took and why it did not write the summary are kept, whatever its provider said.
+func TestWhyASummaryWasExtractedIsKept(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.say("one", "two")
+	ch := change(3, "They counted.")
+	ch.Summary.Why, ch.Summary.ModelCalls = "it fails (status 500: a\x00b\xff)", 2
+	ch.Summary.PromptTokens, ch.Summary.OutputTokens = 1<<40, 7
+	made := k.commit(k.conversation(), ch)
+	if made.Why == nil || *made.Why != "it fails (status 500: ab\ufffd)" || made.ModelCalls != 2 || made.PromptTokens != 1<<40 || made.OutputTokens != 7 {
+		t.Errorf("the compaction is %+v, and says %q", made, *made.Why)
+	}
+}

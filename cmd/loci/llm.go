@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -16,10 +17,18 @@ type language struct {
 	Key     secret `name:"llm-api-key" env:"LOCI_LLM_API_KEY" help:"Key of the chat endpoint, if it asks for one."`
 	Model   string `name:"llm-model" env:"LOCI_LLM_MODEL" help:"Model that the chat endpoint is asked for where an agent names none."`
 	Window  int    `name:"llm-context-window" env:"LOCI_LLM_CONTEXT_WINDOW" help:"Tokens that this model takes, if that is known."`
+
+	// Less than a request may take in which a summary is made.
+	SummaryPatience time.Duration `hidden:"" default:"150s" help:"How long models may take for one summary."`
 }
 
-// summaryPatience is how long models may take for one summary: less than a request may take in which one is made.
-const summaryPatience = 150 * time.Second
+// extracted tells the operator of a summary that the model should have written, and did not.
+func extracted(log *slog.Logger) func(context.Context, compaction.Compaction) {
+	return func(ctx context.Context, c compaction.Compaction) {
+		log.WarnContext(ctx, "a summary was extracted, because the language model did not write it", "agent", c.AgentID, "compaction", c.ID,
+			"model_calls", c.ModelCalls, "why", *c.Why)
+	}
+}
 
 // models checks the settings and returns what gives the compactor its models; nil where there are none.
 func (c language) models() (func(context.Context, string) *compaction.Model, error) {
@@ -35,7 +44,7 @@ func (c language) models() (func(context.Context, string) *compaction.Model, err
 		return nil, settingError{err}
 	}
 	return func(_ context.Context, handle string) *compaction.Model {
-		m := &compaction.Model{Summarizer: client, Name: handle[strings.IndexByte(handle, '/')+1:], Patience: summaryPatience}
+		m := &compaction.Model{Summarizer: client, Name: handle[strings.IndexByte(handle, '/')+1:], Patience: c.SummaryPatience}
 		if m.Name == "" || m.Name == client.Model() {
 			m.Name, m.Window = client.Model(), client.Window()
 		}

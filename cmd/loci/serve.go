@@ -161,7 +161,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
 	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Dense: p.dense.space()})
 	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models}, Tokens: tokens.New()}
+		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models, Extracted: extracted(p.log)}, Tokens: tokens.New()}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
 			return fmt.Errorf("fill the demonstration: %w", err)

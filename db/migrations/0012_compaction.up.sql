@@ -21,7 +21,8 @@ ALTER TABLE messages DROP CONSTRAINT messages_role;
 ALTER TABLE messages ADD CONSTRAINT messages_role CHECK (role IN ('system', 'user', 'assistant', 'tool', 'summary')) NOT VALID;
 
 -- Compactions: what left a conversation's view, and what the view was before. frame is the one that it made; the same conversation cannot
--- be compacted twice from one frame.
+-- be compacted twice from one frame. prompt_tokens and output_tokens are what model_calls took together as their provider counted; why says
+-- what kept the summary from being made in the first way.
 CREATE TABLE compactions (
 	key              bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	id               text        NOT NULL DEFAULT 'compaction-' || gen_random_uuid(),
@@ -33,6 +34,9 @@ CREATE TABLE compactions (
 	how              text,
 	model            text,
 	model_calls      integer     NOT NULL,
+	prompt_tokens    bigint      NOT NULL,
+	output_tokens    bigint      NOT NULL,
+	why              text,
 	from_position    integer,
 	to_position      integer,
 	from_seq         bigint,
