@@ -1,0 +1,66 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/llm"
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// thinker gives a store a model, which does what it is told to while it is asked for the first time.
+func thinker(t *testing.T, s *agent.Store, meanwhile func()) {
+	t.Helper()
+	p := llmtest.New(t)
+	var asks atomic.Int64
+	p.Answer = func(asked llmtest.Asked) string {
+		if asks.Add(1) == 1 {
+			meanwhile()
+		}
+		return llmtest.Summary(asked)
+	}
+	client, err := llm.New(llm.Config{BaseURL: p.BaseURL(), Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: client} }
+}
+
+// fill says more than a window takes.
+func fill(t *testing.T, s *agent.Store, a agent.Agent) {
+	t.Helper()
+	for i := range 40 {
+		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 60))), said(recall.Assistant, "Yes."))
+	}
+}
+
+// A prompt that does not fit is not handed out because another request made room while its model was thinking.
+func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	fill(t, s, a)
+	thinker(t, s, func() {
+		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		if err == nil {
+			_, err = s.Compact(t.Context(), org, c, agent.Compacting{Tools: oneTool})
+		}
+		if err != nil {
+			t.Errorf("another compacts: %v", err)
+		}
+	})
+	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
+		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
+	}
+	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d compactions, %v, want 1: the view was compacted once", len(list), err)
+	}
+}
