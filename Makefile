@@ -48,7 +48,7 @@ smoke: build ## Take the built program through the walk in the README
 
 chaos: ## Kill servers at random moments, CHAOS_ROUNDS times, and look for what is lost
 	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres LOCI_CHAOS_ROUNDS=$(CHAOS_ROUNDS) \
-		go test -v -timeout=6h -run='^TestNothingIsLostWhenServersAreKilled$$' ./cmd/loci
+		go test -v -timeout=6h -run='^Test(NothingIsLostWhenServersAreKilled|TheWindowOutlivesKilledServers)$$' ./cmd/loci
 
 fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file match; do \
