@@ -226,6 +226,9 @@ func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.
 		return recall.Conversation{}, db.Conflict("Compaction %s was reverted already", k.ID)
 	}
 	latest, err := s.Latest(ctx, org, c)
+	if errors.Is(err, db.ErrNotFound) || err == nil && latest.Frame < k.Frame { // since k was read
+		return recall.Conversation{}, db.Conflict("Compaction %s was reverted already", k.ID)
+	}
 	if err != nil {
 		return recall.Conversation{}, err
 	}

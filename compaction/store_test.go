@@ -3,6 +3,7 @@ package compaction_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -121,6 +122,9 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 		t.Errorf("the first cannot be reverted before the second: %v", err)
 	}
 	k.revert(second)
+	if _, err := k.store.Restored(t.Context(), org, second); !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), "reverted already") {
+		t.Errorf("reverted by who read it before, with an older one left: %v", err)
+	}
 	if summary, said := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(said, []string{"three", "four", "five"}) {
 		t.Errorf("reverted once, the view is %q, %v", summary, said)
 	}
@@ -132,8 +136,10 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	if err != nil || again.RevertedAt == nil {
 		t.Fatalf("the first, reverted: %+v, %v", again, err)
 	}
-	if _, err := k.store.Restored(t.Context(), org, again); !errors.Is(err, db.ErrConflict) {
-		t.Errorf("reverted a second time: %v", err)
+	for what, known := range map[string]compaction.Compaction{"reverted a second time": again, "by who read it before": first} {
+		if _, err := k.store.Restored(t.Context(), org, known); !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), "reverted already") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 
