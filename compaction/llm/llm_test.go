@@ -244,6 +244,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		config llm.Config
 		want   string
 	}{
+		{"a blank model", llm.Config{Model: " \t"}, "LOCI_LLM_MODEL is empty"},
+		{"a key of two lines", llm.Config{Model: "m", APIKey: "sk-1\n"}, "LOCI_LLM_API_KEY has a line break or another character that no key has"},
 		{"no model", llm.Config{}, "LOCI_LLM_MODEL is empty: name the model that the language model provider serves"},
 		{"no scheme", llm.Config{BaseURL: "localhost:11434/v1", Model: "m"}, "LOCI_LLM_BASE_URL"},
 		{"a window below nothing", llm.Config{Model: "m", Window: -1}, "LOCI_LLM_CONTEXT_WINDOW is -1"},

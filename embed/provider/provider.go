@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sashabaranov/go-openai"
@@ -64,8 +65,11 @@ func (e *Endpoint) Client() (*openai.Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("%s_BASE_URL is not a URL such as http://localhost:11434/v1", e.Setting)
 	}
-	if e.Model == "" {
+	if strings.TrimSpace(e.Model) == "" {
 		return nil, fmt.Errorf("%s_MODEL is empty: name the model that the %s provider serves", e.Setting, e.Kind)
+	}
+	if strings.ContainsFunc(e.APIKey, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return nil, fmt.Errorf("%s_API_KEY has a line break or another character that no key has: set the key alone", e.Setting)
 	}
 	config := openai.DefaultConfig(e.APIKey)
 	config.BaseURL = e.BaseURL
