@@ -35,6 +35,7 @@ type program struct {
 	t    testing.TB
 	base string
 	key  string
+	log  *lines
 	stop func() int // tells it to end, and returns its exit code
 }
 
@@ -73,7 +74,7 @@ func serve(t testing.TB, args ...string) *program {
 	out, errs, ended := newLines(), newLines(), make(chan int, 1)
 	args = append([]string{"serve", "--addr=127.0.0.1:0"}, args...)
 	go func() { ended <- run(ctx, args, out, errs) }()
-	p := &program{t: t}
+	p := &program{t: t, log: errs}
 	p.stop = sync.OnceValue(func() int { cancel(); return <-ended })
 	t.Cleanup(func() {
 		if code := p.stop(); code != 0 {
@@ -304,6 +305,17 @@ func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 		"an endpoint without model":       {[]string{"--embedding-base-url=http://127.0.0.1:1/v1"}, []string{"LOCI_EMBEDDING_MODEL"}},
 		"a model without endpoint":        {[]string{"--embedding-model=m"}, []string{"LOCI_EMBEDDING_BASE_URL"}},
 		"a dimension out of range":        {[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-dimensions=5000"}, []string{"LOCI_EMBEDDING_DIMENSIONS"}},
+		"a language model that is no URL": {[]string{"--llm-base-url=localhost:11434", "--llm-model=m"}, []string{"LOCI_LLM_BASE_URL", "http://localhost:11434/v1"}},
+		"a language model by FTP":         {[]string{"--llm-base-url=ftp://127.0.0.1/v1", "--llm-model=m"}, []string{"LOCI_LLM_BASE_URL"}},
+		"a chat endpoint without model":   {[]string{"--llm-base-url=http://127.0.0.1:1/v1"}, []string{"LOCI_LLM_MODEL"}},
+		"a chat model without endpoint":   {[]string{"--llm-model=m"}, []string{"LOCI_LLM_BASE_URL"}},
+		"a chat key without endpoint":     {[]string{"--llm-api-key=k"}, []string{"LOCI_LLM_BASE_URL"}},
+		"a window without endpoint":       {[]string{"--llm-context-window=8192"}, []string{"LOCI_LLM_BASE_URL"}},
+		"a window of less than nothing":   {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-context-window=-1"}, []string{"LOCI_LLM_CONTEXT_WINDOW", "-1"}},
+		"a window that is no number":      {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-context-window=8k"}, []string{"llm-context-window", "8k"}},
+		"a chat key of two lines":         {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-api-key=sk-1\n"}, []string{"LOCI_LLM_API_KEY"}},
+		"an embeddings key of two lines":  {[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-api-key=sk-1\n"}, []string{"LOCI_EMBEDDING_API_KEY"}},
+		"a chat model that is blank":      {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model= "}, []string{"LOCI_LLM_MODEL"}},
 		"a directory without Postgres":    {[]string{"--home=" + home, "--postgres-bin=/nowhere"}, []string{"/nowhere"}},
 		"a reader that is not there":      {[]string{"--pdftotext=/nowhere/pdftotext"}, []string{"LOCI_PDFTOTEXT", "/nowhere/pdftotext"}},
 		"a flag that is none":             {[]string{"--colour"}, []string{"colour"}},

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// crowded makes an agent whose view is a good deal larger than its window by now, though nobody has appended to it since.
+func (p *program) crowded(settings map[string]any) (agent string) {
+	p.t.Helper()
+	agent = call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "context_window_limit": 200_000, "compaction_settings": settings}).ID
+	p.says(agent, 30)
+	call[identified](p, "PATCH", "/v1/agents/"+agent, map[string]any{"context_window_limit": 12_000})
+	return agent
+}
+
+// says appends turns of which each takes some 500 tokens.
+func (p *program) says(agent string, turns int) {
+	p.t.Helper()
+	var messages []map[string]any
+	for i := range turns {
+		text := strings.Repeat(fmt.Sprintf("The file is /srv/data/plan-%d.txt, and so it goes on. ", i), 18)
+		messages = append(messages, map[string]any{"role": "user", "content": text}, map[string]any{"role": "assistant", "content": "Noted: " + text})
+	}
+	call[any](p, "POST", "/v1/agents/"+agent+"/messages/capture", map[string]any{"messages": messages})
+}
+
+// compactions are those of an agent.
+func (p *program) compactions(agent string) []compaction.Compaction {
+	p.t.Helper()
+	return call[[]compaction.Compaction](p, "GET", "/v1/agents/"+agent+"/compactions", nil)
+}
+
+// fits fails unless a prompt is handed out that fits.
+func (p *program) fits(agent string) {
+	p.t.Helper()
+	got := call[handed](p, "GET", "/v1/agents/"+agent+"/prompt?format=openai", nil)
+	if err := got.paired(); err != nil || got.Tokens.Total == 0 || got.Tokens.Total > got.Window*95/100 {
+		p.t.Errorf("the prompt has %d tokens, of %d; %v", got.Tokens.Total, got.Window, err)
+	}
+}
+
+// Whatever is wrong with a language model's endpoint, prompts are handed out within their windows, the operator is told what it is, the
+// endpoint is not asked again and again, and it is used once it is well.
+func TestPromptsOutliveTheirModel(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	defer close(release)
+	cases := map[string]struct {
+		fault llmtest.Fault
+		why   string
+	}{
+		"hangs":                       {llmtest.Hangs(release), "longer than 3s"},
+		"does not take the key":       {llmtest.Says(401, `{"error":{"message":"Incorrect API key provided"}}`), "LOCI_LLM_API_KEY"},
+		"is at another path":          {llmtest.Says(404, "404 page not found"), "LOCI_LLM_BASE_URL"},
+		"does not have the model":     {llmtest.Says(404, `{"error":{"message":"model 'm' not found"}}`), "model 'm' not found"},
+		"has enough":                  {llmtest.RateLimited(1), "status 429"},
+		"has enough for long":         {llmtest.RateLimited(3600), "status 429"},
+		"fails":                       {llmtest.Fails(), "status 500"},
+		"breaks off":                  {llmtest.Hangup(), "cannot be reached"},
+		"is behind a broken proxy":    {llmtest.Page(502), "status 502"},
+		"answers garbage":             {llmtest.Garbage(), "something else than a chat completion"},
+		"answers other types":         {llmtest.Malformed(), "something else than a chat completion"},
+		"answers nothing to choose":   {llmtest.NoChoices(), "without a choice"},
+		"says nothing":                {llmtest.Empty(), "was empty"},
+		"only thinks":                 {llmtest.Null(), "was empty"},
+		"says an error":               {llmtest.ErrorText(), "no summary"},
+		"refuses":                     {llmtest.Refuses(), "refusal"},
+		"echoes what it was asked":    {llmtest.Echo(), "repeated the transcript"},
+		"does not come to an end":     {llmtest.TooLong(200_000), "too long"},
+		"thinks until it is cut off":  {llmtest.OutOfLength(), "before a word was written"},
+		"says what Postgres does not": {llmtest.Says(400, `{"error":{"message":"a\u0000b"}}`), "status 400: ab"},
+		"counts beyond all":           {llmtest.Says(200, `{"choices":[{"message":{"content":""}}],"usage":{"prompt_tokens":9000000000000}}`), "was empty"},
+	}
+	for i, by := range llmtest.Wordings {
+		if i%6 == 0 || by.Status == 200 {
+			cases["overflows in the words of "+by.Name] = struct {
+				fault llmtest.Fault
+				why   string
+			}{llmtest.Overflows(by, 3000, 20_000), "larger than the model's window"}
+		}
+	}
+	m := &moody{Provider: llmtest.New(t), well: map[string]bool{}}
+	m.Always(func(w http.ResponseWriter, r *http.Request, asked llmtest.Asked) bool {
+		return !m.is(asked.Model) && cases[asked.Model].fault(w, r, asked)
+	})
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m", "--log-level=warn", "--summary-patience=3s")
+	t.Run("while it is", func(t *testing.T) {
+		for name, c := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				(&program{t: t, base: p.base, log: p.log}).outlives(m, name, c.why)
+			})
+		}
+	})
+	if log := p.log.String(); strings.Contains(log, "level=ERROR") {
+		t.Errorf("the server has errors of its own:\n%s", log)
+	}
+}
+
+// moody is a provider of models, some of which are well.
+type moody struct {
+	*llmtest.Provider
+	mu   sync.Mutex
+	well map[string]bool // by name
+}
+
+func (m *moody) is(model string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.well[model]
+}
+
+// asked is how many requests were made for a model.
+func (m *moody) asked(model string) (n int) {
+	for _, r := range m.Requests() {
+		if r.Model == model {
+			n++
+		}
+	}
+	return n
+}
+
+// attempts is how often a call of a model is sent, at most, while it fails in a way that passes.
+const attempts = 3
+
+func (p *program) outlives(m *moody, model, why string) {
+	p.t.Helper()
+	modes := []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow}
+	agent := p.crowded(map[string]any{"model": "fake/" + model, "mode": modes[len(model)%2]})
+	for range 3 {
+		p.fits(agent)
+	}
+	list := p.compactions(agent)
+	if len(list) != 1 || *list[0].How != compaction.Extracted || list[0].Why == nil || !strings.Contains(*list[0].Why, why) || list[0].ModelCalls > compaction.MaxModelCalls {
+		text, _ := json.Marshal(list)
+		p.t.Fatalf("the compactions are %s; want one that was extracted because of %q", text, why)
+	}
+	if n := m.asked(model); n < list[0].ModelCalls || n > attempts*list[0].ModelCalls {
+		p.t.Errorf("%d requests were made of the model for %d calls, want at most %d each", n, list[0].ModelCalls, attempts)
+	}
+	told := 0
+	for line := range strings.Lines(p.log.String()) {
+		if strings.Contains(line, list[0].ID) && strings.Contains(line, "level=WARN") {
+			told++
+		}
+	}
+	if told != 1 {
+		p.t.Errorf("the operator was told %d times:\n%s", told, p.log)
+	}
+	m.mu.Lock()
+	m.well[model] = true
+	m.mu.Unlock()
+	p.says(agent, 3)
+	done := call[struct{ Compaction compaction.Compaction }](p, "POST", "/v1/agents/"+agent+"/summarize",
+		map[string]any{"compaction_settings": map[string]any{"mode": "all"}}).Compaction
+	if *done.How != compaction.Whole || done.Why != nil || done.Model == nil || done.PromptTokens == 0 || done.OutputTokens == 0 {
+		p.t.Errorf("once the model is well: %+v, because of %v", done, done.Why)
+	}
+}
+
+// An endpoint that is not there when the server starts is used as soon as it is.
+func TestAModelMayComeLater(t *testing.T) {
+	t.Parallel()
+	at, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := at.Addr().String()
+	if err := at.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url=http://"+address+"/v1", "--llm-model=m", "--log-level=error")
+	agent := p.crowded(nil)
+	p.fits(agent)
+	if list := p.compactions(agent); len(list) != 1 || *list[0].How != compaction.Extracted || !strings.Contains(*list[0].Why, "cannot be reached") {
+		t.Errorf("while it is away: %+v", list)
+	}
+	if at, err = net.Listen("tcp", address); err != nil { //nolint:noctx // of a test
+		t.Fatal(err)
+	}
+	fake := http.Server{Handler: &llmtest.Provider{}} //nolint:gosec // on loopback, for a test
+	go func() { _ = fake.Serve(at) }()
+	t.Cleanup(func() { _ = fake.Close() })
+	agent = p.crowded(nil)
+	p.fits(agent)
+	if list := p.compactions(agent); len(list) != 1 || *list[0].How != compaction.Whole || list[0].Why != nil {
+		t.Errorf("once it is there: %+v", list)
+	}
+}
+
+// A server that is told to stop does not wait for a model that hangs, neither with a request nor with a job.
+func TestAModelThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
+	m, release := llmtest.New(t), make(chan struct{})
+	defer close(release)
+	asked := make(chan struct{}, 2)
+	hangs := llmtest.Hangs(release)
+	m.Always(func(w http.ResponseWriter, r *http.Request, a llmtest.Asked) bool {
+		asked <- struct{}{}
+		return hangs(w, r, a)
+	})
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m", "--log-level=error")
+	waits := p.crowded(nil)
+	go func() {
+		if res, err := http.Get(p.base + "/v1/agents/" + waits + "/prompt"); err == nil { //nolint:noctx // until the server ends
+			_ = res.Body.Close()
+		}
+	}()
+	p.says(p.crowded(nil), 1) // which queues a job
+	deadline := time.After(patience)
+	for range 2 {
+		select {
+		case <-asked:
+		case <-deadline:
+			t.Fatal("the model is not asked")
+		}
+	}
+	ended := make(chan int, 1)
+	go func() { ended <- p.stop() }()
+	select {
+	case code := <-ended:
+		if code != 0 {
+			t.Errorf("told to stop, the server ended with %d", code)
+		}
+	case <-time.After(patience): // less than the model's
+		t.Error("told to stop, the server waits for the model")
+	}
+}
