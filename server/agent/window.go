@@ -198,12 +198,18 @@ func textsOf(content json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// usage is what is known of how many tokens a prompt has: what its provider reported of one before, unless that is so little that the
-// provider must have cut it, else what was counted on what would be sent. Where the provider counts more than we do, it will do so of what
-// came after its report: that is believed to the double.
+// full is the share of a window from which on a prompt is what was counted on it, whatever was reported of one before.
+const full = 0.95
+
+// usage is what is known of how many tokens a prompt has: what its provider reported of one before, else what was counted on what would be
+// sent. The report is not believed where it is so little that the provider must have cut the prompt, nor where the prompt, which may have
+// grown by files and blocks since, or by a compaction that was reverted, is full by our count. Where the provider counts more than we do, it
+// will do so of what came after its report: that is believed to the double.
 func (p Prompt) usage() *compaction.Usage {
 	c := p.Conversation
-	if n := len(p.Messages); p.unread.Count == 0 && n > 0 && c.Reported < p.Tokens.Total/2 {
+	window := cmp.Or(p.Agent.Window(), assumedWindow)
+	doubtful := c.Reported < p.Tokens.Total/2 || c.Reported < p.Tokens.Total && float64(p.Tokens.Total) >= full*float64(window)
+	if n := len(p.Messages); p.unread.Count == 0 && n > 0 && doubtful {
 		return &compaction.Usage{PromptTokens: p.Tokens.Total, Position: lastPosition(p.Messages)}
 	}
 	if c.Reported == 0 {

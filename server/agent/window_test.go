@@ -64,3 +64,23 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 		t.Errorf("%d compactions, %v, want 1: the view was compacted once", len(list), err)
 	}
 }
+
+// What a provider counted of an earlier prompt does not speak for one that has grown beside its messages, or by a compaction that was reverted.
+func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	for i := range 13 {
+		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 126))), said(recall.Assistant, "Yes."))
+	}
+	p, err := s.Assemble(t.Context(), org, a.ID, "", agent.OpenAI, oneTool)
+	if err != nil || p.Tokens.Total < 7600 || p.Tokens.Total > 8000 {
+		t.Fatalf("the prompt has %d tokens, %v; the test wants it between 95 and 100 %% of 8,000", p.Tokens.Total, err)
+	}
+	if err := s.Recall.Report(t.Context(), org, p.Conversation.Key, p.Conversation.Messages, 5000); err != nil {
+		t.Fatal(err)
+	}
+	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
+		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
+	}
+}
