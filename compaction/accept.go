@@ -48,9 +48,9 @@ func (w *work) reject(r Reply, text string) string {
 	return ""
 }
 
-// echoes says whether an answer is mostly the transcript's own text, or written like one.
+// echoes says whether an answer is what was asked, mostly the transcript's own text, or written like one.
 func (w *work) echoes(text string) bool {
-	if len(messageLine.FindAllStringIndex(text, 4)) == 4 {
+	if text == textOf(Reply{Text: w.asked}) || len(messageLine.FindAllStringIndex(text, 4)) == 4 {
 		return true
 	}
 	runes := []rune(strings.Join(strings.Fields(text), " "))

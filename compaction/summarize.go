@@ -90,6 +90,7 @@ type work struct {
 	scale  float64 // its tokens for one of ours
 	sent   int     // tokens, as we count them, of the smallest request that was too large
 
+	asked                      string // last
 	modelCalls, prompt, output int
 	why                        string
 }
@@ -308,6 +309,7 @@ func (w *work) call(ctx context.Context, turns []Turn, tools []byte, own bool) (
 		return Reply{}, err
 	}
 	w.modelCalls++
+	w.asked = turns[len(turns)-1].Content
 	r, err := w.m.Complete(ctx, w.configured(Request{Model: w.m.Name, Messages: turns, Tools: tools}, own))
 	w.prompt += max(r.PromptTokens, 0)
 	w.output += max(r.OutputTokens, 0)

@@ -220,6 +220,16 @@ func TestEchoIsNoSummary(t *testing.T) {
 	}
 }
 
+// The agent's own model is asked by what is no transcript.
+func TestEchoOfTheRequestIsNoSummary(t *testing.T) {
+	t.Parallel()
+	got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000, Self: &compaction.Self{System: "S"}}, compaction.Settings{Mode: compaction.SelfCompactAll},
+		compaction.Model{}, func(_ int, r compaction.Request) (compaction.Reply, error) { return reply(lastOf(r)) })
+	if got.How != compaction.Extracted {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func plainText(messages []recall.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

@@ -76,7 +76,7 @@ func TestPromptsOutliveTheirModel(t *testing.T) {
 		"only thinks":                 {llmtest.Null(), "was empty"},
 		"says an error":               {llmtest.ErrorText(), "no summary"},
 		"refuses":                     {llmtest.Refuses(), "refusal"},
-		"echoes what it was asked":    {llmtest.Echo(), "repeated the transcript"},
+		"repeats what it was asked":   {llmtest.Echo(), "repeated the transcript"},
 		"does not come to an end":     {llmtest.TooLong(200_000), "too long"},
 		"thinks until it is cut off":  {llmtest.OutOfLength(), "before a word was written"},
 		"says what Postgres does not": {llmtest.Says(400, `{"error":{"message":"a\u0000b"}}`), "status 400: ab"},
