@@ -8,29 +8,23 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction"
-	"github.com/loci-memory/loci/compaction/llm"
-	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
 
-// thinker gives a store a model, which does what it is told to while it is asked for the first time.
-func thinker(t *testing.T, s *agent.Store, meanwhile func()) {
-	t.Helper()
-	p := llmtest.New(t)
-	var asks atomic.Int64
-	p.Answer = func(asked llmtest.Asked) string {
-		if asks.Add(1) == 1 {
-			meanwhile()
-		}
-		return llmtest.Summary(asked)
+// thinker is a model that does what it is told to while it is asked for the first time.
+type thinker struct {
+	asks      atomic.Int64
+	meanwhile func()
+}
+
+// Complete implements compaction.Summarizer.
+func (m *thinker) Complete(context.Context, compaction.Request) (compaction.Reply, error) {
+	if m.asks.Add(1) == 1 {
+		m.meanwhile()
 	}
-	client, err := llm.New(llm.Config{BaseURL: p.BaseURL(), Model: "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: client} }
+	return compaction.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
 }
 
 // fill says more than a window takes.
@@ -47,7 +41,7 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
 	fill(t, s, a)
-	thinker(t, s, func() {
+	model := &thinker{meanwhile: func() {
 		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
 		if err == nil {
 			_, err = s.Compact(t.Context(), org, c, agent.Compacting{Tools: oneTool})
@@ -55,7 +49,8 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 		if err != nil {
 			t.Errorf("another compacts: %v", err)
 		}
-	})
+	}}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
 	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
 		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
 	}
