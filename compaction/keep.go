@@ -126,7 +126,9 @@ func (w *work) summary(text string, how How) Summary {
 		s.To, s.ToSeq = w.e.Messages[n-1].Position, w.e.Messages[n-1].Seq
 	}
 	if p := w.e.Previous; p != nil {
-		s.From, s.FromSeq = p.From, p.FromSeq
+		if len(w.e.Messages) == 0 || p.From < s.From { // else a message leaves that was kept when those behind it left
+			s.From, s.FromSeq = p.From, p.FromSeq
+		}
 		s.To, s.ToSeq = max(s.To, p.To), max(s.ToSeq, p.ToSeq)
 	}
 	s.Tokens = SummaryTokens(s)

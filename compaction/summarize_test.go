@@ -220,6 +220,18 @@ func TestEchoIsNoSummary(t *testing.T) {
 	}
 }
 
+// What was kept before an earlier summary and leaves now is stood for, too.
+func TestSummaryBeginsWithTheFirstThatLeft(t *testing.T) {
+	t.Parallel()
+	messages := coding()
+	first, last := messages[0], messages[len(messages)-1]
+	got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: messages, Budget: 2000, Previous: &compaction.Summary{Text: "They began.",
+		From: first.Position + 1, To: first.Position + 3, FromSeq: first.Seq + 1, ToSeq: first.Seq + 3}}, compaction.Defaults(), nil)
+	if err != nil || got.From != first.Position || got.FromSeq != first.Seq || got.To != last.Position || got.ToSeq != last.Seq {
+		t.Errorf("got %+v, %v, want it from %d to %d", got, err, first.Position, last.Position)
+	}
+}
+
 // The agent's own model is asked by what is no transcript.
 func TestEchoOfTheRequestIsNoSummary(t *testing.T) {
 	t.Parallel()
