@@ -78,7 +78,7 @@ func (s *Server) capture(ctx context.Context, in *struct {
 		out.ConversationID = &c.ID
 	}
 	if used > 0 {
-		err = s.Recall.Report(ctx, org, c.Key, prompted(turns, out.Messages), used)
+		err = s.Agents.Report(ctx, org, c, prompted(turns, out.Messages), used)
 	}
 	s.attention(ctx, c)
 	return out, err

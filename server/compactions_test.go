@@ -279,6 +279,39 @@ func TestCapturedUsage(t *testing.T) {
 	}
 }
 
+// A prompt from before a compaction says nothing of what the model sees after it.
+func TestUsageOfAnEarlierViewIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","context_window_limit":16000}`)
+	turn := strings.TrimSuffix(chatter(21, 1, "hello"), "}") + `,"usage":{"prompt_tokens":15000}}`
+	reported := func() int {
+		t.Helper()
+		got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Reported
+	}
+	c.capture(agent, chatter(1, 20, "hello"))
+	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
+	made := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction
+	c.capture(agent, turn)
+	if got := reported(); got != 0 {
+		t.Errorf("of a prompt from before the compaction: %d tokens are believed", got)
+	}
+	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
+	c.capture(agent, turn)
+	if got := reported(); got != 15000 {
+		t.Errorf("of the prompt after it: %d tokens are believed, want 15000", got)
+	}
+	c.must("POST", "/v1/agents/"+agent+"/compactions/"+made.ID+"/revert", "")
+	c.capture(agent, turn)
+	if got := reported(); got != 0 {
+		t.Errorf("of a prompt from before the compaction was reverted: %d tokens are believed", got)
+	}
+}
+
 // The agent's own model is asked for a summary with what it was sent before, unchanged, so that what its provider keeps of it stays good.
 func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 	t.Parallel()
