@@ -84,7 +84,7 @@ func (s *Store) Attend(ctx context.Context, org db.Org, c recall.Conversation, t
 }
 
 // fits is how often a prompt is looked at until it fits: others may append meanwhile.
-const fits = 3
+const fits = 8
 
 // fitting is a prompt that fits its window: where it does not, room is made first.
 func (s *Store) fitting(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions) (p Prompt, err error) {
