@@ -30,10 +30,10 @@ build: ## Build bin/loci
 run: build ## Set everything up and serve Loci on a private Postgres, with demo data in an empty one
 	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres exec bin/loci serve --demo
 
-test: ## Set everything up and run all tests, with the race detector but for the bombs, which are large
+test: ## Set everything up and run all tests, with the race detector but for the bombs, which are large, and the lives, which are many
 	@postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres && \
 		set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
-		go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) -run='^TestBombs' ./files/document
+		go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) -run='^(TestBombs|TestPlansConserve|TestThereIsAlways)' ./files/document ./compaction
 
 lint: ## Check format, vet, and lint
 	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }

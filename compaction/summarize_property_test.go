@@ -266,23 +266,6 @@ func lastIdentifiers(e compaction.Evicted) []string {
 	return nil
 }
 
-func TestThereIsAlwaysASummary(t *testing.T) {
-	t.Parallel()
-	cases := uint64(2000)
-	if testing.Short() {
-		cases = 300
-	}
-	const lanes = 4
-	for lane := range uint64(lanes) {
-		t.Run(fmt.Sprint(lane), func(t *testing.T) {
-			t.Parallel()
-			for seed := lane; seed < cases && !t.Failed(); seed += lanes {
-				checkSummary(t, seed)
-			}
-		})
-	}
-}
-
 func TestSummaryIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

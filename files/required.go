@@ -37,7 +37,7 @@ type run []piece
 var gap = piece{}
 
 // writtenOut is how many texts stand for parts that are one of a few each, as [Qq]uu[xy]\d.
-const writtenOut = 32
+const writtenOut = 128
 
 // required is what all the parts together require. Texts that stand side by side are one, or one of at most so many.
 func (r run) required(most int) *required {

@@ -33,7 +33,9 @@ func TestWhatAPatternRequires(t *testing.T) {
 		{"a class of one letter", "[Nn]eedle", `"needle"`},
 		{"no other class where there is a text", "n[eo]edle", `"edle"`},
 		{"one of the texts of classes where there is none", `[jq]x[jq]`, `("jxj" | "jxq" | "qxj" | "qxq")`},
-		{"classes as far as they are few texts", `[jq]x[jq]\d`, `("jxj" | "jxq" | "qxj" | "qxq")`},
+		{"classes as far as they are few texts", `[jq]x[jq][a-z0-9]`, `("jxj" | "jxq" | "qxj" | "qxq")`},
+		{"a digit beside classes", `[jq]x[x]\d`, `("jxx0" | "jxx1" | "jxx2" | "jxx3" | "jxx4" | "jxx5" | "jxx6" | "jxx7" | "jxx8" | "jxx9" | ` +
+			`"qxx0" | "qxx1" | "qxx2" | "qxx3" | "qxx4" | "qxx5" | "qxx6" | "qxx7" | "qxx8" | "qxx9")`},
 		{"digits beside a text", `x\d-`, `("x0-" | "x1-" | "x2-" | "x3-" | "x4-" | "x5-" | "x6-" | "x7-" | "x8-" | "x9-")`},
 		{"nothing of classes of many", `[a-m]x[a-m]`, ``},
 		{"s and k, which have a third case", "(?i)sketch", `"sketch"`},
