@@ -65,16 +65,24 @@ func (s *Store) scope(ctx context.Context, org db.Org, q Query) (scope, error) {
 		}
 	}
 	type row struct {
-		Archives []int64 `db:"archives"`
-		Rows     int     `db:"rows"`
+		Archive int64 `db:"key"`
+		Rows    int   `db:"rows"`
 	}
-	r, err := db.One[row](ctx, s.db, `
-		SELECT coalesce(array_agg(c.key ORDER BY c.key), '{}') AS archives,
-		       coalesce(sum((SELECT count(*) FROM (SELECT FROM passages p WHERE p.archive_key = c.key LIMIT @most) p)), 0)::bigint AS rows
+	all, err := db.All[row](ctx, s.db, `
+		SELECT c.key, CASE WHEN c.key = ANY (@large) THEN @most ELSE
+			(SELECT count(*) FROM (SELECT FROM passages p WHERE p.archive_key = c.key LIMIT @most) p) END AS rows
 		FROM archives c
-		WHERE c.org = @org AND c.deleted_at IS NULL AND CASE WHEN @agent <> '' THEN `+ofAgent+` ELSE @archive IN ('', c.id) END`,
-		pgx.StrictNamedArgs{"org": org, "agent": q.AgentID, "archive": q.ArchiveID, "most": s.indexRows + 1})
-	in.archives, in.rows = r.Archives, r.Rows
+		WHERE c.org = @org AND c.deleted_at IS NULL AND CASE WHEN @agent <> '' THEN `+ofAgent+` ELSE @archive IN ('', c.id) END
+		ORDER BY c.key`,
+		pgx.StrictNamedArgs{"org": org, "agent": q.AgentID, "archive": q.ArchiveID, "most": s.indexRows + 1, "large": s.sizes.large()})
+	in.archives = make([]int64, len(all))
+	for i, r := range all {
+		in.archives[i] = r.Archive
+		in.rows += r.Rows
+		if r.Rows > s.indexRows {
+			s.sizes.note(r.Archive)
+		}
+	}
 	return in, err
 }
 

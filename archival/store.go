@@ -22,6 +22,7 @@ type Options struct {
 type Store struct {
 	db    db.DB
 	idf   *embed.IDFCache
+	sizes *sizes
 	dense *embed.Dense
 
 	indexRows int           // scopes of more rows are read through the indexes
@@ -36,7 +37,7 @@ const indexRows = 50_000
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, dense: o.Dense, indexRows: indexRows, settle: embed.Settle}
+	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, sizes: &sizes{}, dense: o.Dense, indexRows: indexRows, settle: embed.Settle}
 }
 
 // With returns the store working in tx.
