@@ -268,7 +268,7 @@ func readable(v compaction.View) error {
 		m, was := v.Messages[i], v.Messages[i].Content[c.Part].Text
 		now := shown[i].Content[c.Part].Text
 		head, rest, ok := strings.Cut(now, "\n[")
-		if !ok || !utf8.ValidString(now) || strings.Count(now, "To read them, call: expand(") != 1 || len(now) >= len(was) {
+		if !ok || !utf8.ValidString(now) || strings.Count(now, "To read them, call: expand(") != 1 || tokens.Estimate(now) >= tokens.Estimate(was) {
 			return fmt.Errorf("of message %d, this is shown: %.200q", c.Position, now)
 		}
 		var left, total, offset int
