@@ -25,9 +25,7 @@ func estimate(v View, shown []int) int {
 	return n
 }
 
-// Count is a view counted without a provider's report.
-func Count(v View) int { return counted(v, shownTokens(v)) }
-
+// counted is a view counted without a provider's report.
 func counted(v View, shown []int) int {
 	n := max(v.Fixed, 0)
 	if v.Summary != nil {

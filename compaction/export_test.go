@@ -9,3 +9,12 @@ func Identifiers(text string) []string { return identifiers(text) }
 func Transcript(messages []recall.Message, clamp bool) string {
 	return joined(transcript(messages, clamp))
 }
+
+// Count is a view counted without a provider's report.
+func Count(v View) int { return counted(v, shownTokens(v)) }
+
+// Compacted is what is remembered once a compaction is committed that left so many tokens.
+func (m Memory) Compacted(after int) Memory {
+	m.Disarmed, m.Base = true, after
+	return m
+}

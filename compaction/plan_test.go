@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,15 +144,10 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 	small.Summary = &compaction.Summary{Tokens: 10}
 	_, err := planOf(small.View, compaction.Defaults())
 	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000))
-	packed, err := compaction.Pack(`It "was" <so>.`, time.Date(2026, 3, 4, 17, 6, 7, 0, time.UTC), &compaction.Stats{Trigger: "manual", Window: 9})
-	fmt.Fprintf(&b, "%s\n", packed)
-	if err != nil {
-		t.Fatal(err)
-	}
 	checkGolden(t, "plans.golden", b.String())
 }
 
-// A summary's message is never longer than what plans reckon with beside its text, also as Letta packs it.
+// A summary's message is never longer than what plans reckon with beside its text.
 func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
 	t.Parallel()
 	s := compaction.Summary{FromSeq: 999_999_999, ToSeq: 999_999_999}

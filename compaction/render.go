@@ -1,10 +1,8 @@
 package compaction
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -43,28 +41,4 @@ func percent(tokens, window int) int {
 		return 0
 	}
 	return int(100 * float64(tokens) / float64(window))
-}
-
-// Pack is a message of the system in the form in which Letta keeps it among those of the user. stats may be nil.
-func Pack(message string, at time.Time, stats *Stats) (string, error) {
-	var b strings.Builder
-	out := json.NewEncoder(&b)
-	out.SetEscapeHTML(false)
-	err := out.Encode(struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-		Time    string `json:"time"`
-		Stats   *Stats `json:"compaction_stats,omitempty"`
-	}{"system_alert", message, at.Format("2006-01-02 03:04:05 PM MST-0700"), stats})
-	return strings.TrimSuffix(b.String(), "\n"), err
-}
-
-// Stats are a compaction in numbers, as Letta names them.
-type Stats struct {
-	Trigger        string `json:"trigger"`
-	TokensBefore   int    `json:"context_tokens_before"`
-	TokensAfter    int    `json:"context_tokens_after"`
-	Window         int    `json:"context_window"`
-	MessagesBefore int    `json:"messages_count_before"`
-	MessagesAfter  int    `json:"messages_count_after"`
 }

@@ -44,9 +44,3 @@ func Watch(tokens, window int, open bool, s Settings, was Memory) (Decision, Mem
 	}
 	return d, now
 }
-
-// Compacted is what is remembered once a compaction is committed that left so many tokens.
-func (m Memory) Compacted(after int) Memory {
-	m.Disarmed, m.Base = true, after
-	return m
-}

@@ -14,17 +14,9 @@ import (
 // that names the first place by its number reads no others.
 const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err`
 
-// View is what the model sees of a conversation: its system prompt, the summary of what it does not see where there is one, and the messages
-// that no summary stands for, without results of tools that no call of the view waits for.
-func (s *Store) View(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
-	c, err := s.Conversation(ctx, org, agentID, conversation)
-	if err != nil {
-		return nil, err
-	}
-	return s.view(ctx, org, c, nil)
-}
-
-// Framed is View of a conversation that was read, in the frame that it had then; what was appended since is seen too.
+// Framed is what the model sees of a conversation that was read, in the frame that it had then, with what was appended since: its system
+// prompt, the summary of what it does not see where there is one, and the messages that no summary stands for, without results of tools that
+// no call of the view waits for.
 func (s *Store) Framed(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	return s.view(ctx, org, c, nil)
 }
