@@ -39,6 +39,7 @@ var house = map[string][]string{
 	"embed/embedtest":        {"db", "embed"},
 	"db":                     {"db/migrations"},
 	"db/dbtest":              {"db", "db/local"},
+	"db/dbtest/scale":        {},
 	"db/local":               {},
 	"db/migrations":          {},
 	"chunker":                {},
@@ -47,7 +48,7 @@ var house = map[string][]string{
 }
 
 // forTests may be imported by the tests of every package, and by nothing else that is not listed above.
-var forTests = []string{"db/dbtest", "embed/embedtest", "compaction/llm/llmtest", "server/agent/agenttest"}
+var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest", "server/agent/agenttest"}
 
 // echoOwner is the one package that may import the web framework.
 const (
