@@ -14,47 +14,47 @@ import (
 
 func TestConversationsBeginWithTheirInstructions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	summary, window := "trips", 8192
-	made, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{Summary: &summary, WindowLimit: &window, Instructions: "Be brief."})
-	if err != nil || made.Messages != 1 || *made.Summary != "trips" || *made.WindowLimit != 8192 || made.AgentID != w.agent {
+	made, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Summary: &summary, WindowLimit: &window, Instructions: "Be brief."})
+	if err != nil || made.Messages != 1 || *made.Summary != "trips" || *made.WindowLimit != 8192 || made.AgentID != f.agent {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	got, err := w.store.Messages(t.Context(), org, recall.MessageFilter{Conversation: made.ID}, db.Page{Ascending: true})
+	got, err := f.store.Messages(t.Context(), org, recall.MessageFilter{Conversation: made.ID}, db.Page{Ascending: true})
 	if err != nil || len(got) != 1 || got[0].Role != recall.System || got[0].Content[0].Text != "Be brief." || *got[0].ConversationID != made.ID {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	zero := 0
-	if _, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{WindowLimit: &zero}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{WindowLimit: &zero}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a window of nothing: got %v, want ErrInvalid", err)
 	}
-	if _, err := w.store.CreateConversation(t.Context(), org, "agent-none", recall.NewConversation{}); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.CreateConversation(t.Context(), org, "agent-none", recall.NewConversation{}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("of no agent: got %v, want ErrNotFound", err)
 	}
-	if _, err := w.store.CreateConversation(t.Context(), org+1, w.agent, recall.NewConversation{}); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.CreateConversation(t.Context(), org+1, f.agent, recall.NewConversation{}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("of another organization's agent: got %v, want ErrNotFound", err)
 	}
 }
 
 func TestConversationsAreChangedListedAndDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	var ids []string
 	for i := range 3 {
 		summary := fmt.Sprintf("Number %d", i)
-		c, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{Summary: &summary, Hidden: i == 2})
+		c, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Summary: &summary, Hidden: i == 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, c.ID)
 	}
 	yes, no := true, false
-	if c, err := w.store.UpdateConversation(t.Context(), org, ids[0], recall.ConversationUpdate{Archived: &yes}); err != nil || c.ArchivedAt == nil || *c.Summary != "Number 0" {
+	if c, err := f.store.UpdateConversation(t.Context(), org, ids[0], recall.ConversationUpdate{Archived: &yes}); err != nil || c.ArchivedAt == nil || *c.Summary != "Number 0" {
 		t.Errorf("archived: got %+v, %v", c, err)
 	}
-	list := func(f recall.ConversationFilter) []string {
+	list := func(filter recall.ConversationFilter) []string {
 		t.Helper()
-		rows, err := w.store.Conversations(t.Context(), org, f, db.Page{Ascending: true, Limit: 10})
+		rows, err := f.store.Conversations(t.Context(), org, filter, db.Page{Ascending: true, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,54 +65,54 @@ func TestConversationsAreChangedListedAndDeleted(t *testing.T) {
 		return got
 	}
 	for _, tt := range []struct {
-		name string
-		f    recall.ConversationFilter
-		want []string
+		name   string
+		filter recall.ConversationFilter
+		want   []string
 	}{
-		{"all but the hidden and the default one", recall.ConversationFilter{AgentID: w.agent}, ids[:2]},
+		{"all but the hidden and the default one", recall.ConversationFilter{AgentID: f.agent}, ids[:2]},
 		{"the hidden too", recall.ConversationFilter{Hidden: true}, ids},
 		{"what is archived", recall.ConversationFilter{Archived: &yes}, ids[:1]},
 		{"what is not", recall.ConversationFilter{Archived: &no}, ids[1:2]},
 		{"by a part of the summary", recall.ConversationFilter{Contains: "NUMBER 1"}, ids[1:2]},
-		{"of another agent", recall.ConversationFilter{AgentID: w.newAgent()}, []string{}},
+		{"of another agent", recall.ConversationFilter{AgentID: f.newAgent()}, []string{}},
 	} {
-		if diff := cmp.Diff(tt.want, list(tt.f)); diff != "" {
+		if diff := cmp.Diff(tt.want, list(tt.filter)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if err := w.store.DeleteConversation(t.Context(), org, ids[1]); err != nil {
+	if err := f.store.DeleteConversation(t.Context(), org, ids[1]); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.DeleteConversation(t.Context(), org, ids[1]); !errors.Is(err, db.ErrNotFound) {
+	if err := f.store.DeleteConversation(t.Context(), org, ids[1]); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted twice: got %v, want ErrNotFound", err)
 	}
-	if _, err := w.store.Append(t.Context(), org, w.agent, ids[1], []recall.Draft{say(recall.User, "still there?")}); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.Append(t.Context(), org, f.agent, ids[1], []recall.Draft{say(recall.User, "still there?")}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("appended to what is deleted: got %v, want ErrNotFound", err)
 	}
-	c, err := w.store.Conversation(t.Context(), org, w.agent, recall.DefaultConversation)
+	c, err := f.store.Conversation(t.Context(), org, f.agent, recall.DefaultConversation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.DeleteConversation(t.Context(), org, c.ID); !errors.Is(err, db.ErrConflict) {
+	if err := f.store.DeleteConversation(t.Context(), org, c.ID); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("the default one: got %v, want ErrConflict", err)
 	}
 }
 
 func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "a secret plan"))
-	if err := w.store.Reset(t.Context(), org, w.agent, "Anew."); err != nil {
+	f := newFixture(t)
+	f.append(say(recall.User, "a secret plan"))
+	if err := f.store.Reset(t.Context(), org, f.agent, "Anew."); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: w.agent}, db.Page{Ascending: true})
+	got, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent}, db.Page{Ascending: true})
 	if err != nil || len(got) != 1 || got[0].Content[0].Text != "Anew." || got[0].Seq != 3 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if hits := w.found(recall.Query{Text: "secret plan"}); len(hits) != 0 {
+	if hits := f.found(recall.Query{Text: "secret plan"}); len(hits) != 0 {
 		t.Errorf("found %q", hits)
 	}
-	n, err := db.One[int](t.Context(), w.pool, `SELECT count(*) FROM messages`)
+	n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM messages`)
 	if err != nil || n != 3 {
 		t.Errorf("the log has %d messages, %v, want all 3", n, err)
 	}
@@ -120,28 +120,28 @@ func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 
 func TestADeletedAgentLeavesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	kept := w.newAgent()
-	w.append(called("c", "read", "{}"), returned("c", longText(60_000)))
-	tx, err := w.pool.Begin(t.Context())
+	f := newFixture(t)
+	kept := f.newAgent()
+	f.append(called("c", "read", "{}"), returned("c", longText(60_000)))
+	tx, err := f.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context()) //nolint:errcheck // committed by then
-	if err := w.store.With(tx).Forget(t.Context(), org, w.agent); err != nil {
+	if err := f.store.With(tx).Forget(t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), `DELETE FROM agents WHERE id = $1`, w.agent); err != nil {
+	if _, err := tx.Exec(t.Context(), `DELETE FROM agents WHERE id = $1`, f.agent); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.pool.Exec(t.Context(), `UPDATE blobs SET used_at = now() - interval '2 hours'`); err != nil {
+	if _, err := f.pool.Exec(t.Context(), `UPDATE blobs SET used_at = now() - interval '2 hours'`); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		n, err := w.store.Clear(t.Context())
+		n, err := f.store.Clear(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestADeletedAgentLeavesNothing(t *testing.T) {
 		}
 	}
 	for _, table := range []string{"messages", "tool_calls", "clips", "blobs", "forgotten_agents", "conversations"} {
-		n, err := db.One[int](t.Context(), w.pool, `SELECT count(*) FROM `+table)
+		n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM `+table)
 		want := 0
 		if table == "messages" || table == "conversations" {
 			want = 1 // of the other agent
@@ -159,7 +159,7 @@ func TestADeletedAgentLeavesNothing(t *testing.T) {
 			t.Errorf("%s has %d rows, %v, want %d", table, n, err, want)
 		}
 	}
-	if _, err := w.store.Conversation(t.Context(), org, kept, ""); err != nil {
+	if _, err := f.store.Conversation(t.Context(), org, kept, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -175,15 +175,15 @@ func longText(chars int) string {
 // Messages an hour apart belong to different sessions, which a search weighs as texts of their own.
 func TestSessionsEndWithAnHourOfSilence(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	start := time.Date(2024, 5, 1, 9, 0, 0, 0, time.UTC)
 	for _, minutes := range []int{0, 5, 64, 125, 126} {
 		m := say(recall.User, "tick")
 		when := start.Add(time.Duration(minutes) * time.Minute)
 		m.CreatedAt = &when
-		w.append(m)
+		f.append(m)
 	}
-	got, err := db.All[int](t.Context(), w.pool, `SELECT session FROM messages ORDER BY position`)
+	got, err := db.All[int](t.Context(), f.pool, `SELECT session FROM messages ORDER BY position`)
 	if diff := cmp.Diff([]int{1, 2, 2, 2, 5, 5}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -16,16 +16,16 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-func (w *world) reframe(next recall.Frame, summary string) (recall.Frame, error) {
+func (f *fixture) reframe(next recall.Frame, summary string) (recall.Frame, error) {
 	var stand *recall.Draft
 	if summary != "" {
 		stand = &recall.Draft{Role: recall.Summary, Content: []recall.Part{{Type: recall.Text, Text: summary, Stats: json.RawMessage(`{"n":1}`)}}}
 	}
-	c := w.conversation()
+	c := f.conversation()
 	var made recall.Frame
-	err := db.Tx(w.Context(), w.pool, func(tx pgx.Tx) error {
+	err := db.Tx(f.Context(), f.pool, func(tx pgx.Tx) error {
 		var err error
-		made, err = w.store.With(tx).Reframe(w.Context(), org, c, next, stand)
+		made, err = f.store.With(tx).Reframe(f.Context(), org, c, next, stand)
 		return err
 	})
 	return made, err
@@ -34,41 +34,41 @@ func (w *world) reframe(next recall.Frame, summary string) (recall.Frame, error)
 // A summary stands right behind the prompt, what is kept behind it, and what comes later joins the view; the log has all of it as it was.
 func TestASummaryStandsForWhatItHides(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "one"), say(recall.Assistant, "two"), say(recall.User, "three"), called("c1", "look", "{}"), returned("c1", "sky"),
+	f := newFixture(t)
+	f.append(say(recall.User, "one"), say(recall.Assistant, "two"), say(recall.User, "three"), called("c1", "look", "{}"), returned("c1", "sky"),
 		say(recall.Assistant, "four"))
-	before := w.conversation().Frame
-	made, err := w.reframe(recall.Frame{FirstVisible: 7, Kept: []int{4}, HiddenTokens: 20}, "They counted to two.")
+	before := f.conversation().Frame
+	made, err := f.reframe(recall.Frame{FirstVisible: 7, Kept: []int{4}, HiddenTokens: 20}, "They counted to two.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.append(say(recall.User, "five"))
+	f.append(say(recall.User, "five"))
 	want := []string{"You remember.", "They counted to two.", "three", "four", "five"}
-	if diff := cmp.Diff([][]string{want, want, want}, [][]string{w.view(), w.visible(), texts(w.window().Messages)}); diff != "" {
+	if diff := cmp.Diff([][]string{want, want, want}, [][]string{f.view(), f.visible(), texts(f.window().Messages)}); diff != "" {
 		t.Errorf("the view, its ids and the window (-want +got):\n%s", diff)
 	}
 	count := 0
 	for _, text := range want[1:] {
 		count += tokens.Estimate(text) + 4
 	}
-	if got := w.window(); got.Count != len(want) || got.Tokens != count {
+	if got := f.window(); got.Count != len(want) || got.Tokens != count {
 		t.Errorf("the window has %d messages of %d tokens, want %d of %d", got.Count, got.Tokens, len(want), count)
 	}
-	c := w.conversation()
+	c := f.conversation()
 	if made.Version != 1 || c.Version != 1 || *c.SummaryAt != 8 || c.Estimate() != int(c.Tokens)-20 {
 		t.Errorf("the frame is %+v, %+v", made, c.Frame)
 	}
-	all, err := w.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: w.agent, Conversation: "default"}, db.Page{Limit: 50, Ascending: true})
+	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"}, db.Page{Limit: 50, Ascending: true})
 	if err != nil || len(all) != 9 || all[7].Role != recall.Summary || string(all[7].Content[0].Stats) != `{"n":1}` {
 		t.Errorf("the log has %d messages, %v; the eighth is %+v", len(all), err, all[7])
 	}
 	// And it goes back.
 	before.Version = 1
-	if _, err := w.reframe(before, ""); err != nil {
+	if _, err := f.reframe(before, ""); err != nil {
 		t.Fatal(err)
 	}
 	want = []string{"You remember.", "one", "two", "three", "{}", "sky", "four", "five"}
-	if diff := cmp.Diff([][]string{want, want}, [][]string{w.view(), w.visible()}); diff != "" {
+	if diff := cmp.Diff([][]string{want, want}, [][]string{f.view(), f.visible()}); diff != "" {
 		t.Errorf("reverted (-want +got):\n%s", diff)
 	}
 }
@@ -76,12 +76,12 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 // Of many that change one frame, one does.
 func TestAFrameChangesOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "one"), say(recall.User, "two"))
+	f := newFixture(t)
+	f.append(say(recall.User, "one"), say(recall.User, "two"))
 	var wait sync.WaitGroup
 	results := make([]error, 16)
 	for i := range results {
-		wait.Go(func() { _, results[i] = w.reframe(recall.Frame{FirstVisible: 3}, fmt.Sprint("summary ", i)) })
+		wait.Go(func() { _, results[i] = f.reframe(recall.Frame{FirstVisible: 3}, fmt.Sprint("summary ", i)) })
 	}
 	wait.Wait()
 	changed := 0
@@ -92,7 +92,7 @@ func TestAFrameChangesOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if c := w.conversation(); changed != 1 || c.Version != 1 || c.Messages != 4 {
+	if c := f.conversation(); changed != 1 || c.Version != 1 || c.Messages != 4 {
 		t.Errorf("%d changed the frame, it is at version %d, and there are %d messages; want 1, 1 and 4", changed, c.Version, c.Messages)
 	}
 }
@@ -100,9 +100,9 @@ func TestAFrameChangesOnce(t *testing.T) {
 // A summary is found where it is asked for, and nowhere else.
 func TestSummariesAreFoundByTheirRole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "the parrot is green"), say(recall.User, "bye"))
-	if _, err := w.reframe(recall.Frame{FirstVisible: 3}, "The parrot was described."); err != nil {
+	f := newFixture(t)
+	f.append(say(recall.User, "the parrot is green"), say(recall.User, "bye"))
+	if _, err := f.reframe(recall.Frame{FirstVisible: 3}, "The parrot was described."); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestSummariesAreFoundByTheirRole(t *testing.T) {
 		"any role":  {nil, []string{"the parrot is green", "bye"}}, // which stands beside it
 		"summaries": {[]recall.Role{recall.Summary}, []string{"The parrot was described."}},
 	} {
-		got, err := w.store.Search(t.Context(), org, recall.Query{AgentID: w.agent, Text: "parrot", Roles: c.roles, Limit: 5})
+		got, err := f.store.Search(t.Context(), org, recall.Query{AgentID: f.agent, Text: "parrot", Roles: c.roles, Limit: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,15 +129,15 @@ func TestSummariesAreFoundByTheirRole(t *testing.T) {
 // A provider's report counts for the frame it was made in, and only the latest.
 func TestReportsOfUsage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "one"), say(recall.User, "two"))
-	key := w.conversation().Key
+	f := newFixture(t)
+	f.append(say(recall.User, "one"), say(recall.User, "two"))
+	key := f.conversation().Key
 	report := func(position, tokens int) recall.Usage {
 		t.Helper()
-		if err := w.store.Report(context.Background(), org, key, position, tokens); err != nil {
+		if err := f.store.Report(context.Background(), org, key, position, tokens); err != nil {
 			t.Fatal(err)
 		}
-		return w.conversation().Usage
+		return f.conversation().Usage
 	}
 	if got := report(2, 100); got.Reported != 100 || got.ReportedPosition != 2 {
 		t.Errorf("reported: %+v", got)
@@ -148,19 +148,19 @@ func TestReportsOfUsage(t *testing.T) {
 	if got := report(9, 50); got.Reported != 100 {
 		t.Errorf("a report of messages that are not there: %+v", got)
 	}
-	if err := w.store.Gauge(t.Context(), org, key, 0, recall.Usage{Fixed: 10, Settled: 20, Warned: true}); err != nil {
+	if err := f.store.Gauge(t.Context(), org, key, 0, recall.Usage{Fixed: 10, Settled: 20, Warned: true}); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.conversation().Usage; got.Fixed != 10 || got.Settled != 20 || !got.Warned || got.Reported != 100 {
+	if got := f.conversation().Usage; got.Fixed != 10 || got.Settled != 20 || !got.Warned || got.Reported != 100 {
 		t.Errorf("gauged: %+v", got)
 	}
-	if _, err := w.reframe(recall.Frame{FirstVisible: 3}, "s"); err != nil {
+	if _, err := f.reframe(recall.Frame{FirstVisible: 3}, "s"); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.conversation().Usage; got.Reported != 0 || got.Warned {
+	if got := f.conversation().Usage; got.Reported != 0 || got.Warned {
 		t.Errorf("in another frame: %+v", got)
 	}
-	if err := w.store.Gauge(t.Context(), org, key, 0, recall.Usage{Warned: true}); err != nil || w.conversation().Warned {
+	if err := f.store.Gauge(t.Context(), org, key, 0, recall.Usage{Warned: true}); err != nil || f.conversation().Warned {
 		t.Errorf("a gauge of the frame before took hold, or failed: %v", err)
 	}
 }

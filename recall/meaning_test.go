@@ -15,42 +15,25 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-func (w *world) search(q recall.Query) recall.Results {
-	w.Helper()
-	got, err := w.store.Search(w.Context(), org, q)
-	if err != nil {
-		w.Fatalf("search %+v: %v", q, err)
-	}
-	return got
-}
-
-func ids(r recall.Results) []string {
-	all := make([]string, len(r.Hits))
-	for i, h := range r.Hits {
-		all[i] = h.ID
-	}
-	return all
-}
-
 // A message that shares no word with the question is found by what it means, and so is what was said next to it.
 func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 1024)
 	e.Same = map[string]string{"bicycle": "velo", "whereabouts": "locked"}
-	w := newDenseWorld(t, e)
-	w.chat("", 30)
-	said := w.append(say(recall.Assistant, "velo locked behind the library"), say(recall.User, "Danke!"))
-	w.chat("", 30)
-	if err := recall.EmbedOnce(w.store, t.Context(), org, w.agent); err != nil {
+	f := newDenseFixture(t, e)
+	f.chat("", 30)
+	said := f.append(say(recall.Assistant, "velo locked behind the library"), say(recall.User, "Danke!"))
+	f.chat("", 30)
+	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	q := recall.Query{Text: "bicycle whereabouts", AgentID: w.agent, Limit: 3}
+	q := recall.Query{Text: "bicycle whereabouts", AgentID: f.agent, Limit: 3}
 	for _, c := range []struct {
 		mode, ranked recall.Mode
 		first        bool
 	}{{"", recall.ByBoth, true}, {recall.ByBoth, recall.ByBoth, true}, {recall.ByMeaning, recall.ByMeaning, true}, {recall.ByWords, recall.ByWords, false}} {
 		q.Mode = c.mode
-		got := w.search(q)
+		got := f.search(q)
 		if got.Ranked != c.ranked || got.Note != "" || (len(got.Hits) > 0 && got.Hits[0].ID == said[0].ID) != c.first {
 			t.Errorf("mode %q: got %+v", c.mode, got)
 		}
@@ -63,43 +46,43 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 // The filters of a search hold for its vectors too.
 func TestMeaningObeysTheFilters(t *testing.T) {
 	t.Parallel()
-	w := newDenseWorld(t, embedtest.New(t, 64))
-	other, gone := w.other(), w.other()
+	f := newDenseFixture(t, embedtest.New(t, 64))
+	other, gone := f.newConversation("You remember."), f.newConversation("You remember.")
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	said := map[string]string{}
 	for where, conversation := range map[string]string{"default": "", "other": other, "gone": gone} {
 		m := say(recall.User, "the velo is locked behind the library")
 		m.CreatedAt = &at
-		appended, err := w.store.Append(t.Context(), org, w.agent, conversation, []recall.Draft{m, say(recall.Assistant, "the velo is fine")})
+		appended, err := f.store.Append(t.Context(), org, f.agent, conversation, []recall.Draft{m, say(recall.Assistant, "the velo is fine")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		said[where], said[where+" answer"] = appended[0].ID, appended[1].ID
 	}
-	if err := recall.EmbedOnce(w.store, t.Context(), org, w.agent); err != nil {
+	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.DeleteConversation(t.Context(), org, gone); err != nil {
+	if err := f.store.DeleteConversation(t.Context(), org, gone); err != nil {
 		t.Fatal(err)
 	}
-	foreign := w.newAgent()
+	foreign := f.newAgent()
 	before, after := at.Add(-time.Hour), at.Add(time.Hour)
 	for _, c := range []struct {
 		name  string
 		query recall.Query
 		want  []string
 	}{
-		{"all of the agent", recall.Query{AgentID: w.agent}, []string{"default", "default answer", "other", "other answer"}},
+		{"all of the agent", recall.Query{AgentID: f.agent}, []string{"default", "default answer", "other", "other answer"}},
 		{"all of the organization", recall.Query{}, []string{"default", "default answer", "other", "other answer"}},
-		{"a conversation", recall.Query{AgentID: w.agent, Conversation: other}, []string{"other", "other answer"}},
-		{"a role", recall.Query{AgentID: w.agent, Roles: []recall.Role{recall.Assistant}}, []string{"default answer", "other answer"}},
-		{"a time", recall.Query{AgentID: w.agent, Start: &before, End: &after}, []string{"default", "other"}},
+		{"a conversation", recall.Query{AgentID: f.agent, Conversation: other}, []string{"other", "other answer"}},
+		{"a role", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.Assistant}}, []string{"default answer", "other answer"}},
+		{"a time", recall.Query{AgentID: f.agent, Start: &before, End: &after}, []string{"default", "other"}},
 		{"another agent", recall.Query{AgentID: foreign}, nil},
 	} {
 		for _, rows := range []int{50_000, 1} {
-			w.store.SetIndexRows(rows)
+			f.store.SetIndexRows(rows)
 			c.query.Text, c.query.Limit, c.query.Mode = "velo locked library", 10, recall.ByMeaning
-			got := ids(w.search(c.query))
+			got := ids(f.search(c.query))
 			var want []string
 			for _, name := range c.want {
 				want = append(want, said[name])
@@ -117,11 +100,11 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 func TestSearchWithoutMeaning(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	w := newDenseWorld(t, e)
-	w.append(say(recall.User, "words that can be found"))
+	f := newDenseFixture(t, e)
+	f.append(say(recall.User, "words that can be found"))
 	e.Down.Store(true)
 	for _, mode := range []recall.Mode{recall.ByBoth, recall.ByMeaning} {
-		got := w.search(recall.Query{Text: "words", AgentID: w.agent, Limit: 3, Mode: mode})
+		got := f.search(recall.Query{Text: "words", AgentID: f.agent, Limit: 3, Mode: mode})
 		if len(got.Hits) != 1 || got.Ranked != recall.ByWords || got.Note != "The embeddings endpoint did not answer, so this was ranked by words alone." {
 			t.Errorf("mode %q, while the endpoint is down: got %+v", mode, got)
 		}
@@ -129,11 +112,11 @@ func TestSearchWithoutMeaning(t *testing.T) {
 	if n := e.Requests.Load(); n != 1 {
 		t.Errorf("two searches made %d requests to an endpoint that is down, want 1", n)
 	}
-	w.store = recall.New(w.pool, recall.Options{})
-	if got := w.search(recall.Query{Text: "words", AgentID: w.agent}); len(got.Hits) != 1 || got.Ranked != recall.ByWords || got.Note != "" {
+	f.store = recall.New(f.pool, recall.Options{})
+	if got := f.search(recall.Query{Text: "words", AgentID: f.agent}); len(got.Hits) != 1 || got.Ranked != recall.ByWords || got.Note != "" {
 		t.Errorf("without an endpoint: got %+v", got)
 	}
-	_, err := w.store.Search(t.Context(), org, recall.Query{Text: "words", AgentID: w.agent, Mode: recall.ByMeaning})
+	_, err := f.store.Search(t.Context(), org, recall.Query{Text: "words", AgentID: f.agent, Mode: recall.ByMeaning})
 	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "LOCI_EMBEDDING_BASE_URL") {
 		t.Errorf("by meaning without an endpoint: got %v", err)
 	}
@@ -142,56 +125,56 @@ func TestSearchWithoutMeaning(t *testing.T) {
 // Past its threshold a space is indexed, and a large scope read through the index; a small one is read by itself.
 func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 	t.Parallel()
-	w := newDenseWorld(t, embedtest.New(t, 32))
-	small := w.other()
-	w.chat(small, 5)
+	f := newDenseFixture(t, embedtest.New(t, 32))
+	small := f.newConversation("You remember.")
+	f.chat(small, 5)
 	drafts := make([]recall.Draft, 1000)
 	for i := range 3000 {
 		drafts[i%1000] = say(recall.User, fmt.Sprintf("entry %d of series %d", i, i%50))
 		if i%1000 == 999 {
-			w.append(drafts...)
+			f.append(drafts...)
 		}
 	}
-	if built, err := w.store.Index(t.Context(), w.pool, nil); built || err != nil {
+	if built, err := f.store.Index(t.Context(), f.pool, nil); built || err != nil {
 		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
 	}
-	w.store.SetIndexRows(1000)
-	if err := recall.EmbedOnce(w.store, t.Context(), org, w.agent); err != nil {
+	f.store.SetIndexRows(1000)
+	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := w.store.Index(t.Context(), w.pool, nil); !built || err != nil {
+	if built, err := f.store.Index(t.Context(), f.pool, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
-	if _, err := w.pool.Exec(t.Context(), `ANALYZE`); err != nil {
+	if _, err := f.pool.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
 	vector, day := embedtest.Direction("entry 77 of series 27", 32), time.Now().Add(-24*time.Hour)
-	index := fmt.Sprintf("Index Scan using message_vectors_space_%d", w.space.ID)
+	index := fmt.Sprintf("Index Scan using message_vectors_space_%d", f.space.ID)
 	for _, c := range []struct {
 		name  string
 		query recall.Query
 		exact bool
 		want  string
 	}{
-		{"an agent", recall.Query{AgentID: w.agent}, false, index},
-		{"an agent's of some roles and days", recall.Query{AgentID: w.agent, Roles: []recall.Role{recall.User}, Start: &day}, false, index},
+		{"an agent", recall.Query{AgentID: f.agent}, false, index},
+		{"an agent's of some roles and days", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.User}, Start: &day}, false, index},
 		{"the organization", recall.Query{}, false, index},
-		{"an agent, exactly", recall.Query{AgentID: w.agent}, true, "message_vectors"},
-		{"a conversation, exactly", recall.Query{AgentID: w.agent, Conversation: small}, true, "message_vectors_scope"},
+		{"an agent, exactly", recall.Query{AgentID: f.agent}, true, "message_vectors"},
+		{"a conversation, exactly", recall.Query{AgentID: f.agent, Conversation: small}, true, "message_vectors_scope"},
 	} {
-		sql, args, err := recall.Nearest(w.store, t.Context(), org, c.query, vector, c.exact)
+		sql, args, err := recall.Nearest(f.store, t.Context(), org, c.query, vector, c.exact)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := w.explain(sql, args)
+		plan := f.explain(sql, args)
 		if !strings.Contains(plan, c.want) || c.exact && strings.Contains(plan, index) || strings.Contains(plan, "on messages") {
 			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
-	q := recall.Query{Text: "entry 77 of series 27", AgentID: w.agent, Limit: 10, Mode: recall.ByMeaning}
-	near := ids(w.search(q))
-	w.store.SetIndexRows(1 << 40)
-	exact := ids(w.search(q))
+	q := recall.Query{Text: "entry 77 of series 27", AgentID: f.agent, Limit: 10, Mode: recall.ByMeaning}
+	near := ids(f.search(q))
+	f.store.SetIndexRows(1 << 40)
+	exact := ids(f.search(q))
 	found := 0
 	for _, id := range exact {
 		if slices.Contains(near, id) {
@@ -201,26 +184,26 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 	if len(near) != 10 || found < 8 {
 		t.Errorf("through the index %d were found, %d of them among the %d nearest", len(near), found, len(exact))
 	}
-	w.store.SetIndexRows(1)
+	f.store.SetIndexRows(1)
 	q.Conversation = small
-	if got := w.search(q); len(got.Hits) != 10 || slices.ContainsFunc(got.Hits, func(h recall.Hit) bool { return h.MeaningRank == 0 }) {
+	if got := f.search(q); len(got.Hits) != 10 || slices.ContainsFunc(got.Hits, func(h recall.Hit) bool { return h.MeaningRank == 0 }) {
 		t.Errorf("of a conversation of 10 among 3,000 %d were found", len(got.Hits))
 	}
 }
 
 // explain returns the plan of a statement as a search runs it.
-func (w *world) explain(sql string, args ...any) string {
-	w.Helper()
+func (f *fixture) explain(sql string, args ...any) string {
+	f.Helper()
 	var plan []string
-	err := pgx.BeginFunc(w.Context(), w.pool, func(tx pgx.Tx) (err error) {
-		if _, err := tx.Exec(w.Context(), `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)`); err != nil {
+	err := pgx.BeginFunc(f.Context(), f.pool, func(tx pgx.Tx) (err error) {
+		if _, err := tx.Exec(f.Context(), `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)`); err != nil {
 			return err
 		}
-		plan, err = db.All[string](w.Context(), tx, "EXPLAIN "+sql, args...)
+		plan, err = db.All[string](f.Context(), tx, "EXPLAIN "+sql, args...)
 		return err
 	})
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return strings.Join(plan, "\n")
 }
@@ -229,33 +212,33 @@ func (w *world) explain(sql string, args ...any) string {
 func TestUnusedSpacesAreCleared(t *testing.T) {
 	t.Parallel()
 	first := embedtest.New(t, 8)
-	w := newDenseWorld(t, first)
-	w.chat("", 10)
-	if err := recall.EmbedOnce(w.store, t.Context(), org, w.agent); err != nil {
+	f := newDenseFixture(t, first)
+	f.chat("", 10)
+	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	old := w.space
-	w.connect(embedtest.New(t, 16))
-	if err := recall.EmbedOnce(w.store, t.Context(), org, w.agent); err != nil {
+	old := f.space
+	f.connect(embedtest.New(t, 16))
+	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		age  string
 		want int
 	}{{"6 days", 0}, {"8 days", 20}} {
-		if _, err := w.pool.Exec(t.Context(), `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, c.age); err != nil {
+		if _, err := f.pool.Exec(t.Context(), `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, c.age); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := w.store.ClearSpaces(t.Context(), w.pool); n != c.want || err != nil {
+		if n, err := f.store.ClearSpaces(t.Context(), f.pool); n != c.want || err != nil {
 			t.Errorf("after %s %d vectors were cleared away (%v), want %d", c.age, n, err, c.want)
 		}
 	}
-	w.settled(0)
-	w.connect(first)
-	if err := recall.EmbedOnce(w.store, t.Context(), org, w.agent); err != nil {
+	f.settled(0)
+	f.connect(first)
+	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if w.settled(0); w.space.ID != old.ID {
-		t.Errorf("got space %d, want %d", w.space.ID, old.ID)
+	if f.settled(0); f.space.ID != old.ID {
+		t.Errorf("got space %d, want %d", f.space.ID, old.ID)
 	}
 }

@@ -13,31 +13,31 @@ import (
 )
 
 // stored is every text and every byte string in the database, decompressed where it is compressed.
-func (w *world) stored() string {
-	w.Helper()
+func (f *fixture) stored() string {
+	f.Helper()
 	type column struct {
 		Table  string `db:"table_name"`
 		Column string `db:"column_name"`
 	}
-	columns, err := db.All[column](w.Context(), w.pool, `
+	columns, err := db.All[column](f.Context(), f.pool, `
 		SELECT table_name, column_name FROM information_schema.columns
 		WHERE table_schema = 'public'
 		ORDER BY table_name, ordinal_position`)
 	if err != nil || len(columns) < 100 {
-		w.Fatalf("%d columns: %v", len(columns), err)
+		f.Fatalf("%d columns: %v", len(columns), err)
 	}
 	decoder, err := zstd.NewReader(nil)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	defer decoder.Close()
 	var b strings.Builder
 	for _, c := range columns {
-		values, err := db.All[[]byte](w.Context(), w.pool, fmt.Sprintf(`
+		values, err := db.All[[]byte](f.Context(), f.pool, fmt.Sprintf(`
 			SELECT CASE WHEN pg_typeof(%[2]q)::text = 'bytea' THEN %[2]q::text::bytea ELSE convert_to(%[2]q::text, 'UTF8') END
 			FROM %[1]q WHERE %[2]q IS NOT NULL`, c.Table, c.Column))
 		if err != nil {
-			w.Fatalf("%s.%s: %v", c.Table, c.Column, err)
+			f.Fatalf("%s.%s: %v", c.Table, c.Column, err)
 		}
 		for _, v := range values {
 			if plain, err := decoder.DecodeAll(v, nil); err == nil {
@@ -52,7 +52,7 @@ func (w *world) stored() string {
 
 func TestSecretsAreStoredNowhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	const sha, id = "50e9b15a4c1f0d2e3b6a79880c1d2e3f4a5b6c7d", "3f2b8c1d-9e4a-4f6b-8a7c-0d1e2f3a4b5c"
 	secret := "ghp" + "_" + "q7Xd2LmZ0aVb9KtRw4Ye6NcUs1Hf3JgPo8Ti"
 	input, err := json.Marshal(map[string]string{"command": "export TOKEN=" + secret + "\n" + secret, "at": sha})
@@ -61,10 +61,10 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	}
 	before, after := strings.Repeat("an ordinary line of a log\n", 4000), strings.Repeat("and more\n", 4000)
 	long := before + "token: " + secret + " commit " + sha + "\n" + after
-	got := w.append(say(recall.User, "My key is "+secret+", see commit "+sha+" and "+id+"."),
+	got := f.append(say(recall.User, "My key is "+secret+", see commit "+sha+" and "+id+"."),
 		called("c", "shell", string(input)), returned("c", long),
 		recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.SummarizedReasoning, Summary: json.RawMessage(`["use ` + secret + `"]`)}}})
-	stored := w.stored()
+	stored := f.stored()
 	if strings.Contains(stored, secret) || strings.Contains(stored, secret[4:]) {
 		t.Error("the secret is in the database")
 	}
@@ -73,12 +73,12 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 			t.Errorf("%s is in the database %d times, want %d", what, n, want)
 		}
 	}
-	text, call, result := w.message(got[0].ID).Content[0].Text, w.message(got[1].ID).Content[0].Input, w.message(got[2].ID).Content[0]
+	text, call, result := f.message(got[0].ID).Content[0].Text, f.message(got[1].ID).Content[0].Input, f.message(got[2].ID).Content[0]
 	var arguments map[string]string
 	if err := json.Unmarshal([]byte(call), &arguments); err != nil || arguments["at"] != sha {
 		t.Errorf("the arguments: got %s, %v", call, err)
 	}
-	e, err := w.store.Expand(t.Context(), org, w.agent, result.Clip.ID, 0, 0, "token: ")
+	e, err := f.store.Expand(t.Context(), org, f.agent, result.Clip.ID, 0, 0, "token: ")
 	if err != nil || len(e.Lines) != 1 {
 		t.Fatalf("expand: got %+v, %v", e, err)
 	}

@@ -1,7 +1,6 @@
 package recall_test
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/doc"
@@ -21,24 +20,22 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-var update = flag.Bool("update", false, "write the goldens")
-
 // rankings are words alone, and the default.
 var rankings = []string{"words", "default"}
 
-func (w *world) rank(ranking string, q recall.Query) []string {
-	w.Helper()
+func (f *fixture) rank(ranking string, q recall.Query) []string {
+	f.Helper()
 	q.Limit = 10
 	if ranking == "words" {
-		ids, err := w.store.WordsAlone(w.Context(), org, q)
+		ids, err := f.store.WordsAlone(f.Context(), org, q)
 		if err != nil {
-			w.Fatal(err)
+			f.Fatal(err)
 		}
 		return ids
 	}
-	got, err := w.store.Search(w.Context(), org, q)
+	got, err := f.store.Search(f.Context(), org, q)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	var ids []string
 	for _, h := range got.Hits {
@@ -50,19 +47,19 @@ func (w *world) rank(ranking string, q recall.Query) []string {
 // The quality of retrieval is a golden: a change of the ranking shows as a change of it.
 func TestRetrievalOfDialogues(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	all := map[string]*embedtest.Quality{}
 	for seed := range uint64(6) {
 		d := newDialogue(seed)
-		agent := w.newAgent()
-		ids := w.tell(agent, d.turns)
+		agent := f.newAgent()
+		ids := f.tell(agent, d.turns)
 		for _, q := range d.questions {
 			var evidence []string
 			for _, id := range q.evidence {
 				evidence = append(evidence, ids[id])
 			}
 			for _, ranking := range rankings {
-				found := w.rank(ranking, recall.Query{Text: q.text, AgentID: agent})
+				found := f.rank(ranking, recall.Query{Text: q.text, AgentID: agent})
 				for _, key := range []string{q.category + ranking, ranking} {
 					if all[key] == nil {
 						all[key] = &embedtest.Quality{}
@@ -87,8 +84,8 @@ func TestRetrievalOfDialogues(t *testing.T) {
 }
 
 // tell appends a dialogue; it returns the ids of the messages by those of the turns.
-func (w *world) tell(agent string, turns []turn) map[string]string {
-	w.Helper()
+func (f *fixture) tell(agent string, turns []turn) map[string]string {
+	f.Helper()
 	drafts := make([]recall.Draft, len(turns))
 	for i, s := range turns {
 		role := recall.Assistant
@@ -98,32 +95,15 @@ func (w *world) tell(agent string, turns []turn) map[string]string {
 		drafts[i] = say(role, s.text)
 		drafts[i].Name, drafts[i].CreatedAt = &s.speaker, &s.at
 	}
-	appended, err := w.store.Append(w.Context(), org, agent, "", drafts)
+	appended, err := f.store.Append(f.Context(), org, agent, "", drafts)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	ids := map[string]string{}
 	for i, a := range appended {
 		ids[turns[i].id] = a.ID
 	}
 	return ids
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
 }
 
 // function is one of the standard library: its code without its comment, and the first sentence of that without its name.
@@ -161,13 +141,13 @@ func functionsOf(t *testing.T, pkg, path string) (all []function) {
 		t.Fatal(err)
 	}
 	for _, d := range file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Doc == nil || f.Body == nil {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Doc == nil || fn.Body == nil {
 			continue
 		}
-		sentence := strings.ReplaceAll(new(doc.Package).Synopsis(f.Doc.Text()), f.Name.Name, "")
+		sentence := strings.ReplaceAll(new(doc.Package).Synopsis(fn.Doc.Text()), fn.Name.Name, "")
 		if len(strings.Fields(sentence)) >= 5 {
-			all = append(all, function{pkg: pkg, code: string(source[set.Position(f.Pos()).Offset:set.Position(f.End()).Offset]), sentence: sentence})
+			all = append(all, function{pkg: pkg, code: string(source[set.Position(fn.Pos()).Offset:set.Position(fn.End()).Offset]), sentence: sentence})
 		}
 	}
 	return all
@@ -179,25 +159,25 @@ const slack = 1.5
 // Code is found by what its comment says of it.
 func TestRetrievalOfCode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	functions := standardLibrary(t)
 	byPackage := map[string][]recall.Draft{}
 	place := make([]int, len(functions))
 	var packages []string
-	for i, f := range functions {
-		if byPackage[f.pkg] == nil {
-			packages = append(packages, f.pkg)
+	for i, fn := range functions {
+		if byPackage[fn.pkg] == nil {
+			packages = append(packages, fn.pkg)
 		}
-		place[i] = len(byPackage[f.pkg])
-		byPackage[f.pkg] = append(byPackage[f.pkg], say(recall.User, f.code))
+		place[i] = len(byPackage[fn.pkg])
+		byPackage[fn.pkg] = append(byPackage[fn.pkg], say(recall.User, fn.code))
 	}
 	ids := map[string][]string{}
 	for _, pkg := range packages {
-		c, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{})
+		c, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		appended, err := w.store.Append(t.Context(), org, w.agent, c.ID, byPackage[pkg])
+		appended, err := f.store.Append(t.Context(), org, f.agent, c.ID, byPackage[pkg])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,9 +187,9 @@ func TestRetrievalOfCode(t *testing.T) {
 	}
 	all := map[string]*embedtest.Quality{"words": {}, "default": {}}
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(functions))[:150] {
-		f := functions[i]
+		fn := functions[i]
 		for _, ranking := range rankings {
-			all[ranking].Add(w.rank(ranking, recall.Query{Text: f.sentence, AgentID: w.agent}), []string{ids[f.pkg][place[i]]})
+			all[ranking].Add(f.rank(ranking, recall.Query{Text: fn.sentence, AgentID: f.agent}), []string{ids[fn.pkg][place[i]]})
 		}
 	}
 	table := fmt.Sprintf("%s, %d functions\n", runtime.Version(), len(functions)) +

@@ -13,39 +13,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// found are the texts of the hits of a query, in their order.
-func (w *world) found(q recall.Query) []string {
-	w.Helper()
-	if q.AgentID == "" {
-		q.AgentID = w.agent
-	}
-	if q.Limit == 0 {
-		q.Limit = 20
-	}
-	got, err := w.store.Search(w.Context(), org, q)
-	if err != nil {
-		w.Fatalf("search %+v: %v", q, err)
-	}
-	texts := []string{}
-	for _, h := range got.Hits {
-		texts = append(texts, strings.TrimSpace(h.Content[0].Text+h.Content[0].Input))
-	}
-	return texts
-}
-
-func at(m recall.Draft, when string) recall.Draft {
-	t, err := time.Parse(time.RFC3339, when)
-	if err != nil {
-		panic(err)
-	}
-	m.CreatedAt = &t
-	return m
-}
-
 func TestFiltersApplyBeforeTheLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(
+	f := newFixture(t)
+	f.append(
 		at(say(recall.User, "apple one"), "2024-01-01T10:00:00Z"), at(say(recall.Assistant, "apple two"), "2024-02-01T10:00:00Z"),
 		at(called("c", "buy", `{"what":"apple three"}`), "2024-03-01T10:00:00Z"), at(returned("c", "apple four"), "2024-03-02T10:00:00Z"),
 		at(say(recall.User, "apple five"), "2024-04-01T10:00:00Z"))
@@ -63,7 +34,7 @@ func TestFiltersApplyBeforeTheLimit(t *testing.T) {
 		{"nothing shares a word", recall.Query{Text: "zebra"}, []string{}},
 		{"a query of stop words", recall.Query{Text: "what is the"}, []string{}},
 	} {
-		got := w.found(tt.q)
+		got := f.found(tt.q)
 		if len(tt.want) > 1 && tt.q.Text != "" {
 			slices.Sort(got)
 			slices.Sort(tt.want)
@@ -76,13 +47,13 @@ func TestFiltersApplyBeforeTheLimit(t *testing.T) {
 
 func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "pears in the garden"))
-	other, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{Instructions: "pears"})
+	f := newFixture(t)
+	f.append(say(recall.User, "pears in the garden"))
+	other, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Instructions: "pears"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.store.Append(t.Context(), org, w.agent, other.ID, []recall.Draft{say(recall.User, "pears in the kitchen")}); err != nil {
+	if _, err := f.store.Append(t.Context(), org, f.agent, other.ID, []recall.Draft{say(recall.User, "pears in the kitchen")}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -94,14 +65,14 @@ func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
 		{"the default one", recall.Query{Text: "pears", Conversation: "default"}, []string{"pears in the garden"}},
 		{"another", recall.Query{Text: "pears", Conversation: other.ID}, []string{"pears in the kitchen"}},
 	} {
-		if diff := cmp.Diff(tt.want, w.found(tt.q)); diff != "" {
+		if diff := cmp.Diff(tt.want, f.found(tt.q)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if err := w.store.DeleteConversation(t.Context(), org, other.ID); err != nil {
+	if err := f.store.DeleteConversation(t.Context(), org, other.ID); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"pears in the garden"}, w.found(recall.Query{Text: "pears"})); diff != "" {
+	if diff := cmp.Diff([]string{"pears in the garden"}, f.found(recall.Query{Text: "pears"})); diff != "" {
 		t.Errorf("after the other was deleted (-want +got):\n%s", diff)
 	}
 }
@@ -109,16 +80,16 @@ func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
 // What the model has before it is left out, once something has left its window.
 func TestWhatIsInViewIsNotFound(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "plums last year"), say(recall.User, "plums this year"))
+	f := newFixture(t)
+	f.append(say(recall.User, "plums last year"), say(recall.User, "plums this year"))
 	q := recall.Query{Text: "plums", Unseen: true}
-	if got := w.found(q); len(got) != 2 {
+	if got := f.found(q); len(got) != 2 {
 		t.Errorf("before anything left the window: got %q, want both", got)
 	}
-	if _, err := w.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 3`); err != nil {
+	if _, err := f.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 3`); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"plums last year"}, w.found(q)); diff != "" {
+	if diff := cmp.Diff([]string{"plums last year"}, f.found(q)); diff != "" {
 		t.Errorf("afterwards (-want +got):\n%s", diff)
 	}
 }
@@ -126,12 +97,12 @@ func TestWhatIsInViewIsNotFound(t *testing.T) {
 // What a search of the log returned is not found again, nor the words it asked for.
 func TestSearchesDoNotFindThemselves(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "cherries are ripe"), called("s", "conversation_search", `{"query":"cherries"}`), returned("s", "cherries are ripe"))
-	if diff := cmp.Diff([]string{"cherries are ripe"}, w.found(recall.Query{Text: "cherries", Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})[:1]); diff != "" {
+	f := newFixture(t)
+	f.append(say(recall.User, "cherries are ripe"), called("s", "conversation_search", `{"query":"cherries"}`), returned("s", "cherries are ripe"))
+	if diff := cmp.Diff([]string{"cherries are ripe"}, f.found(recall.Query{Text: "cherries", Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})[:1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	n, err := db.One[int](t.Context(), w.pool, `SELECT count(*) FROM messages WHERE lex IS NOT NULL`)
+	n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM messages WHERE lex IS NOT NULL`)
 	if err != nil || n != 1 {
 		t.Errorf("%d messages are searched, %v, want the one that was said", n, err)
 	}
@@ -139,11 +110,11 @@ func TestSearchesDoNotFindThemselves(t *testing.T) {
 
 func TestATimeThatIsNamedComesFirst(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	for month := 1; month <= 9; month++ {
-		w.append(at(say(recall.User, fmt.Sprintf("We went sailing, trip %d", month)), fmt.Sprintf("2024-%02d-10T10:00:00Z", month)))
+		f.append(at(say(recall.User, fmt.Sprintf("We went sailing, trip %d", month)), fmt.Sprintf("2024-%02d-10T10:00:00Z", month)))
 	}
-	if got := w.found(recall.Query{Text: "Where did we go sailing in May 2024?", Limit: 1}); got[0] != "We went sailing, trip 5" {
+	if got := f.found(recall.Query{Text: "Where did we go sailing in May 2024?", Limit: 1}); got[0] != "We went sailing, trip 5" {
 		t.Errorf("got %q first", got)
 	}
 }
@@ -151,29 +122,29 @@ func TestATimeThatIsNamedComesFirst(t *testing.T) {
 // A search of a large scope is answered by the index on terms, one of a small scope by the agent's messages, and both find the same.
 func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	var drafts []recall.Draft
 	for i := range 3000 {
 		drafts = append(drafts, say(recall.User, fmt.Sprintf("common talk number%d about subject%d", i, i%700)))
 	}
-	w.append(drafts...)
-	if _, err := w.pool.Exec(t.Context(), `VACUUM ANALYZE messages`); err != nil {
+	f.append(drafts...)
+	if _, err := f.pool.Exec(t.Context(), `VACUUM ANALYZE messages`); err != nil {
 		t.Fatal(err)
 	}
-	q := recall.Query{Text: "talk about subject77", AgentID: w.agent, Limit: 4}
-	small, err := w.store.WordsAlone(t.Context(), org, q)
+	q := recall.Query{Text: "talk about subject77", AgentID: f.agent, Limit: 4}
+	small, err := f.store.WordsAlone(t.Context(), org, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan := w.plan(q); !strings.Contains(plan, "messages_seq_key") && !strings.Contains(plan, "Seq Scan on messages") {
+	if plan := f.plan(q); !strings.Contains(plan, "messages_seq_key") && !strings.Contains(plan, "Seq Scan on messages") {
 		t.Errorf("a small scope is read by another plan:\n%s", plan)
 	}
-	w.store.SetIndexRows(1000)
-	large, err := w.store.WordsAlone(t.Context(), org, q)
+	f.store.SetIndexRows(1000)
+	large, err := f.store.WordsAlone(t.Context(), org, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan := w.plan(q); !strings.Contains(plan, "messages_terms") {
+	if plan := f.plan(q); !strings.Contains(plan, "messages_terms") {
 		t.Errorf("a large scope is not read through the index:\n%s", plan)
 	}
 	if diff := cmp.Diff(small, large); diff != "" || len(small) != 4 {
@@ -182,15 +153,15 @@ func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 }
 
 // plan is how Postgres reads the candidates of a query by words.
-func (w *world) plan(q recall.Query) string {
-	w.Helper()
-	sql, args, err := w.store.WordSQL(w.Context(), org, q)
+func (f *fixture) plan(q recall.Query) string {
+	f.Helper()
+	sql, args, err := f.store.WordSQL(f.Context(), org, q)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
-	lines, err := db.All[string](w.Context(), w.pool, "EXPLAIN "+sql, args)
+	lines, err := db.All[string](f.Context(), f.pool, "EXPLAIN "+sql, args)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,13 +13,13 @@ import (
 // What a summary names is read by the name that it gives, in whichever way a model writes that.
 func TestExpandReadsAStretchOfTheLog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "one"), say(recall.Assistant, "two"), called("c1", "look", `{"at":"sky"}`), returned("c1", "blue\nand grey"))
-	if _, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{ID: recall.NewConversationID(), Instructions: "Other."}); err != nil {
+	f := newFixture(t)
+	f.append(say(recall.User, "one"), say(recall.Assistant, "two"), called("c1", "look", `{"at":"sky"}`), returned("c1", "blue\nand grey"))
+	if _, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{ID: recall.NewConversationID(), Instructions: "Other."}); err != nil {
 		t.Fatal(err)
 	}
-	w.append(say(recall.User, "three"))
-	all, err := w.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: w.agent, Conversation: "default"}, db.Page{Limit: 50, Ascending: true})
+	f.append(say(recall.User, "three"))
+	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"}, db.Page{Limit: 50, Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestExpandReadsAStretchOfTheLog(t *testing.T) {
 		{fmt.Sprintf("%d-%d", from, from), []string{"one"}},
 		{"seq " + first, []string{"one"}},
 	} {
-		got, err := w.store.Expand(t.Context(), org, w.agent, c.id, 0, 0, "")
+		got, err := f.store.Expand(t.Context(), org, f.agent, c.id, 0, 0, "")
 		if err != nil {
 			t.Errorf("%s: %v", c.id, err)
 			continue
@@ -50,11 +50,11 @@ func TestExpandReadsAStretchOfTheLog(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]error{"seq 9-3": db.ErrInvalid, "seq 9000-9001": db.ErrNotFound, "120": db.ErrNotFound, "seq 99999999999999999999": db.ErrNotFound} {
-		if _, err := w.store.Expand(t.Context(), org, w.agent, id, 0, 0, ""); !errors.Is(err, want) {
+		if _, err := f.store.Expand(t.Context(), org, f.agent, id, 0, 0, ""); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", id, err, want)
 		}
 	}
-	if _, err := w.store.Expand(t.Context(), org, "agent-of-nobody", "seq "+first, 0, 0, ""); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.Expand(t.Context(), org, "agent-of-nobody", "seq "+first, 0, 0, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("of another agent: %v", err)
 	}
 }

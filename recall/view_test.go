@@ -13,80 +13,53 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// texts are what messages say first.
-func texts(messages []recall.Message) []string {
-	all := []string{}
-	for _, m := range messages {
-		all = append(all, m.Content[0].Text+m.Content[0].Input)
-	}
-	return all
-}
-
-func (w *world) view() []string {
-	w.Helper()
-	view, err := w.store.View(w.Context(), org, w.agent, "")
+func (f *fixture) window() recall.Window {
+	f.Helper()
+	window, err := f.store.Window(f.Context(), org, f.agent, "")
 	if err != nil {
-		w.Fatal(err)
-	}
-	return texts(view)
-}
-
-func (w *world) window() recall.Window {
-	w.Helper()
-	window, err := w.store.Window(w.Context(), org, w.agent, "")
-	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return window
 }
 
-func (w *world) conversation() recall.Conversation {
-	w.Helper()
-	c, err := w.store.Conversation(w.Context(), org, w.agent, "")
+func (f *fixture) visible() []string {
+	f.Helper()
+	c := f.conversation()
+	ids, err := f.store.Visible(f.Context(), org, c)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
-	return c
-}
-
-func (w *world) visible() []string {
-	w.Helper()
-	c := w.conversation()
-	ids, err := w.store.Visible(w.Context(), org, c)
+	all, err := f.store.MessagesByID(f.Context(), org, ids[c.Key])
 	if err != nil {
-		w.Fatal(err)
-	}
-	all, err := w.store.MessagesByID(w.Context(), org, ids[c.Key])
-	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return texts(all)
 }
 
-func (w *world) instruct(text string) {
-	w.Helper()
-	if err := w.store.Instruct(w.Context(), org, w.agent, "", text); err != nil {
-		w.Fatal(err)
+func (f *fixture) instruct(text string) {
+	f.Helper()
+	if err := f.store.Instruct(f.Context(), org, f.agent, "", text); err != nil {
+		f.Fatal(err)
 	}
 }
 
 // A model sees the prompt that is in force, first, and no earlier one; instructions of others stay where they are.
 func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.append(say(recall.User, "hi"), say(recall.System, "Mind the time."), called("c1", "look", "{}"), returned("c1", "sky"), returned("c9", "whose?"))
-	w.instruct("You remember.") // as it was: nothing is appended
-	if c := w.conversation(); c.Messages != 6 {
+	f := newFixture(t)
+	f.append(say(recall.User, "hi"), say(recall.System, "Mind the time."), called("c1", "look", "{}"), returned("c1", "sky"), returned("c9", "whose?"))
+	f.instruct("You remember.") // as it was: nothing is appended
+	if c := f.conversation(); c.Messages != 6 {
 		t.Errorf("there are %d messages, want 6", c.Messages)
 	}
-	w.instruct("You count.")
-	w.append(say(recall.User, "bye"))
-	w.instruct("You forget.")
+	f.instruct("You count.")
+	f.append(say(recall.User, "bye"))
+	f.instruct("You forget.")
 	want := []string{"You forget.", "hi", "Mind the time.", "{}", "sky", "bye"}
-	if diff := cmp.Diff(want, w.view()); diff != "" {
+	if diff := cmp.Diff(want, f.view()); diff != "" {
 		t.Errorf("the view (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want, w.visible()); diff != "" {
+	if diff := cmp.Diff(want, f.visible()); diff != "" {
 		t.Errorf("its ids (-want +got):\n%s", diff)
 	}
 	tokens := func(texts ...string) (n int) {
@@ -95,42 +68,42 @@ func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 		}
 		return n
 	}
-	whole := w.window()
+	whole := f.window()
 	if diff := cmp.Diff(want, texts(whole.Messages)); diff != "" || whole.Count != 7 || whole.Tokens != tokens("hi", "Mind the time.", "look{}", "sky", "whose?", "bye") {
 		t.Errorf("the window has %d messages of %d tokens (-want +got):\n%s", whole.Count, whole.Tokens, diff)
 	}
 	// What a summary stands for is not seen any more.
-	if _, err := w.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 8 WHERE is_default`); err != nil {
+	if _, err := f.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 8 WHERE is_default`); err != nil {
 		t.Fatal(err)
 	}
 	want = []string{"You forget.", "bye"}
-	if diff := cmp.Diff([][]string{want, want}, [][]string{w.view(), w.visible()}); diff != "" {
+	if diff := cmp.Diff([][]string{want, want}, [][]string{f.view(), f.visible()}); diff != "" {
 		t.Errorf("summarised (-want +got):\n%s", diff)
 	}
-	if rest := w.window(); rest.Count != 2 || rest.Tokens != tokens("bye") {
+	if rest := f.window(); rest.Count != 2 || rest.Tokens != tokens("bye") {
 		t.Errorf("summarised, the window has %d messages of %d tokens, want 2 of %d", rest.Count, rest.Tokens, tokens("bye"))
 	}
-	if n, err := w.store.Total(t.Context(), org, w.agent); err != nil || n != 9 {
+	if n, err := f.store.Total(t.Context(), org, f.agent); err != nil || n != 9 {
 		t.Errorf("the agent has %d messages (%v), want 9", n, err)
 	}
 }
 
 func TestPromptsThatArePutInForceAtOnceFollowOneAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	var group sync.WaitGroup
 	for _, text := range []string{"a", "b", "a", "b", "a", "b"} {
 		group.Go(func() {
-			if err := w.store.Instruct(t.Context(), org, w.agent, "", text); err != nil {
+			if err := f.store.Instruct(t.Context(), org, f.agent, "", text); err != nil {
 				t.Errorf("instruct %s: %v", text, err)
 			}
 		})
 	}
 	group.Wait()
-	if c := w.conversation(); len(c.Prompts) != c.Messages {
+	if c := f.conversation(); len(c.Prompts) != c.Messages {
 		t.Errorf("of %d messages %v are prompts", c.Messages, c.Prompts)
 	}
-	if view := w.view(); len(view) != 1 {
+	if view := f.view(); len(view) != 1 {
 		t.Errorf("the view is %q, want one prompt", view)
 	}
 }
@@ -138,37 +111,37 @@ func TestPromptsThatArePutInForceAtOnceFollowOneAnother(t *testing.T) {
 // A huge window is counted whole and shown in part.
 func TestAWindowIsBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	many := make([]recall.Draft, recall.MaxWindow+5)
 	for i := range many {
 		many[i] = say(recall.User, "word")
 	}
-	w.append(many...)
-	window := w.window()
+	f.append(many...)
+	window := f.window()
 	if len(window.Messages) != recall.MaxWindow+1 || window.Count != len(many)+1 || window.Tokens != 5*len(many) || window.Messages[0].Role != recall.System ||
 		window.Messages[1].Position != 7 {
 		t.Errorf("got %d messages of %d, %d tokens, from %d on", len(window.Messages), window.Count, window.Tokens, window.Messages[1].Position)
 	}
-	if ids := w.visible(); len(ids) != recall.MaxWindow+1 || ids[0] != "You remember." {
+	if ids := f.visible(); len(ids) != recall.MaxWindow+1 || ids[0] != "You remember." {
 		t.Errorf("got %d ids, the first of %q", len(ids), ids[0])
 	}
 }
 
 func TestMessagesAreFiltered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	made, err := w.store.CreateConversation(t.Context(), org, w.agent, recall.NewConversation{Instructions: "Other."})
+	f := newFixture(t)
+	made, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Instructions: "Other."})
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := w.store.Append(t.Context(), org, w.agent, made.ID, []recall.Draft{say(recall.User, "elsewhere")})
+	elsewhere, err := f.store.Append(t.Context(), org, f.agent, made.ID, []recall.Draft{say(recall.User, "elsewhere")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	broken := say(recall.Assistant, "broken")
 	broken.IsErr, broken.GroupID = true, new("g")
 	thought := recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.Reasoning, Text: "hm"}, {Type: recall.Text, Text: "yes"}}}
-	w.append(say(recall.User, "hi"), say(recall.Assistant, "hello"), thought, called("c", "look", "{}"), returned("c", "sky"), broken,
+	f.append(say(recall.User, "hi"), say(recall.Assistant, "hello"), thought, called("c", "look", "{}"), returned("c", "sky"), broken,
 		recall.Draft{Role: recall.Assistant, Content: []recall.Part{}})
 	for _, c := range []struct {
 		name   string
@@ -184,8 +157,8 @@ func TestMessagesAreFiltered(t *testing.T) {
 		{"after another conversation's", recall.MessageFilter{}, db.Page{After: elsewhere[0].ID, Ascending: true}, []int{}},
 		{"before what is no id", recall.MessageFilter{}, db.Page{Before: "message-1", Ascending: true}, []int{}},
 	} {
-		c.filter.AgentID, c.filter.Conversation = w.agent, recall.DefaultConversation
-		list, err := w.store.Messages(t.Context(), org, c.filter, c.page)
+		c.filter.AgentID, c.filter.Conversation = f.agent, recall.DefaultConversation
+		list, err := f.store.Messages(t.Context(), org, c.filter, c.page)
 		got := []int{}
 		for _, m := range list {
 			got = append(got, m.Position)
@@ -194,12 +167,12 @@ func TestMessagesAreFiltered(t *testing.T) {
 			t.Errorf("%s (%v) (-want +got):\n%s", c.name, err, diff)
 		}
 	}
-	all, err := w.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: w.agent}, db.Page{Ascending: true})
+	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent}, db.Page{Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for tool, want := range map[string]int{"look": 1, "listen": 0} {
-		if found, err := w.store.ReturnsOf(t.Context(), org, tool, all); err != nil || len(found) != want {
+		if found, err := f.store.ReturnsOf(t.Context(), org, tool, all); err != nil || len(found) != want {
 			t.Errorf("returns of %s: got %v (%v), want %d", tool, found, err, want)
 		}
 	}
@@ -208,22 +181,22 @@ func TestMessagesAreFiltered(t *testing.T) {
 // What a conversation has in view is read from where it begins, however long the conversation is.
 func TestTheViewIsReadFromItsFirstMessage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	var drafts []recall.Draft
 	for i := range 3000 {
 		drafts = append(drafts, say(recall.User, fmt.Sprintf("message %d", i)))
 	}
-	w.append(drafts...)
+	f.append(drafts...)
 	for _, sql := range []string{`UPDATE conversations SET first_visible = 2990`, `VACUUM ANALYZE messages`} {
-		if _, err := w.pool.Exec(t.Context(), sql); err != nil {
+		if _, err := f.pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
-	window, err := w.store.Window(t.Context(), org, w.agent, "")
+	window, err := f.store.Window(t.Context(), org, f.agent, "")
 	if err != nil || len(window.Messages) != 13 || window.Count != 13 {
 		t.Fatalf("got %d messages, count %d, %v, want the prompt and 12", len(window.Messages), window.Count, err)
 	}
-	plan, err := w.store.ViewPlan(t.Context(), org, w.agent)
+	plan, err := f.store.ViewPlan(t.Context(), org, f.agent)
 	if err != nil || !regexp.MustCompile(`Index Cond: .*"position" >= `).MatchString(plan) {
 		t.Errorf("the view is read by another plan, %v:\n%s", err, plan)
 	}

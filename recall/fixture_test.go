@@ -1,0 +1,230 @@
+package recall_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/recall"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+var update = flag.Bool("update", false, "write the goldens")
+
+const org = db.Org(1)
+
+// fixture is a store on a database of its own, with one agent whose default conversation has one message, the system prompt
+// "You remember.". Its methods fail the test on any error.
+type fixture struct {
+	*testing.T
+	pool  *pgxpool.Pool
+	store *recall.Store
+	agent string
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	pool := dbtest.New(t)
+	f := &fixture{T: t, pool: pool, store: recall.New(pool, recall.Options{})}
+	f.agent = f.newAgent()
+	return f
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// newAgent creates another agent as server/agent does, and returns its id.
+func (f *fixture) newAgent() string {
+	f.Helper()
+	id, err := db.One[string](f.Context(), f.pool, `
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
+	f.must(err)
+	f.must(f.store.Begin(f.Context(), org, id, "You remember."))
+	return id
+}
+
+// newConversation creates a conversation beside the agent's default one, and returns its id.
+func (f *fixture) newConversation(instructions string) string {
+	f.Helper()
+	c, err := f.store.CreateConversation(f.Context(), org, f.agent, recall.NewConversation{Instructions: instructions})
+	f.must(err)
+	return c.ID
+}
+
+// conversation returns the agent's default conversation.
+func (f *fixture) conversation() recall.Conversation {
+	f.Helper()
+	c, err := f.store.Conversation(f.Context(), org, f.agent, "")
+	f.must(err)
+	return c
+}
+
+// append appends to the agent's default conversation.
+func (f *fixture) append(messages ...recall.Draft) []recall.Appended {
+	f.Helper()
+	return f.appendTo(recall.DefaultConversation, messages...)
+}
+
+func (f *fixture) appendTo(conversation string, messages ...recall.Draft) []recall.Appended {
+	f.Helper()
+	appended, err := f.store.Append(f.Context(), org, f.agent, conversation, messages)
+	f.must(err)
+	return appended
+}
+
+func (f *fixture) message(id string) recall.Message {
+	f.Helper()
+	m, err := f.store.Message(f.Context(), org, id)
+	f.must(err)
+	return m
+}
+
+// messages lists the default conversation, in order.
+func (f *fixture) messages() []recall.Message {
+	f.Helper()
+	list, err := f.store.Messages(f.Context(), org,
+		recall.MessageFilter{AgentID: f.agent, Conversation: recall.DefaultConversation}, db.Page{Ascending: true})
+	f.must(err)
+	return list
+}
+
+// expand returns all pages of an expandable text, each of at most limit bytes.
+func (f *fixture) expand(id string, limit int) string {
+	f.Helper()
+	var whole strings.Builder
+	for offset := new(0); offset != nil; {
+		e, err := f.store.Expand(f.Context(), org, f.agent, id, *offset, limit, "")
+		f.must(err)
+		whole.WriteString(e.Text)
+		offset = e.NextOffset
+	}
+	return whole.String()
+}
+
+// expandIs checks that reading a text as an agent gives an error.
+func (f *fixture) expandIs(want error, agent, id string) {
+	f.Helper()
+	if _, err := f.store.Expand(f.Context(), org, agent, id, 0, 0, ""); !errors.Is(err, want) {
+		f.Errorf("expand %s as %s: got %v, want %v", id, agent, err, want)
+	}
+}
+
+// search searches the organization, or what the query names.
+func (f *fixture) search(q recall.Query) recall.Results {
+	f.Helper()
+	got, err := f.store.Search(f.Context(), org, q)
+	f.must(err)
+	return got
+}
+
+// found returns the texts of at most 20 hits of a query in the agent's messages, in their order.
+func (f *fixture) found(q recall.Query) []string {
+	f.Helper()
+	q.AgentID = f.agent
+	if q.Limit == 0 {
+		q.Limit = 20
+	}
+	texts := []string{}
+	for _, h := range f.search(q).Hits {
+		texts = append(texts, strings.TrimSpace(h.Content[0].Text+h.Content[0].Input))
+	}
+	return texts
+}
+
+// view returns the texts that the model sees of the default conversation.
+func (f *fixture) view() []string {
+	f.Helper()
+	view, err := f.store.View(f.Context(), org, f.agent, "")
+	f.must(err)
+	return texts(view)
+}
+
+// exec runs statements.
+func (f *fixture) exec(statements ...string) {
+	f.Helper()
+	for _, sql := range statements {
+		_, err := f.pool.Exec(f.Context(), sql)
+		f.must(err)
+	}
+}
+
+// count runs a query that counts.
+func (f *fixture) count(sql string, args ...any) int {
+	f.Helper()
+	n, err := db.One[int](f.Context(), f.pool, sql, args...)
+	f.must(err)
+	return n
+}
+
+// say is a message of one text.
+func say(role recall.Role, text string) recall.Draft {
+	return recall.Draft{Role: role, Content: []recall.Part{{Type: recall.Text, Text: text}}}
+}
+
+// at is a message said at a time, in RFC 3339.
+func at(m recall.Draft, when string) recall.Draft {
+	t, err := time.Parse(time.RFC3339, when)
+	if err != nil {
+		panic(err)
+	}
+	m.CreatedAt = &t
+	return m
+}
+
+func called(id, tool, input string) recall.Draft {
+	return recall.Draft{Role: recall.Assistant,
+		Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: tool, Input: input}}}
+}
+
+func returned(id, text string) recall.Draft {
+	return recall.Draft{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: id, Text: text}}}
+}
+
+// texts are what messages say, or call, first.
+func texts(messages []recall.Message) []string {
+	all := []string{}
+	for _, m := range messages {
+		all = append(all, m.Content[0].Text+m.Content[0].Input)
+	}
+	return all
+}
+
+// ids are the ids of the hits of a search.
+func ids(r recall.Results) []string {
+	all := make([]string, len(r.Hits))
+	for i, h := range r.Hits {
+		all[i] = h.ID
+	}
+	return all
+}
+
+// golden compares a text with testdata/<name>.golden, which -update writes.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
+	}
+}
