@@ -13,7 +13,7 @@ convert() { # format, source, outcome
 	mv "$profile/out/${name%.*}.$1" "$3"
 }
 
-for format in docx odt epub rtf; do
+for format in docx odt epub; do
 	pandoc --standalone -o "pandoc.$format" source/rich.md
 done
 pandoc --standalone -o pandoc.pptx source/slides.md
@@ -21,7 +21,6 @@ pandoc --standalone -o pandoc.ipynb source/notebook.md
 
 convert odt source/report.fodt libreoffice.odt
 convert docx source/report.fodt libreoffice.docx
-convert rtf source/report.fodt libreoffice.rtf
 convert epub source/report.fodt libreoffice.epub
 convert xlsx source/books.fods libreoffice.xlsx
 convert ods source/books.fods libreoffice.ods

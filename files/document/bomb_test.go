@@ -150,7 +150,6 @@ var bombs = map[string]bomb{
 	"repeated rows of a sheet":   {document.ODS, odt("<office:spreadsheet><table:table>"+wideRow+"</table:table></office:spreadsheet>", 1000), "10 million cells"},
 	"cells far to the right":     {document.XLSX, workbook(`<row><c r="XFD1" t="str"><v>x</v></c></row>`, 300_000), "10 million cells"},
 	"many cells":                 {document.XLSX, workbook(`<row><c><v>1</v></c></row>`, 3_000_000), "10 million XML elements"},
-	"a million groups deep":      {document.RTF, deep(`{\rtf1 `, "{"), "nested deeper than 1000"},
 	"a paragraph of page breaks": {document.DOCX, word(repeated(wordHead+"<w:p><w:r>", "<w:lastRenderedPageBreak/><w:t>a b </w:t>", 2_000_000, "</w:r></w:p>"+wordTail)), "10 million XML elements"},
 	"cells of nothing":           {document.IPYNB, deep(`{"cells":[`, "{},"), "braces"},
 	"a million lists deep":       {document.IPYNB, deep(`{"cells":`, "["), "damaged"},

@@ -22,7 +22,7 @@ type claim struct {
 
 func TestReadersKeepWhatTheyPromise(t *testing.T) {
 	t.Parallel()
-	for _, table := range []map[string]claim{wordClaims(t), rtfClaims(), notebookClaims(), otherClaims(t)} {
+	for _, table := range []map[string]claim{wordClaims(t), notebookClaims(), otherClaims(t)} {
 		for name, c := range table {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -96,26 +96,6 @@ func inUTF16(s string) func(io.Writer) {
 		for _, r := range s {
 			_, _ = w.Write([]byte{byte(r), byte(r >> 8)})
 		}
-	}
-}
-
-func rtfClaims() map[string]claim {
-	rtf := func(s string) []byte { return []byte(`{\rtf1\ansi\ansicpg1252 ` + s + "}") }
-	return map[string]claim{
-		"bytes are in the charset of their font": {document.RTF,
-			rtf(`{\fonttbl{\f0\fcharset204 Arial;}{\f1\fcharset128 MS Mincho;}{\f2 Times;}}\f0\'cf\'f0\'e8 \f1\'93\'fa\'96\'7b \f2 caf\'e9\par`),
-			"При 日本 café\n", nil},
-		"Unicode replaces what follows it":    {document.RTF, rtf(`\u8364? \uc2\u8364 ab\uc0\u8364 .\par`), "€ €€.\n", nil},
-		"halves of characters come together":  {document.RTF, rtf(`\u-10179?\u-8704?\par`), "😀\n", nil},
-		"half a character is replaced":        {document.RTF, rtf(`a\u-10179?b\par`), "a\ufffdb\n", nil},
-		"deleted and hidden text is left out": {document.RTF, rtf(`a{\deleted b}{\v c}d\par`), "ad\n", nil},
-		"unknown destinations are skipped":    {document.RTF, rtf(`a{\*\strange b}{\pict\bin3 {}}c}d\par`), "ad\n", nil},
-		"a mark of a list is its marker": {document.RTF,
-			rtf(`{\listtext\f1\'b7\tab}\ilvl0 one\par{\listtext 1.\tab}\ilvl1 two\par{\listtext (b)\tab}\ilvl1 three\par`),
-			"- one\n  1. two\n  - (b) three\n", nil},
-		"a table ends with its last row": {document.RTF,
-			rtf(`\trowd\cellx1\cellx2\intbl a\cell b\cell\row\trowd\cellx1\cellx2\intbl c\par d\cell e|f\cell\row\pard after\par`),
-			"| a | b |\n| --- | --- |\n| c<br>d | e\\|f |\n\nafter\n", nil},
 	}
 }
 

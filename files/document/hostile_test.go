@@ -102,9 +102,7 @@ func TestUnreadableDocumentsSayWhatToDo(t *testing.T) {
 		"another archive is not a book":             {officeTypes[".epub"], zipped(t, entries{"a.txt": text("x")}), "damaged"},
 		"no archive is no document":                 {officeTypes[".pptx"], []byte("hello"), "damaged"},
 		"nothing is no document":                    {officeTypes[".odt"], nil, "damaged"},
-		"text is not RTF":                           {officeTypes[".rtf"], []byte("hello"), "damaged"},
-		"RTF that is cut is damaged":                {officeTypes[".rtf"], []byte(`{\rtf1 hello`), "damaged"},
-		"RTF that is cut in its bytes is damaged":   {officeTypes[".rtf"], []byte(`{\rtf1 hello \bin99 world}`), "its end is missing"},
+		"RTF is to be saved anew":                   {"text/rtf", []byte(`{\rtf1 hello}`), "DOCX or plain text"},
 		"JSON is not always a notebook":             {officeTypes[".ipynb"], []byte(`[1,2]`), "damaged"},
 		"a notebook without cells holds no text":    {officeTypes[".ipynb"], []byte(`{"cells":[],"nbformat":4}`), "no text"},
 		"a presentation of nothing holds no text":   {officeTypes[".pptx"], zipped(t, entries{"ppt/presentation.xml": text("<p/>")}), "no text"},
@@ -153,7 +151,7 @@ func TestDamagedDocumentsDoNotPanic(t *testing.T) {
 				for seed := range uint64(copies) {
 					readDamaged(t, path, damaged(raw, seed))
 				}
-				if ext != ".rtf" && ext != ".ipynb" {
+				if ext != ".ipynb" {
 					for seed := range uint64(copies) {
 						readDamaged(t, path, damagedParts(t, raw, seed))
 					}

@@ -26,20 +26,25 @@ var offices = map[string]Reader{
 	"application/vnd.oasis.opendocument.text":                                   ODT, "application/vnd.oasis.opendocument.text-template": ODT,
 	"application/vnd.oasis.opendocument.spreadsheet": ODS, "application/vnd.oasis.opendocument.spreadsheet-template": ODS,
 	"application/vnd.oasis.opendocument.presentation": ODP, "application/vnd.oasis.opendocument.presentation-template": ODP,
-	"application/epub+zip": EPUB,
-	"text/rtf":             RTF, "application/rtf": RTF,
-	"application/x-ipynb+json":  IPYNB,
-	"application/x-ole-storage": oldOffice,
+	"application/epub+zip":     EPUB,
+	"application/x-ipynb+json": IPYNB,
+	oleType:                    refuseOldOffice, rtfType: refuseRTF, "application/rtf": refuseRTF,
 }
 
-// oldOffice tells apart what stands in an OLE container: nothing in it is read.
-func oldOffice(r io.ReaderAt, size int64) (Text, error) {
+// refuseOldOffice returns why an OLE container is not read: it is encrypted, or of an old format of Office.
+func refuseOldOffice(r io.ReaderAt, size int64) (Text, error) {
 	source := &source{r: r}
 	if err := refuseOLE(source, size); err != nil {
 		return Text{}, explain(err, source.failed)
 	}
 	return Text{}, errOldOffice
 }
+
+// refuseRTF returns why an RTF document is not read. Uploads of RTF are refused by Sniff; files stored by an earlier
+// version that read RTF come here when they are parsed again.
+func refuseRTF(io.ReaderAt, int64) (Text, error) { return Text{}, errRTF }
+
+var errRTF = unreadable("RTF documents are not read. Save the document as DOCX or plain text, and upload that.")
 
 // readArchive reads a format that is an archive.
 func readArchive(r io.ReaderAt, size int64, read func(*archive, *markdown) error) (Text, error) {

@@ -15,7 +15,6 @@ func FuzzODT(f *testing.F)   { fuzz(f, document.ODT, "*.odt") }
 func FuzzODS(f *testing.F)   { fuzz(f, document.ODS, "*.ods") }
 func FuzzODP(f *testing.F)   { fuzz(f, document.ODP, "*.odp") }
 func FuzzEPUB(f *testing.F)  { fuzz(f, document.EPUB, "*.epub") }
-func FuzzRTF(f *testing.F)   { fuzz(f, document.RTF, "*.rtf") }
 func FuzzIPYNB(f *testing.F) { fuzz(f, document.IPYNB, "*.ipynb") }
 
 // fuzz tests that whatever a reader is given, it makes a text of it or says why not.

@@ -21,7 +21,7 @@ var officeTypes = map[string]string{
 	".odt":  "application/vnd.oasis.opendocument.text",
 	".odp":  "application/vnd.oasis.opendocument.presentation",
 	".ods":  "application/vnd.oasis.opendocument.spreadsheet",
-	".epub": "application/epub+zip", ".rtf": "text/rtf", ".ipynb": "application/x-ipynb+json",
+	".epub": "application/epub+zip", ".ipynb": "application/x-ipynb+json",
 }
 
 // fixtures are documents that other programs made: see testdata/office/README.md.

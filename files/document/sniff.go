@@ -28,7 +28,7 @@ func (e *UnsupportedError) Error() string {
 		advice += " "
 	}
 	return fmt.Sprintf("Unsupported file type: %s (filename: %s). %sSupported types: PDF; Word, PowerPoint and Excel (.docx, .pptx, .xlsx); "+
-		"OpenDocument (.odt, .odp, .ods); EPUB; RTF; Jupyter notebooks; text in any encoding and with any extension: plain text, "+
+		"OpenDocument (.odt, .odp, .ods); EPUB; Jupyter notebooks; text in any encoding and with any extension: plain text, "+
 		"Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.", kind, e.Name, advice)
 }
 
@@ -49,6 +49,9 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	if media, ok := documentType(name, content, head, isText); ok {
 		return media, nil
 	}
+	if startsWith(head, `{\rtf`) || isText && isNamedRTF(name, bareType(declared)) {
+		return "", &UnsupportedError{rtfType, name, errRTF.Reason}
+	}
 	if isText {
 		return textType(name, content, bareType(declared)), nil
 	}
@@ -65,22 +68,32 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 func documentType(name, content string, head []byte, isText bool) (string, bool) {
 	switch {
 	case content == pdfType:
-		starts := bytes.HasPrefix(bytes.TrimLeft(head, beforeText), []byte("%PDF-"))
-		return pdfType, starts || !isText || strings.EqualFold(path.Ext(name), ".pdf")
-	case isText && strings.EqualFold(path.Ext(name), ".ipynb") && bytes.HasPrefix(bytes.TrimLeft(head, beforeText), []byte("{")):
+		return pdfType, startsWith(head, "%PDF-") || !isText || strings.EqualFold(path.Ext(name), ".pdf")
+	case isText && strings.EqualFold(path.Ext(name), ".ipynb") && startsWith(head, "{"):
 		content = notebookType
-	case content == oleType: // its reader only tells why it is not read
+	case content == oleType || content == rtfType: // their readers only return why they are not read
 		return "", false
 	}
 	_, ok := Office(content)
 	return content, ok
 }
 
+// isNamedRTF reports whether a file is RTF by its extension or its declared media type.
+func isNamedRTF(name, declared string) bool {
+	return strings.EqualFold(path.Ext(name), ".rtf") || declared == rtfType || declared == "application/rtf"
+}
+
 const (
 	beforeText   = "\ufeff\t\n\f\r " // may stand before the mark of a format
 	notebookType = "application/x-ipynb+json"
 	oleType      = "application/x-ole-storage"
+	rtfType      = "text/rtf"
 )
+
+// startsWith reports whether a file begins with a format's mark, after blanks or a byte order mark.
+func startsWith(head []byte, mark string) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(head, beforeText), []byte(mark))
+}
 
 // packedType tells the documents that are zip files by their entries, which may come in any order.
 func packedType(body io.ReaderAt, size int64) (string, bool) {

@@ -50,7 +50,6 @@ func TestSniffAcceptsText(t *testing.T) {
 		{"a Word document whose parts come late", "a", octets, zipOf(append(many, "[Content_Types].xml", "word/document.xml")...), docx},
 		{"a notebook by its extension", "a.ipynb", octets, `{"cells": [], "nbformat": 4}`, "application/x-ipynb+json"},
 		{"a notebook after a byte order mark", "a.ipynb", octets, "\ufeff{\"cells\": [], \"nbformat\": 4}", "application/x-ipynb+json"},
-		{"RTF, though all of it is ASCII", "a.txt", octets, `{\rtf1\ansi Hello}`, "text/rtf"},
 		{"an image that is text", "a.svg", octets, `<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/svg+xml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,6 +103,32 @@ func TestSniffTellsABrokenDocumentFromAnArchive(t *testing.T) {
 		if _, ok := errors.AsType[*document.UnsupportedError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an UnsupportedError with %q", name, err, want)
 		}
+	}
+}
+
+func TestSniffRefusesRTF(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ claim, name, declared, head string }{
+		{"by its content, though all of it is ASCII", "a.txt", "text/plain", `{\rtf1\ansi Hello}`},
+		{"by its content, with bytes that are not text", "a", "", "{\\rtf1\\ansi \\bin4 \x00\x01\x02\x93}"},
+		{"by its extension", "a.RTF", "application/octet-stream", "hello there, friend\n"},
+		{"by its media type", "a", "application/rtf; charset=utf-8", "hello there, friend\n"},
+		{"by its other media type", "a", "text/rtf", ""},
+	} {
+		t.Run(tt.claim, func(t *testing.T) {
+			t.Parallel()
+			media, err := document.Sniff(tt.name, tt.declared, strings.NewReader(tt.head), int64(len(tt.head)))
+			want := "Unsupported file type: text/rtf (filename: " + tt.name + "). " +
+				"RTF documents are not read. Save the document as DOCX or plain text, and upload that. Supported types: PDF;"
+			_, ok := errors.AsType[*document.UnsupportedError](err)
+			if !ok || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "EPUB; RTF") {
+				t.Errorf("Sniff = %q, %v, want an UnsupportedError with %q", media, err, want)
+			}
+		})
+	}
+	raw := zipOf("[Content_Types].xml", "word/document.xml")
+	if media, err := document.Sniff("a.rtf", "text/rtf", strings.NewReader(raw), int64(len(raw))); err != nil {
+		t.Errorf("a Word document called a.rtf: %q, %v; want it accepted by its content", media, err)
 	}
 }
 
