@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at,
@@ -95,7 +96,7 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 		if err != nil {
 			return err
 		}
-		if err := in.tell(ctx, org, key, db.ArchiveDetached, id); err != nil {
+		if err := in.tell(ctx, org, key, event.ArchiveDetached, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM agent_archives WHERE org = $1 AND archive_key = $2`, org, key); err != nil {
@@ -121,17 +122,17 @@ func (s *Store) hold(ctx context.Context, org db.Org, id string) (int64, error) 
 }
 
 // tell appends an event to the log of each agent that an archive is attached to.
-func (s *Store) tell(ctx context.Context, org db.Org, archive int64, what db.EventType, ref string) error {
+func (s *Store) tell(ctx context.Context, org db.Org, archive int64, what event.Type, ref string) error {
 	agents, err := db.All[string](ctx, s.db, `
 		SELECT agent_id FROM agent_archives WHERE org = $1 AND archive_key = $2 ORDER BY agent_id`, org, archive)
 	if err != nil {
 		return err
 	}
-	events := make([]db.Event, len(agents))
+	events := make([]event.Event, len(agents))
 	for i, agent := range agents {
-		events[i] = db.Event{AgentID: agent, Type: what, RefID: ref}
+		events[i] = event.Event{AgentID: agent, Type: what, RefID: ref}
 	}
-	_, err = db.Append(ctx, s.db.(pgx.Tx), org, events...)
+	_, err = event.Append(ctx, s.db.(pgx.Tx), org, events...)
 	return err
 }
 
@@ -161,7 +162,7 @@ func (s *Store) attach(ctx context.Context, org db.Org, agentID, archiveID strin
 		return err
 	}
 	// The event is the agent's lock: of two archives attached at once, one is the first.
-	if _, err := db.Append(ctx, s.db.(pgx.Tx), org, db.Event{AgentID: agentID, Type: db.ArchiveAttached, RefID: archiveID}); err != nil {
+	if _, err := event.Append(ctx, s.db.(pgx.Tx), org, event.Event{AgentID: agentID, Type: event.ArchiveAttached, RefID: archiveID}); err != nil {
 		return err
 	}
 	return db.Exec(ctx, s.db, `
@@ -183,7 +184,7 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, archiveID strin
 		if has, err := in.isAttached(ctx, org, agentID, key); err != nil || !has {
 			return err
 		}
-		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.ArchiveDetached, RefID: archiveID}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.ArchiveDetached, RefID: archiveID}); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3`, org, agentID, key); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -148,10 +149,10 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, ready 
 			return err
 		}
 		if len(fresh) > 1 {
-			return in.tell(ctx, org, key, db.PassagesInserted, archiveID)
+			return in.tell(ctx, org, key, event.PassagesInserted, archiveID)
 		}
 		for id := range fresh {
-			return in.tell(ctx, org, key, db.PassageInserted, "passage-"+id.String())
+			return in.tell(ctx, org, key, event.PassageInserted, "passage-"+id.String())
 		}
 		return nil
 	})

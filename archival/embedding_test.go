@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
@@ -197,7 +198,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 	if n, err := w.store.Call(t.Context(), embedtest.Jobs(t, w.pool, river.Config{})); n != 0 || err != nil {
 		t.Errorf("beside a job in hand %d are made (%v)", n, err)
 	}
-	if n, err := db.GiveBack(t.Context(), w.pool); n != 1 || err != nil {
+	if n, err := queue.GiveBack(t.Context(), w.pool); n != 1 || err != nil {
 		t.Errorf("%d jobs are given back (%v), want 1", n, err)
 	}
 	w.connect(e)

@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -22,7 +23,7 @@ func Queues() map[string]river.QueueConfig {
 
 // EmbedArgs is the job that makes the vectors that an archive's passages lack.
 type EmbedArgs struct {
-	embed.Due
+	queue.Start
 	Org        db.Org `json:"org" db:"org" river:"unique"`
 	ArchiveKey int64  `json:"archive_key" db:"archive_key" river:"unique"`
 }
@@ -31,7 +32,7 @@ type EmbedArgs struct {
 func (EmbedArgs) Kind() string { return "embed_passages" }
 
 // InsertOpts make an archive's job once.
-func (EmbedArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueEmbed) }
+func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
 // Work registers what works on the jobs of passages.
 func (s *Store) Work(workers *river.Workers) {
@@ -70,7 +71,7 @@ func (s *Store) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, erro
 		return 0, err
 	}
 	for i := range list {
-		list[i].Due = embed.In(s.settle)
+		list[i].Start = queue.In(s.settle)
 	}
 	return embed.Enqueue(ctx, jobs, list)
 }

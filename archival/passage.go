@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -84,7 +85,7 @@ func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id strin
 		if err := in.change(ctx, org, archive, before, u); err != nil {
 			return err
 		}
-		if err := in.tell(ctx, org, archive, db.PassageUpdated, before.ID); err != nil {
+		if err := in.tell(ctx, org, archive, event.PassageUpdated, before.ID); err != nil {
 			return err
 		}
 		changed, err = in.Passage(ctx, org, agentID, id)
@@ -169,6 +170,6 @@ func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id strin
 		if err := db.Exec(ctx, tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, org, p.Key); err != nil {
 			return err
 		}
-		return in.tell(ctx, org, archive, db.PassageDeleted, p.ID)
+		return in.tell(ctx, org, archive, event.PassageDeleted, p.ID)
 	})
 }

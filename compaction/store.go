@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -158,7 +159,7 @@ func (s *Store) Commit(ctx context.Context, org db.Org, c recall.Conversation, c
 		if err := in.Recall.Gauge(ctx, org, c.Key, frame.Version, recall.Usage{Fixed: c.Fixed, Settled: ch.After}); err != nil {
 			return err
 		}
-		_, err = db.Append(ctx, tx, org, db.Event{AgentID: c.AgentID, Type: db.Compacted, RefID: made.ID})
+		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.Compacted, RefID: made.ID})
 		return err
 	})
 	return made, err
@@ -254,7 +255,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k Compaction, restored r
 		if err := db.Exec(ctx, tx, `UPDATE compactions SET reverted_at = now() WHERE org = $1 AND key = $2 AND reverted_at IS NULL`, org, k.Key); err != nil {
 			return err
 		}
-		_, err := db.Append(ctx, tx, org, db.Event{AgentID: k.AgentID, Type: db.CompactionReverted, RefID: k.ID})
+		_, err := event.Append(ctx, tx, org, event.Event{AgentID: k.AgentID, Type: event.CompactionReverted, RefID: k.ID})
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package db opens Loci's Postgres, brings its schema up to date, and holds what every memory shares: the three errors a caller
-// can act on, the row helpers, the organization that each row belongs to, and the events of agents: the counter that orders them, and their
-// readers.
+// Package db opens Loci's Postgres, brings its schema up to date, and holds what every memory shares: the three errors that a caller can
+// act on, the row helpers, the pages of lists, and the organization that each row belongs to.
 package db
 
 import (
@@ -84,8 +83,8 @@ func parse(url string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// dial opens a connection of its own.
-func dial(ctx context.Context, url string) (*pgx.Conn, error) {
+// Dial opens a connection outside any pool.
+func Dial(ctx context.Context, url string) (*pgx.Conn, error) {
 	config, err := parse(url)
 	if err != nil {
 		return nil, err

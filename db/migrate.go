@@ -22,14 +22,11 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// The keys of the advisory locks that Loci takes on a database.
-const (
-	lockMigrate = 0x6c6f6369 // "loci", one bigint
-	classServer = 0x6c6f6a62 // first half of the pair that a running server holds
-)
+// lockMigrate is the key of the advisory lock that a migration holds.
+const lockMigrate = 0x6c6f6369
 
-// LockIndex is the key of the advisory lock that whoever builds an index holds, over all servers.
-const LockIndex = 0x6c6f6978 // "loix", one bigint
+// LockIndex is the key of the advisory lock that the server that builds an index holds.
+const LockIndex = 0x6c6f6978
 
 // oldest versions that Loci runs on.
 const (
@@ -40,7 +37,7 @@ const (
 // Migrate brings the database at url to this program's schema: Loci's own tables, then the job queue's. Servers that start at the
 // same moment wait for each other. A migration that was cut off is applied again, for each is one transaction.
 func Migrate(ctx context.Context, url string) error {
-	conn, err := dial(ctx, url)
+	conn, err := Dial(ctx, url)
 	if err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}

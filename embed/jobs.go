@@ -8,30 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 )
-
-// Due, embedded in a job's arguments, lets the job begin a little later. A job that is made with a time to come would wait for the scheduler
-// too, which looks around seldom.
-type Due struct{ at time.Time }
-
-// In is due after so long.
-func In(d time.Duration) Due { return Due{time.Now().Add(d)} }
-
-func (d Due) due() *time.Time { return &d.at }
-
-// Hooks implements river.JobArgsWithHooks.
-func (Due) Hooks() []rivertype.Hook { return []rivertype.Hook{&delay{}} }
-
-type delay struct{ river.HookDefaults }
-
-// InsertBegin implements rivertype.HookInsertBegin.
-func (*delay) InsertBegin(_ context.Context, params *rivertype.JobInsertParams) error {
-	if job, ok := params.Args.(interface{ due() *time.Time }); ok {
-		params.ScheduledAt = job.due()
-	}
-	return nil
-}
 
 // Settle is how long after rows were seen that lack their vectors their job begins: all that is written meanwhile is its work too.
 const Settle = 2 * time.Second
@@ -41,16 +18,6 @@ const CallAtOnce = 1000
 
 // JobWorkers is how many workers a server that has an embeddings endpoint gives the queue of a memory's vectors.
 const JobWorkers = 4
-
-// maxAttempts is for as long as the endpoint or the database may be away.
-const maxAttempts = 1000
-
-// Once are the options of a job that waits in a queue once for all work of the same arguments, until that is done.
-func Once(queue string) river.InsertOpts {
-	return river.InsertOpts{Queue: queue, MaxAttempts: maxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true,
-		ByState: []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
-			rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
-}
 
 // Enqueue makes jobs, and says how many.
 func Enqueue[T river.JobArgs](ctx context.Context, jobs *river.Client[pgx.Tx], list []T) (int, error) {

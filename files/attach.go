@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // Attach gives an agent a folder: its files can be opened, searched and listed. The oldest files with text are opened at once while
@@ -35,7 +36,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 		if tag.RowsAffected() == 0 {
 			return in.mustHave(ctx, org, agentID)
 		}
-		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.FolderAttached, RefID: folder.ID}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.FolderAttached, RefID: folder.ID}); err != nil {
 			return err
 		}
 		return in.openFirst(ctx, org, agentID, folder, l)
@@ -87,7 +88,7 @@ func (s *Store) openFirst(ctx context.Context, org db.Org, agentID string, folde
 // openWhole opens a file from its first line to its end, without regard to limits. It runs under the agent's lock.
 func (s *Store) openWhole(ctx context.Context, org db.Org, agentID string, f placed) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		events, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.FileOpened, RefID: f.ID})
+		events, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.FileOpened, RefID: f.ID})
 		if err != nil {
 			return err
 		}
@@ -126,10 +127,10 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 	if err != nil {
 		return err
 	}
-	var events []db.Event
+	var events []event.Event
 	for _, a := range agents {
 		if a.Open < limits[a.AgentID].MaxOpen {
-			events = append(events, db.Event{AgentID: a.AgentID, Type: db.FileOpened, RefID: id})
+			events = append(events, event.Event{AgentID: a.AgentID, Type: event.FileOpened, RefID: id})
 		}
 	}
 	return s.openIn(ctx, src, id, events)
@@ -137,10 +138,10 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 
 // openIn opens a file in several agents. Where one has no room any more once it is locked, the file itself is closed again: what an agent
 // opened stays.
-func (s *Store) openIn(ctx context.Context, src source, id string, events []db.Event) error {
+func (s *Store) openIn(ctx context.Context, src source, id string, events []event.Event) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		written, err := db.Append(ctx, tx, src.Org, events...)
+		written, err := event.Append(ctx, tx, src.Org, events...)
 		if err != nil {
 			return err
 		}
@@ -188,7 +189,7 @@ func (s *Store) detach(ctx context.Context, org db.Org, agentID string, folder F
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	if err := s.record(ctx, org, []db.Event{{AgentID: agentID, Type: db.FolderDetached, RefID: folder.ID}}); err != nil {
+	if err := s.record(ctx, org, []event.Event{{AgentID: agentID, Type: event.FolderDetached, RefID: folder.ID}}); err != nil {
 		return err
 	}
 	closed, err := db.All[string](ctx, s.db, `
@@ -201,9 +202,9 @@ func (s *Store) detach(ctx context.Context, org db.Org, agentID string, folder F
 	if err != nil {
 		return err
 	}
-	events := make([]db.Event, len(closed))
+	events := make([]event.Event, len(closed))
 	for i, id := range closed {
-		events[i] = db.Event{AgentID: agentID, Type: db.FileClosed, RefID: id}
+		events[i] = event.Event{AgentID: agentID, Type: event.FileClosed, RefID: id}
 	}
 	if err := s.record(ctx, org, events); err != nil {
 		return err

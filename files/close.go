@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/lru"
 )
 
@@ -30,10 +31,10 @@ func (s *Store) close(ctx context.Context, org db.Org, agentID string, open []op
 	if len(open) == 0 {
 		return names, nil
 	}
-	events, keys := make([]db.Event, len(open)), make([]int64, len(open))
+	events, keys := make([]event.Event, len(open)), make([]int64, len(open))
 	for i, f := range open {
 		names[i], keys[i] = f.Name, f.Key
-		events[i] = db.Event{AgentID: agentID, Type: db.FileClosed, RefID: f.ID}
+		events[i] = event.Event{AgentID: agentID, Type: event.FileClosed, RefID: f.ID}
 	}
 	if err := s.record(ctx, org, events); err != nil {
 		return nil, err

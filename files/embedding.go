@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -99,12 +100,12 @@ func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each in
 	keys, firsts, ends := make([]int64, len(batches)), make([]int, len(batches)), make([]time.Time, len(batches))
 	for i, b := range batches {
 		if _, known := turn[b.FolderKey]; !known {
-			if turn[b.FolderKey], err = s.embedTurn(ctx, b.Org, b.FolderKey, space); err != nil {
+			if turn[b.FolderKey], err = s.embedStart(ctx, b.Org, b.FolderKey, space); err != nil {
 				return err
 			}
 		}
-		b.turn = turn[b.FolderKey]
-		turn[b.FolderKey] = b.turn.Add(time.Millisecond)
+		b.Start = queue.At(turn[b.FolderKey])
+		turn[b.FolderKey] = turn[b.FolderKey].Add(time.Millisecond)
 		jobs[i], keys[i], firsts[i], ends[i] = b.EmbedArgs, b.FileKey, b.FirstOrdinal, turn[b.FolderKey]
 	}
 	if _, err := s.db.Exec(ctx, `

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // fileRows reads files as they are shown. The status is derived from the work that is left: a text that is wanted and not there, or
@@ -118,17 +119,17 @@ func (s *Store) closeEverywhere(ctx context.Context, org db.Org, fileKey int64, 
 	if err != nil {
 		return err
 	}
-	events := make([]db.Event, len(agents))
+	events := make([]event.Event, len(agents))
 	for i, agent := range agents {
-		events[i] = db.Event{AgentID: agent, Type: db.FileClosed, RefID: fileID}
+		events[i] = event.Event{AgentID: agent, Type: event.FileClosed, RefID: fileID}
 	}
 	return s.record(ctx, org, events)
 }
 
 // record appends events in a transaction of their own, or in the store's.
-func (s *Store) record(ctx context.Context, org db.Org, events []db.Event) error {
+func (s *Store) record(ctx context.Context, org db.Org, events []event.Event) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := db.Append(ctx, tx, org, events...)
+		_, err := event.Append(ctx, tx, org, events...)
 		return err
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files/document"
 )
@@ -271,9 +272,9 @@ func (s *Store) reopen(ctx context.Context, src source, oldKey int64) error {
 	if err != nil {
 		return err
 	}
-	events := make([]db.Event, len(agents))
+	events := make([]event.Event, len(agents))
 	for i, agent := range agents {
-		events[i] = db.Event{AgentID: agent, Type: db.FileOpened, RefID: id}
+		events[i] = event.Event{AgentID: agent, Type: event.FileOpened, RefID: id}
 	}
 	if err := s.record(ctx, src.Org, events); err != nil {
 		return err

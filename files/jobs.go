@@ -12,7 +12,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -43,17 +43,15 @@ type ParseArgs struct {
 	FileKey    int64  `json:"file_key" river:"unique"`
 	Generation int    `json:"generation" river:"unique"`
 
+	queue.Start
 	size int64
-	turn time.Time
 }
 
 // Kind names the job in the queue.
 func (ParseArgs) Kind() string { return "parse_file" }
 
 // InsertOpts make a job of the same work once.
-func (a ParseArgs) InsertOpts() river.InsertOpts { return embed.Once(queueOf(a.size)) }
-
-func (a ParseArgs) begins() time.Time { return a.turn }
+func (a ParseArgs) InsertOpts() river.InsertOpts { return queue.Once(queueOf(a.size)) }
 
 // EmbedArgs is the job that embeds one batch of a file's chunks.
 type EmbedArgs struct {
@@ -63,16 +61,14 @@ type EmbedArgs struct {
 	SpaceID      int16  `json:"space_id" db:"space_id" river:"unique"`
 	FirstOrdinal int    `json:"first_ordinal" db:"first_ordinal" river:"unique"`
 
-	turn time.Time
+	queue.Start
 }
 
 // Kind names the job in the queue.
 func (EmbedArgs) Kind() string { return "embed_chunks" }
 
 // InsertOpts make a job of the same work once.
-func (EmbedArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueEmbed) }
-
-func (a EmbedArgs) begins() time.Time { return a.turn }
+func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
 // ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without it, to LastKey.
 type ReparseArgs struct {
@@ -86,7 +82,7 @@ type ReparseArgs struct {
 func (ReparseArgs) Kind() string { return "reparse_folder" }
 
 // InsertOpts make a job of the same work once.
-func (ReparseArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueUpkeep) }
+func (ReparseArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // enqueue adds jobs in a transaction of their own, or in the store's.
 func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // openFile is a file of an agent's open set.
@@ -32,7 +33,7 @@ func (s *Store) openSet(ctx context.Context, org db.Org, agentID string) ([]open
 }
 
 // setOpen opens a file in the agent of the event, as of the event.
-func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines LineRange, e db.Event) error {
+func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines LineRange, e event.Event) error {
 	_, err := s.db.Exec(ctx, `
 		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at)
 		VALUES (@agent, @file, @org, true, @first, @count, @seq, @at)
@@ -156,9 +157,9 @@ func (s *Store) hold(ctx context.Context, org db.Org, agentID string, targets []
 
 // open writes the openings and what they close. The first event is the agent's lock.
 func (s *Store) open(ctx context.Context, org db.Org, agentID string, l Limits, targets []target, closeOthers bool) (Opening, error) {
-	events := make([]db.Event, len(targets))
+	events := make([]event.Event, len(targets))
 	for i, t := range targets {
-		events[i] = db.Event{AgentID: agentID, Type: db.FileOpened, RefID: t.ID}
+		events[i] = event.Event{AgentID: agentID, Type: event.FileOpened, RefID: t.ID}
 	}
 	events, err := s.append(ctx, org, events)
 	if err != nil {
@@ -205,9 +206,9 @@ func (s *Store) limits(ctx context.Context, org db.Org, agentID string, l Limits
 	return l
 }
 
-func (s *Store) append(ctx context.Context, org db.Org, events []db.Event) (written []db.Event, err error) {
+func (s *Store) append(ctx context.Context, org db.Org, events []event.Event) (written []event.Event, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		written, err = db.Append(ctx, tx, org, events...)
+		written, err = event.Append(ctx, tx, org, events...)
 		return err
 	})
 	return written, err
@@ -253,11 +254,11 @@ func (s *Store) use(ctx context.Context, org db.Org, agentID string, fileIDs []s
 		return nil
 	}
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		events := make([]db.Event, len(used))
+		events := make([]event.Event, len(used))
 		for i, f := range used {
-			events[i] = db.Event{AgentID: agentID, Type: db.FileUsed, RefID: f.ID}
+			events[i] = event.Event{AgentID: agentID, Type: event.FileUsed, RefID: f.ID}
 		}
-		written, err := db.Append(ctx, tx, org, events...)
+		written, err := event.Append(ctx, tx, org, events...)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/db/queue"
 )
 
 // PurgeArgs is the job that deletes the rows of a folder that was deleted.
@@ -21,7 +21,7 @@ type PurgeArgs struct {
 func (PurgeArgs) Kind() string { return "purge_folder" }
 
 // InsertOpts make a job of the same work once.
-func (PurgeArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueUpkeep) }
+func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent. It is gone at once, and its name is free:
 // from then on it belongs to no organization. A job clears its rows away, a few at a time.

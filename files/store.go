@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -64,7 +63,7 @@ func New(d db.DB, o Options) (*Store, error) {
 	if o.Read == nil {
 		o.Read = document.Readers{}.Read
 	}
-	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Hooks: []rivertype.Hook{&turns{}}})
+	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}

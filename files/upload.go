@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -76,7 +77,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		}
 		in := s.With(tx)
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, size: spooled.size, sha256: spooled.sum}
-		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.size); err != nil {
+		if row.turn, err = in.parseStart(ctx, org, folder.Key, row.size); err != nil {
 			return err
 		}
 		placed, was, err := in.place(ctx, row, u.Duplicates)
@@ -296,5 +297,5 @@ func (s *Store) keep(ctx context.Context, row newFile, fileKey int64, original *
 	if stored != original.size {
 		return fmt.Errorf("store the original: %d of %d bytes are there", stored, original.size)
 	}
-	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size, turn: row.turn})
+	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size, Start: queue.At(row.turn)})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
 )
 
 // errCancelled is the error of a file whose work was cancelled.
@@ -117,15 +118,15 @@ func (s *Store) want(ctx context.Context, org db.Org, fileKeys []int64) error {
 	jobs := make([]river.JobArgs, len(files))
 	keys, ends, turn := make([]int64, len(files)), make([]time.Time, len(files)), map[string]time.Time{}
 	for i, f := range files {
-		queue := queueOf(f.Size)
-		if _, known := turn[queue]; !known {
-			if turn[queue], err = s.parseTurn(ctx, org, f.FolderKey, f.Size); err != nil {
+		name := queueOf(f.Size)
+		if _, known := turn[name]; !known {
+			if turn[name], err = s.parseStart(ctx, org, f.FolderKey, f.Size); err != nil {
 				return err
 			}
 		}
-		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size, turn: turn[queue]}
-		turn[queue] = turn[queue].Add(cost(f.Size))
-		keys[i], ends[i] = f.Key, turn[queue]
+		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size, Start: queue.At(turn[name])}
+		turn[name] = turn[name].Add(cost(f.Size))
+		keys[i], ends[i] = f.Key, turn[name]
 	}
 	if _, err := s.db.Exec(ctx, `
 		UPDATE files f

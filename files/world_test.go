@@ -17,6 +17,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -107,7 +108,7 @@ func (w *world) agent() string {
 			INSERT INTO agents (org, name, agent_type, system) VALUES (1, 'a', 'letta_v1_agent', '') RETURNING id`).Scan(&id); err != nil {
 			return err
 		}
-		_, err := db.Append(w.t.Context(), tx, org, db.Event{AgentID: id, Type: db.AgentCreated, RefID: id})
+		_, err := event.Append(w.t.Context(), tx, org, event.Event{AgentID: id, Type: event.AgentCreated, RefID: id})
 		return err
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // Appended is what became of a message that was to be appended.
@@ -113,11 +114,11 @@ func (s *Store) append(ctx context.Context, org db.Org, agentID, conversation st
 	if err != nil {
 		return nil, h.Conversation, err
 	}
-	events := make([]db.Event, len(fresh))
+	events := make([]event.Event, len(fresh))
 	for i, at := range fresh {
-		events[i] = db.Event{AgentID: agentID, Type: db.MessageAppended, RefID: "message-" + messages[at].id.String()}
+		events[i] = event.Event{AgentID: agentID, Type: event.MessageAppended, RefID: "message-" + messages[at].id.String()}
 	}
-	if events, err = db.Append(ctx, s.db.(pgx.Tx), org, events...); err != nil {
+	if events, err = event.Append(ctx, s.db.(pgx.Tx), org, events...); err != nil {
 		return nil, h.Conversation, err
 	}
 	var batch pgx.Batch

@@ -14,6 +14,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
@@ -182,7 +183,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 	if n, err := f.store.Call(t.Context(), jobs); n != 0 || err != nil {
 		t.Errorf("beside a job in hand %d are made (%v)", n, err)
 	}
-	if n, err := db.GiveBack(t.Context(), f.pool); n != 1 || err != nil {
+	if n, err := queue.GiveBack(t.Context(), f.pool); n != 1 || err != nil {
 		t.Errorf("%d jobs are given back (%v), want 1", n, err)
 	}
 	f.connect(e)

@@ -8,6 +8,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -21,7 +22,7 @@ func Queues() map[string]river.QueueConfig {
 
 // EmbedArgs is the job that makes the vectors that an agent's messages lack.
 type EmbedArgs struct {
-	embed.Due
+	queue.Start
 	Org      db.Org `json:"org" db:"org" river:"unique"`
 	AgentKey int64  `json:"agent_key" db:"agent_key" river:"unique"`
 }
@@ -30,7 +31,7 @@ type EmbedArgs struct {
 func (EmbedArgs) Kind() string { return "embed_messages" }
 
 // InsertOpts make an agent's job once.
-func (EmbedArgs) InsertOpts() river.InsertOpts { return embed.Once(QueueEmbed) }
+func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
 // Call makes a job for each agent, of every organization, whose messages lack vectors of the active space and that has none, and says how
 // many.
@@ -48,7 +49,7 @@ func (s *Store) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, erro
 		ORDER BY agent_key
 		LIMIT $3`, space.ID, QueueEmbed, embed.CallAtOnce)
 	for i := range list {
-		list[i].Due = embed.In(s.settle)
+		list[i].Start = queue.In(s.settle)
 	}
 	if err != nil {
 		return 0, err

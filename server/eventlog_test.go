@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // kept is everything that is kept of agents, as the database has it.
@@ -208,7 +209,7 @@ func (w *throng) over(agent string, last int64) bool {
 	if w.done.Err() == nil {
 		return false
 	}
-	head, err := db.Head(w.t.Context(), w.pool, defaultOrg, agent)
+	head, err := event.Head(w.t.Context(), w.pool, defaultOrg, agent)
 	if err != nil {
 		w.t.Errorf("read the head: %v", err)
 	}
@@ -216,7 +217,7 @@ func (w *throng) over(agent string, last int64) bool {
 }
 
 // page reads events over REST; false if that is no answer.
-func (w *throng) page(agent, query string) (list []event, ok bool) {
+func (w *throng) page(agent, query string) (list []wireEvent, ok bool) {
 	got := w.call("GET", "/v1/agents/"+agent+"/events"+query, "")
 	err := json.Unmarshal([]byte(got.body), &list)
 	if err != nil {
@@ -226,9 +227,9 @@ func (w *throng) page(agent, query string) (list []event, ok bool) {
 }
 
 // pages reads page by page, knowing nothing but the last position.
-func (w *throng) pages(agent string, dice *rand.Rand) (read []event) {
+func (w *throng) pages(agent string, dice *rand.Rand) (read []wireEvent) {
 	for last, ok := int64(0), true; ok && !w.over(agent, last); {
-		var page []event
+		var page []wireEvent
 		page, ok = w.page(agent, fmt.Sprintf("?after=%d&limit=%d", last, 1+dice.IntN(20)))
 		read = append(read, page...)
 		if len(page) > 0 {
@@ -239,9 +240,9 @@ func (w *throng) pages(agent string, dice *rand.Rand) (read []event) {
 }
 
 // consumes reads as a consumer, knowing nothing but its name: what it committed it has read.
-func (w *throng) consumes(agent string, dice *rand.Rand) (read []event) {
+func (w *throng) consumes(agent string, dice *rand.Rand) (read []wireEvent) {
 	for last, ok := int64(0), true; ok && !w.over(agent, last); {
-		var page []event
+		var page []wireEvent
 		if page, ok = w.page(agent, fmt.Sprintf("?consumer=reader&limit=%d", 1+dice.IntN(20))); len(page) == 0 {
 			continue
 		}
@@ -256,7 +257,7 @@ func (w *throng) consumes(agent string, dice *rand.Rand) (read []event) {
 }
 
 // follows reads a stream that breaks off again and again, the last time when all have written, and comes back with the last id.
-func (w *throng) follows(agent string, dice *rand.Rand) (read []event) {
+func (w *throng) follows(agent string, dice *rand.Rand) (read []wireEvent) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	for last := int64(0); !w.over(agent, last); {
@@ -287,7 +288,7 @@ func (w *throng) follows(agent string, dice *rand.Rand) (read []event) {
 }
 
 // check compares what a reader read with what was written: everything once, in order, without a gap, with its message.
-func (w *throng) check(reader, agent string, read []event) {
+func (w *throng) check(reader, agent string, read []wireEvent) {
 	w.t.Helper()
 	said, renamed := map[string]bool{}, 0
 	for i, e := range read {
@@ -326,14 +327,14 @@ func TestReadersOverRESTMissNothingAndSeeNothingTwice(t *testing.T) {
 	}
 	type result struct {
 		reader, agent string
-		read          []event
+		read          []wireEvent
 	}
 	var mu sync.Mutex
 	var results []result
 	for i, agent := range w.agents {
 		for k, reader := range []struct {
 			name string
-			all  func(string, *rand.Rand) []event
+			all  func(string, *rand.Rand) []wireEvent
 		}{{"a pager", w.pages}, {"a consumer", w.consumes}, {"a stream", w.follows}} {
 			reading.Go(func() {
 				read := reader.all(agent, rand.New(rand.NewPCG(uint64(i), uint64(k))))

@@ -16,12 +16,13 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 )
 
 // AgentEvent is one thing that happened to an agent.
 type AgentEvent struct {
-	db.Event
+	event.Event
 	Message *EventMessage `json:"message,omitempty" doc:"What was said, with events of type message; not there any more once its conversation is deleted."`
 }
 
@@ -40,8 +41,8 @@ type EventSlice struct {
 	Consumer string     `query:"consumer" doc:"Events after those that this named reader is done with: one that is not there yet begins at the first. Not with from, before, after and order=desc."`
 }
 
-func (in EventSlice) query() db.EventQuery {
-	q := db.EventQuery{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: typesOf(in.Types), Limit: in.Limit,
+func (in EventSlice) query() event.Query {
+	q := event.Query{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: typesOf(in.Types), Limit: in.Limit,
 		Descending: in.Order == newestFirst}
 	if in.After.Set {
 		q.From = max(q.From, 1) // after=0 is a bound too
@@ -50,11 +51,11 @@ func (in EventSlice) query() db.EventQuery {
 }
 
 // typesOf reads types that are repeated, or have commas between them.
-func typesOf(values []string) (types []db.EventType) {
+func typesOf(values []string) (types []event.Type) {
 	for _, value := range values {
 		for name := range strings.SplitSeq(value, ",") {
 			if name = strings.TrimSpace(name); name != "" {
-				types = append(types, db.EventType(name))
+				types = append(types, event.Type(name))
 			}
 		}
 	}
@@ -70,13 +71,13 @@ func (s *Server) agentEvents(ctx context.Context, in *struct {
 		if q.From > 0 || q.Before > 0 || q.Descending {
 			return nil, unprocessable("query.consumer", "a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
 		}
-		cursor, err := db.Cursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Consumer)
+		cursor, err := event.Cursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Consumer)
 		if err != nil {
 			return nil, err
 		}
 		q.After = cursor
 	}
-	events, err := db.Events(ctx, s.DB, orgOf(ctx), string(in.AgentID), q)
+	events, err := event.List(ctx, s.DB, orgOf(ctx), string(in.AgentID), q)
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +85,12 @@ func (s *Server) agentEvents(ctx context.Context, in *struct {
 }
 
 // withMessages gives events of messages what was said.
-func (s *Server) withMessages(ctx context.Context, org db.Org, events []db.Event) ([]AgentEvent, error) {
+func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Event) ([]AgentEvent, error) {
 	shown := make([]AgentEvent, len(events))
 	var ids []string
 	for i, e := range events {
 		shown[i].Event = e
-		if e.Type == db.MessageAppended {
+		if e.Type == event.MessageAppended {
 			ids = append(ids, e.RefID)
 		}
 	}
@@ -125,23 +126,23 @@ type Commit struct {
 func (s *Server) listConsumers(ctx context.Context, in *struct {
 	OfAgent
 	Paging
-}) ([]db.Consumer, error) {
-	return db.Consumers(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.page(100, oldestFirst))
+}) ([]event.Consumer, error) {
+	return event.Consumers(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.page(100, oldestFirst))
 }
 
-func (s *Server) getConsumer(ctx context.Context, in *OfConsumer) (db.Consumer, error) {
-	return db.ConsumerOf(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
+func (s *Server) getConsumer(ctx context.Context, in *OfConsumer) (event.Consumer, error) {
+	return event.ConsumerNamed(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
 }
 
 func (s *Server) commitConsumer(ctx context.Context, in *struct {
 	OfConsumer
 	Body Commit
-}) (db.Consumer, error) {
-	return db.CommitCursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name, in.Body.Seq, in.Body.Expected.Pointer())
+}) (event.Consumer, error) {
+	return event.CommitCursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name, in.Body.Seq, in.Body.Expected.Pointer())
 }
 
 func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (null, error) {
-	return null{}, db.DeleteConsumer(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
+	return null{}, event.DeleteConsumer(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
 }
 
 func tailOperation(a *surface) *huma.Operation {
@@ -193,7 +194,7 @@ func (s *Server) tail(c echo.Context) error {
 	}
 }
 
-func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*db.Tail, error) {
+func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*event.Follower, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, patience))
 	defer cancel()
 	after, err := s.tailFrom(ctx, c, agentID)
@@ -214,7 +215,7 @@ func (s *Server) tailFrom(ctx context.Context, c echo.Context, agentID string) (
 		}
 	}
 	if at == "" && consumer != "" {
-		return db.Cursor(ctx, s.DB, orgOf(ctx), agentID, consumer)
+		return event.Cursor(ctx, s.DB, orgOf(ctx), agentID, consumer)
 	}
 	if at == "" {
 		return 0, nil
@@ -227,7 +228,7 @@ func (s *Server) tailFrom(ctx context.Context, c echo.Context, agentID string) (
 }
 
 // sendEvents sends events, or a sign of life if there are none; it says no if the client is gone.
-func (s *Server) sendEvents(ctx context.Context, out *eventStream, events []db.Event) (more bool, err error) {
+func (s *Server) sendEvents(ctx context.Context, out *eventStream, events []event.Event) (more bool, err error) {
 	if len(events) == 0 {
 		return out.send(sign), nil
 	}

@@ -22,8 +22,8 @@ import (
 
 const defaultOrg = db.Org(1)
 
-// event is an agent's event as clients see it.
-type event struct {
+// wireEvent is an agent's event as clients see it.
+type wireEvent struct {
 	Seq     int64
 	Type    string
 	RefID   string `json:"ref_id"`
@@ -32,16 +32,16 @@ type event struct {
 }
 
 // events reads some of an agent's events.
-func (c *client) events(agent, query string) []event {
+func (c *client) events(agent, query string) []wireEvent {
 	c.t.Helper()
-	var list []event
+	var list []wireEvent
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/events"+query, "")), &list); err != nil {
 		c.t.Fatal(err)
 	}
 	return list
 }
 
-func positions(list []event) []int64 {
+func positions(list []wireEvent) []int64 {
 	all := make([]int64, len(list))
 	for i, e := range list {
 		all[i] = e.Seq
@@ -249,7 +249,7 @@ func (c *client) mustTail(web *httptest.Server, agent, query, last string) *sse 
 var errEnd = errors.New("the stream has ended")
 
 // next is the next event, whose id is its position; errEnd at the end.
-func (s *sse) next() (e event, err error) {
+func (s *sse) next() (e wireEvent, err error) {
 	id := ""
 	for s.lines.Scan() {
 		if text, ok := strings.CutPrefix(s.lines.Text(), "id: "); ok {
@@ -270,7 +270,7 @@ func (s *sse) next() (e event, err error) {
 }
 
 // expect reads as many events as there are positions.
-func (s *sse) expect(t *testing.T, what string, want ...int64) (last event) {
+func (s *sse) expect(t *testing.T, what string, want ...int64) (last wireEvent) {
 	t.Helper()
 	var got []int64
 	for range want {

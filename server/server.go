@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -27,9 +28,9 @@ type Server struct {
 	Recall         *recall.Store
 	Blocks         *block.Store
 	Archival       *archival.Store
-	Watches        *files.Watches // kept by who owns the server
-	DB             db.DB          // where the events of agents are
-	Tails          *db.Tails      // kept by who owns the server
+	Watches        *files.Watches   // kept by who owns the server
+	DB             db.DB            // where the events of agents are
+	Tails          *event.Followers // kept by who owns the server
 	Tools          *tool.Set
 	Keys           *Keys
 	Log            *slog.Logger

@@ -21,8 +21,8 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
@@ -48,7 +48,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		Agents: &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 			Compaction: &compaction.Store{DB: pool, Recall: messages}},
 		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages}),
-		DB: pool, Tails: db.NewTails(pool, 5*time.Millisecond), Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+		DB: pool, Tails: event.NewFollowers(pool, 5*time.Millisecond), Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
 // client calls a server that works on a database of its own, jobs included.

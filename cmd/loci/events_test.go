@@ -20,6 +20,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // appendOver appends something of its own to an agent's log, over REST, and returns what its event refers to. It is idempotent: a caller
@@ -173,7 +174,7 @@ func (l *ledger) over(agent string, last int64) bool {
 	if l.done.Err() == nil {
 		return false
 	}
-	head, err := db.Head(l.t.Context(), l.pool, 1, agent)
+	head, err := event.Head(l.t.Context(), l.pool, 1, agent)
 	if err != nil {
 		l.t.Errorf("read the head: %v", err)
 	}
@@ -272,7 +273,7 @@ func (l *ledger) check(agent string) {
 		if e.Seq != int64(i+1) || i > 0 && e.At.Before(log[i-1].At) {
 			l.t.Errorf("%s: event %d is %+v", agent, i+1, e)
 		}
-		if e.Type != string(db.AgentCreated) && times[e.RefID] > 1 {
+		if e.Type != string(event.AgentCreated) && times[e.RefID] > 1 {
 			l.t.Errorf("%s: %+v was appended %d times", agent, e, times[e.RefID])
 		}
 	}

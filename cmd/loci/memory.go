@@ -28,7 +28,7 @@ const (
 func (p *process) giveMemoryBack(ctx context.Context) error {
 	unused := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}}
 	for wait(ctx, giveBackEvery) {
-		if metrics.Read(unused); p.hand.Empty() && unused[0].Value.Uint64() > giveBackBytes {
+		if metrics.Read(unused); p.inFlight.Empty() && unused[0].Value.Uint64() > giveBackBytes {
 			debug.FreeOSMemory()
 		}
 	}

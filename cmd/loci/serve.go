@@ -21,6 +21,8 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/recall"
@@ -137,16 +139,16 @@ func (c *serveCmd) register(ctx context.Context, keys *server.Keys, loopback boo
 // process is a running server.
 type process struct {
 	*serveCmd
-	log    *slog.Logger
-	out    streams
-	pg     opened
-	pool   *pgxpool.Pool
-	keys   *server.Keys
-	dense  *endpoint
-	reader *child.Reader
-	models func(context.Context, string) *compaction.Model
-	id     string // of this server among those on the database
-	hand   db.Hand
+	log      *slog.Logger
+	out      streams
+	pg       opened
+	pool     *pgxpool.Pool
+	keys     *server.Keys
+	dense    *endpoint
+	reader   *child.Reader
+	models   func(context.Context, string) *compaction.Model
+	id       string // of this server among those on the database
+	inFlight queue.InFlight
 
 	loopback bool // only this machine reaches it
 }
@@ -168,7 +170,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	watches := &files.Watches{Store: store}
-	tails := db.NewTails(p.pool, 0)
+	tails := event.NewFollowers(p.pool, 0)
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
 	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Watches: watches, DB: p.pool,
 		Tails: tails, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
@@ -217,20 +219,8 @@ func (p *process) jobs(store *files.Store, messages *recall.Store, passages *arc
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
 		FetchCooldown: fetchPause, CompletedJobRetentionPeriod: jobsKept,
-		Queues: queues, Middleware: []rivertype.Middleware{&inHand{hand: &p.hand}},
+		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight},
 	})
-}
-
-// inHand keeps account of the jobs that the server works on.
-type inHand struct {
-	river.MiddlewareDefaults
-	hand *db.Hand
-}
-
-// Work implements rivertype.WorkerMiddleware.
-func (m *inHand) Work(ctx context.Context, job *rivertype.JobRow, inner func(context.Context) error) error {
-	defer m.hand.Hold(job.ID)()
-	return inner(ctx)
 }
 
 // keepPresent holds this server's lock on the database, and takes it again when the connection was lost.
@@ -242,7 +232,7 @@ func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 			close(ready)
 		}
 	}
-	presence := db.Presence{URL: p.pg.url, ID: p.id, Every: lookEvery, Hand: &p.hand}
+	presence := queue.Presence{URL: p.pg.url, ID: p.id, Every: lookEvery, InFlight: &p.inFlight}
 	for {
 		if err := presence.Keep(ctx, once); err != nil && ctx.Err() == nil {
 			p.log.Warn("the server's lock on the database was lost", "error", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -513,7 +514,7 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 		if err := json.Unmarshal(k.Before, &before); err != nil {
 			w.t.Fatal(err)
 		}
-		if e.Type == string(db.Compacted) {
+		if e.Type == string(event.Compacted) {
 			if told++; k.Frame != frame || inForce != "" && inForce != framed(before) {
 				w.t.Errorf("%s: compaction %s made frame %d of %s, want %d of %s", th.conversation, k.ID, k.Frame, framed(before), frame, inForce)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -81,7 +82,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, agentID, conversation 
 	if frame != nil {
 		p.Conversation.Frame = *frame
 	}
-	if p.Seq, err = db.Head(ctx, s.DB, org, agentID); err != nil {
+	if p.Seq, err = event.Head(ctx, s.DB, org, agentID); err != nil {
 		return p, err
 	}
 	p.Agent = own.in(p.Conversation)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
@@ -178,7 +179,7 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	}
 	group.Wait()
 	tx := begin(t, pool)
-	_, err := db.Append(t.Context(), tx, org, db.Event{AgentID: a.ID, Type: db.AgentUpdated, RefID: a.ID}) // changes no prompt
+	_, err := event.Append(t.Context(), tx, org, event.Event{AgentID: a.ID, Type: event.AgentUpdated, RefID: a.ID}) // changes no prompt
 	if err := errors.Join(err, tx.Commit(t.Context())); err != nil {
 		t.Fatal(err)
 	}

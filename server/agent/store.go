@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -65,7 +66,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		if a, err = in.insert(ctx, org, n); err != nil {
 			return err
 		}
-		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: a.ID, Type: db.AgentCreated, RefID: a.ID}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: a.ID, Type: event.AgentCreated, RefID: a.ID}); err != nil {
 			return err
 		}
 		for _, folder := range n.FolderIDs {
@@ -237,7 +238,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 				return err
 			}
 		}
-		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: id, Type: db.AgentUpdated, RefID: id}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
 			return err
 		}
 		if a, err = in.change(ctx, org, id, u); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -261,7 +262,7 @@ func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, sil
 			}
 			said = true
 		}
-		_, err = db.Append(ctx, tx, org, db.Event{AgentID: c.AgentID, Type: db.WindowWarning, RefID: c.ID})
+		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.WindowWarning, RefID: c.ID})
 		return err
 	})
 	return said, err

@@ -8,6 +8,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // Update changes a block and keeps what it was; author is who does. ErrInvalid if the change breaks a rule, a *MismatchError if the block is
@@ -90,7 +91,7 @@ func (s *Store) write(ctx context.Context, org db.Org, author string, before, af
 	if err := s.record(ctx, org, author, changed); err != nil {
 		return Block{}, err
 	}
-	return changed, s.tell(ctx, org, changed, db.BlockChanged)
+	return changed, s.tell(ctx, org, changed, event.BlockChanged)
 }
 
 // sameVersion tells whether a version would say the same of both.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // Store keeps blocks in Postgres.
@@ -125,7 +126,7 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := in.tell(ctx, org, b, db.BlockDetached); err != nil {
+		if err := in.tell(ctx, org, b, event.BlockDetached); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM blocks WHERE org = $1 AND key = $2`, org, b.Key)
@@ -139,17 +140,17 @@ func (s *Store) lock(ctx context.Context, org db.Org, id string) (Block, error) 
 }
 
 // tell appends an event to the log of each agent that has the block.
-func (s *Store) tell(ctx context.Context, org db.Org, b Block, what db.EventType) error {
+func (s *Store) tell(ctx context.Context, org db.Org, b Block, what event.Type) error {
 	agents, err := db.All[string](ctx, s.DB, `
 		SELECT agent_id FROM agent_blocks WHERE org = $1 AND block_key = $2 ORDER BY agent_id`, org, b.Key)
 	if err != nil {
 		return err
 	}
-	events := make([]db.Event, len(agents))
+	events := make([]event.Event, len(agents))
 	for i, agent := range agents {
-		events[i] = db.Event{AgentID: agent, Type: what, RefID: b.ID}
+		events[i] = event.Event{AgentID: agent, Type: what, RefID: b.ID}
 	}
-	_, err = db.Append(ctx, s.DB.(pgx.Tx), org, events...)
+	_, err = event.Append(ctx, s.DB.(pgx.Tx), org, events...)
 	return err
 }
 
@@ -165,7 +166,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) erro
 		if has, err := in.has(ctx, org, agentID, b); err != nil || has {
 			return err
 		}
-		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.BlockAttached, RefID: id}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockAttached, RefID: id}); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO agent_blocks (agent_id, block_key, org, label) VALUES ($1, $2, $3, $4)`, agentID, b.Key, org, b.Label)
@@ -202,7 +203,7 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) erro
 		} else if !has {
 			return db.NotFound("Block %s is not attached to agent %s", id, agentID)
 		}
-		if _, err := db.Append(ctx, tx, org, db.Event{AgentID: agentID, Type: db.BlockDetached, RefID: id}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockDetached, RefID: id}); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3`, org, agentID, b.Key)

@@ -1,4 +1,4 @@
-package db
+package event
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Consumer is a named reader of an agent's events and how far it has come. Readers of one agent do not know of each other.
@@ -25,32 +27,32 @@ const consumerColumns = `name AS id, seq, created_at, updated_at`
 const maxConsumerChars = 200
 
 // Consumers lists an agent's consumers by name; Before and After of the page are names. ErrNotFound if the agent is not there.
-func Consumers(ctx context.Context, d DB, org Org, agentID string, p Page) ([]Consumer, error) {
+func Consumers(ctx context.Context, d db.DB, org db.Org, agentID string, p db.Page) ([]Consumer, error) {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return nil, err
 	}
-	return List[Consumer](ctx, d, p, `
+	return db.List[Consumer](ctx, d, p, `
 		SELECT `+consumerColumns+` FROM event_consumers WHERE org = @org AND agent_id = @agent`, "id",
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// ConsumerOf returns a consumer by its name. ErrNotFound if the agent is not there, or has no such consumer.
-func ConsumerOf(ctx context.Context, d DB, org Org, agentID, name string) (Consumer, error) {
+// ConsumerNamed returns a consumer by its name. ErrNotFound if the agent is not there, or has no such consumer.
+func ConsumerNamed(ctx context.Context, d db.DB, org db.Org, agentID, name string) (Consumer, error) {
 	if err := checkConsumer(name); err != nil {
 		return Consumer{}, err
 	}
-	c, err := One[Consumer](ctx, d, `
+	c, err := db.One[Consumer](ctx, d, `
 		SELECT `+consumerColumns+` FROM event_consumers WHERE org = $1 AND agent_id = $2 AND name = $3`, org, agentID, name)
 	return c, consumerError(ctx, d, org, agentID, name, err)
 }
 
 // Cursor is how far a consumer of an agent has come; 0 if there is no such consumer yet. ErrNotFound if the agent is not there.
-func Cursor(ctx context.Context, d DB, org Org, agentID, name string) (int64, error) {
+func Cursor(ctx context.Context, d db.DB, org db.Org, agentID, name string) (int64, error) {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return 0, err
 	}
-	c, err := ConsumerOf(ctx, d, org, agentID, name)
-	if errors.Is(err, ErrNotFound) {
+	c, err := ConsumerNamed(ctx, d, org, agentID, name)
+	if errors.Is(err, db.ErrNotFound) {
 		return 0, nil
 	}
 	return c.Seq, err
@@ -59,7 +61,7 @@ func Cursor(ctx context.Context, d DB, org Org, agentID, name string) (int64, er
 // CommitCursor stores how far a consumer has come, forwards or back, and makes the consumer if it is not there. With expected, it does so only if
 // the consumer stands there: of several readers that share a name, one gets each event. ErrConflict says where it stands instead;
 // ErrInvalid if seq lies beyond the agent's newest event; ErrNotFound if the agent is not there.
-func CommitCursor(ctx context.Context, d DB, org Org, agentID, name string, seq int64, expected *int64) (Consumer, error) {
+func CommitCursor(ctx context.Context, d db.DB, org db.Org, agentID, name string, seq int64, expected *int64) (Consumer, error) {
 	if err := checkConsumer(name); err != nil {
 		return Consumer{}, err
 	}
@@ -68,30 +70,30 @@ func CommitCursor(ctx context.Context, d DB, org Org, agentID, name string, seq 
 		return Consumer{}, err
 	}
 	if seq < 0 || seq > head {
-		return Consumer{}, Invalid("seq is %d; it must be from 0 to %d, the agent's newest event", seq, head)
+		return Consumer{}, db.Invalid("seq is %d; it must be from 0 to %d, the agent's newest event", seq, head)
 	}
 	c, err := commit(ctx, d, org, agentID, name, seq, expected)
-	if !errors.Is(err, ErrNotFound) || expected == nil {
+	if !errors.Is(err, db.ErrNotFound) || expected == nil {
 		return c, err
 	}
 	now, err := Cursor(ctx, d, org, agentID, name)
 	if err != nil {
 		return Consumer{}, err
 	}
-	return Consumer{}, Conflict("expected_seq is %d, but consumer '%s' stands at %d; read on from there, or commit without expected_seq",
+	return Consumer{}, db.Conflict("expected_seq is %d, but consumer '%s' stands at %d; read on from there, or commit without expected_seq",
 		*expected, name, now)
 }
 
 // commit returns ErrNotFound if the consumer does not stand where it is expected to. One that is not there stands at 0.
-func commit(ctx context.Context, d DB, org Org, agentID, name string, seq int64, expected *int64) (Consumer, error) {
+func commit(ctx context.Context, d db.DB, org db.Org, agentID, name string, seq int64, expected *int64) (Consumer, error) {
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "name": name, "seq": seq, "expected": expected}
 	if expected != nil && *expected != 0 {
-		return One[Consumer](ctx, d, `
+		return db.One[Consumer](ctx, d, `
 			UPDATE event_consumers SET seq = @seq, updated_at = now()
 			WHERE org = @org AND agent_id = @agent AND name = @name AND seq = @expected
 			RETURNING `+consumerColumns, args)
 	}
-	return One[Consumer](ctx, d, `
+	return db.One[Consumer](ctx, d, `
 		INSERT INTO event_consumers AS c (org, agent_id, name, seq) VALUES (@org, @agent, @name, @seq)
 		ON CONFLICT (agent_id, name) DO UPDATE SET seq = excluded.seq, updated_at = now()
 		WHERE c.org = excluded.org AND (@expected::bigint IS NULL OR c.seq = @expected)
@@ -99,31 +101,31 @@ func commit(ctx context.Context, d DB, org Org, agentID, name string, seq int64,
 }
 
 // DeleteConsumer forgets a consumer and how far it had come. ErrNotFound if the agent is not there, or has no such consumer.
-func DeleteConsumer(ctx context.Context, d DB, org Org, agentID, name string) error {
+func DeleteConsumer(ctx context.Context, d db.DB, org db.Org, agentID, name string) error {
 	if err := checkConsumer(name); err != nil {
 		return err
 	}
-	err := Exec(ctx, d, `DELETE FROM event_consumers WHERE org = $1 AND agent_id = $2 AND name = $3`, org, agentID, name)
+	err := db.Exec(ctx, d, `DELETE FROM event_consumers WHERE org = $1 AND agent_id = $2 AND name = $3`, org, agentID, name)
 	return consumerError(ctx, d, org, agentID, name, err)
 }
 
 // consumerError says what is not there: the agent, or its consumer.
-func consumerError(ctx context.Context, d DB, org Org, agentID, name string, err error) error {
-	if !errors.Is(err, ErrNotFound) {
+func consumerError(ctx context.Context, d db.DB, org db.Org, agentID, name string, err error) error {
+	if !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return err
 	}
-	return NotFound("agent %s has no consumer '%s'; the first commit makes it", agentID, name)
+	return db.NotFound("agent %s has no consumer '%s'; the first commit makes it", agentID, name)
 }
 
 func checkConsumer(name string) error {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return Invalid("the consumer's name %.200q has control characters, or is not UTF-8", name)
+		return db.Invalid("the consumer's name %.200q has control characters, or is not UTF-8", name)
 	}
 	if n := utf8.RuneCountInString(name); n < 1 || n > maxConsumerChars {
-		return Invalid("the consumer's name has %d characters; it must have from 1 to %d", n, maxConsumerChars)
+		return db.Invalid("the consumer's name has %d characters; it must have from 1 to %d", n, maxConsumerChars)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package db
+package event
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/loci-memory/loci/db"
 )
 
-// MaxTails is how many tails there may be at a time.
-const MaxTails = 1000
+// MaxFollowers is how many tails there may be at a time.
+const MaxFollowers = 1000
 
-// tailEvery is the time between two looks at the heads of agents that are followed, where NewTails is not told, and after one that failed.
+// tailEvery is the time between two looks at the heads of agents that are followed, where NewFollowers is not told, and after one that failed.
 const (
 	tailEvery = 100 * time.Millisecond
 	tailPause = time.Second
@@ -24,32 +26,32 @@ const (
 	tailPatience = 10 * time.Second
 )
 
-// Tails follow the events of agents as they are appended, by whatever server. One query in a while looks how far all followed agents have
+// Followers follow the events of agents as they are appended, by whatever server. One query in a while looks how far all followed agents have
 // come, however many follow them, and none while nobody does.
-type Tails struct {
-	db    DB
+type Followers struct {
+	db    db.DB
 	every time.Duration
 	begin chan struct{} // tells that somebody follows
 
 	mu     sync.Mutex
-	tails  map[*Tail]struct{}
+	tails  map[*Follower]struct{}
 	closed bool
 }
 
-// NewTails returns tails on d that look so often; 0 is ten times a second. Keep must run.
-func NewTails(d DB, every time.Duration) *Tails {
+// NewFollowers returns tails on d that look so often; 0 is ten times a second. Keep must run.
+func NewFollowers(d db.DB, every time.Duration) *Followers {
 	if every == 0 {
 		every = tailEvery
 	}
-	return &Tails{db: d, every: every, begin: make(chan struct{}, 1), tails: map[*Tail]struct{}{}}
+	return &Followers{db: d, every: every, begin: make(chan struct{}, 1), tails: map[*Follower]struct{}{}}
 }
 
-// Tail is one reader of one agent's events. It is for one goroutine.
-type Tail struct {
-	db    DB
-	org   Org
+// Follower is one reader of one agent's events. It is for one goroutine.
+type Follower struct {
+	db    db.DB
+	org   db.Org
 	agent string
-	types []EventType
+	types []Type
 
 	cursor, head int64 // events up to the one were read, up to the other there are some
 
@@ -60,16 +62,16 @@ type Tail struct {
 
 // Follow begins to follow an agent's events after a position, those that are there already included; types, if any, are the only ones that
 // are read. The caller ends it with Forget. ErrNotFound if the agent is not there, ErrInvalid if there is no such type or position,
-// ErrConflict if there are MaxTails.
-func (t *Tails) Follow(ctx context.Context, org Org, agentID string, after int64, types []EventType) (*Tail, error) {
-	if err := (EventQuery{After: after, Types: types}).check(); err != nil {
+// ErrConflict if there are MaxFollowers.
+func (t *Followers) Follow(ctx context.Context, org db.Org, agentID string, after int64, types []Type) (*Follower, error) {
+	if err := (Query{After: after, Types: types}).check(); err != nil {
 		return nil, err
 	}
 	head, err := Head(ctx, t.db, org, agentID)
 	if err != nil {
 		return nil, err
 	}
-	v := &Tail{db: t.db, org: org, agent: agentID, types: types, cursor: after, head: head, told: head,
+	v := &Follower{db: t.db, org: org, agent: agentID, types: types, cursor: after, head: head, told: head,
 		heads: make(chan int64, 1), ended: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +79,8 @@ func (t *Tails) Follow(ctx context.Context, org Org, agentID string, after int64
 	case t.closed:
 		close(v.ended)
 		return v, nil
-	case len(t.tails) >= MaxTails:
-		return nil, Conflict("%d readers follow events already, which is the most; page through the events instead", MaxTails)
+	case len(t.tails) >= MaxFollowers:
+		return nil, db.Conflict("%d readers follow events already, which is the most; page through the events instead", MaxFollowers)
 	}
 	t.tails[v] = struct{}{}
 	select {
@@ -89,14 +91,14 @@ func (t *Tails) Follow(ctx context.Context, org Org, agentID string, after int64
 }
 
 // Forget ends a tail.
-func (t *Tails) Forget(v *Tail) {
+func (t *Followers) Forget(v *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.end(v)
 }
 
 // Count is how many tails there are.
-func (t *Tails) Count() int {
+func (t *Followers) Count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.tails)
@@ -104,7 +106,7 @@ func (t *Tails) Count() int {
 
 // Next returns the next events, oldest first, as soon as there are some; none if there are none for so long. It reads them when it is
 // called: a reader that takes its time holds nothing in memory. io.EOF when nothing follows: the agent was deleted, or the server stops.
-func (v *Tail) Next(ctx context.Context, idle time.Duration) ([]Event, error) {
+func (v *Follower) Next(ctx context.Context, idle time.Duration) ([]Event, error) {
 	quiet := time.NewTimer(idle)
 	defer quiet.Stop()
 	for {
@@ -132,12 +134,12 @@ func (v *Tail) Next(ctx context.Context, idle time.Duration) ([]Event, error) {
 
 // read returns the events in the next stretch of positions, and moves on. The stretch ends at the head that was looked up before: no event
 // up to there can come any more.
-func (v *Tail) read(ctx context.Context) ([]Event, error) {
+func (v *Follower) read(ctx context.Context) ([]Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, tailPatience)
 	defer cancel()
 	to := min(v.head, v.cursor+tailStretch)
-	events, err := Events(ctx, v.db, v.org, v.agent, EventQuery{After: v.cursor, To: to, Types: v.types, Limit: tailEvents})
-	if errors.Is(err, ErrNotFound) {
+	events, err := List(ctx, v.db, v.org, v.agent, Query{After: v.cursor, To: to, Types: v.types, Limit: tailEvents})
+	if errors.Is(err, db.ErrNotFound) {
 		return nil, io.EOF
 	}
 	if err != nil {
@@ -152,7 +154,7 @@ func (v *Tail) read(ctx context.Context) ([]Event, error) {
 
 // Keep looks at how far the followed agents have come until ctx ends, and then ends all tails. A look that fails is made again after a
 // pause; failed is told why.
-func (t *Tails) Keep(ctx context.Context, failed func(error)) {
+func (t *Followers) Keep(ctx context.Context, failed func(error)) {
 	defer t.close()
 	for {
 		select {
@@ -183,10 +185,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // followed are the agents that tails follow, each once.
-func (t *Tails) followed() (orgs []int32, agents []string, tails map[string][]*Tail) {
+func (t *Followers) followed() (orgs []int32, agents []string, tails map[string][]*Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	tails = map[string][]*Tail{}
+	tails = map[string][]*Follower{}
 	for v := range t.tails {
 		if tails[v.agent] == nil {
 			orgs, agents = append(orgs, int32(v.org)), append(agents, v.agent)
@@ -197,7 +199,7 @@ func (t *Tails) followed() (orgs []int32, agents []string, tails map[string][]*T
 }
 
 // look tells the tails how far their agents have come, and ends those whose agent is gone.
-func (t *Tails) look(ctx context.Context) error {
+func (t *Followers) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tailPatience)
 	defer cancel()
 	orgs, agents, tails := t.followed()
@@ -205,7 +207,7 @@ func (t *Tails) look(ctx context.Context) error {
 		AgentID string `db:"id"`
 		Seq     int64  `db:"seq"`
 	}
-	heads, err := All[head](ctx, t.db, `
+	heads, err := db.All[head](ctx, t.db, `
 		SELECT a.id, coalesce(h.seq, 0) AS seq
 		FROM unnest($1::integer[], $2::text[]) AS followed (org, id)
 		JOIN agents a ON a.id = followed.id AND a.org = followed.org
@@ -230,7 +232,7 @@ func (t *Tails) look(ctx context.Context) error {
 }
 
 // tell passes on a head that is new; one that was not taken yet is out of date. Only look calls it.
-func (v *Tail) tell(head int64) {
+func (v *Follower) tell(head int64) {
 	if head == v.told {
 		return
 	}
@@ -243,14 +245,14 @@ func (v *Tail) tell(head int64) {
 }
 
 // end ends a tail, once. The caller holds the lock.
-func (t *Tails) end(v *Tail) {
+func (t *Followers) end(v *Follower) {
 	if _, there := t.tails[v]; there {
 		delete(t.tails, v)
 		close(v.ended)
 	}
 }
 
-func (t *Tails) close() {
+func (t *Followers) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true

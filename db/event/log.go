@@ -1,4 +1,4 @@
-package db
+package event
 
 import (
 	"context"
@@ -8,30 +8,32 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Limits of a slice of events, in events.
 const (
-	DefaultEvents = 100
-	MaxEvents     = 1000
+	DefaultLimit = 100
+	MaxLimit     = 1000
 )
 
-// EventQuery asks for a slice of an agent's events by their positions, which are their Seq. A bound of 0 is none. Of more events than
+// Query asks for a slice of an agent's events by their positions, which are their Seq. A bound of 0 is none. Of more events than
 // Limit those nearest to the lower bound are chosen; those nearest to the upper one if Before is the only bound below which they are asked
 // for, which rewinds from there, and of a descending slice.
-type EventQuery struct {
-	From, To   int64       // the first and the last position, both in the slice
-	After      int64       // a position below the slice
-	Before     int64       // a position above the slice
-	Types      []EventType // none: all
-	Limit      int         // in events; 0 is DefaultEvents, at most MaxEvents
-	Descending bool        // the newest first
+type Query struct {
+	From, To   int64  // the first and the last position, both in the slice
+	After      int64  // a position below the slice
+	Before     int64  // a position above the slice
+	Types      []Type // none: all
+	Limit      int    // in events; 0 is DefaultLimit, at most MaxLimit
+	Descending bool   // the newest first
 }
 
 // Events returns a slice of an agent's events, never nil. An agent's events have no gap and none is added between two that were read: a
 // slice is exact, and whoever goes on after the last Seq that it was given misses none and sees none twice. ErrNotFound if the agent is not
 // there; ErrInvalid if bounds contradict each other, or the limit or a type is none.
-func Events(ctx context.Context, d DB, org Org, agentID string, q EventQuery) ([]Event, error) {
+func List(ctx context.Context, d db.DB, org db.Org, agentID string, q Query) ([]Event, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func Events(ctx context.Context, d DB, org Org, agentID string, q EventQuery) ([
 	if len(q.Types) > 0 {
 		types, args["types"] = " AND type = ANY (@types)", q.Types
 	}
-	events, err := All[Event](ctx, d, `
+	events, err := db.All[Event](ctx, d, `
 		SELECT agent_id, seq, type, ref_id, at FROM events
 		WHERE org = @org AND agent_id = @agent AND seq BETWEEN @first AND @last`+types+`
 		ORDER BY seq `+order+` LIMIT @limit`, args)
@@ -59,23 +61,23 @@ func Events(ctx context.Context, d DB, org Org, agentID string, q EventQuery) ([
 }
 
 // Head returns the position of an agent's newest event, 0 if it has none. ErrNotFound if the agent is not there.
-func Head(ctx context.Context, d DB, org Org, agentID string) (int64, error) {
-	seq, err := One[int64](ctx, d, `
+func Head(ctx context.Context, d db.DB, org db.Org, agentID string) (int64, error) {
+	seq, err := db.One[int64](ctx, d, `
 		SELECT coalesce(h.seq, 0) FROM agents a LEFT JOIN agent_heads h ON h.agent_id = a.id
 		WHERE a.org = $1 AND a.id = $2`, org, agentID)
-	if errors.Is(err, ErrNotFound) {
-		return 0, NotFound("Agent with ID %s not found", agentID)
+	if errors.Is(err, db.ErrNotFound) {
+		return 0, db.NotFound("Agent with ID %s not found", agentID)
 	}
 	return seq, err
 }
 
-func (q EventQuery) check() error {
+func (q Query) check() error {
 	for _, bound := range []struct {
 		name string
 		at   int64
 	}{{"from", q.From}, {"to", q.To}, {"before", q.Before}, {"after", q.After}} {
 		if bound.at < 0 {
-			return Invalid("%s is %d; positions of events begin at 1", bound.name, bound.at)
+			return db.Invalid("%s is %d; positions of events begin at 1", bound.name, bound.at)
 		}
 	}
 	for _, pair := range []struct {
@@ -83,31 +85,31 @@ func (q EventQuery) check() error {
 		from, to  int64
 	}{{"from", "to", q.From, q.To}, {"from", "before", q.From, q.Before}, {"after", "to", q.After, q.To}, {"after", "before", q.After, q.Before}} {
 		if pair.to > 0 && pair.from > pair.to {
-			return Invalid("%s is %d, which is beyond %s, which is %d", pair.low, pair.from, pair.high, pair.to)
+			return db.Invalid("%s is %d, which is beyond %s, which is %d", pair.low, pair.from, pair.high, pair.to)
 		}
 	}
-	if q.Limit < 0 || q.Limit > MaxEvents {
-		return Invalid("limit is %d; it must be from 1 to %d", q.Limit, MaxEvents)
+	if q.Limit < 0 || q.Limit > MaxLimit {
+		return db.Invalid("limit is %d; it must be from 1 to %d", q.Limit, MaxLimit)
 	}
 	return checkTypes(q.Types)
 }
 
-func checkTypes(types []EventType) error {
+func checkTypes(types []Type) error {
 	for _, t := range types {
-		if slices.Contains(EventTypes, t) {
+		if slices.Contains(Types, t) {
 			continue
 		}
-		known := make([]string, len(EventTypes))
-		for i, t := range EventTypes {
+		known := make([]string, len(Types))
+		for i, t := range Types {
 			known[i] = string(t)
 		}
-		return Invalid("types: there is no type '%.100s'; the types are %s", t, strings.Join(known, ", "))
+		return db.Invalid("types: there is no type '%.100s'; the types are %s", t, strings.Join(known, ", "))
 	}
 	return nil
 }
 
 // bounds are the first and the last position that the query asks for.
-func (q EventQuery) bounds() (first, last int64) {
+func (q Query) bounds() (first, last int64) {
 	first, last = max(q.From, min(q.After, math.MaxInt64-1)+1), math.MaxInt64
 	if q.To > 0 {
 		last = q.To
@@ -118,9 +120,9 @@ func (q EventQuery) bounds() (first, last int64) {
 	return first, last
 }
 
-func (q EventQuery) limit() int {
+func (q Query) limit() int {
 	if q.Limit == 0 {
-		return DefaultEvents
+		return DefaultLimit
 	}
 	return q.Limit
 }

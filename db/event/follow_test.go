@@ -1,4 +1,4 @@
-package db_test
+package event_test
 
 import (
 	"context"
@@ -18,15 +18,16 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // patience bounds the waits of tests; reaching it is a failure.
 const patience = time.Minute
 
 // newTails keeps tails until the test ends, or stop is called.
-func newTails(t *testing.T, pool *pgxpool.Pool) (tails *db.Tails, stop func()) {
+func newTails(t *testing.T, pool *pgxpool.Pool) (tails *event.Followers, stop func()) {
 	t.Helper()
-	tails = db.NewTails(pool, time.Millisecond)
+	tails = event.NewFollowers(pool, time.Millisecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	var keeping sync.WaitGroup
 	keeping.Go(func() { tails.Keep(ctx, func(err error) { t.Errorf("look: %v", err) }) })
@@ -35,7 +36,7 @@ func newTails(t *testing.T, pool *pgxpool.Pool) (tails *db.Tails, stop func()) {
 	return tails, stop
 }
 
-func follow(t *testing.T, tails *db.Tails, agent string, after int64, types ...db.EventType) *db.Tail {
+func follow(t *testing.T, tails *event.Followers, agent string, after int64, types ...event.Type) *event.Follower {
 	t.Helper()
 	tail, err := tails.Follow(t.Context(), org, agent, after, types)
 	if err != nil {
@@ -45,7 +46,7 @@ func follow(t *testing.T, tails *db.Tails, agent string, after int64, types ...d
 }
 
 // next are the next n events of a tail.
-func next(t *testing.T, tail *db.Tail, n int) (got []int64) {
+func next(t *testing.T, tail *event.Follower, n int) (got []int64) {
 	t.Helper()
 	for len(got) < n {
 		events, err := tail.Next(t.Context(), patience)
@@ -62,7 +63,7 @@ func TestATailGoesOnWithWhatIsAppended(t *testing.T) {
 	pool := dbtest.New(t)
 	tails, _ := newTails(t, pool)
 	agent, other := newHistory(t, pool, 100), newHistory(t, pool, 1)
-	whole, late, messages := follow(t, tails, agent, 0), follow(t, tails, agent, 98), follow(t, tails, agent, 85, db.MessageAppended)
+	whole, late, messages := follow(t, tails, agent, 0), follow(t, tails, agent, 98), follow(t, tails, agent, 85, event.MessageAppended)
 	if diff := cmp.Diff(to(1, 100), next(t, whole, 100)); diff != "" {
 		t.Errorf("what was there (-want +got):\n%s", diff)
 	}
@@ -73,8 +74,8 @@ func TestATailGoesOnWithWhatIsAppended(t *testing.T) {
 		t.Errorf("while nothing happens: got %v, %v", got, err)
 	}
 	for seq := int64(101); seq <= 103; seq++ {
-		write(t, pool, db.Event{AgentID: other, Type: db.AgentUpdated}, db.Event{AgentID: agent, Type: db.MessageAppended})
-		for _, tail := range []*db.Tail{whole, late} {
+		write(t, pool, event.Event{AgentID: other, Type: event.AgentUpdated}, event.Event{AgentID: agent, Type: event.MessageAppended})
+		for _, tail := range []*event.Follower{whole, late} {
 			if diff := cmp.Diff(to(seq, seq), next(t, tail, 1)); diff != "" {
 				t.Errorf("what happens (-want +got):\n%s", diff)
 			}
@@ -91,8 +92,8 @@ func TestATailFindsWhatIsRare(t *testing.T) {
 	pool := dbtest.New(t)
 	tails, _ := newTails(t, pool)
 	agent := newHistory(t, pool, 25_000)
-	tail := follow(t, tails, agent, 0, db.FileClosed)
-	write(t, pool, db.Event{AgentID: agent, Type: db.FileClosed}, db.Event{AgentID: agent, Type: db.FileUsed})
+	tail := follow(t, tails, agent, 0, event.FileClosed)
+	write(t, pool, event.Event{AgentID: agent, Type: event.FileClosed}, event.Event{AgentID: agent, Type: event.FileUsed})
 	if got := next(t, tail, 1); got[0] != 25_001 {
 		t.Errorf("got %d, want 25001", got[0])
 	}
@@ -105,7 +106,7 @@ func TestATailEndsWithItsAgentAndTheServer(t *testing.T) {
 	deleted, stays := newHistory(t, pool, 1), newHistory(t, pool, 5)
 	one, two := follow(t, tails, deleted, 1), follow(t, tails, stays, 5)
 	behind, forgotten := follow(t, tails, stays, 0), follow(t, tails, stays, 5)
-	ended := func(what string, tail *db.Tail) {
+	ended := func(what string, tail *event.Follower) {
 		t.Helper()
 		if got, err := tail.Next(t.Context(), patience); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: got %v, %v, want the end", what, got, err)
@@ -138,10 +139,10 @@ func TestATailEndsWithItsAgentAndTheServer(t *testing.T) {
 func TestTailsAreBounded(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	tails := db.NewTails(pool, time.Hour)
+	tails := event.NewFollowers(pool, time.Hour)
 	agent := newHistory(t, pool, 1)
-	var last *db.Tail
-	for range db.MaxTails {
+	var last *event.Follower
+	for range event.MaxFollowers {
 		last = follow(t, tails, agent, 0)
 	}
 	if _, err := tails.Follow(t.Context(), org, agent, 0, nil); !errors.Is(err, db.ErrConflict) {
@@ -152,7 +153,7 @@ func TestTailsAreBounded(t *testing.T) {
 	if _, err := tails.Follow(t.Context(), org, agent, -1, nil); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("after no position: got %v, want ErrInvalid", err)
 	}
-	if _, err := tails.Follow(t.Context(), org, agent, 0, []db.EventType{"x"}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := tails.Follow(t.Context(), org, agent, 0, []event.Type{"x"}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("of no type: got %v, want ErrInvalid", err)
 	}
 }
@@ -185,13 +186,13 @@ func turns(ctx context.Context, tx pgx.Tx, dice *rand.Rand) error {
 func (c *crowd) writer(who int) {
 	dice := rand.New(rand.NewPCG(7, uint64(who)))
 	for n := range 12 {
-		events := make([]db.Event, 1+dice.IntN(4))
+		events := make([]event.Event, 1+dice.IntN(4))
 		for i := range events {
 			at := 0
 			if dice.IntN(2) == 0 {
 				at = dice.IntN(len(c.agents))
 			}
-			events[i] = db.Event{AgentID: c.agents[at], Type: db.FileUsed, RefID: fmt.Sprint(who, "-", n, "-", i)}
+			events[i] = event.Event{AgentID: c.agents[at], Type: event.FileUsed, RefID: fmt.Sprint(who, "-", n, "-", i)}
 		}
 		err := db.Tx(c.Context(), c.pool, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(c.Context(), `SELECT pg_advisory_xact_lock($1)`, dice.IntN(8)); err != nil {
@@ -200,7 +201,7 @@ func (c *crowd) writer(who int) {
 			if err := turns(c.Context(), tx, dice); err != nil {
 				return err
 			}
-			if _, err := db.Append(c.Context(), tx, org, events...); err != nil {
+			if _, err := event.Append(c.Context(), tx, org, events...); err != nil {
 				return err
 			}
 			if err := turns(c.Context(), tx, dice); err != nil {
@@ -220,7 +221,7 @@ func (c *crowd) writer(who int) {
 	}
 }
 
-func (c *crowd) note(events []db.Event) {
+func (c *crowd) note(events []event.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range events {
@@ -238,7 +239,7 @@ func (c *crowd) over(agent string, cursor int64) bool {
 	default:
 		return false
 	}
-	head, err := db.Head(c.Context(), c.pool, org, agent)
+	head, err := event.Head(c.Context(), c.pool, org, agent)
 	if err != nil {
 		c.Errorf("read the head: %v", err)
 	}
@@ -246,10 +247,10 @@ func (c *crowd) over(agent string, cursor int64) bool {
 }
 
 // pages reads an agent's events page by page, knowing nothing but the last position.
-func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []db.Event) {
+func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []event.Event) {
 	var last int64
 	for !c.over(agent, last) {
-		page, err := db.Events(c.Context(), d, org, agent, db.EventQuery{After: last, Limit: 1 + dice.IntN(40)})
+		page, err := event.List(c.Context(), d, org, agent, event.Query{After: last, Limit: 1 + dice.IntN(40)})
 		if err != nil {
 			c.Errorf("read a page: %v", err)
 			return read
@@ -263,9 +264,9 @@ func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []db.Event) 
 }
 
 // consumes reads as one of several who share a consumer: what a reader commits is its.
-func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []db.Event) {
+func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []event.Event) {
 	for {
-		cursor, err := db.Cursor(c.Context(), d, org, agent, name)
+		cursor, err := event.Cursor(c.Context(), d, org, agent, name)
 		if err != nil {
 			c.Errorf("read the cursor: %v", err)
 			return read
@@ -273,7 +274,7 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []d
 		if c.over(agent, cursor) {
 			return read
 		}
-		page, err := db.Events(c.Context(), d, org, agent, db.EventQuery{After: cursor, Limit: 1 + dice.IntN(20)})
+		page, err := event.List(c.Context(), d, org, agent, event.Query{After: cursor, Limit: 1 + dice.IntN(20)})
 		if err != nil {
 			c.Errorf("read from the cursor: %v", err)
 			return read
@@ -281,7 +282,7 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []d
 		if len(page) == 0 {
 			continue
 		}
-		_, err = db.CommitCursor(c.Context(), d, org, agent, name, page[len(page)-1].Seq, &cursor)
+		_, err = event.CommitCursor(c.Context(), d, org, agent, name, page[len(page)-1].Seq, &cursor)
 		if err == nil {
 			read = append(read, page...)
 		} else if !errors.Is(err, db.ErrConflict) {
@@ -292,7 +293,7 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []d
 }
 
 // follows reads a tail, which breaks off again and again.
-func (c *crowd) follows(tails *db.Tails, agent string, dice *rand.Rand) (read []db.Event) {
+func (c *crowd) follows(tails *event.Followers, agent string, dice *rand.Rand) (read []event.Event) {
 	var last int64
 	for {
 		tail, err := tails.Follow(c.Context(), org, agent, last, nil)
@@ -319,7 +320,7 @@ func (c *crowd) follows(tails *db.Tails, agent string, dice *rand.Rand) (read []
 }
 
 // check compares what a reader read with what was written: everything once, in order, without a gap.
-func (c *crowd) check(reader, agent string, read []db.Event) {
+func (c *crowd) check(reader, agent string, read []event.Event) {
 	c.Helper()
 	want := c.written[agent]
 	if len(read) == 0 || len(read) != len(want) || !slices.Equal(seqs(read), to(1, int64(len(read)))) {
@@ -353,9 +354,9 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	for who := range 32 {
 		writing.Go(func() { c.writer(who) })
 	}
-	read := map[string][]db.Event{}
+	read := map[string][]event.Event{}
 	var mu sync.Mutex
-	reader := func(kind, agent string, seed uint64, all func(*rand.Rand) []db.Event) {
+	reader := func(kind, agent string, seed uint64, all func(*rand.Rand) []event.Event) {
 		reading.Go(func() {
 			events := all(rand.New(rand.NewPCG(8, seed)))
 			if !slices.IsSorted(seqs(events)) {
@@ -368,10 +369,10 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	}
 	for i, agent := range c.agents {
 		seed := uint64(i)
-		reader("pages", agent, seed, func(dice *rand.Rand) []db.Event { return c.pages(pool, agent, dice) })
-		reader("tail", agent, seed+10, func(dice *rand.Rand) []db.Event { return c.follows(tails, agent, dice) })
+		reader("pages", agent, seed, func(dice *rand.Rand) []event.Event { return c.pages(pool, agent, dice) })
+		reader("tail", agent, seed+10, func(dice *rand.Rand) []event.Event { return c.follows(tails, agent, dice) })
 		for k := range uint64(3) {
-			reader("consumer", agent, seed+20*(k+1), func(dice *rand.Rand) []db.Event { return c.consumes(pool, agent, "shared", dice) })
+			reader("consumer", agent, seed+20*(k+1), func(dice *rand.Rand) []event.Event { return c.consumes(pool, agent, "shared", dice) })
 		}
 	}
 	writing.Wait()
@@ -381,7 +382,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 		c.check("pages", agent, read["pages "+agent])
 		c.check("tail", agent, read["tail "+agent])
 		shared := read["consumer "+agent] // each of three has its part in order; together they have all
-		slices.SortStableFunc(shared, func(a, b db.Event) int { return int(a.Seq - b.Seq) })
+		slices.SortStableFunc(shared, func(a, b event.Event) int { return int(a.Seq - b.Seq) })
 		c.check("consumer", agent, shared)
 	}
 }

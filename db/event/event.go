@@ -1,44 +1,48 @@
-package db
+// Package event keeps the log of what happens to each agent, which orders it by a counter, and the log's readers: slices, named
+// consumers, and followers.
+package event
 
 import (
 	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
 )
 
-// EventType says what happened to an agent.
-type EventType string
+// Type says what happened to an agent.
+type Type string
 
 // The events of an agent so far. Memories add theirs here: the order of all of them is one counter.
 const (
-	AgentCreated   EventType = "agent_created"
-	AgentUpdated   EventType = "agent_updated"
-	FolderAttached EventType = "folder_attached"
-	FolderDetached EventType = "folder_detached"
-	FileOpened     EventType = "file_opened"
-	FileUsed       EventType = "file_used"
-	FileClosed     EventType = "file_closed"
+	AgentCreated   Type = "agent_created"
+	AgentUpdated   Type = "agent_updated"
+	FolderAttached Type = "folder_attached"
+	FolderDetached Type = "folder_detached"
+	FileOpened     Type = "file_opened"
+	FileUsed       Type = "file_used"
+	FileClosed     Type = "file_closed"
 
-	MessageAppended EventType = "message"
+	MessageAppended Type = "message"
 
-	ArchiveAttached  EventType = "archive_attached"
-	ArchiveDetached  EventType = "archive_detached"
-	PassageInserted  EventType = "passage_inserted"
-	PassagesInserted EventType = "passages_inserted" // many at once; the RefID is the archive's
-	PassageUpdated   EventType = "passage_updated"
-	PassageDeleted   EventType = "passage_deleted"
-	BlockAttached    EventType = "block_attached"
-	BlockDetached    EventType = "block_detached"
-	BlockChanged     EventType = "block_changed"
+	ArchiveAttached  Type = "archive_attached"
+	ArchiveDetached  Type = "archive_detached"
+	PassageInserted  Type = "passage_inserted"
+	PassagesInserted Type = "passages_inserted" // many at once; the RefID is the archive's
+	PassageUpdated   Type = "passage_updated"
+	PassageDeleted   Type = "passage_deleted"
+	BlockAttached    Type = "block_attached"
+	BlockDetached    Type = "block_detached"
+	BlockChanged     Type = "block_changed"
 
-	Compacted          EventType = "compaction"
-	CompactionReverted EventType = "compaction_reverted"
-	WindowWarning      EventType = "window_warning" // three quarters of the context window are in use; the RefID is the conversation's
+	Compacted          Type = "compaction"
+	CompactionReverted Type = "compaction_reverted"
+	WindowWarning      Type = "window_warning" // three quarters of the context window are in use; the RefID is the conversation's
 )
 
-// EventTypes are all of them.
-var EventTypes = []EventType{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed, MessageAppended,
+// Types are all of them.
+var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed, MessageAppended,
 	ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted, BlockAttached, BlockDetached, BlockChanged,
 	Compacted, CompactionReverted, WindowWarning}
 
@@ -46,7 +50,7 @@ var EventTypes = []EventType{AgentCreated, AgentUpdated, FolderAttached, FolderD
 type Event struct {
 	AgentID string    `db:"agent_id" json:"-"`
 	Seq     int64     `db:"seq" json:"seq"`
-	Type    EventType `db:"type" json:"type"`
+	Type    Type      `db:"type" json:"type"`
 	RefID   string    `db:"ref_id" json:"ref_id"` // what it happened with: a file, a folder, a message, the agent itself
 	At      time.Time `db:"at" json:"at"`
 }
@@ -54,7 +58,7 @@ type Event struct {
 // Append adds events to the logs of their agents and returns them with Seq and At, in the given order. It locks each agent, in
 // order of id, until tx ends: what tx reads of an agent after Append is what stands when tx commits. ErrNotFound if an agent is not
 // there.
-func Append(ctx context.Context, tx pgx.Tx, org Org, events ...Event) ([]Event, error) {
+func Append(ctx context.Context, tx pgx.Tx, org db.Org, events ...Event) ([]Event, error) {
 	agents, types, refs := make([]string, len(events)), make([]string, len(events)), make([]string, len(events))
 	for i, e := range events {
 		agents[i], types[i], refs[i] = e.AgentID, string(e.Type), e.RefID
@@ -62,7 +66,7 @@ func Append(ctx context.Context, tx pgx.Tx, org Org, events ...Event) ([]Event, 
 	if len(events) == 0 {
 		return nil, nil
 	}
-	written, err := All[Event](ctx, tx, `
+	written, err := db.All[Event](ctx, tx, `
 		WITH added AS (
 			SELECT agent_id, type, ref_id, ord,
 			       row_number() OVER (PARTITION BY agent_id ORDER BY ord) AS n,
@@ -83,7 +87,7 @@ func Append(ctx context.Context, tx pgx.Tx, org Org, events ...Event) ([]Event, 
 		FROM written w JOIN heads h USING (agent_id) JOIN added a ON a.agent_id = w.agent_id AND w.seq = h.seq - a.total + a.n
 		ORDER BY a.ord`, org, agents, types, refs)
 	if err == nil && len(written) != len(events) {
-		return nil, NotFound("there is no such agent")
+		return nil, db.NotFound("there is no such agent")
 	}
 	return written, err
 }

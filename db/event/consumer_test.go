@@ -1,4 +1,4 @@
-package db_test
+package event_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/event"
 )
 
 func TestConsumersKeepTheirPlace(t *testing.T) {
@@ -37,23 +38,23 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 		{"another is independent", "b/ü", 1, at(0), 1, ""},
 		{"one that is not there stands at 0", "c", 1, at(7), 0, "expected_seq is 7, but consumer 'c' stands at 0; read on from there, or commit without expected_seq"},
 	} {
-		c, err := db.CommitCursor(t.Context(), pool, org, agent, step.consumer, step.seq, step.expected)
+		c, err := event.CommitCursor(t.Context(), pool, org, agent, step.consumer, step.seq, step.expected)
 		switch {
 		case step.problem == "" && (err != nil || c.Seq != step.want || c.Name != step.consumer || c.UpdatedAt.Before(c.CreatedAt)):
 			t.Errorf("%s: got %+v, %v", step.name, c, err)
 		case step.problem != "" && (err == nil || err.Error() != step.problem || !errors.Is(err, db.ErrConflict) && !errors.Is(err, db.ErrInvalid)):
 			t.Errorf("%s: got %v, want %s", step.name, err, step.problem)
 		}
-		if now, err := db.Cursor(t.Context(), pool, org, agent, step.consumer); err != nil || now != step.want {
+		if now, err := event.Cursor(t.Context(), pool, org, agent, step.consumer); err != nil || now != step.want {
 			t.Errorf("%s: it stands at %d, %v, want %d", step.name, now, err, step.want)
 		}
 	}
-	if _, err := db.CommitCursor(t.Context(), pool, org, other, "a", 5, nil); err != nil {
+	if _, err := event.CommitCursor(t.Context(), pool, org, other, "a", 5, nil); err != nil {
 		t.Errorf("another agent's of the same name: %v", err)
 	}
 	names := func(p db.Page) (names []string) {
 		t.Helper()
-		list, err := db.Consumers(t.Context(), pool, org, agent, p)
+		list, err := event.Consumers(t.Context(), pool, org, agent, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,18 +69,18 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 	if diff := cmp.Diff([]string{"b/ü"}, names(db.Page{Ascending: true, After: "a", Limit: 1})); diff != "" {
 		t.Errorf("the list after a (-want +got):\n%s", diff)
 	}
-	if err := db.DeleteConsumer(t.Context(), pool, org, agent, "a"); err != nil {
+	if err := event.DeleteConsumer(t.Context(), pool, org, agent, "a"); err != nil {
 		t.Error(err)
 	}
 	for what, err := range map[string]error{
-		"one that was deleted":        second(db.ConsumerOf(t.Context(), pool, org, agent, "a")),
-		"deleting it again":           db.DeleteConsumer(t.Context(), pool, org, agent, "a"),
-		"of no agent":                 second(db.ConsumerOf(t.Context(), pool, org, "agent-none", "a")),
-		"a list of no agent":          second(db.Consumers(t.Context(), pool, org, "agent-none", db.Page{})),
-		"of an agent of others":       second(db.ConsumerOf(t.Context(), pool, 2, other, "a")),
-		"a commit to others":          second(db.CommitCursor(t.Context(), pool, 2, other, "a", 0, nil)),
-		"deleting one of others":      db.DeleteConsumer(t.Context(), pool, 2, other, "a"),
-		"the cursor of one of others": second(db.Cursor(t.Context(), pool, 2, other, "a")),
+		"one that was deleted":        second(event.ConsumerNamed(t.Context(), pool, org, agent, "a")),
+		"deleting it again":           event.DeleteConsumer(t.Context(), pool, org, agent, "a"),
+		"of no agent":                 second(event.ConsumerNamed(t.Context(), pool, org, "agent-none", "a")),
+		"a list of no agent":          second(event.Consumers(t.Context(), pool, org, "agent-none", db.Page{})),
+		"of an agent of others":       second(event.ConsumerNamed(t.Context(), pool, 2, other, "a")),
+		"a commit to others":          second(event.CommitCursor(t.Context(), pool, 2, other, "a", 0, nil)),
+		"deleting one of others":      event.DeleteConsumer(t.Context(), pool, 2, other, "a"),
+		"the cursor of one of others": second(event.Cursor(t.Context(), pool, 2, other, "a")),
 	} {
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: got %v, want ErrNotFound", what, err)
@@ -101,16 +102,16 @@ func TestNamesOfConsumersAreChecked(t *testing.T) {
 		"a\xff":                  `the consumer's name "a\xff" has control characters, or is not UTF-8`,
 	} {
 		for what, err := range map[string]error{
-			"commit": second(db.CommitCursor(t.Context(), pool, org, agent, name, 1, nil)),
-			"read":   second(db.ConsumerOf(t.Context(), pool, org, agent, name)),
-			"delete": db.DeleteConsumer(t.Context(), pool, org, agent, name),
+			"commit": second(event.CommitCursor(t.Context(), pool, org, agent, name, 1, nil)),
+			"read":   second(event.ConsumerNamed(t.Context(), pool, org, agent, name)),
+			"delete": event.DeleteConsumer(t.Context(), pool, org, agent, name),
 		} {
 			if !errors.Is(err, db.ErrInvalid) || err.Error() != want {
 				t.Errorf("%s %q: got %v, want %s", what, name, err, want)
 			}
 		}
 	}
-	if _, err := db.CommitCursor(t.Context(), pool, org, agent, strings.Repeat("ü", 200), 1, nil); err != nil {
+	if _, err := event.CommitCursor(t.Context(), pool, org, agent, strings.Repeat("ü", 200), 1, nil); err != nil {
 		t.Errorf("200 characters: %v", err)
 	}
 }

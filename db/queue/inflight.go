@@ -1,0 +1,47 @@
+package queue
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// InFlight is a worker middleware that holds the jobs that a server works on.
+type InFlight struct {
+	river.MiddlewareDefaults
+
+	mu   sync.Mutex
+	jobs map[int64]int
+}
+
+// Work implements rivertype.WorkerMiddleware.
+func (f *InFlight) Work(ctx context.Context, job *rivertype.JobRow, inner func(context.Context) error) error {
+	f.add(job.ID, 1)
+	defer f.add(job.ID, -1)
+	return inner(ctx)
+}
+
+func (f *InFlight) add(job int64, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.jobs == nil {
+		f.jobs = map[int64]int{}
+	}
+	if f.jobs[job] += n; f.jobs[job] == 0 {
+		delete(f.jobs, job)
+	}
+}
+
+// Empty reports whether the server works on no job.
+func (f *InFlight) Empty() bool { return len(f.ids()) == 0 }
+
+// ids returns the jobs in flight, never nil.
+func (f *InFlight) ids() []int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.AppendSeq([]int64{}, maps.Keys(f.jobs))
+}

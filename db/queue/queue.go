@@ -1,0 +1,47 @@
+// Package queue holds what all kinds of jobs share on River: one job per piece of work, when a job starts, the fair order in which the
+// folders' jobs start, the jobs that a server works on, and the return of the jobs of servers that died.
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// maxAttempts lasts as long as an embeddings endpoint or the database may be away.
+const maxAttempts = 1000
+
+// Once returns the options of a job that is in the queue once per arguments until it is done.
+func Once(queue string) river.InsertOpts {
+	return river.InsertOpts{Queue: queue, MaxAttempts: maxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true,
+		ByState: []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
+			rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
+}
+
+// Start, embedded in a job's arguments, sets the time at which the job is available, which orders the jobs of a queue. River's own
+// ScheduledAt would make a job wait for River's scheduler, too, which runs seldom. The zero Start is now.
+type Start struct{ at time.Time }
+
+// At returns a start at a time.
+func At(t time.Time) Start { return Start{t} }
+
+// In returns a start after a duration.
+func In(d time.Duration) Start { return Start{time.Now().Add(d)} }
+
+func (s Start) start() time.Time { return s.at }
+
+// Hooks implements river.JobArgsWithHooks.
+func (Start) Hooks() []rivertype.Hook { return []rivertype.Hook{&startHook{}} }
+
+type startHook struct{ river.HookDefaults }
+
+// InsertBegin implements rivertype.HookInsertBegin.
+func (*startHook) InsertBegin(_ context.Context, params *rivertype.JobInsertParams) error {
+	if job, ok := params.Args.(interface{ start() time.Time }); ok && !job.start().IsZero() {
+		at := job.start()
+		params.ScheduledAt = &at
+	}
+	return nil
+}

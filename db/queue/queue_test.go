@@ -1,0 +1,63 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/queue"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// A job of a server whose lock is held stays with it; when the server is gone, the job goes back to the queue.
+func TestJobsOfDeadServersGoBack(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	pool, err := db.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	for _, server := range []string{"living", "dead"} {
+		if _, err := pool.Exec(t.Context(), `
+			INSERT INTO river_job (kind, queue, state, args, max_attempts, attempt, attempted_at, attempted_by)
+			VALUES ('k', 'q', 'running', '{}', 5, 1, now(), ARRAY['earlier', $1::text])`, server); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, die := context.WithCancel(t.Context())
+	ready, gone := make(chan struct{}), make(chan error, 1)
+	presence := queue.Presence{URL: url, ID: "living", Every: 1 << 40, InFlight: &queue.InFlight{}}
+	go func() { gone <- presence.Keep(ctx, func() { close(ready) }) }()
+	<-ready
+	state := func(server string) (state string) {
+		t.Helper()
+		if err := pool.QueryRow(t.Context(), `SELECT state FROM river_job WHERE attempted_by[2] = $1`, server).Scan(&state); err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	if got := state("dead"); got != "available" {
+		t.Errorf("the dead server's job is %s, want available", got)
+	}
+	if got := state("living"); got != "running" {
+		t.Errorf("the living server's job is %s, want running", got)
+	}
+	die()
+	if err := <-gone; err != nil {
+		t.Fatalf("keep: %v", err)
+	}
+	for given := 0; given == 0; { // Postgres lets go of a closed connection's locks a moment later
+		if t.Context().Err() != nil {
+			t.Fatal("the job of the server that ended was not given back")
+		}
+		if given, err = queue.GiveBack(t.Context(), pool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := state("living"); got != "available" {
+		t.Errorf("the job of the server that ended is %s, want available", got)
+	}
+}
