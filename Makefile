@@ -1,13 +1,13 @@
 # Everything a developer does here is a target; `make` alone lists them.
 
-# No run of all tests takes longer than this, or one hangs.
+# No package's tests take longer than this, or one hangs.
 TEST_TIMEOUT ?= 15m
 # More flags for go test, for example -v or -run=TestOpen.
 TEST_FLAGS ?=
+# How long each fuzz test of make fuzz looks for a counterexample.
+FUZZ_TIME ?= 10s
 # How often make chaos kills servers.
 CHAOS_ROUNDS ?= 500
-# How long each fuzz test looks for a counterexample.
-FUZZ_TIME ?= 10s
 # How much make bench measures: full (over half an hour, 20 GB of disk under TMPDIR), small (a minute) or tiny (a trial).
 BENCH_SCALE ?= full
 # More flags for it, for example -only=words,vectors.
@@ -16,10 +16,13 @@ BENCH_FLAGS ?=
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint fmt smoke chaos fuzz bench eval microbench clean
+.PHONY: help setup build run test verify verify-all lint fmt smoke chaos fuzz bench eval microbench clean
+
+# What a target that runs tests begins with: Postgres set up, its programs known to the tests.
+with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Find Postgres with pgvector, or install it; print where its programs are
 	@scripts/setup-postgres.sh
@@ -28,12 +31,18 @@ build: ## Build bin/loci
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/loci ./cmd/loci
 
 run: build ## Set everything up and serve Loci on a private Postgres, with demo data in an empty one
-	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres exec bin/loci serve --demo
+	@$(with_postgres) && exec bin/loci serve --demo
 
-test: ## Set everything up and run all tests, with the race detector but for the bombs, which are large, and the lives, which are many
-	@postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres && \
-		set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
-		go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) -run='^(TestBombs|TestPlansConserve|TestThereIsAlways)' ./files/document ./compaction
+test: ## Set everything up and run all tests, the property tests briefly
+	@$(with_postgres) && set -x && go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+
+verify: ## Run all tests with the race detector, longer property tests and short chaos; say what Postgres they ran on
+	@$(with_postgres) && export LOCI_TEST_SCALE=verify && set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
+		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest
+
+verify-all: ## Run the longest property tests, 500 rounds of killed servers, and each fuzz test for a minute
+	@$(with_postgres) && set -x && LOCI_TEST_SCALE=all go test -timeout=6h $(TEST_FLAGS) ./...
+	$(MAKE) fuzz FUZZ_TIME=1m
 
 lint: ## Check format, vet, and lint
 	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
@@ -43,11 +52,11 @@ lint: ## Check format, vet, and lint
 fmt: ## Format all code
 	gofmt -w .
 
-smoke: build ## Take the built program through the walk in the README
-	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres scripts/smoke.sh
+smoke: build ## Take the built program through the walks of README.md and docs/walkthrough.md
+	@$(with_postgres) && scripts/smoke.sh
 
 chaos: ## Kill servers at random moments, CHAOS_ROUNDS times, and look for what is lost
-	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres LOCI_CHAOS_ROUNDS=$(CHAOS_ROUNDS) \
+	@$(with_postgres) && LOCI_CHAOS_ROUNDS=$(CHAOS_ROUNDS) \
 		go test -v -timeout=6h -run='^Test(NothingIsLostWhenServersAreKilled|TheWindowOutlivesKilledServers)$$' ./cmd/loci
 
 fuzz: ## Fuzz each fuzz test for FUZZ_TIME
@@ -57,16 +66,16 @@ fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 	done
 
 bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib) and rg (ripgrep); rows of what is absent say so
-	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres \
+	@$(with_postgres) && \
 		go run ./bench -scale=$(BENCH_SCALE) -out=bench/results $(BENCH_FLAGS)
 
 eval: build ## Print how well messages are found: the goldens, and a set in LoCoMo's format from LOCI_EVAL_LOCOMO
-	@postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres && \
+	@$(with_postgres) && \
 		go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
 		if [ -n "$$LOCI_EVAL_LOCOMO" ]; then go run ./bench -locomo="$$LOCI_EVAL_LOCOMO"; fi
 
 microbench: ## Run the benchmarks of single functions
-	@postgres=$$(scripts/setup-postgres.sh) && LOCI_POSTGRES_BIN=$$postgres go test -run='^$$' -bench=. -benchmem ./...
+	@$(with_postgres) && go test -run='^$$' -bench=. -benchmem ./...
 
 clean: ## Remove what was built
 	rm -rf bin

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Takes the built program through the walk in the README, on a private Postgres in a directory of its own, and checks what it answers.
+# Takes the built program through the walks of README.md and docs/walkthrough.md, on a private Postgres in a directory of
+# its own, and checks the answers: each walk twice without a key, and the long one once more with one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,20 +15,30 @@ finish() {
 }
 trap finish EXIT
 
-LOCI_HOME=$work/home LOCI_ADDR=127.0.0.1:0 bin/loci serve --demo >"$work/out" 2>"$work/log" &
-server=$!
-for _ in $(seq 600); do
-  grep -q ' serves ' "$work/out" && break
-  kill -0 "$server" || { cat "$work/log" >&2; exit 1; }
-  sleep 0.1
-done
-base=$(sed -n 's/.* serves \(http.*\)/\1/p' "$work/out")
-echo "smoke: $base"
+start() { # more environment
+  env LOCI_HOME="$work/home" LOCI_ADDR=127.0.0.1:0 "$@" bin/loci serve --demo >"$work/out" 2>"$work/log" &
+  server=$!
+  for _ in $(seq 600); do
+    grep -q ' serves ' "$work/out" && break
+    kill -0 "$server" || { cat "$work/log" >&2; exit 1; }
+    sleep 0.1
+  done
+  base=$(sed -n 's/.* serves \(http.*\)/\1/p' "$work/out")
+  echo "smoke: $base"
+}
 
-# The walk's own commands, at this server's address.
-sed -n '/<!-- walk -->/,/<!-- \/walk -->/p' README.md | sed -n '/^```sh$/,/^```$/p' | grep -v '^```' |
-  sed "s|^LOCI=.*|LOCI=$base|" >"$work/walk.sh"
-(cd "$work" && bash -euo pipefail walk.sh) >"$work/answers"
+stop() {
+  kill -TERM "$server"
+  wait "$server" || { echo "smoke: the server ended with $?" >&2; failed=1; }
+  server=
+}
+
+walk() { # document, more environment: runs its commands in an empty directory and keeps the answers
+  sed -n '/<!-- walk -->/,/<!-- \/walk -->/p' "$1" | sed -n '/^```sh$/,/^```$/p' | grep -v '^```' >"$work/walk.sh"
+  rm -rf "$work/here" && mkdir "$work/here"
+  (cd "$work/here" && env LOCI="$base" "${@:2}" bash -euo pipefail "$work/walk.sh") >"$work/answers" ||
+    { echo "smoke: the walk of $1 ends with $?" >&2; cat "$work/answers" "$work/log" >&2; exit 1; }
+}
 
 failed=0
 expect() {
@@ -38,21 +49,36 @@ expect() {
     failed=1
   fi
 }
-expect 'Delete the oldest backups first'
-expect '9: Delete the oldest backups first, then add a disk. Never delete the write-ahead log by hand.'
-expect '* Opened handbook/on-call.md (lines 3-6)'
-expect '- current_files_open=1'
-expect '5: The person on call answers within 15 minutes.'
-expect 'In the cabinet behind the lift, second shelf.'
-expect 'And the cables?'
-expect '18519 18520'
-expect 'You are loud.'
-expect '"value":"You are calm."'
-expect 'The escrow code of the safe is kept by Grace.'
-expect '<memory_blocks>'
-expect '"sha256"'
-expect '"how":"extracted"'
-expect 'user Ada: Where did we put the spare disks?'
+expect_files() {
+  expect 'Delete the oldest backups first'
+  expect 'Delete the oldest backups first, then add a disk. Never delete the write-ahead log by hand.'
+  expect '/on-call.md (lines 3-6)'
+  expect 'The person on call answers within 15 minutes.'
+  expect '- current_files_open=1'
+}
+
+expect_all() {
+  expect_files
+  expect '9: Delete the oldest backups first'
+  expect 'In the cabinet behind the lift, second shelf.'
+  expect 'And the cables?'
+  expect '18519 18520'
+  expect 'You are loud.'
+  expect '"value":"You are calm."'
+  expect 'The escrow code of the safe is kept by Grace.'
+  expect '<memory_blocks>'
+  expect '"sha256"'
+  expect '"how":"extracted"'
+  expect 'user Ada: Where did we put the spare disks?'
+}
+
+start
+for _ in once again; do
+  walk README.md
+  expect_files
+  walk docs/walkthrough.md
+  expect_all
+done
 
 # The three lines that `make run` prints.
 sed -n 's/^  //p' "$work/out" >"$work/greeting.sh"
@@ -67,8 +93,13 @@ curl -s "$base/v1/folders/$folder/files" >"$work/answers"
 expect '"total_pages":3'
 
 bin/loci health --addr "$base"
-kill -TERM "$server"
-wait "$server" || { echo "smoke: the server ended with $?" >&2; failed=1; }
-server=
+stop
+
+key=smoke-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+start LOCI_API_KEY="$key"
+walk docs/walkthrough.md LOCI_API_KEY="$key"
+expect_all
+stop
+
 [ "$failed" = 0 ] || { cat "$work/answers" "$work/log" >&2; exit 1; }
 echo 'smoke: passed'

@@ -28,6 +28,7 @@ var shared = struct {
 // server is a Postgres that tests may fill: the URL of a database on it whose user may create databases, and how to end it.
 type server struct {
 	url  string
+	kind string // where it comes from, as a phrase
 	stop func() error
 }
 
@@ -59,6 +60,13 @@ func New(t testing.TB) *pgxpool.Pool {
 func URL(t testing.TB) string {
 	t.Helper()
 	return create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) { return template(ctx, admin, shared.url) })
+}
+
+// Postgres returns where the tests' Postgres comes from, as a phrase: "a container of …", "a private Postgres", ….
+func Postgres(t testing.TB) string {
+	t.Helper()
+	New(t)
+	return shared.kind
 }
 
 // EmptyURL returns the URL of a fresh database without a schema, dropped at the end of the test.

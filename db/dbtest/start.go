@@ -21,7 +21,7 @@ const image = "pgvector/pgvector:pg17"
 // engine answers and has or gets the image; else a private one from the machine's own binaries.
 func start() (server, error) {
 	if url := os.Getenv("LOCI_TEST_DATABASE_URL"); url != "" {
-		return server{url: url}, nil
+		return server{url: url, kind: "the Postgres of LOCI_TEST_DATABASE_URL"}, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -79,7 +79,7 @@ func startContainer(ctx context.Context) (server, error) {
 	if err != nil {
 		return server{}, errors.Join(err, stop())
 	}
-	return server{url: url, stop: stop}, nil
+	return server{url: url, kind: "a container of " + image, stop: stop}, nil
 }
 
 func startLocal(ctx context.Context) (server, error) {
@@ -95,7 +95,7 @@ func startLocal(ctx context.Context) (server, error) {
 	if err != nil {
 		return server{}, errors.Join(err, os.RemoveAll(home))
 	}
-	return server{url: pg.URL(), stop: func() error {
+	return server{url: pg.URL(), kind: "a private Postgres", stop: func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
 		return errors.Join(pg.Stop(ctx), os.RemoveAll(home))
