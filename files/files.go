@@ -160,48 +160,6 @@ type Opening struct {
 	ClosedToLimit []string // names closed to keep the limit, least recently used first
 }
 
-// GrepQuery asks for the lines that match a pattern in an agent's attached files. Matches are ordered by file name, then line.
-type GrepQuery struct {
-	Pattern       string
-	Include       string // glob or regular expression on folder/name; empty is all
-	ContextLines  int
-	Offset        int // matches to pass over
-	CaseSensitive bool
-	Literal       bool
-}
-
-// GrepMatch is one matching line with the lines around it. Line is 1-based.
-type GrepMatch struct {
-	FileName      string
-	Line          int
-	Pages         Pages // zero where the file has none
-	Text          string
-	Before, After []string
-}
-
-// FileCount is how many matches a file has.
-type FileCount struct {
-	FileName string
-	Matches  int
-}
-
-// GrepResult is one page of matches. Past GrepCap matches the search ends: Capped says that Total and the last count are lower bounds.
-type GrepResult struct {
-	Attached int // files attached in all
-	Searched int // of them, passed by Include and searched
-	Waiting  int // of them, without text yet
-	Total    int
-	Capped   bool
-	Files    []FileCount // most matches first, then by name
-	Matches  []GrepMatch // the page, at most GrepPage
-}
-
-// Bounds of one grep, as Letta's.
-const (
-	GrepPage = 20
-	GrepCap  = 1000
-)
-
 // Query asks for the chunks of an agent's attached files that fit a question best.
 type Query struct {
 	Text    string

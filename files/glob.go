@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // CompileInclude reads a filter of file names, which are folder/name, and ignores case. It is one of three.
@@ -19,8 +20,8 @@ import (
 // ErrInvalid if it is not a regular expression, or too long.
 func CompileInclude(include string) (func(fullName string) bool, error) {
 	include = strings.TrimSpace(include)
-	if n := utf8.RuneCountInString(include); n > PatternChars {
-		return nil, db.Invalid("Invalid include: %d chars > %d limit. Use a shorter filter.", n, PatternChars)
+	if n := utf8.RuneCountInString(include); n > grep.PatternChars {
+		return nil, db.Invalid("Invalid include: %d chars > %d limit. Use a shorter filter.", n, grep.PatternChars)
 	}
 	switch {
 	case isExpression(include):

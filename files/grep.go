@@ -2,116 +2,93 @@ package files
 
 import (
 	"context"
-	"iter"
 	"slices"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/grep"
 )
 
-// Grep finds the lines of an agent's attached files that match a pattern, and returns a page of them. All is searched as it was at one
-// moment. Files the agent has open that are on the page count as used. ErrInvalid for a pattern, an include or a number of context lines
-// that will not do.
+// GrepQuery asks for the lines that match a pattern in an agent's attached files. Matches are ordered by file name,
+// then line.
+type GrepQuery struct {
+	Pattern       string
+	Include       string // filter of folder/name, see CompileInclude; empty is all
+	ContextLines  int
+	Offset        int // matches to skip
+	CaseSensitive bool
+	Literal       bool
+}
+
+// GrepMatch is one matching line with the lines around it. Line is 1-based.
+type GrepMatch struct {
+	FileName      string
+	Line          int
+	Pages         Pages // zero where the file has none
+	Text          string
+	Before, After []string
+}
+
+// FileCount is the number of matches in a file.
+type FileCount = grep.Count
+
+// GrepResult is one page of matches. A search ends after GrepCap matches: Capped reports that Total and the last count
+// are lower bounds.
+type GrepResult struct {
+	Attached int // files attached in all
+	Searched int // of them, accepted by Include and searched
+	Waiting  int // of them, without text yet
+	Total    int
+	Capped   bool
+	Files    []FileCount // most matches first, then by name
+	Matches  []GrepMatch // the page, at most GrepPage
+}
+
+// Bounds of one grep, as Letta's.
+const (
+	GrepPage = grep.PageSize
+	GrepCap  = grep.MaxMatches
+)
+
+// Grep returns a page of the lines of an agent's attached files that match a pattern, all as of one moment. Open files
+// on the page count as used. ErrInvalid for a pattern, an include or a number of context lines that is not valid, and
+// for a search that takes too long.
 func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuery) (GrepResult, error) {
-	pattern, err := Compile(q.Pattern, PatternOptions{CaseSensitive: q.CaseSensitive, Literal: q.Literal})
+	pattern, err := grep.Compile(q.Pattern, grep.PatternOptions{CaseSensitive: q.CaseSensitive, Literal: q.Literal})
 	if err != nil {
 		return GrepResult{}, err
 	}
-	if err := CheckContext(q.ContextLines); err != nil {
+	query := grep.Query{Org: org, AgentID: agentID, Pattern: pattern, ContextLines: q.ContextLines, Offset: q.Offset}
+	if q.Include != "" {
+		if query.Include, err = CompileInclude(q.Include); err != nil {
+			return GrepResult{}, err
+		}
+	}
+	found, err := s.grep.Search(ctx, s.db, query)
+	if err != nil {
 		return GrepResult{}, err
 	}
-	g := &grep{store: s, org: org, agentID: agentID, pattern: pattern, q: q}
-	searching, cancel := context.WithTimeout(ctx, grepPatience)
-	defer cancel()
-	err = pgx.BeginFunc(searching, s.db, func(tx pgx.Tx) error { return g.run(searching, tx) })
-	if err != nil && searching.Err() != nil && ctx.Err() == nil {
-		return GrepResult{}, db.Invalid("The search took longer than %v. Narrow it with include, or use a simpler pattern.", grepPatience)
+	result := GrepResult{Attached: found.Attached, Searched: found.Searched, Waiting: found.Waiting, Total: found.Total,
+		Capped: found.Capped, Files: found.Files}
+	var fileIDs []string
+	for _, m := range found.Matches {
+		result.Matches = append(result.Matches,
+			GrepMatch{FileName: m.FileName, Line: m.Line, Text: m.Text, Before: m.Before, After: m.After})
+		fileIDs = append(fileIDs, m.FileID)
 	}
-	if err != nil {
-		return GrepResult{}, db.Error(err)
-	}
-	slices.SortStableFunc(g.result.Files, func(a, b FileCount) int { return b.Matches - a.Matches })
-	if err := s.addPages(ctx, org, g.used, g.result.Matches); err != nil {
+	fileIDs = slices.Compact(fileIDs)
+	if err := s.addPages(ctx, org, fileIDs, result.Matches); err != nil {
 		return GrepResult{}, err
 	}
-	return g.result, s.use(ctx, org, agentID, g.used)
+	return result, s.use(ctx, org, agentID, fileIDs)
 }
 
-// grepPatience bounds one search (Letta: 30 s). It is over before its request's time is, so that the model is told what to do instead.
-const grepPatience = 25 * time.Second
-
-// grep is a search on its way.
-type grep struct {
-	store   *Store
-	org     db.Org
-	agentID string
-	pattern *Pattern
-	q       GrepQuery
-	result  GrepResult
-	page    []stretch // where the matches of the page are
-	used    []string  // ids of the files on the page
+// IndexText indexes new text for Grep, in all folders that have enough of it, and returns how many blocks of the index
+// it made. Several servers may call it at once.
+func (s *Store) IndexText(ctx context.Context) (blocks int, err error) {
+	return s.grep.UpdateIndex(ctx, s.db)
 }
 
-// run searches in a transaction that sees one moment, which others may join.
-func (g *grep) run(ctx context.Context, tx pgx.Tx) error {
-	_, shared := g.store.db.(pgx.Tx)
-	if !shared {
-		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
-			return err
-		}
-	}
-	stretches, err := g.plan(ctx, tx)
-	if err != nil {
-		return err
-	}
-	if err := g.scan(ctx, tx, stretches, shared); err != nil {
-		return err
-	}
-	return g.surround(ctx, tx)
-}
-
-// add adds what was found in a stretch; the stretches come in order. It says whether that is all that was asked for.
-func (g *grep) add(in stretch, matches []Match) (enough bool) {
-	if len(matches) == 0 {
-		return false
-	}
-	if left := GrepCap - g.result.Total; len(matches) > left {
-		g.result.Capped, matches = true, matches[:left]
-	}
-	for i, m := range matches {
-		if n := g.result.Total + i; n < g.q.Offset || len(g.result.Matches) == GrepPage {
-			continue
-		}
-		g.result.Matches = append(g.result.Matches, GrepMatch{FileName: in.file.Name, Line: m.Line, Text: m.Text})
-		g.page = append(g.page, in)
-		if n := len(g.used); n == 0 || g.used[n-1] != in.file.ID {
-			g.used = append(g.used, in.file.ID)
-		}
-	}
-	g.result.Total += len(matches)
-	if n := len(g.result.Files); n > 0 && g.result.Files[n-1].FileName == in.file.Name {
-		g.result.Files[n-1].Matches += len(matches)
-	} else if len(matches) > 0 {
-		g.result.Files = append(g.result.Files, FileCount{FileName: in.file.Name, Matches: len(matches)})
-	}
-	return g.result.Capped
-}
-
-// surround reads the lines around the matches of the page.
-func (g *grep) surround(ctx context.Context, tx pgx.Tx) error {
-	if g.q.ContextLines == 0 || len(g.page) == 0 {
-		return nil
-	}
-	around := make([]stretch, len(g.page))
-	for i, m := range g.result.Matches {
-		around[i] = stretch{file: g.page[i].file, first: m.Line - g.q.ContextLines, end: m.Line + g.q.ContextLines + 1}
-	}
-	return readStretches(ctx, tx, g.org, byLines, around, func(i int, segments iter.Seq2[Segment, error]) error {
-		m := &g.result.Matches[i]
-		before, after, err := linesAround(segments, m.Line, g.q.ContextLines)
-		m.Before, m.After = before, after
-		return err
-	})
+// PruneIndex rebuilds the parts of Grep's index that mostly hold deleted text, and returns how many blocks it made.
+func (s *Store) PruneIndex(ctx context.Context) (blocks int, err error) {
+	return s.grep.PruneIndex(ctx, s.db)
 }

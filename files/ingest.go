@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // parseWorker makes the text and the chunks of a file.
@@ -203,7 +204,7 @@ func (s *Store) clear(ctx context.Context, src source) error {
 }
 
 func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) error {
-	segments, stop := copyRows(Segments(p.Text.Text), func(g Segment) []any {
+	segments, stop := copyRows(grep.Segments(p.Text.Text), func(g grep.Segment) []any {
 		return []any{src.Key, job.Generation, g.Ordinal, src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}
 	})
 	defer stop()

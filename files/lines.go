@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // View is a range of a file's lines as a model reads it: a header, then each line after its number in the file.
@@ -23,7 +24,7 @@ type View struct {
 // are 1-based and inclusive; first 0 is the file's start, last 0 its end, and a last past the end is the end. The segments are those of
 // the file from the one in which line first begins. A view is cut between lines, and within a line only where that is its first; it
 // then names the lines it shows, and the offset to go on from. The header tells the pages of a file that has such. ErrInvalid if the file has no line first, or last comes before it.
-func Render(segments iter.Seq2[Segment, error], first, last, total int, pages Paging, limitChars int) (View, error) {
+func Render(segments iter.Seq2[grep.Segment, error], first, last, total int, pages Paging, limitChars int) (View, error) {
 	asked := first <= 1 && last <= 0
 	first = max(first, 1)
 	toEnd := last <= 0
@@ -72,7 +73,7 @@ type viewer struct {
 type lineEnd struct{ bytes, chars int }
 
 // read stops as soon as it knows what fits; of a first line that does not fit it reads on, for its length.
-func (v *viewer) read(segments iter.Seq2[Segment, error]) error {
+func (v *viewer) read(segments iter.Seq2[grep.Segment, error]) error {
 	for segment, err := range segments {
 		if err != nil {
 			return err

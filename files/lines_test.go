@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -42,14 +43,33 @@ func golden(t *testing.T, name, got string) {
 }
 
 // stored is a text as its segments are read.
-func stored(text string) iter.Seq2[files.Segment, error] {
-	return func(yield func(files.Segment, error) bool) {
-		for s := range files.Segments(text) {
+func stored(text string) iter.Seq2[grep.Segment, error] {
+	return func(yield func(grep.Segment, error) bool) {
+		for s := range grep.Segments(text) {
 			if !yield(s, nil) {
 				return
 			}
 		}
 	}
+}
+
+// anyText draws texts of short lines, empty lines and lines of several segments, with and without an end to the last.
+func anyText() *rapid.Generator[string] {
+	long := rapid.Map(rapid.IntRange(grep.SegmentBytes/8, grep.SegmentBytes), func(n int) string { return strings.Repeat("ab日", n) })
+	line := rapid.OneOf(rapid.StringMatching(`[a-c x.é]{0,12}`), rapid.SampledFrom([]string{"", "\r", "\f", "\U0001f600 x"}), long)
+	return rapid.Custom(func(t *rapid.T) string {
+		lines := rapid.SliceOfN(line, 0, 12).Draw(t, "lines")
+		return strings.Join(append(lines, rapid.SampledFrom([]string{"", "end"}).Draw(t, "end")), "\n")
+	})
+}
+
+// lineCount counts the lines of a text, an unended last line included.
+func lineCount(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
 }
 
 func numbered(n int) string {
@@ -122,7 +142,7 @@ func TestRenderRefusesLinesThatAreNotThere(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	segments := func(yield func(files.Segment, error) bool) { yield(files.Segment{}, broken) }
+	segments := func(yield func(grep.Segment, error) bool) { yield(grep.Segment{}, broken) }
 	if _, err := files.Render(segments, 0, 0, 3, files.Paging{}, 1000); !errors.Is(err, broken) {
 		t.Errorf("Render of segments that cannot be read: %v, want %v", err, broken)
 	}

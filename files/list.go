@@ -110,16 +110,18 @@ func (s *Store) show(ctx context.Context, org db.Org, agentID string, l Limits, 
 // List lists an agent's attached files by name, those that the pattern (a glob or a regular expression on folder/name) fits and that
 // are in the named folder; both may be empty.
 func (s *Store) List(ctx context.Context, org db.Org, agentID, pattern, folder string, offset, limit int) (Listing, error) {
-	fits, err := CompileInclude(pattern)
-	if err != nil {
-		return Listing{}, err
-	}
 	var keys []int64
 	var total int
+	var err error
 	if pattern == "" {
 		keys, total, err = s.pageByName(ctx, org, agentID, folder, offset, limit)
 	} else {
-		keys, total, err = s.fitting(ctx, org, agentID, folder, fits, offset, limit)
+		var found []namedFile
+		found, err = s.includedFiles(ctx, org, agentID, folder, pattern)
+		total = len(found)
+		for _, f := range found[min(offset, total):min(offset+limit, total)] {
+			keys = append(keys, f.Key)
+		}
 	}
 	if err != nil {
 		return Listing{}, err
@@ -153,38 +155,37 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID, folder stri
 	return keys, total, err
 }
 
-// keyed is a file by its full name.
-type keyed struct {
-	key  int64
-	name string
+// namedFile is an attached file.
+type namedFile struct {
+	Key        int64
+	Name       string // folder/name
+	Generation int    // 0 where the file has no text yet
 }
 
-// fitting reads every name, for only a look at it tells whether a pattern fits.
-func (s *Store) fitting(ctx context.Context, org db.Org, agentID, folder string, fits func(string) bool, offset, limit int) (
-	keys []int64, total int, err error) {
-	rows, err := s.db.Query(ctx, `
-		SELECT f.key, d.name || '/' || f.name AS name
-		FROM agent_folders a JOIN folders d ON d.key = a.folder_key JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
-		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, folder)
+// includedFiles returns the attached files, by name, that include accepts and that are in the named folder, or in any if it is "". It
+// reads the name of every attached file.
+func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, include string) ([]namedFile, error) {
+	accepts, err := CompileInclude(include)
 	if err != nil {
-		return nil, 0, db.Error(err)
+		return nil, err
 	}
-	var found []keyed
-	var f keyed
-	_, err = pgx.ForEachRow(rows, []any{&f.key, &f.name}, func() error {
-		if fits(f.name) {
-			found = append(found, f)
+	rows, err := s.db.Query(ctx, `
+		SELECT f.key, d.name || '/' || f.name AS name, f.generation
+		FROM agent_folders a JOIN folders d ON d.key = a.folder_key JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
+		WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, folder)
+	if err != nil {
+		return nil, db.Error(err)
+	}
+	var included []namedFile
+	var f namedFile
+	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Name, &f.Generation}, func() error {
+		if accepts(f.Name) {
+			included = append(included, f)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, 0, db.Error(err)
-	}
-	slices.SortFunc(found, func(a, b keyed) int { return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.key, b.key)) })
-	for _, f := range found[min(offset, len(found)):min(offset+limit, len(found))] {
-		keys = append(keys, f.key)
-	}
-	return keys, len(found), nil
+	slices.SortFunc(included, func(a, b namedFile) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key)) })
+	return included, db.Error(err)
 }
 
 // listed reads the files of a page as they are listed.

@@ -102,12 +102,13 @@ func (s *Store) scope(ctx context.Context, org db.Org, agentID, include string) 
 	if err != nil || include == "" {
 		return c, err
 	}
-	texts, err := s.texts(ctx, org, agentID, include)
-	c.files = make([]int64, len(texts.ready))
-	for i, t := range texts.ready {
-		c.files[i] = t.Key
+	included, err := s.includedFiles(ctx, org, agentID, "", include)
+	c.files, c.empty = []int64{}, len(included) == 0
+	for _, f := range included {
+		if f.Generation > 0 {
+			c.files = append(c.files, f.Key)
+		}
 	}
-	c.empty = len(c.files)+texts.waiting == 0
 	return c, err
 }
 

@@ -3,7 +3,6 @@ package files
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // Options are what a Store needs beside its database.
@@ -39,10 +39,9 @@ type Store struct {
 	idf  *embed.IDFCache
 	o    Options
 
-	indexRows int   // scopes of more rows are read through the indexes
-	gramDue   int64 // characters of a folder that are indexed together
+	grep *grep.Searcher
 
-	helpers chan struct{} // one for each connection that a search may take beside its own
+	indexRows int // scopes of more rows are read through the indexes
 }
 
 // DefaultMaxUploadBytes is Letta's: 50 MiB.
@@ -67,8 +66,7 @@ func New(d db.DB, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	return &Store{db: d, jobs: jobs, idf: &embed.IDFCache{Live: scopeLife}, o: o, indexRows: indexRows, gramDue: gramDueChars,
-		helpers: make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))}, nil
+	return &Store{db: d, jobs: jobs, idf: &embed.IDFCache{Live: scopeLife}, o: o, grep: grep.New(), indexRows: indexRows}, nil
 }
 
 // With returns the store working in tx.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/grep"
 	"github.com/loci-memory/loci/lru"
 )
 
@@ -137,10 +138,10 @@ func (s *Store) render(ctx context.Context, org db.Org, fileKey int64, generatio
 }
 
 // segments reads a text from the segment in which a line (1-based) begins: that one, and then a few at a time.
-func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generation, line int) iter.Seq2[Segment, error] {
-	return func(yield func(Segment, error) bool) {
+func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generation, line int) iter.Seq2[grep.Segment, error] {
+	return func(yield func(grep.Segment, error) bool) {
 		for ordinal, limit := -1, 1; ; limit = segmentsRead {
-			batch, err := db.All[Segment](ctx, s.db, `
+			batch, err := db.All[grep.Segment](ctx, s.db, `
 				SELECT ordinal, first_line, lines, continues, text, 0 AS start_byte FROM file_segments
 				WHERE org = @org AND file_key = @file AND generation = @generation AND ordinal > @ordinal
 				  AND first_line + greatest(lines, 1) > @line
@@ -149,7 +150,7 @@ func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generat
 				pgx.StrictNamedArgs{"org": org, "file": fileKey, "generation": generation, "ordinal": ordinal, "line": line,
 					"limit": limit})
 			if err != nil {
-				yield(Segment{}, err)
+				yield(grep.Segment{}, err)
 				return
 			}
 			for _, g := range batch {

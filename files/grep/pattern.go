@@ -1,4 +1,4 @@
-package files
+package grep
 
 import (
 	"errors"
@@ -18,29 +18,30 @@ import (
 // PatternChars is the most characters a search pattern may have (Letta: 1,000).
 const PatternChars = 1000
 
-// patternStates bounds how much a pattern may make of each byte of a text: what matches in linear time is still slow if many states are
-// alive at once.
-const patternStates = 1500
+// maxStates bounds the work on each byte of a text: a search in linear time is still slow if many states are alive at
+// once.
+const maxStates = 1500
 
-// PatternOptions say how a pattern is read. By default it is a regular expression that ignores case.
+// PatternOptions control how a pattern is read. The zero value is a regular expression that ignores case.
 type PatternOptions struct {
 	CaseSensitive bool
 	Literal       bool // the pattern is text, not a regular expression
 }
 
-// Pattern finds lines. A pattern is tried on each line for itself: ^, $, \A and \z are the line's edges, and no match crosses a line's
-// end. The time of a search grows with the text, never with what the pattern makes of it. A Pattern may be used by many at once.
+// Pattern finds matching lines. Each line is matched by itself: ^, $, \A and \z are the edges of the line, and no match
+// crosses its end. A search takes time linear in the text, whatever the pattern. A Pattern is safe for concurrent use.
 type Pattern struct {
-	lines   *re2.Regexp // a match runs from where the pattern matches to the line's end
-	match   *re2.Regexp // a match is the pattern's
-	literal string      // if not empty, the whole pattern
-	grams   *gramQuery  // what a matching line must hold; nil if nothing is certain
+	lines   *re2.Regexp // matches from where the pattern matches to the end of the line
+	match   *re2.Regexp // matches what the pattern matches
+	literal string      // the whole pattern, if it is a text in this very case
+	grams   *gramQuery  // what a matching line must contain; nil if nothing is certain
 
-	// exact, if not nil, decides on the lines found: in RE2 \B matches between the bytes of a character, too.
+	// exact, if not nil, checks the lines that RE2 finds: in RE2 \B also matches between the bytes of a character.
 	exact *regexp.Regexp
 }
 
-// Compile reads a pattern. ErrInvalid, with a sentence on what to change, if it is empty, too long or not a regular expression of RE2.
+// Compile reads a pattern. ErrInvalid, with a sentence on what to change, if it is empty, too long or not a regular
+// expression of RE2.
 func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	pattern = strings.Trim(pattern, "\r\n")
 	if strings.TrimSpace(pattern) == "" {
@@ -53,10 +54,10 @@ func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	if err != nil {
 		return nil, db.Invalid("Invalid regex pattern: %v%s", err, hint(err))
 	}
-	if n := states(tree); n > patternStates {
-		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, patternStates)
+	if n := states(tree); n > maxStates {
+		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, maxStates)
 	}
-	p := &Pattern{literal: literalOf(tree), grams: queryOf(requiredBy(tree))}
+	p := &Pattern{literal: literalOf(tree), grams: newGramQuery(requiredBy(tree))}
 	expression := perLine(tree)
 	if strings.Contains(expression, `\B`) {
 		p.exact = regexp.MustCompile(expression)
@@ -81,8 +82,9 @@ func parsePattern(pattern string, o PatternOptions) (*syntax.Regexp, error) {
 	return syntax.Parse(pattern, flags)
 }
 
-// perLine writes a pattern that is to be tried on single lines as one that finds the same in many: the edges of the text become those of
-// a line, and nothing matches a line's end. (The String method of a large class takes milliseconds to find its shortest form.)
+// perLine rewrites a pattern for single lines as one that finds the same in a text of many: the edges of the text
+// become those of a line, and nothing matches a line end. (syntax.Regexp.String takes milliseconds to find the shortest
+// form of a large class.)
 func perLine(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -110,11 +112,11 @@ func perLine(re *syntax.Regexp) string {
 	case syntax.OpAlternate:
 		return "(?:" + joined(re.Sub, "|") + ")"
 	}
-	return nothing
+	return matchNothing
 }
 
-// nothing is an expression that no text matches.
-const nothing = `[^\x00-\x{10FFFF}]`
+// matchNothing is an expression that no text matches.
+const matchNothing = `[^\x00-\x{10FFFF}]`
 
 func joined(subs []*syntax.Regexp, separator string) string {
 	parts := make([]string, len(subs))
@@ -128,14 +130,14 @@ func literalPerLine(re *syntax.Regexp) string {
 	text := string(re.Rune)
 	switch {
 	case strings.Contains(text, "\n"):
-		return nothing
+		return matchNothing
 	case re.Flags&syntax.FoldCase != 0:
 		return "(?i:" + regexp.QuoteMeta(text) + ")"
 	}
 	return regexp.QuoteMeta(text)
 }
 
-// classPerLine writes the ranges lo, hi, lo, hi, … of a character class without the line end.
+// classPerLine writes a character class, given as ranges lo, hi, lo, hi, …, without the line end.
 func classPerLine(ranges []rune) string {
 	var b strings.Builder
 	add := func(lo, hi rune) {
@@ -152,7 +154,7 @@ func classPerLine(ranges []rune) string {
 		}
 	}
 	if b.Len() == 0 {
-		return nothing
+		return matchNothing
 	}
 	return "[" + b.String() + "]"
 }
@@ -176,7 +178,8 @@ func repeatOf(re *syntax.Regexp) (times string) {
 	return times
 }
 
-// states estimates how many states a pattern has: one for each character, more for a large class, times the repeats around them.
+// states estimates how many states a pattern has: one for each character, more for a large class, times the repeats
+// around them.
 func states(re *syntax.Regexp) int {
 	n := 0
 	for _, sub := range re.Sub {
@@ -195,7 +198,7 @@ func states(re *syntax.Regexp) int {
 	return n
 }
 
-// literalOf is the text that a pattern is, if it is nothing but text in this very case.
+// literalOf returns the text of a pattern that is nothing but text in this very case, else "".
 func literalOf(re *syntax.Regexp) string {
 	if re.Op != syntax.OpLiteral || re.Flags&syntax.FoldCase != 0 || slices.Contains(re.Rune, '\n') {
 		return ""
@@ -203,14 +206,14 @@ func literalOf(re *syntax.Regexp) string {
 	return string(re.Rune)
 }
 
-// hint says what to do about what RE2 cannot.
+// hint returns what to do about an expression that RE2 does not support.
 func hint(err error) string {
 	var parse *syntax.Error
 	if !errors.As(err, &parse) {
 		return ""
 	}
 	switch {
-	case strings.HasPrefix(parse.Expr, "(?=") || strings.HasPrefix(parse.Expr, "(?!") || strings.HasPrefix(parse.Expr, "(?<"):
+	case slices.ContainsFunc([]string{"(?=", "(?!", "(?<"}, func(p string) bool { return strings.HasPrefix(parse.Expr, p) }):
 		return ". Look-ahead and look-behind are not supported: search for a simpler pattern and judge the lines found."
 	case parse.Code == syntax.ErrInvalidEscape && len(parse.Expr) == 2 && parse.Expr[1] >= '1' && parse.Expr[1] <= '9':
 		return ". Back-references are not supported: search for a simpler pattern and judge the lines found."
@@ -222,38 +225,38 @@ func hint(err error) string {
 	return ". To find text as it stands, escape characters such as ( [ . * with a backslash."
 }
 
-// Lines finds the lines of a block that match, in order, until yield returns false. A block is whole lines, the last one with or
-// without its end. A line is told by its 0-based place in the block and its bytes there, the line end not among them.
-func (p *Pattern) Lines(block string, yield func(line, start, end int) bool) {
-	if block == "" {
+// Lines yields the matching lines of a text in order, until yield returns false. The last line may have no end. A line
+// is given by its 0-based number and its bytes, the line end excluded.
+func (p *Pattern) Lines(text string, yield func(line, start, end int) bool) {
+	if text == "" {
 		return
 	}
 	line, counted := 0, 0
-	for at := range p.candidates(block) {
-		if at < counted || at == len(block) && strings.HasSuffix(block, "\n") {
+	for at := range p.candidates(text) {
+		if at < counted || at == len(text) && strings.HasSuffix(text, "\n") {
 			continue
 		}
-		start := strings.LastIndexByte(block[:at], '\n') + 1
-		line += strings.Count(block[counted:start], "\n")
-		end := len(block)
-		if n := strings.IndexByte(block[at:], '\n'); n >= 0 {
+		start := strings.LastIndexByte(text[:at], '\n') + 1
+		line += strings.Count(text[counted:start], "\n")
+		end := len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
 			end = at + n
 		}
-		if (p.exact == nil || p.exact.MatchString(block[start:end])) && !yield(line, start, end) {
+		if (p.exact == nil || p.exact.MatchString(text[start:end])) && !yield(line, start, end) {
 			return
 		}
 		line, counted = line+1, end+1
 	}
 }
 
-// candidates yields places in the block, in order, at least one in each line that matches and none in another.
-func (p *Pattern) candidates(block string) iter.Seq[int] {
+// candidates yields places in a text, in order: at least one in each line that RE2 matches, and none in other lines.
+func (p *Pattern) candidates(text string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if p.literal != "" {
-			yieldLiteral(block, p.literal, yield)
+			yieldLiteral(text, p.literal, yield)
 			return
 		}
-		for _, match := range p.lines.FindAllStringIndex(block, -1) {
+		for _, match := range p.lines.FindAllStringIndex(text, -1) {
 			if !yield(match[0]) {
 				return
 			}
@@ -261,13 +264,13 @@ func (p *Pattern) candidates(block string) iter.Seq[int] {
 	}
 }
 
-func yieldLiteral(block, literal string, yield func(int) bool) {
+func yieldLiteral(text, literal string, yield func(int) bool) {
 	for from := 0; ; {
-		at := strings.Index(block[from:], literal)
+		at := strings.Index(text[from:], literal)
 		if at < 0 || !yield(from+at) {
 			return
 		}
-		end := strings.IndexByte(block[from+at:], '\n')
+		end := strings.IndexByte(text[from+at:], '\n')
 		if end < 0 {
 			return
 		}

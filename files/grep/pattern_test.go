@@ -1,4 +1,4 @@
-package files_test
+package grep_test
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/grep"
 )
 
-func compile(t interface{ Fatalf(string, ...any) }, pattern string, o files.PatternOptions) *files.Pattern {
-	p, err := files.Compile(pattern, o)
+func compile(t interface{ Fatalf(string, ...any) }, pattern string, o grep.PatternOptions) *grep.Pattern {
+	p, err := grep.Compile(pattern, o)
 	if err != nil {
 		t.Fatalf("Compile(%q): %v", pattern, err)
 	}
@@ -23,7 +23,7 @@ func compile(t interface{ Fatalf(string, ...any) }, pattern string, o files.Patt
 }
 
 // found is what Lines yields of a block: places and texts.
-func found(p *files.Pattern, block string) (lines []string) {
+func found(p *grep.Pattern, block string) (lines []string) {
 	p.Lines(block, func(line, start, end int) bool {
 		lines = append(lines, fmt.Sprintf("%d %d-%d %q", line, start, end, block[start:end]))
 		return true
@@ -53,16 +53,16 @@ func foundOneByOne(re *regexp.Regexp, block string) (lines []string) {
 
 func TestLines(t *testing.T) {
 	t.Parallel()
-	exact := files.PatternOptions{CaseSensitive: true}
+	exact := grep.PatternOptions{CaseSensitive: true}
 	for _, tt := range []struct {
 		name, pattern, block string
-		options              files.PatternOptions
+		options              grep.PatternOptions
 		want                 []int
 	}{
-		{"case is ignored", "foo", "Foo\nbar\nFOO", files.PatternOptions{}, []int{0, 2}},
+		{"case is ignored", "foo", "Foo\nbar\nFOO", grep.PatternOptions{}, []int{0, 2}},
 		{"case counts if asked", "foo", "Foo\nfoo\n", exact, []int{1}},
-		{"a literal is no expression", "a.b", "axb\nA.B\n", files.PatternOptions{Literal: true}, []int{1}},
-		{"a literal in this case", "a.b(", "A.B(\na.b(", files.PatternOptions{Literal: true, CaseSensitive: true}, []int{1}},
+		{"a literal is no expression", "a.b", "axb\nA.B\n", grep.PatternOptions{Literal: true}, []int{1}},
+		{"a literal in this case", "a.b(", "A.B(\na.b(", grep.PatternOptions{Literal: true, CaseSensitive: true}, []int{1}},
 		{"a line counts once", "a", "aaa\nbab\n", exact, []int{0, 1}},
 		{"the edges are the line's", "^b$", "a\nb\nab\nb", exact, []int{1, 3}},
 		{"so are those of the text", `\Ab\z`, "a\nb\nab\nb\n", exact, []int{1, 3}},
@@ -114,12 +114,12 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		{"(a?b){900}", "Pattern too complex: "},
 		{"a\xff", "Invalid regex pattern: error parsing regexp: invalid UTF-8"},
 	} {
-		if _, err := files.Compile(tt.pattern, files.PatternOptions{}); !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.want) {
+		if _, err := grep.Compile(tt.pattern, grep.PatternOptions{}); !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("Compile(%.40q): %v, want ErrInvalid and %q", tt.pattern, err, tt.want)
 		}
 	}
 	for _, pattern := range []string{"a(b", "(?=", `\1`, "*", "a\xff"} {
-		if _, err := files.Compile(pattern, files.PatternOptions{Literal: true}); err != nil && pattern != "a\xff" {
+		if _, err := grep.Compile(pattern, grep.PatternOptions{Literal: true}); err != nil && pattern != "a\xff" {
 			t.Errorf("Compile of the text %q: %v", pattern, err)
 		}
 	}
@@ -159,7 +159,7 @@ func TestLinesAgreeWithMatchingEachLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pattern, block := anyPattern().Draw(t, "pattern"), anyBlock().Draw(t, "block")
-		o := files.PatternOptions{CaseSensitive: rapid.Bool().Draw(t, "case"), Literal: rapid.IntRange(0, 7).Draw(t, "literal") == 0}
+		o := grep.PatternOptions{CaseSensitive: rapid.Bool().Draw(t, "case"), Literal: rapid.IntRange(0, 7).Draw(t, "literal") == 0}
 		expression := pattern
 		if o.Literal {
 			expression = regexp.QuoteMeta(pattern)
@@ -196,7 +196,7 @@ func TestLinesOfHostileBlocks(t *testing.T) {
 		{"^$", "\xff\n\n", 1},
 	} {
 		got := 0
-		compile(t, tt.pattern, files.PatternOptions{}).Lines(tt.block, func(_, _, _ int) bool {
+		compile(t, tt.pattern, grep.PatternOptions{}).Lines(tt.block, func(_, _, _ int) bool {
 			got++
 			return true
 		})

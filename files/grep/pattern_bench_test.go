@@ -1,4 +1,4 @@
-package files_test
+package grep_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // benchText is 20 MB of prose, code and log lines.
@@ -34,9 +34,9 @@ var benchPatterns = []string{
 
 func BenchmarkLines(b *testing.B) {
 	text := benchText()
-	blocks := slices.Collect(files.Segments(text))
+	blocks := slices.Collect(grep.Segments(text))
 	for _, pattern := range benchPatterns {
-		p := compile(b, pattern, files.PatternOptions{CaseSensitive: true})
+		p := compile(b, pattern, grep.PatternOptions{CaseSensitive: true})
 		b.Run(pattern, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
@@ -51,7 +51,7 @@ func BenchmarkLines(b *testing.B) {
 // BenchmarkLinesStandard is what the standard library's engine takes for the same, a block at a time.
 func BenchmarkLinesStandard(b *testing.B) {
 	text := benchText()
-	blocks := slices.Collect(files.Segments(text))
+	blocks := slices.Collect(grep.Segments(text))
 	for _, pattern := range benchPatterns {
 		re := regexp.MustCompile("(?m)(?:" + pattern + ")[^\n]*")
 		b.Run(pattern, func(b *testing.B) {

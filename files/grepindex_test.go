@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // indexText brings the index up to date and returns how many blocks were made.
@@ -35,7 +36,7 @@ func (w *world) unindexed() *world {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	store.SetGramDue(1 << 40)
+	store.SetIndexChars(1 << 40)
 	plain := *w
 	plain.Store = store
 	return &plain
@@ -65,7 +66,7 @@ func (w *world) rewrite(f storedFile, text string) storedFile {
 	w.t.Helper()
 	f.generation++
 	var rows [][]any
-	for g := range files.Segments(text) {
+	for g := range grep.Segments(text) {
 		rows = append(rows, []any{f.key, f.generation, g.Ordinal, org, g.FirstLine, g.Lines, g.Continues, g.Text})
 	}
 	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
@@ -85,6 +86,9 @@ func (w *world) rewrite(f storedFile, text string) storedFile {
 	return f
 }
 
+// indexWords are words in several cases and scripts, some of which fold to letters of ASCII.
+var indexWords = []string{"sketch", "Storage", "handler", "\u212Aelvin", "me\u017Fsage", "日本語", "größer", "svc-7", "a.b(c)", "needle", "x"}
+
 // randomText is lines of words that patterns look for, some of them longer than a segment.
 func randomText(random *rand.Rand) string {
 	var b strings.Builder
@@ -96,7 +100,7 @@ func randomText(random *rand.Rand) string {
 			}
 		}
 		if random.IntN(300) == 0 {
-			b.WriteString(strings.Repeat("é", files.SegmentBytes/2-random.IntN(8)) + "needle" + strings.Repeat("日", 2*files.SegmentBytes/3))
+			b.WriteString(strings.Repeat("é", grep.SegmentBytes/2-random.IntN(8)) + "needle" + strings.Repeat("日", 2*grep.SegmentBytes/3))
 		}
 		b.WriteByte('\n')
 	}
@@ -130,7 +134,7 @@ func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 9))
 			w := newWorld(t, files.Options{})
-			w.SetGramDue(1)
+			w.SetIndexChars(1)
 			plain := w.unindexed()
 			folders := []files.Folder{w.folder("b"), w.folder("a")}
 			agent := w.agentWith(folders...)
@@ -223,7 +227,7 @@ func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.SetGramDue(1)
+	store.SetIndexChars(1)
 	in := *w
 	in.Store = store
 	all := w.count(`SELECT count(*) FROM file_segments`)
@@ -267,7 +271,7 @@ func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 func TestTheIndexIsKeptSmall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})
-	w.SetGramDue(1)
+	w.SetIndexChars(1)
 	folder := w.folder("f")
 	var list []files.File
 	for i := range 8 {
@@ -302,7 +306,7 @@ func TestTheIndexIsKeptSmall(t *testing.T) {
 func TestTwoServersIndexOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})
-	w.SetGramDue(1)
+	w.SetIndexChars(1)
 	folder := w.folder("f")
 	for i := range 20 {
 		w.store(folder, fmt.Sprintf("%d.txt", i), manyLines(100))
@@ -361,7 +365,7 @@ func TestManySearchesOfFewConnections(t *testing.T) {
 func TestGrepOfFilesThatAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})
-	w.SetGramDue(1)
+	w.SetIndexChars(1)
 	folder := w.folder("f")
 	text := func(i int) string { return fmt.Sprintf("the needle of version %d\n%s", i, manyLines(5000)) }
 	w.upload(folder, "a.txt", text(0))

@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// BenchmarkIndexText is the way of 20 MB of text from the database into the index there.
+// BenchmarkIndexText reads 20 MB of text from the database and indexes it there.
 func BenchmarkIndexText(b *testing.B) {
 	w := newWorld(b, files.Options{})
-	w.SetGramDue(1)
-	folder, text := w.folder("f"), benchText()
+	w.SetIndexChars(1)
+	folder, text := w.folder("f"), manyLines(250_000)
 	for i := range 4 {
-		w.store(folder, fmt.Sprintf("%d.txt", i), text[i*len(text)/4:(i+1)*len(text)/4])
+		w.store(folder, fmt.Sprintf("%d.txt", i), text)
 	}
-	b.SetBytes(int64(len(text)))
+	b.SetBytes(int64(4 * len(text)))
 	for b.Loop() {
 		if w.indexText() != 1 {
 			b.Fatal("no block was made")

@@ -1,6 +1,7 @@
-package files_test
+package grep_test
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // anyText draws texts of short lines, empty lines and lines longer than a segment, with and without an end to the last.
@@ -16,7 +17,7 @@ func anyText() *rapid.Generator[string] {
 	line := rapid.OneOf(rapid.StringMatching(`[a-c x.]{0,12}`), rapid.SampledFrom([]string{"", "é", "日本語", "\r", "\f", "\U0001f600 x"}),
 		rapid.Custom(func(t *rapid.T) string {
 			unit := rapid.SampledFrom([]string{"a", "é", "日", "\U0001f600", "ab日"}).Draw(t, "unit")
-			return strings.Repeat(unit, rapid.IntRange(files.SegmentBytes/8, files.SegmentBytes).Draw(t, "times"))
+			return strings.Repeat(unit, rapid.IntRange(grep.SegmentBytes/8, grep.SegmentBytes).Draw(t, "times"))
 		}))
 	return rapid.Custom(func(t *rapid.T) string {
 		var b strings.Builder
@@ -25,6 +26,17 @@ func anyText() *rapid.Generator[string] {
 		}
 		return b.String() + rapid.SampledFrom([]string{"", "end", "日"}).Draw(t, "end")
 	})
+}
+
+// stored yields the segments of a text as they are read from the database.
+func stored(text string) iter.Seq2[grep.Segment, error] {
+	return func(yield func(grep.Segment, error) bool) {
+		for s := range grep.Segments(text) {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
 }
 
 // lineCount is the number of lines of a text as files count them: an unended last line is one.
@@ -37,14 +49,14 @@ func lineCount(text string) int {
 }
 
 func checkSegments(t interface{ Fatalf(string, ...any) }, text string) {
-	all := slices.Collect(files.Segments(text))
+	all := slices.Collect(grep.Segments(text))
 	at, lines, ends := 0, 0, 0
 	for i, s := range all {
 		begins := at == 0 || text[at-1] == '\n'
 		switch {
 		case s.Ordinal != i || s.StartByte != at || !strings.HasPrefix(text[at:], s.Text):
 			t.Fatalf("segment %d: ordinal %d, start %d, want start %d", i, s.Ordinal, s.StartByte, at)
-		case s.Text == "" || len(s.Text) > files.SegmentBytes || utf8.ValidString(text) && !utf8.ValidString(s.Text):
+		case s.Text == "" || len(s.Text) > grep.SegmentBytes || utf8.ValidString(text) && !utf8.ValidString(s.Text):
 			t.Fatalf("segment %d: %d bytes, valid UTF-8: %t", i, len(s.Text), utf8.ValidString(s.Text))
 		case s.Continues == begins || s.FirstLine != ends+1:
 			t.Fatalf("segment %d: continues %t, first line %d, after %d line ends", i, s.Continues, s.FirstLine, ends)
@@ -69,7 +81,7 @@ func TestSegmentsAreTheText(t *testing.T) {
 
 func TestSegmentsOfHostileTexts(t *testing.T) {
 	t.Parallel()
-	full := strings.Repeat("x", files.SegmentBytes-1)
+	full := strings.Repeat("x", grep.SegmentBytes-1)
 	for name, tt := range map[string]struct {
 		text string
 		want int
@@ -82,14 +94,14 @@ func TestSegmentsOfHostileTexts(t *testing.T) {
 		"fifty megabytes in one line":  {strings.Repeat("0123456789", 5<<20), 800},
 		"a million empty lines":        {strings.Repeat("\n", 1_000_000), 16},
 		"a character at the edge":      {full + "é" + full, 3},
-		"what is no UTF-8 at the edge": {strings.Repeat("\x80", 2*files.SegmentBytes+1), 3},
+		"what is no UTF-8 at the edge": {strings.Repeat("\x80", 2*grep.SegmentBytes+1), 3},
 	} {
 		checkSegments(t, tt.text)
-		if got := len(slices.Collect(files.Segments(tt.text))); got != tt.want {
+		if got := len(slices.Collect(grep.Segments(tt.text))); got != tt.want {
 			t.Errorf("%s: %d segments, want %d", name, got, tt.want)
 		}
 	}
-	for range files.Segments("a\n" + full + "xx\n") {
+	for range grep.Segments("a\n" + full + "xx\n") {
 		break
 	}
 }

@@ -1,4 +1,4 @@
-package files_test
+package grep_test
 
 import (
 	"errors"
@@ -14,12 +14,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 // matchesOneByOne is what File must find.
-func matchesOneByOne(re *regexp.Regexp, text string, want files.MatchRange) files.FileMatches {
-	var found files.FileMatches
+func matchesOneByOne(re *regexp.Regexp, text string, want grep.MatchRange) grep.FileMatches {
+	var found grep.FileMatches
 	lines := linesOf(text)
 	for i, line := range lines {
 		if !re.MatchString(line) {
@@ -30,7 +30,7 @@ func matchesOneByOne(re *regexp.Regexp, text string, want files.MatchRange) file
 			break
 		}
 		if n := found.Total - want.Skip; n >= 0 && n < want.Take {
-			found.Matches = append(found.Matches, files.Match{Line: i + 1, Text: line,
+			found.Matches = append(found.Matches, grep.Match{Line: i + 1, Text: line,
 				Before: lines[max(0, i-want.Context):i], After: lines[i+1 : min(len(lines), i+1+want.Context)]})
 		}
 		found.Total++
@@ -51,9 +51,9 @@ func TestFileAgreesWithMatchingEachLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := anyText().Draw(t, "text")
 		pattern := rapid.SampledFrom([]string{"a", "^$", "^", "b.*c", "x|é", "日$", "^end$", "z", `\s`, "[^a]"}).Draw(t, "pattern")
-		want := files.MatchRange{Context: rapid.IntRange(0, 4).Draw(t, "context"), Skip: rapid.IntRange(0, 5).Draw(t, "skip"),
+		want := grep.MatchRange{Context: rapid.IntRange(0, 4).Draw(t, "context"), Skip: rapid.IntRange(0, 5).Draw(t, "skip"),
 			Take: rapid.IntRange(0, 8).Draw(t, "take"), Cap: rapid.IntRange(0, 30).Draw(t, "cap")}
-		got, err := compile(t, pattern, files.PatternOptions{}).File(stored(text), want)
+		got, err := compile(t, pattern, grep.PatternOptions{}).File(stored(text), want)
 		if err != nil {
 			t.Fatalf("File: %v", err)
 		}
@@ -68,13 +68,13 @@ func TestLongLinesAreCutAroundTheMatch(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 40_000)
 	text := "before " + long + "\n" + long + "needle" + long + "\nafter " + long + "\nneedle" + long + "\n" + long + "needle"
-	for _, o := range []files.PatternOptions{{}, {CaseSensitive: true, Literal: true}} {
-		got, err := compile(t, "needle", o).File(stored(text), files.MatchRange{Context: 1, Take: 9, Cap: 99})
+	for _, o := range []grep.PatternOptions{{}, {CaseSensitive: true, Literal: true}} {
+		got, err := compile(t, "needle", o).File(stored(text), grep.MatchRange{Context: 1, Take: 9, Cap: 99})
 		if err != nil || got.Total != 3 {
 			t.Fatalf("File: %d matches, %v, want 3", got.Total, err)
 		}
 		near := strings.Repeat("é", 498)
-		for i, want := range []files.Match{
+		for i, want := range []grep.Match{
 			{Line: 2, Text: "[79002 bytes cut]..." + near + "éneedle" + near + "...[79004 bytes cut]",
 				Before: []string{"before " + strings.Repeat("é", 996) + "...[78008 bytes cut]"}, After: []string{"after " + strings.Repeat("é", 997) + "...[78006 bytes cut]"}},
 			{Line: 4, Text: "needle" + strings.Repeat("é", 997) + "...[78006 bytes cut]",
@@ -91,16 +91,16 @@ func TestLongLinesAreCutAroundTheMatch(t *testing.T) {
 
 func TestFileRefuses(t *testing.T) {
 	t.Parallel()
-	p := compile(t, "a", files.PatternOptions{})
+	p := compile(t, "a", grep.PatternOptions{})
 	for _, lines := range []int{-1, 21} {
 		want := fmt.Sprintf("Invalid context_lines: %d. Ask for 0 to 20 lines, and open the file to see more around a match.", lines)
-		if err := files.CheckContext(lines); !errors.Is(err, db.ErrInvalid) || err.Error() != want {
+		if err := grep.CheckContext(lines); !errors.Is(err, db.ErrInvalid) || err.Error() != want {
 			t.Errorf("context %d: %v, want %q", lines, err, want)
 		}
 	}
 	broken := errors.New("broken")
-	segments := func(yield func(files.Segment, error) bool) { yield(files.Segment{}, broken) }
-	if _, err := p.File(segments, files.MatchRange{Cap: 9}); !errors.Is(err, broken) {
+	segments := func(yield func(grep.Segment, error) bool) { yield(grep.Segment{}, broken) }
+	if _, err := p.File(segments, grep.MatchRange{Cap: 9}); !errors.Is(err, broken) {
 		t.Errorf("segments that cannot be read: %v, want %v", err, broken)
 	}
 }
@@ -109,15 +109,15 @@ func TestFileStopsReadingWhenItKnows(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("a\n", 1_000_000)
 	read := 0
-	segments := func(yield func(files.Segment, error) bool) {
-		for s := range files.Segments(text) {
+	segments := func(yield func(grep.Segment, error) bool) {
+		for s := range grep.Segments(text) {
 			read++
 			if !yield(s, nil) {
 				return
 			}
 		}
 	}
-	got, err := compile(t, "a", files.PatternOptions{}).File(segments, files.MatchRange{Take: 1, Cap: 1000})
+	got, err := compile(t, "a", grep.PatternOptions{}).File(segments, grep.MatchRange{Take: 1, Cap: 1000})
 	if err != nil || got.Total != 1000 || !got.More || read != 1 {
 		t.Errorf("File: %d matches, more %t, %d segments read, %v, want 1000 and more of one segment", got.Total, got.More, read, err)
 	}
@@ -134,7 +134,7 @@ func TestFileOfHostileTexts(t *testing.T) {
 		"nothing":                    {"", "^", 0},
 		"no UTF-8":                   {"\xff\n\x80a\xff", "a", 1},
 	} {
-		got, err := compile(t, tt.pattern, files.PatternOptions{}).File(stored(tt.text), files.MatchRange{Context: 20, Take: 20, Cap: 1000})
+		got, err := compile(t, tt.pattern, grep.PatternOptions{}).File(stored(tt.text), grep.MatchRange{Context: 20, Take: 20, Cap: 1000})
 		if err != nil || got.Total != tt.total {
 			t.Errorf("%s: %d matches, %v, want %d", name, got.Total, err, tt.total)
 		}
@@ -159,7 +159,7 @@ func TestFileAgreesWithGrep(t *testing.T) {
 		"error: svc-7 timed out after 30s\nError: svc-12 refused\n   \nsee https://example.org/a_b?c=1\ncolour, color; colouur\nÀ la carte\nlast line without end"
 	for _, pattern := range []string{"main", "^$", "^[[:space:]]*$", "error", "svc-[0-9]+", "colou?r\\b", "(Hello|refused)", "^.{5}$", "[^a-z ]{3}",
 		"\\bis\\b", "w.rld", "end$", "à", "[0-9]{2,3}s?", "a|b"} {
-		for _, o := range []files.PatternOptions{{}, {CaseSensitive: true}, {Literal: true}, {Literal: true, CaseSensitive: true}} {
+		for _, o := range []grep.PatternOptions{{}, {CaseSensitive: true}, {Literal: true}, {Literal: true, CaseSensitive: true}} {
 			args := []string{"-E", "-e", pattern}
 			if o.Literal {
 				args[0] = "-F"
@@ -167,7 +167,7 @@ func TestFileAgreesWithGrep(t *testing.T) {
 			if !o.CaseSensitive {
 				args = append(args, "-i")
 			}
-			found, err := compile(t, pattern, o).File(stored(text), files.MatchRange{Take: 99, Cap: 99})
+			found, err := compile(t, pattern, o).File(stored(text), grep.MatchRange{Take: 99, Cap: 99})
 			if err != nil {
 				t.Fatal(err)
 			}

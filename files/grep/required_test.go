@@ -1,4 +1,4 @@
-package files_test
+package grep_test
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/grep"
 )
 
 func TestWhatAPatternRequires(t *testing.T) {
@@ -45,19 +45,19 @@ func TestWhatAPatternRequires(t *testing.T) {
 		{"writing without case", "日本語", `"日本語"`},
 		{"nothing across lines", "abc\ndef", `("abc" & "def")`},
 	} {
-		p := compile(t, tt.pattern, files.PatternOptions{})
+		p := compile(t, tt.pattern, grep.PatternOptions{})
 		if got := p.Required(); got != tt.want {
 			t.Errorf("%s: %q requires %s, want %s", tt.name, tt.pattern, got, tt.want)
 		}
 	}
-	if got := compile(t, "a.c+", files.PatternOptions{Literal: true}).Required(); got != `"a.c+"` {
+	if got := compile(t, "a.c+", grep.PatternOptions{Literal: true}).Required(); got != `"a.c+"` {
 		t.Errorf("a literal pattern requires %s", got)
 	}
 	var many []string
 	for i := range 99 {
 		many = append(many, strings.Repeat(string(rune('一'+i)), 3))
 	}
-	if got := compile(t, strings.Join(many, "|"), files.PatternOptions{}).Required(); got != `` {
+	if got := compile(t, strings.Join(many, "|"), grep.PatternOptions{}).Required(); got != `` {
 		t.Errorf("too many alternatives require %s", got)
 	}
 }
@@ -69,7 +69,7 @@ func FuzzRequired(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, caseSensitive bool) {
 		text = strings.ToValidUTF8(text, "?")
-		p, err := files.Compile(pattern, files.PatternOptions{CaseSensitive: caseSensitive})
+		p, err := grep.Compile(pattern, grep.PatternOptions{CaseSensitive: caseSensitive})
 		if err != nil {
 			t.Skip()
 		}
@@ -79,7 +79,7 @@ func FuzzRequired(f *testing.F) {
 	})
 }
 
-func matchesAny(p *files.Pattern, text string) (matches bool) {
+func matchesAny(p *grep.Pattern, text string) (matches bool) {
 	p.Lines(text, func(_, _, _ int) bool {
 		matches = true
 		return false
@@ -111,7 +111,7 @@ func TestTheIndexPassesOverNothingThatMatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := wordPattern().Draw(t, "pattern")
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(append(indexWords, "\n", " ")), 0, 30).Draw(t, "text"), "")
-		p, err := files.Compile(pattern, files.PatternOptions{CaseSensitive: rapid.Bool().Draw(t, "case")})
+		p, err := grep.Compile(pattern, grep.PatternOptions{CaseSensitive: rapid.Bool().Draw(t, "case")})
 		if err != nil {
 			return
 		}
@@ -126,10 +126,10 @@ func TestTheIndexPassesOverWhatCannotMatch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, pattern := range []string{"needle", "(abc|xyz)12345", "deadbeefcafe"} {
 		var text strings.Builder
-		for text.Len() < files.SegmentBytes {
+		for text.Len() < grep.SegmentBytes {
 			text.WriteString(strings.ToUpper(indexWords[random.IntN(6)]) + "\n")
 		}
-		if p := compile(t, pattern, files.PatternOptions{}); p.MayMatch(text.String()) {
+		if p := compile(t, pattern, grep.PatternOptions{}); p.MayMatch(text.String()) {
 			t.Errorf("%q is looked for in a text that has nothing of it", pattern)
 		}
 	}
@@ -138,15 +138,15 @@ func TestTheIndexPassesOverWhatCannotMatch(t *testing.T) {
 func BenchmarkRequired(b *testing.B) {
 	for b.Loop() {
 		for _, pattern := range benchPatterns {
-			files.RequiredBy(pattern)
+			grep.RequiredBy(pattern)
 		}
 	}
 }
 
 func BenchmarkIndexUnit(b *testing.B) {
-	text := benchText()[:files.SegmentBytes]
+	text := benchText()[:grep.SegmentBytes]
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		files.IndexUnit(text)
+		grep.IndexUnit(text)
 	}
 }

@@ -1,0 +1,155 @@
+// Package grep finds the lines of stored files that match a pattern. It reads the segments of files, and owns the
+// n-gram index that narrows a search: the tables gram_blocks and gram_units, and the column files.gram_generation.
+package grep
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Bounds of one search, as Letta's.
+const (
+	PageSize   = 20   // matches of a page
+	MaxMatches = 1000 // matches after which a search ends
+)
+
+// maxDuration bounds one search (Letta: 30 s). It is shorter than a request's limit, so that the caller is told what to
+// do instead.
+const maxDuration = 25 * time.Second
+
+// Searcher searches the files attached to agents, and maintains the index of their texts.
+type Searcher struct {
+	// IndexChars is how many characters of a folder are indexed together. Less text is scanned without the index.
+	IndexChars int64
+
+	helpers chan struct{} // one for each connection that a search may take besides its own
+}
+
+// New returns a Searcher whose searches use, all together, one connection for each further processor.
+func New() *Searcher {
+	return &Searcher{IndexChars: defaultIndexChars, helpers: make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))}
+}
+
+// Query asks for the lines that match a pattern in an agent's attached files.
+type Query struct {
+	Org          db.Org
+	AgentID      string
+	Pattern      *Pattern
+	Include      func(fullName string) bool // which files to search, by folder/name; nil for all
+	ContextLines int                        // lines shown before and after a match, at most MaxContextLines
+	Offset       int                        // matches to skip
+}
+
+// Count is the number of matches in a file.
+type Count struct {
+	FileName string
+	Matches  int
+}
+
+// Result is one page of matches, ordered by file name, then line. A search ends after MaxMatches matches: Capped
+// reports that Total and the last count are lower bounds.
+type Result struct {
+	Attached int // files attached in all
+	Searched int // included files with text
+	Waiting  int // included files without text yet
+	Total    int // matches
+	Capped   bool
+	Files    []Count // most matches first, then by name
+	Matches  []Match // the page, at most PageSize
+}
+
+// search is one run of a query.
+type search struct {
+	*Searcher
+	Query
+	db     db.DB
+	result Result
+	spans  []span // where each match of the page is
+}
+
+// Search returns a page of matches. It searches one snapshot of the database; within a transaction, that of the
+// transaction. ErrInvalid for too many context lines, or when the search takes too long.
+func (s *Searcher) Search(ctx context.Context, d db.DB, q Query) (Result, error) {
+	if err := CheckContext(q.ContextLines); err != nil {
+		return Result{}, err
+	}
+	run := &search{Searcher: s, Query: q, db: d}
+	bounded, cancel := context.WithTimeout(ctx, maxDuration)
+	defer cancel()
+	err := pgx.BeginFunc(bounded, d, func(tx pgx.Tx) error { return run.do(bounded, tx) })
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return Result{}, db.Invalid("The search took longer than %v. Narrow it with include, or use a simpler pattern.", maxDuration)
+	}
+	if err != nil {
+		return Result{}, db.Error(err)
+	}
+	slices.SortStableFunc(run.result.Files, func(a, b Count) int { return b.Matches - a.Matches })
+	return run.result, nil
+}
+
+func (s *search) do(ctx context.Context, tx pgx.Tx) error {
+	_, shared := s.db.(pgx.Tx)
+	if !shared {
+		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
+			return err
+		}
+	}
+	spans, err := s.plan(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := s.scan(ctx, tx, spans, shared); err != nil {
+		return err
+	}
+	return s.readContext(ctx, tx)
+}
+
+// add adds the matches of a span to the result; spans come in order. It reports whether the search has enough.
+func (s *search) add(in span, matches []Match) (enough bool) {
+	if len(matches) == 0 {
+		return false
+	}
+	if left := MaxMatches - s.result.Total; len(matches) > left {
+		s.result.Capped, matches = true, matches[:left]
+	}
+	for i, m := range matches {
+		if n := s.result.Total + i; n < s.Offset || len(s.result.Matches) == PageSize {
+			continue
+		}
+		m.FileID, m.FileName = in.file.ID, in.file.Name
+		s.result.Matches = append(s.result.Matches, m)
+		s.spans = append(s.spans, in)
+	}
+	s.result.Total += len(matches)
+	if n := len(s.result.Files); n > 0 && s.result.Files[n-1].FileName == in.file.Name {
+		s.result.Files[n-1].Matches += len(matches)
+	} else if len(matches) > 0 {
+		s.result.Files = append(s.result.Files, Count{FileName: in.file.Name, Matches: len(matches)})
+	}
+	return s.result.Capped
+}
+
+// readContext reads the lines around the matches of the page.
+func (s *search) readContext(ctx context.Context, tx pgx.Tx) error {
+	if s.ContextLines == 0 || len(s.spans) == 0 {
+		return nil
+	}
+	around := make([]span, len(s.spans))
+	for i, m := range s.result.Matches {
+		around[i] = span{file: s.spans[i].file, first: m.Line - s.ContextLines, end: m.Line + s.ContextLines + 1}
+	}
+	read := segmentQuery{db: tx, org: s.Org, sql: byLines, spans: around}
+	return read.each(ctx, func(i int, segments iter.Seq2[Segment, error]) error {
+		m := &s.result.Matches[i]
+		before, after, err := linesAround(segments, m.Line, s.ContextLines)
+		m.Before, m.After = before, after
+		return err
+	})
+}

@@ -1,0 +1,255 @@
+package grep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Sizes of the index.
+const (
+	maxUnitBytes      = SegmentBytes + SegmentBytes/4 // small texts share a unit up to this size
+	maxBlockChars     = 64 << 20                      // of a block, unless it holds a single larger text
+	maxTextChars      = 256 << 20                     // a larger text is not indexed: its block would not fit in memory
+	defaultIndexChars = 8 << 20                       // a scan of less text takes no time
+	maxBlockFiles     = 20_000
+)
+
+// UpdateIndex indexes new text in all folders that have at least IndexChars of it, and returns how many blocks it made.
+// Several servers may call it at once; only one works on a folder.
+func (s *Searcher) UpdateIndex(ctx context.Context, d db.DB) (blocks int, err error) {
+	due, err := db.All[folder](ctx, d, `
+		SELECT org, folder_key FROM files
+		WHERE generation > 0 AND gram_generation <> generation AND chars <= $2
+		GROUP BY org, folder_key HAVING sum(chars) >= $1
+		ORDER BY folder_key`, s.IndexChars, int64(maxTextChars))
+	if err != nil {
+		return 0, fmt.Errorf("find text to index: %w", err)
+	}
+	return s.buildBlocks(ctx, d, due)
+}
+
+// PruneIndex rebuilds the blocks of which more than half belongs to deleted or replaced texts, and returns how many it
+// made.
+func (s *Searcher) PruneIndex(ctx context.Context, d db.DB) (blocks int, err error) {
+	due, err := db.All[folder](ctx, d, `
+		SELECT b.org, b.folder_key FROM gram_blocks b JOIN gram_units u ON u.block_key = b.key
+		LEFT JOIN files f ON f.key = u.file_key AND f.generation = u.generation
+		GROUP BY b.key HAVING count(f.key) * 2 < count(*)
+		ORDER BY b.key`)
+	if err != nil {
+		return 0, fmt.Errorf("find stale blocks of the index: %w", err)
+	}
+	return s.buildBlocks(ctx, d, due)
+}
+
+// buildBlocks builds blocks of each folder until none is due.
+func (s *Searcher) buildBlocks(ctx context.Context, d db.DB, due []folder) (blocks int, err error) {
+	for _, f := range due {
+		for {
+			made, err := s.buildBlock(ctx, d, f)
+			if err != nil {
+				return blocks, fmt.Errorf("index the text of folder %d: %w", f.Key, err)
+			}
+			if !made {
+				break
+			}
+			blocks++
+		}
+	}
+	return blocks, nil
+}
+
+// folder is a folder with text to index.
+type folder struct {
+	Org db.Org `db:"org"`
+	Key int64  `db:"folder_key"`
+}
+
+// buildBlock builds one block of a folder in one transaction, from new texts and from blocks that it replaces. It
+// builds none if another server works on the folder, or nothing is due.
+func (s *Searcher) buildBlock(ctx context.Context, d db.DB, f folder) (made bool, err error) {
+	err = db.Tx(ctx, d, func(tx pgx.Tx) error {
+		made = false
+		locked, err := db.One[bool](ctx, tx, `SELECT pg_try_advisory_xact_lock(hashtextextended('grams', $1))`, f.Key)
+		if err != nil || !locked {
+			return err
+		}
+		todo, err := s.plannedBlock(ctx, tx, f)
+		if err != nil || len(todo.texts)+len(todo.replaced) == 0 {
+			return err
+		}
+		block, err := readBlock(ctx, tx, f, todo.texts)
+		if err != nil {
+			return err
+		}
+		made = true
+		return commitBlock(ctx, tx, f, todo, block)
+	})
+	if errors.Is(err, db.ErrNotFound) { // the folder was deleted
+		return false, nil
+	}
+	return made && err == nil, err
+}
+
+// blockPlan is the texts that go into a new block, and the keys of the blocks that it replaces.
+type blockPlan struct {
+	texts    []text
+	replaced []int64
+}
+
+// text is the text of a file in one generation.
+type text struct {
+	Key        int64 `db:"key"`
+	Generation int   `db:"generation"`
+	Chars      int64 `db:"chars"`
+}
+
+// plannedBlock takes new texts up to the size of a block, then blocks that are stale or no larger than what it has
+// taken already. So a folder that grows in small steps has few blocks, and a text is indexed only a few times.
+func (s *Searcher) plannedBlock(ctx context.Context, tx pgx.Tx, f folder) (blockPlan, error) {
+	texts, err := db.All[text](ctx, tx, `
+		SELECT key, generation, chars FROM files
+		WHERE org = $1 AND folder_key = $2 AND generation > 0 AND gram_generation <> generation AND chars <= $3
+		ORDER BY key LIMIT $4`, f.Org, f.Key, int64(maxTextChars), maxBlockFiles)
+	if err != nil {
+		return blockPlan{}, err
+	}
+	var todo blockPlan
+	var chars, all int64
+	for _, t := range texts {
+		all += t.Chars
+		if chars == 0 || chars+t.Chars <= maxBlockChars {
+			todo.texts, chars = append(todo.texts, t), chars+t.Chars
+		}
+	}
+	if all < s.IndexChars && len(texts) < maxBlockFiles {
+		todo.texts, chars = nil, 0
+	}
+	return todo, todo.addBlocks(ctx, tx, f, chars)
+}
+
+// addBlocks adds the blocks to replace to a plan that has so many characters, and the texts that are still current in
+// them.
+func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars int64) error {
+	type block struct {
+		Key     int64 `db:"key"`
+		Parts   int   `db:"parts"`   // of files in its units
+		Current int   `db:"current"` // of these, with the text that the file still has
+		Chars   int64 `db:"chars"`   // of the current files
+	}
+	blocks, err := db.All[block](ctx, tx, `
+		SELECT b.key, count(*) AS parts, count(f.key) AS current,
+		       coalesce((SELECT sum(l.chars) FROM files l WHERE l.key = ANY (array_agg(DISTINCT f.key))), 0)::bigint AS chars
+		FROM gram_blocks b JOIN gram_units u ON u.block_key = b.key
+		LEFT JOIN files f ON f.key = u.file_key AND f.generation = u.generation
+		WHERE b.org = $1 AND b.folder_key = $2
+		GROUP BY b.key ORDER BY chars, b.key`, f.Org, f.Key)
+	if err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		stale := b.Current*2 < b.Parts
+		if (stale || b.Chars <= chars) && chars+b.Chars <= maxBlockChars {
+			p.replaced, chars = append(p.replaced, b.Key), chars+b.Chars
+		}
+	}
+	if len(p.replaced) == 0 {
+		return nil
+	}
+	texts, err := db.All[text](ctx, tx, `
+		SELECT DISTINCT f.key, f.generation, f.chars FROM gram_units u JOIN files f ON f.key = u.file_key AND f.generation = u.generation
+		WHERE f.org = $1 AND u.block_key = ANY ($2) ORDER BY f.key`, f.Org, p.replaced)
+	p.texts = append(p.texts, texts...)
+	return err
+}
+
+// unit says which segments of a file are in a unit.
+type unit struct {
+	number     int
+	text       text
+	first, end int
+}
+
+// block is a block as it is built.
+type block struct {
+	sets  []*gramSet // of each unit
+	units []unit
+	bytes int // in the last unit
+}
+
+// readBlock reads texts and builds a block of them.
+func readBlock(ctx context.Context, tx pgx.Tx, f folder, texts []text) (*block, error) {
+	spans := make([]span, len(texts))
+	for i, t := range texts {
+		spans[i] = span{file: &file{Key: t.Key, Generation: t.Generation}, end: maxOrdinal}
+	}
+	b := &block{}
+	read := segmentQuery{db: tx, org: f.Org, sql: byOrdinals, spans: spans}
+	err := read.each(ctx, func(i int, segments iter.Seq2[Segment, error]) error { return b.add(texts[i], segments) })
+	return b, err
+}
+
+// add adds a text. The segments of a long line stay together in a unit, so that a match across them is found.
+func (b *block) add(t text, segments iter.Seq2[Segment, error]) error {
+	for part, err := range wholeLines(segments) {
+		if err != nil {
+			return err
+		}
+		if len(b.sets) == 0 || b.bytes+len(part.text) > maxUnitBytes {
+			b.sets, b.bytes = append(b.sets, new(gramSet)), 0
+		}
+		number := len(b.sets) - 1
+		b.sets[number].add(part.text)
+		b.bytes += len(part.text)
+		if n := len(b.units) - 1; n >= 0 && b.units[n].number == number && b.units[n].text.Key == t.Key {
+			b.units[n].end = part.end
+		} else {
+			b.units = append(b.units, unit{number, t, part.first, part.end})
+		}
+	}
+	return nil
+}
+
+// commitBlock writes a block in place of those that it replaces, and marks its files as indexed, unless their text has
+// changed. It locks files, in the order of their keys, before the folder that the block belongs to.
+func commitBlock(ctx context.Context, tx pgx.Tx, f folder, todo blockPlan, b *block) error {
+	keys, generations := make([]int64, len(todo.texts)), make([]int, len(todo.texts))
+	for i, t := range todo.texts {
+		keys[i], generations[i] = t.Key, t.Generation
+	}
+	if _, err := tx.Exec(ctx, `
+		WITH read AS (
+			SELECT f.key FROM files f
+			JOIN unnest($2::bigint[], $3::int[]) AS n (key, generation) ON n.key = f.key AND n.generation = f.generation
+			WHERE f.org = $1 ORDER BY f.key FOR NO KEY UPDATE OF f
+		)
+		UPDATE files SET gram_generation = generation
+		WHERE org = $1 AND key IN (SELECT key FROM read) AND gram_generation <> generation`, f.Org, keys, generations); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM gram_blocks WHERE org = $1 AND key = ANY ($2)`, f.Org, todo.replaced); err != nil {
+		return err
+	}
+	if len(b.sets) == 0 {
+		return nil
+	}
+	key, err := db.One[int64](ctx, tx, `
+		INSERT INTO gram_blocks (org, folder_key, units, bits) VALUES ($1, $2, $3, $4) RETURNING key`,
+		f.Org, f.Key, len(b.sets), gramRows(b.sets))
+	if err != nil {
+		return err
+	}
+	_, err = tx.CopyFrom(ctx, pgx.Identifier{"gram_units"},
+		[]string{"block_key", "unit", "file_key", "generation", "first_ordinal", "end_ordinal"},
+		pgx.CopyFromSlice(len(b.units), func(i int) ([]any, error) {
+			u := b.units[i]
+			return []any{key, u.number, u.text.Key, u.text.Generation, u.first, u.end}, nil
+		}))
+	return err
+}

@@ -1,0 +1,150 @@
+package grep
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// SegmentBytes is the most that one segment of a text holds.
+const SegmentBytes = 64 << 10
+
+// Segment is a part of a text: whole lines, or a part of one line that is longer than SegmentBytes. The segments of a
+// text, joined in order, are the text.
+type Segment struct {
+	Ordinal   int    // 0-based place among the text's segments
+	FirstLine int    // 1-based line on which it starts
+	Lines     int    // line ends in it, and 1 for the last line of the text if that has no end
+	StartByte int    // 0-based place in the text
+	Continues bool   // starts within a line that began in the segment before
+	Text      string // cut between characters
+}
+
+// Segments splits a text. An empty text has no segments.
+func Segments(text string) iter.Seq[Segment] {
+	return func(yield func(Segment) bool) {
+		s := Segment{FirstLine: 1}
+		for s.StartByte < len(text) {
+			rest := text[s.StartByte:]
+			s.Text = rest[:segmentEnd(rest, s.Continues)]
+			s.Lines = strings.Count(s.Text, "\n")
+			whole := strings.HasSuffix(s.Text, "\n")
+			if !whole && len(s.Text) == len(rest) {
+				s.Lines++
+			}
+			if !yield(s) {
+				return
+			}
+			s = Segment{Ordinal: s.Ordinal + 1, FirstLine: s.FirstLine + s.Lines, StartByte: s.StartByte + len(s.Text), Continues: !whole}
+		}
+	}
+}
+
+// segmentEnd returns the length of the first segment of rest: as many whole lines as fit, else the remainder of a line
+// that began before rest, else as much of one line as fits.
+func segmentEnd(rest string, continues bool) int {
+	head := rest[:min(len(rest), SegmentBytes)]
+	if continues {
+		if end := strings.IndexByte(head, '\n'); end >= 0 {
+			return end + 1
+		}
+	} else if len(head) == len(rest) {
+		return len(rest)
+	} else if end := strings.LastIndexByte(head, '\n'); end >= 0 {
+		return end + 1
+	}
+	return runeBoundary(rest, len(head))
+}
+
+// runeBoundary returns the last place in s, at most n, that is not within a character. In bytes that are no UTF-8 it
+// returns n.
+func runeBoundary(s string, n int) int {
+	for at := n; at > n-utf8.UTFMax && 0 < at && at < len(s); at-- {
+		if utf8.RuneStart(s[at]) {
+			return at
+		}
+	}
+	return n
+}
+
+// segmentQuery reads the segments of spans with one of the statements below.
+type segmentQuery struct {
+	db    db.DB
+	org   db.Org
+	sql   string
+	spans []span
+}
+
+// byOrdinals selects the segments of spans. byLines selects the segments with lines first to end of spans, end
+// excluded.
+const (
+	byOrdinals = segmentsSQL + ` AND g.ordinal >= n.first AND g.ordinal < n.stop ORDER BY n.ord, g.ordinal`
+	byLines    = segmentsSQL + `
+		AND g.first_line < n.stop AND g.first_line + greatest(g.lines, 1) > n.first ORDER BY n.ord, g.ordinal`
+	segmentsSQL = `
+		SELECT n.ord - 1, g.ordinal, g.first_line, g.lines, g.continues, g.text
+		FROM unnest($2::bigint[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY AS n (key, generation, first, stop, ord)
+		JOIN file_segments g ON g.org = $1 AND g.file_key = n.key AND g.generation = n.generation`
+)
+
+// each calls fn with the segments of each span, in order, until fn returns an error. It skips a span without segments.
+func (q segmentQuery) each(ctx context.Context, fn func(i int, segments iter.Seq2[Segment, error]) error) error {
+	keys, generations := make([]int64, len(q.spans)), make([]int, len(q.spans))
+	firsts, ends := make([]int, len(q.spans)), make([]int, len(q.spans))
+	for i, in := range q.spans {
+		keys[i], generations[i], firsts[i], ends[i] = in.file.Key, in.file.Generation, in.first, in.end
+	}
+	rows, err := q.db.Query(ctx, q.sql, q.org, keys, generations, firsts, ends)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	stream := segmentStream{rows: rows}
+	for stream.next(); stream.err == nil && stream.span >= 0; {
+		i := stream.span
+		if err := fn(i, stream.of(i)); err != nil {
+			return err
+		}
+		for stream.err == nil && stream.span == i { // fn may leave segments unread
+			stream.next()
+		}
+	}
+	return stream.err
+}
+
+// segmentStream reads the segments of one span after the other.
+type segmentStream struct {
+	rows    pgx.Rows
+	span    int // the index of the span of the current segment; -1 at the end
+	segment Segment
+	err     error
+}
+
+func (s *segmentStream) next() {
+	if !s.rows.Next() {
+		s.span, s.err = -1, s.rows.Err()
+		return
+	}
+	g := &s.segment
+	s.err = s.rows.Scan(&s.span, &g.Ordinal, &g.FirstLine, &g.Lines, &g.Continues, &g.Text)
+}
+
+// of yields the segments of one span, from the current one on.
+func (s *segmentStream) of(span int) iter.Seq2[Segment, error] {
+	return func(yield func(Segment, error) bool) {
+		for s.err == nil && s.span == span {
+			if !yield(s.segment, nil) {
+				return
+			}
+			s.next()
+		}
+		if s.err != nil {
+			yield(Segment{}, s.err)
+		}
+	}
+}
