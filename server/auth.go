@@ -52,7 +52,10 @@ func (s *Server) organization(r *http.Request) (db.Org, error) {
 	if !s.Loopback {
 		return 0, errUnauthorized
 	}
-	org, err := s.Keys.open(ctx)
+	org, err := s.Keys.OpenOrg(ctx)
+	if errors.Is(err, db.ErrNotFound) {
+		return 0, errUnauthorized
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -32,7 +33,7 @@ type Server struct {
 	DB             db.DB            // where the events of agents are
 	Tails          *event.Followers // kept by who owns the server
 	Tools          *tool.Set
-	Keys           *Keys
+	Keys           *apikey.Store
 	Log            *slog.Logger
 	Version        string
 	MaxUploadBytes int64

@@ -27,6 +27,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -48,7 +49,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		Agents: &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 			Compaction: &compaction.Store{DB: pool, Recall: messages}},
 		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages}),
-		DB: pool, Tails: event.NewFollowers(pool, 5*time.Millisecond), Keys: &server.Keys{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+		DB: pool, Tails: event.NewFollowers(pool, 5*time.Millisecond), Keys: &apikey.Store{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
 // client calls a server that works on a database of its own, jobs included.
@@ -112,7 +113,7 @@ func (c *client) work() {
 // as is the same client with the key of another organization.
 func (c *client) as(org string) *client {
 	other := *c
-	other.key, _ = newKey(c.t, c.server.Keys, org, "test")
+	other.key = newKey(c.t, c.server.Keys, org)
 	return &other
 }
 

@@ -18,8 +18,10 @@ const module = "github.com/loci-memory/loci"
 var house = map[string][]string{
 	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"}, // it drives an agent as tests do
 	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child", "recall", "recall/tokens", "archival", "compaction",
-		"compaction/llm", "server", "server/agent", "server/block", "server/tool", "server/mcp"},
-	"server":                 {"db", "db/event", "files", "recall", "archival", "compaction", "server/agent", "server/block", "server/tool", "server/console"},
+		"compaction/llm", "server", "server/apikey", "server/agent", "server/block", "server/tool", "server/mcp"},
+	"server/apikey": {"db"},
+	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent", "server/block", "server/tool",
+		"server/console"},
 	"server/mcp":             {"server/tool"},
 	"server/tool":            {"db", "files", "recall", "archival", "server/agent", "server/block"},
 	"server/agent":           {"db", "db/event", "files", "recall", "archival", "compaction", "lru", "server/block", "recall/tokens"},

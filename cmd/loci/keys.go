@@ -9,7 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
-	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/apikey"
 )
 
 // keysCmd keeps the API keys of a database, whether a server runs on it or not.
@@ -27,7 +27,7 @@ type keysCreateCmd struct {
 
 // Run implements the command.
 func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *server.Keys) error {
+	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
 		secret, _, err := keys.Create(ctx, c.Organization, c.Name)
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ type keysListCmd struct{ database }
 
 // Run implements the command.
 func (c keysListCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *server.Keys) error {
+	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
 		list, err := keys.List(ctx)
 		if err != nil {
 			return err
@@ -62,11 +62,11 @@ type keysRevokeCmd struct {
 
 // Run implements the command.
 func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *server.Keys) error { return keys.Revoke(ctx, c.Key) })
+	return c.withKeys(ctx, s, func(keys *apikey.Store) error { return keys.Revoke(ctx, c.Key) })
 }
 
 // withKeys opens the database: that of a running server if there is one.
-func (d database) withKeys(ctx context.Context, s streams, fn func(*server.Keys) error) (err error) {
+func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) (err error) {
 	log, err := logger(s, "warn")
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*server.Keys)
 		return err
 	}
 	defer pool.Close()
-	return fn(&server.Keys{DB: pool})
+	return fn(&apikey.Store{DB: pool})
 }
 
 var errNotRunning = errors.New("no server runs on this home")

@@ -29,6 +29,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -107,7 +108,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer pool.Close()
-	keys := &server.Keys{DB: pool}
+	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 }
 
 // register makes LOCI_API_KEY a key, and refuses to serve other machines without any.
-func (c *serveCmd) register(ctx context.Context, keys *server.Keys, loopback bool) error {
+func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, loopback bool) error {
 	if c.APIKey != "" {
 		if err := keys.Register(ctx, string(c.APIKey)); errors.Is(err, db.ErrInvalid) {
 			return settingError{fmt.Errorf("LOCI_API_KEY: %w", err)}
@@ -143,7 +144,7 @@ type process struct {
 	out      streams
 	pg       opened
 	pool     *pgxpool.Pool
-	keys     *server.Keys
+	keys     *apikey.Store
 	dense    *endpoint
 	reader   *child.Reader
 	models   func(context.Context, string) *compaction.Model
