@@ -1,16 +1,12 @@
 package document
 
-import (
-	"encoding/xml"
-	"io"
-	"strconv"
-)
+import "io"
 
-// DOCX reads a document of Word: headings, lists with their numbers, tables, links, notes, code by its style or font, text boxes.
-// Inserted text is shown, deleted and hidden text is not; tables of contents, headers and footers are left out. Pages begin where Word
-// last laid them out, if it did.
+// DOCX reads a document of Word: headings, lists with their numbers, tables, links, notes, code by its style or font,
+// text boxes. Inserted text is shown; deleted and hidden text, tables of contents, headers and footers are left out.
+// Pages begin where Word last laid them out, if it did.
 func DOCX(r io.ReaderAt, size int64) (Text, error) {
-	text, err := readArchive(r, size, func(a *archive, md *markdown) error {
+	return severalPages(readArchive(r, size, func(a *archive, md *markdown) error {
 		main, err := a.mainPart("word/document.xml")
 		if err != nil {
 			return err
@@ -20,18 +16,12 @@ func DOCX(r io.ReaderAt, size int64) (Text, error) {
 			return err
 		}
 		md.breaks = 1
-		if err := a.part(main, func(x *xmlReader) error {
-			return x.find("w:body", func(xml.StartElement) error { return d.blocks(x, md) })
-		}); err != nil {
-			return err
-		}
-		d.writeNotes(md)
-		return nil
-	})
-	if len(text.Pages) < 2 {
-		text.Pages = nil
-	}
-	return text, err
+		err = a.part(main, func(x *xmlReader) error {
+			return x.find("w:body", func(element) error { return d.blocks(x, md) })
+		})
+		md.notes(d.cited)
+		return err
+	}))
 }
 
 type docx struct {
@@ -41,10 +31,10 @@ type docx struct {
 	lists   *wordLists
 	links   map[string]relation
 	notes   map[string]string // texts by kind and id
-	cited   []string          // in their order
-	numbers map[string]int
+	cited   []string          // texts of the notes, in the order of their numbers
+	numbers map[string]int    // of the notes that are cited; nil while the notes are read
 	fields  []field
-	carried *inline // of a paragraph whose end was deleted
+	carried *inline // the text of a paragraph whose end was deleted: the next paragraph continues it
 }
 
 func (d *docx) readParts(main string) (err error) {
@@ -72,38 +62,29 @@ func (d *docx) readParts(main string) (err error) {
 }
 
 func (d *docx) readNotes(x *xmlReader, kind string) error {
-	return x.find("w:"+kind, func(e xml.StartElement) error {
+	return x.find("w:"+kind, func(e element) error {
 		md := newFlat(d.budget)
 		err := d.blocks(x, md)
-		if t := attr(e, "w:type"); t == "" || t == "normal" {
-			d.notes[kind+attr(e, "w:id")] = md.text()
+		if t := e.attr("w:type"); t == "" || t == "normal" {
+			d.notes[kind+e.attr("w:id")] = md.text()
 		}
 		return err
 	})
 }
 
-// cite is the mark of a note, and the same again where it is cited again.
+// cite returns the mark of a note; a note that is cited again has the same mark. A note within a note has none.
 func (d *docx) cite(key string) string {
-	if d.numbers == nil || d.notes[key] == "" { // a note within a note
+	if d.numbers == nil || d.notes[key] == "" {
 		return ""
 	}
 	if d.numbers[key] == 0 {
-		d.cited = append(d.cited, key)
+		d.cited = append(d.cited, d.notes[key])
 		d.numbers[key] = len(d.cited)
 	}
-	return "[^" + strconv.Itoa(d.numbers[key]) + "]"
+	return noteMark(d.numbers[key])
 }
 
-func (d *docx) writeNotes(md *markdown) {
-	for i, key := range d.cited {
-		if i == 0 {
-			md.last = otherBlock
-		}
-		md.note(strconv.Itoa(i+1), d.notes[key])
-	}
-}
-
-// blocks reads what holds paragraphs and tables.
+// blocks reads an element that holds paragraphs and tables.
 func (d *docx) blocks(x *xmlReader, md *markdown) error {
 	err := d.moreBlocks(x, md)
 	if carried := d.carried; carried != nil {
@@ -113,16 +94,81 @@ func (d *docx) blocks(x *xmlReader, md *markdown) error {
 	return err
 }
 
+// moreBlocks is blocks where what follows may continue the last paragraph.
 func (d *docx) moreBlocks(x *xmlReader, md *markdown) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
-		case "w:p":
-			return d.paragraph(x, md)
-		case "w:tbl":
-			return d.table(x, md)
-		case "w:sdt", "w:sdtContent", "w:ins", "w:moveTo", "w:customXml", "mc:AlternateContent", "mc:Choice":
-			return d.moreBlocks(x, md)
+	return x.each(func(e element) error { return d.block(x, e, md) })
+}
+
+func (d *docx) block(x *xmlReader, e element, md *markdown) error {
+	switch e.name {
+	case "w:p":
+		return d.paragraph(x, md)
+	case "w:tbl":
+		var rows []row
+		err := d.rows(x, &rows)
+		if err == nil {
+			md.table(rows)
+		}
+		return err
+	case "w:sdt", "w:sdtContent", "w:ins", "w:moveTo", "w:customXml", "mc:AlternateContent", "mc:Choice":
+		return d.moreBlocks(x, md)
+	}
+	return nil
+}
+
+func (d *docx) rows(x *xmlReader, rows *[]row) error {
+	return x.each(func(e element) error {
+		switch e.name {
+		case "w:tr":
+			var r row
+			err := d.cells(x, &r)
+			if !r.deleted {
+				*rows = append(*rows, r)
+			}
+			return err
+		case "w:sdt", "w:sdtContent", "w:customXml", "w:ins":
+			return d.rows(x, rows)
 		}
 		return nil
-	}, nil)
+	})
+}
+
+func (d *docx) cells(x *xmlReader, r *row) error {
+	return x.each(func(e element) error {
+		switch e.name {
+		case "w:trPr":
+			return x.tree(e, func(props *tree) {
+				r.deleted = props.at("w:del") != nil
+				r.add(d.budget, "", number(props.val("w:gridBefore"), 0))
+			})
+		case "w:tc":
+			return d.cell(x, r)
+		case "w:sdt", "w:sdtContent", "w:customXml":
+			return d.cells(x, r)
+		}
+		return nil
+	})
+}
+
+// cell adds a cell to its row, and an empty one for each further column that it spans. A cell that is merged with the
+// one above is empty.
+func (d *docx) cell(x *xmlReader, r *row) error {
+	md, width, merged := newFlat(d.budget), 1, false
+	err := x.each(func(e element) error {
+		if e.name != "w:tcPr" {
+			return d.block(x, e, md)
+		}
+		return x.tree(e, func(props *tree) {
+			width = number(props.val("w:gridSpan"), 1)
+			merged = props.at("w:vMerge") != nil && props.val("w:vMerge") != "restart"
+		})
+	})
+	r.breaks += md.breaks
+	text := md.text()
+	if merged {
+		text = ""
+	}
+	r.add(d.budget, text, 1)
+	r.add(d.budget, "", width-1)
+	return err
 }

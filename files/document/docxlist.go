@@ -1,33 +1,27 @@
 package document
 
 import (
-	"encoding/xml"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// listPlace is where a paragraph stands in the lists of a document: which one, and how deep, from 0.
+// listPlace is where a paragraph stands in the lists of a document: which list, and how deep, from 0.
 type listPlace struct {
 	num   string
 	level int
 }
 
-// noList is the place of a paragraph that says nothing of lists; "0" is the list of those that say they are in none.
+// noList is the place of a paragraph that says nothing of lists; list "0" holds those that say they are in none.
 var noList = listPlace{"", -1}
 
-// read reads a paragraph's w:numPr.
-func (p *listPlace) read(x *xmlReader) error {
-	p.level = max(p.level, 0)
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
-		case "w:ilvl":
-			p.level = min(max(number(attr(e, "w:val"), 0), 0), maxListLevels-1)
-		case "w:numId":
-			p.num = attr(e, "w:val")
-		}
-		return nil
-	}, nil)
+// listPlaceOf returns the place that a paragraph's properties give it.
+func listPlaceOf(props *tree) listPlace {
+	place := props.at("w:numPr")
+	if place == nil {
+		return noList
+	}
+	return listPlace{place.val("w:numId"), min(max(number(place.val("w:ilvl"), 0), 0), maxListLevels-1)}
 }
 
 // maxListLevels is how many levels Word knows.
@@ -39,7 +33,7 @@ type wordLists struct {
 	nums     map[string]*wordList
 }
 
-// abstractList is what several lists may share, and count through.
+// abstractList holds the levels of a list and counts its items. Several lists of Word may share one.
 type abstractList struct {
 	levels [maxListLevels]listLevel
 	counts [maxListLevels]int
@@ -51,79 +45,62 @@ type listLevel struct {
 	start        int
 }
 
+const maxLevelTextBytes = 100
+
 type wordList struct {
 	abstract  string
-	overrides map[int]int // where a level starts again
+	overrides map[int]int // the first number of a level that starts again
 	begun     bool
 }
 
 func readWordLists(a *archive, part string) (*wordLists, error) {
 	l := &wordLists{abstract: map[string]*abstractList{}, nums: map[string]*wordList{}}
 	return l, a.optional(part, func(x *xmlReader) error {
-		return x.find("w:numbering", func(xml.StartElement) error {
-			return x.walk(func(e xml.StartElement) error { return l.read(x, e) }, nil)
+		return x.find("w:numbering", func(element) error {
+			return x.each(func(e element) error { return x.tree(e, l.add) })
 		})
 	})
 }
 
-func (l *wordLists) read(x *xmlReader, e xml.StartElement) error {
-	switch x.name(e) {
+// add takes a list, or what several share.
+func (l *wordLists) add(t *tree) {
+	switch t.name {
 	case "w:abstractNum":
 		abstract := &abstractList{}
-		l.abstract[attr(e, "w:abstractNumId")] = abstract
-		return x.walk(func(e xml.StartElement) error {
-			level := number(attr(e, "w:ilvl"), -1)
-			if x.name(e) != "w:lvl" || level < 0 || level >= maxListLevels {
-				return nil
+		l.abstract[t.attr("w:abstractNumId")] = abstract
+		for _, level := range t.all("w:lvl") {
+			if n := number(level.attr("w:ilvl"), -1); n >= 0 && n < maxListLevels {
+				text := level.val("w:lvlText")
+				abstract.levels[n] = listLevel{level.val("w:numFmt"), text[:min(len(text), maxLevelTextBytes)],
+					number(level.val("w:start"), 1)}
 			}
-			return abstract.levels[level].read(x)
-		}, nil)
-	case "w:num":
-		list := &wordList{overrides: map[int]int{}}
-		l.nums[attr(e, "w:numId")] = list
-		return x.walk(func(e xml.StartElement) error {
-			switch x.name(e) {
-			case "w:abstractNumId":
-				list.abstract = attr(e, "w:val")
-			case "w:lvlOverride":
-				level := number(attr(e, "w:ilvl"), 0)
-				return x.find("w:startOverride", func(e xml.StartElement) error {
-					list.overrides[level] = number(attr(e, "w:val"), 1)
-					return nil
-				})
-			}
-			return nil
-		}, nil)
-	}
-	return nil
-}
-
-func (l *listLevel) read(x *xmlReader) error {
-	l.start = 1
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
-		case "w:numFmt":
-			l.format = attr(e, "w:val")
-		case "w:lvlText":
-			l.text = attr(e, "w:val")
-			l.text = l.text[:min(len(l.text), 100)]
-		case "w:start":
-			l.start = number(attr(e, "w:val"), 1)
 		}
-		return nil
-	}, nil)
+	case "w:num":
+		list := &wordList{abstract: t.val("w:abstractNumId"), overrides: map[int]int{}}
+		l.nums[t.attr("w:numId")] = list
+		for _, override := range t.all("w:lvlOverride") {
+			if override.at("w:startOverride") != nil {
+				list.overrides[number(override.attr("w:ilvl"), 0)] = number(override.val("w:startOverride"), 1)
+			}
+		}
+	}
 }
 
-// label is what stands before an item: "3.", "(b)", "1.2"; empty for a bullet.
-type label string
-
-// next counts an item, and is its label.
-func (l *wordLists) next(p listPlace) label {
+// abstractOf returns the list that a place is in, with its marks and counts; nil if there is none.
+func (l *wordLists) abstractOf(p listPlace) *abstractList {
 	list := l.nums[p.num]
-	if list == nil || p.level < 0 || l.abstract[list.abstract] == nil {
+	if list == nil || p.level < 0 {
+		return nil
+	}
+	return l.abstract[list.abstract]
+}
+
+// next counts an item and returns its label: "3.", "(b)", "1.2"; empty for a bullet.
+func (l *wordLists) next(p listPlace) string {
+	list, abstract := l.nums[p.num], l.abstractOf(p)
+	if abstract == nil {
 		return ""
 	}
-	abstract := l.abstract[list.abstract]
 	if !list.begun {
 		list.begun = true
 		for level, start := range list.overrides {
@@ -136,14 +113,11 @@ func (l *wordLists) next(p listPlace) label {
 	return abstract.label(p.level)
 }
 
-// isUnmarked tells the paragraphs within an item, that some programs write as items with a blank for a bullet.
+// isUnmarked reports whether a paragraph continues the item before it: some programs write such a paragraph as an item
+// with a blank for a bullet.
 func (l *wordLists) isUnmarked(p listPlace) bool {
-	list := l.nums[p.num]
-	if list == nil || p.level < 0 || l.abstract[list.abstract] == nil {
-		return false
-	}
-	level := l.abstract[list.abstract].levels[p.level]
-	return level.format == "bullet" && isBlank(level.text)
+	abstract := l.abstractOf(p)
+	return abstract != nil && abstract.levels[p.level].format == "bullet" && isBlank(abstract.levels[p.level].text)
 }
 
 func (a *abstractList) count(level int) {
@@ -161,30 +135,28 @@ func (a *abstractList) count(level int) {
 
 var levelMark = regexp.MustCompile(`%[1-9]`)
 
-func (a *abstractList) label(level int) label {
+func (a *abstractList) label(level int) string {
 	if format := a.levels[level].format; format == "bullet" || format == "none" {
 		return ""
 	}
-	return label(strings.TrimSpace(levelMark.ReplaceAllStringFunc(a.levels[level].text, func(mark string) string {
+	return strings.TrimSpace(levelMark.ReplaceAllStringFunc(a.levels[level].text, func(mark string) string {
 		of := int(mark[1] - '1')
 		return inFormat(a.counts[of], a.levels[of].format)
-	})))
+	}))
 }
 
 var plainNumber = regexp.MustCompile(`^[0-9]{1,9}[.)]$`)
 
-// item is a label as Markdown has it: a number is the marker, another label stands after a bullet.
-func (l label) item() (marker, text string) {
-	if plainNumber.MatchString(string(l)) {
-		return string(l), ""
+// labelled adds an item under its label: a plain number is the item's marker, another label stands after a bullet.
+func (m *markdown) labelled(level int, label, text string) {
+	marker := "-"
+	if plainNumber.MatchString(label) {
+		marker, label = label, ""
 	}
-	return "-", string(l)
+	m.item(level, marker, strings.TrimSpace(label+" "+text))
 }
 
-// heading is a label before a heading.
-func (l label) heading() string { return string(l) }
-
-// inFormat writes a count as a list does.
+// inFormat returns a number as lists of Word or OpenDocument of that format show it.
 func inFormat(n int, format string) string {
 	switch format {
 	case "lowerLetter", "a":

@@ -1,33 +1,27 @@
 package document
 
-import (
-	"encoding/xml"
-	"strings"
-)
+import "strings"
 
-// wordStyle is what is kept of a style, with what it takes from those it is based on.
+// wordStyle is what is kept of a style, with what it inherits.
 type wordStyle struct {
 	name        string // in lower case
 	outline     int    // 1 for the highest heading, 0 for none
 	list        listPlace
 	code, quote bool
-	based       string
+	based       string // the id of the style that it inherits from
 }
 
 // wordStyles are those of a document, by id. Absent ones are plain.
 type wordStyles map[string]wordStyle
 
-// maxStyles is how many styles an id leads through.
+// maxStyles is how many styles a style inherits from, one through the other.
 const maxStyles = 20
 
 func readWordStyles(a *archive, part string) (wordStyles, error) {
 	styles := wordStyles{"": {list: noList}}
 	err := a.optional(part, func(x *xmlReader) error {
-		return x.find("w:style", func(e xml.StartElement) error {
-			s := wordStyle{list: noList}
-			err := s.read(x)
-			styles[attr(e, "w:styleId")] = s
-			return err
+		return x.find("w:style", func(e element) error {
+			return x.tree(e, func(t *tree) { styles[t.attr("w:styleId")] = wordStyleOf(t) })
 		})
 	})
 	whole := make(wordStyles, len(styles))
@@ -37,39 +31,29 @@ func readWordStyles(a *archive, part string) (wordStyles, error) {
 	return whole, err
 }
 
-func (s *wordStyle) read(x *xmlReader) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
-		case "w:name":
-			s.name = strings.ToLower(attr(e, "w:val"))
-			if level, ok := strings.CutPrefix(s.name, "heading "); ok && s.outline == 0 {
-				s.outline = number(level, 0)
-			}
-			s.code = s.code || isCodeName(s.name)
-			s.quote = strings.Contains(s.name, "quot") || s.name == "block text"
-		case "w:basedOn":
-			s.based = attr(e, "w:val")
-		case "w:pPr":
-			return x.walk(func(e xml.StartElement) error {
-				switch x.name(e) {
-				case "w:outlineLvl":
-					s.outline = number(attr(e, "w:val"), 9) + 1
-				case "w:numPr":
-					return s.list.read(x)
-				}
-				return nil
-			}, nil)
-		case "w:rPr":
-			return x.walk(func(e xml.StartElement) error {
-				s.code = s.code || x.name(e) == "w:rFonts" && isCodeFont(attr(e, "w:ascii"))
-				return nil
-			}, nil)
-		}
-		return nil
-	}, nil)
+func wordStyleOf(t *tree) wordStyle {
+	paragraph, name := t.at("w:pPr"), strings.ToLower(t.val("w:name"))
+	s := wordStyle{
+		name: name, based: t.val("w:basedOn"), outline: outlineLevel(paragraph), list: listPlaceOf(paragraph),
+		code:  isCodeName(name) || isCodeFont(t.at("w:rPr", "w:rFonts").attr("w:ascii")),
+		quote: strings.Contains(name, "quot") || name == "block text",
+	}
+	if level, ok := strings.CutPrefix(name, "heading "); ok && s.outline == 0 {
+		s.outline = number(level, 0)
+	}
+	return s
 }
 
-// inherit takes what a style does not say itself from those it is based on.
+// outlineLevel returns the level that a paragraph's properties give it in the document's outline: 1 for the highest
+// heading, 0 if they say nothing of it.
+func outlineLevel(props *tree) int {
+	if props.at("w:outlineLvl") == nil {
+		return 0
+	}
+	return number(props.val("w:outlineLvl"), 9) + 1
+}
+
+// inherit adds what a style does not say itself.
 func (w wordStyles) inherit(s wordStyle) wordStyle {
 	based := s.based
 	for range maxStyles {
@@ -89,10 +73,20 @@ func (w wordStyles) inherit(s wordStyle) wordStyle {
 	return s
 }
 
+// look returns how text looks by the properties of its run.
+func (w wordStyles) look(props *tree) style {
+	return style{
+		code:   w[props.val("w:rStyle")].code || isCodeFont(props.at("w:rFonts").attr("w:ascii")),
+		struck: props.isOn("w:strike") || props.isOn("w:dstrike"),
+		raised: props.val("w:vertAlign") == "superscript",
+		hidden: props.isOn("w:vanish"),
+	}
+}
+
 func isCodeName(name string) bool {
 	switch name {
-	case "source code", "source text", "verbatim char", "html preformatted", "html code", "preformatted text", "plain text", "macro text",
-		"code", "code block", "inline code", "teletype":
+	case "source code", "source text", "verbatim char", "html preformatted", "html code", "preformatted text",
+		"plain text", "macro text", "code", "code block", "inline code", "teletype":
 		return true
 	}
 	return false
@@ -106,29 +100,4 @@ func isCodeFont(font string) bool {
 		}
 	}
 	return false
-}
-
-// look is how a run of text looks.
-type look struct{ code, struck, raised, hidden bool }
-
-// look reads the properties of a run.
-func (w wordStyles) look(x *xmlReader) (l look, err error) {
-	err = x.walk(func(e xml.StartElement) error {
-		val := attr(e, "w:val")
-		on := val != "0" && val != "false" && val != "off"
-		switch x.name(e) {
-		case "w:rStyle":
-			l.code = l.code || w[val].code
-		case "w:rFonts":
-			l.code = l.code || isCodeFont(attr(e, "w:ascii"))
-		case "w:strike", "w:dstrike":
-			l.struck = on
-		case "w:vanish":
-			l.hidden = on
-		case "w:vertAlign":
-			l.raised = val == "superscript"
-		}
-		return nil
-	}, nil)
-	return l, err
 }

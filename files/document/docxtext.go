@@ -1,7 +1,7 @@
 package document
 
 import (
-	"encoding/xml"
+	"cmp"
 	"strings"
 )
 
@@ -31,40 +31,32 @@ func (d *docx) paragraph(x *xmlReader, md *markdown) error {
 		d.write(p, md)
 	}
 	md.breaks += p.after
-	if boxes := p.boxes.text(); md.flat {
-		md.paragraph(boxes)
-	} else {
-		md.raw(boxes)
-	}
+	md.embed(p.boxes)
 	return nil
 }
 
-// write puts a paragraph where its style says.
+// write adds a paragraph as its style says.
 func (d *docx) write(p *wordParagraph, md *markdown) {
 	s := d.styles[p.style]
-	outline, place := p.outline, p.list
-	if outline == 0 {
-		outline = s.outline
-	}
+	outline, place := cmp.Or(p.outline, s.outline), p.list
 	if place == noList {
 		place = s.list
 	}
 	text := p.text.markdown()
 	switch {
-	case p.text.isEmpty() && s.code && len(md.code) > 0:
-		md.codeLines("")
-	case p.text.isEmpty() || strings.HasPrefix(s.name, "toc "):
+	case p.text.isEmpty():
+		md.emptyLine(s.code)
+	case strings.HasPrefix(s.name, "toc "):
 	case s.name == "title":
 		md.heading(1, text)
 	case outline > 0 && outline < 10:
-		md.heading(outline, strings.TrimSpace(d.lists.next(place).heading()+" "+text))
+		md.heading(outline, d.lists.next(place)+" "+text)
 	case (s.code || p.text.isCode()) && !md.flat:
 		md.codeLines(p.text.plain())
 	case d.lists.isUnmarked(place):
 		md.more(text)
 	case place != noList && place.num != "0":
-		marker, label := d.lists.next(place).item()
-		md.item(place.level, marker, strings.TrimSpace(label+" "+text))
+		md.labelled(place.level, d.lists.next(place), text)
 	case s.quote:
 		md.quote(text)
 	default:
@@ -72,73 +64,55 @@ func (d *docx) write(p *wordParagraph, md *markdown) {
 	}
 }
 
-// inlines reads what holds runs of text.
+// inlines reads an element that holds runs of text.
 func (d *docx) inlines(x *xmlReader, p *wordParagraph, s style) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		within := s
+		switch e.name {
 		case "w:pPr":
-			return p.properties(x)
+			return x.tree(e, p.properties)
 		case "w:r":
 			return d.run(x, p, s)
 		case "w:hyperlink":
-			linked := s
-			if r := d.links[attr(e, "r:id")]; r.external {
-				linked.href = r.target
+			if r := d.links[e.attr("r:id")]; r.external {
+				within.href = r.target
 			}
-			return d.inlines(x, p, linked)
 		case "w:fldSimple":
-			linked := s
-			linked.href = hyperlink(attr(e, "w:instr"))
-			return d.inlines(x, p, linked)
+			within.href = hyperlink(e.attr("w:instr"))
 		case "w:ins", "w:moveTo", "w:smartTag", "w:sdt", "w:sdtContent", "w:customXml", "w:dir", "w:bdo", "m:oMathPara":
-			return d.inlines(x, p, s)
 		case "m:oMath":
 			return formula(x, p.text)
+		default:
+			return nil
 		}
-		return nil
-	}, nil)
+		return d.inlines(x, p, within)
+	})
 }
 
-func (p *wordParagraph) properties(x *xmlReader) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
-		case "w:pStyle":
-			p.style = attr(e, "w:val")
-		case "w:outlineLvl":
-			p.outline = number(attr(e, "w:val"), 9) + 1
-		case "w:numPr":
-			return p.list.read(x)
-		case "w:rPr":
-			return x.walk(func(e xml.StartElement) error {
-				p.endDeleted = p.endDeleted || x.name(e) == "w:del" || x.name(e) == "w:moveFrom"
-				return nil
-			}, nil)
-		}
-		return nil
-	}, nil)
+func (p *wordParagraph) properties(props *tree) {
+	p.style, p.outline, p.list = props.val("w:pStyle"), outlineLevel(props), listPlaceOf(props)
+	end := props.at("w:rPr")
+	p.endDeleted = end.at("w:del") != nil || end.at("w:moveFrom") != nil
 }
 
 // run reads text of one look.
 func (d *docx) run(x *xmlReader, p *wordParagraph, s style) error {
-	hidden := false
 	if n := len(d.fields); n > 0 && d.fields[n-1].href != "" {
 		s.href = d.fields[n-1].href
 	}
-	return x.walk(func(e xml.StartElement) error {
-		if x.name(e) == "w:rPr" {
-			look, err := d.styles.look(x)
-			s.code, s.struck, s.raised, hidden = s.code || look.code, look.struck, look.raised, look.hidden
-			return err
-		}
-		if hidden {
+	return x.each(func(e element) error {
+		switch {
+		case e.name == "w:rPr":
+			return x.tree(e, func(props *tree) { s = s.with(d.styles.look(props)) })
+		case s.hidden:
 			return nil
 		}
 		return d.runPart(x, e, p, s)
-	}, nil)
+	})
 }
 
-func (d *docx) runPart(x *xmlReader, e xml.StartElement, p *wordParagraph, s style) error {
-	switch x.name(e) {
+func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error {
+	switch e.name {
 	case "w:t":
 		text, err := x.text()
 		p.text.addWords(text, s)
@@ -150,9 +124,9 @@ func (d *docx) runPart(x *xmlReader, e xml.StartElement, p *wordParagraph, s sty
 	case "w:noBreakHyphen":
 		p.text.add("-", s)
 	case "w:footnoteReference":
-		p.text.add(d.cite("footnote"+attr(e, "w:id")), style{})
+		p.text.add(d.cite("footnote"+e.attr("w:id")), style{})
 	case "w:endnoteReference":
-		p.text.add(d.cite("endnote"+attr(e, "w:id")), style{})
+		p.text.add(d.cite("endnote"+e.attr("w:id")), style{})
 	case "w:lastRenderedPageBreak":
 		if p.text.isEmpty() {
 			p.before++
@@ -162,27 +136,27 @@ func (d *docx) runPart(x *xmlReader, e xml.StartElement, p *wordParagraph, s sty
 	case "w:fldChar", "w:instrText":
 		return d.field(x, e)
 	case "w:ruby":
-		return x.find("w:rubyBase", func(xml.StartElement) error { return d.inlines(x, p, s) })
+		return x.find("w:rubyBase", func(element) error { return d.inlines(x, p, s) })
 	case "w:drawing", "w:pict", "w:object", "mc:AlternateContent":
 		return d.boxes(x, p)
 	}
 	return nil
 }
 
-// field is a computed part of a text: what computes it, then what it shows.
+// field is a part of the text that Word computes: an instruction, then the result to show.
 type field struct {
 	instruction string
 	href        string
 }
 
-// field follows the marks of a field: it begins, what is shown of it begins, it ends.
-func (d *docx) field(x *xmlReader, e xml.StartElement) error {
+// field follows the marks of a field: its begin, the separator before its result, its end.
+func (d *docx) field(x *xmlReader, e element) error {
 	n := len(d.fields)
-	switch kind := attr(e, "w:fldCharType"); {
+	switch kind := e.attr("w:fldCharType"); {
 	case kind == "begin" && n < maxXMLDepth:
 		d.fields = append(d.fields, field{})
 	case n == 0:
-	case x.name(e) == "w:instrText":
+	case e.name == "w:instrText":
 		text, err := x.text()
 		if f := &d.fields[n-1]; len(f.instruction)+len(text) <= maxLinkBytes+100 {
 			f.instruction += text
@@ -196,7 +170,7 @@ func (d *docx) field(x *xmlReader, e xml.StartElement) error {
 	return nil
 }
 
-// hyperlink is the address in a field such as HYPERLINK "https://example.org".
+// hyperlink returns the address in a field such as HYPERLINK "https://example.org".
 func hyperlink(instruction string) string {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(instruction), "HYPERLINK")
 	if !ok {
@@ -207,15 +181,15 @@ func hyperlink(instruction string) string {
 	return strings.TrimSpace(address)
 }
 
-// boxes reads the text boxes in a drawing. Of two forms of one drawing, the first counts.
+// boxes reads the text boxes in a drawing. Of two forms of one drawing, the first is read.
 func (d *docx) boxes(x *xmlReader, p *wordParagraph) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "w:txbxContent":
 			return d.moreBlocks(x, p.boxes)
 		case "mc:Fallback":
 			return nil
 		}
 		return d.boxes(x, p)
-	}, nil)
+	})
 }

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"encoding/xml"
 	"errors"
 	"io"
 	"net/url"
@@ -35,8 +34,8 @@ func (a *archive) refuseDRM() error {
 		return errDRM
 	}
 	return a.optional("META-INF/encryption.xml", func(x *xmlReader) error {
-		return x.find("EncryptionMethod", func(e xml.StartElement) error {
-			switch attr(e, "Algorithm") {
+		return x.find("EncryptionMethod", func(e element) error {
+			switch e.attr("Algorithm") {
 			case "http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC":
 				return nil
 			}
@@ -59,9 +58,9 @@ type bookItem struct {
 }
 
 func (b *book) readContainer(x *xmlReader) error {
-	err := x.find("rootfile", func(e xml.StartElement) error {
+	err := x.find("rootfile", func(e element) error {
 		if b.packaged == "" {
-			b.packaged = resolve("", attr(e, "full-path"))
+			b.packaged = resolve("", e.attr("full-path"))
 		}
 		return nil
 	})
@@ -72,33 +71,33 @@ func (b *book) readContainer(x *xmlReader) error {
 }
 
 func (b *book) readPackage(x *xmlReader) error {
-	return x.walk(func(xml.StartElement) error {
-		return x.walk(func(e xml.StartElement) error {
-			return x.walk(func(e xml.StartElement) (err error) {
-				switch e.Name.Local {
+	return x.each(func(element) error {
+		return x.each(func(e element) error {
+			return x.each(func(e element) (err error) {
+				switch e.name {
 				case "title":
 					if b.title == "" {
 						b.title, err = x.text()
 					}
 				case "item":
-					b.items[attr(e, "id")] = b.item(e)
+					b.items[e.attr("id")] = b.item(e)
 				case "itemref":
-					b.spine = append(b.spine, attr(e, "idref"))
+					b.spine = append(b.spine, e.attr("idref"))
 				}
 				return err
-			}, nil)
-		}, nil)
-	}, nil)
+			})
+		})
+	})
 }
 
-func (b *book) item(e xml.StartElement) bookItem {
-	href, err := url.PathUnescape(attr(e, "href"))
+func (b *book) item(e element) bookItem {
+	href, err := url.PathUnescape(e.attr("href"))
 	if err != nil {
-		href = attr(e, "href")
+		href = e.attr("href")
 	}
-	kind := attr(e, "media-type")
+	kind := e.attr("media-type")
 	isText := strings.Contains(kind, "html") || strings.HasSuffix(path.Ext(href), "html")
-	isContents := strings.Contains(" "+attr(e, "properties")+" ", " nav ")
+	isContents := strings.Contains(" "+e.attr("properties")+" ", " nav ")
 	return bookItem{resolve(b.packaged, href), !isText || isContents}
 }
 

@@ -1,9 +1,6 @@
 package document
 
-import (
-	"encoding/xml"
-	"strings"
-)
+import "strings"
 
 // formula adds a formula of Office Math on one line: a fraction as a/b, raised as ^, lowered as _, with brackets around what is longer.
 func formula(x *xmlReader, in *inline) error {
@@ -20,23 +17,23 @@ var mathSigns = map[string]string{"m:sup": "^", "m:sub": "_", "m:num": "", "m:de
 var mathBetween = map[string]string{"mfrac": "/", "msup": "^", "msub": "_"}
 
 func mathPart(x *xmlReader, b *strings.Builder) error {
-	return x.walk(func(e xml.StartElement) error { return mathElement(x, e, b) }, nil)
+	return x.each(func(e element) error { return mathElement(x, e, b) })
 }
 
-func mathElement(x *xmlReader, e xml.StartElement, b *strings.Builder) error {
-	name := x.name(e)
+func mathElement(x *xmlReader, e element, b *strings.Builder) error {
+	name := e.name
 	if sign, ok := mathSigns[name]; ok {
 		return mathGroup(x, b, sign, func(within *strings.Builder) error { return mathPart(x, within) })
 	}
 	if between, ok := mathBetween[name]; ok {
 		first := true
-		return x.walk(func(e xml.StartElement) error {
+		return x.each(func(e element) error {
 			sign := between
 			if first {
 				sign, first = "", false
 			}
 			return mathGroup(x, b, sign, func(within *strings.Builder) error { return mathElement(x, e, within) })
-		}, nil)
+		})
 	}
 	switch name {
 	case "m:t", "mi", "mn", "mo", "mtext":

@@ -1,21 +1,28 @@
 package document
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 )
 
 // style is what is kept of how a text looks.
 type style struct {
-	code, struck, raised bool
-	href                 string
+	code, struck, raised, hidden bool
+	href                         string // where the text leads; empty for nowhere
 }
 
-// inline gathers the text of a paragraph. Neighbours of one style are one.
+// with returns the style of a text within another.
+func (s style) with(inner style) style {
+	return style{s.code || inner.code, s.struck || inner.struck, s.raised || inner.raised, s.hidden || inner.hidden,
+		cmp.Or(inner.href, s.href)}
+}
+
+// inline collects the text of a paragraph. Neighbours of one style are one part.
 type inline struct {
 	budget *budget
 	parts  []part
-	words  bool // there is more than blanks
+	words  bool // whether there is more than blanks
 }
 
 type part struct {
@@ -37,7 +44,7 @@ func (in *inline) add(text string, s style) {
 	}
 }
 
-// addWords adds a text whose line ends and other controls only part its words.
+// addWords adds a text in which line ends and other controls are blanks.
 func (in *inline) addWords(text string, s style) {
 	in.add(strings.Map(func(r rune) rune {
 		switch {
@@ -52,7 +59,7 @@ func (in *inline) addWords(text string, s style) {
 
 func (in *inline) isEmpty() bool { return !in.words }
 
-// isCode tells whether there is text, and all of it is code.
+// isCode reports whether there is text, and all of it is code.
 func (in *inline) isCode() bool {
 	for _, p := range in.parts {
 		if !p.code && !isBlank(string(p.text)) {
@@ -70,7 +77,7 @@ func (in *inline) plain() string {
 	return b.String()
 }
 
-// markdown is the text with its marks.
+// markdown returns the text with its marks.
 func (in *inline) markdown() string {
 	var b strings.Builder
 	for i := 0; i < len(in.parts); {
@@ -84,7 +91,8 @@ func (in *inline) markdown() string {
 	return b.String()
 }
 
-// marked is the text with its marks inside of its outer blanks. What follows something is told from it where it stands raised, as in 10^6.
+// marked returns the text with its marks inside of its outer blanks. A raised number that follows something gets a ^, as
+// in 10^6.
 func (p part) marked(follows bool) string {
 	text := string(p.text)
 	words := strings.TrimSpace(text)
@@ -104,12 +112,12 @@ func (p part) marked(follows bool) string {
 	return before + words + after
 }
 
-// isExponent tells the raised texts that mean another number when they stand on the line.
+// isExponent reports whether a raised text would change a number if it stood on the line.
 func isExponent(s string) bool {
 	return strings.Trim(s, "0123456789+-−n") == ""
 }
 
-// link is a text that leads to an address; the text alone where the address leads nowhere outside of the document.
+// link returns a text that leads to an address; the text alone where the address leads nowhere outside of the document.
 func link(text, href string) string {
 	words := strings.TrimSpace(text)
 	switch {
@@ -128,7 +136,8 @@ func isAddress(href string) bool {
 	scheme, _, ok := strings.Cut(href, ":")
 	switch strings.ToLower(scheme) {
 	case "http", "https", "mailto", "ftp", "tel", "news", "sftp", "ssh", "git", "doi", "urn":
-		return ok && len(href) <= maxLinkBytes && !strings.ContainsAny(href, "<>") && !strings.ContainsFunc(href, unicode.IsControl)
+		return ok && len(href) <= maxLinkBytes && !strings.ContainsAny(href, "<>") &&
+			!strings.ContainsFunc(href, unicode.IsControl)
 	}
 	return false
 }

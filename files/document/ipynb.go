@@ -34,14 +34,9 @@ func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	if book.Format == nil && book.Cells == nil && book.Worksheets == nil {
 		return readText(Input{MediaType: "application/json", SizeBytes: size, Body: bytes.NewReader(raw)})
 	}
-	b := newBudget()
-	md := newMarkdown(b)
+	md := newMarkdown(newBudget())
 	book.write(md)
-	text, err := md.finish()
-	if err == nil && b.spent() != nil {
-		err = b.spent()
-	}
-	return text, err
+	return md.finish()
 }
 
 // IsNotebook tells from the beginning of a JSON file whether it is a notebook: it has cells of which the beginning is there, or says its

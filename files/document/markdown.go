@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// blockKind tells which blocks stand without an empty line between them.
+// blockKind decides whether an empty line stands between two blocks.
 type blockKind int
 
 const (
@@ -15,8 +15,8 @@ const (
 	itemBlock
 )
 
-// markdown takes the blocks of a document in their order. A flat one, for a cell or a note, puts each on lines of its own without the
-// marks that only stand at the beginning of a line.
+// markdown writes the blocks of a document in their order. A flat one, for a cell or a note, writes each on lines of its
+// own without the marks that stand at the beginning of a line.
 type markdown struct {
 	budget  *budget
 	flat    bool
@@ -24,7 +24,7 @@ type markdown struct {
 	lines   int // ended so far
 	last    blockKind
 	indents []string // of the items that the next one may be within
-	code    []string // lines that wait for the end of their block
+	code    []string // lines of a block that has not ended
 	breaks  int      // pages begun since the last block
 	pages   []int
 	full    bool
@@ -34,7 +34,7 @@ func newMarkdown(b *budget) *markdown { return &markdown{budget: b} }
 
 func newFlat(b *budget) *markdown { return &markdown{budget: b, flat: true} }
 
-// write puts a block after the others.
+// write adds a block.
 func (m *markdown) write(kind blockKind, block string) {
 	m.flushCode()
 	if m.lines > 0 && !m.flat && (kind != itemBlock || m.last != itemBlock) {
@@ -56,7 +56,7 @@ func (m *markdown) line(line string) {
 	m.lines++
 }
 
-// beginPages notes that the pages begun since the last block begin on the next line.
+// beginPages records that the pages begun since the last block begin on the next line.
 func (m *markdown) beginPages() {
 	for ; m.breaks > 0 && !m.flat; m.breaks-- {
 		m.pages = append(m.pages, m.lines+1)
@@ -89,7 +89,7 @@ func (m *markdown) quote(text string) {
 	m.paragraph(text)
 }
 
-// item is one of a list: level counts from 0, marker is "-" or a number with its stop.
+// item adds an item of a list: level counts from 0, marker is "-" or a number with its stop.
 func (m *markdown) item(level int, marker, text string) {
 	if text = trimLines(text); text == "" {
 		return
@@ -101,7 +101,7 @@ func (m *markdown) item(level int, marker, text string) {
 	m.write(itemBlock, before+marker+" "+strings.ReplaceAll(text, "\n", "\n"+after))
 }
 
-// more is a further paragraph of the last item.
+// more adds a paragraph to the last item.
 func (m *markdown) more(text string) {
 	if text = trimLines(text); text != "" {
 		indent := strings.Join(m.indents, "")
@@ -112,10 +112,17 @@ func (m *markdown) more(text string) {
 	}
 }
 
-// codeLines are part of a block of code that goes on until another block.
+// codeLines adds lines of code. Those that follow each other are one block.
 func (m *markdown) codeLines(text string) {
 	if m.budget.handle(len(text)) {
 		m.code = append(m.code, strings.Split(text, "\n")...)
+	}
+}
+
+// emptyLine adds an empty paragraph, which shows only between lines of code.
+func (m *markdown) emptyLine(isCode bool) {
+	if isCode && len(m.code) > 0 {
+		m.codeLines("")
 	}
 }
 
@@ -131,7 +138,7 @@ func (m *markdown) flushCode() {
 	m.fence("", strings.Join(lines, "\n"))
 }
 
-// fence is a block of code. Its fence is longer than any in it.
+// fence adds a block of code. Its fence is longer than any in it.
 func (m *markdown) fence(language, code string) {
 	code = strings.Trim(trimEnds(code), "\n")
 	if strings.TrimSpace(code) == "" {
@@ -145,7 +152,7 @@ func (m *markdown) fence(language, code string) {
 	m.write(otherBlock, marks+language+"\n"+code+"\n"+marks)
 }
 
-// raw is Markdown made elsewhere.
+// raw adds Markdown.
 func (m *markdown) raw(text string) {
 	if text = oneBlank(text); text != "" {
 		m.indents = nil
@@ -153,7 +160,16 @@ func (m *markdown) raw(text string) {
 	}
 }
 
-// slide is a page under its number and title. One without text has no lines.
+// embed adds the blocks of a text box.
+func (m *markdown) embed(box *markdown) {
+	if text := box.text(); m.flat {
+		m.paragraph(text)
+	} else {
+		m.raw(text)
+	}
+}
+
+// slide adds a page under its number and title. A slide without text has no lines.
 func (m *markdown) slide(n int, title string, body, notes *markdown) {
 	m.breaks++
 	text, noted := body.text(), notes.text()
@@ -172,35 +188,54 @@ func (m *markdown) slide(n int, title string, body, notes *markdown) {
 	}
 }
 
-// note is the text that a mark such as [^1] in the document stands for.
-func (m *markdown) note(label, text string) {
-	if text = trimLines(text); text != "" {
-		m.indents = nil
-		m.write(itemBlock, "[^"+label+"]: "+strings.ReplaceAll(text, "\n", "\n    "))
+// noteMark returns the mark of the nth note in the text.
+func noteMark(n int) string { return fmt.Sprintf("[^%d]", n) }
+
+// notes adds the texts that the marks 1, 2, … in the document stand for.
+func (m *markdown) notes(texts []string) {
+	m.flushCode()
+	m.last, m.indents = otherBlock, nil
+	for i, text := range texts {
+		m.write(itemBlock, noteMark(i+1)+": "+strings.ReplaceAll(trimLines(text), "\n", "\n    "))
 	}
 }
 
-// text is all blocks so far.
+// text returns all blocks so far.
 func (m *markdown) text() string {
 	m.flushCode()
 	return strings.TrimSuffix(m.b.String(), "\n")
 }
 
-// finish is the document's text, which cannot be empty.
+// oneLine returns all blocks so far on one line.
+func (m *markdown) oneLine() string { return strings.ReplaceAll(m.text(), "\n", " ") }
+
+// finish returns the document's text. *UnreadableError if it is empty or beyond a limit.
 func (m *markdown) finish() (Text, error) {
 	text := m.text()
+	if spent := m.budget.spent(); spent != nil {
+		return Text{}, spent
+	}
 	if m.full {
 		return Text{}, tooMuchText()
 	}
 	if isBlank(text) {
-		return Text{}, unreadable("The document holds no text; its content may be images. Upload a version with text, made by OCR for instance.")
+		return Text{}, unreadable("The document holds no text; its content may be images. " +
+			"Upload a version with text, made by OCR for instance.")
 	}
 	return Text{Text: text + "\n", Pages: m.pages}, nil
 }
 
+// severalPages drops the page of a document that has only one.
+func severalPages(text Text, err error) (Text, error) {
+	if len(text.Pages) < 2 {
+		text.Pages = nil
+	}
+	return text, err
+}
+
 var atEnds = regexp.MustCompile(`(?m)[ \t\r]+$`)
 
-// trimLines makes each run of blanks one, and drops those around lines, and empty lines.
+// trimLines makes one blank of each run, and drops blanks around lines and empty lines.
 func trimLines(text string) string {
 	if isTrim(text) {
 		return text
@@ -227,14 +262,14 @@ func trimLines(text string) string {
 	return b.String()
 }
 
-// isTrim tells the short words that most cells are.
+// isTrim reports whether a text has no blanks at all, as most cells of a table.
 func isTrim(text string) bool {
 	return !strings.ContainsAny(text, " \t\r\n\u00a0") && utf8.ValidString(text)
 }
 
 func trimEnds(text string) string { return atEnds.ReplaceAllString(text, "") }
 
-// oneBlank leaves one empty line where a text has several in a row, but for its code.
+// oneBlank leaves one empty line where a text has several in a row outside of its code.
 func oneBlank(text string) string {
 	var b strings.Builder
 	fence, empty := "", true
@@ -254,7 +289,7 @@ func oneBlank(text string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// fenceMark is what a line of code fence begins with.
+// fenceMark returns the run of marks that a line which opens or closes a block of code begins with; empty for others.
 func fenceMark(line string) string {
 	line = strings.TrimLeft(line, " ")
 	for _, c := range []string{"`", "~"} {

@@ -1,56 +1,52 @@
 package document
 
 import (
-	"encoding/xml"
 	"io"
-	"strconv"
 	"strings"
 )
 
-// ODT reads a text document of OpenDocument: headings, lists with their numbers, tables, links, notes, code by its style or font, text
-// boxes, formulas. Deleted and hidden text, comments and tables of contents are left out. Pages begin where the document was last laid
-// out, if it says so.
+// ODT reads a text document of OpenDocument: headings, lists with their numbers, tables, links, notes, code by its style
+// or font, text boxes, formulas. Deleted and hidden text, comments and tables of contents are left out. Pages begin
+// where the document was last laid out, if it says so.
 func ODT(r io.ReaderAt, size int64) (Text, error) {
-	text, err := readODF(r, size, "office:text", func(o *odf, x *xmlReader, e xml.StartElement, md *markdown) error {
-		if o.paged = attr(e, "text:use-soft-page-breaks") == "true"; o.paged {
+	return severalPages(readODF(r, size, "office:text", func(o *odf, x *xmlReader, e element, md *markdown) error {
+		if o.paged = e.attr("text:use-soft-page-breaks") == "true"; o.paged {
 			md.breaks = 1
 		}
 		return o.blocks(x, md)
-	})
-	if len(text.Pages) < 2 {
-		text.Pages = nil
-	}
-	return text, err
+	}))
 }
 
 // ODS reads a spreadsheet of OpenDocument, as XLSX does.
 func ODS(r io.ReaderAt, size int64) (Text, error) {
-	return readODF(r, size, "office:spreadsheet", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error {
+	return readODF(r, size, "office:spreadsheet", func(o *odf, x *xmlReader, _ element, md *markdown) error {
 		return o.sheets(x, md)
 	})
 }
 
 // ODP reads a presentation of OpenDocument, as PPTX does.
 func ODP(r io.ReaderAt, size int64) (Text, error) {
-	return readODF(r, size, "office:presentation", func(o *odf, x *xmlReader, _ xml.StartElement, md *markdown) error {
+	return readODF(r, size, "office:presentation", func(o *odf, x *xmlReader, _ element, md *markdown) error {
 		return o.slides(x, md)
 	})
 }
 
-// odf is an OpenDocument that is read.
+// odf is the state of reading an OpenDocument.
 type odf struct {
 	archive *archive
 	budget  *budget
 	styles  map[string]odfStyle // by family and name
 	lists   map[string]*abstractList
 	outline *abstractList
-	last    *abstractList // the list that one which goes on continues
+	last    *abstractList // the last list, which the next one may continue
 	notes   []string
-	depth   int // of notes
-	paged   bool
+	depth   int  // of notes within notes
+	paged   bool // whether its page breaks are known
 }
 
-func readODF(r io.ReaderAt, size int64, body string, read func(*odf, *xmlReader, xml.StartElement, *markdown) error) (Text, error) {
+type odfBodyReader = func(*odf, *xmlReader, element, *markdown) error
+
+func readODF(r io.ReaderAt, size int64, body string, read odfBodyReader) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
 		if err := a.refuseEncryptedODF(); err != nil {
 			return err
@@ -58,21 +54,22 @@ func readODF(r io.ReaderAt, size int64, body string, read func(*odf, *xmlReader,
 		if !a.has("content.xml") {
 			return errNotThatFormat
 		}
-		o := &odf{archive: a, budget: a.budget, styles: map[string]odfStyle{}, lists: map[string]*abstractList{}, outline: &abstractList{}}
+		o := &odf{archive: a, budget: a.budget, styles: map[string]odfStyle{}, lists: map[string]*abstractList{},
+			outline: &abstractList{}}
 		if err := a.optional("styles.xml", o.readStyles); err != nil {
 			return err
 		}
 		err := a.part("content.xml", func(x *xmlReader) error {
-			return x.walk(func(xml.StartElement) error {
-				return x.walk(func(e xml.StartElement) error {
-					if x.name(e) != "office:body" {
+			return x.each(func(element) error {
+				return x.each(func(e element) error {
+					if e.name != "office:body" {
 						return o.readStyle(x, e)
 					}
-					return x.find(body, func(e xml.StartElement) error { return read(o, x, e, md) })
-				}, nil)
-			}, nil)
+					return x.find(body, func(e element) error { return read(o, x, e, md) })
+				})
+			})
 		})
-		o.writeNotes(md)
+		md.notes(o.notes)
 		return err
 	})
 }
@@ -83,26 +80,17 @@ func (a *archive) refuseEncryptedODF() error {
 		return errProtected
 	}
 	return a.optional("META-INF/manifest.xml", func(x *xmlReader) error {
-		return x.find("manifest:encryption-data", func(xml.StartElement) error { return errProtected })
+		return x.find("manifest:encryption-data", func(element) error { return errProtected })
 	})
 }
 
-func (o *odf) writeNotes(md *markdown) {
-	for i, text := range o.notes {
-		if i == 0 {
-			md.last = otherBlock
-		}
-		md.note(strconv.Itoa(i+1), text)
-	}
-}
-
-// blocks reads what holds paragraphs, lists and tables.
+// blocks reads an element that holds paragraphs, lists and tables.
 func (o *odf) blocks(x *xmlReader, md *markdown) error {
-	return x.walk(func(e xml.StartElement) error { return o.block(x, e, md) }, nil)
+	return x.each(func(e element) error { return o.block(x, e, md) })
 }
 
-func (o *odf) block(x *xmlReader, e xml.StartElement, md *markdown) error {
-	switch x.name(e) {
+func (o *odf) block(x *xmlReader, e element, md *markdown) error {
+	switch e.name {
 	case "text:h":
 		return o.heading(x, e, md)
 	case "text:p":
@@ -113,8 +101,9 @@ func (o *odf) block(x *xmlReader, e xml.StartElement, md *markdown) error {
 		return o.table(x, md)
 	case "text:soft-page-break":
 		o.pageBreak(md)
-	case "text:tracked-changes", "text:table-of-content", "text:alphabetical-index", "text:illustration-index", "text:table-index",
-		"text:object-index", "text:user-index", "office:annotation", "office:forms", "presentation:notes":
+	case "text:tracked-changes", "text:table-of-content", "text:alphabetical-index", "text:illustration-index",
+		"text:table-index", "text:object-index", "text:user-index", "office:annotation", "office:forms",
+		"presentation:notes":
 		return nil
 	default:
 		return o.blocks(x, md)
@@ -128,24 +117,26 @@ func (o *odf) pageBreak(md *markdown) {
 	}
 }
 
-func (o *odf) heading(x *xmlReader, e xml.StartElement, md *markdown) error {
-	level := min(max(number(attr(e, "text:outline-level"), 1), 1), maxListLevels)
+func (o *odf) heading(x *xmlReader, e element, md *markdown) error {
+	level := min(max(number(e.attr("text:outline-level"), 1), 1), maxListLevels)
 	return o.paragraph(x, e, md, func(md *markdown, _ odfStyle, text *inline) {
 		if text.isEmpty() {
 			return
 		}
 		label := ""
-		if o.outline.levels[level-1].format != "" && attr(e, "text:is-list-header") != "true" {
+		if o.outline.levels[level-1].format != "" && e.attr("text:is-list-header") != "true" {
 			o.outline.count(level - 1)
-			label = o.outline.label(level - 1).heading()
+			label = o.outline.label(level - 1)
 		}
-		md.heading(level, strings.TrimSpace(label+" "+text.markdown()))
+		md.heading(level, label+" "+text.markdown())
 	})
 }
 
-// paragraph reads a paragraph's text, which write puts where it belongs, and then the boxes in it.
-func (o *odf) paragraph(x *xmlReader, e xml.StartElement, md *markdown, write func(*markdown, odfStyle, *inline)) error {
-	s := o.style("paragraph", attr(e, "text:style-name"))
+type odfParagraphWriter = func(*markdown, odfStyle, *inline)
+
+// paragraph reads a paragraph's text, calls write with it, and adds the text boxes in it.
+func (o *odf) paragraph(x *xmlReader, e element, md *markdown, write odfParagraphWriter) error {
+	s := o.style("paragraph", e.attr("text:style-name"))
 	if s.newPage && md.lines > 0 {
 		o.pageBreak(md)
 	}
@@ -157,22 +148,16 @@ func (o *odf) paragraph(x *xmlReader, e xml.StartElement, md *markdown, write fu
 	for range p.breaks {
 		o.pageBreak(md)
 	}
-	if boxes := p.boxes.text(); md.flat {
-		md.paragraph(boxes)
-	} else {
-		md.raw(boxes)
-	}
+	md.embed(p.boxes)
 	return nil
 }
 
-// write puts a paragraph where its style says.
+// write adds a paragraph as its style says.
 func (o *odf) write(md *markdown, s odfStyle, text *inline) {
 	switch {
 	case s.hidden:
 	case text.isEmpty():
-		if s.code && len(md.code) > 0 {
-			md.codeLines("")
-		}
+		md.emptyLine(s.code)
 	case s.title:
 		md.heading(1, text.markdown())
 	case (s.code || text.isCode()) && !md.flat:
@@ -190,24 +175,22 @@ type odfParagraph struct {
 	breaks int
 }
 
-// inlines reads text with the elements in it.
+// inlines reads text and the elements in it.
 func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.walk(func(e element) error {
+		switch e.name {
 		case "text:span":
-			look := o.style("text", attr(e, "text:style-name"))
+			look := o.style("text", e.attr("text:style-name"))
 			if look.hidden {
 				return nil
 			}
-			spanned := s
-			spanned.code, spanned.struck, spanned.raised = s.code || look.code, s.struck || look.struck, s.raised || look.raised
-			return o.inlines(x, p, spanned)
+			return o.inlines(x, p, s.with(look.style))
 		case "text:a":
 			linked := s
-			linked.href = attr(e, "xlink:href")
+			linked.href = e.attr("xlink:href")
 			return o.inlines(x, p, linked)
 		case "text:s":
-			p.text.add(strings.Repeat(" ", min(max(number(attr(e, "text:c"), 1), 1), 100)), s)
+			p.text.add(strings.Repeat(" ", min(max(number(e.attr("text:c"), 1), 1), 100)), s)
 		case "text:tab":
 			p.text.add("\t", s)
 		case "text:line-break":
@@ -227,16 +210,16 @@ func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
 	}, func(text string) { p.text.addWords(text, s) })
 }
 
-// note keeps a note's text for the end, and puts its mark. A note within a note is none.
+// note keeps a note's text for the end, and adds its mark. A note within a note has none.
 func (o *odf) note(x *xmlReader, in *inline) error {
-	return x.find("text:note-body", func(xml.StartElement) error {
+	return x.find("text:note-body", func(element) error {
 		md := newFlat(o.budget)
 		o.depth++
 		err := o.blocks(x, md)
 		o.depth--
 		if text := md.text(); text != "" && o.depth == 0 {
 			o.notes = append(o.notes, text)
-			in.add("[^"+strconv.Itoa(len(o.notes))+"]", style{})
+			in.add(noteMark(len(o.notes)), style{})
 		}
 		return err
 	})
@@ -244,22 +227,22 @@ func (o *odf) note(x *xmlReader, in *inline) error {
 
 // drawing reads the text boxes and formulas in a drawing.
 func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "draw:text-box":
 			return o.blocks(x, p.boxes)
 		case "text:p", "text:h", "text:list", "table:table":
 			return o.block(x, e, p.boxes)
 		case "draw:object":
-			return o.formula(attr(e, "xlink:href"), p.text)
+			return o.formula(e.attr("xlink:href"), p.text)
 		}
 		return o.drawing(x, p)
-	}, nil)
+	})
 }
 
 // formula adds a formula, which is a document of its own.
 func (o *odf) formula(href string, in *inline) error {
 	return o.archive.optional(resolve("", href+"/content.xml"), func(x *xmlReader) error {
-		return x.find("math", func(xml.StartElement) error { return formula(x, in) })
+		return x.find("math", func(element) error { return formula(x, in) })
 	})
 }

@@ -1,7 +1,5 @@
 package document
 
-import "encoding/xml"
-
 // odfList is a list that is read.
 type odfList struct {
 	style  string
@@ -10,8 +8,8 @@ type odfList struct {
 }
 
 // list reads a list, within another if that is not nil. It counts anew unless it says that it goes on.
-func (o *odf) list(x *xmlReader, e xml.StartElement, md *markdown, outer *odfList) error {
-	l := &odfList{style: attr(e, "text:style-name")}
+func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error {
+	l := &odfList{style: e.attr("text:style-name")}
 	switch {
 	case outer != nil:
 		l.counts, l.level = outer.counts, min(outer.level+1, maxListLevels-1)
@@ -22,7 +20,7 @@ func (o *odf) list(x *xmlReader, e xml.StartElement, md *markdown, outer *odfLis
 			within.levels = levels.levels
 			l.counts = &within
 		}
-	case o.last != nil && (attr(e, "text:continue-numbering") == "true" || attr(e, "text:continue-list") != ""):
+	case o.last != nil && (e.attr("text:continue-numbering") == "true" || e.attr("text:continue-list") != ""):
 		l.counts = o.last
 	default:
 		l.counts = &abstractList{}
@@ -31,10 +29,10 @@ func (o *odf) list(x *xmlReader, e xml.StartElement, md *markdown, outer *odfLis
 		}
 	}
 	defer func() { o.last = l.counts }() // not that of a list within
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "text:list-item":
-			if start := number(attr(e, "text:start-value"), -1); start >= 0 {
+			if start := number(e.attr("text:start-value"), -1); start >= 0 {
 				l.counts.levels[l.level].start, l.counts.begun[l.level] = start, false
 			}
 			return o.item(x, md, l, false)
@@ -42,13 +40,13 @@ func (o *odf) list(x *xmlReader, e xml.StartElement, md *markdown, outer *odfLis
 			return o.item(x, md, l, true)
 		}
 		return nil
-	}, nil)
+	})
 }
 
 // item reads an item: its first paragraph stands after the mark, if it has one, and further ones under it.
 func (o *odf) item(x *xmlReader, md *markdown, l *odfList, marked bool) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "text:p":
 			return o.paragraph(x, e, md, func(md *markdown, s odfStyle, text *inline) {
 				switch {
@@ -60,20 +58,12 @@ func (o *odf) item(x *xmlReader, md *markdown, l *odfList, marked bool) error {
 				default:
 					marked = true
 					l.counts.count(l.level)
-					marker, label := l.counts.label(l.level).item()
-					md.item(l.level, marker, joined(label, text.markdown()))
+					md.labelled(l.level, l.counts.label(l.level), text.markdown())
 				}
 			})
 		case "text:list":
 			return o.list(x, e, md, l)
 		}
 		return o.block(x, e, md)
-	}, nil)
-}
-
-func joined(label, text string) string {
-	if label == "" {
-		return text
-	}
-	return label + " " + text
+	})
 }

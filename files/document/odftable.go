@@ -1,7 +1,5 @@
 package document
 
-import "encoding/xml"
-
 // odfRows reads the rows of a table, each as often as it stands there. put takes a row and how often it stands.
 type odfRows struct {
 	*odf
@@ -27,14 +25,14 @@ func (o *odf) table(x *xmlReader, md *markdown) error {
 }
 
 func (t odfRows) read(x *xmlReader) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "table:table-row":
 			r, err := t.row(x)
 			if err != nil {
 				return err
 			}
-			times := max(number(attr(e, "table:number-rows-repeated"), 1), 1)
+			times := max(number(e.attr("table:number-rows-repeated"), 1), 1)
 			if len(r.cells) == 0 {
 				times = 1
 			}
@@ -43,16 +41,16 @@ func (t odfRows) read(x *xmlReader) error {
 			return t.read(x)
 		}
 		return nil
-	}, nil)
+	})
 }
 
 // row reads the cells up to the last that is not empty: those after it may be repeated to the sheet's edge.
 func (t odfRows) row(x *xmlReader) (r row, err error) {
 	empty := 0
-	return r, x.walk(func(e xml.StartElement) error {
-		times := max(number(attr(e, "table:number-columns-repeated"), 1), 1)
+	return r, x.each(func(e element) error {
+		times := max(number(e.attr("table:number-columns-repeated"), 1), 1)
 		text := ""
-		switch x.name(e) {
+		switch e.name {
 		case "table:table-cell":
 			md := newFlat(t.budget)
 			if err := t.blocks(x, md); err != nil {
@@ -72,17 +70,17 @@ func (t odfRows) row(x *xmlReader) (r row, err error) {
 		r.add(t.budget, text, times)
 		empty = 0
 		return nil
-	}, nil)
+	})
 }
 
 // sheets reads the sheets that are shown.
 func (o *odf) sheets(x *xmlReader, md *markdown) error {
 	cells := 0
-	return x.walk(func(e xml.StartElement) error {
-		if x.name(e) != "table:table" || o.style("table", attr(e, "table:style-name")).hidden {
+	return x.each(func(e element) error {
+		if e.name != "table:table" || o.style("table", e.attr("table:style-name")).hidden {
 			return nil
 		}
-		s := &sheetWriter{md: md, name: attr(e, "table:name"), cells: cells}
+		s := &sheetWriter{md: md, name: e.attr("table:name"), cells: cells}
 		err := odfRows{o, func(r row, times int) error {
 			for range times {
 				if err := s.row(r.cells); err != nil {
@@ -94,5 +92,5 @@ func (o *odf) sheets(x *xmlReader, md *markdown) error {
 		s.flush()
 		cells = s.cells
 		return err
-	}, nil)
+	})
 }

@@ -1,15 +1,10 @@
 package document
 
-import (
-	"encoding/xml"
-	"strings"
-)
-
 // slides reads the pages of a presentation.
 func (o *odf) slides(x *xmlReader, md *markdown) error {
 	n := 0
-	return x.walk(func(e xml.StartElement) error {
-		if x.name(e) != "draw:page" {
+	return x.each(func(e element) error {
+		if e.name != "draw:page" {
 			return nil
 		}
 		n++
@@ -19,7 +14,7 @@ func (o *odf) slides(x *xmlReader, md *markdown) error {
 		}
 		md.slide(n, s.title, s.md, s.notes)
 		return nil
-	}, nil)
+	})
 }
 
 type odpSlide struct {
@@ -29,21 +24,21 @@ type odpSlide struct {
 	title     string
 }
 
-// shapes reads what is on a slide, or in its notes.
+// shapes reads the shapes on a slide, or in its notes.
 func (s *odpSlide) shapes(x *xmlReader, md *markdown) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch attr(e, "presentation:class") {
+	return x.each(func(e element) error {
+		switch e.attr("presentation:class") {
 		case "date-time", "footer", "header", "page-number", "page":
 			return nil
 		case "title":
 			if s.title == "" && md == s.md {
 				title := newFlat(s.budget)
 				err := s.blocks(x, title)
-				s.title = strings.ReplaceAll(title.text(), "\n", " ")
+				s.title = title.oneLine()
 				return err
 			}
 		}
-		switch x.name(e) {
+		switch e.name {
 		case "presentation:notes":
 			return s.shapes(x, s.notes)
 		case "text:p", "text:h", "text:list", "table:table":
@@ -52,5 +47,5 @@ func (s *odpSlide) shapes(x *xmlReader, md *markdown) error {
 			return nil
 		}
 		return s.shapes(x, md)
-	}, nil)
+	})
 }

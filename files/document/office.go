@@ -1,7 +1,6 @@
 package document
 
 import (
-	"encoding/xml"
 	"errors"
 	"io"
 	"path"
@@ -56,11 +55,7 @@ func readArchive(r io.ReaderAt, size int64, read func(*archive, *markdown) error
 	if err := read(a, md); err != nil {
 		return Text{}, a.explain(err)
 	}
-	text, err := md.finish()
-	if spent := a.budget.spent(); spent != nil {
-		return Text{}, spent
-	}
-	return text, err
+	return md.finish()
 }
 
 // part reads an XML part of an archive. errNoEntry if there is none of that name.
@@ -93,12 +88,12 @@ func (a *archive) relations(part string) (map[string]relation, error) {
 	dir, base := path.Split(part)
 	name := path.Join(dir, "_rels", base+".rels")
 	return all, a.optional(name, func(x *xmlReader) error {
-		return x.find("Relationship", func(e xml.StartElement) error {
-			r := relation{path.Base(attr(e, "Type")), attr(e, "Target"), attr(e, "TargetMode") == "External"}
+		return x.find("Relationship", func(e element) error {
+			r := relation{path.Base(e.attr("Type")), e.attr("Target"), e.attr("TargetMode") == "External"}
 			if !r.external {
 				r.target = resolve(part, r.target)
 			}
-			all[attr(e, "Id")] = r
+			all[e.attr("Id")] = r
 			return nil
 		})
 	})

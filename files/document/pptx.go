@@ -1,14 +1,12 @@
 package document
 
 import (
-	"encoding/xml"
 	"io"
 	"strconv"
-	"strings"
 )
 
-// PPTX reads a presentation of PowerPoint: each slide is a page under the heading "Slide n: title", with its lists, tables, links and
-// diagrams, and what its speaker notes.
+// PPTX reads a presentation of PowerPoint: each slide is a page under the heading "Slide n: title", with its lists,
+// tables, links, diagrams and speaker notes.
 func PPTX(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
 		main, err := a.mainPart("ppt/presentation.xml")
@@ -28,7 +26,7 @@ func PPTX(r io.ReaderAt, size int64) (Text, error) {
 	})
 }
 
-// slides are the parts of the slides, in their order, each once.
+// slides returns the parts of the slides in their order, each once.
 func (a *archive) slides(main string) (parts []string, err error) {
 	links, err := a.relations(main)
 	if err != nil {
@@ -36,8 +34,8 @@ func (a *archive) slides(main string) (parts []string, err error) {
 	}
 	seen := map[string]bool{}
 	return parts, a.part(main, func(x *xmlReader) error {
-		return x.find("p:sldId", func(e xml.StartElement) error {
-			if part := links[attr(e, "r:id")].target; part != "" && !seen[part] {
+		return x.find("p:sldId", func(e element) error {
+			if part := links[e.attr("r:id")].target; part != "" && !seen[part] {
 				seen[part] = true
 				parts = append(parts, part)
 			}
@@ -63,7 +61,7 @@ func (a *archive) writeSlide(md *markdown, n int, part string) error {
 	return nil
 }
 
-// slide is one that is read, or its notes.
+// slide is the state of reading a slide, or its notes.
 type slide struct {
 	archive *archive
 	links   map[string]relation
@@ -72,7 +70,7 @@ type slide struct {
 	isNotes bool
 }
 
-// slideNotes is what the speaker notes.
+// slideNotes returns the speaker notes in a part.
 func (a *archive) slideNotes(part string) (*markdown, error) {
 	links, err := a.relations(part)
 	if err != nil {
@@ -82,31 +80,31 @@ func (a *archive) slideNotes(part string) (*markdown, error) {
 	return notes.md, a.optional(part, notes.shapes)
 }
 
-// shapes reads what is on a slide, groups and all.
+// shapes reads the shapes on a slide, also those in groups.
 func (s *slide) shapes(x *xmlReader) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "p:sp":
 			return s.shape(x)
 		case "a:tbl":
 			return s.table(x)
 		case "dgm:relIds":
-			return s.diagram(attr(e, "r:dm"))
+			return s.diagram(e.attr("r:dm"))
 		case "mc:Fallback":
 			return nil
 		}
 		return s.shapes(x)
-	}, nil)
+	})
 }
 
-// shape reads a shape's text. Its placeholder says what it is for: empty is free text, "body" a list.
+// shape reads a shape's text. Its placeholder says what the text is for: "" is free text, "body" a list.
 func (s *slide) shape(x *xmlReader) error {
 	place := ""
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "p:nvSpPr":
-			return x.find("p:ph", func(e xml.StartElement) error {
-				if place = attr(e, "type"); place == "" || place == "obj" {
+			return x.find("p:ph", func(e element) error {
+				if place = e.attr("type"); place == "" || place == "obj" {
 					place = "body"
 				}
 				return nil
@@ -115,9 +113,10 @@ func (s *slide) shape(x *xmlReader) error {
 			return s.placed(x, place)
 		}
 		return nil
-	}, nil)
+	})
 }
 
+// placed reads the text of a placeholder.
 func (s *slide) placed(x *xmlReader, place string) error {
 	switch {
 	case place == "dt" || place == "ftr" || place == "hdr" || place == "sldNum" || place == "sldImg":
@@ -125,16 +124,16 @@ func (s *slide) placed(x *xmlReader, place string) error {
 	case (place == "title" || place == "ctrTitle") && s.title == "":
 		title := newFlat(s.archive.budget)
 		err := s.paragraphs(x, title, false)
-		s.title = strings.ReplaceAll(title.text(), "\n", " ")
+		s.title = title.oneLine()
 		return err
 	}
 	return s.paragraphs(x, s.md, place == "body" && !s.isNotes)
 }
 
-// paragraphs reads a body of text, whose paragraphs may be a list unless they say otherwise.
+// paragraphs reads a body of text. Its paragraphs are items of a list if isList, unless they say otherwise.
 func (s *slide) paragraphs(x *xmlReader, md *markdown, isList bool) error {
 	var counts [maxListLevels]int
-	return x.find("a:p", func(xml.StartElement) error {
+	return x.find("a:p", func(element) error {
 		p := &slideParagraph{text: &inline{budget: s.archive.budget}, bullet: isList}
 		if err := s.inlines(x, p); err != nil {
 			return err
@@ -177,26 +176,19 @@ func (p *slideParagraph) write(md *markdown, counts *[maxListLevels]int) {
 	}
 }
 
-func (p *slideParagraph) properties(x *xmlReader, e xml.StartElement) error {
-	p.level = min(max(number(attr(e, "lvl"), 0), 0), maxListLevels-1)
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
-		case "a:buNone":
-			p.bullet = false
-		case "a:buChar", "a:buBlip":
-			p.bullet = true
-		case "a:buAutoNum":
-			p.number, p.start = true, max(number(attr(e, "startAt"), 1), 1)
-		}
-		return nil
-	}, nil)
+func (p *slideParagraph) properties(props *tree) {
+	p.level = min(max(number(props.attr("lvl"), 0), 0), maxListLevels-1)
+	p.bullet = (p.bullet || props.at("a:buChar") != nil || props.at("a:buBlip") != nil) && props.at("a:buNone") == nil
+	if auto := props.at("a:buAutoNum"); auto != nil {
+		p.number, p.start = true, max(number(auto.attr("startAt"), 1), 1)
+	}
 }
 
 func (s *slide) inlines(x *xmlReader, p *slideParagraph) error {
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "a:pPr":
-			return p.properties(x, e)
+			return x.tree(e, p.properties)
 		case "a:r", "a:fld":
 			return s.run(x, p)
 		case "a:br":
@@ -207,42 +199,42 @@ func (s *slide) inlines(x *xmlReader, p *slideParagraph) error {
 			return nil
 		}
 		return s.inlines(x, p)
-	}, nil)
+	})
 }
 
 func (s *slide) run(x *xmlReader, p *slideParagraph) error {
 	var look style
-	return x.walk(func(e xml.StartElement) error {
-		switch x.name(e) {
+	return x.each(func(e element) error {
+		switch e.name {
 		case "a:rPr":
-			strike := attr(e, "strike")
-			look.struck = strike == "sngStrike" || strike == "dblStrike"
-			look.raised = number(attr(e, "baseline"), 0) > 0
-			return x.walk(func(e xml.StartElement) error {
-				switch x.name(e) {
-				case "a:hlinkClick":
-					if link := s.links[attr(e, "r:id")]; link.external {
-						look.href = link.target
-					}
-				case "a:latin":
-					look.code = isCodeFont(attr(e, "typeface"))
-				}
-				return nil
-			}, nil)
+			return x.tree(e, func(props *tree) { look = s.look(props) })
 		case "a:t":
 			text, err := x.text()
 			p.text.addWords(text, look)
 			return err
 		}
 		return nil
-	}, nil)
+	})
+}
+
+func (s *slide) look(props *tree) style {
+	strike := props.attr("strike")
+	look := style{
+		code:   isCodeFont(props.at("a:latin").attr("typeface")),
+		struck: strike == "sngStrike" || strike == "dblStrike",
+		raised: number(props.attr("baseline"), 0) > 0,
+	}
+	if link := s.links[props.at("a:hlinkClick").attr("r:id")]; link.external {
+		look.href = link.target
+	}
+	return look
 }
 
 func (s *slide) table(x *xmlReader) error {
 	var rows []row
-	err := x.find("a:tr", func(xml.StartElement) error {
+	err := x.find("a:tr", func(element) error {
 		var r row
-		err := x.find("a:tc", func(xml.StartElement) error {
+		err := x.find("a:tc", func(element) error {
 			md := newFlat(s.archive.budget)
 			err := s.paragraphs(x, md, false)
 			r.add(s.archive.budget, md.text(), 1)
@@ -255,9 +247,9 @@ func (s *slide) table(x *xmlReader) error {
 	return err
 }
 
-// diagram reads the texts of a SmartArt, which stand in a part of their own.
+// diagram reads the texts of a SmartArt diagram, which is a part of its own.
 func (s *slide) diagram(id string) error {
 	return s.archive.optional(s.links[id].target, func(x *xmlReader) error {
-		return x.find("dgm:t", func(xml.StartElement) error { return s.paragraphs(x, s.md, true) })
+		return x.find("dgm:t", func(element) error { return s.paragraphs(x, s.md, true) })
 	})
 }

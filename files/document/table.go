@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// row is one of a table, with the pages that begin in it.
+// row is one of a table.
 type row struct {
-	cells  []string
-	breaks int
+	cells   []string
+	breaks  int // pages that begin in it
+	deleted bool
 }
 
-// table is laid out with its first row as its head. A single cell is a box around text.
+// table adds a table with its first row as its head. A table of one cell is a box around text, and comes as text.
 func (m *markdown) table(rows []row) {
 	rows, breaks, width := trimRows(rows)
 	defer func() { m.breaks += breaks }()
@@ -46,7 +47,8 @@ func (m *markdown) table(rows []row) {
 	}
 }
 
-// trimRows drops empty rows, and what no row has at its end; width is that of the widest. breaks are of rows dropped after the last.
+// trimRows drops empty rows, and empty cells at the ends of rows. It returns the pages that begin in rows dropped at the
+// end, and the width of the widest row.
 func trimRows(rows []row) (kept []row, breaks, width int) {
 	for _, r := range rows {
 		r.breaks += breaks
@@ -76,7 +78,7 @@ func tableLine(cells []string) string {
 	return b.String()
 }
 
-// add puts a cell n times.
+// add adds a cell n times.
 func (r *row) add(b *budget, text string, n int) {
 	for range min(n, maxColumns) {
 		if !b.handle(len(text) + 16) {

@@ -82,9 +82,33 @@ func (x *xmlReader) next() (xml.Token, error) {
 	return token, x.budget.spent()
 }
 
-// walk calls element for each child of the element that was just begun, and text (if not nil) for each text between them. What element
-// leaves unread of a child is skipped. At the part's beginning, its child is the root.
-func (x *xmlReader) walk(element func(e xml.StartElement) error, text func(string)) error {
+// element is the start of an XML element. Its name has the prefix that its standard gives the namespace, as "w:p",
+// whatever prefix the document uses.
+type element struct {
+	name  string
+	attrs []xml.Attr
+}
+
+// attr returns the value of an attribute by its name, as "r:id", or by its local name alone; empty if it is absent.
+func (e element) attr(name string) string {
+	space, local, qualified := strings.Cut(name, ":")
+	if !qualified {
+		local = name
+	}
+	for _, a := range e.attrs {
+		if a.Name.Local == local && (!qualified || prefixes[a.Name.Space] == space) {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// each calls f for each child of the element that was just begun, and skips what f leaves unread of a child. At the
+// part's beginning, the only child is the root.
+func (x *xmlReader) each(f func(e element) error) error { return x.walk(f, func(string) {}) }
+
+// walk is each, and calls text for each text between the children.
+func (x *xmlReader) walk(f func(e element) error, text func(string)) error {
 	depth := x.depth
 	for {
 		token, err := x.next()
@@ -96,11 +120,9 @@ func (x *xmlReader) walk(element func(e xml.StartElement) error, text func(strin
 		}
 		switch t := token.(type) {
 		case xml.CharData:
-			if text != nil {
-				text(string(t))
-			}
+			text(string(t))
 		case xml.StartElement:
-			if err := element(t); err != nil {
+			if err := f(element{x.name(t.Name), t.Attr}); err != nil {
 				return err
 			}
 			if err := x.skipTo(depth); err != nil {
@@ -121,17 +143,17 @@ func (x *xmlReader) skipTo(depth int) error {
 	return nil
 }
 
-// find walks to each element of a name, at any depth, but not into those it found.
-func (x *xmlReader) find(name string, found func(e xml.StartElement) error) error {
-	return x.walk(func(e xml.StartElement) error {
-		if x.name(e) == name {
+// find calls found for each element of a name, at any depth, but not for those within one it found.
+func (x *xmlReader) find(name string, found func(e element) error) error {
+	return x.each(func(e element) error {
+		if e.name == name {
 			return found(e)
 		}
 		return x.find(name, found)
-	}, nil)
+	})
 }
 
-// text is all text within the element that was just begun.
+// text returns all text within the element that was just begun.
 func (x *xmlReader) text() (string, error) {
 	var b strings.Builder
 	err := x.addText(&b)
@@ -139,40 +161,23 @@ func (x *xmlReader) text() (string, error) {
 }
 
 func (x *xmlReader) addText(b *strings.Builder) error {
-	return x.walk(func(xml.StartElement) error { return x.addText(b) }, func(s string) { b.WriteString(s) })
+	return x.walk(func(element) error { return x.addText(b) }, func(s string) { b.WriteString(s) })
 }
 
-// name is an element's name with the prefix that its standard gives its namespace, as "w:p", whatever the document calls it.
-func (x *xmlReader) name(e xml.StartElement) string {
-	if name, ok := x.names[e.Name]; ok {
+// name returns an element's name with its standard's prefix; a namespace without a known prefix gives the local name.
+func (x *xmlReader) name(of xml.Name) string {
+	name, known := x.names[of]
+	if known {
 		return name
 	}
-	name := prefixed(e.Name)
+	name = of.Local
+	if prefix, ok := prefixes[of.Space]; ok {
+		name = prefix + ":" + name
+	}
 	if len(x.names) < 1000 {
-		x.names[e.Name] = name
+		x.names[of] = name
 	}
 	return name
-}
-
-func prefixed(name xml.Name) string {
-	if prefix, ok := prefixes[name.Space]; ok {
-		return prefix + ":" + name.Local
-	}
-	return name.Local
-}
-
-// attr is the value of an attribute by its name, as "r:id", or by its local name alone; empty if there is none.
-func attr(e xml.StartElement, name string) string {
-	space, local, qualified := strings.Cut(name, ":")
-	if !qualified {
-		local = name
-	}
-	for _, a := range e.Attr {
-		if a.Name.Local == local && (!qualified || prefixes[a.Name.Space] == space) {
-			return a.Value
-		}
-	}
-	return ""
 }
 
 // prefixes of the namespaces that are read: ECMA-376, each transitional and strict, and OpenDocument 1.3.
