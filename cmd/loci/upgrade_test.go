@@ -1,0 +1,172 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// The dump is of a database that the program with migration 12 had filled: the demonstration, the walk of its README, a
+// deleted folder, a consumer of events, and messages, passages and a file that wait for their vectors. testdata/upgrade
+// also holds what that program answered.
+func TestADatabaseOfAnEarlierVersionIsTakenOver(t *testing.T) {
+	t.Parallel()
+	url := dbtest.EmptyURL(t)
+	restore(t, url, "testdata/upgrade/schema-0012.sql.gz")
+	endpoint := listen(t, &http.Server{Handler: http.HandlerFunc(embedAnything), ReadHeaderTimeout: patience})
+	p := serve(t, "--database-url="+url, "--embedding-base-url="+endpoint+"/v1", "--embedding-model=bag-of-words")
+	if diff := cmp.Diff(schemaOf(t, dbtest.URL(t)), schemaOf(t, url)); diff != "" {
+		t.Errorf("the schema is not that of a new database (-new +upgraded):\n%s", diff)
+	}
+	agents := call[[]identified](p, "GET", "/v1/agents/?name=operator", nil)
+	if len(agents) != 1 {
+		t.Fatalf("there are %d agents named operator, want 1", len(agents))
+	}
+	agent := agents[0].ID
+	got := call[any](p, "GET", "/v1/agents/"+agent+"/messages?limit=100", nil)
+	if diff := cmp.Diff(recorded[any](t, "messages.json"), got); diff != "" {
+		t.Errorf("the messages differ from before (-before +now):\n%s", diff)
+	}
+	type request struct{ Messages []any }
+	now := call[struct{ Request request }](p, "GET", "/v1/agents/"+agent+"/prompt?format=openai", nil).Request
+	before := recorded[request](t, "request.json")
+	if diff := cmp.Diff(before.Messages[1:], now.Messages[1:]); diff != "" {
+		t.Errorf("the prompt after its system message differs from before (-before +now):\n%s", diff)
+	}
+	p.finds(agent)
+	p.waitsForNoVectors(agent)
+}
+
+// finds checks that the tools still find what was stored, the rows that waited for their vectors too.
+func (p *program) finds(agent string) {
+	p.t.Helper()
+	onCall := []map[string]any{{"file_name": "handbook/on-call.md"}}
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"conversation_search", map[string]any{"query": "Where are the spare disks?"}, "behind the lift"},
+		{"archival_memory_search", map[string]any{"query": "Who keeps the escrow code?"}, "kept by Grace"},
+		{"archival_memory_search", map[string]any{"query": "When does the valve open?"}, "nine bar"},
+		{"semantic_search_files", map[string]any{"query": "no space left on the disk"}, "oldest backups"},
+		{"grep_files", map[string]any{"pattern": "waits for its vectors"}, "late.md"},
+		{"open_files", map[string]any{"file_requests": onCall}, "* Opened handbook/on-call.md"},
+	} {
+		if got := p.tool(agent, c.tool, c.args); !strings.Contains(got.Text, c.want) {
+			p.t.Errorf("%s %v answers %q, want it to contain %q", c.tool, c.args, got.Text, c.want)
+		}
+	}
+}
+
+// waitsForNoVectors waits until every file, conversation and archive has all its vectors.
+func (p *program) waitsForNoVectors(agent string) {
+	p.t.Helper()
+	type waiting struct {
+		Vectors *struct{ Pending, Refused int } `json:"embedding_status"`
+	}
+	for deadline := time.Now().Add(patience); ; {
+		pending := 0
+		for _, path := range []string{"/v1/archives/?agent_id=" + agent, "/v1/conversations/?agent_id=" + agent} {
+			for _, one := range call[[]waiting](p, "GET", path, nil) {
+				if one.Vectors == nil {
+					pending++
+				} else {
+					pending += one.Vectors.Pending
+				}
+			}
+		}
+		if pending == 0 {
+			break
+		}
+		if time.Now().After(deadline) || !wait(p.t.Context(), 20*time.Millisecond) {
+			p.t.Fatalf("%d texts still wait for their vectors:\n%s", pending, p.log)
+		}
+	}
+	for _, folder := range call[[]identified](p, "GET", "/v1/folders/", nil) {
+		for name, f := range p.await(folder.ID) {
+			if f.Status != "completed" || f.ErrorMessage != "" {
+				p.t.Errorf("file %s is %s: %s", name, f.Status, f.ErrorMessage)
+			}
+		}
+	}
+}
+
+// recorded reads an answer of the earlier program.
+func recorded[T any](t *testing.T, name string) (out T) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/upgrade/" + name)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// restore runs a compressed dump in an empty database.
+func restore(t *testing.T, url, path string) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql, err := io.ReadAll(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.PgConn().Exec(t.Context(), string(sql)).ReadAll(); err != nil {
+		t.Fatalf("restore %s: %v", path, err)
+	}
+}
+
+// schemaOf lists the columns, constraints and indexes of a database, but not the indexes made for one model's vectors.
+func schemaOf(t *testing.T, url string) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	rows, err := conn.Query(t.Context(), `
+		SELECT format('%s.%s %s%s', attrelid::regclass, attname, format_type(atttypid, atttypmod),
+		              CASE WHEN attnotnull THEN ' NOT NULL' END)
+		FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+		UNION ALL
+		SELECT format('%s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
+		WHERE connamespace = 'public'::regnamespace
+		UNION ALL
+		SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexdef NOT LIKE '%USING hnsw%'
+		ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
