@@ -10,16 +10,18 @@ import (
 	"github.com/loci-memory/loci/recall/redact"
 )
 
-// BenchmarkRedact redacts text without secrets, beside what it takes to copy it.
+// BenchmarkRedact redacts texts, most without secrets, and copies them for comparison.
 func BenchmarkRedact(b *testing.B) {
 	code, err := os.ReadFile(filepath.Join(sources(b), "net", "http", "server.go"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	texts := map[string]string{
-		"code":    strings.Repeat(string(code), 8),
-		"prose":   strings.Repeat("The quick brown fox asks where the keys of the bicycle are, and whether anybody has seen them lately. ", 10_000),
-		"log":     strings.Repeat("2026-11-21T17:32:29.123Z INFO request method=GET url=http://localhost:8283/v1/agents/agent-3f status=200\n", 8_000),
+		"code": strings.Repeat(string(code), 8),
+		"prose": strings.Repeat("The quick brown fox asks where the keys of the bicycle are, and whether anybody has seen "+
+			"them lately. ", 10_000),
+		"log": strings.Repeat("2026-11-21T17:32:29.123Z INFO request method=GET "+
+			"url=http://localhost:8283/v1/agents/agent-3f status=200\n", 8_000),
 		"message": "Where did I park the red bicycle?",
 		"base64":  random("bench", b64, 1<<20),
 		"secrets": strings.Repeat(strings.Repeat("ordinary text ", 100)+"ghp"+"_"+random("bench", alnum, 36)+"\n", 700),
@@ -44,7 +46,7 @@ func BenchmarkRedact(b *testing.B) {
 
 var sink string
 
-// BenchmarkMemory says what the engine holds: when it is made, after a text of a chat, and with every pattern compiled.
+// BenchmarkMemory measures what the engine holds when built, after one chat message, and with every pattern compiled.
 func BenchmarkMemory(b *testing.B) {
 	heap := func() float64 {
 		runtime.GC()
@@ -55,7 +57,8 @@ func BenchmarkMemory(b *testing.B) {
 	none, before := resident(b), heap()
 	plain.Redact("nothing")
 	engine := heap()
-	plain.Redact("see https://example.com, Authorization: Bearer YOUR_TOKEN; export OPENAI_API_KEY=sk-... GITHUB_TOKEN=ghp_... AKIA... eyJ...")
+	plain.Redact("see https://example.com, Authorization: Bearer YOUR_TOKEN; export OPENAI_API_KEY=sk-... " +
+		"GITHUB_TOKEN=ghp_... AKIA... eyJ...")
 	chat, chatResident := heap(), resident(b)
 	for b.Loop() {
 		redact.Warm()
@@ -67,7 +70,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(resident(b)-none, "rss-B-all")
 }
 
-// resident is what of the process is in memory.
+// resident returns the bytes of the process that are in memory.
 func resident(b *testing.B) float64 {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -1,22 +1,22 @@
 package redact
 
-// Work redacts a text and says how many bytes were looked at for it, but for those of placeholders.
+// Work redacts a text and counts the bytes that it read, without placeholders.
 func (r *Redactor) Work(text string) (redacted string, bytes int) {
 	s := scanner{engine: engineOf(r.o)}
 	return r.redact(&s, text), s.work
 }
 
-// Keywords are what makes rules look at a text.
+// Keywords returns the keywords of all rules.
 func Keywords() (list []string) {
-	for _, r := range all().rules {
-		list = append(append(list, r.words...), r.folded...)
+	for _, r := range fullEngine().rules {
+		list = append(append(list, r.exact...), r.folded...)
 	}
 	return list
 }
 
-// Warm compiles what a text of each rule's keywords needs, and says how many patterns there are.
+// Warm compiles all patterns and returns their number.
 func Warm() (patterns int) {
-	for _, r := range all().rules {
+	for _, r := range fullEngine().rules {
 		if r.pattern != "" {
 			r.regexp()
 			patterns++

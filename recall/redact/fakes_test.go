@@ -16,10 +16,10 @@ const (
 	b64   = alnum + "+/"
 )
 
-// random is n characters, the same for the same of: no secret of anyone's.
-func random(of, chars string, n int) string {
+// random returns n characters that depend on a seed only, so they are nobody's secret.
+func random(seed, chars string, n int) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(of))
+	_, _ = h.Write([]byte(seed))
 	r := rand.New(rand.NewPCG(h.Sum64(), uint64(n)))
 	var b strings.Builder
 	for range n {
@@ -28,14 +28,14 @@ func random(of, chars string, n int) string {
 	return b.String()
 }
 
-// fake is a secret that is none.
+// fake is a made-up secret.
 type fake struct {
 	rule   string
 	secret string
-	around string // text with %s for it, where it is one only there
+	around string // a text with %s in the secret's place, where only that text makes it one
 }
 
-// glue joins what would be taken for a secret in one piece.
+// glue joins parts, so that scanners of this file find no secret.
 func glue(parts ...string) string { return strings.Join(parts, "") }
 
 func fakes() []fake {
@@ -44,15 +44,16 @@ func fakes() []fake {
 	}
 	end := func(f fake, tail string) fake { f.secret += tail; return f }
 	in := func(f fake, around string) fake { f.around = around; return f }
-	blob := func(of string, lines int) string {
+	base64Lines := func(seed string, lines int) string {
 		var b strings.Builder
 		for i := range lines {
-			b.WriteString(random(of+string(rune('a'+i)), b64, 64) + "\n")
+			b.WriteString(random(seed+string(rune('a'+i)), b64, 64) + "\n")
 		}
 		return b.String()
 	}
 	pem := func(kind string, lines int) string {
-		return glue("-----BEGIN ", kind, "PRIVATE KEY-----\n") + blob(kind, lines) + glue("Ab3=\n-----END ", kind, "PRIVATE KEY-----")
+		return glue("-----BEGIN ", kind, "PRIVATE KEY-----\n") + base64Lines(kind, lines) +
+			glue("Ab3=\n-----END ", kind, "PRIVATE KEY-----")
 	}
 	return []fake{
 		of("loci-api-key", "loci_", upper+"234567", 40),

@@ -2,60 +2,67 @@ package redact
 
 import "strings"
 
-// Of a block's body: how many characters it has at least, and how many a line that is told from other text.
 const (
-	minBody    = 40
-	longLine   = 32
-	maxGap     = 64 // between two lines, in code
+	minBody    = 40 // base64 characters in a key's body
+	longLine   = 32 // base64 characters in a line that is not prose
+	maxGap     = 64 // bytes between two lines of a key in code
 	maxLabel   = 110
 	dashes     = "-----"
 	keyLabel   = "PRIVATE KEY"
 	blockLabel = " BLOCK"
 )
 
-// privateKey finds the private key in a block of PEM or PGP whose "-----BEGIN" ends here; next is where to look on. Its lines may be parted
-// by escapes, as in JSON. A block that stands as it is, whole or cut off, is one secret; where each of its lines stands by itself, as in
-// code or with numbers before them, each is one.
+// privateKey finds the private key in a PEM or PGP block whose "-----BEGIN" ends at a position; next is where to
+// continue. Escapes of JSON may separate its lines. A contiguous block, whole or cut off, is one secret. Where other
+// text separates the lines, as in code or in a listing with line numbers, each line is one.
 func privateKey(text string, end int) (found []finding, next int) {
 	label, _, ok := strings.Cut(text[end:min(len(text), end+maxLabel)], dashes)
 	if !ok || !strings.HasSuffix(strings.TrimSuffix(label, blockLabel), keyLabel) {
 		return nil, end
 	}
 	body := end + len(label) + len(dashes)
-	stop, ends := len(text), 0 // of the body and of the block
-	if i := strings.Index(text[body:], dashes); i >= 0 {
-		stop = body + i
-		if rest, ok := strings.CutPrefix(text[stop:], dashes+"END"); ok {
-			if label, _, ok := strings.Cut(rest[:min(len(rest), maxLabel)], dashes); ok {
-				ends = stop + 2*len(dashes) + len("END") + len(label)
-			}
-		}
-	}
-	chars, last, all := walkBody(text, body, stop)
-	switch {
-	case chars < minBody:
+	stop, blockEnd := bodyEnd(text, body)
+	chars, last, contiguous := walkBody(text, body, stop)
+	if chars < minBody {
 		return bodyLines(text, body, stop), stop
-	case all:
-		last = max(last, ends)
+	}
+	if contiguous {
+		last = max(last, blockEnd)
 	}
 	from := end - len(dashes+"BEGIN")
 	return []finding{{from: from, to: last, secret: unescaped.Replace(text[from:last])}}, stop
 }
 
-// unescaped makes the same of a block in JSON and of one that is not. Escapes may be escaped in their turn.
+// bodyEnd returns where a block's body ends, and where its END line does, or 0 if it has none.
+func bodyEnd(text string, body int) (stop, blockEnd int) {
+	i := strings.Index(text[body:], dashes)
+	if i < 0 {
+		return len(text), 0
+	}
+	stop = body + i
+	if rest, ok := strings.CutPrefix(text[stop:], dashes+"END"); ok {
+		if label, _, ok := strings.Cut(rest[:min(len(rest), maxLabel)], dashes); ok {
+			blockEnd = stop + 2*len(dashes) + len("END") + len(label)
+		}
+	}
+	return stop, blockEnd
+}
+
+// unescaped removes escapes of line ends, doubled or not, so that a block has one placeholder inside and outside of
+// JSON.
 var unescaped = strings.NewReplacer(`\\\\r`, "", `\\\\n`, "\n", `\\r`, "", `\\n`, "\n", `\r`, "", `\n`, "\n", "\r", "")
 
-// walkBody goes over lines of base64 and the headers before them: how many characters of long lines there are, where they end, and
-// whether that was all there is.
-func walkBody(text string, at, stop int) (chars, last int, all bool) {
-	before := 0 // size of the line before
+// walkBody walks the headers and base64 lines of text[at:stop]. It returns the characters in long lines, where the last
+// line ends, and whether nothing else is there.
+func walkBody(text string, at, stop int) (chars, last int, contiguous bool) {
+	before := 0 // characters in the previous line
 	last = at
 	for {
 		at = skipSpace(text, at, stop)
 		if at == stop {
 			return chars, last, true
 		}
-		if n := headerSize(text[at:stop]); n > 0 && chars == 0 {
+		if n := headerBytes(text[at:stop]); n > 0 && chars == 0 {
 			at += n
 			continue
 		}
@@ -77,7 +84,7 @@ func walkBody(text string, at, stop int) (chars, last int, all bool) {
 	}
 }
 
-// skipSpace skips spaces and the escapes of JSON for them.
+// skipSpace returns the position after spaces and their JSON escapes.
 func skipSpace(text string, at, stop int) int {
 	for at < stop {
 		if strings.IndexByte(" \t\r\n", text[at]) >= 0 {
@@ -96,8 +103,8 @@ func skipSpace(text string, at, stop int) int {
 	return at
 }
 
-// headerSize is how long the header line is that a text begins with, such as "DEK-Info: …".
-func headerSize(text string) int {
+// headerBytes returns the length of the header line, such as "DEK-Info: …", that a text starts with, or 0.
+func headerBytes(text string) int {
 	line := text[:min(len(text), maxLabel)]
 	if i := strings.IndexAny(line, "\n\\\""); i >= 0 {
 		line = line[:i]
@@ -109,7 +116,7 @@ func headerSize(text string) int {
 	return len(line)
 }
 
-// bodyLines finds the lines of a body that stand near each other.
+// bodyLines finds the base64 lines of a body at most maxGap apart.
 func bodyLines(text string, at, stop int) (found []finding) {
 	for gap := at; at < stop && at-gap <= maxGap; at++ {
 		if !isBase64(text[at]) {

@@ -8,21 +8,25 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall/redact"
 )
 
 var entropic = redact.New([]byte("a key"), redact.Options{Entropy: true})
 
-// pieces are what texts are made of that are hard on a redactor: secrets, what they begin with, what stands between.
+// pieces generates parts of texts that are hard to redact: secrets, their prefixes, and separators.
 func pieces() *rapid.Generator[string] {
 	var secrets []string
 	for _, f := range fakes() {
 		secrets = append(secrets, f.secret)
 	}
 	return rapid.OneOf(
-		rapid.SampledFrom(secrets), rapid.SampledFrom(redact.Keywords()), rapid.StringMatching(`[A-Za-z0-9_+/=-]{1,60}`),
-		rapid.SampledFrom([]string{" ", "\n", "\t", "\\", "\\n", "\"", "'", "`", ",", ".", "-", "_", "=", ":", "://", "@", "[", "]", "é", "\x00",
-			"[REDACTED:", "[REDACTED:jwt:7:0123abcd]", "Authorization: Bearer ", "-----END PRIVATE KEY-----", "password = ", "sha256~"}),
+		rapid.SampledFrom(secrets), rapid.SampledFrom(redact.Keywords()),
+		rapid.StringMatching(`[A-Za-z0-9_+/=-]{1,60}`),
+		rapid.SampledFrom([]string{" ", "\n", "\t", "\\", "\\n", "\"", "'", "`", ",", ".", "-", "_", "=", ":", "://",
+			"@", "[", "]", "é", "\x00", "[REDACTED:", "[REDACTED:jwt:7:0123abcd]",
+			"Authorization: Bearer ", "-----END PRIVATE KEY-----",
+			"password = ", "sha256~"}),
 		rapid.String())
 }
 
@@ -46,10 +50,10 @@ func TestRedactingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// document is any value of JSON, with strings of the given generator.
+// document generates JSON values whose strings come from a generator.
 func document(text *rapid.Generator[string], depth int) *rapid.Generator[any] {
-	leaves := []*rapid.Generator[any]{text.AsAny(), rapid.Int().AsAny(), rapid.Float64Range(-1e30, 1e30).AsAny(), rapid.Bool().AsAny(),
-		rapid.Just[any](nil)}
+	leaves := []*rapid.Generator[any]{text.AsAny(), rapid.Int().AsAny(), rapid.Float64Range(-1e30, 1e30).AsAny(),
+		rapid.Bool().AsAny(), rapid.Just[any](nil)}
 	if depth > 0 {
 		leaves = append(leaves, rapid.SliceOfN(document(text, depth-1), 0, 4).AsAny(),
 			rapid.MapOfN(text, document(text, depth-1), 0, 4).AsAny())
@@ -57,10 +61,11 @@ func document(text *rapid.Generator[string], depth int) *rapid.Generator[any] {
 	return rapid.OneOf(leaves...)
 }
 
-// nested is a document of JSON with a value in it, as a string of another up to twice.
+// nested returns a JSON document that contains a value, up to twice encoded as a string of another document.
 func nested(t *rapid.T, value any, text *rapid.Generator[string]) string {
 	for range rapid.IntRange(0, 2).Draw(t, "wrappings") {
-		raw, err := json.Marshal(map[string]any{rapid.StringMatching(`[a-z]{1,8}`).Draw(t, "key"): value, "rest": document(text, 2).Draw(t, "rest")})
+		key := rapid.StringMatching(`[a-z]{1,8}`).Draw(t, "key")
+		raw, err := json.Marshal(map[string]any{key: value, "rest": document(text, 2).Draw(t, "rest")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,17 +111,19 @@ func TestJSONStaysJSON(t *testing.T) {
 	})
 }
 
-// mostWork is how many bytes may be looked at for each byte of a text, whatever it is.
+// mostWork bounds the bytes read for each byte of any text.
 const mostWork = 400
 
 func TestWorkGrowsWithTheText(t *testing.T) {
 	t.Parallel()
-	units := append(redact.Keywords(), "sha256~"+random("s", alnum, 43), "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nAAAA\n",
-		"Authorization: Bearer ", "://a:", "://a:b@", "eyJ.eyJ.", "eyJaaaaaaaaaaaaaaa.eyJaaaaaaaaaaaaaaa.", "\\", "curl -H ", "[REDACTED:",
-		"fm2_"+random("f", alnum, 100), "hvs.", "ghp"+"_"+random("g", alnum, 36), "api_key=")
+	units := append(redact.Keywords(), "sha256~"+random("s", alnum, 43), "-----BEGIN PRIVATE KEY-----",
+		"-----BEGIN PRIVATE KEY-----\nAAAA\n", "Authorization: Bearer ", "://a:", "://a:b@", "eyJ.eyJ.",
+		"eyJaaaaaaaaaaaaaaa.eyJaaaaaaaaaaaaaaa.", "\\", "curl -H ", "[REDACTED:", "fm2_"+random("f", alnum, 100), "hvs.",
+		"ghp"+"_"+random("g", alnum, 36), "api_key=")
+	size := scale.Of(4_000, 20_000, 40_000)
 	for _, r := range []*redact.Redactor{plain, entropic} {
 		for _, unit := range units {
-			small, large := strings.Repeat(unit, 1+20_000/len(unit)), strings.Repeat(unit, 1+200_000/len(unit))
+			small, large := strings.Repeat(unit, 1+size/len(unit)), strings.Repeat(unit, 1+10*size/len(unit))
 			_, few := r.Work(small)
 			_, many := r.Work(large)
 			if many > 15*few || many > mostWork*len(large) {

@@ -1,4 +1,4 @@
-// Package redact takes secrets of certain shape out of texts.
+// Package redact replaces secrets of known shapes in texts: provider keys, private keys, passwords in URLs and headers.
 package redact
 
 //go:generate go run -modfile=../../tools/go.mod gen.go
@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// Options say what counts as a secret.
+// Options choose the rules.
 type Options struct {
-	Entropy bool // also what looks random: it takes hashes and ids for secrets
+	Entropy bool // apply uncertain rules too, which also redact hashes and ids
 }
 
 // Redactor redacts with the key of an organization. It is safe for concurrent use.
@@ -24,47 +24,48 @@ type Redactor struct {
 	o   Options
 }
 
-// New returns a redactor whose placeholders are keyed.
+// New returns a redactor; key makes its placeholders differ from those of other keys.
 func New(key []byte, o Options) *Redactor { return &Redactor{key: append([]byte(nil), key...), o: o} }
 
-// Redact returns the text with [REDACTED:rule:length:hash] for each secret: its length in characters, and the first 8 hexadecimal digits
-// of its HMAC-SHA-256 under the key, so that the same secret reads the same. Of secrets that overlap there is one, with the name of the
-// widest. Redacting again changes nothing, and what was JSON stays JSON. It takes time in proportion to the text.
+// Redact returns the text with each secret replaced by [REDACTED:rule:length:hash]: the rule that found it, its length
+// in characters, and the first 8 hexadecimal digits of its HMAC-SHA-256 under the key, so that one secret always gets
+// the same placeholder. Overlapping secrets are replaced by one placeholder, named by the rule of the widest. Redacting
+// twice changes nothing more, valid JSON stays valid JSON, and the time taken is linear in the text's length.
 func (r *Redactor) Redact(text string) string {
 	return r.redact(&scanner{engine: engineOf(r.o)}, text)
 }
 
 func (r *Redactor) redact(s *scanner, text string) string {
 	var b strings.Builder
-	plain := 0 // where the text begins that is no placeholder
-	kept := 0  // what of the text is written
+	plain := 0   // start of the text after the last placeholder
+	written := 0 // text before it is in b
 	for at := 0; ; {
 		from, to := nextPlaceholder(text, at)
-		for _, part := range r.secrets(s, text[plain:from], 0) {
-			b.WriteString(text[kept : plain+part.from])
-			b.WriteString(r.placeholder(part))
-			kept = plain + part.to
+		for _, secret := range r.secrets(s, text[plain:from], 0) {
+			b.WriteString(text[written : plain+secret.from])
+			b.WriteString(r.placeholder(secret))
+			written = plain + secret.to
 		}
 		if from == len(text) {
 			break
 		}
 		plain, at = to, to
 	}
-	if kept == 0 {
+	if written == 0 {
 		return text
 	}
-	b.WriteString(text[kept:])
+	b.WriteString(text[written:])
 	return b.String()
 }
 
-// widenAfter is how many times what is left of a text is looked through before what is found takes with it what it touches: secrets in
-// a row, each of which is one only where the next is gone, do not take a look each.
+// widenAfter is the depth of secrets from which findings are widened to whole words. It keeps the scan linear on rows
+// of secrets of which each is found only once the next is gone.
 const widenAfter = 3
 
-// secrets finds what is to be replaced, in order and apart. Each stretch between two secrets is searched as a text of its own, as it will
-// be when the text is redacted again.
+// secrets returns the findings in a text, sorted and disjoint. It scans the text between two secrets on its own,
+// because that is what redacting the result again would do.
 func (r *Redactor) secrets(s *scanner, text string, depth int) (all []finding) {
-	found := widest(s.scan(text))
+	found := merge(s.scan(text))
 	if len(found) == 0 {
 		return nil
 	}
@@ -72,66 +73,66 @@ func (r *Redactor) secrets(s *scanner, text string, depth int) (all []finding) {
 		for i := range found {
 			found[i] = found[i].widened(text)
 		}
-		found = widest(found)
+		found = merge(found)
 	}
 	at := 0
-	within := func(to int) {
+	scanUntil := func(to int) {
 		for _, f := range r.secrets(s, text[at:to], depth+1) {
 			f.from, f.to = f.from+at, f.to+at
 			all = append(all, f)
 		}
 	}
 	for _, f := range found {
-		within(f.from)
+		scanUntil(f.from)
 		if f.secret == "" {
 			f.secret = text[f.from:f.to]
 		}
 		all = append(all, f)
 		at = f.to
 	}
-	within(len(text))
+	scanUntil(len(text))
 	return all
 }
 
-const opening = "[REDACTED:"
+const placeholderStart = "[REDACTED:"
 
 func (r *Redactor) placeholder(f finding) string {
 	mac := hmac.New(sha256.New, r.key)
 	mac.Write([]byte(f.secret))
-	return fmt.Sprintf("%s%s:%d:%s]", opening, f.rule.id, utf8.RuneCountInString(f.secret), hex.EncodeToString(mac.Sum(nil)[:4]))
+	length, sum := utf8.RuneCountInString(f.secret), hex.EncodeToString(mac.Sum(nil)[:4])
+	return fmt.Sprintf("%s%s:%d:%s]", placeholderStart, f.rule.id, length, sum)
 }
 
-// nextPlaceholder finds the first at or after a place; both are the text's end if there is none.
+// nextPlaceholder returns the bounds of the first placeholder at or after a position, or the text's end twice.
 func nextPlaceholder(text string, at int) (from, to int) {
 	for {
-		i := strings.Index(text[at:], opening)
+		i := strings.Index(text[at:], placeholderStart)
 		if i < 0 {
 			return len(text), len(text)
 		}
 		from = at + i
-		if n := placeholderSize(text[from:]); n > 0 {
+		if n := placeholderBytes(text[from:]); n > 0 {
 			return from, from + n
 		}
-		at = from + len(opening)
+		at = from + len(placeholderStart)
 	}
 }
 
-// maxPlaceholder is longer than any placeholder.
-const maxPlaceholder = 128
+// maxPlaceholderBytes is more than the length of any placeholder.
+const maxPlaceholderBytes = 128
 
-// placeholderSize is how long the placeholder is that a text begins with, 0 if it does not. Nothing in one can hold a secret.
-func placeholderSize(text string) int {
-	body, _, ok := strings.Cut(text[len(opening):min(len(text), maxPlaceholder)], "]")
-	id, rest, _ := strings.Cut(body, ":")
-	length, sum, _ := strings.Cut(rest, ":")
-	if !ok || !known()[id] || len(length) > 9 || len(sum) != 8 {
+// placeholderBytes returns the length of the placeholder that a text starts with, or 0. Every field is checked, so a
+// placeholder cannot hide a secret.
+func placeholderBytes(text string) int {
+	body, _, closed := strings.Cut(text[len(placeholderStart):min(len(text), maxPlaceholderBytes)], "]")
+	fields := strings.Split(body, ":")
+	if !closed || len(fields) != 3 || !ruleIDs()[fields[0]] || len(fields[1]) > 9 || len(fields[2]) != 8 {
 		return 0
 	}
-	if _, err := strconv.ParseUint(length, 10, 32); err != nil {
+	_, badLength := strconv.ParseUint(fields[1], 10, 32)
+	_, badSum := hex.DecodeString(fields[2])
+	if badLength != nil || badSum != nil {
 		return 0
 	}
-	if _, err := hex.DecodeString(sum); err != nil {
-		return 0
-	}
-	return len(opening) + len(body) + 1
+	return len(placeholderStart) + len(body) + 1
 }

@@ -2,18 +2,29 @@ package redact_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall/redact"
 )
 
+// Property tests check 100 random cases each in make test, more in make verify.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", strconv.Itoa(scale.Of(100, 1_000, 10_000))); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
 var plain = redact.New([]byte("a key"), redact.Options{})
 
-// quoted is a text as a string of JSON.
+// quoted returns a value as JSON.
 func quoted(t testing.TB, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -91,7 +102,8 @@ func TestSecretsThatOverlapAreOne(t *testing.T) {
 		"Authorization: Bearer " + key:        "Authorization: Bearer [REDACTED:",
 		"Authorization: token " + key + "\n":  "Authorization: token [REDACTED:",
 	} {
-		if got := plain.Redact(text); !strings.HasPrefix(got, want) || strings.Count(got, "REDACTED") != 1 || strings.Contains(got, key[8:]) {
+		got := plain.Redact(text)
+		if !strings.HasPrefix(got, want) || strings.Count(got, "REDACTED") != 1 || strings.Contains(got, key[8:]) {
 			t.Errorf("%s: got %s", text, got)
 		}
 	}
@@ -102,15 +114,18 @@ func TestKeysInCodeAndCutOffKeysAreRedacted(t *testing.T) {
 	lines := []string{random("1", b64, 64), random("2", b64, 64), random("3", b64, 64)}
 	begin, end := "-----BEGIN RSA "+"PRIVATE KEY-----", "-----END RSA "+"PRIVATE KEY-----"
 	for name, text := range map[string]string{
-		"cut off":              begin + "\n" + strings.Join(lines, "\n"),
-		"cut off in a result":  "$ head key.pem\n" + begin + "\n" + strings.Join(lines, "\n") + "\n\n$ ls -l",
-		"with headers":         begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB12\n\n" + strings.Join(lines, "\n") + "\n" + end,
-		"indented":             "key: |\n  " + begin + "\n  " + strings.Join(lines, "\n  ") + "\n  " + end,
-		"on one line":          begin + " " + strings.Join(lines, " ") + " " + end,
-		"with CRLF":            begin + "\r\n" + strings.Join(lines, "\r\n") + "\r\n" + end,
-		"with numbered lines":  "     1\t" + begin + "\n     2\t" + lines[0] + "\n     3\t" + lines[1] + "\n     4\t" + lines[2] + "\n     5\t" + end,
-		"quoted":               "> " + begin + "\n> " + strings.Join(lines, "\n> ") + "\n> " + end,
-		"strings of a program": `"` + begin + `\n" +` + "\n\t" + `"` + strings.Join(lines, `\n" +`+"\n\t"+`"`) + `\n" +` + "\n\t" + `"` + end + `\n"`,
+		"cut off":             begin + "\n" + strings.Join(lines, "\n"),
+		"cut off in a result": "$ head key.pem\n" + begin + "\n" + strings.Join(lines, "\n") + "\n\n$ ls -l",
+		"with headers": begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB12\n\n" + strings.Join(lines, "\n") +
+			"\n" + end,
+		"indented":    "key: |\n  " + begin + "\n  " + strings.Join(lines, "\n  ") + "\n  " + end,
+		"on one line": begin + " " + strings.Join(lines, " ") + " " + end,
+		"with CRLF":   begin + "\r\n" + strings.Join(lines, "\r\n") + "\r\n" + end,
+		"with numbered lines": "     1\t" + begin + "\n     2\t" + lines[0] + "\n     3\t" + lines[1] +
+			"\n     4\t" + lines[2] + "\n     5\t" + end,
+		"quoted": "> " + begin + "\n> " + strings.Join(lines, "\n> ") + "\n> " + end,
+		"strings of a program": `"` + begin + `\n" +` + "\n\t" + `"` + strings.Join(lines, `\n" +`+"\n\t"+`"`) + `\n" +` +
+			"\n\t" + `"` + end + `\n"`,
 	} {
 		got, inJSON := plain.Redact(text), plain.Redact(quoted(t, []string{text}))
 		for _, line := range lines {
@@ -127,27 +142,36 @@ func TestKeysInCodeAndCutOffKeysAreRedacted(t *testing.T) {
 
 func TestWhatIsNoSecretStays(t *testing.T) {
 	t.Parallel()
-	sha1, sha256, uuid := random("sha", hex, 40), random("sum", hex, 64), "3f2b8c1d-9e4a-4f6b-8a7c-0d1e2f3a4b5c"
+	const uuid = "3f2b8c1d-9e4a-4f6b-8a7c-0d1e2f3a4b5c"
+	sha1, sha256 := random("sha", hex, 40), random("sum", hex, 64)
 	for _, text := range []string{
-		"", "commit " + sha1, "sha256:" + sha256, "key=" + sha256, `{"sentry": "` + sha256 + `", "discord_id": 123456789012345678}`,
-		"bitbucket = " + random("md5", hex, 32), "jira: " + sha1, "https://sourcegraph.com/x@" + sha1, `"heroku": "` + uuid + `"`,
+		"", "commit " + sha1, "sha256:" + sha256, "key=" + sha256,
+		`{"sentry": "` + sha256 + `", "discord_id": 123456789012345678}`,
+		"bitbucket = " + random("md5", hex, 32), "jira: " + sha1, "https://sourcegraph.com/x@" + sha1,
+		`"heroku": "` + uuid + `"`,
 		uuid, "agent-" + uuid, "api_key_id = " + uuid, "message-" + uuid,
 		"data:image/png;base64," + random("image", b64, 200_000),
 		"iVBORw0KGgo" + strings.Repeat("A", 5000) + random("zeros", b64, 100) + strings.Repeat("EAAA", 200) + "==",
-		"/usr/local/lib/python3.12/site-packages/sklearn/linear_model/_base.py:123", `C:\npm_cache\tokens\secret.txt`,
+		"/usr/local/lib/python3.12/site-packages/sklearn/linear_model/_base.py:123",
+		`C:\npm_cache\tokens\secret.txt`,
 		"func (s *Store) authorization(token string) error { return s.keys.Lookup(token) }",
-		`req.Header.Set("Authorization", "Bearer "+token)`, "Authorization: Bearer $TOKEN", "Authorization: Bearer <your token here>",
+		`req.Header.Set("Authorization", "Bearer "+token)`, "Authorization: Bearer $TOKEN",
+		"Authorization: Bearer <your token here>",
 		"Authorization: Bearer YOUR_API_KEY", "headers: { Authorization: `Bearer ${process.env.OPENAI_API_KEY}` }",
 		"Authorization: required for every route", "Authorization: Basic authentication is described in RFC 7617",
-		"postgres://loci:$PASSWORD@localhost/loci", "https://{user}:{password}@example.com", "https://user:password@example.com/",
-		"https://user:****@example.com", "http://localhost:8283/v1/agents", "see https://example.com/a:b@c and mail me@example.com",
+		"postgres://loci:$PASSWORD@localhost/loci", "https://{user}:{password}@example.com",
+		"https://user:password@example.com/", "https://user:****@example.com", "http://localhost:8283/v1/agents",
+		"see https://example.com/a:b@c and mail me@example.com",
 		`fmt.Sprintf("postgres://%s:%s@%s/%s", user, password, host, name)`, "git@github.com:loci-memory/loci.git",
 		"the keys of Loci begin with loci_, those of OpenAI with sk-proj-, of GitHub with ghp_ and of AWS with AKIA",
-		"AKIA" + "IOSFODNN7" + "EXAMPLE", "loci_" + strings.Repeat("a", 40), "sk-learn-contrib-imbalanced-ensemble-classifiers",
+		"AKIA" + "IOSFODNN7" + "EXAMPLE", "loci_" + strings.Repeat("a", 40),
+		"sk-learn-contrib-imbalanced-ensemble-classifiers",
 		"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
 		"-----BEGIN CERTIFICATE-----\n" + random("cert", b64, 64) + "\n-----END CERTIFICATE-----",
-		`if !bytes.HasPrefix(data, []byte("-----BEGIN PRIVATE KEY-----")) { return errors.New("the file has no private key in the format of PEM") }`,
-		"<div class=\"sk-circle sk-fading-circle\"></div>", "Straße, 日本語, emoji 🎉 and \x00 nothing else", "[REDACTED:" + "x:1:00000000]",
+		`if !bytes.HasPrefix(data, []byte("-----BEGIN PRIVATE KEY-----")) { ` +
+			`return errors.New("the file has no private key in the format of PEM") }`,
+		"<div class=\"sk-circle sk-fading-circle\"></div>", "Straße, 日本語, emoji 🎉 and \x00 nothing else",
+		"[REDACTED:" + "x:1:00000000]",
 	} {
 		if got := plain.Redact(text); got != text {
 			t.Errorf("%.80s: got %.200s", text, got)
@@ -161,7 +185,8 @@ func TestEntropyIsOptIn(t *testing.T) {
 	if got := plain.Redact(text); got != text {
 		t.Errorf("by default: got %s", got)
 	}
-	if got := redact.New(nil, redact.Options{Entropy: true}).Redact(text); !strings.HasPrefix(got, `api_key = "[REDACTED:generic-api-key:40:`) {
+	got := redact.New(nil, redact.Options{Entropy: true}).Redact(text)
+	if !strings.HasPrefix(got, `api_key = "[REDACTED:generic-api-key:40:`) {
 		t.Errorf("by entropy: got %s", got)
 	}
 }

@@ -5,30 +5,37 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	ahocorasick "github.com/petar-dambovaliev/aho-corasick"
 )
 
 // finding is a secret in a text.
 type finding struct {
 	from, to int
 	rule     *rule
-	secret   string // if it is not just what stands there
+	secret   string // what the placeholder's length and hash are of, if not text[from:to]
 }
 
-// engine looks for the secrets of some rules.
+// engine finds the keywords of some rules.
 type engine struct {
-	rules []*rule
-	words *words
-	owner []int    // of each word: its rule
-	exact []string // of each word: how it is written, if that matters
+	rules     []*rule
+	automaton *ahocorasick.AhoCorasick
+	keywords  []keyword // by pattern of the automaton
 }
 
-// Engines are made when they are used first; their rules are shared, and each compiles its pattern when a text has one of its words.
+type keyword struct {
+	rule  int
+	exact string // the keyword if its case matters, else empty
+}
+
+// Engines are built on first use. They share their rules, each of which compiles its pattern when a text contains one
+// of its keywords.
 var (
-	certain = sync.OnceValue(func() *engine { return newEngine(false) })
-	all     = sync.OnceValue(func() *engine { return newEngine(true) })
-	known   = sync.OnceValue(func() map[string]bool {
+	certainEngine = sync.OnceValue(func() *engine { return newEngine(false) })
+	fullEngine    = sync.OnceValue(func() *engine { return newEngine(true) })
+	ruleIDs       = sync.OnceValue(func() map[string]bool {
 		ids := map[string]bool{}
-		for _, r := range all().rules {
+		for _, r := range fullEngine().rules {
 			ids[r.id] = true
 		}
 		return ids
@@ -37,106 +44,86 @@ var (
 
 func engineOf(o Options) *engine {
 	if o.Entropy {
-		return all()
+		return fullEngine()
 	}
-	return certain()
+	return certainEngine()
 }
 
-func newEngine(doubtful bool) *engine {
+func newEngine(uncertain bool) *engine {
 	e := &engine{}
-	var list []string
-	for _, table := range [][]rule{ourRules, gitleaksRules} {
+	var words []string
+	for _, table := range [][]rule{ownRules, gitleaksRules} {
 		for i := range table {
 			r := &table[i]
-			if !r.certain && !doubtful {
+			if !r.certain && !uncertain {
 				continue
 			}
-			for _, word := range r.words {
-				list, e.exact, e.owner = append(list, word), append(e.exact, word), append(e.owner, len(e.rules))
+			for _, word := range r.exact {
+				words, e.keywords = append(words, word), append(e.keywords, keyword{len(e.rules), word})
 			}
 			for _, word := range r.folded {
-				list, e.exact, e.owner = append(list, word), append(e.exact, ""), append(e.owner, len(e.rules))
+				words, e.keywords = append(words, word), append(e.keywords, keyword{rule: len(e.rules)})
 			}
 			e.rules = append(e.rules, r)
 		}
 	}
-	for i, word := range list {
-		list[i] = strings.ToLower(word)
-	}
-	e.words = newWords(list)
+	e.automaton = newAutomaton(words, true)
 	return e
 }
 
-// What stands around a keyword that a rule's pattern is given, where the pattern has no bound, and how much at once where there are many
-// keywords: regular expressions copy what they search.
+// A rule's pattern searches a window around each keyword, because regular expressions copy the text they search.
+// Windows that overlap are joined up to windowBytes.
 const (
-	before      = 128
-	after       = 2 << 10
+	windowBack  = 128     // bytes before the keyword's end
+	windowAhead = 2 << 10 // bytes after it
 	windowBytes = 64 << 10
 )
 
-// window is what a rule's pattern is to search of a text.
+// window is the part of a text that a rule's pattern must search next.
 type window struct {
 	from, to int
 	open     bool
-	done     int // what is before is searched
+	done     int // the rule has searched the text before this
 }
 
-// scanner scans texts, and keeps account of its work.
+// scanner scans texts one after another and counts its work.
 type scanner struct {
 	*engine
-	work    int // bytes given to patterns, and looked at otherwise but by the automaton
+	work    int // bytes read by patterns and checks
 	text    string
-	windows []window // by rule
-	touched bool     // one is open, or was
+	windows []window // by rule; nil until a keyword is found
 	found   []finding
 }
 
-// scan finds every secret of a text, in no order; they may overlap.
+// scan returns every secret in a text, in any order; they may overlap.
 func (s *scanner) scan(text string) []finding {
 	s.text, s.found = text, nil
-	if s.touched {
-		clear(s.windows)
-		s.touched = false
-	}
+	clear(s.windows)
 	s.work += len(text)
-	s.words.each(text, func(end int, found []int) bool {
-		for _, w := range found {
-			s.hit(end, w)
-		}
-		return true
-	})
+	matches := s.automaton.IterOverlapping(text)
+	for m := matches.Next(); m != nil; m = matches.Next() {
+		s.visit(s.keywords[m.Pattern()], m.End())
+	}
 	for i := range s.windows {
-		if !s.touched {
-			break
-		}
 		s.search(s.rules[i], &s.windows[i])
 	}
 	return s.found
 }
 
-// hit takes note of a keyword that ends here.
-func (s *scanner) hit(end int, word int) {
-	exact, r := s.exact[word], s.rules[s.owner[word]]
-	if exact != "" && s.text[end-len(exact):end] != exact {
+// visit handles a keyword that ends at a position: it searches at once or extends the rule's window.
+func (s *scanner) visit(k keyword, end int) {
+	if k.exact != "" && s.text[end-len(k.exact):end] != k.exact {
 		return
 	}
 	if s.windows == nil {
 		s.windows = make([]window, len(s.rules))
 	}
-	s.touched = true
-	w := &s.windows[s.owner[word]]
+	r, w := s.rules[k.rule], &s.windows[k.rule]
 	if end <= w.done {
 		return
 	}
 	if r.find != nil {
-		var found []finding
-		found, w.done = r.find(s.text, end)
-		s.work += w.done - end
-		for _, f := range found {
-			f.rule = r
-			s.found = append(s.found, f)
-		}
+		s.find(r, w, end)
 		return
 	}
 	if r.near != nil {
@@ -157,7 +144,18 @@ func (s *scanner) hit(end int, word int) {
 	}
 }
 
-// search searches a rule's window.
+// find calls the function that a rule has in place of a pattern.
+func (s *scanner) find(r *rule, w *window, end int) {
+	var found []finding
+	found, w.done = r.find(s.text, end)
+	s.work += w.done - end
+	for _, f := range found {
+		f.rule = r
+		s.found = append(s.found, f)
+	}
+}
+
+// search closes a rule's window, if it is open, and searches it.
 func (s *scanner) search(r *rule, w *window) {
 	if !w.open {
 		return
@@ -166,38 +164,38 @@ func (s *scanner) search(r *rule, w *window) {
 	s.work += w.to - w.from
 	for _, m := range r.regexp().FindAllStringSubmatchIndex(s.text[w.from:w.to], -1) {
 		if m[0] == 0 && w.from > 0 && w.from != w.done {
-			continue // it may begin before the window
+			continue // the match may start before the window
 		}
 		from, to := r.secret(m)
 		f := finding{from: w.from + from, to: w.from + to, rule: r}
-		if w.from+m[1] == w.to && w.to < len(s.text) {
+		if w.from+m[1] == w.to && w.to < len(s.text) { // the match may end after the window
 			if r.longest > 0 {
-				continue // a keyword of its own has its window yet
+				continue // it contains another keyword, whose window is still to come
 			}
-			for f.to < len(s.text) && isToken(s.text[f.to]) {
+			for f.to < len(s.text) && isTokenByte(s.text[f.to]) {
 				f.to++
 			}
 			s.work += f.to - w.to + 1
 			w.done = f.to
 		}
-		if f.trim(s.text); f.from < f.to && r.takes(s.text[f.from:f.to], s.text[w.from+m[0]:w.from+m[1]]) {
+		if f.trim(s.text); f.from < f.to && r.isSecret(s.text[f.from:f.to], s.text[w.from+m[0]:w.from+m[1]]) {
 			s.found = append(s.found, f)
 		}
 	}
 }
 
-// isToken says that a byte is of those that long secrets are made of.
-func isToken(c byte) bool {
+// isTokenByte reports whether long secrets contain a byte.
+func isTokenByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-+/=.~", c) >= 0
 }
 
-// trim takes off what belongs to the text around: quotes, the end of a sentence, and either half of an escape of JSON.
+// trim takes quotes, the period of a sentence and half escapes of JSON off a finding's ends.
 func (f *finding) trim(text string) {
 	for f.from < f.to && strings.IndexByte("\n'`\"", text[f.from]) >= 0 {
 		f.from++
 	}
 	slashes := 0
-	for f.from-slashes > 0 && text[f.from-slashes-1] == '\\' && slashes < maxPlaceholder {
+	for f.from-slashes > 0 && text[f.from-slashes-1] == '\\' && slashes < maxPlaceholderBytes {
 		slashes++
 	}
 	if slashes%2 == 1 {
@@ -208,7 +206,7 @@ func (f *finding) trim(text string) {
 	}
 }
 
-// widened is a finding with all around it up to spaces, quotes and backslashes.
+// widened returns a finding extended on both sides to the next space, quote, backslash or angle bracket.
 func (f finding) widened(text string) finding {
 	const bounds = " \t\r\n\"'\\<>"
 	f.from = strings.LastIndexAny(text[:f.from], bounds) + 1
@@ -222,21 +220,21 @@ func (f finding) widened(text string) finding {
 	return f
 }
 
-// widest orders findings, and makes one of those that overlap, by the rule of the widest.
-func widest(found []finding) []finding {
+// merge sorts findings and joins those that overlap, under the rule of the widest.
+func merge(found []finding) []finding {
 	slices.SortStableFunc(found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to))
 	})
 	out := found[:0]
-	size := 0 // of the widest of the last
+	widest := 0 // bytes of the widest finding in the last joined one
 	for _, f := range found {
 		if len(out) == 0 || f.from >= out[len(out)-1].to {
-			out, size = append(out, f), f.to-f.from
+			out, widest = append(out, f), f.to-f.from
 			continue
 		}
 		last := &out[len(out)-1]
-		if f.to-f.from > size {
-			last.rule, size = f.rule, f.to-f.from
+		if f.to-f.from > widest {
+			last.rule, widest = f.rule, f.to-f.from
 		}
 		if f.to > last.to {
 			last.to, last.secret = f.to, ""

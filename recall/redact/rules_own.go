@@ -1,0 +1,138 @@
+package redact
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// A token follows a word boundary or an escape of JSON or of a URL, and ends before a byte that no token contains.
+const (
+	shapeStart = `(?:\b|\\{1,4}[nrtbf]|\\{1,4}u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})`
+	shapeEnd   = `(?:[^\w-]|$)`
+)
+
+// authorizationHeader matches the start of an Authorization header in HTTP, JSON, code or a command line.
+const authorizationHeader = `(?i)authorization\\{0,4}["']?\s{0,4}[:=,]>?\s{0,4}\\{0,4}["'\x60]?`
+
+// farAhead is the ahead of tokens that carry data, such as JWTs.
+const farAhead = 16 << 10
+
+// token returns a rule for a token with a provider's prefix, which keywords repeat. longest includes what is around.
+func token(id, shape string, entropy float64, longest int, keywords ...string) rule {
+	return rule{id: id, pattern: shapeStart + "(" + shape + ")" + shapeEnd, exact: keywords, entropy: entropy,
+		longest: longest, certain: true}
+}
+
+// authorization returns a rule for a value of an Authorization header with at least minDigits digits.
+func authorization(id, value string, minDigits int) rule {
+	return rule{id: id, pattern: authorizationHeader + value, folded: []string{"authorization"}, certain: true,
+		ahead: farAhead, accept: func(s string) bool { return digits(s) >= minDigits }}
+}
+
+// ownRules are the rules that gitleaks lacks, or has in a form that matches too much or too little. They come first, so
+// their names win where gitleaks finds the same secret.
+var ownRules = []rule{
+	{id: "private-key", exact: []string{"-----BEGIN"}, certain: true, find: privateKey},
+	{id: "private-key-base64", pattern: `LS0tLS1CRUdJTi[A-Za-z0-9+/]{50,}={0,2}`, exact: []string{"LS0tLS1CRUdJTi"},
+		certain: true, ahead: farAhead, accept: isEncodedKey},
+	token("loci-api-key", `loci_[A-Z2-7]{40}`, 0, 60, "loci_"),
+	{id: "jwt", pattern: shapeStart + `(eyJ[\w-]{14,}\.eyJ[\w-]{14,}\.[\w-]{10,}={0,2})` + shapeEnd,
+		exact: []string{"eyJ"}, entropy: 3, certain: true, ahead: farAhead},
+	{id: "url-password", pattern: `[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s/?#:@"'<>\\\x60]{0,128}:` +
+		`((?:[^\s/?#"'<>\\\x60]|\\u00[0-9a-fA-F]{2}){3,256})@[^\s@"'\\]`, exact: []string{"://"}, longest: 1600,
+		certain: true, near: hasUser, accept: isPassword},
+	{id: "authorization-basic", pattern: authorizationHeader + `basic\s{1,4}([A-Za-z0-9+/]{8,}={0,2})`,
+		folded: []string{"authorization"}, certain: true, accept: isCredentials},
+	authorization("authorization-token", `(?:bearer|token|bot|jwt|key|(?:api|sso|genie|klaviyo-api)[-_]?(?:key|token)|`+
+		`negotiate|ntlm|ssws|hawk|aws4-hmac-sha256|zoho-oauthtoken|pveapitoken)[\s=]{1,4}\\{0,4}["']?([\w.~+/=-]{10,})`, 1),
+	authorization("authorization-value", `([\w.~+/=-]{20,})(?:["'\x60\s\\<,;)}\]]|$)`, 3),
+	{id: "aws-secret-access-key", pattern: `(?i)aws_?secret_?(?:access_?)?key[\s"'\\]{0,6}[:=][\s"'\\]{0,6}` +
+		`([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`, folded: []string{"aws_secret", "awssecret"}, entropy: 3.5, longest: 90,
+		certain: true},
+	{id: "azure-storage-key", pattern: `AccountKey=([A-Za-z0-9+/]{86}==)`, exact: []string{"AccountKey="}, longest: 100,
+		certain: true},
+	{id: "azure-sas-signature", pattern: `[?&;]sig=([A-Za-z0-9%]{43,63}%3[dD])`, exact: []string{"sig="}, longest: 80,
+		certain: true},
+
+	// gitleaks has these with a shape that matches more than the provider's tokens.
+	token("atlassian-api-token", `AT[AC]TT3[\w=-]{100,250}`, 3.5, 270, "ATATT3", "ATCTT3"),
+	{id: "azure-ad-client-secret", pattern: `(?:^|[^\w~.\\-]|\\{1,4}[nrt"'/])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})` + shapeEnd,
+		exact: []string{"Q~"}, entropy: 3, longest: 60, certain: true},
+	{id: "aws-bedrock-api-key", pattern: `(bedrock-api-key-[A-Za-z0-9+/=_-]{40,})`, exact: []string{"bedrock-api-key-"},
+		entropy: 3, certain: true},
+	token("huggingface-access-token", `hf_[A-Za-z0-9]{34,40}`, 3, 60, "hf_"),
+	token("sonar-api-token", `sq[pua]_[a-f0-9]{40}`, 0, 60, "sqp_", "squ_", "sqa_"),
+	token("sourcegraph-access-token", `sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}`, 0, 80, "sgp_"),
+	token("square-access-token", `sq0[a-z]{3}-[\w-]{22,60}`, 0, 90, "sq0"),
+	token("telegram-bot-api-token", `[0-9]{8,10}:AA[\w-]{33}`, 0, 60, ":AA"),
+	token("vault-service-token", `hvs\.[\w-]{90,120}`, 3.5, 140, "hvs."),
+
+	// gitleaks lacks these.
+	token("anthropic-api-key", `sk-ant-[a-z]{3,6}[0-9]{2}-[\w-]{60,120}`, 3, 150, "sk-ant-"),
+	token("openai-api-key", `sk-(?:proj-|svcacct-|admin-|None-)?[A-Za-z0-9][\w-]{18,180}T3BlbkFJ[\w-]{18,180}`,
+		3, 400, "T3BlbkFJ"),
+	{id: "secret-key", pattern: shapeStart + `(sk-(?:[a-z]{2,8}-){0,2}(?:v[0-9]-)?[A-Za-z0-9]{32,160})` + shapeEnd,
+		exact: []string{"sk-"}, entropy: 3.3, longest: 210, certain: true,
+		accept: func(s string) bool { return digits(s) > 2 }},
+	{id: "discord-bot-token", pattern: shapeStart + `([MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,38})` + shapeEnd,
+		folded: []string{"discord"}, entropy: 4, certain: true},
+	token("docker-access-token", `dckr_(?:pat|oat)_[\w-]{27,40}`, 0, 60, "dckr_"),
+	token("figma-access-token", `fig[duo]r?_[\w-]{40,60}`, 3.5, 80, "figd_", "figu_", "figo_", "figur_"),
+	token("google-oauth-secret", `GOCSPX-[\w-]{28}`, 0, 50, "GOCSPX-"),
+	token("google-oauth-token", `ya29\.[\w-]{40,1000}`, 0, 1020, "ya29."),
+	token("groq-api-key", `gsk_[A-Za-z0-9]{48,56}`, 0, 80, "gsk_"),
+	token("langsmith-api-key", `lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}`, 0, 70, "lsv2_"),
+	token("nvidia-api-key", `nvapi-[\w-]{60,80}`, 0, 100, "nvapi-"),
+	token("pinecone-api-key", `pcsk_[A-Za-z0-9]{4,8}_[A-Za-z0-9]{50,80}`, 0, 110, "pcsk_"),
+	token("replicate-api-token", `r8_[A-Za-z0-9]{37}`, 3.5, 60, "r8_"),
+	token("stripe-webhook-secret", `whsec_[A-Za-z0-9+/]{32,64}={0,2}`, 0, 90, "whsec_"),
+	token("supabase-token", `sbp_[a-f0-9]{40}|sb_secret_[\w-]{22,50}`, 0, 80, "sbp_", "sb_secret_"),
+	token("tailscale-key", `tskey-[a-z]{3,12}-[A-Za-z0-9]{8,24}-[A-Za-z0-9]{16,64}`, 0, 130, "tskey-"),
+	token("tavily-api-key", `tvly-(?:dev-|prod-)?[A-Za-z0-9]{32,50}`, 0, 80, "tvly-"),
+	token("xai-api-key", `xai-[A-Za-z0-9]{70,90}`, 0, 110, "xai-"),
+}
+
+// nearBytes is how far after the :// of a URL a password is looked for.
+const nearBytes = 512
+
+// hasUser reports whether a user and a password can follow the :// of a URL that ends at a position.
+func hasUser(text string, end int) bool {
+	user, _, found := strings.Cut(text[end:min(len(text), end+nearBytes)], "@")
+	return found && strings.Contains(user, ":") && !strings.ContainsAny(user, "/?# \t\r\n\"'<>`")
+}
+
+// placeholderPasswords are what documents write in place of a password.
+var placeholderPasswords = map[string]bool{"pass": true, "password": true, "passwd": true, "pwd": true, "secret": true,
+	"token": true, "redacted": true, "your_password": true, "your-password": true, "yourpassword": true}
+
+// isPassword reports whether a text is a password and not a variable, a mask or the word itself.
+func isPassword(s string) bool {
+	variable := strings.ContainsAny(s[:1], "$%{[(*") && !strings.HasPrefix(s, "%25") && !isHexEscape(s)
+	masked := strings.Trim(s, s[:1]) == ""
+	return !variable && !masked && !strings.Contains(s, "${") && !placeholderPasswords[strings.ToLower(s)]
+}
+
+func isHexEscape(s string) bool {
+	return len(s) > 2 && s[0] == '%' && strings.Trim(s[1:3], "0123456789abcdefABCDEF") == ""
+}
+
+// isCredentials reports whether a text is a user and a password in base64.
+func isCredentials(s string) bool {
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	return err == nil && strings.IndexByte(string(raw), ':') >= 0
+}
+
+// isEncodedKey reports whether a text is the base64 of a PEM block with a private key.
+func isEncodedKey(s string) bool {
+	raw, err := base64.StdEncoding.DecodeString(s[:min(len(s), 48)])
+	return err == nil && strings.Contains(string(raw), keyLabel)
+}
+
+func digits(s string) (n int) {
+	for i := range len(s) {
+		if '0' <= s[i] && s[i] <= '9' {
+			n++
+		}
+	}
+	return n
+}
