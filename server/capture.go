@@ -80,7 +80,9 @@ func (s *Server) capture(ctx context.Context, in *struct {
 	if used > 0 {
 		err = s.Agents.Report(ctx, org, c, prompted(turns, out.Messages), used)
 	}
-	s.attention(ctx, c)
+	if err := s.Agents.CheckWindowSoon(ctx, org, c); err != nil { // the turns are stored, and the next prompt checks the window
+		s.Log.WarnContext(ctx, "a window check is not queued", "conversation", c.ID, "error", err)
+	}
 	return out, err
 }
 

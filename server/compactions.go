@@ -78,7 +78,7 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 
 func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRequest, dry bool) (Compacted, error) {
 	org := orgOf(ctx)
-	done, err := s.Agents.Compact(ctx, org, c, agent.Compacting{Settings: json.RawMessage(r.Settings.Value), Tools: s.definitions,
+	done, err := s.Agents.Compact(ctx, org, c, agent.Compacting{Settings: json.RawMessage(r.Settings.Value),
 		Dry: dry || r.Dry.Value})
 	if err != nil {
 		return Compacted{}, err
@@ -126,31 +126,5 @@ func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (compac
 	if err != nil {
 		return k, err
 	}
-	return s.Agents.Revert(ctx, orgOf(ctx), k, s.definitions)
-}
-
-// leastCrowded is how many tokens no window is that any model has, and so is not looked at.
-const leastCrowded = 1_000
-
-// attention tells whoever owns the server that a conversation may fill its window, after messages were appended to it.
-func (s *Server) attention(ctx context.Context, c recall.Conversation) {
-	if s.Crowded == nil || c.Estimate() < leastCrowded {
-		return
-	}
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), c.AgentID)
-	if err == nil && a.Crowds(c) {
-		err = s.Crowded(ctx, orgOf(ctx), c)
-	}
-	if err != nil { // what was appended is stored; the window is looked at again before a prompt is handed out
-		s.Log.WarnContext(ctx, "a conversation's window is not looked at", "conversation", c.ID, "error", err)
-	}
-}
-
-// Attend looks at how full the window of a conversation is, warns, and compacts it. ErrNotFound if it is not there any more.
-func (s *Server) Attend(ctx context.Context, org db.Org, agentID, conversation string) error {
-	c, err := s.Recall.Conversation(ctx, org, agentID, conversation)
-	if err != nil {
-		return err
-	}
-	return s.Agents.Attend(ctx, org, c, s.definitions)
+	return s.Agents.Revert(ctx, orgOf(ctx), k)
 }

@@ -162,13 +162,12 @@ func TestCompactingAConversation(t *testing.T) {
 func TestTheWindowNeverOverflows(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	c.server.Crowded = nil
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	base := "/v1/agents/" + agent
 	compactions, most := 0, 0
 	for turn := 1; turn <= 40; turn++ {
 		c.capture(agent, chatter(turn, 1, fmt.Sprintf("item-%04d %s", turn, strings.Repeat("and so it goes on ", 60))))
-		if err := c.server.Attend(t.Context(), 1, agent, "default"); err != nil {
+		if err := c.server.Agents.CheckWindow(t.Context(), 1, agent, "default"); err != nil {
 			t.Fatalf("turn %d: %v", turn, err)
 		}
 		size := fields(t, c.must("GET", base+"/context", ""))["context_window_size_current"].(float64)
@@ -205,7 +204,6 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
-	c.server.Crowded = nil
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	c.capture(agent, chatter(1, 40, strings.Repeat("and so it goes on ", 40)))
 	p := llmtest.New(t)
@@ -233,7 +231,6 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 func TestAReportTellsOfWhatCameAfter(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
-	c.server.Crowded = nil
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	prompt := func() int {
 		return int(fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", ""))["tokens"].(map[string]any)["total"].(float64))

@@ -43,7 +43,6 @@ func TestAnAgentLosesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newIdleClient(t)
-			c.server.Crowded = nil
 			if w.model {
 				c.server.Agents.Compaction.Models = modelsOf(t, w.fails)
 			}
@@ -114,13 +113,13 @@ type viewer struct {
 	first    int // message in view
 }
 
-// look attends to the window behind every third capture, as servers do behind appends, and checks the view as it is stored.
+// look checks the window after every third capture, as servers do after appends, and checks the view as it is stored.
 func (v *viewer) look(ctx context.Context) error {
 	if v.captured++; v.captured%3 > 0 {
 		return nil
 	}
-	if err := v.server.Attend(ctx, 1, v.agent, recall.DefaultConversation); err != nil {
-		return fmt.Errorf("attend: %w", err)
+	if err := v.server.Agents.CheckWindow(ctx, 1, v.agent, recall.DefaultConversation); err != nil {
+		return fmt.Errorf("check the window: %w", err)
 	}
 	c, err := v.server.Recall.Conversation(ctx, 1, v.agent, recall.DefaultConversation)
 	if err != nil {

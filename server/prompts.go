@@ -47,7 +47,7 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	Format       string         `query:"format" enum:"openai,anthropic" doc:"The provider's API; that of the agent's model if absent."`
 }) (Prompt, error) {
 	_, conversation := in.Conversation.of("")
-	return promptOf(s.Agents.HandOut(ctx, orgOf(ctx), string(in.AgentID), conversation, agent.Format(in.Format), s.definitions))
+	return promptOf(s.Agents.HandOut(ctx, orgOf(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
 }
 
 // agentContext shows what fills an agent's window, or filled it: all of the messages that the model sees are counted, the newest of them shown.
@@ -62,7 +62,7 @@ func (s *Server) agentContext(ctx context.Context, in *struct {
 		p, err := promptOf(s.Agents.HandedOutAt(ctx, org, id, conversation, in.AtSeq))
 		return InContext{p}, err
 	}
-	o, messages, err := s.Agents.Overview(ctx, org, id, conversation, s.definitions)
+	o, messages, err := s.Agents.Overview(ctx, org, id, conversation)
 	if err != nil {
 		return InContext{}, err
 	}
@@ -70,13 +70,4 @@ func (s *Server) agentContext(ctx context.Context, in *struct {
 		o.Messages = append(o.Messages, internalMessage(m))
 	}
 	return InContext{o}, nil
-}
-
-// definitions are those of an agent's tools.
-func (s *Server) definitions(hasFolder bool) []json.RawMessage {
-	var all []json.RawMessage
-	for _, t := range s.toolsOf(hasFolder) {
-		all = append(all, t.JSONSchema)
-	}
-	return all
 }

@@ -42,10 +42,6 @@ type Server struct {
 	// Patience bounds every request but uploads, downloads and streams, which have bounds of their own. 0 is 30 seconds.
 	Patience time.Duration
 
-	// Crowded is told of a conversation whose window may be nearly full, after messages were appended: whoever owns the server calls Attend
-	// soon. nil tells nobody; the window is looked at before a prompt is handed out in any case.
-	Crowded func(ctx context.Context, org db.Org, c recall.Conversation) error
-
 	// Loopback says that only this machine can reach the server. Elsewhere every request needs a key, even while there is none.
 	Loopback bool
 }

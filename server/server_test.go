@@ -45,11 +45,12 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	}
 	messages := recall.New(pool, recall.Options{})
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
-	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Agents: &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-			Compaction: &compaction.Store{DB: pool, Recall: messages}},
-		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, Tools: tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages}),
-		DB: pool, Tails: event.NewFollowers(pool, 5*time.Millisecond), Keys: &apikey.Store{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
+	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Agents: agents, Tools: tools,
+		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, DB: pool, Tails: event.NewFollowers(pool, 5*time.Millisecond),
+		Keys: &apikey.Store{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
 // client calls a server that works on a database of its own, jobs included.

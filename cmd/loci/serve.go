@@ -163,7 +163,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
 	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Dense: p.dense.space()})
-	agents := &agent.Store{DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
+	agents := &agent.Store{Tools: tools.Definitions, DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models, Extracted: extracted(p.log)}, Tokens: tokens.New()}
 	if p.Demo {
 		if err := seed(ctx, store, agents); err != nil {
@@ -172,15 +173,14 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	watches := &files.Watches{Store: store}
 	tails := event.NewFollowers(p.pool, 0)
-	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
 	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Watches: watches, DB: p.pool,
 		Tails: tails, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
 		Loopback: p.loopback, Patience: p.RequestPatience}
-	jobs, err := p.jobs(store, messages, passages, api)
+	jobs, err := p.jobs(store, messages, passages, agents)
 	if err != nil {
 		return err
 	}
-	api.Crowded = attendSoon(jobs)
+	agents.Jobs = jobs
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	group.Go(func() error { return p.keepPresent(ctx, present) })
@@ -206,10 +206,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 }
 
 // jobs is the client that works on the queue.
-func (p *process) jobs(store *files.Store, messages *recall.Store, passages *archival.Store, api *server.Server) (*river.Client[pgx.Tx], error) {
+func (p *process) jobs(store *files.Store, messages *recall.Store, passages *archival.Store, agents *agent.Store) (*river.Client[pgx.Tx], error) {
 	workers, queues := river.NewWorkers(), files.Queues()
-	queues[queueAttend] = river.QueueConfig{MaxWorkers: attendAtOnce}
-	river.AddWorker(workers, &attendWorker{api: api})
+	maps.Copy(queues, agent.Queues())
+	agents.Work(workers)
 	store.Work(workers)
 	messages.Work(workers)
 	passages.Work(workers)

@@ -52,48 +52,55 @@ const maxView = 10_000
 
 // Assemble puts together what an agent's model would be sent next in a conversation (the default one if it is empty), in a format (its
 // model's own if that is empty). It is the one place where that is done: what makes room in a window does so before.
-func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions) (Prompt, error) {
-	return s.assembleAs(ctx, org, agentID, conversation, f, tools, nil)
+func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format) (Prompt, error) {
+	return s.assembleWanted(ctx, org, wanted{agentID: agentID, conversation: conversation, format: f})
 }
 
-// assembleAs is Assemble, in the frame that the conversation is to have, where frame is not nil.
-func (s *Store) assembleAs(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions, frame *recall.Frame) (Prompt, error) {
+// wanted names the prompt to assemble, as Assemble's parameters do.
+type wanted struct {
+	agentID, conversation string
+	format                Format
+	frame                 *recall.Frame // in place of the conversation's own; nil keeps that
+}
+
+func (s *Store) assembleWanted(ctx context.Context, org db.Org, w wanted) (Prompt, error) {
 	var p Prompt
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
 			return err
 		}
 		var err error
-		p, err = s.with(tx).assemble(ctx, org, agentID, conversation, f, tools, frame)
+		p, err = s.with(tx).assemble(ctx, org, w)
 		return err
 	})
 	return p, err
 }
 
-func (s *Store) assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions, frame *recall.Frame,
-) (p Prompt, err error) {
-	own, err := s.Agent(ctx, org, agentID)
+func (s *Store) assemble(ctx context.Context, org db.Org, w wanted) (p Prompt, err error) {
+	own, err := s.Agent(ctx, org, w.agentID)
 	if err != nil {
 		return p, err
 	}
-	if p.Conversation, err = s.Recall.Conversation(ctx, org, agentID, conversation); err != nil {
+	if p.Conversation, err = s.Recall.Conversation(ctx, org, w.agentID, w.conversation); err != nil {
 		return p, err
 	}
-	if frame != nil {
-		p.Conversation.Frame = *frame
+	if w.frame != nil {
+		p.Conversation.Frame = *w.frame
 	}
-	if p.Seq, err = event.Head(ctx, s.DB, org, agentID); err != nil {
+	if p.Seq, err = event.Head(ctx, s.DB, org, w.agentID); err != nil {
 		return p, err
 	}
 	p.Agent = own.in(p.Conversation)
-	if p.format = f; f == "" {
+	if p.format = w.format; p.format == "" {
 		p.format = p.Agent.format()
 	}
-	has, err := s.Files.HasFolder(ctx, org, agentID)
+	has, err := s.Files.HasFolder(ctx, org, w.agentID)
 	if err != nil {
 		return p, err
 	}
-	p.definitions = tools(has)
+	if s.Tools != nil {
+		p.definitions = s.Tools(has)
+	}
 	p.tools = toolsIn(p.format, p.definitions)
 	count := func(text string) int { return s.Tokens.Count(p.Agent.model(), text) }
 	for _, t := range p.tools {

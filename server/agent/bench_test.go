@@ -24,7 +24,7 @@ func BenchmarkPrompt(b *testing.B) {
 	}
 	messages := recall.New(pool, recall.Options{})
 	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool, archival.Options{}),
-		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New()}
+		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New(), Tools: oneTool}
 	folder, err := s.Files.CreateFolder(b.Context(), org, files.NewFolder{Name: "f"})
 	if err != nil {
 		b.Fatal(err)
@@ -47,14 +47,14 @@ func BenchmarkPrompt(b *testing.B) {
 		}
 		b.Run("assemble/"+model, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Assemble(b.Context(), org, a.ID, "", "", oneTool); err != nil {
+				if _, err := s.Assemble(b.Context(), org, a.ID, "", ""); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("hand out/"+model, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.HandOut(b.Context(), org, a.ID, "", "", oneTool); err != nil {
+				if _, err := s.HandOut(b.Context(), org, a.ID, "", ""); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -35,7 +35,7 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 	} {
 		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{folder.ID},
 			Blocks: []block.New{{Label: "b", Value: strings.Repeat("word ", c.block/5)}}})
-		o, _, err := s.Overview(t.Context(), org, a.ID, "", oneTool)
+		o, _, err := s.Overview(t.Context(), org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}

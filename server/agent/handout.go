@@ -28,8 +28,8 @@ type HandedOut struct {
 
 // HandOut assembles the next prompt of a conversation, makes room in its window where it does not fit, and keeps it, to be shown again by HandedOutAt. One that was the last to be handed out
 // already is not kept twice. ErrInvalid if the view is too long for any window.
-func (s *Store) HandOut(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions) (HandedOut, error) {
-	p, err := s.fitting(ctx, org, agentID, conversation, f, tools)
+func (s *Store) HandOut(ctx context.Context, org db.Org, agentID, conversation string, f Format) (HandedOut, error) {
+	p, err := s.fitting(ctx, org, agentID, conversation, f)
 	if err != nil {
 		return HandedOut{}, err
 	}

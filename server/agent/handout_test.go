@@ -37,7 +37,7 @@ func said(role recall.Role, text string) recall.Draft {
 
 func handOut(t *testing.T, s *agent.Store, a agent.Agent, f agent.Format) agent.HandedOut {
 	t.Helper()
-	h, err := s.HandOut(t.Context(), org, a.ID, "", f, oneTool)
+	h, err := s.HandOut(t.Context(), org, a.ID, "", f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
-			if _, err := s.HandOut(t.Context(), org, a.ID, "", []agent.Format{agent.OpenAI, agent.Anthropic}[i%2], oneTool); err != nil {
+			if _, err := s.HandOut(t.Context(), org, a.ID, "", []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]); err != nil {
 				t.Errorf("hand out: %v", err)
 			}
 		})
@@ -210,7 +210,7 @@ func TestPromptsGoWithTheirAgent(t *testing.T) {
 		say(t, s, a, said(recall.User, "hi"))
 		for range 3 {
 			group.Go(func() {
-				if _, err := s.HandOut(t.Context(), org, a.ID, "", "", oneTool); err != nil && !errors.Is(err, db.ErrNotFound) {
+				if _, err := s.HandOut(t.Context(), org, a.ID, "", ""); err != nil && !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("hand out: %v", err)
 				}
 			})
@@ -242,7 +242,7 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 			t.Errorf("%s: %+v, want at most 90 %% of 4000 with a summary", f, h.Tokens)
 		}
 	}
-	o, _, err := s.Overview(t.Context(), org, a.ID, "", oneTool)
+	o, _, err := s.Overview(t.Context(), org, a.ID, "")
 	if err != nil || o.SummaryMemory == nil || o.TokensSummaryMemory == 0 || !strings.Contains(o.External, "previous messages are stored in recall memory") {
 		t.Errorf("the overview: %+v, %v", o, err)
 	}
@@ -262,10 +262,10 @@ func TestAViewBeyondAnyWindowIsNotHandedOut(t *testing.T) {
 	}
 	say(t, s, a, drafts...)
 	say(t, s, a, drafts[:5]...)
-	if _, err := s.HandOut(t.Context(), org, a.ID, "", "", noTools); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "10005 messages") {
+	if _, err := s.HandOut(t.Context(), org, a.ID, "", ""); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "10005 messages") {
 		t.Errorf("got %v, want ErrInvalid with the number of messages", err)
 	}
-	o, messages, err := s.Overview(t.Context(), org, a.ID, "", noTools)
+	o, messages, err := s.Overview(t.Context(), org, a.ID, "")
 	if err != nil || o.NumMessages != 10_006 || o.TokensMessages != 5*10_005 || len(messages) != 1001 {
 		t.Errorf("the overview: %d messages of %d tokens, %d shown, %v", o.NumMessages, o.TokensMessages, len(messages), err)
 	}

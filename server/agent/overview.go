@@ -13,8 +13,8 @@ const shownMessages = recall.MaxWindow
 
 // Overview tells what fills an agent's window in a conversation (the default one if it is empty), counted on what its model would be sent
 // now. The messages are left to the caller to show: the system prompt that is in force in the conversation, and the newest of the others.
-func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation string, tools Definitions) (Overview, []recall.Message, error) {
-	p, err := s.Assemble(ctx, org, agentID, conversation, "", tools)
+func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation string) (Overview, []recall.Message, error) {
+	p, err := s.Assemble(ctx, org, agentID, conversation, "")
 	if err != nil {
 		return Overview{}, nil, err
 	}

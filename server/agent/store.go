@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
@@ -29,12 +30,15 @@ type Store struct {
 	Tokens   *tokens.Counter // nil remembers no counts
 
 	Compaction *compaction.Store
+
+	Tools Definitions           // of the agents' models; nil is no tools
+	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
 }
 
 // with returns the store, and the memories it works through, working in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx), Archival: s.Archival.With(tx),
-		Tokens: s.Tokens, Compaction: s.Compaction.With(tx)}
+		Tokens: s.Tokens, Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding, context_window_limit,

@@ -45,13 +45,12 @@ func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
 // Compacting is how a conversation is to be compacted.
 type Compacting struct {
 	Settings json.RawMessage // over the agent's, nil for these
-	Tools    Definitions
-	Dry      bool // only plan it
+	Dry      bool            // only plan it
 }
 
 // Compact compacts a conversation because it was asked to. ErrInvalid if there is nothing to compact, or what must stay does not fit.
 func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, how Compacting) (compaction.Result, error) {
-	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "", how.Tools)
+	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "")
 	if err != nil {
 		return compaction.Result{}, err
 	}
@@ -64,33 +63,13 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 	return s.Compaction.Run(ctx, org, job)
 }
 
-// Crowds tells whether a conversation may fill so much of its window that it is worth a look: it is cheap, and errs to that side.
-func (a Agent) Crowds(c recall.Conversation) bool {
-	window := a.in(c).Window()
-	return window > 0 && float64(c.Estimate()) >= crowded*float64(window)
-}
-
-// crowded is the share of a window from which on a look is worth it: less than the warning's, because the estimate may be low.
-const crowded = 0.65
-
-// Attend looks at how full the window of a conversation is once messages were appended: it warns at three quarters, and compacts above the
-// trigger. Of a model whose window is unknown it does nothing.
-func (s *Store) Attend(ctx context.Context, org db.Org, c recall.Conversation, tools Definitions) error {
-	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "", tools)
-	if err != nil || p.Agent.Window() == 0 {
-		return err
-	}
-	_, err = s.fit(ctx, org, p, compaction.Threshold, 0)
-	return err
-}
-
 // fits is how often a prompt is looked at until it fits: others may append meanwhile.
 const fits = 8
 
 // fitting is a prompt that fits its window: where it does not, room is made first.
-func (s *Store) fitting(ctx context.Context, org db.Org, agentID, conversation string, f Format, tools Definitions) (p Prompt, err error) {
+func (s *Store) fitting(ctx context.Context, org db.Org, agentID, conversation string, f Format) (p Prompt, err error) {
 	for range fits {
-		if p, err = s.Assemble(ctx, org, agentID, conversation, f, tools); err != nil {
+		if p, err = s.Assemble(ctx, org, agentID, conversation, f); err != nil {
 			return p, err
 		}
 		changed, err := s.fit(ctx, org, p, compaction.Handout, handOutPatience)
@@ -98,7 +77,7 @@ func (s *Store) fitting(ctx context.Context, org db.Org, agentID, conversation s
 			return p, err
 		}
 	}
-	return s.Assemble(ctx, org, agentID, conversation, f, tools)
+	return s.Assemble(ctx, org, agentID, conversation, f)
 }
 
 // handOutPatience is how long a model may take for the summary that a prompt waits for. Callers wait a minute, most of them.
@@ -270,12 +249,12 @@ func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, sil
 
 // Revert gives a conversation the view back that a compaction took. ErrConflict if that does not fit its window, another compaction came
 // later, or it was reverted already.
-func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction, tools Definitions) (compaction.Compaction, error) {
+func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction) (compaction.Compaction, error) {
 	restored, err := s.Compaction.Restored(ctx, org, k)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	p, err := s.assembleAs(ctx, org, k.AgentID, restored.ID, "", tools, &restored.Frame)
+	p, err := s.assembleWanted(ctx, org, wanted{agentID: k.AgentID, conversation: restored.ID, frame: &restored.Frame})
 	if err != nil {
 		return compaction.Compaction{}, err
 	}

@@ -44,7 +44,7 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	model := &thinker{meanwhile: func() {
 		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
 		if err == nil {
-			_, err = s.Compact(t.Context(), org, c, agent.Compacting{Tools: oneTool})
+			_, err = s.Compact(t.Context(), org, c, agent.Compacting{})
 		}
 		if err != nil {
 			t.Errorf("another compacts: %v", err)
@@ -68,7 +68,7 @@ func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	for i := range 13 {
 		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 126))), said(recall.Assistant, "Yes."))
 	}
-	p, err := s.Assemble(t.Context(), org, a.ID, "", agent.OpenAI, oneTool)
+	p, err := s.Assemble(t.Context(), org, a.ID, "", agent.OpenAI)
 	if err != nil || p.Tokens.Total < 7600 || p.Tokens.Total > 8000 {
 		t.Fatalf("the prompt has %d tokens, %v; the test wants it between 95 and 100 %% of 8,000", p.Tokens.Total, err)
 	}

@@ -88,6 +88,16 @@ func New(m Memories) *Set {
 // Tools returns every tool.
 func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
 
+// Definitions returns the schemas of an agent's tools, as its model is given them.
+func (s *Set) Definitions(hasFolder bool) (all []json.RawMessage) {
+	for _, t := range s.tools {
+		if hasFolder || !t.NeedsFolder {
+			all = append(all, t.Schema)
+		}
+	}
+	return all
+}
+
 // Run calls a tool for an agent of org with arguments that a model wrote: a JSON object. What the model did wrong is a Result with
 // IsError; an error is ErrNotFound where no tool has this name, else the server's own failure.
 func (s *Set) Run(ctx context.Context, org db.Org, a agent.Agent, name string, args json.RawMessage) (Result, error) {

@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/recall"
+)
+
+// queueWindow is the queue of the window checks.
+const queueWindow = "attend"
+
+// Queues returns the queues of the work on agents, with the workers that a server gives each. Nearly all of their time a model thinks.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{queueWindow: {MaxWorkers: 4}}
+}
+
+// windowArgs is the job that checks the window of a conversation.
+type windowArgs struct {
+	Org          db.Org `json:"org"`
+	AgentID      string `json:"agent_id"`
+	Conversation string `json:"conversation"`
+}
+
+// Kind implements river.JobArgs.
+func (windowArgs) Kind() string { return "attend_window" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
+func (windowArgs) InsertOpts() river.InsertOpts {
+	opts := queue.Once(queueWindow)
+	opts.MaxAttempts = 3
+	return opts
+}
+
+// Work registers the workers of the jobs of agents.
+func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &windowWorker{store: s}) }
+
+type windowWorker struct {
+	river.WorkerDefaults[windowArgs]
+	store *Store
+}
+
+// Timeout implements river.Worker: a job waits for one summary.
+func (*windowWorker) Timeout(*river.Job[windowArgs]) time.Duration { return 5 * time.Minute }
+
+// Work implements river.Worker.
+func (w *windowWorker) Work(ctx context.Context, job *river.Job[windowArgs]) error {
+	err := w.store.CheckWindow(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
+	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // deleted, or nothing can leave the window: the next prompt says so
+		return river.JobCancel(err)
+	}
+	return err
+}
+
+const (
+	minWindow  = 1_000 // tokens; no model's window is smaller
+	checkShare = 0.65  // of a window; lower than the warning's share, because the estimate may be low
+)
+
+// CheckWindowSoon queues a check of a conversation's window if the conversation may fill enough of it; call it after messages were
+// appended. A store without Jobs queues none.
+func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conversation) error {
+	if s.Jobs == nil || c.Estimate() < minWindow {
+		return nil
+	}
+	a, err := s.Agent(ctx, org, c.AgentID)
+	if err != nil {
+		return err
+	}
+	if window := a.in(c).Window(); window == 0 || float64(c.Estimate()) < checkShare*float64(window) {
+		return nil
+	}
+	return pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
+		_, err := s.Jobs.InsertTx(ctx, tx, windowArgs{Org: org, AgentID: c.AgentID, Conversation: c.ID}, nil)
+		return err
+	})
+}
+
+// CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above the trigger. It does
+// nothing for a model whose window is unknown. ErrNotFound if the agent or the conversation is not there.
+func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
+	p, err := s.Assemble(ctx, org, agentID, conversation, "")
+	if err != nil || p.Agent.Window() == 0 {
+		return err
+	}
+	_, err = s.fit(ctx, org, p, compaction.Threshold, 0)
+	return err
+}

@@ -1,0 +1,75 @@
+package agent_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// A conversation that nears its window has one job, however often messages are appended, and working on it compacts the conversation.
+func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	workers := river.NewWorkers()
+	s.Work(workers)
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, Queues: agent.Queues(), TestOnly: true,
+		Logger: slog.New(slog.DiscardHandler), FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Jobs = jobs
+	a := create(t, s, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
+	grow := func(words int) recall.Conversation {
+		t.Helper()
+		say(t, s, a, said(recall.User, strings.Repeat("word ", words)), said(recall.Assistant, "Yes."))
+		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckWindowSoon(t.Context(), org, c); err != nil {
+			t.Fatalf("queue a check: %v", err)
+		}
+		return c
+	}
+	queued := func() []string {
+		t.Helper()
+		list, err := db.All[string](t.Context(), pool, `SELECT kind || ' ' || queue || ' ' || (args ->> 'agent_id') FROM river_job`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if c := grow(2000); len(queued()) != 0 {
+		t.Errorf("at %d tokens of 8000: got %v, want no job", c.Estimate(), queued())
+	}
+	for range 4 {
+		grow(2000)
+	}
+	if diff := cmp.Diff([]string{"attend_window attend " + a.ID}, queued()); diff != "" {
+		t.Errorf("the jobs (-want +got):\n%s", diff)
+	}
+	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobFailed)
+	defer unsubscribe()
+	if err := jobs.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-done; e.Kind != river.EventKindJobCompleted {
+		t.Errorf("the job: %+v", e.Job.Errors)
+	}
+	if err := jobs.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{})
+	if err != nil || len(list) != 1 {
+		t.Errorf("got %d compactions (%v), want 1", len(list), err)
+	}
+}
