@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// DeclaredCharset is the charset that an upload says it is in, the hint that Decode takes: in the part's content type, in the <meta> of
-// an HTML page, in the declaration of an XML document. Empty if it says nothing.
+// DeclaredCharset returns the charset that an upload declares, a hint for Decode: in the part's content type, in the
+// <meta> of an HTML page, or in the declaration of an XML document. Empty if it declares none.
 func DeclaredCharset(mediaType, contentType string, head []byte) string {
 	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["charset"] != "" {
 		return params["charset"]
@@ -24,14 +24,13 @@ func DeclaredCharset(mediaType, contentType string, head []byte) string {
 	return ""
 }
 
-var declaration = regexp.MustCompile(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)|^\s*<\?xml\s[^>]*encoding\s*=\s*["']([\w.:-]+)`)
+var declaration = regexp.MustCompile(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)` +
+	`|^\s*<\?xml\s[^>]*encoding\s*=\s*["']([\w.:-]+)`)
 
-var declares = map[string]bool{
-	"text/html": true, "application/xhtml+xml": true, "application/xml": true, "text/xml": true, "image/svg+xml": true,
-	"application/rss+xml": true, "application/atom+xml": true,
-}
+var declares = setOf(`text/html application/xhtml+xml application/xml text/xml image/svg+xml application/rss+xml
+	application/atom+xml`)
 
-// decodeLegacy decodes what is not Unicode: as hint says if every byte fits it, else as the likeliest of the encodings that fit best.
+// decodeLegacy decodes text that is not Unicode: as hint says if every byte fits it, else by statistics.
 func decodeLegacy(raw []byte, hint string) (text, name string) {
 	if e, name := charsetNamed(hint); e != nil {
 		if text := decoded(raw, e); badRunes(text) == 0 {
@@ -42,7 +41,7 @@ func decodeLegacy(raw []byte, hint string) (text, name string) {
 	return decoded(raw, e), name
 }
 
-// guessCharset ranks what statistics say of the sample, and takes the first that decodes all of it, else the one that loses least.
+// guessCharset returns the likeliest encoding that decodes all of the sample, else the one that loses the fewest characters.
 func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 	best, name = charsetNamed("windows-1252")
 	least := badRunes(decoded(sample, best)) + 1
@@ -58,14 +57,14 @@ func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 	return best, name
 }
 
-// sureLanguage is the confidence, of 100, and sureBytes the length from which the language of a guess counts. Below, languages that
-// share a charset tie, and the library names any of them.
+// sureLanguage is the confidence, of 100, and sureBytes the length from which the language of a guess counts. Below,
+// languages that share a charset tie, and the library names any of them.
 const (
 	sureLanguage = 30
 	sureBytes    = 100
 )
 
-// charsetOf corrects the names of Central European guesses: the statistics know the languages, but call their charset Latin-1.
+// charsetOf corrects the charset of Central European guesses: the library knows the languages, but names Latin-1.
 func charsetOf(guess chardet.Result, sample []byte) string {
 	central := guess.Confidence >= sureLanguage && len(sample) >= sureBytes &&
 		slices.Contains([]string{"cs", "hu", "pl", "ro"}, guess.Language)
@@ -80,7 +79,7 @@ func charsetOf(guess chardet.Result, sample []byte) string {
 	return guess.Charset
 }
 
-// guesses are in the same order at each call: likeliest first, equals by name.
+// guesses returns the library's guesses, likeliest first, equals by name.
 func guesses(sample []byte) []chardet.Result {
 	all, err := chardet.NewTextDetector().DetectAll(sample)
 	if err != nil {
@@ -92,7 +91,7 @@ func guesses(sample []byte) []chardet.Result {
 	return all
 }
 
-// legacySample is up to 64 KiB of the lines that have bytes beyond ASCII: the others tell nothing.
+// legacySample returns up to 64 KiB of the lines that have bytes beyond ASCII.
 func legacySample(raw []byte) []byte {
 	const most = 64 << 10
 	var sample []byte
@@ -107,7 +106,7 @@ func legacySample(raw []byte) []byte {
 	return sample
 }
 
-// charsetNamed is the encoding that the web knows by a name, and its usual name; nil if there is none.
+// charsetNamed returns the encoding that the web knows by a name, and its usual name; nil if there is none.
 func charsetNamed(label string) (encoding.Encoding, string) {
 	e, name := charset.Lookup(label)
 	if e == nil || name == "replacement" || name == "utf-8" || name == "x-user-defined" {

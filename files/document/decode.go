@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,24 +13,24 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Decode returns the text of a file and the name of the encoding it was in: by its byte order mark, as UTF-8 if it is that, by hint (a
-// charset's name; empty for none) if every byte fits it, by the places of its NULs as UTF-16, else as statistics say. The text is valid
-// UTF-8 without a byte order mark; lines end in LF where the file has CR LF, or CR alone throughout; NUL and what cannot be decoded are
-// U+FFFD. Everything else is as in the file: line n of the text is line n of the file. *UnreadableError if more than one character in twenty
-// is a control character or cannot be decoded: then it is not text.
+// Decode returns the text of a file and the name of its encoding: by its byte order mark, as UTF-8 if it is valid, by the
+// positions of its NULs as UTF-16, by hint (a charset's name, or empty) if every byte fits it, else by statistics. The
+// text is valid UTF-8 without a byte order mark; its lines end in LF where the file has CR LF, or CR throughout; NUL and
+// bytes that cannot be decoded are U+FFFD. The rest is as in the file: line n of the text is line n of the file.
+// *UnreadableError if more than one character in twenty is a control character or cannot be decoded.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
 	text, charset, ok := decodeUnicode(raw)
 	if !ok {
 		text, charset = decodeLegacy(raw, hint)
 	}
 	if bad := badRunes(text); bad > 0 && !tolerable(bad, text) {
-		return "", "", unreadable("The file is not text: %d of its %d characters are control characters or cannot be decoded. "+
-			"Upload it as text.", bad, utf8.RuneCountInString(text))
+		return "", "", unreadable("The file is not text: %d of its %d characters are control characters or cannot be "+
+			"decoded. Upload it as text.", bad, utf8.RuneCountInString(text))
 	}
 	return normalLines(strings.ReplaceAll(text, "\x00", "\ufffd")), charset, nil
 }
 
-// normalLines ends each line in LF. Any CRs before an LF belong to the line's end.
+// normalLines ends each line in LF. All CRs before an LF belong to the line's end.
 func normalLines(text string) string {
 	if !strings.Contains(text, "\r") {
 		return text
@@ -37,23 +38,13 @@ func normalLines(text string) string {
 	if !strings.Contains(text, "\n") {
 		return strings.ReplaceAll(text, "\r", "\n")
 	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for {
-		at := strings.IndexByte(text, '\n')
-		if at < 0 {
-			break
-		}
-		b.WriteString(strings.TrimRight(text[:at], "\r"))
-		b.WriteByte('\n')
-		text = text[at+1:]
-	}
-	b.WriteString(text)
-	return b.String()
+	return carriageReturns.ReplaceAllString(text, "\n")
 }
 
-// badRunes counts the characters that text does not have: controls but for tab, line ends, vertical tab, form feed, backspace, bell and
-// escape, and bytes that could not be decoded.
+var carriageReturns = regexp.MustCompile(`\r+\n`)
+
+// badRunes counts the characters that do not belong in a text: bytes that could not be decoded, and controls other than
+// tab, line ends, vertical tab, form feed, backspace, bell and escape.
 func badRunes(text string) (bad int) {
 	for _, r := range text {
 		switch {
@@ -65,7 +56,7 @@ func badRunes(text string) (bad int) {
 	return bad
 }
 
-// tolerable tells whether a text may have so many bad characters: one in twenty.
+// tolerable reports whether at most one character in twenty is bad.
 func tolerable(bad int, text string) bool {
 	return bad*20 <= utf8.RuneCountInString(text)
 }
@@ -76,7 +67,7 @@ type boundMark struct {
 	encoding encoding.Encoding
 }
 
-// marks are the byte order marks, the longer of two that begin alike first.
+// marks are the byte order marks; of two that begin alike, the longer comes first.
 var marks = []boundMark{
 	{"\xef\xbb\xbf", "utf-8", encoding.Nop},
 	{"\xff\xfe\x00\x00", "utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
@@ -85,7 +76,7 @@ var marks = []boundMark{
 	{"\xfe\xff", "utf-16be", utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)},
 }
 
-// decodeUnicode decodes what a mark or its form shows to be Unicode; ok is false for anything else.
+// decodeUnicode decodes Unicode, found by its byte order mark or by its form; ok is false for anything else.
 func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	for _, m := range marks {
 		if rest, found := bytes.CutPrefix(raw, []byte(m.mark)); found {
@@ -104,8 +95,8 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	return decoded(raw, m.encoding), m.charset, true
 }
 
-// isUTF8 tells whether the bytes are UTF-8, but for a few broken ones: a log may be cut in a character, or mix encodings. Of the
-// characters beyond ASCII, four in five must be whole.
+// isUTF8 reports whether the bytes are UTF-8, a few broken ones excepted: a log may be cut in a character, or mix
+// encodings. Of the characters beyond ASCII, four in five must be whole.
 func isUTF8(raw []byte) bool {
 	trimmed := trimCutRune(raw)
 	cut := len(trimmed) < len(raw)
@@ -124,13 +115,13 @@ func isUTF8(raw []byte) bool {
 		}
 		i += n
 	}
-	if cut && whole == 0 { // that end is all there is to tell by
+	if cut && whole == 0 { // only the cut end speaks for UTF-8
 		return false
 	}
 	return broken*4 <= whole
 }
 
-// trimCutRune drops the beginning of a character from the end of head, where reading stopped.
+// trimCutRune drops an incomplete character from the end of head, where reading stopped.
 func trimCutRune(head []byte) []byte {
 	for i := len(head) - 1; i >= 0 && i >= len(head)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(head[i]) {
@@ -143,7 +134,7 @@ func trimCutRune(head []byte) []byte {
 	return head
 }
 
-// fromEscapes decodes ISO-2022-JP, which is ASCII by its bytes, where the sequences stand that switch to its kanji and back.
+// fromEscapes decodes ISO-2022-JP, whose bytes are all ASCII, if the text has the sequences that switch to kanji and back.
 func fromEscapes(text string) (string, string, bool) {
 	to := strings.Contains(text, "\x1b$B") || strings.Contains(text, "\x1b$@")
 	if to && (strings.Contains(text, "\x1b(B") || strings.Contains(text, "\x1b(J")) {
@@ -152,8 +143,8 @@ func fromEscapes(text string) (string, string, bool) {
 	return text, "utf-8", true
 }
 
-// guessUTF16 finds UTF-16 without a mark, nil if it is not that: the high bytes of its ASCII characters, at least those of blanks and
-// line ends, are NULs at even places (big-endian) or odd ones (little-endian), and hardly ever at both.
+// guessUTF16 returns the byte order of UTF-16 without a mark, nil if it is not UTF-16. The high bytes of its ASCII
+// characters, blanks and line ends among them, are NULs: at even offsets if big-endian, at odd ones if little-endian.
 func guessUTF16(raw []byte) *boundMark {
 	sample := raw[:min(len(raw), 64<<10)&^1]
 	var nuls [2]int
@@ -175,7 +166,7 @@ func guessUTF16(raw []byte) *boundMark {
 	return m
 }
 
-// isWritten tells whether nearly all characters are such as people write: assigned, and not private.
+// isWritten reports whether at least 98 in 100 characters are assigned and not private.
 func isWritten(text string) bool {
 	odd := 0
 	for _, r := range text {
@@ -186,7 +177,7 @@ func isWritten(text string) bool {
 	return odd*50 <= utf8.RuneCountInString(text)
 }
 
-// decoded never fails: decoders put U+FFFD for what they do not know.
+// decoded returns valid UTF-8; bytes that the encoding does not know are U+FFFD.
 func decoded(raw []byte, e encoding.Encoding) string {
 	out, err := e.NewDecoder().Bytes(raw)
 	if err != nil {

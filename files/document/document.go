@@ -1,5 +1,5 @@
-// Package document reads the text of documents: it turns the bytes of a format into Markdown, and keeps where its pages begin. It knows
-// nothing of where documents come from or go to.
+// Package document reads the text of documents: it turns the bytes of a format into Markdown, and records on which lines
+// its pages begin.
 package document
 
 import (
@@ -12,19 +12,19 @@ import (
 
 // Input is a document to read.
 type Input struct {
-	MediaType string // as Sniff tells it
+	MediaType string // as Sniff returns it
 	SizeBytes int64
-	Body      io.Reader // an io.ReaderAt, such as a file, is read in place; anything else is taken whole where a format needs that
+	Body      io.Reader // an io.ReaderAt is read in place; any other is held in memory where a format needs that
 }
 
-// Text is what a reader makes of a document: valid UTF-8 without NUL, its lines ended by LF.
+// Text is the text of a document: valid UTF-8 without NUL, its lines ended by LF.
 type Text struct {
 	Text    string
 	Charset string // of a format that is plain text, as "utf-8"; empty for others
-	Pages   []int  // the 1-based line on which each page, slide or sheet begins, ascending; nil where the format has none
+	Pages   []int  // the 1-based line on which each page, slide or sheet begins, ascending; nil if there are none
 }
 
-// UnreadableError says, in a sentence for whoever uploaded it, why a document gives no text; reading it again would not help.
+// UnreadableError says, in a sentence for the uploader, why a document gives no text. Reading it again does not help.
 type UnreadableError struct{ Reason string }
 
 func (e *UnreadableError) Error() string { return e.Reason }
@@ -33,20 +33,21 @@ func unreadable(format string, args ...any) *UnreadableError {
 	return &UnreadableError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// ErrCutShort says that what read a document was ended before it was done, and not by the document's doing alone: the machine's memory
-// ran out, or its processors had other work. It may go better another time.
+// ErrCutShort says that a reader was ended before it was done, because the machine's memory ran out or its processors
+// were busy. Reading the document again may succeed.
 var ErrCutShort = errors.New("reading the document was cut short")
 
-// MaxTextBytes is how much text a document may have.
+// MaxTextBytes is the most text that a document may have.
 const MaxTextBytes = maxTextBytes
 
-// Readers read documents of all formats. Their zero value is ready.
+// Readers read documents of all formats. The zero value is ready to use.
 type Readers struct {
 	CacheDir  string // where compiled programs are kept between runs; empty keeps none
 	PDFToText string // the path of poppler's pdftotext, which then reads PDFs; empty reads them with PDFium
 }
 
-// Read returns the text of a document; ctx ends programs that it runs, and nothing else. *UnreadableError if it has none that can be read.
+// Read returns the text of a document, *UnreadableError if it has none that can be read. ctx ends only the programs that
+// it runs.
 func (r Readers) Read(ctx context.Context, in Input) (Text, error) {
 	switch {
 	case in.IsPDF() && r.PDFToText != "":
@@ -66,18 +67,18 @@ func (r Readers) Read(ctx context.Context, in Input) (Text, error) {
 
 const pdfType = "application/pdf"
 
-// IsHTML tells a page of the web.
+// IsHTML reports whether the document is HTML.
 func (in Input) IsHTML() bool {
 	return in.MediaType == "text/html" || in.MediaType == "application/xhtml+xml"
 }
 
-// IsComplex tells a document of a format that only a large program reads, which its bytes may harm.
+// IsComplex reports whether the document needs a reader so large that hostile bytes may harm it.
 func (in Input) IsComplex() bool {
 	_, office := Office(in.MediaType)
 	return office || in.IsPDF()
 }
 
-// IsPDF tells a PDF.
+// IsPDF reports whether the document is a PDF.
 func (in Input) IsPDF() bool { return in.MediaType == pdfType }
 
 func readText(in Input) (Text, error) {
@@ -102,13 +103,13 @@ func (in Input) bytes() ([]byte, error) {
 	return all.Bytes(), err
 }
 
-// readable is a document that can be read at any place.
+// readable is a document that can be read at any offset.
 type readable interface {
 	io.ReadSeeker
 	io.ReaderAt
 }
 
-// seekable is the body, or all of its bytes where it can only be read from its beginning to its end.
+// seekable returns the body, or all of its bytes if it can only be read from beginning to end.
 func (in Input) seekable() (readable, error) {
 	if at, ok := in.Body.(io.ReaderAt); ok {
 		return io.NewSectionReader(at, 0, in.SizeBytes), nil

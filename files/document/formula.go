@@ -2,7 +2,8 @@ package document
 
 import "strings"
 
-// formula adds a formula of Office Math on one line: a fraction as a/b, raised as ^, lowered as _, with brackets around what is longer.
+// formula adds a formula of Office Math or MathML on one line: a fraction as a/b, raised as ^, lowered as _, with
+// brackets around more than one character.
 func formula(x *xmlReader, in *inline) error {
 	var b strings.Builder
 	err := mathPart(x, &b)
@@ -10,10 +11,10 @@ func formula(x *xmlReader, in *inline) error {
 	return err
 }
 
-// mathSigns stand before the parts of a formula, of Office Math and of MathML.
+// mathSigns are written before elements of Office Math and of MathML.
 var mathSigns = map[string]string{"m:sup": "^", "m:sub": "_", "m:num": "", "m:den": "/", "m:rad": "√", "msqrt": "√"}
 
-// mathBetween stand between the parts of an element of MathML.
+// mathBetween are written between the children of elements of MathML.
 var mathBetween = map[string]string{"mfrac": "/", "msup": "^", "msub": "_"}
 
 func mathPart(x *xmlReader, b *strings.Builder) error {
@@ -46,7 +47,7 @@ func mathElement(x *xmlReader, e element, b *strings.Builder) error {
 	return mathPart(x, b)
 }
 
-// mathGroup puts brackets around more than a character.
+// mathGroup writes what read reads, in brackets if it has more than one character.
 func mathGroup(x *xmlReader, b *strings.Builder, sign string, read func(*strings.Builder) error) error {
 	var within strings.Builder
 	err := read(&within)

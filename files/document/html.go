@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
@@ -14,19 +15,17 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms and what leads to other pages,
-// unless that is all there is. A page without a first-level heading gets its title as one. A page too wild to be laid out (deeper than
-// 500 elements, tables of more than a million cells, more than a million elements) comes as plain text. Time and space are linear.
+// HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms and navigation,
+// unless navigation is all there is. A page without a first-level heading gets its title as one. A page beyond the bounds
+// of layout (deeper than 500 elements, tables of more than a million cells, more than a million elements) comes as plain
+// text. Time and space are linear.
 func HTML(raw string) (markdown string, err error) {
-	if !isTame(raw) {
+	if !isInBounds(raw) {
 		return stripTags(raw), nil
 	}
 	doc, err := html.Parse(strings.NewReader(raw))
-	if err != nil {
-		return stripTags(raw), nil //nolint:nilerr // what cannot be laid out is read as text
-	}
-	if isWild(doc) {
-		return stripTags(raw), nil
+	if err != nil || isOutOfProportion(doc) {
+		return stripTags(raw), nil //nolint:nilerr // a page that cannot be laid out is read as text
 	}
 	prune(doc)
 	addTitle(doc)
@@ -36,10 +35,13 @@ func HTML(raw string) (markdown string, err error) {
 	return plainCharacters.Replace(markdown), nil
 }
 
-// plainCharacters are written as a search has them.
-var plainCharacters = strings.NewReplacer("\x00", "\ufffd", "\u00a0", " ")
+// escaped stands before a character that is escaped where it would break a table.
+const escaped = string(marker.MarkerEscaping)
 
-// unescaped undoes what the converter does to each text: identifiers and operators are to be found as the page shows them.
+// plainCharacters replaces characters that a search would not match.
+var plainCharacters = strings.NewReplacer("\x00", "\ufffd", "\u00a0", " ", escaped, "")
+
+// unescaped undoes the converter's escapes, so that a search finds identifiers and operators as the page shows them.
 var unescaped = strings.NewReplacer("&lt;", "<", "&gt;", ">")
 
 // toMarkdown survives a panic of the converter on a page it does not expect.
@@ -49,37 +51,63 @@ func toMarkdown(doc *html.Node) (markdown string, err error) {
 			err = fmt.Errorf("convert HTML: %v", p)
 		}
 	}()
-	conv := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
-		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false),
-			commonmark.WithLinkEmptyContentBehavior(commonmark.LinkBehaviorSkip)),
-		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true)),
-		strikethrough.NewStrikethroughPlugin()))
-	conv.Register.TextTransformer(func(_ converter.Context, text string) string { return unescaped.Replace(text) }, converter.PriorityLate)
-	conv.Register.RendererFor("dt", converter.TagTypeBlock, renderTerm, converter.PriorityStandard)
-	conv.Register.RendererFor("dd", converter.TagTypeBlock, renderDefinition, converter.PriorityStandard)
-	out, err := conv.ConvertNode(doc)
+	out, err := newConverter().ConvertNode(doc)
 	if err != nil || len(out) == 0 {
 		return "", err
 	}
 	return string(out) + "\n", nil
 }
 
-// renderTerm and renderDefinition write a definition list as Markdown has it by custom: a term, then ": " before each definition.
-func renderTerm(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
-	_, _ = w.WriteString("\n\n")
-	ctx.RenderChildNodes(ctx, w, n)
-	_, _ = w.WriteString("\n")
-	return converter.RenderSuccess
+func newConverter() *converter.Converter {
+	conv := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
+		base.NewBasePlugin(), strikethrough.NewStrikethroughPlugin(),
+		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false),
+			commonmark.WithLinkEmptyContentBehavior(commonmark.LinkBehaviorSkip)),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
+			table.WithHeaderPromotion(true))))
+	conv.Register.TextTransformer(func(_ converter.Context, text string) string {
+		return unescaped.Replace(text)
+	}, converter.PriorityLate)
+	for tag, rewrite := range map[string]func(n *html.Node, content string) string{
+		"dt": func(_ *html.Node, content string) string { return "\n\n" + content + "\n" },
+		"dd": func(_ *html.Node, content string) string {
+			return "\n: " + strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n  ") + "\n\n"
+		},
+		"td": escapePipes, "th": escapePipes, "sup": raise,
+	} {
+		kind := converter.TagTypeBlock
+		if tag == "sup" {
+			kind = converter.TagTypeInline
+		}
+		conv.Register.RendererFor(tag, kind, rewritten(rewrite), converter.PriorityStandard)
+	}
+	return conv
 }
 
-func renderDefinition(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
-	var b strings.Builder
-	ctx.RenderChildNodes(ctx, &b, n)
-	_, _ = w.WriteString("\n: " + strings.ReplaceAll(strings.TrimSpace(b.String()), "\n", "\n  ") + "\n\n")
-	return converter.RenderSuccess
+// rewritten renders an element as what rewrite makes of its content.
+func rewritten(rewrite func(n *html.Node, content string) string) converter.HandleRenderFunc {
+	return func(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+		var b strings.Builder
+		ctx.RenderChildNodes(ctx, &b, n)
+		_, _ = w.WriteString(rewrite(n, b.String()))
+		return converter.RenderSuccess
+	}
 }
 
-// isNoise tells the elements that are not the page's text.
+// escapePipes marks the pipes of a cell, which the converter escapes if it writes a table.
+func escapePipes(_ *html.Node, content string) string { return pipes.Replace(content) }
+
+var pipes = strings.NewReplacer(escaped+"|", escaped+"|", "|", escaped+"|")
+
+// raise writes a raised number that follows something as 10^6.
+func raise(n *html.Node, content string) string {
+	if n.PrevSibling != nil && content != "" && isExponent(content) {
+		return "^" + content
+	}
+	return content
+}
+
+// isNoise reports whether an element is not part of the page's text.
 func isNoise(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Svg, atom.Button, atom.Select, atom.Object, atom.Embed, atom.Canvas:
@@ -88,7 +116,7 @@ func isNoise(n *html.Node) bool {
 	return false
 }
 
-// isNavigation tells the elements that lead to other pages: by tag, by role, and by the classes that manuals made with DocBook use.
+// isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook manuals.
 func isNavigation(n *html.Node) bool {
 	if n.DataAtom == atom.Nav || attribute(n, "role") == "navigation" {
 		return true
@@ -107,18 +135,18 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// prune takes out the noise, and the navigation unless nothing else is left.
+// prune removes the noise, and the navigation unless nothing else is left.
 func prune(doc *html.Node) {
 	remove(doc, isNoise)
 	isText := func(n *html.Node) bool {
 		return n.Type == html.TextNode && strings.TrimSpace(n.Data) != ""
 	}
-	if body := find(doc, func(n *html.Node) bool { return n.DataAtom == atom.Body }, nil); body != nil && find(body, isText, isNavigation) != nil {
+	if body := find(doc, is(atom.Body), nil); body != nil && find(body, isText, isNavigation) != nil {
 		remove(doc, isNavigation)
 	}
 }
 
-// remove takes the elements that fit out of a tree.
+// remove removes the elements that fit from a tree.
 func remove(n *html.Node, fits func(*html.Node) bool) {
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling
@@ -131,7 +159,7 @@ func remove(n *html.Node, fits func(*html.Node) bool) {
 	}
 }
 
-// find is the first node that fits, in document order, not looking into what is passed over.
+// find returns the first node that fits, in document order, without those in nodes to pass over; nil if there is none.
 func find(n *html.Node, fits, passOver func(*html.Node) bool) *html.Node {
 	for child := n.FirstChild; child != nil; child = child.NextSibling {
 		if passOver != nil && passOver(child) {
@@ -147,19 +175,20 @@ func find(n *html.Node, fits, passOver func(*html.Node) bool) *html.Node {
 	return nil
 }
 
-// addTitle puts the page's title before its text, as a heading, if the text has no first-level heading. A heading that says the same
-// becomes that heading instead.
+func is(a atom.Atom) func(*html.Node) bool { return func(n *html.Node) bool { return n.DataAtom == a } }
+
+// addTitle adds the page's title before its text, as a heading, if the text has no first-level heading. A first heading
+// of the same text becomes that heading instead.
 func addTitle(doc *html.Node) {
-	is := func(a atom.Atom) func(*html.Node) bool { return func(n *html.Node) bool { return n.DataAtom == a } }
 	body, title := find(doc, is(atom.Body), nil), find(doc, is(atom.Title), nil)
 	if body == nil || title == nil || title.FirstChild == nil || find(body, is(atom.H1), nil) != nil {
 		return
 	}
-	text := strings.Join(strings.Fields(title.FirstChild.Data), " ")
+	text := onOneLine(title.FirstChild.Data)
 	if text == "" {
 		return
 	}
-	if first := find(body, isHeading, nil); first != nil && strings.Join(strings.Fields(textOf(first)), " ") == text {
+	if first := find(body, isHeading, nil); first != nil && onOneLine(textOf(first)) == text {
 		first.DataAtom, first.Data = atom.H1, "h1"
 		return
 	}
@@ -167,6 +196,9 @@ func addTitle(doc *html.Node) {
 	heading.AppendChild(&html.Node{Type: html.TextNode, Data: text})
 	body.InsertBefore(heading, body.FirstChild)
 }
+
+// onOneLine returns a text with one blank between its words.
+func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func isHeading(n *html.Node) bool {
 	switch n.DataAtom {

@@ -1,9 +1,9 @@
 package document
 
-// Limits of what is read of one document. Beyond them it is an attack, or so large that it is better uploaded in parts.
+// Limits of one document. Beyond them it is an attack, or better uploaded in parts.
 const (
 	maxTextBytes     = 64 << 20  // of the Markdown
-	maxHandledBytes  = 256 << 20 // of text on its way there: cells in cells are handled once for each
+	maxHandledBytes  = 256 << 20 // of text on its way there: the text of a cell within cells counts once for each
 	maxUnpackedBytes = 256 << 20 // of all that is read from one archive
 	maxEntries       = 10_000    // of an archive
 	maxDirectoryMB   = 8         // read to find an archive's entries, in MiB
@@ -12,11 +12,11 @@ const (
 	maxXMLTokens     = 10_000_000 // of all parts together
 	maxXMLTokenBytes = 4 << 20    // of one tag, text or declaration
 	maxXMLDepth      = 1000       // elements within each other
-	maxLinkBytes     = 2048       // longer ones are shown by their text only
+	maxLinkBytes     = 2048       // a longer link is shown by its text only
 	maxColumns       = 16_384     // that a merged or repeated cell stands for
 )
 
-// budget is what is left of a document's limits.
+// budget is the rest of a document's limits.
 type budget struct {
 	unpacked, handled int64
 	tokens            int
@@ -26,13 +26,14 @@ func newBudget() *budget {
 	return &budget{unpacked: maxUnpackedBytes, handled: maxHandledBytes, tokens: maxXMLTokens}
 }
 
-// handle takes n bytes of text from the budget. What comes beyond it is dropped by the caller, and spent says so at the next token.
+// handle takes n bytes of text from the budget and reports whether they were left. A caller drops text beyond it; the
+// next token finds it spent.
 func (b *budget) handle(n int) bool {
 	b.handled -= int64(n)
 	return b.handled >= 0
 }
 
-// spent is an *UnreadableError once a limit is passed.
+// spent returns an *UnreadableError once a limit is passed.
 func (b *budget) spent() error {
 	switch {
 	case b.unpacked < 0:
@@ -40,8 +41,8 @@ func (b *budget) spent() error {
 	case b.handled < 0:
 		return tooMuchText()
 	case b.tokens < 0:
-		return unreadable("The document has more than %d million XML elements. Upload it in parts, or as plain text or CSV.",
-			maxXMLTokens/1_000_000)
+		return unreadable("The document has more than %d million XML elements. "+
+			"Upload it in parts, or as plain text or CSV.", maxXMLTokens/1_000_000)
 	}
 	return nil
 }

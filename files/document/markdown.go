@@ -154,7 +154,7 @@ func (m *markdown) fence(language, code string) {
 
 // raw adds Markdown.
 func (m *markdown) raw(text string) {
-	if text = oneBlank(text); text != "" {
+	if text = tidyMarkdown(text); text != "" {
 		m.indents = nil
 		m.write(otherBlock, text)
 	}
@@ -269,8 +269,8 @@ func isTrim(text string) bool {
 
 func trimEnds(text string) string { return atEnds.ReplaceAllString(text, "") }
 
-// oneBlank leaves one empty line where a text has several in a row outside of its code.
-func oneBlank(text string) string {
+// tidyMarkdown is tidyLines outside of blocks of code.
+func tidyMarkdown(text string) string {
 	var b strings.Builder
 	fence, empty := "", true
 	for line := range strings.Lines(text) {

@@ -1,13 +1,13 @@
 package document
 
-// odfList is a list that is read.
+// odfList is the state of reading a list.
 type odfList struct {
 	style  string
 	counts *abstractList
 	level  int
 }
 
-// list reads a list, within another if that is not nil. It counts anew unless it says that it goes on.
+// list reads a list, within outer if that is not nil. Its numbers begin anew unless it says that it continues the last.
 func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error {
 	l := &odfList{style: e.attr("text:style-name")}
 	switch {
@@ -16,7 +16,7 @@ func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error 
 		if levels, ok := o.lists[l.style]; !ok {
 			l.style = outer.style
 		} else if l.style != outer.style {
-			within := *outer.counts // whose marks are not those of this list
+			within := *outer.counts // it has other marks than this list
 			within.levels = levels.levels
 			l.counts = &within
 		}
@@ -28,7 +28,7 @@ func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error 
 			l.counts.levels = levels.levels
 		}
 	}
-	defer func() { o.last = l.counts }() // not that of a list within
+	defer func() { o.last = l.counts }() // rather than that of a list within
 	return x.each(func(e element) error {
 		switch e.name {
 		case "text:list-item":
@@ -43,7 +43,7 @@ func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error 
 	})
 }
 
-// item reads an item: its first paragraph stands after the mark, if it has one, and further ones under it.
+// item reads an item: its first paragraph follows the mark unless it is marked already, and further ones stand under it.
 func (o *odf) item(x *xmlReader, md *markdown, l *odfList, marked bool) error {
 	return x.each(func(e element) error {
 		switch e.name {

@@ -1,6 +1,6 @@
 package document
 
-// odfRows reads the rows of a table, each as often as it stands there. put takes a row and how often it stands.
+// odfRows reads the rows of a table. put is called with a row and how often it is repeated.
 type odfRows struct {
 	*odf
 
@@ -44,7 +44,7 @@ func (t odfRows) read(x *xmlReader) error {
 	})
 }
 
-// row reads the cells up to the last that is not empty: those after it may be repeated to the sheet's edge.
+// row reads the cells up to the last full one: the empty ones after it may be repeated up to the sheet's edge.
 func (t odfRows) row(x *xmlReader) (r row, err error) {
 	empty := 0
 	return r, x.each(func(e element) error {
@@ -73,7 +73,7 @@ func (t odfRows) row(x *xmlReader) (r row, err error) {
 	})
 }
 
-// sheets reads the sheets that are shown.
+// sheets reads the sheets that are not hidden.
 func (o *odf) sheets(x *xmlReader, md *markdown) error {
 	cells := 0
 	return x.each(func(e element) error {

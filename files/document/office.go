@@ -8,26 +8,31 @@ import (
 	"strings"
 )
 
-// Reader reads the text of one format, as Markdown. It returns *UnreadableError for what is damaged, protected, beyond the limits or
-// without text, and other errors only if r cannot be read.
+// Reader reads the text of one format, as Markdown. It returns *UnreadableError for a document that is damaged, protected,
+// beyond the limits or without text, and other errors only if r cannot be read.
 type Reader = func(r io.ReaderAt, size int64) (Text, error)
 
-// Office is the reader of an office format, by its media type; false if it is none.
+// Office returns the reader of an office format by its media type; false if it is not one.
 func Office(mediaType string) (Reader, bool) {
 	reader, ok := offices[mediaType]
 	return reader, ok
 }
 
+const (
+	ooxml        = "application/vnd.openxmlformats-officedocument."
+	opendocument = "application/vnd.oasis.opendocument."
+)
+
 var offices = map[string]Reader{
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   DOCX,
-	"application/vnd.openxmlformats-officedocument.presentationml.presentation": PPTX,
-	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         XLSX,
-	"application/vnd.oasis.opendocument.text":                                   ODT, "application/vnd.oasis.opendocument.text-template": ODT,
-	"application/vnd.oasis.opendocument.spreadsheet": ODS, "application/vnd.oasis.opendocument.spreadsheet-template": ODS,
-	"application/vnd.oasis.opendocument.presentation": ODP, "application/vnd.oasis.opendocument.presentation-template": ODP,
-	"application/epub+zip":     EPUB,
-	"application/x-ipynb+json": IPYNB,
-	oleType:                    refuseOldOffice, rtfType: refuseRTF, "application/rtf": refuseRTF,
+	ooxml + "wordprocessingml.document":   DOCX,
+	ooxml + "presentationml.presentation": PPTX,
+	ooxml + "spreadsheetml.sheet":         XLSX,
+	opendocument + "text":                 ODT, opendocument + "text-template": ODT,
+	opendocument + "spreadsheet": ODS, opendocument + "spreadsheet-template": ODS,
+	opendocument + "presentation": ODP, opendocument + "presentation-template": ODP,
+	"application/epub+zip": EPUB,
+	notebookType:           IPYNB,
+	oleType:                refuseOldOffice, rtfType: refuseRTF, "application/rtf": refuseRTF,
 }
 
 // refuseOldOffice returns why an OLE container is not read: it is encrypted, or of an old format of Office.
@@ -68,7 +73,7 @@ func (a *archive) part(name string, read func(*xmlReader) error) error {
 	return read(newXMLReader(body, a.budget))
 }
 
-// optional reads a part that a document may have.
+// optional reads a part if the document has it.
 func (a *archive) optional(name string, read func(*xmlReader) error) error {
 	if !a.has(name) {
 		return nil
@@ -76,13 +81,13 @@ func (a *archive) optional(name string, read func(*xmlReader) error) error {
 	return a.part(name, read)
 }
 
-// relation is what an OOXML part says of another part, or of an address outside.
+// relation leads from an OOXML part to another part, or to an address outside.
 type relation struct {
 	kind, target string // the last element of the type's name; a part's name in the archive, or an address
 	external     bool
 }
 
-// relations are those of a part, by their ids; of the whole document where part is empty.
+// relations returns those of a part, by their ids; of the whole document if part is empty.
 func (a *archive) relations(part string) (map[string]relation, error) {
 	all := map[string]relation{}
 	dir, base := path.Split(part)
@@ -99,7 +104,7 @@ func (a *archive) relations(part string) (map[string]relation, error) {
 	})
 }
 
-// resolve is the name in the archive of what a part calls target.
+// resolve returns the name in the archive of a target that a part names.
 func resolve(part, target string) string {
 	if strings.HasPrefix(target, "/") {
 		return strings.TrimPrefix(path.Clean(target), "/")
@@ -107,7 +112,7 @@ func resolve(part, target string) string {
 	return strings.TrimPrefix(path.Join("/", path.Dir(part), target), "/")
 }
 
-// related is the part of a kind, of several the first by name; fallback if there is none.
+// related returns the part of a kind, of several the first by name; fallback if there is none.
 func related(all map[string]relation, kind, fallback string) string {
 	found := ""
 	for _, r := range all {
@@ -121,7 +126,7 @@ func related(all map[string]relation, kind, fallback string) string {
 	return found
 }
 
-// mainPart is the part of an OOXML document that the others hang from.
+// mainPart returns the part of an OOXML document that leads to the others.
 func (a *archive) mainPart(usual string) (string, error) {
 	all, err := a.relations("")
 	if err != nil {
@@ -136,7 +141,7 @@ func (a *archive) mainPart(usual string) (string, error) {
 
 var errNotThatFormat = errors.New("it is not what its type says, its main part is missing")
 
-// number is a whole number; otherwise if it is none, or not one that fits.
+// number returns the whole number that s is; otherwise if it is none, or beyond a million.
 func number(s string, otherwise int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < -1_000_000 || n > 1_000_000 {

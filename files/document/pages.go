@@ -51,18 +51,16 @@ func laidOut(page string) string {
 	page = ligatures.ReplaceAllStringFunc(page, norm.NFKC.String)
 	page = broken.ReplaceAllString(page, "$1$2\n")
 	page = hyphenated.ReplaceAllString(page, "$1$2\n")
-	var b strings.Builder
-	empty := true
-	for line := range strings.Lines(page) {
-		line = strings.TrimRight(line, " \t\n")
-		if line == "" && empty {
-			continue
-		}
-		empty = line == ""
-		b.WriteString(line + "\n")
-	}
-	return strings.TrimRight(b.String(), "\n")
+	return tidyLines(page)
 }
+
+// tidyLines drops the blanks at the end of each line, and empty lines that come first, last or after another.
+func tidyLines(text string) string {
+	text = emptyLines.ReplaceAllString(trimEnds(text), "\n\n")
+	return strings.Trim(text, "\n")
+}
+
+var emptyLines = regexp.MustCompile(`\n{3,}`)
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\f", "\n", "\u2028", "\n", "\u2029", "\n\n")
 

@@ -2,7 +2,7 @@ package document
 
 import "strings"
 
-// sheetWriter lays the rows of a sheet out: each block of rows without an empty one between them is a table.
+// sheetWriter writes the rows of a sheet: each block of rows without an empty one between them is a table.
 type sheetWriter struct {
 	md     *markdown
 	name   string
@@ -12,13 +12,14 @@ type sheetWriter struct {
 	cells  int        // of all rows, with the empty ones
 }
 
-// maxCells is how many cells the sheets of a document have, with the empty ones before others.
+// maxSheetCells is how many cells the sheets of a document may have, counting the empty ones before others.
 const maxSheetCells = 10_000_000
 
-// row takes the next row, with its empty cells before the last full one.
+// row adds the next row, with its empty cells before the last full one.
 func (s *sheetWriter) row(cells []string) error {
 	if s.cells += len(cells); s.cells > maxSheetCells {
-		return unreadable("The sheets have more than %d million cells. Upload them as CSV, in parts.", maxSheetCells/1_000_000)
+		return unreadable("The sheets have more than %d million cells. Upload them as CSV, in parts.",
+			maxSheetCells/1_000_000)
 	}
 	lo, hi := extent(cells)
 	if lo == hi {
@@ -33,7 +34,7 @@ func (s *sheetWriter) row(cells []string) error {
 	return s.md.budget.spent()
 }
 
-// extent is from the first to after the last cell that has text.
+// extent returns the index of the first cell that has text, and the one after the last.
 func extent(cells []string) (lo, hi int) {
 	for hi = len(cells); hi > 0 && isBlank(cells[hi-1]); hi-- { //nolint:revive // counts down
 	}
@@ -42,7 +43,7 @@ func extent(cells []string) (lo, hi int) {
 	return lo, hi
 }
 
-// begin writes the heading, once there is something under it.
+// begin writes the heading, once there is text under it.
 func (s *sheetWriter) begin() {
 	if !s.begun {
 		s.begun = true
@@ -51,7 +52,7 @@ func (s *sheetWriter) begin() {
 	}
 }
 
-// flush ends a block. What stands alone above a table is its title, and a block of one column is lines.
+// flush ends a block. A single cell above a table is its title; a block of one column is written as lines.
 func (s *sheetWriter) flush() {
 	rows := s.rows
 	s.rows = nil
@@ -78,7 +79,7 @@ func (s *sheetWriter) flush() {
 	s.md.table(table)
 }
 
-// isSingle tells the rows with one cell of text.
+// isSingle reports whether a row has one cell of text.
 func isSingle(cells []string) bool {
 	lo, hi := extent(cells)
 	return hi-lo == 1

@@ -7,15 +7,16 @@ import (
 	"io"
 	"mime"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// sniffBytes is how much of a file's beginning tells its kind.
+// sniffBytes is how much of a file's beginning Sniff reads to find its type.
 const sniffBytes = 4096
 
-// UnsupportedError says that an upload is of a kind that is not read. MediaType is empty where the kind is not known; Advice is a
+// UnsupportedError says that files of this type are not read. MediaType is empty if it is not known; Advice is a
 // sentence, or empty.
 type UnsupportedError struct{ MediaType, Name, Advice string }
 
@@ -27,15 +28,16 @@ func (e *UnsupportedError) Error() string {
 	if advice != "" {
 		advice += " "
 	}
-	return fmt.Sprintf("Unsupported file type: %s (filename: %s). %sSupported types: PDF; Word, PowerPoint and Excel (.docx, .pptx, .xlsx); "+
-		"OpenDocument (.odt, .odp, .ods); EPUB; Jupyter notebooks; text in any encoding and with any extension: plain text, "+
-		"Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.", kind, e.Name, advice)
+	return fmt.Sprintf("Unsupported file type: %s (filename: %s). %sSupported types: PDF; Word, PowerPoint and Excel "+
+		"(.docx, .pptx, .xlsx); OpenDocument (.odt, .odp, .ods); EPUB; Jupyter notebooks; text in any encoding and "+
+		"with any extension: plain text, Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.",
+		kind, e.Name, advice)
 }
 
-// Sniff decides from an upload's bytes what it is: by its beginning, and a zip file by its entries. A document of a format that has a
-// reader is what its bytes say. What is text by its content is accepted whatever its extension; its media type is told by the name, then
-// by the content, then by the declared type, which is only a hint. A few control characters do not make a text binary: colours in a log,
-// form feeds, a NUL after a crash (see Decode for how many). An empty file is text. Everything else is an *UnsupportedError.
+// Sniff returns the media type of an upload by its beginning, and of a zip file by its entries. The bytes decide whether
+// it is a document. Text is accepted whatever its extension, RTF excepted; its media type is taken from the name, else
+// from the content, else from the declared type. A few control characters, such as colours in a log, do not make a text
+// binary: Decode says how many. An empty file is text. Anything else is an *UnsupportedError.
 func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType string, err error) {
 	head := make([]byte, sniffBytes)
 	n, err := body.ReadAt(head, 0)
@@ -64,12 +66,12 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	return "", &UnsupportedError{content, name, advice(name, content, body, size)}
 }
 
-// documentType tells the documents that their beginning shows. A text may speak of PDF, and then is none.
+// documentType returns the media type of a document that its beginning shows. Text that only mentions PDF is not one.
 func documentType(name, content string, head []byte, isText bool) (string, bool) {
 	switch {
 	case content == pdfType:
-		return pdfType, startsWith(head, "%PDF-") || !isText || strings.EqualFold(path.Ext(name), ".pdf")
-	case isText && strings.EqualFold(path.Ext(name), ".ipynb") && startsWith(head, "{"):
+		return pdfType, startsWith(head, "%PDF-") || !isText || hasExtension(name, ".pdf")
+	case isText && hasExtension(name, ".ipynb") && startsWith(head, "{"):
 		content = notebookType
 	case content == oleType || content == rtfType: // their readers only return why they are not read
 		return "", false
@@ -80,7 +82,7 @@ func documentType(name, content string, head []byte, isText bool) (string, bool)
 
 // isNamedRTF reports whether a file is RTF by its extension or its declared media type.
 func isNamedRTF(name, declared string) bool {
-	return strings.EqualFold(path.Ext(name), ".rtf") || declared == rtfType || declared == "application/rtf"
+	return hasExtension(name, ".rtf") || declared == rtfType || declared == "application/rtf"
 }
 
 const (
@@ -90,12 +92,14 @@ const (
 	rtfType      = "text/rtf"
 )
 
+func hasExtension(name, extension string) bool { return strings.EqualFold(path.Ext(name), extension) }
+
 // startsWith reports whether a file begins with a format's mark, after blanks or a byte order mark.
 func startsWith(head []byte, mark string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, beforeText), []byte(mark))
 }
 
-// packedType tells the documents that are zip files by their entries, which may come in any order.
+// packedType returns the media type of a document that is a zip file, by its entries, which may come in any order.
 func packedType(body io.ReaderAt, size int64) (string, bool) {
 	a, err := openArchive(body, size)
 	if err != nil {
@@ -111,33 +115,26 @@ func packedType(body io.ReaderAt, size int64) (string, bool) {
 		return "", false
 	}
 	for _, known := range typesByFolder {
-		if _, ok := Office(known.media); ok && a.hasFolder(known.folder) {
+		inFolder := func(name string) bool { return strings.HasPrefix(name, known.folder) }
+		if slices.ContainsFunc(a.names, inFolder) {
 			return known.media, true
 		}
 	}
 	return "", false
 }
 
-func (a *archive) hasFolder(folder string) bool {
-	for name := range a.entries {
-		if strings.HasPrefix(name, folder) {
-			return true
-		}
-	}
-	return false
-}
-
-// typesByFolder tells the documents of Office by where their parts are.
+// typesByFolder are the media types of Office by the folder of their parts.
 var typesByFolder = []struct{ folder, media string }{
-	{"word/", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-	{"ppt/", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
-	{"xl/", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+	{"word/", ooxml + "wordprocessingml.document"},
+	{"ppt/", ooxml + "presentationml.presentation"},
+	{"xl/", ooxml + "spreadsheetml.sheet"},
 }
 
-// advice is what to do with a file of a kind that is not read; empty if nothing is known to help.
+// advice returns a sentence on what to upload instead of a file that is not read; empty if nothing is known to help.
 func advice(name, content string, body io.ReaderAt, size int64) string {
 	if isArchive[content] && isPacked[strings.ToLower(path.Ext(name))] {
-		return "By its name it is a document, but it is damaged or something else: open it in the program that made it, and save it again."
+		return "By its name it is a document, but it is damaged or something else: " +
+			"open it in the program that made it, and save it again."
 	}
 	if isArchive[content] {
 		return "Archives are not unpacked: upload the files in them."
@@ -149,17 +146,23 @@ func advice(name, content string, body io.ReaderAt, size int64) string {
 }
 
 // isPacked are the extensions of documents that are zip files.
-var isPacked = map[string]bool{".docx": true, ".pptx": true, ".xlsx": true, ".odt": true, ".odp": true, ".ods": true, ".epub": true}
+var isPacked = setOf(".docx .pptx .xlsx .odt .odp .ods .epub")
 
-var isArchive = map[string]bool{
-	"application/zip": true, "application/java-archive": true, "application/vnd.android.package-archive": true,
-	"application/gzip": true, "application/x-tar": true, "application/x-bzip2": true, "application/x-xz": true, "application/zstd": true,
-	"application/lzip": true, "application/x-7z-compressed": true, "application/vnd.rar": true, "application/x-archive": true,
-	"application/x-cpio": true, "application/vnd.debian.binary-package": true, "application/x-rpm": true,
+var isArchive = setOf(`application/zip application/java-archive application/vnd.android.package-archive application/gzip
+	application/x-tar application/x-bzip2 application/x-xz application/zstd application/lzip application/x-7z-compressed
+	application/vnd.rar application/x-archive application/x-cpio application/vnd.debian.binary-package application/x-rpm`)
+
+// setOf returns the words of a list as a set.
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
 }
 
-// isBinary tells whether the content carries the mark of a format that is not text. The marks are short ("BM" is a bitmap), so they
-// count only where the content is not plainly text.
+// isBinary reports whether the content begins with the mark of a format that is not text. The marks are short ("BM" is a
+// bitmap), so they count only where the content is not plainly text.
 func isBinary(found *mimetype.MIME) bool {
 	for m := found; m != nil; m = m.Parent() {
 		if m.Is("text/plain") {
@@ -169,7 +172,7 @@ func isBinary(found *mimetype.MIME) bool {
 	return !found.Is("application/octet-stream")
 }
 
-// looksLikeText tells whether the beginning of a file is text in some encoding.
+// looksLikeText reports whether the beginning of a file is text in some encoding.
 func looksLikeText(head []byte, marked bool) bool {
 	text, _, ok := decodeUnicode(trimCutRune(head))
 	if !ok && !marked {
@@ -179,7 +182,7 @@ func looksLikeText(head []byte, marked bool) bool {
 	return bad == 0 && ok || !marked && tolerable(bad, text)
 }
 
-// textType is the media type of a text: by its name, else by its content, else as declared.
+// textType returns the media type of a text: by its name, else by its content, else as declared.
 func textType(name, content, declared string) string {
 	base := strings.ToLower(path.Base(name))
 	if known, ok := typesByName[base]; ok {
@@ -197,7 +200,7 @@ func textType(name, content, declared string) string {
 	return "text/plain"
 }
 
-// bareType is a media type without its parameters, empty if it is none.
+// bareType returns a media type without its parameters, empty if it is malformed.
 func bareType(mediaType string) string {
 	bare, _, err := mime.ParseMediaType(mediaType)
 	if err != nil {
@@ -206,38 +209,36 @@ func bareType(mediaType string) string {
 	return bare
 }
 
-var isTextType = map[string]bool{
-	"application/json": true, "application/jsonl": true, "application/x-ndjson": true, "application/geo+json": true,
-	"application/xml": true, "application/xhtml+xml": true, "application/rss+xml": true, "application/atom+xml": true,
-	"application/toml": true, "application/yaml": true, "application/javascript": true, "application/sql": true, "image/svg+xml": true,
+var isTextType = setOf(`application/json application/jsonl application/x-ndjson application/geo+json application/xml
+	application/xhtml+xml application/rss+xml application/atom+xml application/toml application/yaml
+	application/javascript application/sql image/svg+xml`)
+
+// typesOf returns the media type of each name in a list as "text/x-c c h; text/x-go go".
+func typesOf(list string) map[string]string {
+	types := map[string]string{}
+	for line := range strings.SplitSeq(list, ";") {
+		words := strings.Fields(line)
+		for _, name := range words[1:] {
+			types[name] = words[0]
+		}
+	}
+	return types
 }
 
-var typesByName = map[string]string{
-	"dockerfile": "text/x-dockerfile", "containerfile": "text/x-dockerfile", "makefile": "text/x-makefile",
-	"gnumakefile": "text/x-makefile", "cmakelists.txt": "text/x-cmake", "go.mod": "text/x-go.mod", "go.sum": "text/plain",
-	"jenkinsfile": "text/x-groovy", "gemfile": "text/x-ruby", "rakefile": "text/x-ruby",
-}
+var typesByName = typesOf(`text/x-dockerfile dockerfile containerfile; text/x-makefile makefile gnumakefile; 
+	text/x-cmake cmakelists.txt; text/x-go.mod go.mod; text/plain go.sum; text/x-groovy jenkinsfile; text/x-ruby gemfile rakefile`)
 
 // typesByExt are Letta's names for the types it knows.
-var typesByExt = map[string]string{
-	"txt": "text/plain", "text": "text/plain", "log": "text/plain", "rst": "text/x-rst", "adoc": "text/x-asciidoc", "org": "text/x-org",
-	"tex": "text/x-tex", "md": "text/markdown", "markdown": "text/markdown", "mdx": "text/markdown", "html": "text/html",
-	"htm": "text/html", "xhtml": "application/xhtml+xml", "json": "application/json", "jsonl": "application/jsonl",
-	"ndjson": "application/jsonl", "ipynb": "application/json", "csv": "text/csv", "tsv": "text/tab-separated-values",
-	"xml": "application/xml", "xsd": "application/xml", "svg": "image/svg+xml", "yaml": "text/x-yaml", "yml": "text/x-yaml",
-	"toml": "application/toml", "ini": "text/x-ini", "cfg": "text/x-conf", "conf": "text/x-conf", "env": "text/x-conf",
-	"properties": "text/x-conf", "css": "text/css", "scss": "text/x-scss", "sass": "text/x-sass", "less": "text/x-less",
-	"py": "text/x-python", "pyi": "text/x-python", "js": "text/javascript", "mjs": "text/javascript", "cjs": "text/javascript",
-	"ts": "text/x-typescript", "jsx": "text/x-jsx", "tsx": "text/x-tsx", "vue": "text/x-vue", "svelte": "text/x-svelte",
-	"java": "text/x-java-source", "kt": "text/x-kotlin", "kts": "text/x-kotlin", "scala": "text/x-scala", "groovy": "text/x-groovy",
-	"c": "text/x-c", "h": "text/x-c", "cc": "text/x-c++", "cpp": "text/x-c++", "cxx": "text/x-c++", "hpp": "text/x-c++",
-	"hh": "text/x-c++", "cs": "text/x-csharp", "fs": "text/x-fsharp", "go": "text/x-go", "rs": "text/x-rust", "swift": "text/x-swift",
-	"m": "text/x-objective-c", "mm": "text/x-objective-c", "php": "text/x-php", "rb": "text/x-ruby", "pl": "text/x-perl",
-	"pm": "text/x-perl", "lua": "text/x-lua", "r": "text/x-r", "jl": "text/x-julia", "hs": "text/x-haskell", "ml": "text/x-ocaml",
-	"ex": "text/x-elixir", "exs": "text/x-elixir", "erl": "text/x-erlang", "clj": "text/x-clojure", "dart": "text/x-dart",
-	"zig": "text/x-zig", "sh": "text/x-shellscript", "bash": "text/x-shellscript", "zsh": "text/x-shellscript",
-	"fish": "text/x-shellscript", "ps1": "text/x-powershell", "bat": "text/x-batch", "cmd": "text/x-batch",
-	"dockerfile": "text/x-dockerfile", "sql": "text/x-sql", "proto": "text/x-protobuf", "graphql": "text/x-graphql",
-	"tf": "text/x-terraform", "diff": "text/x-diff", "patch": "text/x-diff", "vtt": "text/vtt", "srt": "text/x-srt",
-	"eml": "message/rfc822", "ics": "text/calendar", "vcf": "text/vcard",
-}
+var typesByExt = typesOf(`text/plain txt text log; text/x-rst rst; text/x-asciidoc adoc; text/x-org org; text/x-tex tex;
+	text/markdown md markdown mdx; text/html html htm; application/xhtml+xml xhtml; application/json json ipynb;
+	application/jsonl jsonl ndjson; text/csv csv; text/tab-separated-values tsv; application/xml xml xsd;
+	image/svg+xml svg; text/x-yaml yaml yml; application/toml toml; text/x-ini ini; text/x-conf cfg conf env properties;
+	text/css css; text/x-scss scss; text/x-sass sass; text/x-less less; text/x-python py pyi; text/javascript js mjs cjs;
+	text/x-typescript ts; text/x-jsx jsx; text/x-tsx tsx; text/x-vue vue; text/x-svelte svelte; text/x-java-source java;
+	text/x-kotlin kt kts; text/x-scala scala; text/x-groovy groovy; text/x-c c h; text/x-c++ cc cpp cxx hpp hh;
+	text/x-csharp cs; text/x-fsharp fs; text/x-go go; text/x-rust rs; text/x-swift swift; text/x-objective-c m mm;
+	text/x-php php; text/x-ruby rb; text/x-perl pl pm; text/x-lua lua; text/x-r r; text/x-julia jl; text/x-haskell hs;
+	text/x-ocaml ml; text/x-elixir ex exs; text/x-erlang erl; text/x-clojure clj; text/x-dart dart; text/x-zig zig;
+	text/x-shellscript sh bash zsh fish; text/x-powershell ps1; text/x-batch bat cmd; text/x-dockerfile dockerfile;
+	text/x-sql sql; text/x-protobuf proto; text/x-graphql graphql; text/x-terraform tf; text/x-diff diff patch;
+	text/vtt vtt; text/x-srt srt; message/rfc822 eml; text/calendar ics; text/vcard vcf`)

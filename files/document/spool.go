@@ -9,29 +9,29 @@ import (
 // spoolName is the pattern of a spool's name.
 const spoolName = "loci-spool-*"
 
-// Spool is a temporary file without a name, so that it goes with the process whatever happens to it.
+// Spool is a temporary file without a name: the system deletes it when the process ends, however it ends.
 type Spool struct{ *os.File }
 
-// NewSpool makes an empty one in a directory; an empty name is the system's.
+// NewSpool creates an empty Spool in a directory; an empty name stands for the system's temporary directory.
 func NewSpool(dir string) (Spool, error) {
 	file, err := os.CreateTemp(dir, spoolName)
 	if err != nil {
 		return Spool{}, err
 	}
-	_ = os.Remove(file.Name()) // tried again when it is closed
+	_ = os.Remove(file.Name()) // Close tries again
 	return Spool{file}, nil
 }
 
-// Close lets go of the file. Nothing is lost that an error could tell of.
+// Close closes and deletes the file.
 func (s Spool) Close() {
 	_ = s.File.Close()
-	_ = os.Remove(s.Name()) // where an open file keeps its name
+	_ = os.Remove(s.Name()) // on systems where an open file keeps its name
 }
 
-// SweepSpools removes what processes left that were killed in the moment between making a file and taking its name away. One in that
-// moment now loses nothing, for its file is open.
+// SweepSpools removes files of processes that were killed between creating a file and removing its name. A process that
+// is at this point now keeps its file, which is open.
 func SweepSpools(dir string) {
-	left, _ := filepath.Glob(filepath.Join(cmp.Or(dir, os.TempDir()), spoolName)) // fails for a bad pattern alone
+	left, _ := filepath.Glob(filepath.Join(cmp.Or(dir, os.TempDir()), spoolName)) // fails only for a bad pattern
 	for _, name := range left {
 		_ = os.Remove(name) // it may be another user's
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// xmlReader walks one XML part without building its tree. Depth, the size of a token and the number of tokens are limited.
+// xmlReader reads one XML part as a stream. Depth, the size of a token and the number of tokens are limited.
 type xmlReader struct {
 	dec    *xml.Decoder
 	in     *tokenMeter
@@ -26,8 +26,8 @@ func newXMLReader(r io.Reader, b *budget) *xmlReader {
 	in := &tokenMeter{r: r, left: maxXMLTokenBytes}
 	dec := xml.NewDecoder(asUTF8(in))
 	dec.CharsetReader = func(label string, input io.Reader) (io.Reader, error) {
-		if label = strings.ToLower(label); strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf8") { // asUTF8 did it
-			return input, nil
+		if label = strings.ToLower(label); strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf8") {
+			return input, nil // asUTF8 has decoded it
 		}
 		return charset.NewReaderLabel(label, input)
 	}
@@ -36,7 +36,8 @@ func newXMLReader(r io.Reader, b *budget) *xmlReader {
 
 var otherCharset = regexp.MustCompile(`(?i)^\s*<\?xml[^>]*encoding\s*=\s*["'](?:[^u"']|u[^t"']|utf-?7)`)
 
-// asUTF8 decodes UTF-16 by its mark, and makes what is not UTF-8 U+FFFD, unless the part declares yet another charset.
+// asUTF8 decodes UTF-16 by its byte order mark and replaces bytes that are not UTF-8 by U+FFFD, unless the part declares
+// another charset.
 func asUTF8(r io.Reader) io.Reader {
 	buffered := bufio.NewReader(r)
 	head, _ := buffered.Peek(200)
@@ -46,7 +47,7 @@ func asUTF8(r io.Reader) io.Reader {
 	return transform.NewReader(buffered, unicode.BOMOverride(unicode.UTF8.NewDecoder()))
 }
 
-// tokenMeter ends a reader that gives too much within one token.
+// tokenMeter fails after reading too much within one token.
 type tokenMeter struct {
 	r    io.Reader
 	left int
@@ -54,15 +55,15 @@ type tokenMeter struct {
 
 func (m *tokenMeter) Read(p []byte) (int, error) {
 	if m.left <= 0 {
-		return 0, unreadable("The document has an XML tag, text or declaration of more than %d MiB. Save it again, and upload that.",
-			maxXMLTokenBytes>>20)
+		return 0, unreadable("The document has an XML tag, text or declaration of more than %d MiB. "+
+			"Save it again, and upload that.", maxXMLTokenBytes>>20)
 	}
 	n, err := m.r.Read(p)
 	m.left -= n
 	return n, err
 }
 
-// next is the next token; io.EOF after the last.
+// next returns the next token; io.EOF after the last.
 func (x *xmlReader) next() (xml.Token, error) {
 	x.in.left = maxXMLTokenBytes
 	token, err := x.dec.Token()
@@ -76,7 +77,8 @@ func (x *xmlReader) next() (xml.Token, error) {
 		x.depth--
 	}
 	if x.depth > maxXMLDepth {
-		return nil, unreadable("The document's elements are nested deeper than %d. Save it again, and upload that.", maxXMLDepth)
+		return nil, unreadable("The document's elements are nested deeper than %d. Save it again, and upload that.",
+			maxXMLDepth)
 	}
 	x.budget.tokens--
 	return token, x.budget.spent()
@@ -180,7 +182,7 @@ func (x *xmlReader) name(of xml.Name) string {
 	return name
 }
 
-// prefixes of the namespaces that are read: ECMA-376, each transitional and strict, and OpenDocument 1.3.
+// prefixes are those of the namespaces that are read: ECMA-376, each transitional and strict, and OpenDocument 1.3.
 var prefixes = map[string]string{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main":        "w",
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":                    "w",

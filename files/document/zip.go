@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// archive is a zip file, as office documents are, read within the limits of one document.
+// archive is a zip file that is read within the limits of one document.
 type archive struct {
 	source  *source
 	entries map[string]*zip.File // the first of each name
@@ -17,7 +17,8 @@ type archive struct {
 	budget  *budget
 }
 
-// source remembers when the file itself could not be read, which is no fault of the document, and can be told to end early.
+// source reads a file and keeps the error if it could not be read, which is not the document's fault. If metered, it ends
+// after left bytes.
 type source struct {
 	r       io.ReaderAt
 	left    int64
@@ -25,9 +26,10 @@ type source struct {
 	failed  error
 }
 
-var errDirectory = unreadable("The archive's list of entries is longer than %d MiB. Save the document again, and upload that.", maxDirectoryMB)
+var errDirectory = unreadable("The archive's list of entries is longer than %d MiB. "+
+	"Save the document again, and upload that.", maxDirectoryMB)
 
-// ReadAt implements io.ReaderAt. Nothing stands outside of the file, wherever an archive says that something does.
+// ReadAt implements io.ReaderAt. A hostile archive may name a negative offset, where the file ends.
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, io.EOF
@@ -42,9 +44,10 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// openArchive lists the entries. Archives within it are entries like others: nothing opens them.
+// openArchive lists the entries. Archives within the archive are not opened.
 func openArchive(r io.ReaderAt, size int64) (*archive, error) {
-	a := &archive{source: &source{r: r, left: maxDirectoryMB << 20, metered: true}, entries: map[string]*zip.File{}, budget: newBudget()}
+	a := &archive{source: &source{r: r, left: maxDirectoryMB << 20, metered: true}, entries: map[string]*zip.File{},
+		budget: newBudget()}
 	if err := refuseOLE(a.source, size); err != nil {
 		return nil, err
 	}
@@ -54,7 +57,8 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	}
 	a.source.metered = false
 	if len(z.File) > maxEntries {
-		return nil, unreadable("The archive has %d entries; a document may have %d. Upload the files in it one by one.", len(z.File), maxEntries)
+		return nil, unreadable("The archive has %d entries; a document may have %d. Upload the files in it one by one.",
+			len(z.File), maxEntries)
 	}
 	for _, f := range z.File {
 		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(f.Name, `\`, "/")), "/")
@@ -65,7 +69,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	return a, nil
 }
 
-// explain makes a reader's error one for whoever uploaded the document, unless the file could not be read at all.
+// explain returns a reader's error as a sentence for the uploader, unless the file itself could not be read.
 func (a *archive) explain(err error) error {
 	return explain(err, a.source.failed)
 }
@@ -80,7 +84,8 @@ func explain(err, failed error) error {
 	case failed != nil:
 		return failed
 	}
-	return unreadable("The document is damaged: %s. Open it in the program that made it, save it again, and upload that.", err)
+	return unreadable("The document is damaged: %s. Open it in the program that made it, save it again, and upload that.",
+		err)
 }
 
 var errNoEntry = errors.New("a part that it needs is missing")
@@ -89,7 +94,7 @@ func (a *archive) has(name string) bool {
 	return a.entries[name] != nil
 }
 
-// open reads an entry, up to the limits. errNoEntry if there is none of that name.
+// open returns the content of an entry, which ends at the limits. errNoEntry if there is none of that name.
 func (a *archive) open(name string) (io.ReadCloser, error) {
 	f := a.entries[name]
 	if f == nil {
@@ -102,10 +107,11 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &entry{ReadCloser: body, packed: int64(f.CompressedSize64), budget: a.budget}, nil //nolint:gosec // a size that wraps is below any other
+	packed := int64(f.CompressedSize64) //nolint:gosec // a size that wraps is below any other
+	return &entry{ReadCloser: body, packed: packed, budget: a.budget}, nil
 }
 
-// readAll is a whole entry.
+// readAll returns the content of an entry.
 func (a *archive) readAll(name string) ([]byte, error) {
 	body, err := a.open(name)
 	if err != nil {
@@ -115,7 +121,7 @@ func (a *archive) readAll(name string) ([]byte, error) {
 	return io.ReadAll(body)
 }
 
-// entry counts what is unpacked.
+// entry counts the bytes that are unpacked.
 type entry struct {
 	io.ReadCloser
 
@@ -128,7 +134,8 @@ func (e *entry) Read(p []byte) (int, error) {
 	e.unpacked += int64(n)
 	e.budget.unpacked -= int64(n)
 	if e.unpacked > ratioFromBytes && e.unpacked/maxRatio > e.packed {
-		return 0, unreadable("A part of the document unpacks to more than %d times its size. Save the document again, and upload that.", maxRatio)
+		return 0, unreadable("A part of the document unpacks to more than %d times its size. "+
+			"Save the document again, and upload that.", maxRatio)
 	}
 	if spent := e.budget.spent(); spent != nil {
 		return 0, spent
@@ -137,17 +144,19 @@ func (e *entry) Read(p []byte) (int, error) {
 }
 
 var (
-	errProtected = unreadable("The document is protected by a password. Remove the password in the program that made it, and upload it again.")
-	errOldOffice = unreadable("The document is in an old binary format of Office. Save it as .docx, .xlsx or .pptx, and upload that.")
+	errProtected = unreadable("The document is protected by a password. " +
+		"Remove the password in the program that made it, and upload it again.")
+	errOldOffice = unreadable("The document is in an old binary format of Office. " +
+		"Save it as .docx, .xlsx or .pptx, and upload that.")
 )
 
-// refuseOLE tells what stands in the container that Office encrypts into, and that its old formats are.
+// refuseOLE returns an *UnreadableError for an OLE container: Office encrypts into one, and its old formats are one.
 func refuseOLE(r io.ReaderAt, size int64) error {
 	head := make([]byte, 8)
 	if _, err := r.ReadAt(head, 0); err != nil || string(head) != "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" {
-		return nil //nolint:nilerr // a file too short for it is none
+		return nil //nolint:nilerr // a file this short is not an OLE container
 	}
-	// A directory holds its names in UTF-16, anywhere in the file.
+	// The container's directory, which may be anywhere in the file, holds names in UTF-16.
 	name := []byte(strings.Join(strings.Split("EncryptedPackage", ""), "\x00"))
 	block := make([]byte, 64<<10)
 	for at := int64(0); at < size; at += int64(len(block) - len(name)) {

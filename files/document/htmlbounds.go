@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds of the pages that are laid out. Beyond them a page is an attack, or so large that only its text matters.
+// Bounds of the pages that are laid out. A page beyond them is an attack, or so large that only its text matters.
 const (
 	maxElements    = 1_000_000
 	maxCells       = 1_000_000 // of all tables, as spans make them
@@ -17,8 +17,8 @@ const (
 	unclosedAllows = 100_000
 )
 
-// isTame tells, before a page is parsed, whether its tree will be of a size in proportion to it.
-func isTame(raw string) bool {
+// isInBounds reports, before a page is parsed, whether its tree will be of a size in proportion to it.
+func isInBounds(raw string) bool {
 	tokens := html.NewTokenizer(strings.NewReader(raw))
 	elements, open, reopened := 0, 0, 0
 	for {
@@ -44,19 +44,21 @@ func isTame(raw string) bool {
 
 func isFormatting(name []byte) bool {
 	switch atom.Lookup(name) {
-	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
+	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike,
+		atom.Strong, atom.Tt, atom.U:
 		return true
 	}
 	return false
 }
 
-// isWild tells whether a page's Markdown would be out of proportion to it.
-func isWild(doc *html.Node) bool {
+// isOutOfProportion reports whether a page's Markdown would be out of proportion to it.
+func isOutOfProportion(doc *html.Node) bool {
 	cells := 0
-	return tooWild(doc, 0, &cells)
+	return exceeds(doc, 0, &cells)
 }
 
-func tooWild(n *html.Node, indents int, cells *int) bool {
+// exceeds reports whether a node within so many indents, or the cells counted so far, exceed their bounds.
+func exceeds(n *html.Node, indents int, cells *int) bool {
 	switch n.DataAtom {
 	case atom.Ul, atom.Ol, atom.Blockquote, atom.Dl, atom.Dd:
 		indents++
@@ -66,30 +68,30 @@ func tooWild(n *html.Node, indents int, cells *int) bool {
 	if indents > maxIndents || *cells > maxCells {
 		return true
 	}
-	for child := n.FirstChild; child != nil; child = child.NextSibling {
-		if tooWild(child, indents, cells) {
+	for child := range n.ChildNodes() {
+		if exceeds(child, indents, cells) {
 			return true
 		}
 	}
 	return false
 }
 
-// tableCells is how many cells a table has when each row is as wide as the widest, and each span is cells.
+// tableCells returns how many cells a table has when each row is as wide as the widest, and spans are filled with cells.
 func tableCells(table *html.Node) int {
 	rows, widest, spanned := 0, 0, 0
 	for n := range table.Descendants() {
-		switch n.DataAtom {
-		case atom.Tr:
-			rows++
-			width := 0
-			for cell := range n.ChildNodes() {
-				columns, lines := span(cell, "colspan"), span(cell, "rowspan")
-				width += columns
-				spanned = min(spanned+columns*lines, maxCells+1)
-				rows = min(max(rows, lines), maxCells+1)
-			}
-			widest = max(widest, min(width, maxCells+1))
+		if n.DataAtom != atom.Tr {
+			continue
 		}
+		rows++
+		width := 0
+		for cell := range n.ChildNodes() {
+			columns, lines := span(cell, "colspan"), span(cell, "rowspan")
+			width += columns
+			spanned = min(spanned+columns*lines, maxCells+1)
+			rows = min(max(rows, lines), maxCells+1)
+		}
+		widest = max(widest, min(width, maxCells+1))
 	}
 	return rows*widest + spanned
 }
@@ -102,7 +104,7 @@ func span(cell *html.Node, key string) int {
 	return min(n, maxCells+1)
 }
 
-// stripTags is the text of a page without laying it out: blocks become lines.
+// stripTags returns the text of a page without laying it out: blocks become lines.
 func stripTags(raw string) string {
 	tokens := html.NewTokenizer(strings.NewReader(raw))
 	var b strings.Builder
@@ -110,7 +112,7 @@ func stripTags(raw string) string {
 	for {
 		switch tokens.Next() {
 		case html.ErrorToken:
-			return tidy(b.String())
+			return stripped(b.String())
 		case html.TextToken:
 			if skip == 0 {
 				b.Write(tokens.Text())
@@ -131,7 +133,19 @@ func stripTags(raw string) string {
 	}
 }
 
-// separator is what a tag puts between texts: cells are parted by a blank, formatting by nothing, all else by a line end.
+// stripped drops the blanks around each line, and all but one of empty lines in a row.
+func stripped(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	if text = tidyLines(strings.Join(lines, "\n")); text == "" {
+		return ""
+	}
+	return strings.ReplaceAll(text, "\x00", "\ufffd") + "\n"
+}
+
+// separator returns what a tag puts between texts: a blank for a cell, nothing for formatting, a line end for others.
 func separator(name []byte) string {
 	switch atom.Lookup(name) {
 	case atom.Td, atom.Th:
@@ -143,19 +157,4 @@ func separator(name []byte) string {
 		return ""
 	}
 	return "\n"
-}
-
-// tidy drops outer blanks of each line, and all but one of empty lines in a row.
-func tidy(text string) string {
-	var b strings.Builder
-	empty := true
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" && empty {
-			continue
-		}
-		empty = line == ""
-		b.WriteString(line + "\n")
-	}
-	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n\n"), "\x00", "\ufffd")
 }
