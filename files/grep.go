@@ -58,12 +58,14 @@ func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuer
 		return GrepResult{}, err
 	}
 	query := grep.Query{Org: org, AgentID: agentID, Pattern: pattern, ContextLines: q.ContextLines, Offset: q.Offset}
+	var invalid error
 	if q.Include != "" {
-		if query.Include, err = CompileInclude(q.Include); err != nil {
-			return GrepResult{}, err
-		}
+		query.Include, invalid = CompileInclude(q.Include)
 	}
 	found, err := s.grep.Search(ctx, s.db, query)
+	if err == nil && found.Searched+found.Waiting == 0 {
+		err = invalid
+	}
 	if err != nil {
 		return GrepResult{}, err
 	}

@@ -163,12 +163,9 @@ type namedFile struct {
 }
 
 // includedFiles returns the attached files, by name, that include accepts and that are in the named folder, or in any if it is "". It
-// reads the name of every attached file.
+// reads the name of every attached file. ErrInvalid if include is not valid, unless it is the name of a file.
 func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, include string) ([]namedFile, error) {
-	accepts, err := CompileInclude(include)
-	if err != nil {
-		return nil, err
-	}
+	accepts, invalid := CompileInclude(include)
 	rows, err := s.db.Query(ctx, `
 		SELECT f.key, d.name || '/' || f.name AS name, f.generation
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
@@ -185,6 +182,9 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, 
 		return nil
 	})
 	slices.SortFunc(included, func(a, b namedFile) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key)) })
+	if err == nil && len(included) == 0 {
+		return nil, invalid
+	}
 	return included, db.Error(err)
 }
 

@@ -41,6 +41,12 @@ func TestCompileInclude(t *testing.T) {
 		{"vo{2,3}", []string{"x/VOOO"}, []string{"x/vo"}},
 		{`\Qa.b`, []string{"x/a.b"}, []string{"x/axb"}},
 		{"(draft|final)", []string{"x/Final.md"}, []string{"x/f.md"}},
+		{"plan_(1).md", []string{"docs/plan_(1).md", "docs/notes/Plan_(1).MD"}, []string{"docs/my plan_(1).md", "docs/plan.md"}},
+		{"docs/a[1].txt", []string{"docs/a[1].txt", "x/docs/a[1].txt"}, []string{"docs/a[2].txt", "mydocs/a[1].txt"}},
+		{"cost $5 ^2.md", []string{"x/cost $5 ^2.md"}, []string{"x/cost.md"}},
+		{"why?.md", []string{"x/why?.md", "x/whys.md"}, []string{"x/why.md"}},
+		{"2*3.md", []string{"x/2*3.md", "x/2 times 3.md"}, []string{"x/23.txt"}},
+		{"{a,b}{c,d}/*.md", []string{"ac/x.md", "BD/x.md"}, []string{"ab/x.md"}},
 	} {
 		fits, err := files.CompileInclude(tt.include)
 		if err != nil {
@@ -66,10 +72,43 @@ func TestCompileIncludeSaysWhatIsWrong(t *testing.T) {
 		{"*(", "Invalid include \"*(\": error parsing regexp: "},
 		{"a(b", "Invalid include \"a(b\": error parsing regexp: missing closing ): `a(b`. Use a glob such as *.md"},
 		{"[z-a]*?*", "Invalid include \"[z-a]*?*\": it is neither a glob"},
+		{"notes {draft", "Invalid include \"notes {draft\": it is neither a glob"},
+		{strings.Repeat("{a,a}", 30) + "x", "Invalid include \"{a,a}"},
 		{strings.Repeat("a", 1001), "Invalid include: 1001 chars > 1000 limit"},
 	} {
 		if _, err := files.CompileInclude(tt.include); !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("CompileInclude(%.40q): %v, want ErrInvalid and %q", tt.include, err, tt.want)
+		}
+	}
+}
+
+// A name that is no valid pattern is found to the letter; only where no file has it, the error says what is wrong.
+func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files.Options{})
+	folder := w.folder("f")
+	names := []string{"plan_(1).md", "C++ notes.md", "a[1].txt", "cost $5.md", "what?.md", "2*3.md", "a(b.md", "{draft.md"}
+	for _, name := range names {
+		w.store(folder, name, "the needle\n")
+	}
+	agent := w.agentWith(folder)
+	for _, name := range names {
+		if got := w.grep(agent, files.GrepQuery{Pattern: "needle", Include: name}); got.Total != 1 || got.Files[0].FileName != "f/"+name {
+			t.Errorf("grep in %s: %+v", name, got.Files)
+		}
+		if got, err := w.List(t.Context(), org, agent, "f/"+name, "", 0, 9); err != nil || got.Total != 1 || got.Files[0].FileName != "f/"+name {
+			t.Errorf("list of f/%s: %+v (%v)", name, got, err)
+		}
+		if got, err := w.Search(t.Context(), org, agent, files.Query{Text: "needle", Include: name}); err != nil || !got.Attached {
+			t.Errorf("search in %s: %+v (%v)", name, got, err)
+		}
+	}
+	for _, wrong := range []string{"a(c.md", "{final.md", "D++ notes.md"} {
+		if _, err := w.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("grep in %s: %v, want ErrInvalid", wrong, err)
+		}
+		if _, err := w.List(t.Context(), org, agent, wrong, "", 0, 9); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("list of %s: %v, want ErrInvalid", wrong, err)
 		}
 	}
 }

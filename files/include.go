@@ -1,0 +1,122 @@
+package files
+
+import (
+	"errors"
+	"path"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/grep"
+)
+
+// CompileInclude returns a filter of file names, which are folder/name. It ignores case. Every filter accepts the file
+// whose full name, or last parts of it, are include to the letter. Besides, include is one of three:
+//
+//   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, but for braces).
+//   - Else with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts. A glob without a slash is for the
+//     last part, or for the whole name with * crossing slashes. A glob with a slash may begin at any part, or only at the first where it
+//     begins with a slash, and also accepts everything below what it names.
+//   - Else it is text that the name contains. Empty text accepts all.
+//
+// ErrInvalid if include is no regular expression and no glob, or is too long. The filter then accepts only the name to
+// the letter, and a caller returns the error if there is no such file.
+func CompileInclude(include string) (accepts func(fullName string) bool, err error) {
+	include = strings.TrimSpace(include)
+	if n := utf8.RuneCountInString(include); n > grep.PatternChars {
+		return func(string) bool { return false },
+			db.Invalid("Invalid include: %d chars > %d limit. Use a shorter filter.", n, grep.PatternChars)
+	}
+	pattern, err := compilePattern(include)
+	return func(name string) bool { return endsWithName(name, include) || err == nil && pattern(name) }, err
+}
+
+// endsWithName reports whether a name consists of, or ends with, the given parts.
+func endsWithName(fullName, parts string) bool {
+	at := len(fullName) - len(parts)
+	return at >= 0 && strings.EqualFold(fullName[at:], parts) && (at == 0 || fullName[at-1] == '/')
+}
+
+func compilePattern(include string) (func(fullName string) bool, error) {
+	switch {
+	case isExpression(include):
+		return compileExpression(include)
+	case strings.ContainsAny(include, "*?{"):
+		return compileGlob(include)
+	}
+	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(include)).MatchString, nil
+}
+
+func compileExpression(include string) (func(fullName string) bool, error) {
+	_, err := regexp.Compile(include)
+	wrong, failed := errors.AsType[*syntax.Error](err)
+	switch {
+	case !failed:
+		return regexp.MustCompile("(?i)" + include).MatchString, nil
+	case strings.ContainsAny(include, `^$()\+|`) || !strings.ContainsAny(include, "*?"):
+		return nil, db.Invalid("Invalid include %s: %v. Use a glob such as *.md or docs/**/*.go, or a regular expression.",
+			quoted(include), err)
+	case wrong.Code == syntax.ErrInvalidCharRange:
+		return nil, invalidGlob(include)
+	}
+	return compileGlob(include)
+}
+
+// repeats are an expression's {2,3}, unlike a glob's {a,b}.
+var repeats = regexp.MustCompile(`\{\d+,?\d*\}`)
+
+func isExpression(include string) bool {
+	return strings.ContainsAny(include, `^$()[]\+|`) || repeats.MatchString(include)
+}
+
+func compileGlob(glob string) (func(fullName string) bool, error) {
+	if !doublestar.ValidatePattern(glob) {
+		return nil, invalidGlob(glob)
+	}
+	if n := alternatives(glob); n > maxAlternatives {
+		return nil, db.Invalid("Invalid include %s: its braces stand for %d names; %d are the most. Use a simpler glob.",
+			quoted(glob), n, maxAlternatives)
+	}
+	glob = strings.ToLower(glob)
+	if !strings.Contains(glob, "/") {
+		return func(name string) bool {
+			name = strings.ToLower(name)
+			return doublestar.MatchUnvalidated(glob, path.Base(name)) ||
+				doublestar.MatchUnvalidated(glob, strings.ReplaceAll(name, "/", "\x00")) // so that * crosses slashes
+		}, nil
+	}
+	below := strings.TrimPrefix(glob, "/") + "/**"
+	if !strings.HasPrefix(glob, "/") {
+		below = "**/" + strings.TrimPrefix(below, "./")
+	}
+	return func(name string) bool { return doublestar.MatchUnvalidated(below, strings.ToLower(name)) }, nil
+}
+
+func invalidGlob(glob string) error {
+	return db.Invalid("Invalid include %s: it is neither a glob such as *.md or docs/**/*.go nor a regular expression.", quoted(glob))
+}
+
+// maxAlternatives bounds the time of a match, which grows with the number of names that a glob's braces stand for.
+const maxAlternatives = 100
+
+// alternatives returns how many names the braces of a valid glob stand for; nested ones count as if they followed each
+// other.
+func alternatives(glob string) int {
+	all, open := 1, []int{}
+	for _, c := range glob {
+		switch n := len(open); {
+		case c == '{':
+			open = append(open, 1)
+		case c == ',' && n > 0:
+			open[n-1]++
+		case c == '}' && n > 0:
+			all = min(all*open[n-1], 1_000_000)
+			open = open[:n-1]
+		}
+	}
+	return all
+}
