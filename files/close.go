@@ -17,11 +17,11 @@ func (s *Store) evict(ctx context.Context, org db.Org, agentID string, l Limits,
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]lru.Entry, len(open))
+	candidates := make([]lru.File, len(open))
 	for i, f := range open {
-		entries[i] = lru.Entry{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned}
+		candidates[i] = lru.File{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned}
 	}
-	evicted := lru.Evict(entries, l.MaxOpen, fresh)
+	evicted := lru.Evict(candidates, l.MaxOpen, fresh)
 	return s.close(ctx, org, agentID, slices.DeleteFunc(open, func(f openFile) bool { return !slices.Contains(evicted, f.ID) }))
 }
 

@@ -102,14 +102,6 @@ const (
 	Replace Duplicates = "replace"
 )
 
-// Limits bound what an agent has open, as its context window allows (see lru.TierFor) or as it was told.
-type Limits struct {
-	MaxOpen      int // files
-	ViewChars    int // of one open file's section in the prompt
-	WindowTokens int // of the agent's model; 0 is unknown
-	OpenChars    int // of all open files together, as Options.Measure counts; 0 is their share of the window
-}
-
 // AgentFile is a file as an agent has it: attached through a folder, open or closed.
 type AgentFile struct {
 	ID             string     `db:"id" json:"id"` // file_agent- and the file's own UUID

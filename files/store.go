@@ -21,8 +21,8 @@ type Options struct {
 	TempDir        string       // where uploads are spooled; empty is the system's
 	Dense          *embed.Dense // the embeddings endpoint; nil ranks by words alone
 
-	// Measure counts the characters that a text takes where a prompt shows it; nil counts it as it is.
-	Measure func(text string) int
+	// PromptChars counts the characters that a text takes where a prompt shows it; nil counts those of the text.
+	PromptChars func(text string) int
 
 	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -18,14 +18,6 @@ import (
 const (
 	// OpenContentChars is the most that the contents of one Open have together, numbers and headers included.
 	OpenContentChars = 50_000
-	// windowShare is the part of the window that open files may fill together.
-	windowShare = 0.6
-	// charsPerToken is the estimate that turns a window into characters.
-	charsPerToken = 4
-	// stubChars is what is left of a view that was shortened for others.
-	stubChars = 500
-	// frameChars is about what stands around a view in a prompt.
-	frameChars = 150
 	// segmentsRead are the segments of a view that are read at once, after the first: in that most views end.
 	segmentsRead = 4
 )
@@ -71,38 +63,30 @@ func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits)
 	return views, nil
 }
 
-// measure counts a text's characters as the prompt shows it.
-func (s *Store) measure(text string) int {
-	if s.o.Measure == nil {
+// promptChars counts the characters that a text takes in a prompt.
+func (s *Store) promptChars(text string) int {
+	if s.o.PromptChars == nil {
 		return utf8.RuneCountInString(text)
 	}
-	return s.o.Measure(text)
+	return s.o.PromptChars(text)
 }
 
-// shortened says which views must be cut, and to how many characters, so that all fit their share of the window.
+// shortened returns which views must be cut, by index, and to how many characters, so that all fit the limits together.
 func (s *Store) shortened(open []viewed, views []OpenView, l Limits) map[int]int {
-	if l.WindowTokens == 0 && l.OpenChars == 0 || len(open) == 0 {
+	if len(open) == 0 {
 		return nil
 	}
-	sizes := make([]lru.View, len(open))
+	budget, stub, bounded := l.openBudget(len(open))
+	if !bounded {
+		return nil
+	}
+	sizes := make([]lru.File, len(open))
 	for i, f := range open {
-		sizes[i] = lru.View{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: s.measure(views[i].Text)}
-	}
-	budget, stub := math.MaxInt, stubChars
-	if l.WindowTokens > 0 {
-		budget = max(int(float64(l.WindowTokens)*charsPerToken*windowShare)-len(open)*frameChars, 0)
-		stub = min(stubChars, budget/len(open))
-	}
-	if l.OpenChars > 0 {
-		budget = min(budget, l.OpenChars)
+		sizes[i] = lru.File{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: s.promptChars(views[i].Text)}
 	}
 	cut := map[int]int{}
 	for id, chars := range lru.Fit(sizes, budget, stub) {
-		for i, f := range open {
-			if f.ID == id {
-				cut[i] = chars
-			}
-		}
+		cut[slices.IndexFunc(open, func(f viewed) bool { return f.ID == id })] = chars
 	}
 	return cut
 }
@@ -111,7 +95,7 @@ func (s *Store) shortened(open []viewed, views []OpenView, l Limits) map[int]int
 func (s *Store) viewWithin(ctx context.Context, org db.Org, f viewed, chars int) (OpenView, error) {
 	for limit := chars; ; {
 		v, err := s.view(ctx, org, f, limit)
-		size := s.measure(v.Text)
+		size := s.promptChars(v.Text)
 		if err != nil || size <= chars || limit == 0 {
 			return v, err
 		}
@@ -214,20 +198,6 @@ type DirectoryFile struct {
 	Text       string     `db:"-"`
 }
 
-// The closed files that a prompt names, in each directory at most, and of the window at most.
-const (
-	closedShown = 100
-	closedShare = 0.1
-)
-
-// closedShownIn is how many closed files each of n directories names.
-func closedShownIn(n int, l Limits) int {
-	if l.WindowTokens == 0 {
-		return closedShown
-	}
-	return min(closedShown, int(float64(l.WindowTokens)*charsPerToken*closedShare)/frameChars/n)
-}
-
 // Directories are what an agent's prompt shows of its folders, in the order of their names.
 func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l Limits) ([]Directory, error) {
 	type row struct {
@@ -242,7 +212,7 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 	if err != nil || len(folders) == 0 {
 		return nil, err
 	}
-	shown, err := s.directoryFiles(ctx, org, agentID, l, closedShownIn(len(folders), l))
+	shown, err := s.directoryFiles(ctx, org, agentID, l, l.closedPerFolder(len(folders)))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestFitShortensTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
-	views := []lru.View{{ID: "b", Seq: 2, Chars: 100}, {ID: "p", Seq: 1, Pinned: true, Chars: 100}, {ID: "a", Seq: 2, Chars: 100}, {ID: "c", Seq: 3, Chars: 5}}
+	views := []lru.File{{ID: "b", Seq: 2, Chars: 100}, {ID: "p", Seq: 1, Pinned: true, Chars: 100}, {ID: "a", Seq: 2, Chars: 100}, {ID: "c", Seq: 3, Chars: 5}}
 	for _, c := range []struct {
 		name         string
 		budget, stub int
@@ -42,9 +42,9 @@ func TestFitShortensTheLeastRecentlyUsed(t *testing.T) {
 func TestFitKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var views []lru.View
+		var views []lru.File
 		for i := range rapid.IntRange(0, 15).Draw(t, "views") {
-			views = append(views, lru.View{ID: fmt.Sprint(i), Seq: rapid.Int64Range(-2, 5).Draw(t, "seq"),
+			views = append(views, lru.File{ID: fmt.Sprint(i), Seq: rapid.Int64Range(-2, 5).Draw(t, "seq"),
 				Pinned: rapid.IntRange(0, 3).Draw(t, "pin") == 0, Chars: rapid.IntRange(0, 60).Draw(t, "chars")})
 		}
 		checkFit(t, views, rapid.IntRange(-5, 600).Draw(t, "budget"), rapid.IntRange(-1, 30).Draw(t, "stub"))
@@ -52,7 +52,7 @@ func TestFitKeepsItsPromises(t *testing.T) {
 }
 
 // checkFit checks everything that Fit promises of any views with different ids.
-func checkFit(t fataler, views []lru.View, budget, stub int) {
+func checkFit(t fataler, views []lru.File, budget, stub int) {
 	t.Helper()
 	before := slices.Clone(views)
 	allowed := lru.Fit(views, budget, stub)
@@ -90,7 +90,7 @@ func checkFit(t fataler, views []lru.View, budget, stub int) {
 }
 
 // checkTurn checks that all views whose turn is before v's are as short as can be.
-func checkTurn(t fataler, views []lru.View, allowed map[string]int, v lru.View, stub int) {
+func checkTurn(t fataler, views []lru.File, allowed map[string]int, v lru.File, stub int) {
 	t.Helper()
 	for _, other := range views {
 		earlier := other.Pinned == v.Pinned && (other.Seq < v.Seq || other.Seq == v.Seq && other.ID < v.ID) || !other.Pinned && v.Pinned
@@ -101,7 +101,7 @@ func checkTurn(t fataler, views []lru.View, allowed map[string]int, v lru.View, 
 }
 
 // checkStubs checks that no view is longer than a stub.
-func checkStubs(t fataler, views []lru.View, allowed map[string]int, stub int) {
+func checkStubs(t fataler, views []lru.File, allowed map[string]int, stub int) {
 	t.Helper()
 	for _, v := range views {
 		if chars, ok := allowed[v.ID]; v.Chars > stub && (!ok || chars != stub) {
@@ -115,9 +115,9 @@ func FuzzFit(f *testing.F) {
 	f.Add([]byte{}, 0, 0)
 	f.Add([]byte{255, 0, 255, 0}, -1, -1)
 	f.Fuzz(func(t *testing.T, pairs []byte, budget, stub int) {
-		var views []lru.View
+		var views []lru.File
 		for i := 0; i+1 < min(len(pairs), 200); i += 2 {
-			views = append(views, lru.View{ID: fmt.Sprint(i), Chars: int(pairs[i]) * 1000, Seq: int64(pairs[i+1] & 0x7f), Pinned: pairs[i+1]&0x80 != 0})
+			views = append(views, lru.File{ID: fmt.Sprint(i), Chars: int(pairs[i]) * 1000, Seq: int64(pairs[i+1] & 0x7f), Pinned: pairs[i+1]&0x80 != 0})
 		}
 		checkFit(t, views, budget, stub)
 	})

@@ -24,7 +24,7 @@ var house = map[string][]string{
 		"server/console"},
 	"server/mcp":             {"server/tool"},
 	"server/tool":            {"db", "files", "recall", "archival", "server/agent", "server/block"},
-	"server/agent":           {"db", "db/event", "db/queue", "files", "recall", "archival", "compaction", "lru", "server/block", "recall/tokens"},
+	"server/agent":           {"db", "db/event", "db/queue", "files", "recall", "archival", "compaction", "server/block", "recall/tokens"},
 	"server/agent/agenttest": {"compaction", "compaction/llm", "compaction/llm/llmtest"},
 	"server/block":           {"db", "db/event"},
 	"compaction":             {"db", "db/event", "recall", "recall/redact", "recall/tokens"},

@@ -157,7 +157,7 @@ type process struct {
 // serve runs everything that outlives a call, and waits for all of it.
 func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	store, err := files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf,
-		Measure: agent.Measure, Read: p.reader.Read})
+		PromptChars: agent.PromptChars, Read: p.reader.Read})
 	if err != nil {
 		return err
 	}

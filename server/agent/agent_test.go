@@ -31,7 +31,7 @@ const org = db.Org(1)
 func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 	t.Helper()
 	pool := dbtest.New(t)
-	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, Measure: agent.Measure})
+	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
 	if err != nil {
 		t.Fatal(err)
 	}

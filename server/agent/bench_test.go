@@ -18,7 +18,7 @@ import (
 // BenchmarkPrompt compiles a prompt of 20 blocks, 10 open files and 500 messages in view, and hands it out.
 func BenchmarkPrompt(b *testing.B) {
 	pool := dbtest.New(b)
-	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, Measure: agent.Measure})
+	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/lru"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -68,9 +67,9 @@ func modelName(handle string) string { return handle[strings.LastIndexByte(handl
 
 // Limits are the agent's own, where the operator set them, and its tier's.
 func (a Agent) Limits() files.Limits {
-	tier := lru.TierFor(a.Window())
-	return files.Limits{MaxOpen: orTier(a.MaxFilesOpen, tier.MaxFiles), ViewChars: orTier(a.ViewChars, tier.ViewChars),
-		WindowTokens: a.Window()}
+	l := files.TierFor(a.Window())
+	l.MaxOpen, l.ViewChars = orTier(a.MaxFilesOpen, l.MaxOpen), orTier(a.ViewChars, l.ViewChars)
+	return l
 }
 
 func orTier(own *int, tier int) int {

@@ -65,7 +65,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 		directories: renderDirectories(directories, l), metadata: metadata}
 	for _, d := range directories {
 		for _, f := range d.Files {
-			p.openChars += Measure(f.Text)
+			p.openChars += PromptChars(f.Text)
 		}
 	}
 	return p, err
@@ -200,7 +200,7 @@ func isUnknown(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\v' && r != '\f' || r == '\uFFFE' || r == '\uFFFF'
 }
 
-// Measure counts the characters that a text takes in a prompt, escaped; it is what files.Options.Measure asks for.
-func Measure(text string) int { return utf8.RuneCountInString(escape(text)) }
+// PromptChars counts the characters that a text takes in a prompt, escaped; it is what files.Options.PromptChars asks for.
+func PromptChars(text string) int { return utf8.RuneCountInString(escape(text)) }
 
 func escapeName(name string) string { return strings.ReplaceAll(escape(name), `"`, "&quot;") }

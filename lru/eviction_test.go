@@ -11,47 +11,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTierForHoldsAtEachBoundary(t *testing.T) {
-	t.Parallel()
-	unknown := lru.Tier{MaxFiles: 5, ViewChars: 15_000}
-	tiers := []struct {
-		from, to int
-		want     lru.Tier
-	}{
-		{-1 << 62, -1, unknown},
-		{0, 0, unknown},
-		{1, 8_192, lru.Tier{MaxFiles: 3, ViewChars: 5_000}},
-		{8_193, 32_768, lru.Tier{MaxFiles: 5, ViewChars: 15_000}},
-		{32_769, 131_072, lru.Tier{MaxFiles: 10, ViewChars: 25_000}},
-		{131_073, 200_000, lru.Tier{MaxFiles: 10, ViewChars: 40_000}},
-		{200_001, 1 << 62, lru.Tier{MaxFiles: 15, ViewChars: 40_000}},
-	}
-	for _, c := range tiers {
-		for _, window := range []int{c.from, min(c.from+1, c.to), c.from/2 + c.to/2, max(c.to-1, c.from), c.to} {
-			if got := lru.TierFor(window); got != c.want {
-				t.Errorf("TierFor(%d) = %+v, want %+v", window, got, c.want)
-			}
-		}
-	}
-}
-
-func TestTierForFillsAtMostSixtyPercentOfANominalWindow(t *testing.T) {
-	t.Parallel()
-	for _, window := range []int{8_192, 32_768, 131_072, 200_000} {
-		tier := lru.TierFor(window)
-		if tokens := tier.MaxFiles * tier.ViewChars / 4; tokens*10 > window*6 {
-			t.Errorf("TierFor(%d) = %+v: %d tokens, want at most 60 %%", window, tier, tokens)
-		}
-	}
-}
-
 func TestEvictClosesTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
-	open := []lru.Entry{{ID: "c", Seq: 3}, {ID: "a", Seq: 1}, {ID: "d", Seq: 1}, {ID: "b", Seq: 2}}
-	pinned := []lru.Entry{{ID: "a", Seq: 1, Pinned: true}, {ID: "b", Seq: 2}, {ID: "c", Seq: 3, Pinned: true}}
+	open := []lru.File{{ID: "c", Seq: 3}, {ID: "a", Seq: 1}, {ID: "d", Seq: 1}, {ID: "b", Seq: 2}}
+	pinned := []lru.File{{ID: "a", Seq: 1, Pinned: true}, {ID: "b", Seq: 2}, {ID: "c", Seq: 3, Pinned: true}}
 	for _, c := range []struct {
 		name  string
-		open  []lru.Entry
+		open  []lru.File
 		max   int
 		fresh map[string]bool
 		want  []string
@@ -78,11 +44,11 @@ func TestEvictClosesTheLeastRecentlyUsed(t *testing.T) {
 }
 
 // entries draws open files with ties, pinned ones and fresh ones.
-func entries(t *rapid.T) (open []lru.Entry, fresh map[string]bool) {
+func entries(t *rapid.T) (open []lru.File, fresh map[string]bool) {
 	fresh = make(map[string]bool)
 	for i := range rapid.IntRange(0, 20).Draw(t, "files") {
 		id := fmt.Sprintf("file-%d", i)
-		open = append(open, lru.Entry{ID: id, Seq: rapid.Int64Range(-3, 6).Draw(t, "seq"), Pinned: rapid.IntRange(0, 4).Draw(t, "pin") == 0})
+		open = append(open, lru.File{ID: id, Seq: rapid.Int64Range(-3, 6).Draw(t, "seq"), Pinned: rapid.IntRange(0, 4).Draw(t, "pin") == 0})
 		if rapid.IntRange(0, 4).Draw(t, "fresh") == 0 {
 			fresh[id] = true
 		}
@@ -105,7 +71,7 @@ type fataler interface {
 }
 
 // checkEvict checks everything that Evict promises of any files with different ids.
-func checkEvict(t fataler, open []lru.Entry, limit int, fresh map[string]bool) {
+func checkEvict(t fataler, open []lru.File, limit int, fresh map[string]bool) {
 	t.Helper()
 	before := slices.Clone(open)
 	closed := lru.Evict(open, limit, fresh)
@@ -142,11 +108,11 @@ func checkEvict(t fataler, open []lru.Entry, limit int, fresh map[string]bool) {
 }
 
 // checkNewer checks that a file that stays was used after each that is closed, and that those are in order.
-func checkNewer(t fataler, open []lru.Entry, closed []string, stays lru.Entry) {
+func checkNewer(t fataler, open []lru.File, closed []string, stays lru.File) {
 	t.Helper()
-	last := lru.Entry{Seq: -1 << 63}
+	last := lru.File{Seq: -1 << 63}
 	for _, id := range closed {
-		e := open[slices.IndexFunc(open, func(e lru.Entry) bool { return e.ID == id })]
+		e := open[slices.IndexFunc(open, func(e lru.File) bool { return e.ID == id })]
 		if after(last, e) {
 			t.Fatalf("closed %v: %+v comes after %+v", closed, e, last)
 		}
@@ -158,18 +124,18 @@ func checkNewer(t fataler, open []lru.Entry, closed []string, stays lru.Entry) {
 }
 
 // after tells whether a was used after b.
-func after(a, b lru.Entry) bool { return a.Seq > b.Seq || a.Seq == b.Seq && a.ID > b.ID }
+func after(a, b lru.File) bool { return a.Seq > b.Seq || a.Seq == b.Seq && a.ID > b.ID }
 
 func FuzzEvict(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 0x81, 0x42}, 2)
 	f.Add([]byte{}, 0)
 	f.Add([]byte{0xff, 0xff, 0x3f, 0x3f}, -1)
 	f.Fuzz(func(t *testing.T, files []byte, limit int) {
-		var open []lru.Entry
+		var open []lru.File
 		fresh := make(map[string]bool)
 		for i, b := range files[:min(len(files), 200)] {
 			id := fmt.Sprint(i)
-			open = append(open, lru.Entry{ID: id, Seq: int64(b & 0x3f), Pinned: b&0x80 != 0})
+			open = append(open, lru.File{ID: id, Seq: int64(b & 0x3f), Pinned: b&0x80 != 0})
 			fresh[id] = b&0x40 != 0
 		}
 		checkEvict(t, open, limit, fresh)

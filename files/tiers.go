@@ -1,0 +1,62 @@
+package files
+
+import "math"
+
+// Limits bound what an agent has open: by the tier of its context window, or as its operator chose.
+type Limits struct {
+	MaxOpen      int // files
+	ViewChars    int // of one open file's section in the prompt
+	WindowTokens int // of the agent's model; 0 is unknown
+	OpenChars    int // of all open files together, as Options.PromptChars counts; 0 is their share of the window
+}
+
+// TierFor returns the limits of a context window; 0 tokens or less is a window of unknown size. The bounds are the
+// windows that models have. Letta's are 8,000, 32,000 and 128,000, and for an unknown window it shows 50,000
+// characters.
+func TierFor(windowTokens int) Limits {
+	tier := Limits{MaxOpen: 15, ViewChars: 40_000, WindowTokens: windowTokens}
+	switch {
+	case windowTokens <= 0:
+		tier.MaxOpen, tier.ViewChars = 5, 15_000
+	case windowTokens <= 8_192:
+		tier.MaxOpen, tier.ViewChars = 3, 5_000
+	case windowTokens <= 32_768:
+		tier.MaxOpen, tier.ViewChars = 5, 15_000
+	case windowTokens <= 131_072:
+		tier.MaxOpen, tier.ViewChars = 10, 25_000
+	case windowTokens <= 200_000:
+		tier.MaxOpen, tier.ViewChars = 10, 40_000
+	}
+	return tier
+}
+
+const (
+	openShare     = 0.6 // of the window, for open files together
+	closedShare   = 0.1 // of the window, for the names of closed files
+	maxClosed     = 100 // closed files that a prompt names in each folder
+	charsPerToken = 4   // the estimate that turns a window into characters
+	stubChars     = 500 // a view shortened for others keeps as many
+	overheadChars = 150 // of a prompt's markup around a file, about
+)
+
+// openBudget returns how many characters n open files may show together, and how many a shortened one keeps at least.
+// bounded is false where they have no limit together.
+func (l Limits) openBudget(n int) (budget, stub int, bounded bool) {
+	budget, stub = math.MaxInt, stubChars
+	if l.WindowTokens > 0 {
+		budget = max(int(float64(l.WindowTokens)*charsPerToken*openShare)-n*overheadChars, 0)
+		stub = min(stubChars, budget/n)
+	}
+	if l.OpenChars > 0 {
+		budget = min(budget, l.OpenChars)
+	}
+	return budget, stub, budget < math.MaxInt
+}
+
+// closedPerFolder returns how many closed files a prompt names in each of n folders.
+func (l Limits) closedPerFolder(n int) int {
+	if l.WindowTokens == 0 {
+		return maxClosed
+	}
+	return min(maxClosed, int(float64(l.WindowTokens)*charsPerToken*closedShare)/overheadChars/n)
+}
