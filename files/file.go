@@ -3,12 +3,48 @@ package files
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 )
+
+// Status says how far a file's text has come; it is derived from the work that is left.
+type Status string
+
+// The way of a file. Completed and Failed are final until the file is parsed again.
+const (
+	Pending   Status = "pending"
+	Parsing   Status = "parsing"
+	Embedding Status = "embedding"
+	Completed Status = "completed"
+	Failed    Status = "error"
+)
+
+// File is one uploaded document.
+type File struct {
+	Key              int64     `db:"key" json:"-"`
+	ID               string    `db:"id" json:"id"`
+	FolderID         string    `db:"folder_id" json:"source_id"`
+	Name             string    `db:"name" json:"file_name"`
+	OriginalName     string    `db:"original_name" json:"original_file_name"`
+	Path             *string   `db:"-" json:"file_path"`
+	MediaType        string    `db:"media_type" json:"file_type"`
+	SizeBytes        int64     `db:"size_bytes" json:"file_size"`
+	CreationDate     *string   `db:"-" json:"file_creation_date"`
+	LastModifiedDate *string   `db:"-" json:"file_last_modified_date"`
+	Status           Status    `db:"status" json:"processing_status"`
+	ErrorMessage     *string   `db:"error_message" json:"error_message"`
+	TotalChunks      int       `db:"total_chunks" json:"total_chunks"`
+	ChunksEmbedded   int       `db:"chunks_embedded" json:"chunks_embedded"`
+	Lines            int       `db:"lines" json:"total_lines"`
+	TotalPages       *int      `db:"total_pages" json:"total_pages"` // pages, slides or sheets; nil where the format has none
+	Content          *string   `db:"content" json:"content"`
+	CreatedAt        time.Time `db:"created_at" json:"created_at"`
+	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
+}
 
 // fileRows reads files as they are shown. The status is derived from the work that is left: a text that is wanted and not there, or
 // chunks that wait for their vectors in the active space. It takes what fileArgs gives.
@@ -124,12 +160,4 @@ func (s *Store) closeEverywhere(ctx context.Context, org db.Org, fileKey int64, 
 		events[i] = event.Event{AgentID: agent, Type: event.FileClosed, RefID: fileID}
 	}
 	return s.record(ctx, org, events)
-}
-
-// record appends events in a transaction of their own, or in the store's.
-func (s *Store) record(ctx context.Context, org db.Org, events []event.Event) error {
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := event.Append(ctx, tx, org, events...)
-		return err
-	})
 }

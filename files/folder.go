@@ -3,16 +3,71 @@ package files
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
+	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
+
+// Folder is a set of files that is attached to agents as one.
+type Folder struct {
+	Key             int64           `db:"key" json:"-"`
+	ID              string          `db:"id" json:"id"`
+	Name            string          `db:"name" json:"name"`
+	Description     *string         `db:"description" json:"description"`
+	Instructions    *string         `db:"instructions" json:"instructions"`
+	Metadata        json.RawMessage `db:"metadata" json:"metadata"`
+	ChunkTokens     int             `db:"chunk_tokens" json:"-"`
+	OverlapTokens   int             `db:"overlap_tokens" json:"-"`
+	EmbeddingConfig EmbeddingConfig `db:"-" json:"embedding_config"`
+	CreatedAt       time.Time       `db:"created_at" json:"created_at"`
+	UpdatedAt       time.Time       `db:"updated_at" json:"updated_at"`
+	CreatedByID     *string         `db:"-" json:"created_by_id"`
+	LastUpdatedByID *string         `db:"-" json:"last_updated_by_id"`
+}
+
+// EmbeddingConfig describes, in Letta's terms, what a folder's chunks are embedded with. Without an embeddings endpoint that is the
+// built-in word weights.
+type EmbeddingConfig struct {
+	EndpointType string  `json:"embedding_endpoint_type"` // always "openai": the protocol
+	Endpoint     *string `json:"embedding_endpoint"`
+	Model        string  `json:"embedding_model"`
+	Dimension    int     `json:"embedding_dim"`
+	ChunkTokens  int     `json:"embedding_chunk_size"`
+	BatchSize    int     `json:"batch_size"`
+	Handle       string  `json:"handle"` // provider/model, by which clients choose it
+}
+
+// NewFolder is what a folder is created from. Sizes of 0 are the defaults: chunks of 300 tokens that overlap by 50.
+type NewFolder struct {
+	Name          string
+	Description   *string
+	Instructions  *string
+	Metadata      json.RawMessage
+	ChunkTokens   int
+	OverlapTokens int
+}
+
+// FolderUpdate changes the fields that are not nil.
+type FolderUpdate struct {
+	Name         *string
+	Description  *string
+	Instructions *string
+	Metadata     json.RawMessage
+}
+
+// Total is what a folder holds.
+type Total struct {
+	FolderID   string `db:"folder_id" json:"source_id"`
+	FolderName string `db:"folder_name" json:"source_name"`
+	Files      int    `db:"file_count" json:"file_count"`
+	SizeBytes  int64  `db:"total_size" json:"total_size"`
+}
 
 // The sizes of chunks where a folder names none.
 const (
@@ -172,41 +227,4 @@ func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
 		) t
 		WHERE d.org = $1
 		ORDER BY d.name, d.key`, org)
-}
-
-// Passages lists a folder's chunks, in the order in which they were made.
-func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.Page) ([]Passage, error) {
-	folder, err := s.Folder(ctx, org, folderID)
-	if err != nil {
-		return nil, err
-	}
-	args := pgx.StrictNamedArgs{"org": org, "folder": folder.Key}
-	p.Before, p.After = passageUUID(p.Before), passageUUID(p.After)
-	page := p.Stretch("key", `SELECT key FROM chunks WHERE org = @org AND folder_key = @folder AND id = @place`, args)
-	list, err := db.All[Passage](ctx, s.db, `
-		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
-		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, f.created_at
-		FROM (SELECT * FROM chunks WHERE org = @org AND folder_key = @folder AND `+page.Where+page.Order+`) c
-		JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key
-		`+page.Order, args)
-	if page.Reversed {
-		slices.Reverse(list)
-	}
-	for i, c := range list {
-		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, FirstPage: c.FirstPage, LastPage: c.LastPage, Heading: c.Heading}
-		list[i].Tags = []string{}
-	}
-	return list, err
-}
-
-// passageUUID is what an id of a passage names, or what names none.
-func passageUUID(id string) string {
-	if id == "" {
-		return ""
-	}
-	u, err := uuid.Parse(strings.TrimPrefix(id, "passage-"))
-	if err != nil {
-		return uuid.Nil.String()
-	}
-	return u.String()
 }

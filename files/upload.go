@@ -17,6 +17,18 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
+// Duplicates says what an upload does whose name the folder has already.
+type Duplicates string
+
+// Suffix, the default, stores name_(1).ext beside it; Skip keeps what is there; Reject fails; Replace takes its place once the new
+// text is ready.
+const (
+	Suffix  Duplicates = "suffix"
+	Skip    Duplicates = "skip"
+	Reject  Duplicates = "error"
+	Replace Duplicates = "replace"
+)
+
 // Upload is a document that arrives.
 type Upload struct {
 	Name       string     // as the client calls its file

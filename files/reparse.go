@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,52 +12,6 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// errCancelled is the error of a file whose work was cancelled.
-const errCancelled = "cancelled by request; retry the file to go on"
-
-// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. What it replaces stays,
-// and so does the text that it has. Cancelling it twice changes nothing; ErrConflict if there is no work.
-func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
-	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, w work) error {
-		switch {
-		case w.Cancelled:
-			return nil
-		case f.Status == Completed || f.Status == Failed:
-			return db.Conflict("there is no work on '%s' to cancel: its status is '%s'", f.Name, f.Status)
-		}
-		// While it is parsed, the generation that is made is not wanted any more: its commit is fenced off.
-		if _, err := in.db.Exec(ctx, `
-			UPDATE files
-			SET cancelled = true, error = $3, turn = NULL, updated_at = now(),
-			    wanted_generation = wanted_generation + (generation < wanted_generation)::integer
-			WHERE org = $1 AND key = $2`, org, f.Key, errCancelled); err != nil {
-			return err
-		}
-		if _, err := in.db.Exec(ctx, `UPDATE embed_batches SET turn = NULL WHERE org = $1 AND file_key = $2 AND turn IS NOT NULL`,
-			org, f.Key); err != nil {
-			return err
-		}
-		return in.dismiss(ctx, f.Key)
-	})
-}
-
-// Retry queues a file again whose work failed or was cancelled, from where it stopped. ErrConflict if it did not.
-func (s *Store) Retry(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
-	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, w work) error {
-		if f.Status != Failed {
-			return db.Conflict("'%s' has not failed: its status is '%s'; only a failed or cancelled file is tried again", f.Name, f.Status)
-		}
-		if w.Generation < w.Wanted {
-			return in.want(ctx, org, []int64{f.Key})
-		}
-		if _, err := in.db.Exec(ctx, `
-			UPDATE files SET cancelled = false, error = NULL, updated_at = now() WHERE org = $1 AND key = $2`, org, f.Key); err != nil {
-			return err
-		}
-		return in.call(ctx, in.space(), []int64{f.Key}, embedWidth)
-	})
-}
-
 // Reparse makes the text of a file anew from its original; the text it has stays until then. ErrConflict if it is being parsed.
 func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
 	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, _ work) error {
@@ -67,39 +20,6 @@ func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string
 		}
 		return in.want(ctx, org, []int64{f.Key})
 	})
-}
-
-// work is how far a file's work is.
-type work struct {
-	Generation int  `db:"generation"`
-	Wanted     int  `db:"wanted_generation"`
-	Cancelled  bool `db:"cancelled"`
-}
-
-// change does something to a file while nobody else does, and returns it as it is then.
-func (s *Store) change(ctx context.Context, org db.Org, folderID, fileID string, do func(in *Store, f File, w work) error) (f File, err error) {
-	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		w, err := db.One[work](ctx, tx, `
-			SELECT f.generation, f.wanted_generation, f.cancelled FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
-			WHERE f.org = $1 AND d.id = $2 AND f.id = $3
-			FOR NO KEY UPDATE OF f`, org, folderID, fileID)
-		if errors.Is(err, db.ErrNotFound) {
-			return errNoFile
-		}
-		if err != nil {
-			return err
-		}
-		if f, err = in.File(ctx, org, folderID, fileID, false); err != nil {
-			return err
-		}
-		if err := do(in, f, w); err != nil {
-			return err
-		}
-		f, err = in.File(ctx, org, folderID, fileID, false)
-		return err
-	})
-	return f, err
 }
 
 // want queues the next generation of files of one folder. The files are locked.

@@ -2,10 +2,8 @@ package files
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -148,114 +146,4 @@ func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generat
 			}
 		}
 	}
-}
-
-// contents reads what was opened, each file an equal part of OpenContentChars.
-func (s *Store) contents(ctx context.Context, org db.Org, targets []target) ([]Opened, error) {
-	opened := make([]Opened, len(targets))
-	for i, t := range targets {
-		v, err := s.render(ctx, org, t.Key, t.Generation, t.Lines, t.Paging, t.lines, OpenContentChars/len(targets))
-		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: the text was replaced this moment by a shorter one
-			return nil, err
-		}
-		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text, Request: t.request}
-		if v.Truncated && v.NextOffset > 0 {
-			o.NextOffset = &v.NextOffset
-		}
-		if t.was != nil {
-			o.WasOpen = true
-			if before := t.was.lines(); !before.same(t.lines) {
-				o.Previous = &before
-			}
-		}
-		opened[i] = o
-	}
-	return opened, nil
-}
-
-func (r LineRange) same(o LineRange) bool {
-	if r.Offset != o.Offset || (r.Length == nil) != (o.Length == nil) {
-		return false
-	}
-	return r.Length == nil || *r.Length == *o.Length
-}
-
-// Directory is a folder as an agent's prompt shows it: its open files, and the first of its closed ones by name.
-type Directory struct {
-	Folder Folder
-	Files  []DirectoryFile
-	More   int // closed files that are not shown
-}
-
-// DirectoryFile is a file in a Directory. Text is what the prompt shows of it, empty if it is closed.
-type DirectoryFile struct {
-	FileID     string     `db:"id"`
-	FileName   string     `db:"name"` // folder/name
-	FolderKey  int64      `db:"folder_key"`
-	IsOpen     bool       `db:"is_open"`
-	LastUsedAt *time.Time `db:"last_used_at"`
-	Leaf       string     `db:"leaf"` // the name without its folder
-	Text       string     `db:"-"`
-}
-
-// Directories are what an agent's prompt shows of its folders, in the order of their names.
-func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l Limits) ([]Directory, error) {
-	type row struct {
-		Folder
-		FileCount int `db:"file_count"`
-	}
-	folders, err := db.All[row](ctx, s.db, `
-		SELECT `+folderColumns+`, (SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL) AS file_count
-		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
-		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
-		ORDER BY d.name, d.key`, org, agentID)
-	if err != nil || len(folders) == 0 {
-		return nil, err
-	}
-	shown, err := s.directoryFiles(ctx, org, agentID, l, l.closedPerFolder(len(folders)))
-	if err != nil {
-		return nil, err
-	}
-	directories := make([]Directory, len(folders))
-	for i, f := range folders {
-		directories[i] = Directory{Folder: f.Folder, Files: shown[f.Key], More: max(f.FileCount-len(shown[f.Key]), 0)}
-	}
-	return directories, nil
-}
-
-// directoryFiles are the files that a prompt shows, by folder: the open ones with their views, and some closed ones.
-func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits, closed int) (map[int64][]DirectoryFile, error) {
-	list, err := db.All[DirectoryFile](ctx, s.db, `
-		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
-		FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key
-		WHERE o.org = @org AND o.agent_id = @agent AND o.is_open
-		UNION ALL
-		SELECT c.id, d.name || '/' || c.name, d.key, false, c.last_used_at, c.name
-		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
-		CROSS JOIN LATERAL (
-			SELECT f.id, f.name, o.last_used_at
-			FROM files f LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
-			WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL AND o.is_open IS NOT TRUE
-			ORDER BY f.name COLLATE "C", f.key
-			LIMIT @limit
-		) c
-		WHERE a.org = @org AND a.agent_id = @agent
-		ORDER BY folder_key, leaf`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": closed})
-	if err != nil {
-		return nil, err
-	}
-	views, err := s.Views(ctx, org, agentID, l)
-	if err != nil {
-		return nil, err
-	}
-	shown := map[int64][]DirectoryFile{}
-	for _, f := range list {
-		for _, v := range views {
-			if v.FileID == f.FileID {
-				f.Text = v.Text
-			}
-		}
-		shown[f.FolderKey] = append(shown[f.FolderKey], f)
-	}
-	return shown, nil
 }

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -10,39 +11,47 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// openFile is a file of an agent's open set.
-type openFile struct {
-	Key       int64  `db:"key"`
-	ID        string `db:"id"`
-	Name      string `db:"name"` // folder/name
-	Seq       int64  `db:"last_used_seq"`
-	Pinned    bool   `db:"pinned"`
-	FirstLine int    `db:"first_line"`
-	LineCount *int   `db:"line_count"`
+// OpenRequest asks for a view of a file: from line Offset (0-based) Length lines, to the end where Length is nil.
+type OpenRequest struct {
+	FileName string `json:"file_name"`
+	Offset   *int   `json:"offset"`
+	Length   *int   `json:"length"`
 }
 
-func (f openFile) lines() LineRange { return LineRange{Offset: f.FirstLine, Length: f.LineCount} }
-
-// openSet is what an agent has open, least recently used first. Under the agent's lock it stays so.
-func (s *Store) openSet(ctx context.Context, org db.Org, agentID string) ([]openFile, error) {
-	return db.All[openFile](ctx, s.db, `
-		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count
-		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
-		WHERE a.org = $1 AND a.agent_id = $2 AND a.is_open
-		ORDER BY a.last_used_seq, f.id`, org, agentID)
+// LineRange is a stretch of lines: Offset is 0-based, Length nil means to the end.
+type LineRange struct {
+	Offset int
+	Length *int
 }
 
-// setOpen opens a file in the agent of the event, as of the event.
-func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines LineRange, e event.Event) error {
-	_, err := s.db.Exec(ctx, `
-		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at)
-		VALUES (@agent, @file, @org, true, @first, @count, @seq, @at)
-		ON CONFLICT (agent_id, file_key) DO UPDATE
-		SET is_open = true, first_line = excluded.first_line, line_count = excluded.line_count,
-		    last_used_seq = excluded.last_used_seq, last_used_at = excluded.last_used_at`,
-		pgx.StrictNamedArgs{"agent": e.AgentID, "file": fileKey, "org": org, "first": lines.Offset, "count": lines.Length,
-			"seq": e.Seq, "at": e.At})
-	return err
+func (r LineRange) same(o LineRange) bool {
+	if r.Offset != o.Offset || (r.Length == nil) != (o.Length == nil) {
+		return false
+	}
+	return r.Length == nil || *r.Length == *o.Length
+}
+
+// Opened is one file that Open opened. Content is numbered as the file's lines are, cut at whole lines to what Open may return.
+type Opened struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"` // folder/name
+	FirstLine  int    `json:"first_line"`
+	LastLine   int    `json:"last_line"`
+	Content    string `json:"content"`
+	NextOffset *int   `json:"next_offset"` // where the rest begins, nil if nothing of the request is left
+
+	ShownNext *int `json:"-"` // where what the prompt does not show begins, nil if it shows all of the request
+
+	Request  OpenRequest `json:"-"`
+	WasOpen  bool        `json:"-"`
+	Previous *LineRange  `json:"-"` // what of it was open before, where that was another range
+}
+
+// Opening is what Open did.
+type Opening struct {
+	Files         []Opened
+	ClosedOthers  []string // names closed because the caller asked for it
+	ClosedToLimit []string // names closed to keep the limit, least recently used first
 }
 
 // target is a request with the attached file that it names.
@@ -194,24 +203,27 @@ func (s *Store) open(ctx context.Context, org db.Org, agentID string, l Limits, 
 	return done, err
 }
 
-// limits are the agent's as they stand under its lock, where the store can ask for them.
-func (s *Store) limits(ctx context.Context, org db.Org, agentID string, l Limits) Limits {
-	if s.o.Limits == nil {
-		return l
+// contents reads what was opened, each file an equal part of OpenContentChars.
+func (s *Store) contents(ctx context.Context, org db.Org, targets []target) ([]Opened, error) {
+	opened := make([]Opened, len(targets))
+	for i, t := range targets {
+		v, err := s.render(ctx, org, t.Key, t.Generation, t.Lines, t.Paging, t.lines, OpenContentChars/len(targets))
+		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: the text was replaced this moment by a shorter one
+			return nil, err
+		}
+		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text, Request: t.request}
+		if v.Truncated && v.NextOffset > 0 {
+			o.NextOffset = &v.NextOffset
+		}
+		if t.was != nil {
+			o.WasOpen = true
+			if before := t.was.lines(); !before.same(t.lines) {
+				o.Previous = &before
+			}
+		}
+		opened[i] = o
 	}
-	now, err := s.o.Limits(ctx, s.db, org, []string{agentID})
-	if at, ok := now[agentID]; ok && err == nil {
-		return at
-	}
-	return l
-}
-
-func (s *Store) append(ctx context.Context, org db.Org, events []event.Event) (written []event.Event, err error) {
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		written, err = event.Append(ctx, tx, org, events...)
-		return err
-	})
-	return written, err
+	return opened, nil
 }
 
 // OpenWhole opens a file by its id, from its first line to its end, and returns the names of the files closed to keep the limit.
@@ -238,37 +250,57 @@ func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID strin
 	return closed, err
 }
 
-// use marks files that the agent has open as used now, in the given order. It writes nothing where that changes no order.
-func (s *Store) use(ctx context.Context, org db.Org, agentID string, fileIDs []string) error {
-	open, err := s.openSet(ctx, org, agentID)
-	if err != nil {
+// CloseAll closes all that an agent has open and returns the names.
+func (s *Store) CloseAll(ctx context.Context, org db.Org, agentID string) ([]string, error) {
+	return s.closeWhere(ctx, org, agentID, func(openFile) bool { return true })
+}
+
+// CloseFile closes a file by its id. ErrNotFound unless it is attached to the agent; a file that is closed stays so.
+func (s *Store) CloseFile(ctx context.Context, org db.Org, agentID, fileID string) error {
+	if _, err := s.attachedFile(ctx, org, agentID, fileID); err != nil {
 		return err
 	}
-	var used []openFile
-	for _, id := range fileIDs {
-		if at := slices.IndexFunc(open, func(f openFile) bool { return f.ID == id }); at >= 0 {
-			used = append(used, open[at])
-		}
+	_, err := s.closeWhere(ctx, org, agentID, func(f openFile) bool { return f.ID == fileID })
+	return err
+}
+
+// Close closes files by name, as the tools name them, and returns the full names of those that were open.
+func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []string) ([]string, error) {
+	found, err := s.resolve(ctx, org, agentID, names)
+	if err != nil {
+		return nil, err
 	}
-	if len(used) == 0 || slices.EqualFunc(used, open[len(open)-len(used):], func(a, b openFile) bool { return a.ID == b.ID }) {
-		return nil
-	}
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		events := make([]event.Event, len(used))
-		for i, f := range used {
-			events[i] = event.Event{AgentID: agentID, Type: event.FileUsed, RefID: f.ID}
+	return s.closeWhere(ctx, org, agentID, func(f openFile) bool {
+		return slices.ContainsFunc(found, func(a attached) bool { return a.Key == f.Key })
+	})
+}
+
+// Trim closes what an agent has open beyond its limit, least recently used first, and returns the names.
+func (s *Store) Trim(ctx context.Context, org db.Org, agentID string, l Limits) (closed []string, err error) {
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		if err := in.lock(ctx, org, agentID); err != nil {
+			return err
 		}
-		written, err := event.Append(ctx, tx, org, events...)
+		closed, err = in.evict(ctx, org, agentID, l, nil)
+		return err
+	})
+	return closed, err
+}
+
+// closeWhere closes the open files that fit, and returns their names.
+func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, fits func(openFile) bool) (names []string, err error) {
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		if err := in.lock(ctx, org, agentID); err != nil {
+			return err
+		}
+		open, err := in.openSet(ctx, org, agentID)
 		if err != nil {
 			return err
 		}
-		for i, e := range written {
-			if _, err := tx.Exec(ctx, `
-				UPDATE agent_files SET last_used_seq = $4, last_used_at = $5 WHERE org = $1 AND agent_id = $2 AND file_key = $3 AND is_open`,
-				org, agentID, used[i].Key, e.Seq, e.At); err != nil {
-				return err
-			}
-		}
-		return nil
+		names, err = in.close(ctx, org, agentID, slices.DeleteFunc(open, func(f openFile) bool { return !fits(f) }))
+		return err
 	})
+	return names, err
 }
