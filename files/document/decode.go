@@ -13,11 +13,11 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Decode returns the text of a file and the name of its encoding: by its byte order mark, as UTF-8 if it is valid, by the
-// positions of its NULs as UTF-16, by hint (a charset's name, or empty) if every byte fits it, else by statistics. The
-// text is valid UTF-8 without a byte order mark; its lines end in LF where the file has CR LF, or CR throughout; NUL and
-// bytes that cannot be decoded are U+FFFD. The rest is as in the file: line n of the text is line n of the file.
-// *UnreadableError if more than one character in twenty is a control character or cannot be decoded.
+// Decode returns the text of a file and the name of its encoding: by its byte order mark, as UTF-8 if it is valid, by
+// the positions of its NULs as UTF-16, by hint (a charset's name, or empty) if every byte fits it, else by statistics.
+// The text is valid UTF-8 without a byte order mark; its lines end in LF where the file has CR LF, or CR throughout;
+// NUL and bytes that cannot be decoded are U+FFFD. The rest is as in the file: line n of the text is line n of the
+// file. *UnreadableError if more than one character in twenty is a control character or cannot be decoded.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
 	text, charset, ok := decodeUnicode(raw)
 	if !ok {
@@ -134,7 +134,8 @@ func trimCutRune(head []byte) []byte {
 	return head
 }
 
-// fromEscapes decodes ISO-2022-JP, whose bytes are all ASCII, if the text has the sequences that switch to kanji and back.
+// fromEscapes decodes ISO-2022-JP, whose bytes are all ASCII, if the text has the sequences that switch to kanji and
+// back.
 func fromEscapes(text string) (string, string, bool) {
 	to := strings.Contains(text, "\x1b$B") || strings.Contains(text, "\x1b$@")
 	if to && (strings.Contains(text, "\x1b(B") || strings.Contains(text, "\x1b(J")) {

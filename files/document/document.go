@@ -1,5 +1,5 @@
-// Package document reads the text of documents: it turns the bytes of a format into Markdown, and records on which lines
-// its pages begin.
+// Package document reads the text of documents: it turns the bytes of a format into Markdown, and records on which
+// lines its pages begin.
 package document
 
 import (
@@ -46,8 +46,8 @@ type Readers struct {
 	PDFToText string // the path of poppler's pdftotext, which then reads PDFs; empty reads them with PDFium
 }
 
-// Read returns the text of a document, *UnreadableError if it has none that can be read. ctx ends only the programs that
-// it runs.
+// Read returns the text of a document, *UnreadableError if it has none that can be read. ctx ends only the programs
+// that it runs.
 func (r Readers) Read(ctx context.Context, in Input) (Text, error) {
 	switch {
 	case in.IsPDF() && r.PDFToText != "":

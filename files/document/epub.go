@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// EPUB reads a book of EPUB 2 or 3: its title, then its chapters in reading order, as HTML does. Its table of contents is left out.
+// EPUB reads a book of EPUB 2 or 3: its title, then its chapters in reading order. Its table of contents is left out.
 func EPUB(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
 		if err := a.refuseDRM(); err != nil {
@@ -28,7 +28,7 @@ func EPUB(r io.ReaderAt, size int64) (Text, error) {
 
 var errDRM = unreadable("The book is protected by digital rights management. Upload a copy without protection.")
 
-// refuseDRM looks for encrypted parts other than fonts, which are only made hard to copy.
+// refuseDRM returns errDRM if parts other than fonts are encrypted. Fonts are only made hard to copy.
 func (a *archive) refuseDRM() error {
 	if a.has("META-INF/rights.xml") && a.has("META-INF/encryption.xml") {
 		return errDRM
@@ -46,7 +46,7 @@ func (a *archive) refuseDRM() error {
 
 type book struct {
 	archive  *archive
-	packaged string // the part that lists the others
+	packaged string // the part that lists the other parts
 	title    string
 	items    map[string]bookItem
 	spine    []string
@@ -71,29 +71,27 @@ func (b *book) readContainer(x *xmlReader) error {
 }
 
 func (b *book) readPackage(x *xmlReader) error {
-	return x.each(func(element) error {
-		return x.each(func(e element) error {
-			return x.each(func(e element) (err error) {
-				switch e.name {
-				case "title":
-					if b.title == "" {
-						b.title, err = x.text()
-					}
-				case "item":
-					b.items[e.attr("id")] = b.item(e)
-				case "itemref":
-					b.spine = append(b.spine, e.attr("idref"))
-				}
-				return err
-			})
-		})
+	return x.each(func(e element) (err error) {
+		switch e.name {
+		case "title":
+			if b.title == "" {
+				b.title, err = x.text()
+			}
+		case "item":
+			b.items[e.attr("id")] = b.item(e)
+		case "itemref":
+			b.spine = append(b.spine, e.attr("idref"))
+		case "package", "metadata", "manifest", "spine":
+			return b.readPackage(x)
+		}
+		return err
 	})
 }
 
 func (b *book) item(e element) bookItem {
-	href, err := url.PathUnescape(e.attr("href"))
-	if err != nil {
-		href = e.attr("href")
+	href := e.attr("href")
+	if unescaped, err := url.PathUnescape(href); err == nil {
+		href = unescaped
 	}
 	kind := e.attr("media-type")
 	isText := strings.Contains(kind, "html") || strings.HasSuffix(path.Ext(href), "html")
@@ -101,7 +99,7 @@ func (b *book) item(e element) bookItem {
 	return bookItem{resolve(b.packaged, href), !isText || isContents}
 }
 
-// write puts the chapters in their order, each once. One that is missing is passed over if others are there.
+// write writes the chapters in their order, each once. A missing chapter is left out if there are others.
 func (b *book) write(md *markdown) error {
 	seen := map[string]bool{}
 	var missing error
@@ -119,7 +117,7 @@ func (b *book) write(md *markdown) error {
 		if err != nil {
 			return err
 		}
-		if title := strings.Join(strings.Fields(b.title), " "); md.lines == 0 && !strings.HasPrefix(text, "# "+title) {
+		if title := onOneLine(b.title); md.lines == 0 && !strings.HasPrefix(text, "# "+title) {
 			md.heading(1, title)
 		}
 		md.raw(text)
@@ -130,7 +128,7 @@ func (b *book) write(md *markdown) error {
 	return nil
 }
 
-// pageTitle is that of a chapter: it is its file's name, or the book's.
+// pageTitle matches the title of a chapter, which is the name of its file or of the book.
 var pageTitle = regexp.MustCompile(`(?is)<title\b[^>]*>.*?</title\s*>|<title\b[^>]*/>`)
 
 func (b *book) chapter(part string) (string, error) {

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms and navigation,
-// unless navigation is all there is. A page without a first-level heading gets its title as one. A page beyond the bounds
-// of layout (deeper than 500 elements, tables of more than a million cells, more than a million elements) comes as plain
-// text. Time and space are linear.
+// HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms and
+// navigation, unless navigation is all there is. A page without a first-level heading gets its title as one. A page
+// beyond the bounds of layout (deeper than 500 elements, tables of more than a million cells, more than a million
+// elements) comes as plain text. Time and space are linear.
 func HTML(raw string) (markdown string, err error) {
 	if !isInBounds(raw) {
 		return stripTags(raw), nil
@@ -116,7 +116,8 @@ func isNoise(n *html.Node) bool {
 	return false
 }
 
-// isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook manuals.
+// isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook
+// manuals.
 func isNavigation(n *html.Node) bool {
 	if n.DataAtom == atom.Nav || attribute(n, "role") == "navigation" {
 		return true

@@ -13,7 +13,7 @@ const (
 	maxElements    = 1_000_000
 	maxCells       = 1_000_000 // of all tables, as spans make them
 	maxIndents     = 16        // lists and quotations within each other: each repeats its mark on every line
-	maxUnclosed    = 8         // formatting elements open at a tag, on average: the parser opens them again in each paragraph
+	maxUnclosed    = 8         // formatting elements open at a tag, on average: each paragraph opens them again
 	unclosedAllows = 100_000
 )
 
@@ -76,7 +76,8 @@ func exceeds(n *html.Node, indents int, cells *int) bool {
 	return false
 }
 
-// tableCells returns how many cells a table has when each row is as wide as the widest, and spans are filled with cells.
+// tableCells returns how many cells a table has when each row is as wide as the widest, and spans are filled with
+// cells.
 func tableCells(table *html.Node) int {
 	rows, widest, spanned := 0, 0, 0
 	for n := range table.Descendants() {

@@ -91,8 +91,8 @@ func (in *inline) markdown() string {
 	return b.String()
 }
 
-// marked returns the text with its marks inside of its outer blanks. A raised number that follows something gets a ^, as
-// in 10^6.
+// marked returns the text with its marks inside of its outer blanks. A raised number that follows something gets a ^,
+// as in 10^6.
 func (p part) marked(follows bool) string {
 	text := string(p.text)
 	words := strings.TrimSpace(text)

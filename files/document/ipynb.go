@@ -2,33 +2,36 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"regexp"
 	"strings"
 )
 
-// Limits of a notebook, which is read as a whole: its size with all images, and how many braces open in it, of objects or in texts.
+// Limits of a notebook, which is read as a whole: its size with all images, and the opening braces in it.
 const (
 	maxNotebookBytes  = 128 << 20
 	maxNotebookBraces = 1_000_000
 )
 
-// IPYNB reads a notebook of Jupyter, nbformat 3 to 4: Markdown cells as they are, code and its text outputs in fences, the code's with
-// the language of the kernel. Images are left out. JSON that is no notebook is read as it is.
+// IPYNB reads a notebook of Jupyter, nbformat 3 to 4: Markdown cells as they are, code and its text outputs in fences,
+// the code's with the language of the kernel. Images are left out. JSON that is not a notebook is returned as text.
 func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	if size > maxNotebookBytes {
-		return Text{}, unreadable("The notebook has %d MiB; %d are read. Clear its outputs, and upload it again.", size>>20, maxNotebookBytes>>20)
+		return Text{}, unreadable("The notebook has %d MiB; %d are read. Clear its outputs, and upload it again.",
+			size>>20, maxNotebookBytes>>20)
 	}
 	raw, err := io.ReadAll(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return Text{}, err
 	}
 	if bytes.Count(raw, []byte("{")) > maxNotebookBraces {
-		return Text{}, unreadable("The notebook has more than %d braces. Clear its outputs, and upload it again.", maxNotebookBraces)
+		return Text{}, unreadable("The notebook has more than %d braces. Clear its outputs, and upload it again.",
+			maxNotebookBraces)
 	}
 	var book notebook
-	if err := json.Unmarshal(bytes.TrimPrefix(raw, []byte("\ufeff")), &book); err != nil {
+	if err := json.Unmarshal(jsonInUTF8(raw), &book); err != nil {
 		return Text{}, explain(err, nil)
 	}
 	if book.Format == nil && book.Cells == nil && book.Worksheets == nil {
@@ -39,13 +42,14 @@ func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	return md.finish()
 }
 
-// IsNotebook tells from the beginning of a JSON file whether it is a notebook: it has cells of which the beginning is there, or says its
-// nbformat. A notebook whose beginning is one large output may not be told.
-func IsNotebook(head []byte) bool {
-	return notebookMark.Match(head)
+// jsonInUTF8 returns JSON, which may be in UTF-16 or begin with a byte order mark, in UTF-8 without a mark.
+func jsonInUTF8(raw []byte) []byte {
+	if _, charset, ok := decodeUnicode(raw[:min(len(raw), sniffBytes)]); ok && charset != "utf-8" {
+		text, _, _ := decodeUnicode(raw)
+		return []byte(text)
+	}
+	return bytes.TrimPrefix(raw, []byte("\ufeff"))
 }
-
-var notebookMark = regexp.MustCompile(`^\s*\{(?s:.*)("nbformat(_minor)?"\s*:|"cell_type"\s*:\s*")`)
 
 type notebook struct {
 	Format     json.RawMessage `json:"nbformat"`
@@ -80,7 +84,7 @@ type notebookBundle struct {
 	Markdown notebookText `json:"text/markdown"`
 }
 
-// jsonList is a list without its nulls, which cost memory and mean nothing.
+// jsonList is a list without its nulls, which only cost memory.
 type jsonList[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -88,7 +92,7 @@ func (l *jsonList[T]) UnmarshalJSON(raw []byte) error {
 	return eachOf(raw, func(item *T) { *l = append(*l, *item) })
 }
 
-// eachOf decodes the items of a list one by one. What is no list has none.
+// eachOf decodes the items of a list one by one. JSON that is not a list has none.
 func eachOf[T any](raw []byte, f func(*T)) error {
 	items := json.NewDecoder(bytes.NewReader(raw))
 	if start, err := items.Token(); err != nil || start != json.Delim('[') {
@@ -106,40 +110,34 @@ func eachOf[T any](raw []byte, f func(*T)) error {
 	return nil
 }
 
-// notebookText is a string, or a list of lines; anything else is none.
+// notebookText is a string, or a list of lines, empty for any other JSON.
 type notebookText string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *notebookText) UnmarshalJSON(raw []byte) error {
-	var b strings.Builder
 	if raw[0] != '[' {
-		var text string
-		_ = json.Unmarshal(raw, &text)
-		*t = notebookText(text)
+		_ = json.Unmarshal(raw, (*string)(t))
 		return nil
 	}
-	err := eachOf(raw, func(line *string) { b.WriteString(*line) })
+	return t.join(raw, "")
+}
+
+// join sets t to the items of a list, each followed by end.
+func (t *notebookText) join(raw []byte, end string) error {
+	var b strings.Builder
+	err := eachOf(raw, func(line *string) { b.WriteString(*line + end) })
 	*t = notebookText(b.String())
 	return err
 }
 
 // notebookTrace is a list of lines without their ends.
-type notebookTrace string
+type notebookTrace struct{ notebookText }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *notebookTrace) UnmarshalJSON(raw []byte) error {
-	var b strings.Builder
-	err := eachOf(raw, func(line *string) { b.WriteString(*line + "\n") })
-	*t = notebookTrace(b.String())
-	return err
-}
+func (t *notebookTrace) UnmarshalJSON(raw []byte) error { return t.join(raw, "\n") }
 
 func (n *notebook) write(md *markdown) {
-	language := n.Metadata.Kernelspec.Language
-	if language == "" {
-		language = n.Metadata.Language.Name
-	}
-	language = strings.ToLower(language)
+	language := strings.ToLower(cmp.Or(n.Metadata.Kernelspec.Language, n.Metadata.Language.Name))
 	if !languageName.MatchString(language) {
 		language = ""
 	}
@@ -158,9 +156,7 @@ func (c *notebookCell) write(md *markdown, language string) {
 	source := cleanText(string(c.Source))
 	switch c.Type {
 	case "code":
-		if source == "" {
-			source = cleanText(string(c.Input))
-		}
+		source = cmp.Or(source, cleanText(string(c.Input)))
 		if language == "" && languageName.MatchString(c.Language) {
 			language = c.Language
 		}
@@ -178,10 +174,7 @@ func (c *notebookCell) write(md *markdown, language string) {
 func (o *notebookOutput) write(md *markdown) {
 	text := o.Text + o.Data.Plain
 	if o.Type == "error" || o.Type == "pyerr" {
-		text = notebookText(o.Trace)
-		if text == "" {
-			text = notebookText(o.Name + ": " + o.Value)
-		}
+		text = cmp.Or(o.Trace.notebookText, notebookText(o.Name+": "+o.Value))
 	}
 	if markdown := string(o.Data.Markdown); markdown != "" {
 		md.raw(cleanText(markdown))
@@ -193,7 +186,8 @@ func (o *notebookOutput) write(md *markdown) {
 // ansi are the sequences that colour a terminal, of ECMA-48.
 var ansi = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]")
 
-// cleanText leaves no NUL, no invalid UTF-8, and line ends in LF. Of a line that was written over, as by a progress bar, the last counts.
+// cleanText returns a text without NUL and invalid UTF-8, its lines ended by LF. Of a line that was written over, as by
+// a progress bar, only the last version stays.
 func cleanText(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\ufffd"), "\r\n", "\n")
 	if !strings.Contains(text, "\r") {

@@ -15,8 +15,8 @@ const (
 	itemBlock
 )
 
-// markdown writes the blocks of a document in their order. A flat one, for a cell or a note, writes each on lines of its
-// own without the marks that stand at the beginning of a line.
+// markdown writes the blocks of a document in their order. A flat one, for a cell or a note, writes each on lines of
+// its own without the marks that stand at the beginning of a line.
 type markdown struct {
 	budget  *budget
 	flat    bool
@@ -240,29 +240,17 @@ func trimLines(text string) string {
 	if isTrim(text) {
 		return text
 	}
-	var b strings.Builder
-	b.Grow(len(text))
-	between := rune(0) // what stands before the next word
-	for _, r := range text {
-		switch r {
-		case '\n':
-			between = '\n'
-		case ' ', '\t', '\r', '\u00a0':
-			if between == 0 {
-				between = ' '
-			}
-		default:
-			if between != 0 && b.Len() > 0 {
-				b.WriteRune(between)
-			}
-			between = 0
-			b.WriteRune(r)
+	var lines []string
+	for line := range strings.SplitSeq(strings.ToValidUTF8(text, "\ufffd"), "\n") {
+		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\u00a0", r) })
+		if len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
 		}
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
-// isTrim reports whether a text has no blanks at all, as most cells of a table.
+// isTrim reports whether a text has no blanks at all, as most cells of a table have none.
 func isTrim(text string) bool {
 	return !strings.ContainsAny(text, " \t\r\n\u00a0") && utf8.ValidString(text)
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ODT reads a text document of OpenDocument: headings, lists with their numbers, tables, links, notes, code by its style
-// or font, text boxes, formulas. Deleted and hidden text, comments and tables of contents are left out. Pages begin
-// where the document was last laid out, if it says so.
+// ODT reads a text document of OpenDocument: headings, lists with their numbers, tables, links, notes, code by its
+// style or font, text boxes, formulas. Deleted and hidden text, comments and tables of contents are left out. Pages
+// begin where the document was last laid out, if it says so.
 func ODT(r io.ReaderAt, size int64) (Text, error) {
 	return severalPages(readODF(r, size, "office:text", func(o *odf, x *xmlReader, e element, md *markdown) error {
 		if o.paged = e.attr("text:use-soft-page-breaks") == "true"; o.paged {

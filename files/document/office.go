@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Reader reads the text of one format, as Markdown. It returns *UnreadableError for a document that is damaged, protected,
-// beyond the limits or without text, and other errors only if r cannot be read.
+// Reader reads the text of one format, as Markdown. It returns *UnreadableError for a document that is damaged,
+// protected, beyond the limits or without text, and other errors only if r cannot be read.
 type Reader = func(r io.ReaderAt, size int64) (Text, error)
 
 // Office returns the reader of an office format by its media type; false if it is not one.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// joinPages puts the pages of a document one after another. An empty line ends each but the last; a page without text is an empty line.
+// joinPages joins the pages of a document. An empty line ends each but the last; a page without text is an empty line.
 func joinPages(pages []string) (Text, error) {
 	var b strings.Builder
 	out := Text{Pages: make([]int, len(pages))}
@@ -37,13 +37,14 @@ func joinPages(pages []string) (Text, error) {
 
 func scanned(pages int) error {
 	if pages == 1 {
-		return unreadable("The file holds no text: its page is an image or empty. If it was scanned, run OCR on it and upload the result.")
+		return unreadable("The file holds no text: its page is an image or empty. " + runOCR)
 	}
-	return unreadable("The file holds no text: its %d pages are images or empty. If it was scanned, run OCR on it and upload the result.", pages)
+	return unreadable("The file holds no text: its %d pages are images or empty. "+runOCR, pages)
 }
 
-// laidOut is the text of a page as it is read: without the traces of its typesetting, its lines without blanks at their ends, no empty
-// line first, last or after another.
+const runOCR = "If it was scanned, run OCR on it and upload the result."
+
+// laidOut returns the text of a page without traces of its typesetting, hyphenated words joined, its lines tidied.
 func laidOut(page string) string {
 	page = strings.ToValidUTF8(page, "\ufffd")
 	page = softened.ReplaceAllString(lineEnds.Replace(page), string(joint))
@@ -64,7 +65,7 @@ var emptyLines = regexp.MustCompile(`\n{3,}`)
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\f", "\n", "\u2028", "\n", "\u2029", "\n\n")
 
-// plain drops what only a typesetter needs, and has one blank for all that are as wide.
+// plain drops the characters that only typesetting needs, and replaces wide blanks by plain ones.
 func plain(r rune) rune {
 	switch {
 	case r == '\n', r == '\t', r == joint:
@@ -79,14 +80,15 @@ func plain(r rune) rune {
 	return r
 }
 
-// joint is what PDFium puts in place of a hyphen and the line's end, where it takes a word for hyphenated.
+// joint is the character that PDFium writes in place of a hyphen and line end where it finds a word hyphenated.
 const joint = '\ufffe'
 
 var (
 	softened  = regexp.MustCompile(`\x{ad}[-\x{2010}]?\n`)
 	ligatures = regexp.MustCompile(`[\x{fb00}-\x{fb4f}]+`)
 
-	// The rest of a word goes up to its beginning, and the line ends after it. What follows a hyphen in lower case is the rest of a word.
+	// The rest of a word is joined to its beginning, and the line ends after it. Lower case after a hyphen at the end of a
+	// line is the rest of a word.
 	broken     = regexp.MustCompile(`(\S)\x{fffe}\n?(\S*)[ \n]?`)
 	hyphenated = regexp.MustCompile(`(\p{L}\p{L})[-\x{2010}]\n(\p{Ll}\S*)[ \n]?`)
 )

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	guestMemoryPages = 512 << 20 / (64 << 10) // 512 MiB of what PDFium has to itself
+	guestMemoryPages = 512 << 20 / (64 << 10) // 512 MiB, PDFium's own memory
 	maxPages         = 50_000
-	maxMissingPages  = 100 // one after another that are declared and not there: the number of pages is made up, or the rest is lost
+	maxMissingPages  = 100 // in a row: their number is false, or the rest is lost
 )
 
-// pdf reads a PDF with PDFium, which runs in a sandbox of WebAssembly without any file of the host. Of a damaged file it takes the pages
-// that can be read; a page that cannot is empty.
+// pdf reads a PDF with PDFium, which runs in a WebAssembly sandbox without access to files. A page of a damaged file
+// that cannot be read is empty.
 func (r Readers) pdf(in Input) (Text, error) {
 	pool, err := pdfiumPool(r.compiled())
 	if err != nil && r.CacheDir != "" { // the disk may be full, or what it holds broken
@@ -54,11 +54,13 @@ func (r Readers) pdf(in Input) (Text, error) {
 }
 
 func pdfiumPool(cache wazero.CompilationCache) (pdfium.Pool, error) {
-	return webassembly.Init(webassembly.Config{MaxIdle: 1, MaxTotal: 1, FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
-		RuntimeConfig: wazero.NewRuntimeConfig().WithMemoryLimitPages(guestMemoryPages).WithCompilationCache(cache)})
+	return webassembly.Init(webassembly.Config{
+		MaxIdle: 1, MaxTotal: 1, FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
+		RuntimeConfig: wazero.NewRuntimeConfig().WithMemoryLimitPages(guestMemoryPages).WithCompilationCache(cache),
+	})
 }
 
-// compiled is the cache of PDFium's machine code, in which it starts ten times faster; nil where it cannot be kept.
+// compiled returns the cache of PDFium's machine code, with which it starts ten times faster; nil if it cannot be kept.
 func (r Readers) compiled() wazero.CompilationCache {
 	if r.CacheDir == "" || !isPrivate(r.CacheDir) {
 		return nil
@@ -70,7 +72,7 @@ func (r Readers) compiled() wazero.CompilationCache {
 	return cache
 }
 
-// isPrivate tells whether a directory is one that nobody else may write to: what is in the cache is run.
+// isPrivate reports whether nobody else may write to a directory. The code in the cache is run.
 func isPrivate(dir string) bool {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return false
@@ -86,14 +88,16 @@ func isPrivate(dir string) bool {
 func pdfRefusal(err error) error {
 	switch {
 	case errors.Is(err, pdfiumerrors.ErrPassword):
-		return unreadable("The PDF is encrypted and opens only with a password. Save it without the password and upload that.")
+		return unreadable("The PDF is encrypted and opens only with a password. " +
+			"Save it without the password and upload that.")
 	case errors.Is(err, pdfiumerrors.ErrSecurity):
 		return unreadable("The PDF is encrypted in a way that is not known here. Save it without encryption and upload that.")
 	}
-	return unreadable("The PDF is damaged: no page of it can be found. Open it in a PDF program, save it anew, and upload that.")
+	return unreadable("The PDF is damaged: no page of it can be found. " +
+		"Open it in a PDF program, save it anew, and upload that.")
 }
 
-// pdfPages returns the text of each page as PDFium has it.
+// pdfPages returns the text of each page as PDFium extracts it.
 func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []string, err error) {
 	counted, err := engine.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc})
 	if err != nil {
@@ -122,13 +126,13 @@ func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []strin
 	return pages, nil
 }
 
-// pdfPage lets go of all that a page takes: PDFium keeps what is not closed.
+// pdfPage closes all that it opens: PDFium keeps in memory what is not closed.
 func pdfPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (string, error) {
 	page, err := engine.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: doc, Index: index})
 	if err != nil {
 		return "", err
 	}
-	defer engine.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: page.Page}) //nolint:errcheck // it goes with the document
+	defer engine.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: page.Page}) //nolint:errcheck // closed with the document
 	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: requests.Page{ByReference: &page.Page}})
 	if err != nil {
 		return "", err

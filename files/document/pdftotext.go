@@ -12,7 +12,7 @@ import (
 	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
 )
 
-// pdftotext reads a PDF with poppler's program.
+// pdftotext reads a PDF with poppler's program pdftotext.
 func (r Readers) pdftotext(ctx context.Context, in Input) (Text, error) {
 	body, err := in.seekable()
 	if err != nil {
@@ -36,7 +36,7 @@ func (r Readers) pdftotext(ctx context.Context, in Input) (Text, error) {
 	return joinPages(strings.Split(strings.TrimSuffix(out.held.String(), "\f"), "\f"))
 }
 
-// limitedBuffer fails when more is written than it may hold.
+// limitedBuffer fails when more is written than is left.
 type limitedBuffer struct {
 	held bytes.Buffer
 	left int // below 0 when it overflowed

@@ -34,10 +34,10 @@ func (e *UnsupportedError) Error() string {
 		kind, e.Name, advice)
 }
 
-// Sniff returns the media type of an upload by its beginning, and of a zip file by its entries. The bytes decide whether
-// it is a document. Text is accepted whatever its extension, RTF excepted; its media type is taken from the name, else
-// from the content, else from the declared type. A few control characters, such as colours in a log, do not make a text
-// binary: Decode says how many. An empty file is text. Anything else is an *UnsupportedError.
+// Sniff returns the media type of an upload by its beginning, and of a zip file by its entries. The bytes decide
+// whether it is a document. Text is accepted whatever its extension, RTF excepted; its media type is taken from the
+// name, else from the content, else from the declared type. A few control characters, such as colours in a log, do not
+// make a text binary: Decode says how many. An empty file is text. Anything else is an *UnsupportedError.
 func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType string, err error) {
 	head := make([]byte, sniffBytes)
 	n, err := body.ReadAt(head, 0)
@@ -71,7 +71,7 @@ func documentType(name, content string, head []byte, isText bool) (string, bool)
 	switch {
 	case content == pdfType:
 		return pdfType, startsWith(head, "%PDF-") || !isText || hasExtension(name, ".pdf")
-	case isText && hasExtension(name, ".ipynb") && startsWith(head, "{"):
+	case isText && hasExtension(name, ".ipynb") && startsWith(jsonInUTF8(head), "{"):
 		content = notebookType
 	case content == oleType || content == rtfType: // their readers only return why they are not read
 		return "", false
@@ -161,8 +161,8 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// isBinary reports whether the content begins with the mark of a format that is not text. The marks are short ("BM" is a
-// bitmap), so they count only where the content is not plainly text.
+// isBinary reports whether the content begins with the mark of a format that is not text. The marks are short ("BM" is
+// a bitmap), so they count only where the content is not plainly text.
 func isBinary(found *mimetype.MIME) bool {
 	for m := found; m != nil; m = m.Parent() {
 		if m.Is("text/plain") {
@@ -226,7 +226,8 @@ func typesOf(list string) map[string]string {
 }
 
 var typesByName = typesOf(`text/x-dockerfile dockerfile containerfile; text/x-makefile makefile gnumakefile; 
-	text/x-cmake cmakelists.txt; text/x-go.mod go.mod; text/plain go.sum; text/x-groovy jenkinsfile; text/x-ruby gemfile rakefile`)
+	text/x-cmake cmakelists.txt; text/x-go.mod go.mod; text/plain go.sum; text/x-groovy jenkinsfile;
+	text/x-ruby gemfile rakefile`)
 
 // typesByExt are Letta's names for the types it knows.
 var typesByExt = typesOf(`text/plain txt text log; text/x-rst rst; text/x-asciidoc adoc; text/x-org org; text/x-tex tex;

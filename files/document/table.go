@@ -47,8 +47,8 @@ func (m *markdown) table(rows []row) {
 	}
 }
 
-// trimRows drops empty rows, and empty cells at the ends of rows. It returns the pages that begin in rows dropped at the
-// end, and the width of the widest row.
+// trimRows drops empty rows, and empty cells at the ends of rows. It returns the pages that begin in rows dropped at
+// the end, and the width of the widest row.
 func trimRows(rows []row) (kept []row, breaks, width int) {
 	for _, r := range rows {
 		r.breaks += breaks

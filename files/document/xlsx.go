@@ -10,8 +10,9 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// XLSX reads a workbook of Excel: each sheet is a page under its name, each block of rows a table, each cell as it is displayed, dates
-// without a form of their own as 2026-03-31. Formulas are shown by the values that were last computed. Hidden sheets are left out.
+// XLSX reads a workbook of Excel: each sheet is a page under its name, each block of rows a table, each cell as it is
+// displayed, dates of the default format as 2026-03-31. Formulas are shown by the values that were last computed.
+// Hidden sheets are left out.
 func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
 		if _, err := a.mainPart("xl/workbook.xml"); err != nil {
@@ -24,7 +25,8 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	})
 }
 
-// measure unpacks every part once, so that the library is only given what is whole and within the limits. A tag counts as one token.
+// measure unpacks every part once, so that the library only reads archives that are whole and within the limits. A tag
+// counts as one token.
 func (a *archive) measure() error {
 	block := make([]byte, 64<<10)
 	for _, name := range a.names {
@@ -77,12 +79,12 @@ func writeBook(r io.ReaderAt, size int64, md *markdown) (err error) {
 func writeSheet(book *excelize.File, name string, md *markdown, cells *int) error {
 	rows, err := book.Rows(name)
 	if err != nil {
-		return nil //nolint:nilerr // a chart or a macro has a sheet without rows
+		return nil //nolint:nilerr // the sheet of a chart or a macro has no rows
 	}
 	defer rows.Close() //nolint:errcheck // read only
 	s := &sheetWriter{md: md, name: name, cells: *cells}
 	for rows.Next() {
-		columns, err := rows.Columns()
+		columns, err := columnsOf(rows)
 		if err != nil {
 			return err
 		}
@@ -93,4 +95,23 @@ func writeSheet(book *excelize.File, name string, md *markdown, cells *int) erro
 	s.flush()
 	*cells = s.cells
 	return rows.Error()
+}
+
+// maxBadCells is how many cells of a row may have a reference outside of a sheet.
+const maxBadCells = 100
+
+// columnsOf returns the cells of a row. A cell whose reference lies outside of a sheet is #REF!, as Excel writes it.
+func columnsOf(rows *excelize.Rows) (cells []string, err error) {
+	for range maxBadCells {
+		var more []string
+		more, err = rows.Columns() // after an error, it continues with the next cell
+		cells = append(cells, more[min(len(cells), len(more)):]...)
+		outside := errors.Is(err, excelize.ErrColumnNumber) || errors.Is(err, excelize.ErrMaxRows) ||
+			err != nil && strings.HasPrefix(err.Error(), "cannot convert cell")
+		if !outside {
+			return cells, err
+		}
+		cells = append(cells, "#REF!")
+	}
+	return nil, err
 }

@@ -36,8 +36,8 @@ func newXMLReader(r io.Reader, b *budget) *xmlReader {
 
 var otherCharset = regexp.MustCompile(`(?i)^\s*<\?xml[^>]*encoding\s*=\s*["'](?:[^u"']|u[^t"']|utf-?7)`)
 
-// asUTF8 decodes UTF-16 by its byte order mark and replaces bytes that are not UTF-8 by U+FFFD, unless the part declares
-// another charset.
+// asUTF8 decodes UTF-16 by its byte order mark and replaces bytes that are not UTF-8 by U+FFFD, unless the part
+// declares another charset.
 func asUTF8(r io.Reader) io.Reader {
 	buffered := bufio.NewReader(r)
 	head, _ := buffered.Peek(200)

@@ -17,8 +17,8 @@ type archive struct {
 	budget  *budget
 }
 
-// source reads a file and keeps the error if it could not be read, which is not the document's fault. If metered, it ends
-// after left bytes.
+// source reads a file and keeps the error if it could not be read, which is not the document's fault. If metered, it
+// ends after left bytes.
 type source struct {
 	r       io.ReaderAt
 	left    int64

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// header is the first line of a child's answer; the text follows it.
+// header is the first line of a child's answer. The text follows it.
 type header struct {
 	Unreadable string `json:"unreadable,omitempty"` // the document's fault
 	Failed     string `json:"failed,omitempty"`     // not the document's
@@ -23,7 +23,7 @@ type header struct {
 
 const maxHeaderBytes = 1 << 20
 
-// answer keeps what a child writes, and takes no more than an answer can be.
+// answer holds what a child writes, up to the most that an answer can have.
 type answer struct{ held bytes.Buffer }
 
 var errTooLong = errors.New("the answer is too long")
@@ -36,12 +36,12 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.held.Write(p)
 }
 
-// failedError is why a child could not try.
+// failedError is the reason why a child could not read at all.
 type failedError struct{ reason string }
 
 func (e *failedError) Error() string { return "read the document: " + e.reason }
 
-// text is what the answer holds. A child that was taken over by its document can say anything: nothing is taken on trust.
+// text returns the text in the answer. A document may have taken over the child: everything is checked.
 func (a *answer) text() (document.Text, error) {
 	line, text, ok := bytes.Cut(a.held.Bytes(), []byte("\n"))
 	var h header
@@ -52,20 +52,22 @@ func (a *answer) text() (document.Text, error) {
 	case strings.Contains(h.Charset+h.Failed, "\x00"):
 		return document.Text{}, errors.New("the answer's header is not text")
 	case h.Unreadable != "":
-		return document.Text{}, &document.UnreadableError{Reason: strings.ToValidUTF8(strings.ReplaceAll(h.Unreadable, "\x00", ""), "")}
+		reason := strings.ToValidUTF8(strings.ReplaceAll(h.Unreadable, "\x00", ""), "")
+		return document.Text{}, &document.UnreadableError{Reason: reason}
 	case h.Failed != "":
 		return document.Text{}, &failedError{h.Failed}
 	case len(text) != h.TextBytes:
 		return document.Text{}, fmt.Errorf("the answer has %d bytes of text, and says %d", len(text), h.TextBytes)
 	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
 		return document.Text{}, errors.New("the answer is not text")
-	case !slices.IsSorted(h.Pages) || len(h.Pages) > 0 && (h.Pages[0] < 1 || h.Pages[len(h.Pages)-1] > bytes.Count(text, []byte("\n"))+1):
+	case !slices.IsSorted(h.Pages) ||
+		len(h.Pages) > 0 && (h.Pages[0] < 1 || h.Pages[len(h.Pages)-1] > bytes.Count(text, []byte("\n"))+1):
 		return document.Text{}, errors.New("the answer has pages that are not there")
 	}
 	return document.Text{Text: string(text), Charset: h.Charset, Pages: h.Pages}, nil
 }
 
-// tail keeps the end of what is written to it.
+// tail holds the end of what is written to it.
 type tail struct{ held []byte }
 
 const tailBytes = 16 << 10

@@ -1,8 +1,9 @@
-// Package child reads documents in a process of their own: the same program, run again for one document. What a hostile document does
-// to its reader, in time, memory or by a crash, ends there, and the document with a sentence.
+// Package child reads documents in child processes: the same program, run again for one document, within bounds of time
+// and memory. A hostile document can crash only its child, and ends as an UnreadableError.
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,19 +29,19 @@ const (
 
 // Reader reads documents in children.
 type Reader struct {
-	Command  []string         // that calls Main with the argument added to it
-	Document document.Readers // how the child reads
-	TempDir  string           // where a document is put for its child; empty is the system's
-	Log      *slog.Logger     // of what a child that broke down had to say; nil is silent
+	Command  []string         // a program that calls Main with its last argument, which is added
+	Document document.Readers // the child's readers
+	TempDir  string           // holds a document for its child; empty is the system's
+	Log      *slog.Logger     // gets the standard error of a child that failed; nil logs nothing
 
 	Patience    time.Duration // 0 is DefaultPatience
 	CPU         time.Duration // 0 is DefaultCPU; whole seconds
 	MemoryBytes int64         // 0 is DefaultMemoryBytes
 }
 
-// Read returns the text of a document; plain text, which cannot harm its reader, is read without a child. *document.UnreadableError if
-// it has none that can be read within the bounds, document.ErrCutShort if the child was killed from outside, or had not done in
-// Patience though it had not used its CPU.
+// Read returns the text of a document. Plain text, which cannot harm its reader, is read without a child.
+// *document.UnreadableError if it has no text that can be read within the bounds; document.ErrCutShort if the child was
+// killed from outside, or was not done within Patience although it had not used up its CPU time.
 func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, error) {
 	if !in.IsComplex() && (!in.IsHTML() || in.SizeBytes <= inProcessHTMLBytes) {
 		return r.Document.Read(ctx, in)
@@ -53,7 +54,7 @@ func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, er
 	return r.run(ctx, in, file.File)
 }
 
-// spool puts a document into a file that goes with the process whatever happens to it.
+// spool copies a document into a file that is deleted when the process ends.
 func (r *Reader) spool(in document.Input) (document.Spool, error) {
 	file, err := document.NewSpool(r.TempDir)
 	if err != nil {
@@ -71,13 +72,13 @@ func (r *Reader) spool(in document.Input) (document.Spool, error) {
 
 func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (document.Text, error) {
 	req := request{MediaType: in.MediaType, CacheDir: r.Document.CacheDir, PDFToText: r.Document.PDFToText,
-		MemoryBytes: or(r.MemoryBytes, DefaultMemoryBytes), CPU: or(r.CPU, DefaultCPU)}
-	bounded, cancel := context.WithTimeout(ctx, or(r.Patience, DefaultPatience))
+		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
 	defer cancel()
 	out, errs := &answer{}, &tail{}
 	cmd := exec.CommandContext(bounded, r.Command[0], append(r.Command[1:len(r.Command):len(r.Command)], req.String())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = file, out, errs
-	cmd.Env = []string{"TMPDIR=" + os.TempDir()} // the server's secrets are in its own
+	cmd.Env = []string{"TMPDIR=" + os.TempDir()} // without the server's secrets
 	cmd.SysProcAttr = attributes()
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = time.Second
@@ -94,23 +95,16 @@ func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (doc
 	}
 	err = req.verdict(ctx, bounded, cmd.ProcessState, errs, err)
 	if r.Log != nil && ctx.Err() == nil {
-		r.Log.Warn("a document could not be read", "media_type", in.MediaType, "size_bytes", in.SizeBytes, "error", err, "stderr", string(errs.held))
+		r.Log.Warn("a document could not be read", "media_type", in.MediaType, "size_bytes", in.SizeBytes,
+			"error", err, "stderr", string(errs.held))
 	}
 	return document.Text{}, err
 }
 
-// killGroup ends a child with what it started.
+// killGroup kills a child and all that it started.
 func killGroup(pid int) error {
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
 		return os.ErrProcessDone
 	}
 	return nil
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// How a child ends, beside with its answer: by an error, or beyond a bound. Go's runtime ends with 2.
+// Exit codes of a child without an answer: by an error, or beyond a bound. Go's runtime exits with 2.
 const (
 	exitFailed = 1
 	exitMemory = 70
@@ -31,7 +31,7 @@ type request struct {
 	CPU         time.Duration `json:"cpu"`
 }
 
-// String is the request as Main takes it.
+// String returns the request as Main's argument.
 func (q request) String() string {
 	raw, err := json.Marshal(q)
 	if err != nil {
@@ -40,10 +40,10 @@ func (q request) String() string {
 	return string(raw)
 }
 
-// Main is the program of a child: it reads the document on stdin as the argument says, and writes its answer to stdout. It is for a
-// process of its own, which it bounds.
+// Main is the program of a child: it bounds the process, reads the document on stdin as the argument says, and writes
+// its answer to stdout.
 func Main(argument string) error {
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // the parent says when it is over
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // the parent decides when it ends
 	var q request
 	if err := json.Unmarshal([]byte(argument), &q); err != nil {
 		return fmt.Errorf("this command is run by the server alone: %w", err)
@@ -54,7 +54,8 @@ func Main(argument string) error {
 		return fmt.Errorf("find the document: %w", err)
 	}
 	reader := document.Readers{CacheDir: q.CacheDir, PDFToText: q.PDFToText}
-	text, err := reader.Read(context.Background(), document.Input{MediaType: q.MediaType, SizeBytes: info.Size(), Body: os.Stdin})
+	in := document.Input{MediaType: q.MediaType, SizeBytes: info.Size(), Body: os.Stdin}
+	text, err := reader.Read(context.Background(), in)
 	h := header{Charset: text.Charset, Pages: text.Pages, TextBytes: len(text.Text)}
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		h = header{Unreadable: unreadable.Reason}
@@ -68,7 +69,8 @@ func Main(argument string) error {
 	return err
 }
 
-// bound holds the process to its memory and its time. The system's own bounds are wider: they end what the process's cannot.
+// bound limits the memory and time of the process. The system's limits are wider, for what the process itself cannot
+// end.
 func (q request) bound() {
 	limitProcess(q.MemoryBytes+q.MemoryBytes/2, q.CPU)
 	over := make(chan os.Signal, 1)
@@ -81,10 +83,10 @@ func (q request) bound() {
 	go watch(uint64(q.MemoryBytes)) //nolint:gosec // positive
 }
 
-// watchEvery is how often a child looks at its memory.
+// watchEvery is how often a child measures its memory.
 const watchEvery = 20 * time.Millisecond
 
-// watch ends the process when it has more memory than it may. It lives as long as the process.
+// watch ends the process when it holds more memory than most.
 func watch(most uint64) {
 	memory := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(watchEvery) {

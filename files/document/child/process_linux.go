@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// attributes keep a terminal's signals away, and have the kernel kill the child when the thread that started it ends.
+// attributes keep a terminal's signals from the child. The kernel kills it when the thread that started it ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// limitProcess has the kernel hold this process to its bounds, of memory beside what it has, and take it first where the machine's runs
-// out.
+// limitProcess sets the kernel's limits of this process, of memory in addition to what it has, and makes it the first
+// to be killed when the machine's memory runs out.
 func limitProcess(memoryBytes int64, cpu time.Duration) {
 	memory := uint64(memoryBytes) + mapped() //nolint:gosec // positive
 	seconds := uint64(max(1, cpu/time.Second))
@@ -25,11 +25,11 @@ func limitProcess(memoryBytes int64, cpu time.Duration) {
 		syscall.RLIMIT_FSIZE: {Cur: maxFileBytes, Max: maxFileBytes},
 		syscall.RLIMIT_CORE:  {},
 	} {
-		_ = syscall.Setrlimit(resource, &limit) // fails where it is lower already
+		_ = syscall.Setrlimit(resource, &limit) // fails if it is lower already
 	}
 }
 
-// mapped is what RLIMIT_DATA counts of this process.
+// mapped returns the bytes that RLIMIT_DATA counts of this process.
 func mapped() uint64 {
 	raw, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(raw))

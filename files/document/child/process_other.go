@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// attributes keep a terminal's signals away. No signal tells the child of its parent's death: it ends at its own bounds.
+// attributes keep a terminal's signals from the child. A child whose parent dies ends at its own bounds.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// limitProcess leaves the bounds to the process itself and to its parent.
+// limitProcess does nothing: the process and its parent keep the bounds.
 func limitProcess(int64, time.Duration) {}

@@ -12,12 +12,12 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// verdict says whose fault it is that a child gave no answer: that of who called it off, of the document, or of neither.
+// verdict returns why a child gave no answer: the caller cancelled it, the document is at fault, or neither.
 func (q request) verdict(ctx, bounded context.Context, state *os.ProcessState, errs *tail, err error) error {
-	memory := &document.UnreadableError{Reason: fmt.Sprintf(
-		"Reading this file needed more than %d MiB of memory. Split it, or save it in a simpler form, and upload that.", q.MemoryBytes>>20)}
-	time := &document.UnreadableError{Reason: fmt.Sprintf(
-		"Reading this file took more than %s of computing. Split it, or save it in a simpler form, and upload that.", q.CPU)}
+	tooMuch := func(format string, limit any) error {
+		return &document.UnreadableError{Reason: fmt.Sprintf("Reading this file "+format+
+			". Split it, or save it in a simpler form, and upload that.", limit)}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -26,9 +26,9 @@ func (q request) verdict(ctx, bounded context.Context, state *os.ProcessState, e
 	case bounded.Err() != nil:
 		return fmt.Errorf("%w: it was not done in its time", document.ErrCutShort)
 	case state.ExitCode() == exitMemory, noMemory.Match(errs.held):
-		return memory
+		return tooMuch("needed more than %d MiB of memory", q.MemoryBytes>>20)
 	case state.ExitCode() == exitTime:
-		return time
+		return tooMuch("took more than %s of computing", q.CPU)
 	case wasKilled(state):
 		return fmt.Errorf("%w: its process was killed", document.ErrCutShort)
 	}
@@ -42,10 +42,10 @@ func (q request) verdict(ctx, bounded context.Context, state *os.ProcessState, e
 		"Open it in the program it is for, save it anew, and upload that."}
 }
 
-// noMemory is what programs say that the system refused memory.
+// noMemory matches what programs say when the system refuses memory.
 var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate`)
 
-// wasKilled tells a child that somebody else killed, as the system does when memory runs out.
+// wasKilled reports whether somebody else killed the child, as the system does when memory runs out.
 func wasKilled(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
