@@ -10,25 +10,26 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Shares and sizes by which an answer is told from a summary.
+// Limits by which a summary is told from other answers.
 const (
-	echoWindow  = 24   // characters that are looked up in the transcript
-	echoWindows = 120  // of them at most
-	echoLeast   = 8    // below so many an answer is too short to be an echo
-	echoShare   = 0.65 // of them that are the transcript's
-	errorChars  = 400  // that an error's text or a refusal has at most
-	leastTokens = 6    // of a summary
-	muchTokens  = 500  // of what is evicted, from which on there is more to say than that
+	echoWindow  = 24   // characters of a piece of the answer that is looked up in the transcript
+	echoWindows = 120  // pieces that are looked up at most
+	echoLeast   = 8    // pieces of the shortest answer that may be an echo
+	echoShare   = 0.65 // share of the pieces that makes an echo if the transcript has them
+	errorChars  = 400  // of the longest error or refusal
+	leastTokens = 6    // of a summary of more than muchTokens
+	muchTokens  = 500
 )
 
-// errorText is how an answer begins that is an error or a refusal, and no summary.
-var errorText = regexp.MustCompile(`(?i)^\W*(?:an? )?(?:(?:internal )?(?:server )?error\b|exception\b|traceback\b|failed to\b|(?:request )?timed? ?out\b|` +
-	`rate limit|too many requests|bad gateway|service unavailable|<!doctype|<html|\{"?error|i(?:'|’)?m (?:sorry|unable|not able)|i am (?:sorry|unable|not able)|` +
-	`sorry,|i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t) |as an ai\b|no conversation (?:was )?(?:provided|to summarize)|` +
+// errorText matches the beginning of an answer that is an error or a refusal.
+var errorText = regexp.MustCompile(`(?i)^\W*(?:an? )?(?:(?:internal )?(?:server )?error\b|exception\b|traceback\b|` +
+	`failed to\b|(?:request )?timed? ?out\b|rate limit|too many requests|bad gateway|service unavailable|<!doctype|` +
+	`<html|\{"?error|i(?:'|’)?m (?:sorry|unable|not able)|i am (?:sorry|unable|not able)|sorry,|` +
+	`i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t) |as an ai\b|no conversation (?:was )?(?:provided|to summarize)|` +
 	`please provide the (?:conversation|transcript)|there is no (?:conversation|transcript))`)
 
-// reject says why an answer is no summary, as a sentence for the model; empty if it is one.
-func (w *work) reject(r Reply, text string) string {
+// reject returns why an answer is not a summary, as a sentence for the model; empty if it is one.
+func (w *writer) reject(r Reply, text string) string {
 	switch {
 	case text == "":
 		return "Your last answer was empty."
@@ -48,8 +49,8 @@ func (w *work) reject(r Reply, text string) string {
 	return ""
 }
 
-// echoes says whether an answer is what was asked, mostly the transcript's own text, or written like one.
-func (w *work) echoes(text string) bool {
+// echoes reports whether an answer repeats the request, is mostly the transcript's text, or looks like a transcript.
+func (w *writer) echoes(text string) bool {
 	if text == textOf(Reply{Text: w.asked}) || len(messageLine.FindAllStringIndex(text, 4)) == 4 {
 		return true
 	}
@@ -72,19 +73,20 @@ func (w *work) echoes(text string) bool {
 	return float64(found) > echoShare*float64(looked)
 }
 
-// messageLine is a line as a transcript begins a message.
+// messageLine matches a line of a transcript that begins a message.
 var messageLine = regexp.MustCompile(`(?m)^\[\d+\] (?:system|user|assistant|tool)\b[^\n]{0,100}: `)
 
-// thoughts are what some models write before their answer, and wrappings what they put around it.
+// thoughts matches what some models write before their answer, and wrappings what they put around it.
 var (
-	thoughts  = regexp.MustCompile(`(?is)^\s*<(think|thinking|reasoning|analysis)>.*?(?:</(?:think|thinking|reasoning|analysis)>|$)`)
+	thoughts = regexp.MustCompile(
+		`(?is)^\s*<(think|thinking|reasoning|analysis)>.*?(?:</(?:think|thinking|reasoning|analysis)>|$)`)
 	wrappings = regexp.MustCompile("(?is)^(?:```[a-z]*\\s*\\n(.*)\\n```|<summary>(.*)</summary>)$")
 )
 
-// textOf is what a reply says, without its thoughts and wrappings, fit to be kept.
+// textOf returns the text of a reply, clean, without thoughts and wrappings.
 func textOf(r Reply) string {
 	text := thoughts.ReplaceAllString(clean(r.Text), "")
-	if _, answer, found := strings.Cut(text, "</think>"); found { // the opening was the template's
+	if _, answer, found := strings.Cut(text, "</think>"); found { // the chat template wrote the opening tag
 		text = answer
 	}
 	text = strings.TrimSpace(text)
@@ -94,26 +96,27 @@ func textOf(r Reply) string {
 	return text
 }
 
-// complaint asks for what an answer has left out.
-func complaint(ids []string, request bool, p probes, words int) string {
+// complaint asks for what an answer lacks: identifiers, and the last request.
+func (w *writer) complaint(ids []string, request bool) string {
 	var b strings.Builder
-	b.WriteString("Your summary leaves out what will be needed. Write it again, whole, and with this in it word for word:\n")
+	b.WriteString("Your summary leaves out what will be needed. Write it again, whole, " +
+		"and with this in it word for word:\n")
 	for _, id := range ids {
 		b.WriteString("- " + defused(id) + "\n")
 	}
 	if request {
-		b.WriteString("- what the user asked for last: " + defused(oneLine(requestText(*p.last), requestChars)) + "\n")
+		b.WriteString("- what the user asked for last: " + defused(oneLine(requestText(*w.must.last), requestChars)) + "\n")
 	}
-	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.", words)
+	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(w.s.Mode, w.budget))
 }
 
-// requestChars is how much of a request is quoted.
+// requestChars bounds the quotation of a request.
 const requestChars = 600
 
-// oneLine is a text in one line, of at most so many characters.
+// oneLine returns a text on one line, of at most some characters.
 func oneLine(text string, chars int) string {
 	text = strings.Join(strings.Fields(clean(text)), " ")
-	if cut := beginningOf(text, chars); len(cut) < len(text) {
+	if cut := tokens.PrefixChars(text, chars); len(cut) < len(text) {
 		return strings.TrimSpace(cut) + "…"
 	}
 	return text

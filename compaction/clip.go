@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Shown are messages as a model sees them: of results that are clipped, the beginning, the end, and how to read what is between. The
-// messages given are not changed.
+// Shown returns messages as a model sees them: of a clipped result, the beginning, the end, and how to read the rest.
+// It does not change the messages given.
 func Shown(messages []recall.Message, clips []Clip) []recall.Message {
-	byPosition := clipsOf(clips)
+	byPosition := clipsByPosition(clips)
 	if len(byPosition) == 0 {
 		return messages
 	}
@@ -22,7 +22,7 @@ func Shown(messages []recall.Message, clips []Clip) []recall.Message {
 			if n == 0 {
 				shown[i].Content = slices.Clone(m.Content)
 			}
-			if fits(m, c) {
+			if isClipOf(c, m) {
 				shown[i].Content[c.Part].Text = clipped(m, c)
 			}
 		}
@@ -30,8 +30,8 @@ func Shown(messages []recall.Message, clips []Clip) []recall.Message {
 	return shown
 }
 
-// clipsOf are clips by the positions of their messages.
-func clipsOf(clips []Clip) map[int][]Clip {
+// clipsByPosition returns clips by the positions of their messages.
+func clipsByPosition(clips []Clip) map[int][]Clip {
 	if len(clips) == 0 {
 		return nil
 	}
@@ -42,17 +42,18 @@ func clipsOf(clips []Clip) map[int][]Clip {
 	return all
 }
 
-// fits tells whether a clip is of a result that the message has.
-func fits(m recall.Message, c Clip) bool {
-	return m.Position == c.Position && c.Part >= 0 && c.Part < len(m.Content) && m.Content[c.Part].Type == recall.ToolReturn && c.Chars >= 0
+// isClipOf reports whether a clip is of a result of the message.
+func isClipOf(c Clip, m recall.Message) bool {
+	return m.Position == c.Position && c.Part >= 0 && c.Part < len(m.Content) &&
+		m.Content[c.Part].Type == recall.ToolReturn && c.Chars >= 0
 }
 
-// clipped is what is shown of a result: c.Chars characters of it at most, whole lines where that costs less than half of them. It is always
-// made of what the log has, so that what is clipped twice has one marker.
+// clipped returns the text of a clipped result: at most c.Chars characters of the original, in whole lines if at least
+// half of the characters are left then, and one marker, because it is always made from the log's text.
 func clipped(m recall.Message, c Clip) string {
 	p := m.Content[c.Part]
 	if p.Clip != nil {
-		return begun(p, c.Chars)
+		return clippedPreview(p, c.Chars)
 	}
 	total := utf8.RuneCountInString(p.Text)
 	if total <= c.Chars {
@@ -61,7 +62,7 @@ func clipped(m recall.Message, c Clip) string {
 	head := headOf(p.Text, c.Chars-c.Chars/2)
 	tail := tailOf(p.Text, c.Chars/2)
 	offset := len(head)
-	for i := range c.Part { // expand reads the message as one text, whose parts are lines
+	for i := range c.Part { // expand reads the message as one text, with each part on lines of its own
 		n := len(m.Content[i].Text)
 		if other := m.Content[i]; other.Type != recall.ToolReturn || len(other.Stdout)+len(other.Stderr) > 0 {
 			n = len(recall.Message{Content: m.Content[i : i+1]}.Text())
@@ -74,8 +75,8 @@ func clipped(m recall.Message, c Clip) string {
 		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, m.ID, offset, tail)
 }
 
-// begun is what is shown of a result that the log has only the beginning of.
-func begun(p recall.Part, chars int) string {
+// clippedPreview returns the text of a clipped result of which the log holds only the beginning.
+func clippedPreview(p recall.Part, chars int) string {
 	whole := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
 	if utf8.RuneCountInString(whole) <= chars {
 		return p.Text
@@ -85,7 +86,7 @@ func begun(p recall.Part, chars int) string {
 		head, len(head), p.Clip.Bytes, p.Clip.ID, len(head))
 }
 
-// shownChars are the characters of the original that may be shown of a result without a clip of ours.
+// shownChars returns how many characters of the original an unclipped result shows.
 func shownChars(p recall.Part) int {
 	if p.Clip != nil {
 		return utf8.RuneCountInString(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])
@@ -93,7 +94,7 @@ func shownChars(p recall.Part) int {
 	return utf8.RuneCountInString(p.Text)
 }
 
-// headOf is the beginning of a text, at most so many characters.
+// headOf returns at most some characters of the beginning of a text.
 func headOf(text string, chars int) string {
 	end := 0
 	for ; chars > 0 && end < len(text); chars-- {
@@ -107,7 +108,7 @@ func headOf(text string, chars int) string {
 	return head[:escape(head)]
 }
 
-// tailOf is the end of a text, at most so many characters.
+// tailOf returns at most some characters of the end of a text.
 func tailOf(text string, chars int) string {
 	start := len(text)
 	for ; chars > 0 && start > 0; chars-- {
@@ -118,7 +119,7 @@ func tailOf(text string, chars int) string {
 	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
 		return tail[i+1:]
 	}
-	for at := start; at <= len(text) && at < start+maxEscape; at++ { // not from within a terminal's escape sequence
+	for at := start; at <= len(text) && at < start+maxEscape; at++ { // skip the rest of a terminal's escape sequence
 		if escape(text[:at]) == at && (at == len(text) || utf8.RuneStart(text[at])) {
 			return text[at:]
 		}
@@ -126,10 +127,10 @@ func tailOf(text string, chars int) string {
 	return tail
 }
 
-// maxEscape is the longest escape sequence of a terminal, in bytes, that is kept whole.
+// maxEscape is the length of the longest escape sequence of a terminal, in bytes, that is kept whole.
 const maxEscape = 32
 
-// escape is where the escape sequence begins that a text ends within, or the text's end.
+// escape returns where the escape sequence begins that the end of a text cuts, or the length of the text.
 func escape(text string) int {
 	from := max(len(text)-maxEscape, 0)
 	i := strings.LastIndexByte(text[from:], 0x1b)
@@ -140,7 +141,8 @@ func escape(text string) int {
 	if sequence == "" {
 		return from + i
 	}
-	if sequence[0] != '[' || strings.IndexFunc(sequence[1:], func(r rune) bool { return r >= 0x40 && r <= 0x7e }) >= 0 {
+	isFinal := func(r rune) bool { return r >= 0x40 && r <= 0x7e }
+	if sequence[0] != '[' || strings.ContainsFunc(sequence[1:], isFinal) {
 		return len(text)
 	}
 	return from + i

@@ -63,10 +63,10 @@ func TestAClipOfNothingIsPassedOver(t *testing.T) {
 }
 
 func BenchmarkPlan(b *testing.B) {
-	for name, shape := range map[string]func(*told){
-		"chat":  func(v *told) { v.say(recall.User, 40).say(recall.Assistant, 60) },
-		"tools": func(v *told) { v.look(100) },
-		"turns": func(v *told) { v.say(recall.User, 40).look(200).look(150).say(recall.Assistant, 60) },
+	for name, shape := range map[string]func(*viewBuilder){
+		"chat":  func(v *viewBuilder) { v.say(recall.User, 40).say(recall.Assistant, 60) },
+		"tools": func(v *viewBuilder) { v.look(100) },
+		"turns": func(v *viewBuilder) { v.say(recall.User, 40).look(200).look(150).say(recall.Assistant, 60) },
 	} {
 		v := window(500_000, 20_000).say(recall.User, 100)
 		for len(v.Messages) < 10_000 {
@@ -76,7 +76,7 @@ func BenchmarkPlan(b *testing.B) {
 		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
 			b.Run(name+"/"+string(m), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := planOf(v.View, mode(m)); err != nil {
+					if _, err := compaction.MakePlan(v.View, mode(m)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -94,7 +94,7 @@ func BenchmarkPlan(b *testing.B) {
 	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
 	b.Run("clips", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := planOf(v.View, compaction.Defaults()); err != nil {
+			if _, err := compaction.MakePlan(v.View, compaction.Defaults()); err != nil {
 				b.Fatal(err)
 			}
 		}

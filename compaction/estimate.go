@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Estimate is how many tokens a view takes: what a provider counted of the prompt, which is neither its answer nor what it had cached, and
-// a count of what came after; without a report a count of all that would be sent. Clipped results count what is shown of them.
+// Estimate returns how many tokens a view takes: a provider's count of the prompt, and ours of the messages after it;
+// without a provider's count, ours of all that is sent. A clipped result counts as it is shown.
 func Estimate(v View) int { return estimate(v, shownTokens(v)) }
 
 func estimate(v View, shown []int) int {
@@ -25,7 +25,7 @@ func estimate(v View, shown []int) int {
 	return n
 }
 
-// counted is a view counted without a provider's report.
+// counted counts a view without a provider's report.
 func counted(v View, shown []int) int {
 	n := max(v.Fixed, 0)
 	if v.Summary != nil {
@@ -37,15 +37,9 @@ func counted(v View, shown []int) int {
 	return n
 }
 
-// Open tells whether a call of a tool waits for its result at the end of the view.
-func (v View) Open() bool { return groupsOf(v.Messages).pending < len(v.Messages) }
-
-// reported tells whether a provider counted what the view began with. A count of nothing is none.
-func (v View) reported() bool { return v.Usage != nil && v.Usage.PromptTokens > 0 }
-
-// shownTokens are the tokens of each message as it is shown.
+// shownTokens returns the tokens of each message as it is shown.
 func shownTokens(v View) []int {
-	clips := clipsOf(v.Clips)
+	clips := clipsByPosition(v.Clips)
 	tokens := make([]int, len(v.Messages))
 	for i, m := range v.Messages {
 		tokens[i] = max(m.Tokens, 0)
@@ -56,19 +50,19 @@ func shownTokens(v View) []int {
 	return tokens
 }
 
-// clipSaves is by how many tokens a message is shorter for one of its results that is shown clipped.
+// clipSaves returns how many tokens a clip saves.
 func clipSaves(m recall.Message, c Clip) int {
-	if !fits(m, c) {
+	if !isClipOf(c, m) {
 		return 0
 	}
 	return tokens.Estimate(m.Content[c.Part].Text) - clippedTokens(m, c)
 }
 
-// clippedTokens are those of what is shown of a result.
+// clippedTokens returns the tokens of a clipped result.
 func clippedTokens(m recall.Message, c Clip) int { return tokens.Estimate(clipped(m, c)) }
 
-// Crowding is by how many tokens the fixed parts of a prompt exceed what leaves a quarter of the window to messages; 0 if they do not, or
-// if the window is not known. Views of files are shortened by so much before anything else is.
+// Crowding returns by how many tokens the fixed parts of a prompt exceed three quarters of the window, which leaves
+// messages less than a quarter; 0 if they do not, or if the window is unknown.
 func Crowding(fixed, window int) int {
 	if window <= 0 {
 		return 0
@@ -76,7 +70,7 @@ func Crowding(fixed, window int) int {
 	return max(fixed-(window-window/4), 0)
 }
 
-// add is a sum that stays at the largest number instead of overflowing. What is negative counts nothing.
+// add returns a sum that is at most math.MaxInt. A negative number counts as 0.
 func add(a, b int) int {
 	a, b = max(a, 0), max(b, 0)
 	if a > math.MaxInt-b {
@@ -88,7 +82,7 @@ func add(a, b int) int {
 // ratio is how many tokens a provider counts for den of ours.
 type ratio struct{ num, den int }
 
-// of is x in the provider's tokens. x is not negative.
+// of converts tokens of ours, which are not negative, to the provider's.
 func (r ratio) of(x int) int {
 	if r.num == r.den {
 		return x
@@ -101,8 +95,8 @@ func (r ratio) of(x int) int {
 	return int(min(quotient, math.MaxInt))              // #nosec G115
 }
 
-// ratioOf compares a provider's count with ours of the same. It is believed to the half and to the double: beyond that the report is
-// rather one of something else.
+// ratioOf compares a provider's count with ours of the same messages. It is at least a half and at most 2: a report
+// beyond that is likely about another prompt.
 func ratioOf(reported, counted int) ratio {
 	reported, counted = min(reported, math.MaxInt/4), min(counted, math.MaxInt/4)
 	if counted <= 0 {
@@ -111,5 +105,5 @@ func ratioOf(reported, counted int) ratio {
 	return ratio{num: min(max(reported, counted/2, 1), 2*counted), den: counted}
 }
 
-// share is so much of a window, in tokens.
+// share returns a share of a window, in tokens.
 func share(of float64, window int) int { return int(of*float64(window) + rounding) }

@@ -14,7 +14,7 @@ func Transcript(messages []recall.Message, clamp bool) string {
 func Count(v View) int { return counted(v, shownTokens(v)) }
 
 // Compacted is what is remembered once a compaction is committed that left so many tokens.
-func (m Memory) Compacted(after int) Memory {
-	m.Disarmed, m.Base = true, after
-	return m
+func (s TriggerState) Compacted(after int) TriggerState {
+	s.Disarmed, s.Base = true, after
+	return s
 }

@@ -9,16 +9,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// extractedBy is how a summary begins that no model wrote.
+// extractedBy begins a summary that no model wrote.
 const extractedBy = "(Made without a model: quotes and lists of what was said and done; nothing is interpreted.)"
 
 // section is a part of an extracted summary.
 type section int
 
 const (
-	earlier section = iota // of a summary that a model wrote
+	earlier section = iota // the previous summary, if a model wrote it
 	requests
 	decisions
 	failures
@@ -28,14 +29,15 @@ const (
 	sectionCount
 )
 
-// titles are the sections' first lines, and shares what each may take of the budget before what is left over is given to the first that
-// has more to say.
+// titles are the first lines of the sections, and shares their shares of the budget. What a section leaves goes to the
+// first that has more to say.
 var (
-	titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Decisions:", "Errors:", "Named:", "Tool calls:", "Last state:"}
+	titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Decisions:", "Errors:", "Named:", "Tool calls:",
+		"Last state:"}
 	shares = [sectionCount]float64{0.22, 0.28, 0.08, 0.08, 0.14, 0.10, 0.10}
 )
 
-// Sizes of what is quoted, in characters, and how many of each there may be.
+// Limits of an extraction.
 const (
 	sentenceChars = 240
 	argumentChars = 100
@@ -44,18 +46,19 @@ const (
 	maxCallLines  = 40
 )
 
-// item is a line of a section. Those of a low rank are kept first; they stand in the order in which they were noted.
+// item is a line of a section. Items of a low rank are kept first; they are shown in the order in which they were
+// added.
 type item struct {
 	text string
 	rank int
 }
 
-// extraction is what was found in messages, before there is a budget.
+// extraction is what was found in messages, by section.
 type extraction [sectionCount][]item
 
-// extract finds what a summary must have without understanding a word: requests, decisions, errors, names, calls and the last state. Of
-// what stood for what was before, its own sections go on; another summary's text is kept as far as there is room, its end first.
-func extract(messages []recall.Message, previous string, p probes) *extraction {
+// extract finds requests, decisions, errors, names, calls and the last state in messages. It continues the sections
+// of a previous summary that was extracted; the text of another is kept as far as there is room, its end first.
+func extract(messages []recall.Message, previous string, must mustMention) *extraction {
 	x := &extraction{}
 	x.carry(previous)
 	messages = slices.DeleteFunc(slices.Clone(messages), isWarning)
@@ -73,12 +76,12 @@ func extract(messages []recall.Message, previous string, p probes) *extraction {
 	}
 	x[calls] = append(x[calls], callLines(messages)...)
 	x[state] = append(x[state], lastState(messages, names)...)
-	x.name(messages, p)
-	x.rank(p)
+	x.name(messages, must)
+	x.rank(must)
 	return x
 }
 
-// carry takes over a summary that was extracted, section by section, and any other as it is.
+// carry adds a previous summary: section by section if it was extracted, else under Earlier.
 func (x *extraction) carry(previous string) {
 	in := earlier
 	for line := range strings.Lines(strings.TrimPrefix(previous, extractedBy)) {
@@ -101,29 +104,32 @@ func (x *extraction) carry(previous string) {
 	}
 }
 
-// lexicon is words, and parts of sentences, by which a sentence is known.
+// lexicon is words and phrases by which a kind of sentence is recognized.
 type lexicon struct {
 	words map[string]bool
 	parts []string
 }
 
-// deciding and failing tell sentences that hold a decision or an error.
+// deciding and failing recognize sentences with a decision or an error.
 var (
 	deciding = lexicon{
-		words: setOf("decide decided decision agree agreed chose choose must always never prefer preferred prefers should beschlossen entschieden immer niemals nie " +
-			"stattdessen décidé jamais toujours decidido nunca siempre deciso sempre"),
-		parts: []string{"go with", "going with", "instead of", "from now on", "do not", "don't", "don’t", "let's use", "nicht mehr", "реши", "договори", "никогда",
+		words: setOf("decide decided decision agree agreed chose choose must always never prefer preferred prefers should " +
+			"beschlossen entschieden immer niemals nie stattdessen décidé jamais toujours decidido nunca siempre deciso sempre"),
+		parts: []string{"go with", "going with", "instead of", "from now on", "do not", "don't", "don’t", "let's use",
+			"nicht mehr", "реши", "договори", "никогда",
 			"всегда", "вместо", "нельзя", "决定", "必须", "不要", "始终", "決め", "必ず"},
 	}
 	failing = lexicon{
-		words: setOf("error errors exception traceback fail failed fails failure fatal panic denied refused undefined cannot conflict fehler erreur ошибка"),
+		words: setOf("error errors exception traceback fail failed fails failure fatal panic denied refused undefined " +
+			"cannot conflict fehler erreur ошибка"),
 		parts: []string{"not found", "timed out", "错误", "エラー"},
 	}
 )
 
-// reports says whether a line of output tells of an error. In programs the word alone is everywhere.
+// reports reports whether a line of output is about an error.
 func reports(line string) bool {
-	for _, sign := range []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", "denied", "not found", "timed out", "refused"} {
+	for _, sign := range []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception",
+		"denied", "not found", "timed out", "refused"} {
 		if strings.Contains(line, sign) {
 			return true
 		}
@@ -131,7 +137,7 @@ func reports(line string) bool {
 	return false
 }
 
-// knows says whether a text has one of the words.
+// knows reports whether a text has one of the words or phrases.
 func (l lexicon) knows(text string) bool {
 	lower := strings.ToLower(text)
 	from := -1
@@ -147,16 +153,19 @@ func (l lexicon) knows(text string) bool {
 			from = -1
 		}
 	}
-	return from >= 0 && l.words[lower[from:]] || slices.ContainsFunc(l.parts, func(p string) bool { return strings.Contains(lower, p) })
+	if from >= 0 && l.words[lower[from:]] {
+		return true
+	}
+	return slices.ContainsFunc(l.parts, func(p string) bool { return strings.Contains(lower, p) })
 }
 
-// said notes a message's request, decisions and errors.
+// said adds the request, decisions and errors of a message.
 func (x *extraction) said(m recall.Message, text string) {
 	if m.Role == recall.User && strings.TrimSpace(text) != "" {
 		x.add(requests, m.Seq, oneLine(text, requestChars))
 	}
 	if len(text) > 64<<10 { // a document, not something said
-		text = beginningOf(text, 16<<10)
+		text = tokens.PrefixChars(text, 16<<10)
 	}
 	failed := false
 	for _, s := range sentences(clean(text)) {
@@ -169,12 +178,13 @@ func (x *extraction) said(m recall.Message, text string) {
 	}
 }
 
-// sentences are what stands between full stops and ends of lines.
+// sentences splits a text at full stops and line ends.
 func sentences(text string) []string {
 	var all []string
 	from := 0
 	for i, r := range text {
-		end := r == '\n' || strings.ContainsRune("。！？", r) || strings.ContainsRune(".!?", r) && i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n')
+		end := r == '\n' || strings.ContainsRune("。！？", r) ||
+			strings.ContainsRune(".!?", r) && i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n')
 		if end {
 			all = append(all, strings.TrimSpace(text[from:i+len(string(r))]))
 			from = i + len(string(r))
@@ -184,10 +194,10 @@ func sentences(text string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// failed notes the error of a tool: the first line of a result that is one, or the first that speaks of one.
+// failed adds the error of a tool: the first line of a failed result, or the first line about an error.
 func (x *extraction) failed(m recall.Message, p recall.Part, names map[string]string) {
 	text := clean(strings.Join(slices.Concat(p.Stderr, []string{p.Text}), "\n"))
-	for line := range strings.Lines(beginningOf(text, clampChars)) {
+	for line := range strings.Lines(tokens.PrefixChars(text, clampChars)) {
 		if line = strings.TrimSpace(line); line != "" && (p.IsError || reports(line)) {
 			x.add(failures, m.Seq, cmp.Or(names[p.CallID], "a tool")+": "+oneLine(line, sentenceChars))
 			return
@@ -195,12 +205,12 @@ func (x *extraction) failed(m recall.Message, p recall.Part, names map[string]st
 	}
 }
 
-// add notes a line, unless the section ends with the same already.
+// add adds a line that begins with the number of its message.
 func (x *extraction) add(s section, seq int64, text string) {
 	x[s] = append(x[s], item{text: fmt.Sprintf("[%d] %s", seq, text)})
 }
 
-// toolCall is a call and what came of it.
+// toolCall is a call and its outcome.
 type toolCall struct {
 	seq             int64
 	name, arguments string
@@ -209,7 +219,7 @@ type toolCall struct {
 	failed          bool
 }
 
-// callLines are a line for each call, or for each tool where there are many.
+// callLines returns a line for each call, or for each tool if there are more than maxCallLines calls.
 func callLines(messages []recall.Message) []item {
 	var all []*toolCall
 	open := map[string]*toolCall{}
@@ -277,7 +287,7 @@ func collapsed(all []*toolCall) []item {
 	return items
 }
 
-// lastState is what the assistant said last, and the last result if nothing was said behind it.
+// lastState returns what the assistant said last, and the last result after it.
 func lastState(messages []recall.Message, names map[string]string) []item {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == recall.Assistant && requestText(m) != "" {
@@ -292,15 +302,16 @@ func lastResult(messages []recall.Message, names map[string]string) []item {
 	for _, m := range slices.Backward(messages) {
 		for _, p := range slices.Backward(m.Content) {
 			if text := strings.TrimSpace(p.Text); p.Type == recall.ToolReturn && text != "" {
-				return []item{{text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, cmp.Or(names[p.CallID], "a tool"), oneLine(suffixWithin(text, sentenceChars/4), sentenceChars))}}
+				return []item{{text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, cmp.Or(names[p.CallID], "a tool"),
+					oneLine(tokens.Suffix(text, sentenceChars/4), sentenceChars))}}
 			}
 		}
 	}
 	return nil
 }
 
-// name notes the identifiers: those of the last request, those that a summary is held to, those of before, and the newest of the rest.
-func (x *extraction) name(messages []recall.Message, p probes) {
+// name adds identifiers: those that a summary must mention, those of the previous summary, and the newest of the rest.
+func (x *extraction) name(messages []recall.Message, must mustMention) {
 	before := x[named]
 	x[named] = nil
 	seen := map[string]bool{}
@@ -312,8 +323,8 @@ func (x *extraction) name(messages []recall.Message, p probes) {
 			}
 		}
 	}
-	note(p.request...)
-	note(p.others...)
+	note(must.request...)
+	note(must.others...)
 	for _, i := range before {
 		note(i.text)
 	}
@@ -323,14 +334,15 @@ func (x *extraction) name(messages []recall.Message, p probes) {
 				return
 			}
 			if part.Type == recall.Text || part.Type == recall.ToolReturn {
-				note(identifiers(beginningOf(part.Text, clampChars))...)
+				note(identifiers(tokens.PrefixChars(part.Text, clampChars))...)
 			}
 		}
 	}
 }
 
-// rank prefers the newest of every section; of requests the first comes second, because it mostly says what all is about.
-func (x *extraction) rank(p probes) {
+// rank prefers the newest items of every section. The first request comes second, because it mostly says what the
+// conversation is about.
+func (x *extraction) rank(must mustMention) {
 	for s := range x {
 		if section(s) == named {
 			continue
@@ -343,7 +355,7 @@ func (x *extraction) rank(p probes) {
 		x[requests][0].rank = 1
 		x[requests][len(x[requests])-1].rank = 0
 	}
-	if p.last == nil && len(x[requests]) > 0 { // all of before
+	if must.last == nil && len(x[requests]) > 0 { // all requests are of the previous summary
 		x[requests][len(x[requests])-1].rank = 1
 	}
 }

@@ -2,17 +2,18 @@ package compaction
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// maxIdentifier is how many characters an identifier has at most: what is longer is a text in disguise.
+// maxIdentifier bounds the characters of an identifier.
 const maxIdentifier = 120
 
-// identifiers finds in a text what a summary must not reword: addresses, paths, ids, versions, dates, amounts, and names as programs have
-// them. In the order of the text, each once.
+// identifiers returns what a summary of a text must not reword: addresses, paths, ids, versions, dates, amounts, and
+// names as in programs; in the order of the text, each once.
 func identifiers(text string) []string {
 	var all []string
 	seen := map[string]bool{}
@@ -24,7 +25,7 @@ func identifiers(text string) []string {
 		}
 		end := wordEnd(text, i)
 		word := trimmed(text[i:end])
-		tag := word[:min(1, len(word))] == "/" && i > 0 && text[i-1] == '<' // the end of one
+		tag := word[:min(1, len(word))] == "/" && i > 0 && text[i-1] == '<'
 		i = end
 		if !seen[word] && !tag && isIdentifier(word) {
 			seen[word] = true
@@ -34,7 +35,7 @@ func identifiers(text string) []string {
 	return all
 }
 
-// wordEnd is where a word ends. An address goes on over signs that part other words.
+// wordEnd returns where a word ends. An address may hold signs that end other words.
 func wordEnd(text string, from int) int {
 	address := false
 	for i, r := range text[from:] {
@@ -45,14 +46,15 @@ func wordEnd(text string, from int) int {
 		if r == ',' && at > from && at+1 < len(text) && isDigit(text[at-1]) && isDigit(text[at+1]) {
 			continue
 		}
-		if address && (unicode.IsSpace(r) || strings.ContainsRune("\"'`<>)]}\\|", r) || dense(r)) || !address && separates(r) {
+		endsAddress := unicode.IsSpace(r) || strings.ContainsRune("\"'`<>)]}\\|", r) || dense(r)
+		if address && endsAddress || !address && separates(r) {
 			return at
 		}
 	}
 	return len(text)
 }
 
-// separates says whether a character stands between words. Scripts without spaces do, so that what stands among them is found.
+// separates reports whether a character separates words. Those of scripts without spaces do.
 func separates(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -60,10 +62,11 @@ func separates(r rune) bool {
 	case r == utf8.RuneError:
 		return true
 	}
-	return unicode.IsSpace(r) || dense(r) || unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Po, unicode.C)
+	return unicode.IsSpace(r) || dense(r) || unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Po,
+		unicode.C)
 }
 
-// dense says whether a script is written without spaces.
+// dense reports whether a character is of a script that is written without spaces.
 func dense(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
@@ -73,7 +76,8 @@ func trimmed(word string) string {
 	return strings.TrimLeft(word, ":-")
 }
 
-// isIdentifier decides by the signs in a word. It errs for words: one too many costs a line, one too few may be what was asked for.
+// isIdentifier decides by the signs in a word. In doubt it says yes: an identifier too many costs a line, one too few
+// may be the one that matters.
 func isIdentifier(word string) bool {
 	n := utf8.RuneCountInString(word)
 	if n < 2 || n > maxIdentifier {
@@ -94,10 +98,12 @@ func isIdentifier(word string) bool {
 	case s.digits > 0:
 		return n >= 4 || s.marks > 0
 	}
-	return s.inner > 0 && n > 3 || s.underscores > 0 && n > 3 || s.dots > 0 && n > 3 && endings[strings.ToLower(word[strings.LastIndexByte(word, '.')+1:])]
+	ending := strings.ToLower(word[strings.LastIndexByte(word, '.')+1:])
+	return n > 3 && (s.inner > 0 || s.underscores > 0 || s.dots > 0 && endings[ending])
 }
 
-// signs are what a word is made of. Marks are signs within it; inner are capitals after a small letter.
+// signs counts the characters of a word by kind. Marks are neither letters nor digits; inner are capital letters after
+// a small one.
 type signs struct {
 	letters, digits, dots, slashes, backslashes, underscores, at, marks, inner int
 }
@@ -133,14 +139,15 @@ func signsOf(word string) (s signs) {
 	return s
 }
 
-// isPath tells a path from words with a slash between them, as in "and/or".
+// isPath reports whether a word with a slash is a path, and not two words as in "and/or".
 func isPath(word string, s signs) bool {
 	return s.letters+s.digits > 1 && (s.slashes > 1 || s.marks > s.slashes || s.digits > 0 || word[0] == '/')
 }
 
-// endings are those of file names and hosts that are recognised without another sign.
-var endings = setOf("go py js ts tsx jsx rs rb php kt swift java c h cc cpp cs sh sql md txt rst json yaml yml toml xml ini cfg conf env lock mod sum proto html css " +
-	"csv xls xlsx doc docx ppt pptx odt pdf png jpg jpeg gif svg webp mp3 mp4 wav zip gz tar log ipynb tf com org net io dev ai app edu gov de uk fr eu")
+// endings are those of file names and hosts that make an identifier of a word.
+var endings = setOf("go py js ts tsx jsx rs rb php kt swift java c h cc cpp cs sh sql md txt rst json yaml yml toml " +
+	"xml ini cfg conf env lock mod sum proto html css csv xls xlsx doc docx ppt pptx odt pdf png jpg jpeg gif svg webp mp3 " +
+	"mp4 wav zip gz tar log ipynb tf com org net io dev ai app edu gov de uk fr eu")
 
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}
@@ -150,8 +157,8 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// mentions says whether a text names an identifier: in the same letters, great or small, and not as a part of a longer one. Numbers may have
-// their thousands parted or not.
+// mentions reports whether a text, folded, has an identifier that is not a part of a longer word. Case and commas in
+// numbers do not matter.
 func mentions(lower, identifier string) bool {
 	id := folded(identifier)
 	for from := 0; ; {
@@ -173,7 +180,7 @@ func joins(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) && !dense(r)
 }
 
-// folded is a text as mentions compares it: in small letters, without commas within numbers.
+// folded returns a text as mentions compares it: in lower case, without commas in numbers.
 func folded(text string) string {
 	text = strings.ToLower(text)
 	if !strings.ContainsRune(text, ',') {
@@ -192,7 +199,8 @@ func folded(text string) string {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// keywords are the first words of a text that carry its meaning: of at least four letters, or two characters of a script without spaces.
+// keywords returns the first words of a text that carry its meaning: of at least four letters, or pairs of characters
+// of a script without spaces.
 func keywords(text string, most int) []string {
 	var all []string
 	note := func(word string) {
@@ -228,7 +236,7 @@ func keywords(text string, most int) []string {
 	return all
 }
 
-// argumentTexts are what the arguments of a call say, without their JSON, in the order of their names.
+// argumentTexts returns the values of a call's arguments, in the order of their names.
 func argumentTexts(input string) []string {
 	var value any
 	if json.Unmarshal([]byte(input), &value) != nil {
@@ -245,7 +253,7 @@ func argumentTexts(input string) []string {
 				walk(item)
 			}
 		case map[string]any:
-			for _, name := range sortedNames(v) {
+			for _, name := range slices.Sorted(maps.Keys(v)) {
 				walk(v[name])
 			}
 		case nil:
@@ -257,13 +265,4 @@ func argumentTexts(input string) []string {
 	}
 	walk(value)
 	return texts
-}
-
-func sortedNames(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -21,16 +21,16 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // told is a view that is said message by message, each of a number of tokens.
-type told struct {
+type viewBuilder struct {
 	compaction.View
 	calls int
 }
 
-func (v *told) say(role recall.Role, tokens int) *told {
+func (v *viewBuilder) say(role recall.Role, tokens int) *viewBuilder {
 	return v.put(role, "", text(strings.Repeat("abc ", max(tokens-4, 0))))
 }
 
-func (v *told) put(role recall.Role, step string, parts ...recall.Part) *told {
+func (v *viewBuilder) put(role recall.Role, step string, parts ...recall.Part) *viewBuilder {
 	at := len(v.Messages) + 1
 	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", at), Seq: int64(at), Position: at, Role: role, Content: parts,
 		Tokens: tokensOf(parts)}
@@ -42,15 +42,15 @@ func (v *told) put(role recall.Role, step string, parts ...recall.Part) *told {
 }
 
 // look is a call of a tool, and its result of so many tokens.
-func (v *told) look(tokens int) *told {
+func (v *viewBuilder) look(tokens int) *viewBuilder {
 	v.calls++
 	id := fmt.Sprint("c", v.calls)
 	v.put(recall.Assistant, "", called(id, "{}"))
 	return v.put(recall.Tool, "", result(id, strings.Repeat("abc\n", max(tokens-4, 0))))
 }
 
-func window(tokens, fixed int) *told {
-	return &told{View: compaction.View{Window: tokens, Fixed: fixed, Tools: fixed / 2}}
+func window(tokens, fixed int) *viewBuilder {
+	return &viewBuilder{View: compaction.View{Window: tokens, Fixed: fixed, Tools: fixed / 2}}
 }
 
 func mode(m compaction.Mode) compaction.Settings {
@@ -62,7 +62,7 @@ func mode(m compaction.Mode) compaction.Settings {
 // mustPlan returns a plan, and the view after it with a summary as long as it may be.
 func mustPlan(t *testing.T, v compaction.View, s compaction.Settings) (compaction.Plan, compaction.View) {
 	t.Helper()
-	p, err := planOf(v, s)
+	p, err := compaction.MakePlan(v, s)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
@@ -75,7 +75,7 @@ func mustPlan(t *testing.T, v compaction.View, s compaction.Settings) (compactio
 		}
 	}
 	after := p.View(v, sum)
-	if err := compaction.Conserve(v, given, after); err != nil {
+	if err := compaction.CheckNothingLost(v, given, after); err != nil {
 		t.Fatal(err)
 	}
 	return p, after
@@ -137,12 +137,12 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 	}
 	tall := window(8000, 7000).say(recall.User, 1200).put(recall.Assistant, "", called("open", strings.Repeat("abcd", 500)))
 	for _, v := range []compaction.View{tall.View, {Window: 9000}, window(9000, 0).say(recall.User, 10).View, {Window: 900, Summary: &compaction.Summary{}}} {
-		_, err := planOf(v, compaction.Defaults())
+		_, err := compaction.MakePlan(v, compaction.Defaults())
 		fmt.Fprintf(&b, "%v.\n", err)
 	}
 	small := window(9000, 0).say(recall.User, 100).say(recall.User, 100)
 	small.Summary = &compaction.Summary{Tokens: 10}
-	_, err := planOf(small.View, compaction.Defaults())
+	_, err := compaction.MakePlan(small.View, compaction.Defaults())
 	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000))
 	checkGolden(t, "plans.golden", b.String())
 }
@@ -222,7 +222,7 @@ func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
 			t.Errorf("%s: given %+v, after it %d tokens", m, given.Previous, p.After)
 		}
 		given.Previous = nil
-		if err := compaction.Conserve(v.View, given, after); err == nil {
+		if err := compaction.CheckNothingLost(v.View, given, after); err == nil {
 			t.Errorf("%s: a summary that is not carried along is committed", m)
 		}
 	}
@@ -314,7 +314,7 @@ func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 				t.Fatalf("%v are answered, and a call is open: %v", answered, v.Open())
 			}
 			for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
-				p, err := planOf(v.View, mode(m))
+				p, err := compaction.MakePlan(v.View, mode(m))
 				if err != nil && !isNothing(err) {
 					t.Fatal(err)
 				}
@@ -389,17 +389,17 @@ func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 	for _, fixed := range []int{60_000, 75_000, 85_000, 88_000, 91_000, 99_000, 110_000} {
 		v := window(100_000, fixed)
 		s := compaction.Defaults()
-		var memory compaction.Memory
+		var memory compaction.TriggerState
 		compactions, refused := 0, 0
 		for step := range 400 {
 			v.say([]recall.Role{recall.User, recall.Assistant}[step%2], 200)
 			v.Messages[len(v.Messages)-1].Position = step + 1
-			due, now := compaction.Watch(compaction.Estimate(v.View), v.Window, false, s, memory)
+			due, now := compaction.Check(compaction.Estimate(v.View), v.Window, false, s, memory)
 			memory = now
 			if !due.Compact {
 				continue
 			}
-			p, err := planOf(v.View, s)
+			p, err := compaction.MakePlan(v.View, s)
 			if _, tooBig := errors.AsType[*compaction.TooBig](err); tooBig {
 				refused++
 				continue
@@ -443,14 +443,14 @@ func TestTheSummaryCountsInTheNewWindow(t *testing.T) {
 func TestNoModelIsAskedAboutNothing(t *testing.T) {
 	t.Parallel()
 	sum := &compaction.Summary{Text: "x", To: 9, Tokens: 50_000}
-	for name, v := range map[string]*told{
+	for name, v := range map[string]*viewBuilder{
 		"an empty view": window(10_000, 1000), "only a summary": {View: compaction.View{Window: 100_000, Summary: sum}},
 		"one message": window(10_000, 1000).say(recall.User, 10), "one answer": window(10_000, 0).say(recall.Assistant, 10),
 		"an open call":      window(10_000, 0).put(recall.Assistant, "", called("c", "{}")),
 		"an unknown window": {View: compaction.View{Summary: sum}},
 	} {
 		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll, compaction.SelfCompactSlidingWindow} {
-			if p, err := planOf(v.View, mode(m)); !isNothing(err) || !errors.Is(err, db.ErrInvalid) {
+			if p, err := compaction.MakePlan(v.View, mode(m)); !isNothing(err) || !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("%s, %s: %+v, %v", name, m, p, err)
 			}
 		}
@@ -499,7 +499,7 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 		if err := readable(after); err != nil {
 			t.Error(err)
 		}
-		if p, err := planOf(after, mode(m)); !isNothing(err) {
+		if p, err := compaction.MakePlan(after, mode(m)); !isNothing(err) {
 			t.Errorf("it is clipped again: %+v, %v", p, err)
 		}
 	}
@@ -538,7 +538,7 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 func TestWhatIsTooBigIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		view *told
+		view *viewBuilder
 		says []string
 	}{
 		"a message of the user larger than the window": {window(50_000, 2000).say(recall.User, 10).say(recall.Assistant, 10).say(recall.User, 90_000),
@@ -550,7 +550,7 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 			[]string{"the assistant message at position 2 (60005 tokens)"}},
 	} {
 		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
-			_, err := planOf(c.view.View, mode(m))
+			_, err := compaction.MakePlan(c.view.View, mode(m))
 			big, ok := errors.AsType[*compaction.TooBig](err)
 			if !ok || !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("%s, %s: %v", name, m, err)
@@ -634,8 +634,8 @@ func TestAllThatLeavesIsGivenToTheSummariser(t *testing.T) {
 		if whole := len(shown) > 50_000; whole == p.Self {
 			t.Errorf("%s is given %d bytes of the clipped result", m, len(shown))
 		}
-		if p.Self && !slices.Equal(positions(given.Self.Before), []int{3}) {
-			t.Errorf("between what leaves, %v stay", positions(given.Self.Before))
+		if p.Self && !slices.Equal(positions(given.Self.View), []int{1, 2, 3, 4, 5}) {
+			t.Errorf("the agent's own model is given messages %v", positions(given.Self.View))
 		}
 	}
 }
@@ -647,14 +647,14 @@ func TestAPlanHoldsWhileTheConversationGoesOn(t *testing.T) {
 	for range 30 {
 		v.say(recall.User, 200).look(400)
 	}
-	p, err := planOf(v.View, compaction.Defaults())
+	p, err := compaction.MakePlan(v.View, compaction.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
 	given := p.Evict(v.View)
 	v.say(recall.Assistant, 10).look(10)
 	after := p.View(v.View, &compaction.Summary{From: p.From, To: p.To})
-	if err := compaction.Conserve(v.View, given, after); err != nil {
+	if err := compaction.CheckNothingLost(v.View, given, after); err != nil {
 		t.Error(err)
 	}
 	if got := after.Messages[len(after.Messages)-1].Position; got != len(v.Messages) {
@@ -690,7 +690,7 @@ func TestAbsurdNumbersAreBorne(t *testing.T) {
 			v.Summary = &compaction.Summary{Tokens: n}
 			for _, u := range []*compaction.Usage{nil, {PromptTokens: n, Position: 2}, {PromptTokens: 1, Position: most}} {
 				v.Usage = u
-				p, err := planOf(v.View, compaction.Defaults())
+				p, err := compaction.MakePlan(v.View, compaction.Defaults())
 				if compaction.Estimate(v.View) < 0 || compaction.Count(v.View) < 0 || p.After < 0 || p.Budget < 0 {
 					t.Errorf("%d of %d with %+v: %+v, %v", n, w, u, p, err)
 				}
@@ -727,7 +727,7 @@ func TestFixedPartsAndMessagesAreOneSum(t *testing.T) {
 	for range 157 {
 		v.say(recall.User, 1000)
 	}
-	due, _ := compaction.Watch(compaction.Estimate(v.View), v.Window, false, s, compaction.Memory{})
+	due, _ := compaction.Check(compaction.Estimate(v.View), v.Window, false, s, compaction.TriggerState{})
 	if p, _ := mustPlan(t, v.View, s); !due.Compact || p.Before != 161_000 || p.After > 140_000 {
 		t.Errorf("due: %+v, %v", due, p)
 	}
@@ -736,8 +736,8 @@ func TestFixedPartsAndMessagesAreOneSum(t *testing.T) {
 // A mode that is not known is refused, and is not another one with its prompt.
 func TestAnUnknownModeIsNotAnotherMode(t *testing.T) {
 	t.Parallel()
-	if p, err := compaction.Mode("partial_evict").Policy(); !errors.Is(err, db.ErrInvalid) || p != nil {
-		t.Errorf("%v, %v", p, err)
+	if p, err := compaction.MakePlan(window(1000, 10).View, mode("partial_evict")); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("got %v, %v, want ErrInvalid", p, err)
 	}
 }
 

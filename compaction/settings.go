@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Mode names what leaves a view and who writes the summary.
+// Mode names what leaves a view and who writes the summary: the agent's own model in the modes self_…, else the
+// default one, unless the settings name a model.
 type Mode string
 
 // The modes, as Letta names them.
@@ -21,21 +22,23 @@ const (
 	SelfCompactSlidingWindow Mode = "self_compact_sliding_window"
 )
 
-// Settings say when and how a conversation is compacted. Trigger and Goal are shares of the window, Percentage one of the messages.
+// Settings say when and how a conversation is compacted. Trigger and Goal are shares of the window, Percentage a share
+// of the messages.
 type Settings struct {
 	Mode                  Mode            `json:"mode"`
-	Model                 *string         `json:"model"` // provider/model; nil for the endpoint's default, or the agent's own where the mode is self_…
+	Model                 *string         `json:"model"` // provider/model; nil: the mode's
 	ModelSettings         json.RawMessage `json:"model_settings"`
-	Prompt                *string         `json:"prompt"` // nil for the mode's own
+	Prompt                *string         `json:"prompt"` // nil: that of the mode
 	PromptAcknowledgement bool            `json:"prompt_acknowledgement"`
-	ClipChars             *int            `json:"clip_chars"`                // of a summary; nil for no limit but the budget
-	Percentage            float64         `json:"sliding_window_percentage"` // of the messages that the first attempt evicts
-	Trigger               float64         `json:"trigger"`
-	Goal                  float64         `json:"goal"`
-	Warning               bool            `json:"warning"` // whether the model sees a line at 75 % of the window
+	// of a summary; nil: only the budget limits it
+	ClipChars  *int    `json:"clip_chars"`
+	Percentage float64 `json:"sliding_window_percentage"` // evicted by the first attempt
+	Trigger    float64 `json:"trigger"`
+	Goal       float64 `json:"goal"`
+	Warning    bool    `json:"warning"` // warn the model at 75 % of the window
 }
 
-// Defaults are the settings of an agent that has none.
+// Defaults returns the settings of an agent that has none.
 func Defaults() Settings {
 	clip := 50_000
 	return Settings{Mode: SlidingWindow, ClipChars: &clip, Percentage: 0.30, Trigger: 0.90, Goal: 0.70, Warning: true}
@@ -53,12 +56,12 @@ const (
 	MaxModelSettingsBytes        = 64 << 10
 )
 
-// rounding is what a sum of shares may be off by, for example 0.7 + 0.1.
+// rounding bounds the error of a sum of shares, for example 0.7 + 0.1.
 const rounding = 1e-9
 
-// ParseSettings reads settings over base, a JSON object: what is absent stays as base has it, what is null is as in Defaults, but a null
-// clip_chars is no limit, and keys that are not known are passed over. A mode that changes brings its own prompt, unless one is given.
-// ErrInvalid, where a value is out of its range.
+// ParseSettings reads settings from a JSON object. An absent field has its value in base, and a null field its value
+// in Defaults, but a null clip_chars is no limit. Unknown fields are ignored. A change of the mode resets the prompt,
+// unless one is given. ErrInvalid if a value is out of its range.
 func ParseSettings(raw []byte, base Settings) (Settings, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return base, base.Validate()
@@ -77,7 +80,8 @@ func ParseSettings(raw []byte, base Settings) (Settings, error) {
 		{"model", "a string", &s.Model, func() { s.Model = own.Model }},
 		{"model_settings", "an object", &s.ModelSettings, func() { s.ModelSettings = nil }},
 		{"prompt", "a string", &s.Prompt, func() { s.Prompt = own.Prompt }},
-		{"prompt_acknowledgement", "true or false", &s.PromptAcknowledgement, func() { s.PromptAcknowledgement = own.PromptAcknowledgement }},
+		{"prompt_acknowledgement", "true or false", &s.PromptAcknowledgement,
+			func() { s.PromptAcknowledgement = own.PromptAcknowledgement }},
 		{"clip_chars", "a whole number", &s.ClipChars, func() { s.ClipChars = nil }},
 		{"sliding_window_percentage", "a number", &s.Percentage, func() { s.Percentage = own.Percentage }},
 		{"trigger", "a number", &s.Trigger, func() { s.Trigger = own.Trigger }},
@@ -88,7 +92,7 @@ func ParseSettings(raw []byte, base Settings) (Settings, error) {
 		if !ok {
 			continue
 		}
-		f.reset() // so that what a pointer of base points to is not written
+		f.reset() // do not write through a pointer of base
 		if string(value) != "null" && json.Unmarshal(value, f.to) != nil {
 			return Settings{}, db.Invalid("compaction_settings.%s is %s; it must be %s", f.name, short(string(value)), f.want)
 		}
@@ -119,23 +123,26 @@ func (s Settings) Validate() error {
 		return db.Invalid("compaction_settings.sliding_window_percentage is %v; it must be from %v to %v",
 			s.Percentage, MinPercentage, MaxPercentage)
 	case s.ClipChars != nil && *s.ClipChars < MinClipChars:
-		return db.Invalid("compaction_settings.clip_chars is %d; it must be at least %d, or null for no limit", *s.ClipChars, MinClipChars)
+		return db.Invalid("compaction_settings.clip_chars is %d; it must be at least %d, or null for no limit", *s.ClipChars,
+			MinClipChars)
 	case s.Prompt != nil && utf8.RuneCountInString(*s.Prompt) > MaxPromptChars:
-		return db.Invalid("compaction_settings.prompt has %d characters; it may have at most %d", utf8.RuneCountInString(*s.Prompt), MaxPromptChars)
+		return db.Invalid("compaction_settings.prompt has %d characters; it may have at most %d",
+			utf8.RuneCountInString(*s.Prompt), MaxPromptChars)
 	case s.Model != nil && len(*s.Model) > MaxModelBytes:
 		return db.Invalid("compaction_settings.model has %d bytes; it may have at most %d", len(*s.Model), MaxModelBytes)
 	case len(s.ModelSettings) > MaxModelSettingsBytes:
-		return db.Invalid("compaction_settings.model_settings has %d bytes; it may have at most %d", len(s.ModelSettings), MaxModelSettingsBytes)
+		return db.Invalid("compaction_settings.model_settings has %d bytes; it may have at most %d", len(s.ModelSettings),
+			MaxModelSettingsBytes)
 	case len(s.ModelSettings) > 0 && s.ModelSettings[0] != '{' && string(s.ModelSettings) != "null":
 		return db.Invalid("compaction_settings.model_settings is %s; it must be an object", short(string(s.ModelSettings)))
 	}
 	return nil
 }
 
-// within is false for what is not a number.
+// within reports whether x is a number in a range.
 func within(x, least, most float64) bool { return x >= least-rounding && x <= most+rounding }
 
-// short is the beginning of what a caller wrote, to repeat it.
+// short returns the beginning of a caller's text, to be quoted.
 func short(s string) string {
 	if len(s) > 100 {
 		return strings.ToValidUTF8(s[:100], "") + "…"

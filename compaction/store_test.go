@@ -66,7 +66,7 @@ func (k *kept) conversation() recall.Conversation {
 
 func (k *kept) view() (summary string, said []string) {
 	k.Helper()
-	v, err := k.store.Load(k.Context(), org, k.conversation(), compaction.Beside{Window: 8000, Tokens: 10})
+	v, err := k.store.LoadView(k.Context(), org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestClipsAreKept(t *testing.T) {
 	ch := change(1, "")
 	ch.Summary, ch.Clips = nil, []compaction.Clip{{Position: 2, Part: 0, Chars: 500}}
 	made := k.commit(k.conversation(), ch)
-	v, err := k.store.Load(t.Context(), org, k.conversation(), compaction.Beside{Window: 8000, Tokens: 10})
+	v, err := k.store.LoadView(t.Context(), org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil || !cmp.Equal(v.Clips, ch.Clips) || v.Summary != nil || made.Summary != nil || made.How != nil {
 		t.Errorf("the clips are %v, the summary %v, %v; the compaction is %+v", v.Clips, v.Summary, err, made)
 	}

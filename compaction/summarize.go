@@ -12,42 +12,35 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// MaxModelCalls is how often a model is asked for one summary, at most: the agent's own once, another with the whole, the clamped and the cut
-// transcript, and once again for an answer that is not taken. A call that a Summarizer repeats because it failed is one of them.
+// MaxModelCalls bounds the calls of a model for one summary: the agent's own model once, another with the whole, the
+// clamped and the cut transcript, and once again for an answer that is rejected. A call that a Summarizer repeats
+// because it failed counts once.
 const MaxModelCalls = 5
 
-// Patience is how long a model may take for one summary, all calls together, where the Model does not say. Then it is extracted.
+// Patience bounds all calls of a model for one summary, unless the Model sets another bound. Past it the summary is
+// extracted.
 const Patience = 5 * time.Minute
 
-// MinBudget is the least that a summary is written within, in tokens, whatever its budget: the budget of a plan may be next to nothing.
+// MinBudget is the least budget of a summary in tokens: that of a plan may be close to zero.
 const MinBudget = 96
 
-// unknownRoom is how many tokens of a transcript are sent when it was too large for a model whose window nobody knows. Letta: 48,000 bytes.
+// unknownRoom is how many tokens of a transcript are sent if all of it was too large for a model whose window is
+// unknown. Letta: 48,000 bytes.
 const unknownRoom = 12_000
 
-// margin is by how much a request may be larger than we count it, where the provider has not yet said by how much it is.
+// margin is the factor by which a provider may count more tokens than we do, until it has told its count.
 const margin = 1.2
 
-// Model writes summaries.
-type Model struct {
-	Summarizer
-	Name     string        // that is asked for, without its provider; empty for the endpoint's default
-	Window   int           // tokens that it takes; 0 where that is not known. The window of the agent's own model is not looked at
-	Patience time.Duration // 0 means Patience
-
-	// Redact takes secrets out of what is kept, with the key of the organization. Nil does it with a key that all share.
-	Redact func(string) string
-}
-
-// Summarize makes the summary that stands for what is evicted. There always is one: where m is nil, down, slow, too small for what it is
-// given or writes nonsense, it is extracted; the only error is the end of ctx. It is within the budget of e, or MinBudget where that is
-// less, and within the settings' clip_chars; it is valid UTF-8, and names what the last request named. A summary of nothing is the previous
-// one. No model is asked where no message says anything.
+// Summarize makes the summary that replaces what is evicted. It fails only if ctx ends: if m is nil, down, slow, too
+// small for the transcript or writes nonsense, the summary is extracted. A summary keeps to the budget of e, or to
+// MinBudget if that is more, and to the settings' clip_chars; it is valid UTF-8, and names what the last request named.
+// If no message says anything, no model is asked and the summary is the previous one.
 func Summarize(ctx context.Context, e Evicted, s Settings, m *Model) (Summary, error) {
-	w := newWork(e, s, m)
+	w := newWriter(e, s, m)
 	if len(w.entries) == 0 {
 		return w.nothing(), ctx.Err()
 	}
@@ -74,29 +67,29 @@ func Summarize(ctx context.Context, e Evicted, s Settings, m *Model) (Summary, e
 	return w.summary(text, how), nil
 }
 
-// work is a summary in the making.
-type work struct {
+// writer makes one summary.
+type writer struct {
 	e        Evicted
 	s        Settings
 	m        *Model
-	budget   int // tokens of the text
-	previous string
+	budget   int    // tokens of the text
+	previous string // text of the summary before
 	entries  []entry
-	flat     string // of the entries, once it is needed
-	probes   probes
-	cut      []recall.Message // that a transcript leaves out
+	flat     string // text of the entries without line ends; empty until echoes needs it
+	must     mustMention
+	cut      []recall.Message // messages that the last transcript left out
 
-	window int     // of the model, as far as it is known
-	scale  float64 // its tokens for one of ours
-	sent   int     // tokens, as we count them, of the smallest request that was too large
+	window int     // tokens of the model's window; 0 if unknown
+	scale  float64 // the model's tokens for one of ours
+	sent   int     // tokens, by our count, of the smallest request that was too large
 
-	asked                      string // last
+	asked                      string // the last message of the last request
 	modelCalls, prompt, output int
 	why                        string
 }
 
-func newWork(e Evicted, s Settings, m *Model) *work {
-	w := &work{e: e, s: s, m: m, scale: margin, sent: math.MaxInt, entries: transcript(e.Messages, false)}
+func newWriter(e Evicted, s Settings, m *Model) *writer {
+	w := &writer{e: e, s: s, m: m, scale: margin, sent: math.MaxInt, entries: transcript(e.Messages, false)}
 	replaced := tokensIn(w.entries)
 	if logged := 0; len(e.Messages) > 0 {
 		for _, m := range e.Messages {
@@ -113,21 +106,21 @@ func newWork(e Evicted, s Settings, m *Model) *work {
 		w.budget = min(w.budget, *s.ClipChars/4)
 	}
 	w.budget = max(w.budget, MinBudget)
-	w.probes = probesOf(e.Messages, w.previous, w.budget)
+	w.must = mustMentionOf(e.Messages, w.previous, w.budget)
 	if m != nil {
 		w.window = max(m.Window, 0)
 	}
 	return w
 }
 
-func (w *work) from() int64 { return w.e.Messages[0].Seq }
-func (w *work) to() int64   { return w.e.Messages[len(w.e.Messages)-1].Seq }
+func (w *writer) from() int64 { return w.e.Messages[0].Seq }
+func (w *writer) to() int64   { return w.e.Messages[len(w.e.Messages)-1].Seq }
 
-// ask tries one way after the other until an answer is taken.
-func (w *work) ask(ctx context.Context) (text string, how How, ok bool) {
+// ask tries one way after the other until an answer is accepted.
+func (w *writer) ask(ctx context.Context) (text string, how How, ok bool) {
 	if w.e.Self != nil {
-		turns := w.selfRequest()
-		text, next := w.try(ctx, turns, w.e.Self.Tools, true)
+		messages := w.selfRequest()
+		text, next := w.try(ctx, messages, w.e.Self.Tools, true)
 		if !next {
 			return text, Own, text != ""
 		}
@@ -137,14 +130,14 @@ func (w *work) ask(ctx context.Context) (text string, how How, ok bool) {
 	}
 	for _, stage := range []struct {
 		how  How
-		make func() []Turn
+		make func() []chat.Message
 	}{{Whole, w.whole}, {Clamped, w.clampedTranscript}, {Middle, w.middle}} {
 		w.cut = nil
-		turns := stage.make()
-		if turns == nil {
+		messages := stage.make()
+		if messages == nil {
 			continue
 		}
-		text, next := w.try(ctx, turns, nil, false)
+		text, next := w.try(ctx, messages, nil, false)
 		if !next {
 			return text, stage.how, text != ""
 		}
@@ -152,39 +145,41 @@ func (w *work) ask(ctx context.Context) (text string, how How, ok bool) {
 	return "", "", false
 }
 
-// whole is a request with the whole transcript, nil where it does not fit.
-func (w *work) whole() []Turn { return w.fitting(w.request(joined(w.entries))) }
+// whole returns a request with the whole transcript; nil if it does not fit.
+func (w *writer) whole() []chat.Message { return w.ifFits(w.request(joined(w.entries))) }
 
-// clampedTranscript is one with results clamped, nil where that does not help.
-func (w *work) clampedTranscript() []Turn {
+// clampedTranscript returns a request with tool results clamped; nil if it does not fit or clamps nothing.
+func (w *writer) clampedTranscript() []chat.Message {
 	entries := transcript(w.e.Messages, true)
 	if tokensIn(entries) == tokensIn(w.entries) {
 		return nil
 	}
-	return w.fitting(w.request(joined(entries)))
+	return w.ifFits(w.request(joined(entries)))
 }
 
-// fitting is a request that is within the model's window as we count it, and smaller than what was too large already; else nil.
-func (w *work) fitting(turns []Turn) []Turn {
-	n := tokensOfTurns(turns)
+// ifFits returns a request that fits the model's window by our count and is smaller than any that was too large; else
+// nil.
+func (w *writer) ifFits(messages []chat.Message) []chat.Message {
+	n := tokensOfMessages(messages)
 	if n >= w.sent || w.window > 0 && float64(n)*w.scale > float64(w.window-w.answer()) {
 		return nil
 	}
-	return turns
+	return messages
 }
 
-// middle is a request whose transcript has its middle cut, as small as the window asks for, nil where there is no window to speak of.
-func (w *work) middle() []Turn {
+// middle returns a request with the middle of its transcript cut so that it fits; nil if the window has less than
+// leastRoom tokens for it.
+func (w *writer) middle() []chat.Message {
 	entries := transcript(w.e.Messages, true)
-	frame := tokensOfTurns(w.request(""))
+	fixed := tokensOfMessages(w.request(""))
 	room := unknownRoom
 	if w.window > 0 {
-		room = int(float64(w.window-w.answer())/w.scale) - frame
+		room = int(float64(w.window-w.answer())/w.scale) - fixed
 	}
 	if w.sent < math.MaxInt {
-		room = min(room, (w.sent-frame)*9/10)
+		room = min(room, (w.sent-fixed)*9/10)
 		if w.window == 0 {
-			room = min(room, (w.sent-frame)/2)
+			room = min(room, (w.sent-fixed)/2)
 		}
 	}
 	if room < leastRoom {
@@ -193,15 +188,20 @@ func (w *work) middle() []Turn {
 	}
 	head, tail, first, last := cutMiddle(entries, room)
 	if first > last || last < 0 { // all of it fits
-		return w.fitting(w.request(head + tail))
+		return w.ifFits(w.request(head + tail))
 	}
 	w.cut = between(w.e.Messages, entries[first].seq, entries[last].seq)
-	about := extract(w.cut, "", probesOf(w.cut, "", room)).text("", int(aboutShare*float64(room)), probes{})
-	note := middleNote(entries[first], entries[last], last-first+1, tokensIn(entries[first:last+1]), defused(about))
-	return w.fitting(w.request(head + note + tail))
+	about := w.aboutCut(room, int(aboutShare*float64(room)))
+	note := middleNote(entries[first:last+1], defused(about))
+	return w.ifFits(w.request(head + note + tail))
 }
 
-// leastRoom is the least of a transcript that is worth a call, in tokens.
+// aboutCut extracts, within a budget, what the messages that a transcript left out are about.
+func (w *writer) aboutCut(mentions, budget int) string {
+	return extract(w.cut, "", mustMentionOf(w.cut, "", mentions)).within("", budget, mustMention{})
+}
+
+// leastRoom is the fewest tokens of a transcript that are worth a call.
 const leastRoom = 400
 
 func between(messages []recall.Message, from, to int64) []recall.Message {
@@ -214,17 +214,17 @@ func between(messages []recall.Message, from, to int64) []recall.Message {
 	return all
 }
 
-// answer is how many tokens the model's answer may take: room to think for those that do, if the window has it.
-func (w *work) answer() int {
+// answer returns how many tokens the model's answer may take, including its reasoning.
+func (w *writer) answer() int {
 	if w.window == 0 {
 		return 0
 	}
 	return max(min(w.budget+8_192, w.window/4), min(w.budget, w.window/2))
 }
 
-func tokensOfTurns(turns []Turn) (n int) {
-	for _, t := range turns {
-		n += tokens.Estimate(t.Content) + 4
+func tokensOfMessages(messages []chat.Message) (n int) {
+	for _, t := range messages {
+		n += tokens.Estimate(t.Content) + tokens.PerMessage
 		for _, c := range t.Calls {
 			n += tokens.Estimate(c.Name) + tokens.Estimate(c.Arguments)
 		}
@@ -232,14 +232,14 @@ func tokensOfTurns(turns []Turn) (n int) {
 	return n
 }
 
-// try asks one way, and once more for what the answer lacks. next says that another way may do better; without it and a text, none will.
-// What goes wrong with the agent's own request may go well with a transcript.
-func (w *work) try(ctx context.Context, turns []Turn, tools []byte, own bool) (text string, next bool) {
-	reply, err := w.call(ctx, turns, tools, own)
+// try asks in one way, and once more if the answer is rejected or lacks what it must mention. next says that another
+// way may succeed: after most failures of the agent's own model, and after an overflow.
+func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte, own bool) (text string, next bool) {
+	reply, err := w.call(ctx, messages, tools, own)
 	if over, ok := errors.AsType[*Overflow](err); ok {
 		w.why = over.Error()
 		if !own {
-			w.learn(over, tokensOfTurns(turns))
+			w.learn(over, tokensOfMessages(messages))
 		}
 		return "", true
 	}
@@ -250,15 +250,15 @@ func (w *work) try(ctx context.Context, turns []Turn, tools []byte, own bool) (t
 	text = textOf(reply)
 	fault := w.reject(reply, text)
 	if fault == "" {
-		return w.complete(ctx, turns, tools, text, own), false
+		return w.complete(ctx, messages, tools, text, own), false
 	}
 	if w.why = fault; own || reply.Finish == Refused {
 		text = w.shortened(reply, text)
 		return text, text == "" && own
 	}
-	last := turns[len(turns)-1]
+	last := messages[len(messages)-1]
 	last.Content += "\n\n" + fault
-	second, err := w.call(ctx, append(turns[:len(turns)-1:len(turns)-1], last), tools, own)
+	second, err := w.call(ctx, append(messages[:len(messages)-1:len(messages)-1], last), tools, own)
 	if err != nil {
 		w.why = err.Error()
 		return w.shortened(reply, text), false
@@ -266,42 +266,44 @@ func (w *work) try(ctx context.Context, turns []Turn, tools []byte, own bool) (t
 	better := textOf(second)
 	if fault = w.reject(second, better); fault == "" {
 		w.why = ""
-		return w.kept(better), false
+		return w.repaired(better), false
 	}
 	w.why = fault
 	return cmp.Or(w.shortened(second, better), w.shortened(reply, text)), false
 }
 
-// complete asks once more for a summary that names what this one does not, and adds what is missing still.
-func (w *work) complete(ctx context.Context, turns []Turn, tools []byte, text string, own bool) string {
-	ids, request := w.probes.missing(text)
+// complete asks once more for a summary that mentions what this one does not, and adds what is still missing.
+func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []byte, text string, own bool) string {
+	ids, request := w.must.missing(text)
 	w.why = ""
 	if len(ids) == 0 && !request {
-		return w.kept(text)
+		return w.repaired(text)
 	}
-	again := append(slices.Clip(turns), Turn{Role: "assistant", Content: text},
-		Turn{Role: "user", Content: complaint(ids, request, w.probes, words(w.s.Mode, w.budget))})
+	again := append(slices.Clip(messages), chat.Message{Role: "assistant", Content: text},
+		chat.Message{Role: "user", Content: w.complaint(ids, request)})
 	reply, err := w.call(ctx, again, tools, own)
 	if err == nil {
 		if better := textOf(reply); w.reject(reply, better) == "" {
-			if still, stillRequest := w.probes.missing(better); len(still) < len(ids) || len(still) == len(ids) && request && !stillRequest {
+			still, stillRequest := w.must.missing(better)
+			if len(still) < len(ids) || len(still) == len(ids) && request && !stillRequest {
 				text = better
 			}
 		}
 	}
-	return w.kept(text)
+	return w.repaired(text)
 }
 
-// shortened is an answer that was nothing but too long, cut to its budget; empty for any other.
-func (w *work) shortened(r Reply, text string) string {
+// shortened returns an answer cut to its budget if it was only too long, at most twice the budget; else an empty text.
+func (w *writer) shortened(r Reply, text string) string {
 	tokens := tokens.Estimate(text)
-	if tokens <= w.budget || tokens > 2*w.budget || w.echoes(text) || errorText.MatchString(text) || r.Finish == Refused {
+	onlyLong := tokens > w.budget && tokens <= 2*w.budget
+	if !onlyLong || w.echoes(text) || errorText.MatchString(text) || r.Finish == Refused {
 		return ""
 	}
-	return w.kept(text)
+	return w.repaired(text)
 }
 
-func (w *work) call(ctx context.Context, turns []Turn, tools []byte, own bool) (Reply, error) {
+func (w *writer) call(ctx context.Context, messages []chat.Message, tools []byte, own bool) (Reply, error) {
 	if w.modelCalls == MaxModelCalls {
 		return Reply{}, errors.New("the model was asked often enough")
 	}
@@ -309,15 +311,15 @@ func (w *work) call(ctx context.Context, turns []Turn, tools []byte, own bool) (
 		return Reply{}, err
 	}
 	w.modelCalls++
-	w.asked = turns[len(turns)-1].Content
-	r, err := w.m.Complete(ctx, w.configured(Request{Model: w.m.Name, Messages: turns, Tools: tools}, own))
+	w.asked = messages[len(messages)-1].Content
+	r, err := w.m.Complete(ctx, w.configured(Request{Model: w.m.Name, Messages: messages, Tools: tools}, own))
 	w.prompt += max(r.PromptTokens, 0)
 	w.output += max(r.OutputTokens, 0)
 	return r, err
 }
 
-// configured is a request with what the settings say of the model.
-func (w *work) configured(r Request, own bool) Request {
+// configured returns a request with the model settings.
+func (w *writer) configured(r Request, own bool) Request {
 	var given struct {
 		Temperature *float32 `json:"temperature"`
 		MaxTokens   int      `json:"max_output_tokens"`
@@ -325,16 +327,16 @@ func (w *work) configured(r Request, own bool) Request {
 			Effort string `json:"reasoning_effort"`
 		} `json:"reasoning"`
 	}
-	_ = json.Unmarshal(w.s.ModelSettings, &given) // what is of another shape is not for us
+	_ = json.Unmarshal(w.s.ModelSettings, &given) // settings of another shape are ignored
 	r.Temperature, r.Effort, r.MaxTokens = given.Temperature, given.Reasoning.Effort, max(given.MaxTokens, 0)
-	if r.MaxTokens == 0 && !own { // the agent's own request leaves little of its window
+	if r.MaxTokens == 0 && !own { // the agent's own prompt leaves little of its window
 		r.MaxTokens = w.answer()
 	}
 	return r
 }
 
-// learn takes what an overflow says of the model's window and of how its tokens compare with ours.
-func (w *work) learn(o *Overflow, sent int) {
+// learn records what an overflow says about the model's window and its count of tokens.
+func (w *writer) learn(o *Overflow, sent int) {
 	w.sent = min(w.sent, sent)
 	if o.Window > 0 && (w.window == 0 || o.Window < w.window) {
 		w.window = o.Window

@@ -176,7 +176,8 @@ func TestRequests(t *testing.T) {
 	text, _ = asks(t, compaction.Evicted{Messages: injected.messages, Budget: 400}, compaction.Settings{Mode: compaction.All}, compaction.Model{}, well)
 	checkGolden(t, "request_all.txt", text)
 
-	e = compaction.Evicted{Messages: coding()[:5], Budget: 400, Self: &compaction.Self{System: "You are Max.", Tools: []byte(`[{"type":"function"}]`), After: coding()[5:8]}}
+	e = compaction.Evicted{Messages: coding()[:5], Budget: 400,
+		Self: &compaction.Self{System: "You are Max.", Tools: []byte(`[{"type":"function"}]`), View: coding()[:7]}}
 	text, _ = asks(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, well)
 	checkGolden(t, "request_self_compact_all.txt", text)
 

@@ -159,7 +159,8 @@ func story(rng *rand.Rand) compaction.Evicted {
 		e.Previous = &compaction.Summary{Text: "Before that I moved /etc/loci.conf. " + speech(rng), From: 1, To: 3, FromSeq: 1, ToSeq: 3, How: compaction.Whole}
 	}
 	if rng.IntN(4) == 0 {
-		e.Self = &compaction.Self{System: "You are an agent.", Tools: []byte(`[]`)}
+		e.Self = &compaction.Self{System: "You are an agent.", Tools: []byte(`[]`),
+			View: compaction.View{Summary: e.Previous, Messages: all}.AsShown()}
 	}
 	return e
 }

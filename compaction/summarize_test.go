@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -151,8 +152,9 @@ func TestEarlierSummaryIsCarriedAlong(t *testing.T) {
 	if got := extracted(t, e); !strings.Contains(got.Text, previous.Text) || got.FromSeq != 1 {
 		t.Errorf("the extraction lost it: %+v", got)
 	}
-	got, asked = by(t, compaction.Evicted{Messages: coding(), Budget: 2000, Previous: previous, Self: &compaction.Self{System: "S"}},
-		compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+	e.Self = &compaction.Self{System: "S", View: compaction.View{Summary: previous, Messages: coding()}.AsShown()}
+	got, asked = by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{},
+		func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
 	if got.How != compaction.Own || !strings.Contains(asked[0].Messages[1].Content, previous.Text) {
 		t.Errorf("the agent's own model was not given it: %+v", asked[0].Messages[1])
 	}
@@ -235,8 +237,8 @@ func TestSummaryBeginsWithTheFirstThatLeft(t *testing.T) {
 // The agent's own model is asked by what is no transcript.
 func TestEchoOfTheRequestIsNoSummary(t *testing.T) {
 	t.Parallel()
-	got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000, Self: &compaction.Self{System: "S"}}, compaction.Settings{Mode: compaction.SelfCompactAll},
-		compaction.Model{}, func(_ int, r compaction.Request) (compaction.Reply, error) { return reply(lastOf(r)) })
+	e := compaction.Evicted{Messages: coding(), Budget: 2000, Self: &compaction.Self{System: "S", View: coding()}}
+	got, _ := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, func(_ int, r compaction.Request) (compaction.Reply, error) { return reply(lastOf(r)) })
 	if got.How != compaction.Extracted {
 		t.Errorf("got %+v", got)
 	}
@@ -406,14 +408,16 @@ func TestWhatIsCutFromTheMiddleIsNamedWithItsPlace(t *testing.T) {
 
 func TestOwnModelIsSentWhatItHasInItsCache(t *testing.T) {
 	t.Parallel()
-	turns := []compaction.Turn{{Role: "system", Content: "S\n"}, {Role: "user", Content: "  as it was  "}}
-	e := compaction.Evicted{Messages: coding(), Budget: 2000, Self: &compaction.Self{Tools: []byte(`[ {"x":1} ]`), Turns: turns}}
+	want := []chat.Message{{Role: "system", Content: "S\n"}, {Role: "user", Content: "  as it was  "}}
+	view := []recall.Message{{Role: recall.User, Content: []recall.Part{text(want[1].Content)}}}
+	e := compaction.Evicted{Messages: coding(), Budget: 2000,
+		Self: &compaction.Self{System: want[0].Content, Tools: []byte(`[ {"x":1} ]`), View: view}}
 	s := compaction.Settings{Mode: compaction.SelfCompactSlidingWindow}
 	got, asked := by(t, e, s, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
 	if got.How != compaction.Own || string(asked[0].Tools) != `[ {"x":1} ]` {
 		t.Errorf("got %s with tools %s", got.How, asked[0].Tools)
 	}
-	if diff := cmp.Diff(turns, asked[0].Messages[:2]); diff != "" || asked[0].Messages[2].Role != "assistant" || asked[0].Messages[3].Role != "user" {
+	if diff := cmp.Diff(want, asked[0].Messages[:2]); diff != "" || asked[0].Messages[2].Role != "assistant" || asked[0].Messages[3].Role != "user" {
 		t.Errorf("-want +got\n%s\n%+v", diff, asked[0].Messages[2:])
 	}
 	for name, first := range map[string]func() (compaction.Reply, error){
@@ -439,7 +443,7 @@ func TestConfiguredPromptIsUsed(t *testing.T) {
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactAll} {
 		e := compaction.Evicted{Messages: coding(), Budget: 2000}
 		if m == compaction.SelfCompactAll {
-			e.Self = &compaction.Self{System: "S"}
+			e.Self = &compaction.Self{System: "S", View: coding()}
 		}
 		_, asked := by(t, e, compaction.Settings{Mode: m, Prompt: &prompt}, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
 		instruction := asked[0].Messages[0].Content
@@ -456,7 +460,8 @@ func TestConfiguredPromptIsUsed(t *testing.T) {
 
 func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
 	t.Parallel()
-	e := compaction.Evicted{Messages: append(storm(true, 80_000), storm(false, 80_000)...), Budget: 2000, Self: &compaction.Self{System: "S"}}
+	messages := append(storm(true, 80_000), storm(false, 80_000)...)
+	e := compaction.Evicted{Messages: messages, Budget: 2000, Self: &compaction.Self{System: "S", View: messages}}
 	most := 0
 	for bits := range 1 << 6 { // overflows, or leaves something out, call by call
 		got, asked := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {

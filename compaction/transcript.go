@@ -12,22 +12,22 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// clampChars is what stays of a tool's result, and of a call's arguments, in a clamped transcript. Letta: 5,000.
+// clampChars bounds a tool's result and a call's arguments in a clamped transcript. Letta: 5,000.
 const clampChars = 5_000
 
-// sparse is how much later a message is than the last whose time is shown, for its own to be shown.
-const sparse = time.Hour
+// timeGap is the least time between two messages of a transcript that show their times.
+const timeGap = time.Hour
 
-// entry is a message as a transcript shows it, with the line's end.
+// entry is a message as a transcript shows it, with its line end.
 type entry struct {
 	seq    int64
 	text   string
 	tokens int
 }
 
-// transcript is what a summariser reads of messages: a line each, who spoke, and what; lines that go on are indented, so that no message
-// can pass itself off as another. What was thought is left out, and of images there is their number. Messages without a word have no
-// entry.
+// transcript returns messages as a summarizer reads them: each begins a line with its speaker, and its other lines are
+// indented, so that no message can pass itself off as another. Reasoning is left out, and images are counted. A message
+// that says nothing has no entry.
 func transcript(messages []recall.Message, clamp bool) []entry {
 	var entries []entry
 	names := callNames(messages)
@@ -38,7 +38,7 @@ func transcript(messages []recall.Message, clamp bool) []entry {
 			continue
 		}
 		at := ""
-		if !m.CreatedAt.IsZero() && m.CreatedAt.Sub(shown).Abs() >= sparse {
+		if !m.CreatedAt.IsZero() && m.CreatedAt.Sub(shown).Abs() >= timeGap {
 			shown = m.CreatedAt
 			at = shown.UTC().Format(" (2006-01-02 15:04 UTC)")
 		}
@@ -58,10 +58,10 @@ func speaker(m recall.Message) string {
 		}
 		return r
 	}, *m.Name)
-	return string(m.Role) + " " + defused(beginningOf(strings.Join(strings.Fields(name), " "), 60))
+	return string(m.Role) + " " + defused(tokens.PrefixChars(strings.Join(strings.Fields(name), " "), 60))
 }
 
-// callNames are the names of the tools that were called, by the ids of the calls.
+// callNames returns the names of the called tools, by the ids of the calls.
 func callNames(messages []recall.Message) map[string]string {
 	names := map[string]string{}
 	for _, m := range messages {
@@ -74,7 +74,7 @@ func callNames(messages []recall.Message) map[string]string {
 	return names
 }
 
-// spoken is what a message says, its lines after the first indented.
+// spoken returns what a message says, with the lines after the first indented.
 func spoken(m recall.Message, names map[string]string, clamp bool) string {
 	var parts []string
 	images := 0
@@ -89,7 +89,7 @@ func spoken(m recall.Message, names map[string]string, clamp bool) string {
 			parts = append(parts, fmt.Sprintf("-> %s(%s)", p.Name, clamped(p.Input, clamp)))
 		case recall.ToolReturn:
 			parts = append(parts, returned(p, names, clamp))
-		default: // what was thought
+		default: // reasoning
 		}
 	}
 	if images == 1 {
@@ -133,32 +133,33 @@ func clamped(text string, clamp bool) string {
 	if n <= clampChars {
 		return text
 	}
-	return fmt.Sprintf("%s… [%d more characters]", beginningOf(text, clampChars), n-clampChars)
+	return fmt.Sprintf("%s… [%d more characters]", tokens.PrefixChars(text, clampChars), n-clampChars)
 }
 
-// clean makes a text fit for a transcript and a summary: valid UTF-8, one sign for the end of a line, and no others that control.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+	"\u2029", "\n")
+
+// clean returns a text as valid UTF-8 whose only control characters are tabs and line feeds, which end all lines.
 func clean(text string) string {
-	if strings.ContainsFunc(text, unclean) || !utf8.ValidString(text) {
-		text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").
-			Replace(strings.ToValidUTF8(text, "\uFFFD"))
-		text = strings.Map(func(r rune) rune {
-			if unclean(r) {
-				return -1
-			}
-			return r
-		}, text)
+	if !strings.ContainsFunc(text, unclean) && utf8.ValidString(text) {
+		return text
 	}
-	return text
+	return strings.Map(func(r rune) rune {
+		if unclean(r) {
+			return -1
+		}
+		return r
+	}, lineEnds.Replace(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
 func unclean(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
 }
 
-// fences are the tags around what a summariser is given, and what looks like them.
+// fences matches the tags around the material of a summarizer, and similar ones.
 var fences = regexp.MustCompile(`(?i)<([\s/]*(?:start_|end_)?(?:transcript|previous_summary|earlier_summary)\b)`)
 
-// defused is a text in which no tag ends what a summariser is given.
+// defused returns a text in which no tag ends the material of a summarizer.
 func defused(text string) string {
 	if !strings.ContainsRune(text, '<') {
 		return text
@@ -181,18 +182,19 @@ func joined(entries []entry) string {
 	return b.String()
 }
 
-// The shares of a transcript's budget that are kept of its beginning and its end where its middle is cut, and what may be told of the middle.
+// Shares of a budget if the middle of a transcript is cut: its beginning, its end, and an extract of the middle.
 const (
 	headShare  = 0.3
 	tailShare  = 0.3
 	aboutShare = 0.2
 )
 
-// leastPart is the least of a message that is kept where not all of it fits, in tokens.
+// leastPart is the fewest tokens of a message that are kept if not all of it fits.
 const leastPart = 40
 
-// cutMiddle keeps the beginning and the end of a transcript, and says which messages are missing or not whole. Whole messages are kept
-// where they fit, else a part of one. first and last are the entries between which text is missing, both included.
+// cutMiddle returns the beginning and the end of a transcript within a budget in tokens: whole entries, and on each
+// side a part of one if it has room. first and last are the indexes of the first and the last entry that are not
+// whole.
 func cutMiddle(entries []entry, budget int) (head, tail string, first, last int) {
 	room := int(headShare * float64(budget))
 	for first < len(entries) && entries[first].tokens <= room {
@@ -201,7 +203,7 @@ func cutMiddle(entries []entry, budget int) (head, tail string, first, last int)
 		first++
 	}
 	if first < len(entries) && room >= leastPart {
-		head += endLine(prefixWithin(entries[first].text, room))
+		head += endLine(tokens.Prefix(entries[first].text, room))
 	}
 	room = int(tailShare * float64(budget))
 	for last = len(entries) - 1; last > first && entries[last].tokens <= room; last-- {
@@ -209,7 +211,7 @@ func cutMiddle(entries []entry, budget int) (head, tail string, first, last int)
 		tail = entries[last].text + tail
 	}
 	if last >= first && last >= 0 && room >= leastPart {
-		tail = beginLine(suffixWithin(entries[last].text, room)) + tail
+		tail = beginLine(tokens.Suffix(entries[last].text, room)) + tail
 	}
 	return head, tail, first, last
 }

@@ -71,7 +71,7 @@ func TestResultsArePairedWithTheirCalls(t *testing.T) {
 			t.Errorf("%s is an orphan: got %v, want %v", c.id, got, c.want)
 		}
 	}
-	view, err := f.store.View(t.Context(), org, f.agent, "")
+	view, err := f.store.ViewOf(t.Context(), org, f.agent, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,11 +99,11 @@ func (s *Store) ViewPlan(ctx context.Context, org db.Org, agentID string) (strin
 	return strings.Join(lines, "\n"), err
 }
 
-// View is Framed of a conversation as it is.
-func (s *Store) View(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
+// ViewOf is View of a conversation as it is.
+func (s *Store) ViewOf(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	if err != nil {
 		return nil, err
 	}
-	return s.Framed(ctx, org, c)
+	return s.View(ctx, org, c)
 }

@@ -147,7 +147,7 @@ func (f *fixture) found(q recall.Query) []string {
 // view returns the texts that the model sees of the default conversation.
 func (f *fixture) view() []string {
 	f.Helper()
-	view, err := f.store.View(f.Context(), org, f.agent, "")
+	view, err := f.store.ViewOf(f.Context(), org, f.agent, "")
 	f.must(err)
 	return texts(view)
 }

@@ -21,7 +21,7 @@ const (
 	Tool      Role = "tool"
 )
 
-// Summary is the role of a message that stands for others in a view. Nobody says it: it is appended by Reframe.
+// Summary is the role of a message that stands for others in a view. Nobody says it: it is appended by ChangeView.
 const Summary Role = "summary"
 
 // Roles are those of what is said.
@@ -43,7 +43,7 @@ type Conversation struct {
 	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
 	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"` // in tokens
 	Hidden        bool            `db:"hidden" json:"hidden"`
-	Frame         `json:"-"`
+	ContextView   `json:"-"`
 	Usage         `json:"-"`
 	Messages      int        `db:"messages" json:"message_count"` // all of them: positions go from 1 to it
 	Tokens        int64      `db:"tokens" json:"-"`               // of all messages
@@ -154,23 +154,17 @@ type Draft struct {
 	CreatedAt *time.Time
 }
 
-// messageTokens is what a message takes beside its texts, and imageTokens what an image does.
-const (
-	messageTokens = 4
-	imageTokens   = 1000
-)
-
 func tokensOf(parts []Part) int {
-	n := messageTokens
+	n := tokens.PerMessage
 	for _, p := range parts {
-		n += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) + len(p.Images)*imageTokens
+		n += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) + len(p.Images)*tokens.PerImage
 		for _, s := range [][]string{p.Stdout, p.Stderr} {
 			for _, line := range s {
 				n += tokens.Estimate(line)
 			}
 		}
 		if p.Type == Image {
-			n += imageTokens
+			n += tokens.PerImage
 		}
 	}
 	return n

@@ -10,18 +10,18 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// seen is what the model sees as it is of the messages m from the first visible one of conversation c on, as a condition on them. A statement
-// that names the first place by its number reads no others.
+// seen is the condition on messages m, from the first visible one of conversation c on, that the model sees them. A
+// statement that compares the position with a number of its own reads no other messages.
 const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err`
 
-// Framed is what the model sees of a conversation that was read, in the frame that it had then, with what was appended since: its system
-// prompt, the summary of what it does not see where there is one, and the messages that no summary stands for, without results of tools that
-// no call of the view waits for.
-func (s *Store) Framed(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
+// View returns what the model sees of a conversation, in the view that the conversation was read with and with the
+// messages appended since: the system prompt, the summary, if there is one, and the visible messages, without tool
+// results that have no call in the view.
+func (s *Store) View(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	return s.view(ctx, org, c, nil)
 }
 
-// view reads what the model sees of a conversation: the newest of it, where most is not nil.
+// view reads what the model sees of a conversation; the newest messages of it if most is not nil.
 func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int) ([]Message, error) {
 	head, err := s.head(ctx, org, c)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int)
 	return paired(append(head, rows...)), err
 }
 
-// head is what a view begins with: the system prompt, the summary, and what is kept of the messages before the first visible one.
+// head reads the beginning of a view: the system prompt, the summary, and the kept messages.
 func (s *Store) head(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	prompt, err := s.prompt(ctx, org, c)
 	if err != nil || c.SummaryAt == nil && len(c.Kept) == 0 {
@@ -52,14 +52,14 @@ const viewSQL = `
 	ORDER BY m.position DESC
 	LIMIT @most`
 
-// prompt is the system prompt that is in force in a conversation.
+// prompt reads the current system prompt of a conversation.
 func (s *Store) prompt(ctx context.Context, org db.Org, c Conversation) (Message, error) {
 	return db.One[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
 		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position = $3`, org, c.Key, c.Prompts[len(c.Prompts)-1])
 }
 
-// paired leaves out results whose call is not before them, and messages that nothing is left of.
+// paired leaves out results whose call is not before them, and messages that are empty then.
 func paired(rows []Message) []Message {
 	called := map[string]bool{}
 	kept := rows[:0]
@@ -81,14 +81,15 @@ func paired(rows []Message) []Message {
 	return kept
 }
 
-// Window is what the model sees of a conversation, in numbers, and the newest of it.
+// Window is what the model sees of a conversation in numbers, with the newest messages.
 type Window struct {
 	Messages []Message // the system prompt, and the newest of the others
-	Count    int       // of all that the model sees, the system prompt too
+	Count    int       // of all messages that the model sees, including the system prompt
 	Tokens   int       // of these, without the system prompt
 }
 
-// MaxWindow is how many messages a Window has, and how many ids Visible lists of a conversation, beside the system prompt.
+// MaxWindow bounds the messages of a Window and the ids that VisibleIDs lists of a conversation, without the system
+// prompt.
 const MaxWindow = 1000
 
 // Window measures what the model sees of a conversation by the tokens that were counted when its messages were appended.
@@ -106,7 +107,7 @@ func (s *Store) Window(ctx context.Context, org db.Org, agentID, conversation st
 	return w, err
 }
 
-// measure counts what the model sees. A conversation that was never summarised may be of any length, and is counted already.
+// measure counts what the model sees. A conversation that was never summarized may be long; its stored counts are used.
 func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window, error) {
 	type totals struct {
 		Count  int `db:"count"`
@@ -129,9 +130,9 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
 }
 
-// Visible lists the ids of what the model sees of conversations, by their keys: the system prompt, and the newest MaxWindow of the others,
-// without those that only have results of tools that no call waited for.
-func (s *Store) Visible(ctx context.Context, org db.Org, conversations ...Conversation) (map[int64][]string, error) {
+// VisibleIDs returns the ids of the messages that the model sees of conversations, by the keys of these: the system
+// prompt, and the newest MaxWindow of the others, without messages that only have tool results without a call.
+func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Conversation) (map[int64][]string, error) {
 	keys := make([]int64, len(conversations))
 	for i, c := range conversations {
 		keys[i] = c.Key
@@ -143,17 +144,19 @@ func (s *Store) Visible(ctx context.Context, org db.Org, conversations ...Conver
 	rows, err := db.All[row](ctx, s.db, `
 		SELECT c.key, ARRAY(
 			SELECT 'message-' || m.id FROM messages m
-			WHERE m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
+			WHERE m.org = c.org AND m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
 		) || ARRAY(
 			SELECT 'message-' || m.id FROM messages m
-			WHERE m.conversation_key = c.key AND (m.position = c.summary_position OR m.position = ANY (c.kept))
+			WHERE m.org = c.org AND m.conversation_key = c.key
+			  AND (m.position = c.summary_position OR m.position = ANY (c.kept))
 			ORDER BY m.role <> 'summary', m.position
 		) || ARRAY(
 			SELECT 'message-' || newest.id
 			FROM (
 				SELECT m.id, m.position FROM messages m
-				WHERE `+seen+` AND m.position >= c.first_visible AND (m.role <> 'tool' OR EXISTS (
-					SELECT FROM json_array_elements(m.content) AS part WHERE coalesce(part ->> 'orphan', 'false') = 'false'))
+				WHERE m.org = c.org AND `+seen+` AND m.position >= c.first_visible AND (m.role <> 'tool' OR EXISTS (
+					SELECT FROM json_array_elements(m.content) AS part
+					WHERE coalesce(part ->> 'orphan', 'false') = 'false'))
 				ORDER BY m.position DESC
 				LIMIT $3
 			) newest
@@ -168,9 +171,9 @@ func (s *Store) Visible(ctx context.Context, org db.Org, conversations ...Conver
 	return ids, err
 }
 
-// Instruct puts a system prompt in force in a conversation: a message at its end, and the first that its model sees. One that is in force
-// already is not appended again.
-func (s *Store) Instruct(ctx context.Context, org db.Org, agentID, conversation, instructions string) error {
+// SetSystemPrompt appends a system prompt to a conversation, unless it is the current one. It becomes the first message
+// that the model sees.
+func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conversation, instructions string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+chosen+` FOR UPDATE OF c`,
@@ -194,23 +197,24 @@ func (s *Store) Instruct(ctx context.Context, org db.Org, agentID, conversation,
 		if err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `UPDATE conversations SET prompts = prompts || $3::integer, updated_at = now() WHERE org = $1 AND key = $2`,
+		return db.Exec(ctx, tx, `
+			UPDATE conversations SET prompts = prompts || $3::integer, updated_at = now() WHERE org = $1 AND key = $2`,
 			org, c.Key, appended[0].Position)
 	})
 }
 
-// Total says how many messages an agent has, those of deleted conversations left out.
-func (s *Store) Total(ctx context.Context, org db.Org, agentID string) (int, error) {
+// CountMessages returns how many messages an agent has, without those of deleted conversations.
+func (s *Store) CountMessages(ctx context.Context, org db.Org, agentID string) (int, error) {
 	return db.One[int](ctx, s.db, `
 		SELECT coalesce(sum(c.messages), 0)::bigint
-		FROM conversations c JOIN agents a ON a.key = c.agent_key
+		FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL`, org, agentID)
 }
 
-// Said says how many messages an agent has beside its system prompts, those of deleted conversations left out.
-func (s *Store) Said(ctx context.Context, org db.Org, agentID string) (int, error) {
+// CountSaid returns what CountMessages returns without the system prompts.
+func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string) (int, error) {
 	return db.One[int](ctx, s.db, `
 		SELECT coalesce(sum(c.messages - cardinality(c.prompts)), 0)::bigint
-		FROM conversations c JOIN agents a ON a.key = c.agent_key
+		FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL AND c.messages > 0`, org, agentID)
 }

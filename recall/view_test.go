@@ -25,7 +25,7 @@ func (f *fixture) window() recall.Window {
 func (f *fixture) visible() []string {
 	f.Helper()
 	c := f.conversation()
-	ids, err := f.store.Visible(f.Context(), org, c)
+	ids, err := f.store.VisibleIDs(f.Context(), org, c)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func (f *fixture) visible() []string {
 
 func (f *fixture) instruct(text string) {
 	f.Helper()
-	if err := f.store.Instruct(f.Context(), org, f.agent, "", text); err != nil {
+	if err := f.store.SetSystemPrompt(f.Context(), org, f.agent, "", text); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -83,7 +83,7 @@ func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 	if rest := f.window(); rest.Count != 2 || rest.Tokens != tokens("bye") {
 		t.Errorf("summarised, the window has %d messages of %d tokens, want 2 of %d", rest.Count, rest.Tokens, tokens("bye"))
 	}
-	if n, err := f.store.Total(t.Context(), org, f.agent); err != nil || n != 9 {
+	if n, err := f.store.CountMessages(t.Context(), org, f.agent); err != nil || n != 9 {
 		t.Errorf("the agent has %d messages (%v), want 9", n, err)
 	}
 }
@@ -94,7 +94,7 @@ func TestPromptsThatArePutInForceAtOnceFollowOneAnother(t *testing.T) {
 	var group sync.WaitGroup
 	for _, text := range []string{"a", "b", "a", "b", "a", "b"} {
 		group.Go(func() {
-			if err := f.store.Instruct(t.Context(), org, f.agent, "", text); err != nil {
+			if err := f.store.SetSystemPrompt(t.Context(), org, f.agent, "", text); err != nil {
 				t.Errorf("instruct %s: %v", text, err)
 			}
 		})

@@ -97,7 +97,7 @@ func (s *Server) state(ctx context.Context, org db.Org, a agent.Agent, withFiles
 	if err != nil {
 		return AgentState{}, err
 	}
-	visible, err := s.Recall.Visible(ctx, org, conversation)
+	visible, err := s.Recall.VisibleIDs(ctx, org, conversation)
 	if err != nil {
 		return AgentState{}, err
 	}

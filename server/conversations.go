@@ -21,7 +21,7 @@ type Conversation struct {
 
 // conversations shows conversations as clients know them.
 func (s *Server) conversations(ctx context.Context, list ...recall.Conversation) ([]Conversation, error) {
-	visible, err := s.Recall.Visible(ctx, orgOf(ctx), list...)
+	visible, err := s.Recall.VisibleIDs(ctx, orgOf(ctx), list...)
 	shown := make([]Conversation, len(list))
 	for i, c := range list {
 		shown[i] = Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...), Archived: c.ArchivedAt != nil,

@@ -129,7 +129,7 @@ func (v *viewer) look(ctx context.Context) error {
 		return fmt.Errorf("the first message in view is at %d, and was at %d", c.FirstVisible, v.first)
 	}
 	v.first = c.FirstVisible
-	view, err := v.server.Recall.Framed(ctx, 1, c)
+	view, err := v.server.Recall.View(ctx, 1, c)
 	if err != nil {
 		return err
 	}

@@ -503,14 +503,14 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 		w.t.Fatal(err)
 	}
 	frame, told := 0, 0
-	inForce := framed(recall.Frame{FirstVisible: 1}) // empty where it is not known
+	inForce := framed(recall.ContextView{FirstVisible: 1}) // empty where it is not known
 	for _, e := range events {
 		k, of := byID[e.RefID]
 		if !of {
 			continue // of another conversation
 		}
 		frame++
-		var before recall.Frame
+		var before recall.ContextView
 		if err := json.Unmarshal(k.Before, &before); err != nil {
 			w.t.Fatal(err)
 		}
@@ -526,17 +526,17 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 		}
 		standing, inForce = standing[:len(standing)-1], framed(before)
 	}
-	if told != len(rows) || c.Version != frame || inForce != "" && inForce != framed(c.Frame) {
-		w.t.Errorf("%s: %d compactions, of which %d were told; frame %d is %s, want %d and %s", th.conversation, len(rows), told, c.Version, framed(c.Frame), frame, inForce)
+	if told != len(rows) || c.Version != frame || inForce != "" && inForce != framed(c.ContextView) {
+		w.t.Errorf("%s: %d compactions, of which %d were told; frame %d is %s, want %d and %s", th.conversation, len(rows), told, c.Version, framed(c.ContextView), frame, inForce)
 	}
 	if n := len(standing); n > 0 && (standing[n-1].Frame > c.Version || standing[n-1].SummaryAt != nil && *standing[n-1].SummaryAt != *c.SummaryAt) {
-		w.t.Errorf("%s: the view is %s, and %+v stands", th.conversation, framed(c.Frame), standing[n-1])
+		w.t.Errorf("%s: the view is %s, and %+v stands", th.conversation, framed(c.ContextView), standing[n-1])
 	}
 	return standing
 }
 
 // framed is a frame to be compared.
-func framed(f recall.Frame) string {
+func framed(f recall.ContextView) string {
 	var clips []compaction.Clip
 	_ = json.Unmarshal(f.Clipped, &clips)
 	at := 0

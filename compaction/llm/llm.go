@@ -17,6 +17,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/embed/provider"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // maxAnswerBytes bounds an answer. The longest that a model writes are some 128,000 tokens.
@@ -133,7 +134,7 @@ func reasons(model string) bool {
 	return false
 }
 
-func messages(turns []compaction.Turn) []openai.ChatCompletionMessage {
+func messages(turns []chat.Message) []openai.ChatCompletionMessage {
 	all := make([]openai.ChatCompletionMessage, len(turns))
 	for i, t := range turns {
 		all[i] = openai.ChatCompletionMessage{Role: t.Role, Content: t.Content, ToolCallID: t.CallID}

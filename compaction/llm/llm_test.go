@@ -14,15 +14,16 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 func TestRequestIsOpenAIs(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
 	tools := []byte(`[{"type":"function","function":{"parameters":{"b":1,"a":"<x>"},"name":"read","x_cache":true}}]`)
-	reply, err := client(t, p, nil).Complete(t.Context(), compaction.Request{Tools: tools, MaxTokens: 99, Messages: []compaction.Turn{
+	reply, err := client(t, p, nil).Complete(t.Context(), compaction.Request{Tools: tools, MaxTokens: 99, Messages: []chat.Message{
 		{Role: "system", Content: "S"}, {Role: "user", Content: "U"},
-		{Role: "assistant", Calls: []compaction.Call{{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}}},
+		{Role: "assistant", Calls: []chat.Call{{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}}},
 		{Role: "tool", CallID: "c1", Content: "R"},
 	}})
 	if err != nil || reply.Text == "" || reply.Finish != "stop" || reply.PromptTokens == 0 || reply.OutputTokens == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 func TestOverflowIsKnownInEveryProvidersWords(t *testing.T) {
@@ -114,7 +115,7 @@ func TestAnswerThatEndsBeforeItsFirstWordIsAnOverflow(t *testing.T) {
 const testKey = "sk-test-0123456789abcdef"
 
 func ask(text string) compaction.Request {
-	return compaction.Request{Messages: []compaction.Turn{{Role: "system", Content: "Summarise."}, {Role: "user", Content: text}}}
+	return compaction.Request{Messages: []chat.Message{{Role: "system", Content: "Summarise."}, {Role: "user", Content: text}}}
 }
 
 // client is one of the provider that does not sleep.

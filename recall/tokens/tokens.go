@@ -1,5 +1,5 @@
-// Package tokens counts what texts take of a model's context window: as OpenAI's models read them where the model is one, by an estimate
-// elsewhere.
+// Package tokens counts the tokens that texts take of a model's context window: with the vocabularies of OpenAI's
+// models for these models, and by an estimate for all others.
 package tokens
 
 import (
@@ -12,8 +12,14 @@ import (
 // charsPerToken is the estimate of a text in an alphabet; of other scripts a character is about a token.
 const charsPerToken = 4
 
-// Estimate estimates how many tokens a text is to any model: four characters of ASCII each, or one of anything else. It takes some
-// nanoseconds a character.
+// What Loci counts for a message besides its texts, and for an image.
+const (
+	PerMessage = 4
+	PerImage   = 1000
+)
+
+// Estimate returns about how many tokens any model counts for a text: one for four characters of ASCII, and one for
+// each other character. It is the one estimate of tokens in Loci and takes some nanoseconds a character.
 func Estimate(text string) int {
 	ascii, others := 0, 0
 	for _, r := range text {

@@ -10,6 +10,8 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Prompt is what an agent's model is sent next in a conversation, of one moment.
@@ -60,7 +62,7 @@ func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation 
 type wanted struct {
 	agentID, conversation string
 	format                Format
-	frame                 *recall.Frame // in place of the conversation's own; nil keeps that
+	frame                 *recall.ContextView // in place of the conversation's own; nil keeps that
 }
 
 func (s *Store) assembleWanted(ctx context.Context, org db.Org, w wanted) (Prompt, error) {
@@ -85,7 +87,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, w wanted) (p Prompt, e
 		return p, err
 	}
 	if w.frame != nil {
-		p.Conversation.Frame = *w.frame
+		p.Conversation.ContextView = *w.frame
 	}
 	if p.Seq, err = event.Head(ctx, s.DB, org, w.agentID); err != nil {
 		return p, err
@@ -120,7 +122,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, w wanted) (p Prompt, e
 	p.Tokens.Messages += p.unread.Tokens
 	if len(shown) > 0 && shown[0].Role == recall.Summary {
 		p.summary = shown[0].Text()
-		p.Tokens.Summary = messageTokens + count(p.summary)
+		p.Tokens.Summary = tokens.PerMessage + count(p.summary)
 		p.Tokens.Messages -= p.Tokens.Summary
 	}
 	p.Tokens.Total = p.Tokens.Tools + p.Tokens.instructions() + p.Tokens.Summary + p.Tokens.Messages
@@ -131,7 +133,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, w wanted) (p Prompt, e
 func (s *Store) read(ctx context.Context, org db.Org, p *Prompt) error {
 	c := p.Conversation
 	if visible(c) <= maxView {
-		view, err := s.Recall.Framed(ctx, org, c)
+		view, err := s.Recall.View(ctx, org, c)
 		if err == nil {
 			p.inForce, p.Messages = view[0], view[1:]
 		}
@@ -190,21 +192,16 @@ func (t *Tokens) instructions() int {
 // asShown are the messages of a view as the model reads them: a summary with the place of what it stands for, and results of tools clipped
 // where they are.
 func asShown(c recall.Conversation, messages []recall.Message) ([]recall.Message, error) {
-	v, err := compaction.ViewOf(c, messages, compaction.Beside{})
-	if err != nil || v.Summary == nil {
-		return compaction.Shown(messages, v.Clips), err
-	}
-	head := messages[0]
-	head.Content = []recall.Part{{Type: recall.Text, Text: compaction.SummaryMessage(*v.Summary)}}
-	return append([]recall.Message{head}, compaction.Shown(v.Messages, v.Clips)...), nil
+	v, err := compaction.ViewOf(c, messages, compaction.PromptOverhead{})
+	return v.AsShown(), err
 }
 
 // converted are messages as a format has them, and what they take of a window.
 func converted(f Format, messages []recall.Message, count func(string) int) ([]json.RawMessage, int) {
 	if f == Anthropic {
-		return claude(turnsOf(messages), count)
+		return chat.Anthropic(messages, count)
 	}
-	return chat(turnsOf(messages), count)
+	return chat.OpenAI(messages, count)
 }
 
 // toolsIn are definitions as a format has them.
@@ -212,7 +209,7 @@ func toolsIn(f Format, definitions []json.RawMessage) []json.RawMessage {
 	all := make([]json.RawMessage, len(definitions))
 	for i, raw := range definitions {
 		if f == OpenAI {
-			all[i] = encoded(map[string]any{"type": "function", "function": raw})
+			all[i] = chat.Encode(map[string]any{"type": "function", "function": raw})
 			continue
 		}
 		var d struct {
@@ -223,7 +220,7 @@ func toolsIn(f Format, definitions []json.RawMessage) []json.RawMessage {
 		if err := json.Unmarshal(raw, &d); err != nil {
 			panic("agent: the definition of a tool is broken: " + err.Error()) // they are part of the program
 		}
-		all[i] = encoded(struct {
+		all[i] = chat.Encode(struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description"`
 			InputSchema json.RawMessage `json:"input_schema"`

@@ -19,7 +19,7 @@ func (s *Store) Converse(ctx context.Context, org db.Org, agentID string, n reca
 			return err
 		}
 		n.ID = recall.NewConversationID()
-		p, err := in.compile(ctx, org, a, recall.Conversation{ID: n.ID, Frame: recall.Frame{FirstVisible: 1}}, a.Limits())
+		p, err := in.compile(ctx, org, a, recall.Conversation{ID: n.ID, ContextView: recall.ContextView{FirstVisible: 1}}, a.Limits())
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	if err != nil || dry {
 		return p.String(), err
 	}
-	return p.String(), s.Recall.Instruct(ctx, org, c.AgentID, c.ID, p.String())
+	return p.String(), s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p.String())
 }
 
 // Reset puts away what was said in an agent's default conversation, and begins it anew.

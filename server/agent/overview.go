@@ -18,7 +18,7 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 	if err != nil {
 		return Overview{}, nil, err
 	}
-	total, err := s.Recall.Total(ctx, org, agentID)
+	total, err := s.Recall.CountMessages(ctx, org, agentID)
 	if err != nil {
 		return Overview{}, nil, err
 	}

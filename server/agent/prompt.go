@@ -46,7 +46,7 @@ func (p prompt) String() string { return strings.Join(p.parts(), "") }
 
 // SystemPrompt compiles what the model is told before the conversation. The same state gives the same bytes.
 func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
-	p, err := s.compile(ctx, org, a, recall.Conversation{IsDefault: true, Frame: recall.Frame{FirstVisible: 1}}, a.Limits())
+	p, err := s.compile(ctx, org, a, recall.Conversation{IsDefault: true, ContextView: recall.ContextView{FirstVisible: 1}}, a.Limits())
 	return p.String(), err
 }
 
@@ -74,7 +74,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 // metadata says what there is beside what the model sees. Of messages it counts those that are not in view: each turn adds one to the view,
 // and would otherwise change the prompt before it.
 func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
-	said, err := s.Recall.Said(ctx, org, a.ID)
+	said, err := s.Recall.CountSaid(ctx, org, a.ID)
 	if err != nil {
 		return "", err
 	}

@@ -18,5 +18,5 @@ func (s *Store) Report(ctx context.Context, org db.Org, c recall.Conversation, p
 	if err != nil || outdated {
 		return err
 	}
-	return s.Recall.Report(ctx, org, c.Key, position, tokens)
+	return s.Recall.RecordReport(ctx, org, c.Key, position, tokens)
 }

@@ -3,6 +3,8 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Format is the form of a request: which provider's API takes it.
@@ -16,7 +18,7 @@ const (
 
 // format is the form in which an agent's model is asked, where nobody says which.
 func (a Agent) format() Format {
-	if isClaude(a.model()) {
+	if chat.IsClaude(a.model()) {
 		return Anthropic
 	}
 	return OpenAI
@@ -37,7 +39,7 @@ func newRequest(f Format, model string, tools []json.RawMessage, p prompt, messa
 	r := &request{}
 	r.written.WriteString("{")
 	if model != "" {
-		r.written.WriteString(`"model":` + string(encoded(model)) + ",")
+		r.written.WriteString(`"model":` + string(chat.Encode(model)) + ",")
 	}
 	if len(tools) > 0 {
 		r.written.WriteString(`"tools":`)
@@ -73,7 +75,7 @@ func (r *request) system(p prompt, begin, before, after, end string) {
 		if i > 0 && before != "" {
 			r.written.WriteString(",")
 		}
-		text := encoded(part)
+		text := chat.Encode(part)
 		r.written.WriteString(before)
 		r.written.Write(text[1 : len(text)-1])
 		r.written.WriteString(after)
@@ -112,23 +114,4 @@ func (r *request) pieces() [][]byte {
 		all[i], from = r.written.Bytes()[from:to], to
 	}
 	return all
-}
-
-// encoded is a value in JSON, compact, its markup as it is.
-func encoded(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("agent: what is sent to a model is not JSON: " + err.Error()) // raw parts were parsed before
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-func compact(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
 }

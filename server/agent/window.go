@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // assumedWindow is the window, in tokens, of a model of which none is known, where one is needed: the largest of the tier of files that
@@ -72,7 +72,7 @@ func (s *Store) fitting(ctx context.Context, org db.Org, agentID, conversation s
 		if p, err = s.Assemble(ctx, org, agentID, conversation, f); err != nil {
 			return p, err
 		}
-		changed, err := s.fit(ctx, org, p, compaction.Handout, handOutPatience)
+		changed, err := s.fit(ctx, org, p, compaction.BeforePrompt, handOutPatience)
 		if err != nil || !changed {
 			return p, err
 		}
@@ -91,91 +91,40 @@ func (s *Store) fit(ctx context.Context, org db.Org, p Prompt, trigger string, p
 		return false, err
 	}
 	job := p.job(settings, trigger)
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, job.Beside)
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, job.Overhead)
 	if err != nil {
 		return false, err
 	}
 	v.Usage = job.Usage
 	used, c := max(compaction.Estimate(v), p.unread.Tokens), p.Conversation
-	due, now := compaction.Watch(used, job.Beside.Window, v.Open(), settings,
-		compaction.Memory{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled})
-	if err := s.Recall.Gauge(ctx, org, c.Key, c.Version, usageOf(p, now)); err != nil {
+	due, now := compaction.Check(used, job.Overhead.Window, v.Open(), settings,
+		compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled})
+	if err := s.Recall.RecordUsage(ctx, org, c.Key, c.Version, usageOf(p, now)); err != nil {
 		return false, err
 	}
 	if !due.Compact {
 		if !due.Warn {
 			return false, nil
 		}
-		return s.warn(ctx, org, c, v.Open() || !settings.Warning, compaction.WarningLine(used, job.Beside.Window))
+		return s.warn(ctx, org, c, v.Open() || !settings.Warning, compaction.WarningLine(used, job.Overhead.Window))
 	}
-	limit := settings.Trigger * float64(job.Beside.Window)
+	limit := settings.Trigger * float64(job.Overhead.Window)
 	job.Patience = patience
 	job.Due = func(v compaction.View) bool { return float64(compaction.Estimate(v)) > limit }
 	_, err = s.Compaction.Run(ctx, org, job) // where nothing is due any more, another request has made room
-	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= job.Beside.Window {
+	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= job.Overhead.Window {
 		return false, nil
 	}
 	return err == nil, err
 }
 
 // job is the compaction of a prompt's conversation.
-func (p Prompt) job(settings compaction.Settings, trigger string) compaction.Job {
-	tools := encoded(toolsIn(OpenAI, p.definitions))
-	beside := compaction.Beside{Window: cmp.Or(p.Agent.Window(), assumedWindow), System: p.system.String(), Tools: tools,
-		Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools}
-	return compaction.Job{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Beside: beside, Model: p.Agent.model(),
-		Usage: p.usage(), Frame: p.Conversation.Version, Trigger: trigger, Turns: p.turns}
-}
-
-// turns are the messages of a view up to a position as they are sent in the format of OpenAI, the system prompt and the summary first: what a
-// provider keeps of the last prompt stays good for a summary by the same model.
-func (p Prompt) turns(v compaction.View, to int) []compaction.Turn {
-	var messages []recall.Message
-	if v.Summary != nil {
-		messages = append(messages, recall.Message{Role: recall.Summary,
-			Content: []recall.Part{{Type: recall.Text, Text: compaction.SummaryMessage(*v.Summary)}}})
-	}
-	for _, m := range compaction.Shown(v.Messages, v.Clips) {
-		if m.Position <= to {
-			messages = append(messages, m)
-		}
-	}
-	sent, _ := chat(turnsOf(messages), func(string) int { return 0 })
-	turns := []compaction.Turn{{Role: "system", Content: p.system.String()}}
-	for _, raw := range sent {
-		var m struct {
-			chatMessage
-			Content json.RawMessage `json:"content"`
-		}
-		if json.Unmarshal(raw, &m) != nil {
-			return nil // a summariser makes turns of its own
-		}
-		t := compaction.Turn{Role: m.Role, Content: textsOf(m.Content), CallID: m.CallID}
-		for _, c := range m.Calls {
-			t.Calls = append(t.Calls, compaction.Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
-		}
-		turns = append(turns, t)
-	}
-	return turns
-}
-
-// textsOf are the texts of a content: of a list of parts, those of its parts, and for an image that there is one.
-func textsOf(content json.RawMessage) string {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return text
-	}
-	var parts []chatPart
-	if json.Unmarshal(content, &parts) != nil {
-		return ""
-	}
-	texts := make([]string, len(parts))
-	for i, part := range parts {
-		if texts[i] = part.Text; part.Image != nil {
-			texts[i] = imageText
-		}
-	}
-	return strings.Join(texts, "\n")
+func (p Prompt) job(settings compaction.Settings, trigger string) compaction.Task {
+	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
+	overhead := compaction.PromptOverhead{Window: cmp.Or(p.Agent.Window(), assumedWindow), System: p.system.String(),
+		Tools: tools, Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools}
+	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Overhead: overhead,
+		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }
 
 // full is the share of a window from which on a prompt is what was counted on it, whatever was reported of one before.
@@ -217,7 +166,7 @@ func lastPosition(messages []recall.Message) int {
 }
 
 // usageOf is what is stored of a look at a prompt. That its model was warned is told by warn.
-func usageOf(p Prompt, m compaction.Memory) recall.Usage {
+func usageOf(p Prompt, m compaction.TriggerState) recall.Usage {
 	u := recall.Usage{Fixed: p.Tokens.Tools + p.Tokens.instructions(), Warned: p.Conversation.Warned && m.Warned}
 	if m.Disarmed {
 		u.Settled = m.Base
@@ -230,7 +179,7 @@ func usageOf(p Prompt, m compaction.Memory) recall.Usage {
 func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, silent bool, line string) (said bool, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.with(tx)
-		first, err := in.Recall.Warn(ctx, org, c)
+		first, err := in.Recall.MarkWarned(ctx, org, c)
 		if err != nil || !first {
 			return err
 		}
@@ -254,7 +203,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	p, err := s.assembleWanted(ctx, org, wanted{agentID: k.AgentID, conversation: restored.ID, frame: &restored.Frame})
+	p, err := s.assembleWanted(ctx, org, wanted{agentID: k.AgentID, conversation: restored.ID, frame: &restored.ContextView})
 	if err != nil {
 		return compaction.Compaction{}, err
 	}

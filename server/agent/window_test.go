@@ -72,7 +72,7 @@ func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	if err != nil || p.Tokens.Total < 7600 || p.Tokens.Total > 8000 {
 		t.Fatalf("the prompt has %d tokens, %v; the test wants it between 95 and 100 %% of 8,000", p.Tokens.Total, err)
 	}
-	if err := s.Recall.Report(t.Context(), org, p.Conversation.Key, p.Conversation.Messages, 5000); err != nil {
+	if err := s.Recall.RecordReport(t.Context(), org, p.Conversation.Key, p.Conversation.Messages, 5000); err != nil {
 		t.Fatal(err)
 	}
 	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {

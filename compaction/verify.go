@@ -6,9 +6,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Violation says that a compaction would lose a message, show one twice, or part a call from its result. It is never committed.
+// Violation reports that a compaction would lose a message, show one twice, or separate a call from its result. Such a
+// compaction is never committed.
 type Violation struct {
-	Position int // of the message; 0 if it is not of one
+	Position int // of the message; 0 if the fault is not about one
 	Fault    string
 }
 
@@ -19,15 +20,16 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("the compaction is not conserving: message %d %s", v.Position, v.Fault)
 }
 
-// Conserve checks what is about to be committed: that each message of the view before is either in the one after, as it was or clipped
-// so that its id reads the rest, or was given to be summarised, never neither, never both; that the view after has no others, and no call
-// without the result that it had; that the user's newest message stays as it is; that the summary before was carried along. Its error is a
-// *Violation.
-func Conserve(before View, given Evicted, after View) error {
-	if err := conserveSummary(before, given, after); err != nil {
+// CheckNothingLost checks a compaction before it is committed, and returns a *Violation if one of these does not hold:
+//   - Each message of the view before is either in the view after, unchanged or clipped, or was given to be summarized.
+//   - The view after has no other messages, and no call without the result that it had.
+//   - The user's newest message stays.
+//   - The summary before was given to be included in the new one.
+func CheckNothingLost(before View, given Evicted, after View) error {
+	if err := checkSummary(before, given, after); err != nil {
 		return err
 	}
-	visible, summarised := 0, 0 // messages found in the view after, and in what was given: both have the order of the view
+	visible, summarised := 0, 0 // messages found in the view after and in what was given, which have the view's order
 	evicted := make(map[int]bool, len(given.Messages))
 	for _, m := range before.Messages {
 		stays := visible < len(after.Messages) && same(after.Messages[visible], m)
@@ -50,19 +52,21 @@ func Conserve(before View, given Evicted, after View) error {
 	if summarised < len(given.Messages) {
 		return &Violation{given.Messages[summarised].Position, "was given to the summariser, and is not of the view before"}
 	}
-	if err := conservePairs(before.Messages, evicted); err != nil {
+	if err := checkPairs(before.Messages, evicted); err != nil {
 		return err
 	}
-	return conserveClips(before, after, evicted)
+	return checkClips(before, after, evicted)
 }
 
-// same tells whether two messages are one, with all that it has.
+// same reports whether two messages are the same one, with the same number of parts.
 func same(a, b recall.Message) bool {
-	return a.Position == b.Position && a.ID == b.ID && a.Seq == b.Seq && a.Role == b.Role && a.Tokens == b.Tokens && len(a.Content) == len(b.Content)
+	return a.Position == b.Position && a.ID == b.ID && a.Seq == b.Seq && a.Role == b.Role && a.Tokens == b.Tokens &&
+		len(a.Content) == len(b.Content)
 }
 
-// conserveSummary checks that the summary stands for all that it did before and for what leaves now, and only changes with that.
-func conserveSummary(before View, given Evicted, after View) error {
+// checkSummary checks that the summary covers all that it did before and what leaves now, and changes only if a
+// message leaves.
+func checkSummary(before View, given Evicted, after View) error {
 	if len(given.Messages) == 0 {
 		if before.Summary != after.Summary {
 			return &Violation{0, "the summary would change, and nothing was summarised"}
@@ -82,9 +86,10 @@ func conserveSummary(before View, given Evicted, after View) error {
 	return nil
 }
 
-// conservePairs checks that a call and its result leave together or not at all, and that no call leaves that may yet get its result.
-func conservePairs(messages []recall.Message, evicted map[int]bool) error {
-	open := newWaiting(messages)
+// checkPairs checks that a call and its result leave together or not at all, and that neither an open call nor the
+// user's newest message leaves.
+func checkPairs(messages []recall.Message, evicted map[int]bool) error {
+	open := newOpenCalls(messages)
 	for i, m := range messages {
 		for _, p := range m.Content {
 			switch p.Type {
@@ -92,25 +97,27 @@ func conservePairs(messages []recall.Message, evicted map[int]bool) error {
 				open.call(p.CallID, i)
 			case recall.ToolReturn:
 				if at, ok := open.result(p.CallID); ok && evicted[messages[at].Position] != evicted[m.Position] {
-					return &Violation{m.Position, fmt.Sprintf("has the result of a call of message %d, and only one of them would leave", messages[at].Position)}
+					return &Violation{m.Position, fmt.Sprintf("has the result of a call of message %d, "+
+						"and only one of them would leave", messages[at].Position)}
 				}
 			}
 		}
 	}
-	g := groupsOf(messages)
-	for _, m := range messages[g.pending:] {
+	points := cutPointsOf(messages)
+	for _, m := range messages[points.openCall:] {
 		if evicted[m.Position] && m.Role == recall.Assistant {
 			return &Violation{m.Position, "has a call that is open, and would leave"}
 		}
 	}
-	if g.user >= 0 && evicted[messages[g.user].Position] {
-		return &Violation{messages[g.user].Position, "is the newest of the user, and would leave"}
+	if points.user >= 0 && evicted[messages[points.user].Position] {
+		return &Violation{messages[points.user].Position, "is the newest of the user, and would leave"}
 	}
 	return nil
 }
 
-// conserveClips checks that clips are of results that stay, that each is clipped once, and that what was clipped and stays is so still.
-func conserveClips(before, after View, evicted map[int]bool) error {
+// checkClips checks that each clip is of a result that stays, that no result is clipped twice, and that a clipped
+// result shows no more than before.
+func checkClips(before, after View, evicted map[int]bool) error {
 	messages := make(map[int]recall.Message, len(after.Messages))
 	for _, m := range after.Messages {
 		messages[m.Position] = m
@@ -118,8 +125,9 @@ func conserveClips(before, after View, evicted map[int]bool) error {
 	clipped := map[place]Clip{}
 	for _, c := range after.Clips {
 		m, ok := messages[c.Position]
-		if !ok || !fits(m, c) || m.ID == "" {
-			return &Violation{c.Position, fmt.Sprintf("has no result as part %d that could be clipped and read by an id", c.Part)}
+		if !ok || !isClipOf(c, m) || m.ID == "" {
+			return &Violation{c.Position,
+				fmt.Sprintf("has no result as part %d that could be clipped and read by an id", c.Part)}
 		}
 		if _, twice := clipped[place{c.Position, c.Part}]; twice {
 			return &Violation{c.Position, fmt.Sprintf("would have part %d clipped twice", c.Part)}
@@ -127,7 +135,10 @@ func conserveClips(before, after View, evicted map[int]bool) error {
 		clipped[place{c.Position, c.Part}] = c
 	}
 	for _, c := range before.Clips {
-		if now, ok := clipped[place{c.Position, c.Part}]; !evicted[c.Position] && messages[c.Position].ID != "" && (!ok || now.Chars > c.Chars) {
+		if evicted[c.Position] || messages[c.Position].ID == "" {
+			continue
+		}
+		if now, ok := clipped[place{c.Position, c.Part}]; !ok || now.Chars > c.Chars {
 			return &Violation{c.Position, fmt.Sprintf("would show more of part %d than before", c.Part)}
 		}
 	}

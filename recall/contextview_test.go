@@ -16,16 +16,16 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-func (f *fixture) reframe(next recall.Frame, summary string) (recall.Frame, error) {
+func (f *fixture) reframe(next recall.ContextView, summary string) (recall.ContextView, error) {
 	var stand *recall.Draft
 	if summary != "" {
 		stand = &recall.Draft{Role: recall.Summary, Content: []recall.Part{{Type: recall.Text, Text: summary, Stats: json.RawMessage(`{"n":1}`)}}}
 	}
 	c := f.conversation()
-	var made recall.Frame
+	var made recall.ContextView
 	err := db.Tx(f.Context(), f.pool, func(tx pgx.Tx) error {
 		var err error
-		made, err = f.store.With(tx).Reframe(f.Context(), org, c, next, stand)
+		made, err = f.store.With(tx).ChangeView(f.Context(), org, c, next, stand)
 		return err
 	})
 	return made, err
@@ -37,8 +37,8 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 	f := newFixture(t)
 	f.append(say(recall.User, "one"), say(recall.Assistant, "two"), say(recall.User, "three"), called("c1", "look", "{}"), returned("c1", "sky"),
 		say(recall.Assistant, "four"))
-	before := f.conversation().Frame
-	made, err := f.reframe(recall.Frame{FirstVisible: 7, Kept: []int{4}, HiddenTokens: 20}, "They counted to two.")
+	before := f.conversation().ContextView
+	made, err := f.reframe(recall.ContextView{FirstVisible: 7, Kept: []int{4}, HiddenTokens: 20}, "They counted to two.")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 	}
 	c := f.conversation()
 	if made.Version != 1 || c.Version != 1 || *c.SummaryAt != 8 || c.Estimate() != int(c.Tokens)-20 {
-		t.Errorf("the frame is %+v, %+v", made, c.Frame)
+		t.Errorf("the frame is %+v, %+v", made, c.ContextView)
 	}
 	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"}, db.Page{Limit: 50, Ascending: true})
 	if err != nil || len(all) != 9 || all[7].Role != recall.Summary || string(all[7].Content[0].Stats) != `{"n":1}` {
@@ -74,14 +74,14 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 }
 
 // Of many that change one frame, one does.
-func TestAFrameChangesOnce(t *testing.T) {
+func TestAViewChangesOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(say(recall.User, "one"), say(recall.User, "two"))
 	var wait sync.WaitGroup
 	results := make([]error, 16)
 	for i := range results {
-		wait.Go(func() { _, results[i] = f.reframe(recall.Frame{FirstVisible: 3}, fmt.Sprint("summary ", i)) })
+		wait.Go(func() { _, results[i] = f.reframe(recall.ContextView{FirstVisible: 3}, fmt.Sprint("summary ", i)) })
 	}
 	wait.Wait()
 	changed := 0
@@ -102,7 +102,7 @@ func TestSummariesAreFoundByTheirRole(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(say(recall.User, "the parrot is green"), say(recall.User, "bye"))
-	if _, err := f.reframe(recall.Frame{FirstVisible: 3}, "The parrot was described."); err != nil {
+	if _, err := f.reframe(recall.ContextView{FirstVisible: 3}, "The parrot was described."); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -134,7 +134,7 @@ func TestReportsOfUsage(t *testing.T) {
 	key := f.conversation().Key
 	report := func(position, tokens int) recall.Usage {
 		t.Helper()
-		if err := f.store.Report(context.Background(), org, key, position, tokens); err != nil {
+		if err := f.store.RecordReport(context.Background(), org, key, position, tokens); err != nil {
 			t.Fatal(err)
 		}
 		return f.conversation().Usage
@@ -148,19 +148,19 @@ func TestReportsOfUsage(t *testing.T) {
 	if got := report(9, 50); got.Reported != 100 {
 		t.Errorf("a report of messages that are not there: %+v", got)
 	}
-	if err := f.store.Gauge(t.Context(), org, key, 0, recall.Usage{Fixed: 10, Settled: 20, Warned: true}); err != nil {
+	if err := f.store.RecordUsage(t.Context(), org, key, 0, recall.Usage{Fixed: 10, Settled: 20, Warned: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.conversation().Usage; got.Fixed != 10 || got.Settled != 20 || !got.Warned || got.Reported != 100 {
 		t.Errorf("gauged: %+v", got)
 	}
-	if _, err := f.reframe(recall.Frame{FirstVisible: 3}, "s"); err != nil {
+	if _, err := f.reframe(recall.ContextView{FirstVisible: 3}, "s"); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.conversation().Usage; got.Reported != 0 || got.Warned {
 		t.Errorf("in another frame: %+v", got)
 	}
-	if err := f.store.Gauge(t.Context(), org, key, 0, recall.Usage{Warned: true}); err != nil || f.conversation().Warned {
+	if err := f.store.RecordUsage(t.Context(), org, key, 0, recall.Usage{Warned: true}); err != nil || f.conversation().Warned {
 		t.Errorf("a gauge of the frame before took hold, or failed: %v", err)
 	}
 }

@@ -33,14 +33,14 @@ func TestWhatIsDue(t *testing.T) {
 		"once armed it stays so":                    {compacted(80_000), at(86_000, "warn"), at(84_000, ""), at(90_500, "compact")},
 		"an open call defers a compaction disarmed": {compacted(89_000), calling(94_500, "warn deferred")},
 	} {
-		var memory compaction.Memory
+		var memory compaction.TriggerState
 		for i, l := range looks {
 			if l.want == "compacted" {
 				memory = memory.Compacted(l.tokens)
 				continue
 			}
 			var d compaction.Decision
-			d, memory = compaction.Watch(l.tokens, 100_000, l.open, compaction.Defaults(), memory)
+			d, memory = compaction.Check(l.tokens, 100_000, l.open, compaction.Defaults(), memory)
 			got := ""
 			for _, what := range []struct {
 				is   bool
@@ -64,7 +64,7 @@ func TestTheTriggerIsASetting(t *testing.T) {
 		s := compaction.Defaults()
 		s.Trigger = trigger
 		for tokens := range 110_000 {
-			d, _ := compaction.Watch(tokens, 100_000, false, s, compaction.Memory{})
+			d, _ := compaction.Check(tokens, 100_000, false, s, compaction.TriggerState{})
 			if d.Compact != (tokens >= first) {
 				t.Fatalf("trigger %v at %d tokens: %v", trigger, tokens, d.Compact)
 			}
@@ -75,9 +75,9 @@ func TestTheTriggerIsASetting(t *testing.T) {
 // Without a known window nothing is due, and nothing is forgotten.
 func TestNothingIsDueInAnUnknownWindow(t *testing.T) {
 	t.Parallel()
-	was := compaction.Memory{Warned: true, Disarmed: true, Base: 7}
+	was := compaction.TriggerState{Warned: true, Disarmed: true, Base: 7}
 	for _, w := range []int{0, -1} {
-		d, now := compaction.Watch(1<<40, w, false, compaction.Defaults(), was)
+		d, now := compaction.Check(1<<40, w, false, compaction.Defaults(), was)
 		if diff := cmp.Diff(compaction.Decision{}, d); diff != "" || now != was {
 			t.Errorf("window %d: %+v, %+v", w, d, now)
 		}
@@ -89,7 +89,7 @@ func TestTheTriggerFiresWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 2000).say(recall.User, 1000).look(14_000)
 	due := func() bool {
-		d, _ := compaction.Watch(compaction.Estimate(v.View), v.Window, v.Open(), compaction.Defaults(), compaction.Memory{})
+		d, _ := compaction.Check(compaction.Estimate(v.View), v.Window, v.Open(), compaction.Defaults(), compaction.TriggerState{})
 		return d.Compact
 	}
 	if due() {

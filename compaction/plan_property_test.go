@@ -91,18 +91,10 @@ func accounted(h *history, v compaction.View, gone ledger) error {
 	return nil
 }
 
-func planOf(v compaction.View, s compaction.Settings) (compaction.Plan, error) {
-	policy, err := s.Mode.Policy()
-	if err != nil {
-		return compaction.Plan{}, err
-	}
-	return policy.Plan(v, s)
-}
-
 // compact plans until there is nothing to do, and checks each step.
 func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, o *outcomes) (compaction.View, error) {
 	for step := range 60 {
-		p, err := planOf(v, s)
+		p, err := compaction.MakePlan(v, s)
 		nothing, isNothing := errors.AsType[*compaction.Nothing](err)
 		big, isBig := errors.AsType[*compaction.TooBig](err)
 		switch {
@@ -135,7 +127,7 @@ func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, 
 
 // apply carries a plan out, with a summary made up, and checks that it does what it says.
 func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Plan, gone ledger) (compaction.View, error) {
-	if again, err := planOf(v, s); err != nil || !reflect.DeepEqual(p, again) {
+	if again, err := compaction.MakePlan(v, s); err != nil || !reflect.DeepEqual(p, again) {
 		return v, fmt.Errorf("the same view has another plan: %+v, %w", again, err)
 	}
 	given := p.Evict(v)
@@ -166,7 +158,7 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	case after.Fixed != v.Fixed || after.Window != v.Window || after.Usage != nil:
 		return v, fmt.Errorf("the fixed parts change")
 	}
-	if err := compaction.Conserve(v, given, after); err != nil {
+	if err := compaction.CheckNothingLost(v, given, after); err != nil {
 		return v, err
 	}
 	for _, check := range []func() error{
@@ -182,7 +174,7 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	// What is above the goal is planned again only to come down to it, where the summary was shorter than it might have been.
 	goal := int(s.Goal * float64(v.Window))
 	if now := compaction.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
-		if again, err := planOf(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
+		if again, err := compaction.MakePlan(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
 			return v, fmt.Errorf("what was compacted is planned again: %+v, %w", again, err)
 		}
 	}
@@ -372,7 +364,7 @@ func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 		if seed%3 == 2 {
 			s.Mode = compaction.All
 		}
-		var memory compaction.Memory
+		var memory compaction.TriggerState
 		said, compactions, most := 0, 0, 0
 		for len(h.messages) < 4000 {
 			old := len(h.messages)
@@ -382,9 +374,9 @@ func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 				said += m.Tokens
 			}
 			var due compaction.Decision
-			due, memory = compaction.Watch(compaction.Estimate(v), v.Window, v.Open(), s, memory)
+			due, memory = compaction.Check(compaction.Estimate(v), v.Window, v.Open(), s, memory)
 			if due.Compact {
-				p, err := planOf(v, s)
+				p, err := compaction.MakePlan(v, s)
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}

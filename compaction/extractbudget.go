@@ -9,10 +9,11 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// text is the extraction within so many tokens: first the identifiers of the last request and that request, then of each section what its
-// share allows, then more of the first sections. Only what does not fit at last is shortened.
-func (x *extraction) text(header string, budget int, p probes) string {
-	f := &filling{x: x, left: budget}
+// within returns the extraction in at most some tokens: first the identifiers of the last request and that request,
+// then what the share of each section allows, then more of the first sections. Only items that still do not fit are
+// shortened.
+func (x *extraction) within(header string, budget int, must mustMention) string {
+	f := &selection{x: x, left: budget}
 	if header != "" {
 		f.left -= tokens.Estimate(header + "\n")
 	}
@@ -23,13 +24,13 @@ func (x *extraction) text(header string, budget int, p probes) string {
 		}
 		slices.SortStableFunc(f.ranked[s], func(a, b int) int { return cmp.Compare(x[s][a].rank, x[s][b].rank) })
 	}
-	for room := f.left / 2; len(f.taken[named]) < len(p.request); {
+	for room := f.left / 2; len(f.taken[named]) < len(must.request); {
 		cost := f.take(named, room, false)
 		if room -= cost; cost == 0 {
 			break
 		}
 	}
-	if p.last != nil {
+	if must.last != nil {
 		f.take(requests, f.left/2, true)
 		f.take(requests, f.left/3, true)
 	}
@@ -55,16 +56,17 @@ func (x *extraction) text(header string, budget int, p probes) string {
 	return render(header, f.taken)
 }
 
-// filling is an extraction that takes its budget up.
-type filling struct {
+// selection is the part of an extraction that fits a budget.
+type selection struct {
 	x      *extraction
 	left   int                          // tokens
-	ranked [sectionCount][]int          // items by rank that are not taken yet
-	taken  [sectionCount]map[int]string // texts of those that are
+	ranked [sectionCount][]int          // indexes of the items that are not taken yet, by rank
+	taken  [sectionCount]map[int]string // texts of the taken items, by index
 }
 
-// take takes the next item of a section, if it is within the limit or may be shortened to it. It returns what that cost, 0 for nothing.
-func (f *filling) take(s section, limit int, shorten bool) int {
+// take takes the next item of a section if it is within the limit or may be shortened to it. It returns the tokens that
+// the item took, 0 if it took none.
+func (f *selection) take(s section, limit int, shorten bool) int {
 	if len(f.ranked[s]) == 0 {
 		return 0
 	}
@@ -77,7 +79,7 @@ func (f *filling) take(s section, limit int, shorten bool) int {
 		if !shorten || tokens.Estimate(text)-over < leastItem {
 			return 0
 		}
-		text = prefixWithin(text, tokens.Estimate(text)-over-2) + "…"
+		text = tokens.Prefix(text, tokens.Estimate(text)-over-2) + "…"
 	}
 	f.ranked[s], f.taken[s][i] = f.ranked[s][1:], text
 	cost := title + lineTokens(text)
@@ -85,15 +87,15 @@ func (f *filling) take(s section, limit int, shorten bool) int {
 	return cost
 }
 
-// grow gives items that were shortened more of what is left.
-func (f *filling) grow(s section) {
+// grow gives the shortened items of a section more of what is left.
+func (f *selection) grow(s section) {
 	for _, i := range slices.Sorted(maps.Keys(f.taken[s])) {
 		text, whole := f.taken[s][i], f.x[s][i].text
 		if text == whole || f.left <= 2 {
 			continue
 		}
 		if over := lineTokens(whole) - lineTokens(text) - f.left; over > 0 {
-			whole = prefixWithin(whole, tokens.Estimate(whole)-over-2) + "…"
+			whole = tokens.Prefix(whole, tokens.Estimate(whole)-over-2) + "…"
 		}
 		if more := lineTokens(whole) - lineTokens(text); more > 0 {
 			f.left -= more
@@ -104,7 +106,7 @@ func (f *filling) grow(s section) {
 
 func lineTokens(text string) int { return tokens.Estimate("- " + text + "\n") }
 
-// leastItem is the least that a line is shortened to, in tokens.
+// leastItem is the fewest tokens that a line is shortened to.
 const leastItem = 8
 
 func render(header string, taken [sectionCount]map[int]string) string {

@@ -83,14 +83,14 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		}
 		v.say(recall.User, 20).look(10)
 		v.put(recall.Assistant, "", called("open", "{}"))
-		p, err := planOf(v.View, compaction.Defaults())
+		p, err := compaction.MakePlan(v.View, compaction.Defaults())
 		if err != nil {
 			t.Fatal(err)
 		}
 		given := p.Evict(v.View)
 		all := commit{v.View, given, p.View(v.View, &compaction.Summary{Text: "s", From: p.From, To: p.To})}
 		c.change(&all)
-		err = compaction.Conserve(all.before, all.given, all.after)
+		err = compaction.CheckNothingLost(all.before, all.given, all.after)
 		violation, ok := errors.AsType[*compaction.Violation](err)
 		if ok != (c.says != "") || ok && !strings.Contains(violation.Error(), c.says) {
 			t.Errorf("%s: %v, want %q (%v)", name, err, c.says, fmt.Sprint(p))

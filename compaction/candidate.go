@@ -1,0 +1,140 @@
+package compaction
+
+// candidate is a cut of a view, with the clips in what stays.
+type candidate struct {
+	*planner
+	cut     int            // index of the first message after it
+	kept    bool           // the user's newest message stays although it is before the cut
+	evicted int            // number of messages
+	left    int            // tokens that leave
+	old     int            // tokens that stay and that a report covers, counted by us
+	new     int            // tokens that stay, of later messages
+	budget  int            // tokens of the summary
+	fresh   map[place]Clip // those of the planner, and more
+}
+
+// at returns the candidate with a cut before the message at an index.
+func (p *planner) at(cut int) candidate {
+	c := candidate{planner: p, cut: cut, kept: p.points.user >= 0 && p.points.user < cut, evicted: cut,
+		left: p.were[cut], fresh: p.fresh}
+	all, known := p.sums[len(p.shown)], p.sums[p.known]
+	c.old = known - p.sums[min(cut, p.known)]
+	c.new = all - known - (p.sums[cut] - p.sums[min(cut, p.known)])
+	if c.kept {
+		tokens := p.shown[p.points.user]
+		c.evicted--
+		c.left -= tokens
+		if p.points.user < p.known {
+			c.old += tokens
+		} else {
+			c.new += tokens
+		}
+	}
+	if c.evicted > 0 {
+		c.budget = p.budget(c.left)
+	}
+	return c
+}
+
+// leaves reports whether the message at an index leaves the view.
+func (c candidate) leaves(i int) bool { return i < c.cut && (!c.kept || i != c.points.user) }
+
+// wrapperTokens bounds what a summary's message takes besides the summary's text.
+const wrapperTokens = 80
+
+// budget returns the tokens that the text of a summary may take if some tokens leave. It is less than what it
+// replaces, and at most a tenth of the window, a quarter of what the fixed parts leave of it below the trigger, and a
+// quarter token for each character that the settings allow.
+func (p *planner) budget(left int) int {
+	most := min(p.window/10, (p.limit-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous(), left/2))
+	if p.settings.ClipChars != nil {
+		most = min(most, *p.settings.ClipChars/4)
+	}
+	return max(most, 1)
+}
+
+// tokens estimates the view after the cut.
+func (c candidate) tokens() int {
+	if c.evicted == 0 {
+		return add(c.ratio.of(add(add(c.v.Fixed, c.previous()), c.old)), c.new)
+	}
+	return add(add(c.ratio.of(add(c.v.Fixed, c.old)), c.new), c.budget+wrapperTokens)
+}
+
+// counted estimates the view after the cut without regard to a provider's report.
+func (c candidate) counted() int {
+	summary := c.previous()
+	if c.evicted > 0 {
+		summary = c.budget + wrapperTokens
+	}
+	return add(add(c.v.Fixed, summary), add(c.old, c.new))
+}
+
+// worthwhile reports whether the cut leaves fewer messages in the view, or is needed to reach the target.
+func (c candidate) worthwhile(before, target int) bool {
+	replaced := c.evicted
+	if c.v.Summary != nil {
+		replaced++
+	}
+	return c.evicted > 0 && (replaced > 1 || before > target)
+}
+
+// plan returns the candidate as a plan.
+func (c candidate) plan(by strategy, before, target int) Plan {
+	p := Plan{Mode: c.settings.Mode, Before: before, After: c.tokens(), Evicted: c.evicted, Kept: []int{}, Clips: []Clip{},
+		Stay: len(c.v.Messages) - c.evicted, Crowded: Crowding(c.v.Fixed, c.v.Window)}
+	if c.v.Window > 0 {
+		p.Window, p.Goal = c.v.Window, target
+	}
+	if c.evicted > 0 {
+		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget, true, by.self
+	} else { // only the user's newest message is before the cut, and stays
+		c.cut = 0
+	}
+	p.First = c.firstVisible()
+	for i, m := range c.v.Messages {
+		if c.leaves(i) {
+			if p.From == 0 {
+				p.From, p.FromSeq = m.Position, m.Seq
+			}
+			p.To, p.ToSeq = m.Position, m.Seq
+			p.change(m.Position)
+			continue
+		}
+		if m.Position < p.First {
+			p.Kept = append(p.Kept, m.Position)
+		}
+		for part := range m.Content {
+			at := place{i, part}
+			if clip, ok := c.clipAt(c.fresh, at); ok {
+				p.Clips = append(p.Clips, clip)
+			}
+			if _, changed := c.fresh[at]; changed {
+				p.change(m.Position)
+			}
+		}
+	}
+	return p
+}
+
+// firstVisible returns the position from which all messages stay. It is never before the end of the summary.
+func (c candidate) firstVisible() int {
+	first := 1
+	if c.v.Summary != nil {
+		first = c.v.Summary.To + 1
+	}
+	switch n := len(c.v.Messages); {
+	case c.cut < n:
+		first = max(first, c.v.Messages[c.cut].Position)
+	case n > 0:
+		first = max(first, c.v.Messages[n-1].Position+1)
+	}
+	return first
+}
+
+func (p *Plan) change(position int) {
+	if p.FirstChanged == 0 {
+		p.FirstChanged = position
+	}
+	p.FirstChanged = min(p.FirstChanged, position)
+}

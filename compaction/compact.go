@@ -1,0 +1,143 @@
+package compaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Task is a conversation to compact.
+type Task struct {
+	AgentID      string
+	Conversation string // an id, or recall.DefaultConversation
+	Settings     Settings
+	Overhead     PromptOverhead
+	Model        string        // the agent's own, provider/model; empty if it has none
+	Patience     time.Duration // of the model that writes the summary, if less than the model's own
+	Usage        *Usage        // of the prompt in the view of version Version; nil means what a provider reported last
+	Version      int           // of the view
+	Trigger      string        // why it is compacted; stored with the compaction
+	Dry          bool          // only plan
+
+	// Due decides from the view whether to compact, and decides again if another request changed the view meanwhile.
+	// Nil always compacts.
+	Due func(View) bool
+}
+
+// Triggers of compactions.
+const (
+	Manual       = "manual"
+	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
+	BeforePrompt = "context_window_exceeded" // a prompt to be handed out did not fit
+)
+
+// Result is the outcome of a Task.
+type Result struct {
+	Plan Plan
+	Made *Compaction // nil if it was only planned, or nothing was due
+	Sent int         // messages that the model saw before, including the system prompt and a summary
+	Left int         // messages that the model sees after
+}
+
+// maxAttempts bounds how often a compaction is planned again because other requests changed the view.
+const maxAttempts = 5
+
+// Run compacts a conversation. It holds neither a transaction nor a lock while it waits for a model; messages that are
+// appended meanwhile stay in view. If another request changes the view, Run plans again. It returns a *Nothing or a
+// *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
+func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
+	for attempt := 1; ; attempt++ {
+		began := time.Now()
+		c, err := s.Recall.Conversation(ctx, org, t.AgentID, t.Conversation)
+		if err != nil {
+			return Result{}, err
+		}
+		v, err := s.LoadView(ctx, org, c, t.Overhead)
+		if err != nil {
+			return Result{}, err
+		}
+		if t.Usage != nil && c.Version == t.Version {
+			v.Usage = t.Usage
+		}
+		if t.Due != nil && !t.Due(v) {
+			return Result{}, nil
+		}
+		plan, err := MakePlan(v, t.Settings)
+		r := Result{Plan: plan, Sent: v.sentMessages(), Left: plan.View(v, &Summary{}).sentMessages()}
+		if err != nil || t.Dry {
+			return r, err
+		}
+		change, model, err := s.prepare(ctx, v, plan, t)
+		if err != nil {
+			return Result{}, fmt.Errorf("compact conversation %s: %w", c.ID, err)
+		}
+		change.Took = time.Since(began)
+		made, err := s.Commit(ctx, org, c, change)
+		if errors.Is(err, db.ErrConflict) && attempt < maxAttempts {
+			continue
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		if model != nil && change.Summary.How == Extracted && made.Why != nil && s.Extracted != nil {
+			s.Extracted(ctx, made)
+		}
+		r.Made = &made
+		return r, nil
+	}
+}
+
+// prepare summarizes what a plan evicts and checks that nothing is lost. The model is nil if none was asked.
+func (s *Store) prepare(ctx context.Context, v View, plan Plan, t Task) (ch Change, model *Model, err error) {
+	given := plan.Evict(v)
+	var summary *Summary
+	if plan.NeedsModel {
+		model = s.model(ctx, t, plan)
+		if given.Self != nil {
+			given.Self.System, given.Self.Tools = t.Overhead.System, t.Overhead.Tools
+		}
+		made, err := Summarize(ctx, given, t.Settings, model)
+		if err != nil {
+			return ch, nil, err
+		}
+		summary = &made
+	}
+	after := plan.View(v, summary)
+	if err := CheckNothingLost(v, given, after); err != nil {
+		return ch, nil, err
+	}
+	ch = Change{Trigger: t.Trigger, Mode: plan.Mode, Window: v.Window, Summary: summary, FirstVisible: plan.First,
+		Kept: plan.Kept, Clips: plan.Clips, Before: plan.Before, After: plan.After,
+		MessagesBefore: v.sentMessages(), MessagesAfter: after.sentMessages()}
+	if summary != nil { // the summary may be shorter than its budget
+		ch.After += SummaryTokens(*summary) - plan.Budget - wrapperTokens
+	} else if v.Summary != nil {
+		ch.Visible = v.Summary.Tokens
+	}
+	for _, tokens := range shownTokens(after) {
+		ch.Visible = add(ch.Visible, tokens)
+	}
+	return ch, model, nil
+}
+
+// model returns the model that writes the summary of a plan; nil if there is none.
+func (s *Store) model(ctx context.Context, t Task, plan Plan) *Model {
+	if s.Models == nil {
+		return nil
+	}
+	handle := ""
+	if plan.Self {
+		handle = t.Model
+	}
+	if t.Settings.Model != nil {
+		handle = *t.Settings.Model
+	}
+	m := s.Models(ctx, handle)
+	if m != nil && t.Patience > 0 && (m.Patience == 0 || t.Patience < m.Patience) {
+		m.Patience = t.Patience
+	}
+	return m
+}

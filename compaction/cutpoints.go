@@ -1,0 +1,128 @@
+package compaction
+
+import "github.com/loci-memory/loci/recall"
+
+// cutPoints says where a view may be cut. A cut separates neither a tool call from its result, nor messages between
+// the two, nor messages of one step of the assistant.
+type cutPoints struct {
+	inside   []bool // inside[i]: a cut before message i separates what belongs together; one more than messages
+	user     int    // index of the user's newest message; -1 if there is none
+	openCall int    // index where the newest step begins if one of its calls has no result; else the number of messages
+}
+
+func cutPointsOf(messages []recall.Message) cutPoints {
+	n := len(messages)
+	c := cutPoints{inside: make([]bool, n+1), user: -1, openCall: n}
+	until := make([]int, n) // the last message that belongs to each
+	newest := -1            // of the assistant
+	open := newOpenCalls(messages)
+	for i, m := range messages {
+		until[i] = i
+		switch m.Role {
+		case recall.User:
+			c.user = i
+		case recall.Assistant:
+			newest = i
+			if i > 0 && sameStep(messages[i-1], m) {
+				until[i-1] = i
+			}
+		}
+		for _, p := range m.Content {
+			switch p.Type {
+			case recall.ToolCall:
+				open.call(p.CallID, i)
+			case recall.ToolReturn:
+				if at, ok := open.result(p.CallID); ok {
+					until[at] = i
+				}
+			}
+		}
+	}
+	end := -1
+	for i := range messages {
+		c.inside[i] = i <= end
+		end = max(end, until[i])
+	}
+	if newest >= 0 {
+		first := newest
+		for first > 0 && sameStep(messages[first-1], messages[first]) {
+			first--
+		}
+		if open.between(first, newest) {
+			c.openCall = c.before(first)
+		}
+	}
+	return c
+}
+
+// sameStep reports whether two adjacent messages are one answer of the assistant: its calls, and the call that waits
+// for an approval, may be messages of their own.
+func sameStep(a, b recall.Message) bool {
+	return a.Role == recall.Assistant && b.Role == recall.Assistant &&
+		a.StepID != nil && b.StepID != nil && *a.StepID == *b.StepID
+}
+
+// before returns the last cut point at or before i.
+func (c cutPoints) before(i int) int {
+	for i > 0 && c.inside[i] {
+		i--
+	}
+	return i
+}
+
+// last returns the cut point before the newest group of messages, or before the open call if that is earlier.
+func (c cutPoints) last() int {
+	n := len(c.inside) - 1
+	if n == 0 {
+		return 0
+	}
+	return min(c.before(n-1), c.openCall)
+}
+
+// openCalls are calls without a result. A result belongs to the latest call of its id that has none.
+type openCalls struct {
+	latest map[string]int // by call id: index in calls of its latest open call
+	calls  []openCall
+}
+
+// openCall is a call, and the index of the open call of the same id before it, -1 if there is none.
+type openCall struct{ message, before int }
+
+func newOpenCalls(messages []recall.Message) *openCalls {
+	return &openCalls{latest: make(map[string]int, len(messages)/4)}
+}
+
+func (o *openCalls) call(id string, message int) {
+	before, again := o.latest[id]
+	if !again {
+		before = -1
+	}
+	o.latest[id] = len(o.calls)
+	o.calls = append(o.calls, openCall{message, before})
+}
+
+// result closes the latest open call of an id and returns the index of its message.
+func (o *openCalls) result(id string) (message int, ok bool) {
+	at, ok := o.latest[id]
+	if !ok {
+		return 0, false
+	}
+	if before := o.calls[at].before; before >= 0 {
+		o.latest[id] = before
+	} else {
+		delete(o.latest, id)
+	}
+	return o.calls[at].message, true
+}
+
+// between reports whether a call of the messages from one index to another, both included, is open.
+func (o *openCalls) between(from, to int) bool {
+	for _, at := range o.latest {
+		for ; at >= 0; at = o.calls[at].before {
+			if m := o.calls[at].message; m >= from && m <= to {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package compaction
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// strategy says how a mode plans: it evicts the beginning of a view, up to the first of its cuts after which the rest
+// fits. If none fits, tool results in what stays are clipped.
+type strategy struct {
+	cuts     func(cutPoints, Settings) []int // ascending indexes in the view; the last evicts as much as the mode allows
+	keepGoal bool                            // a view that was compacted and is within the goal is left alone
+	self     bool                            // the agent's own model writes the summary
+}
+
+// strategies are those of the modes.
+var strategies = map[Mode]strategy{
+	SlidingWindow:            {cuts: slidingCuts, keepGoal: true},
+	All:                      {cuts: allCuts},
+	SelfCompactSlidingWindow: {cuts: slidingCuts, keepGoal: true, self: true},
+	SelfCompactAll:           {cuts: allCuts, self: true},
+}
+
+// slidingCuts evict the share of the messages that the settings name, then 10 percent of them more, and so on. The
+// newest group always stays.
+func slidingCuts(points cutPoints, s Settings) []int {
+	n := len(points.inside) - 1
+	last := points.last()
+	var cuts []int
+	for step := 0; ; step++ {
+		of := s.Percentage + float64(step)/10
+		if of >= 1 {
+			break
+		}
+		cuts = append(cuts, min(points.before(int(of*float64(n)+rounding)), last))
+	}
+	return slices.Compact(append(cuts, last))
+}
+
+// allCuts evict everything but an open call.
+func allCuts(points cutPoints, _ Settings) []int { return []int{points.openCall} }
+
+// planner holds the counts of a view from which a plan is made.
+type planner struct {
+	v           View
+	settings    Settings
+	window      int // the view's, or endless if it is unknown
+	goal, limit int // tokens
+	points      cutPoints
+	ratio       ratio // of a provider's tokens to ours, in the messages that its report covers
+	known       int   // number of messages that the report covers
+	shown       []int // tokens of each message
+	sums        []int // of the messages before each; one more than there are messages
+	were        []int // sums before the clips of this plan
+	clips       map[int][]Clip
+	fresh       map[place]Clip // of groups that are too large for any window
+	sizes       map[place]size // of results, once they were looked at
+}
+
+// place is that of a part: the index of its message in the view, and its own in the message.
+type place struct{ message, part int }
+
+// size is that of a result in the log.
+type size struct{ chars, tokens int }
+
+// endless stands for an unknown window.
+const endless = math.MaxInt / 16
+
+func newPlanner(v View, s Settings) *planner {
+	p := &planner{v: v, settings: s, window: v.Window, points: cutPointsOf(v.Messages), shown: shownTokens(v),
+		clips: clipsByPosition(v.Clips), fresh: map[place]Clip{}, sizes: map[place]size{}, ratio: ratio{1, 1}}
+	if p.window <= 0 {
+		p.window = endless
+	}
+	p.goal, p.limit = share(s.Goal, p.window), share(s.Trigger, p.window)
+	p.were = sums(p.shown)
+	p.sums = p.were
+	if v.reported() {
+		for p.known < len(v.Messages) && v.Messages[p.known].Position <= v.Usage.Position {
+			p.known++
+		}
+		p.ratio = ratioOf(v.Usage.PromptTokens, add(add(v.Fixed, p.previous()), p.sums[p.known]))
+	}
+	return p
+}
+
+// sums returns the sum of the numbers before each, and of all.
+func sums(of []int) []int {
+	all := make([]int, len(of)+1)
+	for i, n := range of {
+		all[i+1] = add(all[i], n)
+	}
+	return all
+}
+
+// previous returns the tokens of the summary in the view.
+func (p *planner) previous() int {
+	if p.v.Summary == nil {
+		return 0
+	}
+	return max(p.v.Summary.Tokens, 0)
+}
+
+func (p *planner) size(at place) size {
+	s, ok := p.sizes[at]
+	if !ok {
+		part := p.v.Messages[at.message].Content[at.part]
+		s = size{chars: shownChars(part), tokens: tokens.Estimate(part.Text)}
+		p.sizes[at] = s
+	}
+	return s
+}
+
+// MakePlan decides what leaves a view. It reads and writes nothing, and makes the same plan from the same view and
+// settings. It returns a *Nothing or a *TooBig if there is no plan, and ErrInvalid if the mode is unknown.
+func MakePlan(v View, s Settings) (Plan, error) {
+	by, ok := strategies[s.Mode]
+	if !ok {
+		return Plan{}, Settings{Mode: s.Mode}.Validate()
+	}
+	p := newPlanner(v, s)
+	before := estimate(v, p.shown)
+	cuts := by.cuts(p.points, s)
+	last := cuts[len(cuts)-1]
+	settled := (v.Summary != nil || len(v.Clips) > 0) && (by.keepGoal || p.at(last).evicted == 0)
+	if settled && before <= p.goal {
+		return Plan{}, &Nothing{Tokens: before, Goal: p.goal}
+	}
+	if before > p.goal {
+		p.clipGroups(cuts[0])
+	}
+	if c, ok := p.first(cuts, before, p.goal); ok {
+		return c.plan(by, before, p.goal), nil
+	}
+	least := p.least(last)
+	if least.tokens() > p.limit && last < p.points.openCall { // a prompt without the newest group is better than none
+		last = p.points.openCall
+		cuts, least = []int{last}, p.least(last)
+	}
+	reached := least.tokens()
+	impossible := reached > p.limit && least.counted() > p.limit
+	switch {
+	case impossible && before > p.limit:
+		return Plan{}, p.tooBig(least)
+	case impossible, settled && reached > p.goal && before <= p.limit:
+		return Plan{}, &Nothing{Tokens: before, Goal: p.limit}
+	}
+	target := p.goal
+	if reached > target { // leave half of the room below the limit free
+		target = reached + max(p.limit-reached, 0)/2
+	}
+	c, ok := p.first(cuts, before, target)
+	if !ok {
+		c = p.at(last)
+		c.clip(target, clipLevels)
+	}
+	if !c.worthwhile(before, target) && len(c.fresh) == 0 {
+		return Plan{}, &Nothing{Messages: len(v.Messages), Summarised: v.Summary != nil}
+	}
+	return c.plan(by, before, target), nil
+}
+
+// first returns the first of the cuts that reaches the target.
+func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
+	for _, cut := range cuts {
+		if c := p.at(cut); c.worthwhile(before, target) && c.tokens() <= target {
+			return c, true
+		}
+	}
+	return candidate{}, false
+}
+
+// tooBig names the largest items that cannot leave.
+func (p *planner) tooBig(least candidate) *TooBig {
+	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
+		Crowded: Crowding(p.v.Fixed, p.v.Window)}
+	e.Items = []Big{{What: "the system prompt", Tokens: max(p.v.Fixed-p.v.Tools, 0)},
+		{What: "the definitions of the tools", Tokens: p.v.Tools}}
+	if p.v.Tools == 0 {
+		e.Items = []Big{{What: "the system prompt with the tools", Tokens: p.v.Fixed}}
+	}
+	if least.evicted > 0 {
+		e.Items = append(e.Items, Big{What: "a summary", Tokens: least.budget + wrapperTokens})
+	} else if p.previous() > 0 {
+		e.Items = append(e.Items, Big{What: "the summary", Tokens: p.previous()})
+	}
+	for i, m := range p.v.Messages {
+		if !least.leaves(i) {
+			what := fmt.Sprintf("the %s message at position %d", m.Role, m.Position)
+			e.Items = append(e.Items, Big{What: what, Position: m.Position, Tokens: least.clippedMessage(i)})
+		}
+	}
+	slices.SortStableFunc(e.Items, func(a, b Big) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	e.Items = slices.DeleteFunc(e.Items[:min(maxBig, len(e.Items))], func(b Big) bool { return b.Tokens <= 0 })
+	return e
+}
+
+// clippedMessage returns the tokens of a message with the clips of the candidate.
+func (c candidate) clippedMessage(i int) int {
+	m, tokens := c.v.Messages[i], c.shown[i]
+	for part := range m.Content {
+		clip, ok := c.fresh[place{i, part}]
+		if !ok {
+			continue
+		}
+		tokens -= c.size(place{i, part}).tokens - clippedTokens(m, clip)
+		if was, again := c.clipAt(c.planner.fresh, place{i, part}); again {
+			tokens += clipSaves(m, was)
+		}
+	}
+	return tokens
+}

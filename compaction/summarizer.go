@@ -1,0 +1,58 @@
+package compaction
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// Summarizer completes a chat: a model behind a provider's endpoint. It returns an *Overflow for a request that is
+// larger than the model's window.
+type Summarizer interface {
+	Complete(ctx context.Context, r Request) (Reply, error)
+}
+
+// Model is a model that writes summaries.
+type Model struct {
+	Summarizer
+	Name     string        // without its provider; empty for the endpoint's default
+	Window   int           // its context window in tokens; 0 if unknown. Ignored for the agent's own model
+	Patience time.Duration // how long all calls for one summary may take; 0 means the constant Patience
+
+	// Redact removes secrets from a summary, with the key of the organization. Nil redacts with a shared key.
+	Redact func(string) string
+}
+
+// Request asks a Summarizer to answer with text, without calling a tool.
+type Request struct {
+	Model     string // the model's name, without its provider; empty for the endpoint's default
+	Messages  []chat.Message
+	Tools     []byte // definitions in OpenAI's shape, a JSON array; nil for none
+	MaxTokens int    // of the answer; 0 leaves it to the provider
+
+	Temperature *float32 // nil leaves it to the provider
+	Effort      string   // reasoning effort: low, high, …; empty leaves it to the provider
+}
+
+// Refused is the Finish of a reply whose text is the model's refusal to answer.
+const Refused = "refusal"
+
+// Reply is a Summarizer's answer.
+type Reply struct {
+	Text         string
+	Finish       string // the provider's reason: stop, length, …
+	PromptTokens int    // as the provider counted; 0 if it did not
+	OutputTokens int
+}
+
+// Overflow reports that a request is larger than the model's window. Window and Sent are in tokens, 0 if the provider
+// did not say.
+type Overflow struct {
+	Window, Sent int
+	Reason       string // in the provider's words
+}
+
+func (o *Overflow) Error() string {
+	return "the request is larger than the model's window: " + o.Reason
+}

@@ -1,0 +1,71 @@
+package compaction
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// Shares of the window that hold for all settings.
+const (
+	warnAt  = 0.75 // the model is warned from here on
+	rearmBy = 0.05 // usage grows by this after a compaction before the trigger is armed again
+	forceAt = 0.95 // nothing defers a compaction from here on
+)
+
+// TriggerState is what Check remembers of a conversation. The zero value is that of a new conversation.
+type TriggerState struct {
+	Warned   bool `json:"warned"`   // the model was warned since usage was last below the warning
+	Disarmed bool `json:"disarmed"` // a compaction disarmed the trigger
+	Base     int  `json:"base"`     // tokens from which usage must grow until the trigger is armed again
+}
+
+// Decision says what Check found due.
+type Decision struct {
+	Warn     bool `json:"warn"`     // usage reached 75 % of the window
+	Compact  bool `json:"compact"`  // now
+	Deferred bool `json:"deferred"` // a compaction is due, but a tool call is open
+}
+
+// Check decides from the tokens of a view (Estimate) whether to warn and whether to compact. It warns once until usage
+// falls below 75 % of the window. It compacts above the trigger; below 95 % it waits while a tool call is open, and
+// until usage has grown by 5 % of the window since the last compaction. Nothing is due if the window is unknown.
+func Check(tokens, window int, open bool, s Settings, was TriggerState) (Decision, TriggerState) {
+	if window <= 0 {
+		return Decision{}, was
+	}
+	var d Decision
+	now := was
+	now.Warned = tokens >= share(warnAt, window)
+	d.Warn = now.Warned && !was.Warned
+	if now.Disarmed {
+		now.Base = min(now.Base, tokens)
+		now.Disarmed = tokens < add(now.Base, share(rearmBy, window))
+	}
+	switch due := tokens > share(s.Trigger, window); {
+	case due && tokens >= share(forceAt, window):
+		d.Compact = true
+	case due && !now.Disarmed:
+		d.Compact, d.Deferred = !open, open
+	}
+	return d, now
+}
+
+// warning begins the message that warns a model.
+const warning = "[This is a message of the system, not of the user.] The context window is "
+
+// WarningLine is the message that warns a model that its window is nearly full.
+func WarningLine(tokens, window int) string {
+	percent := 0
+	if window > 0 {
+		percent = int(100 * float64(tokens) / float64(window))
+	}
+	return fmt.Sprintf(warning+"%d %% full. Soon the oldest messages will be replaced by a summary; they stay readable "+
+		"by expand and conversation_search. What must stay at hand, write to memory now.", percent)
+}
+
+// isWarning reports whether a message is a WarningLine. A summary leaves it out.
+func isWarning(m recall.Message) bool {
+	return m.Role == recall.System && len(m.Content) == 1 && strings.HasPrefix(m.Content[0].Text, warning)
+}

@@ -1,0 +1,90 @@
+package compaction
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// PromptOverhead is what a prompt holds besides the messages of a conversation.
+type PromptOverhead struct {
+	Window     int    // the model's context window in tokens
+	System     string // the system prompt
+	Tools      []byte // definitions in OpenAI's shape, a JSON array; nil for none
+	Tokens     int    // of System and Tools
+	ToolTokens int    // of Tools
+}
+
+// LoadView reads the view of a conversation.
+func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation, overhead PromptOverhead) (View,
+	error) {
+	messages, err := s.Recall.View(ctx, org, c)
+	if err != nil {
+		return View{}, err
+	}
+	return ViewOf(c, messages[1:], overhead) // without the system prompt
+}
+
+// ViewOf returns the view of a conversation whose messages, without the system prompt, were read before. A summary, if
+// there is one, is the first of them.
+func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOverhead) (v View, err error) {
+	v = View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Messages: messages}
+	if len(c.Clipped) > 0 {
+		if err := json.Unmarshal(c.Clipped, &v.Clips); err != nil {
+			return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
+		}
+	}
+	if len(v.Messages) > 0 && v.Messages[0].Role == recall.Summary {
+		if v.Summary, err = summaryOf(v.Messages[0]); err != nil {
+			return View{}, err
+		}
+		v.Messages = v.Messages[1:]
+	}
+	if c.Reported > 0 {
+		v.Usage = &Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+	}
+	return v, nil
+}
+
+// summaryOf reads a summary from the message that stores it.
+func summaryOf(m recall.Message) (*Summary, error) {
+	if len(m.Content) == 0 {
+		return nil, fmt.Errorf("read summary %s: it has no content", m.ID)
+	}
+	var of stats
+	if err := json.Unmarshal(m.Content[0].Stats, &of); err != nil {
+		return nil, fmt.Errorf("read summary %s: %w", m.ID, err)
+	}
+	return &Summary{Text: m.Content[0].Text, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq,
+		Tokens: m.Tokens, How: of.How, Model: of.Model}, nil
+}
+
+// AsShown returns all messages of the view as the model reads them: the summary's message first, if there is one, and
+// tool results clipped.
+func (v View) AsShown() []recall.Message {
+	shown := Shown(v.Messages, v.Clips)
+	if v.Summary == nil {
+		return shown
+	}
+	summary := recall.Message{Role: recall.Summary,
+		Content: []recall.Part{{Type: recall.Text, Text: SummaryMessage(*v.Summary)}}}
+	return append([]recall.Message{summary}, shown...)
+}
+
+// Open reports whether the last call of a tool still waits for its result.
+func (v View) Open() bool { return cutPointsOf(v.Messages).openCall < len(v.Messages) }
+
+// reported reports whether a provider counted the beginning of the view.
+func (v View) reported() bool { return v.Usage != nil && v.Usage.PromptTokens > 0 }
+
+// sentMessages counts the messages that a model is sent, including the system prompt and the summary.
+func (v View) sentMessages() int {
+	n := 1 + len(v.Messages)
+	if v.Summary != nil {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,172 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// anthropicMessage is a message of Anthropic's messages API.
+type anthropicMessage struct {
+	Role    string           `json:"role"`
+	Content []anthropicBlock `json:"content"`
+}
+
+// anthropicBlock is a part of a message. Its type decides which fields it has.
+type anthropicBlock struct {
+	Type      string           `json:"type"`
+	Text      string           `json:"text,omitempty"`
+	Source    *imageSource     `json:"source,omitempty"`
+	Thinking  *string          `json:"thinking,omitempty"`
+	Signature string           `json:"signature,omitempty"`
+	Data      string           `json:"data,omitempty"`
+	ID        string           `json:"id,omitempty"`
+	Name      string           `json:"name,omitempty"`
+	Input     json.RawMessage  `json:"input,omitempty"`
+	CallID    string           `json:"tool_use_id,omitempty"`
+	Content   []anthropicBlock `json:"content,omitempty"`
+	IsError   bool             `json:"is_error,omitempty"`
+}
+
+// goesOn precedes a first message of the assistant: Anthropic wants the user's first.
+const goesOn = "(The conversation goes on from here.)"
+
+// Anthropic returns the messages of a view, without the system prompt, as Anthropic accepts them, and their tokens. The
+// first is the user's, the roles alternate, and results stand directly after their calls, as the user's.
+func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage, n int) {
+	var all []anthropicMessage
+	add := func(role string, blocks []anthropicBlock) {
+		if len(blocks) == 0 {
+			return
+		}
+		if len(all) == 0 && role == "assistant" {
+			all = append(all, anthropicMessage{Role: "user", Content: []anthropicBlock{{Type: "text", Text: goesOn}}})
+		}
+		if n := len(all); n > 0 && all[n-1].Role == role {
+			all[n-1].Content = append(all[n-1].Content, blocks...)
+			return
+		}
+		all = append(all, anthropicMessage{Role: role, Content: blocks})
+	}
+	for _, s := range steps(view) {
+		role := "user"
+		if s.role == recall.Assistant {
+			role = "assistant"
+		}
+		add(role, s.anthropicBlocks())
+		add("user", s.anthropicResults())
+	}
+	trimLast(all)
+	for _, m := range all {
+		messages = append(messages, Encode(m))
+		n += tokens.PerMessage + blockTokens(m.Content, count)
+	}
+	return messages, n
+}
+
+// trimLast removes the spaces at the end of an answer that the model is to continue, which Anthropic refuses.
+func trimLast(all []anthropicMessage) {
+	if n := len(all); n > 0 && all[n-1].Role == "assistant" {
+		last := &all[n-1].Content[len(all[n-1].Content)-1]
+		last.Text = strings.TrimRight(last.Text, " \t\r\n")
+	}
+}
+
+// anthropicBlocks returns what was said in a step, and then its calls, because their results follow.
+func (s step) anthropicBlocks() (blocks []anthropicBlock) {
+	for _, p := range s.said {
+		if b, ok := s.anthropicBlock(p); ok {
+			blocks = append(blocks, b)
+		}
+	}
+	if s.role == recall.User && s.name != "" {
+		if i := slices.IndexFunc(blocks, func(b anthropicBlock) bool { return b.Type == "text" }); i >= 0 {
+			blocks[i].Text = s.name + ": " + blocks[i].Text
+		}
+	}
+	for _, c := range s.calls {
+		blocks = append(blocks, anthropicBlock{Type: "tool_use", ID: c.CallID, Name: c.Name, Input: arguments(c.Input)})
+	}
+	return blocks
+}
+
+func (s step) anthropicBlock(p recall.Part) (anthropicBlock, bool) {
+	switch p.Type {
+	case recall.Text:
+		if s.role == recall.System { // Anthropic's messages have no such role
+			return anthropicBlock{Type: "text", Text: "<system>\n" + p.Text + "\n</system>"}, true
+		}
+		return anthropicBlock{Type: "text", Text: p.Text}, true
+	case recall.Image:
+		if s.role != recall.User {
+			return anthropicBlock{Type: "text", Text: imageText}, true
+		}
+		return anthropicImage(p.Source), true
+	case recall.Reasoning:
+		return anthropicBlock{Type: "thinking", Thinking: &p.Text, Signature: p.Signature}, p.Signature != "" && s.byClaude()
+	case recall.RedactedReasoning:
+		return anthropicBlock{Type: "redacted_thinking", Data: p.Data}, p.Data != "" && s.byClaude()
+	}
+	return anthropicBlock{}, false
+}
+
+// byClaude reports whether Anthropic accepts the signatures of a step's reasoning: it refuses those of other models.
+func (s step) byClaude() bool {
+	return s.role == recall.Assistant && (s.model == "" || IsClaude(s.model))
+}
+
+// arguments returns those of a call as an object. Other JSON and text, which a model may write, becomes a field of one.
+func arguments(input string) json.RawMessage {
+	if strings.TrimSpace(input) == "" {
+		return json.RawMessage(`{}`)
+	}
+	var object map[string]json.RawMessage
+	var compact bytes.Buffer
+	if json.Unmarshal([]byte(input), &object) == nil && object != nil && json.Compact(&compact, []byte(input)) == nil {
+		return compact.Bytes()
+	}
+	return Encode(map[string]string{"arguments": input})
+}
+
+// anthropicFormats are the formats of images that Anthropic reads.
+var anthropicFormats = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+func anthropicImage(raw json.RawMessage) anthropicBlock {
+	s, ok := sourceOf(raw)
+	if !ok || s.Type == "base64" && !slices.Contains(anthropicFormats, s.MediaType) {
+		return anthropicBlock{Type: "text", Text: imageText}
+	}
+	s.Detail = ""
+	return anthropicBlock{Type: "image", Source: &s}
+}
+
+func (s step) anthropicResults() (blocks []anthropicBlock) {
+	for _, r := range s.results {
+		b := anthropicBlock{Type: "tool_result", CallID: r.callID, IsError: r.isError}
+		if strings.TrimSpace(r.text) != "" {
+			b.Content = append(b.Content, anthropicBlock{Type: "text", Text: r.text})
+		}
+		for _, raw := range r.images {
+			b.Content = append(b.Content, anthropicImage(raw))
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+func blockTokens(blocks []anthropicBlock, count Counter) (n int) {
+	for _, b := range blocks {
+		n += count(b.Text) + count(b.Name) + count(string(b.Input)) + blockTokens(b.Content, count)
+		if b.Thinking != nil {
+			n += count(*b.Thinking)
+		}
+		if b.Type == "image" {
+			n += tokens.PerImage
+		}
+	}
+	return n
+}

@@ -1,0 +1,187 @@
+// Package chat writes messages of the log as the messages of OpenAI's chat completions and of Anthropic's messages API.
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// Message is a message of OpenAI's chat completions that has only text.
+type Message struct {
+	Role    string // system, user, assistant or tool
+	Content string
+	Calls   []Call // of an assistant
+	CallID  string // of a tool's result
+}
+
+// Call is a call of a tool by an assistant.
+type Call struct {
+	ID, Name, Arguments string
+}
+
+// Counter counts the tokens of a text.
+type Counter func(text string) int
+
+// step is a message of a view, with the results of its calls, as every provider accepts it.
+type step struct {
+	role    recall.Role // system, user or assistant
+	name    string
+	model   string        // that wrote it; empty if unknown
+	said    []recall.Part // texts that are not blank, images, reasoning
+	calls   []recall.Part // with ids that are unique among the steps
+	results []result      // of the calls, in their order; some may be missing in the last step
+}
+
+// result is a result of a call.
+type result struct {
+	callID, tool, text string
+	images             []json.RawMessage
+	isError, received  bool
+}
+
+// notRecorded is the result of a call that has none although the conversation went on: providers refuse such a call.
+const notRecorded = "The result of this call was not recorded."
+
+// steps converts the messages of a view, without the system prompt. A result goes to the latest call of its id that has
+// none, as in the log; a result without a call is left out.
+func steps(messages []recall.Message) []step {
+	var all []step
+	type place struct{ step, result int }
+	open, ids := map[string]place{}, map[string]bool{}
+	for _, m := range messages {
+		if m.Role == recall.Tool {
+			for _, p := range m.Content {
+				if at, ok := open[p.CallID]; ok {
+					r := &all[at.step].results[at.result]
+					r.text, r.images, r.isError, r.received = p.Text, p.Images, p.IsError, true
+					delete(open, p.CallID)
+				}
+			}
+			continue
+		}
+		s := newStep(m)
+		for _, p := range m.Content {
+			if p.Type == recall.ToolCall {
+				open[p.CallID] = place{len(all), len(s.calls)}
+				p.CallID = uniqueID(p.CallID, m.Position, ids)
+				p.Name = toolName(p.Name)
+				s.calls, s.results = append(s.calls, p), append(s.results, result{callID: p.CallID, tool: p.Name})
+			}
+		}
+		if len(s.said) > 0 || len(s.calls) > 0 {
+			all = append(all, s)
+		}
+	}
+	for i := range all {
+		all[i].completeResults(i == len(all)-1)
+	}
+	return all
+}
+
+func newStep(m recall.Message) step {
+	s := step{role: m.Role}
+	if m.Role != recall.System && m.Role != recall.Assistant {
+		s.role = recall.User // of summaries, too
+	}
+	if m.Name != nil {
+		s.name = strings.TrimSpace(*m.Name)
+	}
+	if m.Model != nil {
+		s.model = *m.Model
+	}
+	for _, p := range m.Content {
+		if p.Type != recall.ToolCall && (p.Type != recall.Text || strings.TrimSpace(p.Text) != "") {
+			s.said = append(s.said, p)
+		}
+	}
+	return s
+}
+
+// completeResults fills in empty results, and those that are missing unless the step is the last, whose calls may still
+// get theirs.
+func (s *step) completeResults(last bool) {
+	kept := s.results[:0]
+	for _, r := range s.results {
+		switch {
+		case r.received && strings.TrimSpace(r.text) == "" && len(r.images) == 0:
+			r.text = "(no output)"
+		case !r.received && last:
+			continue
+		case !r.received:
+			r.text, r.isError = notRecorded, true
+		}
+		kept = append(kept, r)
+	}
+	s.results = kept
+}
+
+// idForm matches the ids of calls that every provider accepts (OpenAI: 40 characters; Anthropic: these characters).
+var idForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
+
+// uniqueID returns the id of a call, or, if a provider refuses it or it is taken, one made from the call's position.
+func uniqueID(id string, position int, taken map[string]bool) string {
+	if !idForm.MatchString(id) || taken[id] {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", position, id))
+		id = "call_" + hex.EncodeToString(sum[:12])
+	}
+	taken[id] = true
+	return id
+}
+
+// notInNames matches what the names of tools cannot have.
+var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+
+// maxNameChars bounds the names of tools and speakers.
+const maxNameChars = 64
+
+// toolName returns the name of a tool as every provider accepts it.
+func toolName(name string) string {
+	name = cmp.Or(notInNames.ReplaceAllString(name, "_"), "_")
+	return name[:min(len(name), maxNameChars)]
+}
+
+// imageText replaces an image that cannot be sent.
+const imageText = "[image]"
+
+// imageSource is where an image is.
+type imageSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      string `json:"data,omitempty"`
+	URL       string `json:"url,omitempty"`
+	Detail    string `json:"detail,omitempty"`
+}
+
+// sourceOf reads an image's source; ok reports whether a provider can load the image from it.
+func sourceOf(raw json.RawMessage) (s imageSource, ok bool) {
+	if json.Unmarshal(raw, &s) != nil {
+		return imageSource{}, false
+	}
+	inline := s.Type == "base64" && s.Data != "" && strings.HasPrefix(s.MediaType, "image/")
+	return s, inline || s.Type == "url" && s.URL != ""
+}
+
+// IsClaude reports whether a handle or name is that of one of Anthropic's models.
+func IsClaude(model string) bool {
+	model = strings.ToLower(model)
+	return strings.Contains(model, "claude") || strings.HasPrefix(model, "anthropic/")
+}
+
+// Encode returns a value in compact JSON that does not escape markup. It panics if the value has no form in JSON.
+func Encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("chat: what is sent to a model is not JSON: " + err.Error()) // raw parts were parsed before
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,183 @@
+package chat
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// openAIMessage is a message of OpenAI's chat completions. Content is a text, or a list of openAIPart.
+type openAIMessage struct {
+	Role    string       `json:"role"`
+	Name    string       `json:"name,omitempty"`
+	CallID  string       `json:"tool_call_id,omitempty"`
+	Content any          `json:"content,omitempty"`
+	Calls   []openAICall `json:"tool_calls,omitempty"`
+}
+
+type openAIPart struct {
+	Type  string       `json:"type"`
+	Text  string       `json:"text,omitempty"`
+	Image *openAIImage `json:"image_url,omitempty"`
+}
+
+type openAIImage struct {
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type openAICall struct {
+	ID       string         `json:"id"`
+	Type     string         `json:"type"`
+	Function openAIFunction `json:"function"`
+}
+
+type openAIFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// OpenAI returns the messages of a view, without the system prompt, as OpenAI accepts them, and their tokens.
+func OpenAI(view []recall.Message, count Counter) (messages []json.RawMessage, tokens int) {
+	for _, m := range openAI(view) {
+		messages = append(messages, Encode(m))
+		tokens += m.tokens(count)
+	}
+	return messages, tokens
+}
+
+// Texts returns what OpenAI returns without its images, which "[image]" replaces, and without names of speakers.
+func Texts(view []recall.Message) []Message {
+	var all []Message
+	for _, m := range openAI(view) {
+		plain := Message{Role: m.Role, Content: m.text(), CallID: m.CallID}
+		for _, c := range m.Calls {
+			plain.Calls = append(plain.Calls, Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+		}
+		all = append(all, plain)
+	}
+	return all
+}
+
+func openAI(view []recall.Message) (all []openAIMessage) {
+	for _, s := range steps(view) {
+		if m := s.openAI(); m.Content != nil || len(m.Calls) > 0 {
+			all = append(all, m)
+		}
+		for _, r := range s.results {
+			text := strings.TrimSpace(r.text + strings.Repeat("\n"+imageText, len(r.images)))
+			all = append(all, openAIMessage{Role: "tool", CallID: r.callID, Content: text})
+		}
+		if images := s.returnedImages(); len(images) > 0 {
+			all = append(all, openAIMessage{Role: "user", Content: images})
+		}
+	}
+	return all
+}
+
+// notInSpeakers matches what OpenAI refuses in the name of a speaker.
+var notInSpeakers = regexp.MustCompile(`[\s<|\\/>]+`)
+
+// openAI returns what was said and called in a step. Reasoning has no place in this format.
+func (s step) openAI() openAIMessage {
+	name := []rune(notInSpeakers.ReplaceAllString(s.name, "_"))
+	m := openAIMessage{Role: string(s.role), Name: string(name[:min(len(name), maxNameChars)])}
+	var parts []openAIPart
+	images := false
+	for _, p := range s.said {
+		switch p.Type {
+		case recall.Text:
+			parts = append(parts, openAIPart{Type: "text", Text: p.Text})
+		case recall.Image:
+			part := openAIImagePart(p.Source)
+			parts, images = append(parts, part), images || part.Image != nil
+		}
+	}
+	switch {
+	case images && s.role == recall.User:
+		m.Content = parts
+	case len(parts) > 0:
+		m.Content = joinTexts(parts)
+	}
+	for _, c := range s.calls {
+		call := openAICall{ID: c.CallID, Type: "function", Function: openAIFunction{Name: c.Name, Arguments: c.Input}}
+		if strings.TrimSpace(c.Input) == "" {
+			call.Function.Arguments = "{}"
+		}
+		m.Calls = append(m.Calls, call)
+	}
+	return m
+}
+
+func openAIImagePart(raw json.RawMessage) openAIPart {
+	s, ok := sourceOf(raw)
+	if !ok {
+		return openAIPart{Type: "text", Text: imageText}
+	}
+	url := s.URL
+	if s.Type == "base64" {
+		url = "data:" + s.MediaType + ";base64," + s.Data
+	}
+	return openAIPart{Type: "image_url", Image: &openAIImage{URL: url, Detail: s.Detail}}
+}
+
+// joinTexts returns the texts of parts on lines of their own, an image as "[image]".
+func joinTexts(parts []openAIPart) string {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		if texts[i] = part.Text; part.Image != nil {
+			texts[i] = imageText
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// returnedImages returns the images that tools returned as a content of the user, because OpenAI accepts none in a
+// result. While results are missing, no message may stand between them.
+func (s step) returnedImages() (parts []openAIPart) {
+	if len(s.results) < len(s.calls) {
+		return nil
+	}
+	for _, r := range s.results {
+		for i, raw := range r.images {
+			if i == 0 {
+				text := "Images that " + r.tool + " returned (call " + r.callID + "):"
+				parts = append(parts, openAIPart{Type: "text", Text: text})
+			}
+			parts = append(parts, openAIImagePart(raw))
+		}
+	}
+	return parts
+}
+
+// text returns the content as one text.
+func (m openAIMessage) text() string {
+	switch content := m.Content.(type) {
+	case string:
+		return content
+	case []openAIPart:
+		return joinTexts(content)
+	}
+	return ""
+}
+
+func (m openAIMessage) tokens(count Counter) int {
+	n := tokens.PerMessage + count(m.Name)
+	switch content := m.Content.(type) {
+	case string:
+		n += count(content)
+	case []openAIPart:
+		for _, p := range content {
+			if n += count(p.Text); p.Image != nil {
+				n += tokens.PerImage
+			}
+		}
+	}
+	for _, c := range m.Calls {
+		n += count(c.Function.Name) + count(c.Function.Arguments)
+	}
+	return n
+}
