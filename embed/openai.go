@@ -39,8 +39,7 @@ type Config struct {
 	Attempts       int           // how often a request is sent until it is answered; 0 means 4
 	Timeout        time.Duration // of one attempt; 0 means 30 s
 
-	Wait func(context.Context, time.Duration) error // between attempts; nil means to sleep
-	Now  func() time.Time                           // nil means time.Now
+	FirstPause time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
 }
 
 // RefusedError says that the provider will not embed one text, whatever it is sent together with.
@@ -97,7 +96,7 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 	c = withDefaults(c)
 	at := &provider.Endpoint{Kind: "embedding", Setting: "LOCI_EMBEDDING", Answers: "embeddings",
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
-		HTTP: c.HTTP, Attempts: c.Attempts, Timeout: c.Timeout, MaxAnswerBytes: maxAnswerBytes, Wait: c.Wait, Now: c.Now, Refuses: refuses}
+		HTTP: c.HTTP, Attempts: c.Attempts, Timeout: c.Timeout, MaxAnswerBytes: maxAnswerBytes, FirstPause: c.FirstPause, Refuses: refuses}
 	client, err := at.Client()
 	if err != nil {
 		return nil, err
@@ -214,7 +213,7 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 		ask.EncodingFormat = openai.EmbeddingEncodingFormatBase64
 	}
 	var later time.Duration
-	answer, err := o.client.CreateEmbeddings(provider.WithLater(ctx, &later), ask)
+	answer, err := o.client.CreateEmbeddings(provider.WithRetryAfter(ctx, &later), ask)
 	if err != nil {
 		if err = o.explain(ctx, err); later > 0 {
 			err = &LaterError{After: later, Reason: err}

@@ -1,7 +1,6 @@
 package embed_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -30,7 +29,6 @@ type provider struct {
 
 	mu       sync.Mutex
 	requests []request
-	waits    []time.Duration
 	url      string
 }
 
@@ -48,15 +46,14 @@ const testKey = "sk-test-0123456789abcdef"
 
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// start serves p and returns a client of it that does not sleep: waits are recorded.
+// start serves p and returns a client of it that retries without a pause.
 func (p *provider) start(t *testing.T, change func(*embed.Config)) *embed.OpenAI {
 	t.Helper()
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
 	p.url = server.URL + "/v1"
 	config := embed.Config{BaseURL: p.url, APIKey: testKey, Model: "test-model", HTTP: server.Client(),
-		Now:  func() time.Time { return testNow },
-		Wait: func(ctx context.Context, d time.Duration) error { p.waited(d); return ctx.Err() }}
+		FirstPause: time.Nanosecond}
 	if change != nil {
 		change(&config)
 	}
@@ -65,12 +62,6 @@ func (p *provider) start(t *testing.T, change func(*embed.Config)) *embed.OpenAI
 		t.Fatal(err)
 	}
 	return client
-}
-
-func (p *provider) waited(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waits = append(p.waits, d)
 }
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {

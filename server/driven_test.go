@@ -21,7 +21,7 @@ const drivenWindow = 16_000
 func faults(release <-chan struct{}) []llmtest.Fault {
 	overflow := llmtest.Overflows(llmtest.Wordings[0], 4_000, 9_000)
 	return []llmtest.Fault{overflow, overflow, overflow, overflow, nil, nil,
-		llmtest.Fails(), llmtest.Fails(), llmtest.Fails(), llmtest.RateLimited(1), llmtest.RateLimited(1), llmtest.RateLimited(1),
+		llmtest.Fails(), llmtest.Fails(), llmtest.Fails(), llmtest.RateLimited(0), llmtest.RateLimited(0), llmtest.RateLimited(0),
 		llmtest.Garbage(), llmtest.Malformed(), llmtest.NoChoices(), llmtest.Empty(), llmtest.Empty(), llmtest.Echo(), llmtest.Echo(),
 		llmtest.TooLong(200_000), llmtest.TooLong(200_000), llmtest.Hangs(release), llmtest.Hangup(), llmtest.Hangup(), llmtest.Hangup(),
 		llmtest.ErrorText(), llmtest.Refuses(), llmtest.OutOfLength(), llmtest.Page(502), nil}

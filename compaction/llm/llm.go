@@ -34,8 +34,7 @@ type Config struct {
 	Attempts int           // how often a request is sent until it is answered; 0 means 3
 	Timeout  time.Duration // of one attempt; 0 means 3 min
 
-	Wait func(context.Context, time.Duration) error // between attempts; nil means to sleep
-	Now  func() time.Time                           // nil means time.Now
+	FirstPause time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
 }
 
 // Client is a compaction.Summarizer. It may be used from many goroutines.
@@ -59,7 +58,7 @@ func New(c Config) (*Client, error) {
 	llm := &Client{window: c.Window, at: provider.Endpoint{Kind: "language model", Setting: "LOCI_LLM", Answers: "a chat completion",
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
 		HTTP: &base, Attempts: cmp.Or(c.Attempts, 3), Timeout: cmp.Or(c.Timeout, 3*time.Minute), MaxAnswerBytes: maxAnswerBytes,
-		Wait: c.Wait, Now: c.Now, Refuses: overflows}}
+		FirstPause: c.FirstPause, Refuses: overflows}}
 	var err error
 	llm.client, err = llm.at.Client()
 	return llm, err

@@ -1,7 +1,6 @@
 package llm_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -118,12 +117,10 @@ func ask(text string) compaction.Request {
 	return compaction.Request{Messages: []chat.Message{{Role: "system", Content: "Summarise."}, {Role: "user", Content: text}}}
 }
 
-// client is one of the provider that does not sleep.
+// client returns a client of the provider that retries without a pause.
 func client(t *testing.T, p *llmtest.Provider, change func(*llm.Config)) *llm.Client {
 	t.Helper()
-	config := llm.Config{BaseURL: p.BaseURL(), APIKey: testKey, Model: "test-model", HTTP: p.Client(),
-		Now:  func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
-		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	config := llm.Config{BaseURL: p.BaseURL(), APIKey: testKey, Model: "test-model", HTTP: p.Client(), FirstPause: time.Nanosecond}
 	if change != nil {
 		change(&config)
 	}

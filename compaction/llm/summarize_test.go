@@ -58,7 +58,7 @@ func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
 		fault llmtest.Fault
 		why   string
 	}{
-		{"429", llmtest.RateLimited(1), "raise the limit of the key"},
+		{"429", llmtest.RateLimited(0), "raise the limit of the key"},
 		{"500", llmtest.Fails(), "status 500"},
 		{"a broken connection", llmtest.Hangup(), "cannot be reached"},
 		{"garbage", llmtest.Garbage(), "something else than a chat completion"},

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,15 +10,19 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
 )
 
 const (
 	maxErrorBytes = 64 << 10
 
-	firstWait   = 500 * time.Millisecond
-	longestWait = 8 * time.Second
-	// patience is the longest wait a provider may ask for: beyond it the caller's own retries are the better place to wait.
-	patience = 30 * time.Second
+	firstPause = 500 * time.Millisecond
+	maxPause   = 8 * time.Second
+	// maxRetryAfter is the longest pause that is waited for here when a provider asks for it; a longer one is left to the
+	// caller's retries.
+	maxRetryAfter = 30 * time.Second
 )
 
 var (
@@ -25,7 +30,7 @@ var (
 	errTooBig   = errors.New("answer too big")
 )
 
-// httpClient is the configured client with attempts, a deadline for each of them, bounded answers and no redirects.
+// httpClient returns the configured client with retries, a deadline for each attempt, bounded answers and no redirects.
 func (e *Endpoint) httpClient() *http.Client {
 	client := *e.HTTP
 	next := client.Transport
@@ -38,72 +43,60 @@ func (e *Endpoint) httpClient() *http.Client {
 	return &client
 }
 
-// retrier sends a request until it is answered for good. It sits below go-openai because that drops the headers of an error, and
-// with them Retry-After.
+// retrier repeats a request until it succeeds or a retry cannot help. It sits below go-openai, which drops the headers
+// of an error, and with them Retry-After.
 type retrier struct {
 	*Endpoint
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. The answer's body is in memory already.
+// RoundTrip implements http.RoundTripper. The answer's body is in memory.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
-	body, err := drain(req)
-	if err != nil {
-		return nil, err
+	ctx, attempt, pause := req.Context(), 0, time.Duration(0)
+	retry := func(answer *http.Response, err error) bool {
+		if !r.mayPass(ctx, answer, err) {
+			return false
+		}
+		noteRetryAfter(ctx, answer)
+		attempt++
+		pause = r.pause(answer, attempt)
+		return pause <= maxRetryAfter && !endsWithin(ctx, pause)
 	}
-	for attempt := 1; ; attempt++ {
-		answer, err := r.once(req, body)
-		if !r.passing(req.Context(), answer, err) {
-			return answer, err
-		}
-		r.note(req.Context(), answer)
-		if attempt >= r.Attempts {
-			return answer, err
-		}
-		pause := r.pause(answer, attempt)
-		if pause > patience || r.endsBefore(req.Context(), pause) {
-			return answer, err
-		}
-		if err := r.Wait(req.Context(), pause); err != nil {
-			return nil, err
-		}
-	}
+	policy := retrypolicy.NewBuilder[*http.Response]().WithMaxAttempts(r.Attempts).ReturnLastFailure().HandleIf(retry).
+		WithDelayFunc(func(failsafe.ExecutionAttempt[*http.Response]) time.Duration { return pause }).Build()
+	return failsafe.With(policy).WithContext(ctx).Get(func() (*http.Response, error) { return r.once(req) })
 }
 
 type contextKey int
 
-// keyLater is under which a request's context takes how long the provider asked to wait.
-const keyLater contextKey = iota
+// retryAfterKey is the key of a context's *time.Duration for the pause that the provider asks for.
+const retryAfterKey contextKey = iota
 
-// WithLater returns a context whose requests note how long the provider asked to wait when it was last asked in vain.
-func WithLater(ctx context.Context, later *time.Duration) context.Context {
-	return context.WithValue(ctx, keyLater, later)
+// WithRetryAfter returns a context whose requests write to after the pause that the provider asked for with its last
+// failure.
+func WithRetryAfter(ctx context.Context, after *time.Duration) context.Context {
+	return context.WithValue(ctx, retryAfterKey, after)
 }
 
-// note tells the request how long the provider asked to wait, which go-openai does not.
-func (r *retrier) note(ctx context.Context, answer *http.Response) {
-	later, ok := ctx.Value(keyLater).(*time.Duration)
-	if !ok || answer == nil {
-		return
+// noteRetryAfter writes the pause that the provider asks for to the request's context: go-openai drops the header.
+func noteRetryAfter(ctx context.Context, answer *http.Response) {
+	if after, ok := ctx.Value(retryAfterKey).(*time.Duration); ok && answer != nil {
+		*after, _ = retryAfter(answer.Header)
 	}
-	*later, _ = r.asked(answer.Header)
-}
-
-// drain reads the request's body, so that it can be sent again.
-func drain(req *http.Request) ([]byte, error) {
-	if req.Body == nil {
-		return nil, nil
-	}
-	body, err := io.ReadAll(req.Body)
-	return body, errors.Join(err, req.Body.Close())
 }
 
 // once sends the request and reads the whole answer within the attempt's time.
-func (r *retrier) once(req *http.Request, body []byte) (*http.Response, error) {
+func (r *retrier) once(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout)
 	defer cancel()
 	attempt := req.Clone(ctx)
-	attempt.Body = io.NopCloser(bytes.NewReader(body))
+	if req.GetBody != nil { // go-openai's requests have it
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		attempt.Body = body
+	}
 	answer, err := r.next.RoundTrip(attempt)
 	if err != nil {
 		return nil, err
@@ -117,7 +110,7 @@ func (r *retrier) once(req *http.Request, body []byte) (*http.Response, error) {
 	return answer, nil
 }
 
-// read reads a good answer whole or not at all, and of an error's text the beginning.
+// read returns the whole body of a good answer, or errTooBig, and the first maxErrorBytes of an error's.
 func (r *retrier) read(answer *http.Response) ([]byte, error) {
 	if answer.StatusCode >= 300 {
 		return io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes))
@@ -129,9 +122,9 @@ func (r *retrier) read(answer *http.Response) ([]byte, error) {
 	return content, err
 }
 
-// passing tells whether a failure may pass by waiting.
-func (r *retrier) passing(ctx context.Context, answer *http.Response, err error) bool {
-	if err != nil { // what took too long once would do so again
+// mayPass reports whether a failure may pass by waiting. An attempt that took too long would do so again.
+func (r *retrier) mayPass(ctx context.Context, answer *http.Response, err error) bool {
+	if err != nil {
 		return ctx.Err() == nil && !errors.Is(err, errTooBig) && !errors.Is(err, context.DeadlineExceeded)
 	}
 	switch code := answer.StatusCode; {
@@ -150,19 +143,20 @@ func peek(answer *http.Response) string {
 	return string(content)
 }
 
-// pause is how long the provider asks to wait, or else twice as long as the last time, of which up to a half is left to chance.
+// pause returns the pause that the provider asks for. Without one it doubles with each attempt, less a random part of
+// up to a half.
 func (r *retrier) pause(answer *http.Response, attempt int) time.Duration {
 	if answer != nil {
-		if asked, ok := r.asked(answer.Header); ok {
-			return asked
+		if after, ok := retryAfter(answer.Header); ok {
+			return after
 		}
 	}
-	full := min(firstWait<<(attempt-1), longestWait)
+	full := min(cmp.Or(r.FirstPause, firstPause)<<(attempt-1), maxPause)
 	return full/2 + rand.N(full/2+1) //nolint:gosec // spreads retries, guards nothing
 }
 
-// asked reads retry-after-ms and Retry-After, the latter in seconds or as a date.
-func (r *retrier) asked(header http.Header) (time.Duration, bool) {
+// retryAfter reads Retry-After-Ms and Retry-After, the latter in seconds or as a date.
+func retryAfter(header http.Header) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return inUnits(ms, time.Millisecond)
 	}
@@ -171,12 +165,12 @@ func (r *retrier) asked(header http.Header) (time.Duration, bool) {
 		return inUnits(seconds, time.Second)
 	}
 	if at, err := http.ParseTime(after); err == nil {
-		return max(0, at.Sub(r.Now())), true
+		return max(0, time.Until(at)), true
 	}
 	return 0, false
 }
 
-// inUnits reads a header's number: none below zero, and none that a duration cannot hold.
+// inUnits returns n units, at most an hour; false for a negative n and for NaN.
 func inUnits(n float64, unit time.Duration) (time.Duration, bool) {
 	if !(n >= 0) {
 		return 0, false
@@ -184,20 +178,8 @@ func inUnits(n float64, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(n*float64(unit), float64(time.Hour))), true
 }
 
-// endsBefore tells whether the context ends before the pause does, so that waiting would only lose the reason.
-func (r *retrier) endsBefore(ctx context.Context, pause time.Duration) bool {
+// endsWithin reports whether the context ends before the pause does: waiting would only lose the failure's reason.
+func endsWithin(ctx context.Context, pause time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && deadline.Sub(r.Now()) < pause
-}
-
-// sleep waits for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return ok && time.Until(deadline) < pause
 }

@@ -13,7 +13,7 @@ import (
 // attempts nobody waits.
 func Models(p *llmtest.Provider, patience time.Duration) (func(context.Context, string) *compaction.Model, error) {
 	client, err := llm.New(llm.Config{BaseURL: p.BaseURL(), Model: "summariser", Window: p.Window,
-		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+		FirstPause: time.Nanosecond})
 	return func(context.Context, string) *compaction.Model {
 		return &compaction.Model{Summarizer: client, Name: client.Model(), Window: client.Window(), Patience: patience}
 	}, err
