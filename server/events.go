@@ -178,7 +178,7 @@ func (s *Server) tail(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.Tails.Forget(tail)
+	defer tail.Close()
 	out := beginStream(c)
 	for {
 		events, err := tail.Next(ctx, heartbeat)
@@ -201,7 +201,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*e
 	if err != nil {
 		return nil, err
 	}
-	return s.Tails.Follow(ctx, orgOf(ctx), agentID, after, typesOf(c.QueryParams()["types"]))
+	return s.Followers.Follow(ctx, orgOf(ctx), agentID, after, typesOf(c.QueryParams()["types"]))
 }
 
 // tailFrom is the position after which a stream begins.

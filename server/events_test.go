@@ -318,7 +318,7 @@ func TestStreamsSendEventsAsTheyHappen(t *testing.T) {
 	renames.expect(t, "of a type, later", 5)
 	whole.expect(t, "a change", 5)
 	whole.close()
-	for deadline := time.Now().Add(patience); c.server.Tails.Count() > 4; {
+	for deadline := time.Now().Add(patience); c.server.Followers.Count() > 4; {
 		if time.Now().After(deadline) {
 			t.Fatal("the stream of a client that is gone goes on")
 		}

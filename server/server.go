@@ -29,9 +29,9 @@ type Server struct {
 	Recall         *recall.Store
 	Blocks         *block.Store
 	Archival       *archival.Store
-	Watches        *files.Watches   // kept by who owns the server
-	DB             db.DB            // where the events of agents are
-	Tails          *event.Followers // kept by who owns the server
+	Progress       *files.ProgressPoller // run by the owner of the server
+	DB             db.DB                 // where the events of agents are
+	Followers      *event.Followers      // run by the owner of the server
 	Tools          *tool.Set
 	Keys           *apikey.Store
 	Log            *slog.Logger

@@ -49,7 +49,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
 	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Agents: agents, Tools: tools,
-		Watches: &files.Watches{Store: store, Every: 20 * time.Millisecond}, DB: pool, Tails: event.NewFollowers(pool, 5*time.Millisecond),
+		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool, 5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
@@ -79,8 +79,8 @@ func newIdleClient(t *testing.T) *client {
 	s := newServer(t, pool)
 	var watching sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
-	watching.Go(func() { s.Watches.Keep(ctx, func(err error) { t.Errorf("watch: %v", err) }) })
-	watching.Go(func() { s.Tails.Keep(ctx, func(err error) { t.Errorf("look: %v", err) }) })
+	watching.Go(func() { s.Progress.Run(ctx, func(err error) { t.Errorf("read the progress of files: %v", err) }) })
+	watching.Go(func() { s.Followers.Run(ctx, func(err error) { t.Errorf("read the heads of agents: %v", err) }) })
 	t.Cleanup(func() {
 		stop()
 		watching.Wait()

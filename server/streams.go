@@ -121,31 +121,31 @@ func (s *Server) events(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	watch, err := s.Watches.Watch(ctx, orgOf(ctx), folder, file)
+	progress, err := s.Files.FollowProgress(ctx, s.Progress, orgOf(ctx), folder, file)
 	if err != nil {
 		return err
 	}
-	defer s.Watches.Forget(watch)
+	defer progress.Close()
 	out := beginStream(c)
 	alive := time.NewTicker(heartbeat)
 	defer alive.Stop()
 	for {
-		text := sign
+		text, done := sign, false
 		select {
 		case <-ctx.Done():
 			return nil
-		case p, more := <-watch.Changes:
-			if !more {
+		case p, open := <-progress.Values:
+			if !open {
 				return nil
 			}
 			data, err := json.Marshal(p)
 			if err != nil {
 				return err
 			}
-			text = fmt.Sprintf("event: progress\ndata: %s\n\n", data)
+			text, done = fmt.Sprintf("event: progress\ndata: %s\n\n", data), p.Done()
 		case <-alive.C:
 		}
-		if !out.send(text) {
+		if !out.send(text) || done {
 			return nil
 		}
 	}

@@ -196,7 +196,7 @@ func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 	gone.next()
 	stays.next()
 	gone.close()
-	for deadline := time.Now().Add(patience); c.server.Watches.Count() > 1; {
+	for deadline := time.Now().Add(patience); c.server.Progress.Count() > 1; {
 		if time.Now().After(deadline) {
 			t.Fatal("the stream of a client that is gone goes on")
 		}

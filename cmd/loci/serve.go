@@ -60,6 +60,8 @@ const (
 	fetchPause     = 5 * time.Millisecond // between two looks for jobs while there are some
 	jobsKept       = time.Hour            // after they are done: a hundred thousand uploads leave as many
 	lookEvery      = 10 * time.Second
+	progressEvery  = 500 * time.Millisecond // between two reads of the progress of followed files
+	followEvery    = 100 * time.Millisecond // between two reads of the newest events of followed agents
 	backfillEvery  = time.Minute
 	callEvery      = time.Second      // between two looks for messages and passages that lack their vectors
 	indexEvery     = 15 * time.Second // between two looks for text that grep's index lacks
@@ -171,10 +173,9 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 			return fmt.Errorf("fill the demonstration: %w", err)
 		}
 	}
-	watches := &files.Watches{Store: store}
-	tails := event.NewFollowers(p.pool, 0)
-	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Watches: watches, DB: p.pool,
-		Tails: tails, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
+	progress, followers := store.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
+	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Progress: progress, DB: p.pool,
+		Followers: followers, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
 		Loopback: p.loopback, Patience: p.RequestPatience}
 	jobs, err := p.jobs(store, messages, passages, agents)
 	if err != nil {
@@ -192,11 +193,11 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return p.watchPostgres(ctx) })
 	group.Go(func() error { return p.giveMemoryBack(ctx) })
 	group.Go(func() error {
-		watches.Keep(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
+		progress.Run(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
 		return nil
 	})
 	group.Go(func() error {
-		tails.Keep(ctx, func(err error) { p.log.Warn("what happens to agents is not known", "error", err) })
+		followers.Run(ctx, func(err error) { p.log.Warn("the events of agents are not known", "error", err) })
 		return nil
 	})
 	group.Go(func() error { return p.tend(ctx, store, messages, passages) })

@@ -24,32 +24,32 @@ import (
 // patience bounds the waits of tests; reaching it is a failure.
 const patience = time.Minute
 
-// newTails keeps tails until the test ends, or stop is called.
-func newTails(t *testing.T, pool *pgxpool.Pool) (tails *event.Followers, stop func()) {
+// newFollowers keeps followers until the test ends, or stop is called.
+func newFollowers(t *testing.T, pool *pgxpool.Pool) (followers *event.Followers, stop func()) {
 	t.Helper()
-	tails = event.NewFollowers(pool, time.Millisecond)
+	followers = event.NewFollowers(pool, time.Millisecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	var keeping sync.WaitGroup
-	keeping.Go(func() { tails.Keep(ctx, func(err error) { t.Errorf("look: %v", err) }) })
+	keeping.Go(func() { followers.Run(ctx, func(err error) { t.Errorf("look: %v", err) }) })
 	stop = func() { cancel(); keeping.Wait() }
 	t.Cleanup(stop)
-	return tails, stop
+	return followers, stop
 }
 
-func follow(t *testing.T, tails *event.Followers, agent string, after int64, types ...event.Type) *event.Follower {
+func follow(t *testing.T, followers *event.Followers, agent string, after int64, types ...event.Type) *event.Follower {
 	t.Helper()
-	tail, err := tails.Follow(t.Context(), org, agent, after, types)
+	follower, err := followers.Follow(t.Context(), org, agent, after, types)
 	if err != nil {
 		t.Fatalf("follow %s after %d: %v", agent, after, err)
 	}
-	return tail
+	return follower
 }
 
-// next are the next n events of a tail.
-func next(t *testing.T, tail *event.Follower, n int) (got []int64) {
+// next are the next n events of a follower.
+func next(t *testing.T, follower *event.Follower, n int) (got []int64) {
 	t.Helper()
 	for len(got) < n {
-		events, err := tail.Next(t.Context(), patience)
+		events, err := follower.Next(t.Context(), patience)
 		if err != nil || len(events) == 0 {
 			t.Fatalf("after %v: got %v, %v", got, events, err)
 		}
@@ -58,12 +58,12 @@ func next(t *testing.T, tail *event.Follower, n int) (got []int64) {
 	return got
 }
 
-func TestATailGoesOnWithWhatIsAppended(t *testing.T) {
+func TestAFollowerGoesOnWithWhatIsAppended(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	tails, _ := newTails(t, pool)
+	followers, _ := newFollowers(t, pool)
 	agent, other := newHistory(t, pool, 100), newHistory(t, pool, 1)
-	whole, late, messages := follow(t, tails, agent, 0), follow(t, tails, agent, 98), follow(t, tails, agent, 85, event.MessageAppended)
+	whole, late, messages := follow(t, followers, agent, 0), follow(t, followers, agent, 98), follow(t, followers, agent, 85, event.MessageAppended)
 	if diff := cmp.Diff(to(1, 100), next(t, whole, 100)); diff != "" {
 		t.Errorf("what was there (-want +got):\n%s", diff)
 	}
@@ -75,8 +75,8 @@ func TestATailGoesOnWithWhatIsAppended(t *testing.T) {
 	}
 	for seq := int64(101); seq <= 103; seq++ {
 		write(t, pool, event.Event{AgentID: other, Type: event.AgentUpdated}, event.Event{AgentID: agent, Type: event.MessageAppended})
-		for _, tail := range []*event.Follower{whole, late} {
-			if diff := cmp.Diff(to(seq, seq), next(t, tail, 1)); diff != "" {
+		for _, follower := range []*event.Follower{whole, late} {
+			if diff := cmp.Diff(to(seq, seq), next(t, follower, 1)); diff != "" {
 				t.Errorf("what happens (-want +got):\n%s", diff)
 			}
 		}
@@ -87,28 +87,28 @@ func TestATailGoesOnWithWhatIsAppended(t *testing.T) {
 }
 
 // A type that is rare among very many events is found, in stretches.
-func TestATailFindsWhatIsRare(t *testing.T) {
+func TestAFollowerFindsWhatIsRare(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	tails, _ := newTails(t, pool)
+	followers, _ := newFollowers(t, pool)
 	agent := newHistory(t, pool, 25_000)
-	tail := follow(t, tails, agent, 0, event.FileClosed)
+	follower := follow(t, followers, agent, 0, event.FileClosed)
 	write(t, pool, event.Event{AgentID: agent, Type: event.FileClosed}, event.Event{AgentID: agent, Type: event.FileUsed})
-	if got := next(t, tail, 1); got[0] != 25_001 {
+	if got := next(t, follower, 1); got[0] != 25_001 {
 		t.Errorf("got %d, want 25001", got[0])
 	}
 }
 
-func TestATailEndsWithItsAgentAndTheServer(t *testing.T) {
+func TestAFollowerEndsWithItsAgentAndTheServer(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	tails, stop := newTails(t, pool)
+	followers, stop := newFollowers(t, pool)
 	deleted, stays := newHistory(t, pool, 1), newHistory(t, pool, 5)
-	one, two := follow(t, tails, deleted, 1), follow(t, tails, stays, 5)
-	behind, forgotten := follow(t, tails, stays, 0), follow(t, tails, stays, 5)
-	ended := func(what string, tail *event.Follower) {
+	one, two := follow(t, followers, deleted, 1), follow(t, followers, stays, 5)
+	behind, forgotten := follow(t, followers, stays, 0), follow(t, followers, stays, 5)
+	ended := func(what string, follower *event.Follower) {
 		t.Helper()
-		if got, err := tail.Next(t.Context(), patience); !errors.Is(err, io.EOF) {
+		if got, err := follower.Next(t.Context(), patience); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: got %v, %v, want the end", what, got, err)
 		}
 	}
@@ -116,14 +116,14 @@ func TestATailEndsWithItsAgentAndTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended("a deleted agent", one)
-	if _, err := tails.Follow(t.Context(), org, deleted, 0, nil); !errors.Is(err, db.ErrNotFound) {
+	if _, err := followers.Follow(t.Context(), org, deleted, 0, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("to follow a deleted agent: got %v, want ErrNotFound", err)
 	}
-	tails.Forget(forgotten)
-	tails.Forget(forgotten)
-	ended("a tail that was let go", forgotten)
-	if got := tails.Count(); got != 2 {
-		t.Errorf("%d tails are left, want 2", got)
+	forgotten.Close()
+	forgotten.Close()
+	ended("a follower that was let go", forgotten)
+	if got := followers.Count(); got != 2 {
+		t.Errorf("%d followers are left, want 2", got)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -133,27 +133,18 @@ func TestATailEndsWithItsAgentAndTheServer(t *testing.T) {
 	stop()
 	ended("the server stops", two)
 	ended("the server stops, with events to read", behind)
-	ended("the server has stopped", follow(t, tails, stays, 0))
+	ended("the server has stopped", follow(t, followers, stays, 0))
 }
 
-func TestTailsAreBounded(t *testing.T) {
+func TestFollowRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	tails := event.NewFollowers(pool, time.Hour)
+	followers := event.NewFollowers(pool, time.Hour)
 	agent := newHistory(t, pool, 1)
-	var last *event.Follower
-	for range event.MaxFollowers {
-		last = follow(t, tails, agent, 0)
-	}
-	if _, err := tails.Follow(t.Context(), org, agent, 0, nil); !errors.Is(err, db.ErrConflict) {
-		t.Errorf("one more: got %v, want ErrConflict", err)
-	}
-	tails.Forget(last)
-	follow(t, tails, agent, 0)
-	if _, err := tails.Follow(t.Context(), org, agent, -1, nil); !errors.Is(err, db.ErrInvalid) {
+	if _, err := followers.Follow(t.Context(), org, agent, -1, nil); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("after no position: got %v, want ErrInvalid", err)
 	}
-	if _, err := tails.Follow(t.Context(), org, agent, 0, []event.Type{"x"}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := followers.Follow(t.Context(), org, agent, 0, []event.Type{"x"}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("of no type: got %v, want ErrInvalid", err)
 	}
 }
@@ -292,17 +283,17 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []e
 	}
 }
 
-// follows reads a tail, which breaks off again and again.
-func (c *crowd) follows(tails *event.Followers, agent string, dice *rand.Rand) (read []event.Event) {
+// follows reads a follower, which breaks off again and again.
+func (c *crowd) follows(followers *event.Followers, agent string, dice *rand.Rand) (read []event.Event) {
 	var last int64
 	for {
-		tail, err := tails.Follow(c.Context(), org, agent, last, nil)
+		follower, err := followers.Follow(c.Context(), org, agent, last, nil)
 		if err != nil {
 			c.Errorf("follow: %v", err)
 			return read
 		}
 		for range 1 + dice.IntN(6) {
-			events, err := tail.Next(c.Context(), time.Millisecond)
+			events, err := follower.Next(c.Context(), time.Millisecond)
 			if err != nil {
 				c.Errorf("next: %v", err)
 				return read
@@ -312,7 +303,7 @@ func (c *crowd) follows(tails *event.Followers, agent string, dice *rand.Rand) (
 				last = events[len(events)-1].Seq
 			}
 		}
-		tails.Forget(tail)
+		follower.Close()
 		if c.over(agent, last) {
 			return read
 		}
@@ -345,7 +336,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(writers.Close)
-	tails, _ := newTails(t, pool)
+	followers, _ := newFollowers(t, pool)
 	c := &crowd{T: t, pool: writers, done: make(chan struct{}), written: map[string]map[string]bool{}}
 	for range 6 {
 		c.agents = append(c.agents, newAgent(t, pool))
@@ -370,7 +361,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	for i, agent := range c.agents {
 		seed := uint64(i)
 		reader("pages", agent, seed, func(dice *rand.Rand) []event.Event { return c.pages(pool, agent, dice) })
-		reader("tail", agent, seed+10, func(dice *rand.Rand) []event.Event { return c.follows(tails, agent, dice) })
+		reader("follower", agent, seed+10, func(dice *rand.Rand) []event.Event { return c.follows(followers, agent, dice) })
 		for k := range uint64(3) {
 			reader("consumer", agent, seed+20*(k+1), func(dice *rand.Rand) []event.Event { return c.consumes(pool, agent, "shared", dice) })
 		}
@@ -380,7 +371,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	reading.Wait()
 	for _, agent := range c.agents {
 		c.check("pages", agent, read["pages "+agent])
-		c.check("tail", agent, read["tail "+agent])
+		c.check("follower", agent, read["follower "+agent])
 		shared := read["consumer "+agent] // each of three has its part in order; together they have all
 		slices.SortStableFunc(shared, func(a, b event.Event) int { return int(a.Seq - b.Seq) })
 		c.check("consumer", agent, shared)

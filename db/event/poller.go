@@ -1,0 +1,183 @@
+package event
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// MaxSubscriptions is how many subscriptions a poller has at most.
+const MaxSubscriptions = 1000
+
+const (
+	pollTimeout = 10 * time.Second // bounds one read
+	pollPause   = time.Second      // after a read that failed
+)
+
+// ReadFunc reads the values of keys. A key that does not exist any more has no value.
+type ReadFunc[K comparable, V any] func(ctx context.Context, keys []K) (map[K]V, error)
+
+// Poller passes the values of keys on to their subscribers as they change. It reads the values of all subscribed keys at a time, however
+// many subscribe to each, and reads nothing while there are no subscriptions.
+type Poller[K comparable, V any] struct {
+	read  ReadFunc[K, V]
+	every time.Duration
+	begin chan struct{} // wakes Run for the first subscription
+
+	mu            sync.Mutex
+	subscriptions map[*Subscription[K, V]]struct{}
+	stopped       bool
+}
+
+// NewPoller returns a poller that reads at the given interval while Run runs.
+func NewPoller[K comparable, V any](every time.Duration, read ReadFunc[K, V]) *Poller[K, V] {
+	return &Poller[K, V]{read: read, every: every, begin: make(chan struct{}, 1), subscriptions: map[*Subscription[K, V]]struct{}{}}
+}
+
+// Subscription receives the values of one key.
+type Subscription[K comparable, V any] struct {
+	// Values holds the newest value until it is taken. It is closed, empty, when the key is gone, after Close, and when Run ends.
+	Values <-chan V
+
+	poller *Poller[K, V]
+	key    K
+	last   V
+	values chan V
+}
+
+// Subscribe returns a subscription to a key, whose first value is now. The caller closes it. ErrConflict if there are MaxSubscriptions.
+func (p *Poller[K, V]) Subscribe(key K, now V) (*Subscription[K, V], error) {
+	s := &Subscription[K, V]{poller: p, key: key, last: now, values: make(chan V, 1)}
+	s.Values = s.values
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.stopped:
+		close(s.values)
+		return s, nil
+	case len(p.subscriptions) >= MaxSubscriptions:
+		return nil, db.Conflict("%d readers follow changes already, which is the most; poll instead", MaxSubscriptions)
+	}
+	s.values <- now
+	p.subscriptions[s] = struct{}{}
+	select {
+	case p.begin <- struct{}{}:
+	default:
+	}
+	return s, nil
+}
+
+// Close ends the subscription. It may be called more than once.
+func (s *Subscription[K, V]) Close() {
+	s.poller.mu.Lock()
+	defer s.poller.mu.Unlock()
+	s.end()
+}
+
+// Count returns the number of subscriptions.
+func (p *Poller[K, V]) Count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.subscriptions)
+}
+
+// Run reads until ctx ends, and then ends all subscriptions. It reports a read that failed to failed, and reads again after a pause.
+func (p *Poller[K, V]) Run(ctx context.Context, failed func(error)) {
+	defer p.stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.begin:
+		}
+		for pause := p.every; p.Count() > 0 && sleep(ctx, pause); {
+			pause = p.every
+			if err := p.poll(ctx); err != nil && ctx.Err() == nil {
+				failed(err)
+				pause = max(pause, pollPause)
+			}
+		}
+	}
+}
+
+// sleep reports whether ctx lasted for the duration.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func (p *Poller[K, V]) poll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	byKey := map[K][]*Subscription[K, V]{}
+	var keys []K
+	p.mu.Lock()
+	for s := range p.subscriptions {
+		if byKey[s.key] == nil {
+			keys = append(keys, s.key)
+		}
+		byKey[s.key] = append(byKey[s.key], s)
+	}
+	p.mu.Unlock()
+	values, err := p.read(ctx, keys)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, list := range byKey {
+		value, exists := values[key]
+		for _, s := range list {
+			if exists {
+				s.put(value)
+			} else {
+				s.end()
+			}
+		}
+	}
+	return nil
+}
+
+// put replaces a value that was not taken yet by a different one. The caller holds the poller's lock.
+func (s *Subscription[K, V]) put(value V) {
+	if _, open := s.poller.subscriptions[s]; !open || reflect.DeepEqual(value, s.last) {
+		return
+	}
+	s.last = value
+	s.drop()
+	s.values <- value
+}
+
+func (s *Subscription[K, V]) drop() {
+	select {
+	case <-s.values:
+	default:
+	}
+}
+
+// end ends the subscription once. The caller holds the poller's lock.
+func (s *Subscription[K, V]) end() {
+	if _, open := s.poller.subscriptions[s]; open {
+		delete(s.poller.subscriptions, s)
+		s.drop()
+		close(s.values)
+	}
+}
+
+func (p *Poller[K, V]) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	for s := range p.subscriptions {
+		s.end()
+	}
+}

@@ -1,0 +1,161 @@
+package event_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+)
+
+// source is what a poller reads. Each read waits to be allowed, and then announces the keys that it was asked for.
+type source struct {
+	t *testing.T
+
+	mu     sync.Mutex
+	values map[string]int
+	fails  error
+	asked  chan []string
+}
+
+func (s *source) read(ctx context.Context, keys []string) (map[string]int, error) {
+	if len(keys) == 0 {
+		s.t.Error("a read of no keys")
+	}
+	s.mu.Lock()
+	values, err := maps.Clone(s.values), s.fails
+	s.mu.Unlock()
+	select {
+	case s.asked <- slices.Sorted(slices.Values(keys)):
+	case <-ctx.Done():
+	}
+	return values, err
+}
+
+func (s *source) set(fails error, values map[string]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails, s.values = fails, values
+}
+
+// newPoller runs a poller of a source until the test ends or stop is called. What fails is sent to failed.
+func newPoller(t *testing.T, values map[string]int) (s *source, p *event.Poller[string, int], failed chan error, stop func()) {
+	t.Helper()
+	s = &source{t: t, values: values, asked: make(chan []string)}
+	p, failed = event.NewPoller(time.Millisecond, s.read), make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { p.Run(ctx, func(err error) { failed <- err }) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return s, p, failed, stop
+}
+
+func subscribe(t *testing.T, p *event.Poller[string, int], key string, now int) *event.Subscription[string, int] {
+	t.Helper()
+	s, err := p.Subscribe(key, now)
+	if err != nil {
+		t.Fatalf("subscribe to %s: %v", key, err)
+	}
+	return s
+}
+
+// twoReads waits until what was set is delivered. The first read may have begun before it was set; the second did not.
+func (s *source) twoReads(want ...string) {
+	s.t.Helper()
+	<-s.asked
+	if got := <-s.asked; !slices.Equal(got, want) {
+		s.t.Errorf("the keys of one read: got %v, want %v", got, want)
+	}
+	<-s.asked // the values of the read before are delivered
+}
+
+func TestAPollerPassesOnTheNewestValue(t *testing.T) {
+	t.Parallel()
+	s, p, _, stop := newPoller(t, map[string]int{"a": 1, "b": 1})
+	one, two, other := subscribe(t, p, "a", 1), subscribe(t, p, "a", 1), subscribe(t, p, "b", 1)
+	if got := <-one.Values; got != 1 {
+		t.Errorf("at first: got %d, want 1", got)
+	}
+	for n := 2; n <= 4; n++ { // two takes none of these
+		s.set(nil, map[string]int{"a": n, "b": 1})
+		s.twoReads("a", "b")
+	}
+	for name, sub := range map[string]*event.Subscription[string, int]{"one": one, "two": two} {
+		if got := <-sub.Values; got != 4 {
+			t.Errorf("%s: got %d, want the newest value, 4", name, got)
+		}
+	}
+	if got := <-other.Values; got != 1 {
+		t.Errorf("another key: got %d, want 1", got)
+	}
+	select {
+	case got := <-other.Values:
+		t.Errorf("a key that does not change: got %d, want nothing", got)
+	default:
+	}
+	s.set(nil, map[string]int{"a": 5, "b": 1}) // not taken before the key is gone
+	s.twoReads("a", "b")
+	s.set(nil, map[string]int{"b": 1})
+	for slices.Contains(<-s.asked, "a") { // until the subscriptions to a have ended
+	}
+	if got, open := <-one.Values; open {
+		t.Errorf("a key that is gone: got %d, want the end", got)
+	}
+	go func() { // stop waits for a read
+		for range s.asked {
+		}
+	}()
+	other.Close()
+	other.Close()
+	if _, open := <-other.Values; open || p.Count() != 0 {
+		t.Errorf("after Close: open is %v, and %d subscriptions are left", open, p.Count())
+	}
+	late := subscribe(t, p, "b", 1)
+	stop()
+	close(s.asked)
+	if got, open := <-late.Values; open {
+		t.Errorf("after Run: got %d, want the end", got)
+	}
+	if got, open := <-subscribe(t, p, "b", 1).Values; open {
+		t.Errorf("a subscription after Run: got %d, want the end", got)
+	}
+}
+
+// A read that fails is reported and ends no subscription; without subscriptions nothing is read.
+func TestAPollerReadsAgainAfterAFailure(t *testing.T) {
+	t.Parallel()
+	s, p, failed, _ := newPoller(t, nil)
+	broken := errors.New("broken")
+	s.set(broken, nil)
+	sub := subscribe(t, p, "a", 1)
+	<-sub.Values
+	<-s.asked
+	if err := <-failed; !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of the read", err)
+	}
+	s.set(nil, map[string]int{"a": 2})
+	<-s.asked
+	if got := <-sub.Values; got != 2 {
+		t.Errorf("after a failure: got %d, want 2", got)
+	}
+}
+
+func TestSubscriptionsAreBounded(t *testing.T) {
+	t.Parallel()
+	p := event.NewPoller(time.Hour, func(context.Context, []string) (map[string]int, error) { return nil, nil })
+	var last *event.Subscription[string, int]
+	for range event.MaxSubscriptions {
+		last = subscribe(t, p, "a", 1)
+	}
+	if _, err := p.Subscribe("a", 1); !errors.Is(err, db.ErrConflict) {
+		t.Errorf("one more: got %v, want ErrConflict", err)
+	}
+	last.Close()
+	subscribe(t, p, "a", 1)
+}
