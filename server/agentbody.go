@@ -8,33 +8,34 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // AgentFields are what an agent can be created with and changed in. Null leaves a field alone, but for the three limits, which it
 // gives back to their defaults.
 type AgentFields struct {
-	Name          Opt[string]   `json:"name,omitzero" doc:"Two random words if an agent is created without."`
-	Description   Opt[string]   `json:"description,omitzero"`
-	Metadata      Opt[object]   `json:"metadata,omitzero"`
-	System        Opt[string]   `json:"system,omitzero" doc:"The base instructions."`
-	Tags          Opt[[]string] `json:"tags,omitzero"`
-	Timezone      Opt[string]   `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
-	Model         Opt[string]   `json:"model,omitzero" doc:"provider/model: tells the size of the context window."`
-	Embedding     Opt[string]   `json:"embedding,omitzero"`
-	WindowLimit   Opt[int]      `json:"context_window_limit,omitzero" doc:"In tokens; null for the model's own."`
-	MaxFilesOpen  Opt[int]      `json:"max_files_open,omitzero" doc:"1 to 1,000 files; null for what the context window allows."`
-	ViewChars     Opt[int]      `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 characters of each open file; null for what the context window allows."`
-	Hidden        Opt[bool]     `json:"hidden,omitzero"`
-	FolderIDs     Opt[[]string] `json:"folder_ids,omitzero"`
-	SourceIDs     Opt[[]string] `json:"source_ids,omitzero" deprecated:"true"`
-	BlockIDs      Opt[[]string] `json:"block_ids,omitzero" doc:"The agent's core memory blocks; a change of an agent takes the others from it."`
-	ModelSettings Opt[object]   `json:"model_settings,omitzero"`
-	Compaction    Opt[object]   `json:"compaction_settings,omitzero"`
-	Response      Opt[object]   `json:"response_format,omitzero"`
-	ToolRules     Opt[[]object] `json:"tool_rules,omitzero"`
-	LLMConfig     Opt[object]   `json:"llm_config,omitzero" deprecated:"true"`
-	Autoclear     Opt[bool]     `json:"message_buffer_autoclear,omitzero"`
-	Sleeptime     Opt[bool]     `json:"enable_sleeptime,omitzero"`
+	Name          rest.Opt[string]        `json:"name,omitzero" doc:"Two random words if an agent is created without."`
+	Description   rest.Opt[string]        `json:"description,omitzero"`
+	Metadata      rest.Opt[rest.Object]   `json:"metadata,omitzero"`
+	System        rest.Opt[string]        `json:"system,omitzero" doc:"The base instructions."`
+	Tags          rest.Opt[[]string]      `json:"tags,omitzero"`
+	Timezone      rest.Opt[string]        `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
+	Model         rest.Opt[string]        `json:"model,omitzero" doc:"provider/model: tells the size of the context window."`
+	Embedding     rest.Opt[string]        `json:"embedding,omitzero"`
+	WindowLimit   rest.Opt[int]           `json:"context_window_limit,omitzero" doc:"In tokens; null for the model's own."`
+	MaxFilesOpen  rest.Opt[int]           `json:"max_files_open,omitzero" doc:"1 to 1,000 files; null for what the context window allows."`
+	ViewChars     rest.Opt[int]           `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 characters of each open file; null for what the context window allows."`
+	Hidden        rest.Opt[bool]          `json:"hidden,omitzero"`
+	FolderIDs     rest.Opt[[]string]      `json:"folder_ids,omitzero"`
+	SourceIDs     rest.Opt[[]string]      `json:"source_ids,omitzero" deprecated:"true"`
+	BlockIDs      rest.Opt[[]string]      `json:"block_ids,omitzero" doc:"The agent's core memory blocks; a change of an agent takes the others from it."`
+	ModelSettings rest.Opt[rest.Object]   `json:"model_settings,omitzero"`
+	Compaction    rest.Opt[rest.Object]   `json:"compaction_settings,omitzero"`
+	Response      rest.Opt[rest.Object]   `json:"response_format,omitzero"`
+	ToolRules     rest.Opt[[]rest.Object] `json:"tool_rules,omitzero"`
+	LLMConfig     rest.Opt[rest.Object]   `json:"llm_config,omitzero" deprecated:"true"`
+	Autoclear     rest.Opt[bool]          `json:"message_buffer_autoclear,omitzero"`
+	Sleeptime     rest.Opt[bool]          `json:"enable_sleeptime,omitzero"`
 
 	Unserved
 }
@@ -42,11 +43,11 @@ type AgentFields struct {
 // Unserved are fields of Letta's that this version cannot keep. They may be empty, for clients send them so; what they would hold is
 // refused rather than lost.
 type Unserved struct {
-	ToolIDs     Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
-	IdentityIDs Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
-	MessageIDs  Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
-	Secrets     Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
-	Environment Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
+	ToolIDs     rest.Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
+	IdentityIDs rest.Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
+	MessageIDs  rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
+	Secrets     rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
+	Environment rest.Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
 }
 
 func (u Unserved) check() error {
@@ -71,11 +72,11 @@ func (u Unserved) check() error {
 // CreateAgent is what an agent is created from.
 type CreateAgent struct {
 	AgentFields
-	Type  Opt[string]   `json:"agent_type,omitzero" enum:"memgpt_agent,memgpt_v2_agent,letta_v1_agent,react_agent,workflow_agent,split_thread_agent,sleeptime_agent,voice_convo_agent,voice_sleeptime_agent"`
-	Tools Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; an agent has those of files while a folder is attached, and the others always."`
+	Type  rest.Opt[string]   `json:"agent_type,omitzero" enum:"memgpt_agent,memgpt_v2_agent,letta_v1_agent,react_agent,workflow_agent,split_thread_agent,sleeptime_agent,voice_convo_agent,voice_sleeptime_agent"`
+	Tools rest.Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; an agent has those of files while a folder is attached, and the others always."`
 
-	MemoryBlocks    Opt[[]CreateBlock]    `json:"memory_blocks,omitzero" doc:"Core memory blocks to make for the agent."`
-	InitialMessages Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"Appended to the default conversation after the system prompt."`
+	MemoryBlocks    rest.Opt[[]CreateBlock]    `json:"memory_blocks,omitzero" doc:"Core memory blocks to make for the agent."`
+	InitialMessages rest.Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"Appended to the default conversation after the system prompt."`
 }
 
 // UpdateAgent changes the fields that it has.
@@ -156,7 +157,7 @@ type llmConfig struct {
 	ContextWindow *int    `json:"context_window"`
 }
 
-func readLLMConfig(raw object) (c llmConfig, err error) {
+func readLLMConfig(raw rest.Object) (c llmConfig, err error) {
 	if raw == nil {
 		return c, nil
 	}
@@ -188,6 +189,8 @@ func either[T any](value, otherwise *T) *T {
 }
 
 // limitOf turns a field into a limit that tells null, back to the default, from absent.
-func limitOf(field Opt[int]) agent.Limit { return agent.Limit{Set: field.Set, Value: field.Pointer()} }
+func limitOf(field rest.Opt[int]) agent.Limit {
+	return agent.Limit{Set: field.Set, Value: field.Pointer()}
+}
 
 func refuse(field, why string) error { return db.Invalid("%s: %s", field, why) }

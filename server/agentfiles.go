@@ -5,18 +5,19 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // AgentFolder is the path of a folder as an agent has it.
 type AgentFolder struct {
-	OfAgent
-	OfFolder
+	rest.OfAgent
+	rest.OfFolder
 }
 
 // AgentFile is the path of a file as an agent has it.
 type AgentFile struct {
-	OfAgent
-	FileID fileID `path:"file_id"`
+	rest.OfAgent
+	FileID rest.FileID `path:"file_id"`
 }
 
 // AgentFiles is a page of an agent's files.
@@ -27,29 +28,29 @@ type AgentFiles struct {
 }
 
 func (s *Server) agentFolders(ctx context.Context, in *struct {
-	OfAgent
-	Paging
+	rest.OfAgent
+	rest.Paging
 }) ([]Source, error) {
-	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
 		return nil, err
 	}
-	folders, err := s.Files.AgentFolders(ctx, orgOf(ctx), string(in.AgentID), in.page(100, newestFirst))
+	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), string(in.AgentID), in.Page(100, rest.NewestFirst))
 	return sourcesOf(folders), err
 }
 
-func (s *Server) attachFolder(ctx context.Context, in *AgentFolder) (null, error) {
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+func (s *Server) attachFolder(ctx context.Context, in *AgentFolder) (rest.Null, error) {
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	if err != nil {
-		return null{}, err
+		return rest.Null{}, err
 	}
-	return null{}, s.Files.Attach(ctx, orgOf(ctx), a.ID, string(in.FolderID), a.Limits())
+	return rest.Null{}, s.Files.Attach(ctx, rest.Org(ctx), a.ID, string(in.FolderID), a.Limits())
 }
 
-func (s *Server) detachFolder(ctx context.Context, in *AgentFolder) (null, error) {
-	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
-		return null{}, err
+func (s *Server) detachFolder(ctx context.Context, in *AgentFolder) (rest.Null, error) {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+		return rest.Null{}, err
 	}
-	return null{}, s.Files.Detach(ctx, orgOf(ctx), string(in.AgentID), string(in.FolderID))
+	return rest.Null{}, s.Files.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.FolderID))
 }
 
 func (s *Server) attachSource(ctx context.Context, in *AgentFolder) (AgentState, error) {
@@ -67,20 +68,20 @@ func (s *Server) detachSource(ctx context.Context, in *AgentFolder) (AgentState,
 }
 
 func (s *Server) agentFiles(ctx context.Context, in *struct {
-	OfAgent
-	Paging
-	IsOpen Opt[bool] `query:"is_open" doc:"Only the open files, or only the others."`
-	Cursor string    `query:"cursor" deprecated:"true"`
+	rest.OfAgent
+	rest.Paging
+	IsOpen rest.Opt[bool] `query:"is_open" doc:"Only the open files, or only the others."`
+	Cursor string         `query:"cursor" deprecated:"true"`
 }) (AgentFiles, error) {
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	if err != nil {
 		return AgentFiles{}, err
 	}
-	page := in.page(100, newestFirst)
+	page := in.Page(100, rest.NewestFirst)
 	if page.After == "" {
 		page.After = in.Cursor
 	}
-	list, more, err := s.Files.AgentFiles(ctx, orgOf(ctx), a.ID, a.Limits(), in.IsOpen.Pointer(), page)
+	list, more, err := s.Files.AgentFiles(ctx, rest.Org(ctx), a.ID, a.Limits(), in.IsOpen.Pointer(), page)
 	answer := AgentFiles{Files: list, HasMore: more}
 	if more && len(list) > 0 {
 		answer.NextCursor = &list[len(list)-1].ID
@@ -89,26 +90,26 @@ func (s *Server) agentFiles(ctx context.Context, in *struct {
 }
 
 func (s *Server) openFile(ctx context.Context, in *AgentFile) ([]string, error) {
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	if err != nil {
 		return nil, err
 	}
-	closed, err := s.Files.OpenWhole(ctx, orgOf(ctx), a.ID, string(in.FileID), a.Limits())
+	closed, err := s.Files.OpenWhole(ctx, rest.Org(ctx), a.ID, string(in.FileID), a.Limits())
 	return append([]string{}, closed...), err
 }
 
 func (s *Server) closeFile(ctx context.Context, in *AgentFile) (Message, error) {
-	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
 		return Message{}, err
 	}
-	err := s.Files.CloseFile(ctx, orgOf(ctx), string(in.AgentID), string(in.FileID))
+	err := s.Files.CloseFile(ctx, rest.Org(ctx), string(in.AgentID), string(in.FileID))
 	return Message{fmt.Sprintf("File id=%s successfully closed", in.FileID)}, err
 }
 
-func (s *Server) closeAllFiles(ctx context.Context, in *OfAgent) ([]string, error) {
-	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
+func (s *Server) closeAllFiles(ctx context.Context, in *rest.OfAgent) ([]string, error) {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
 		return nil, err
 	}
-	closed, err := s.Files.CloseAll(ctx, orgOf(ctx), string(in.AgentID))
+	closed, err := s.Files.CloseAll(ctx, rest.Org(ctx), string(in.AgentID))
 	return append([]string{}, closed...), err
 }

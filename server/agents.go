@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // Included are the relations that a caller of a list asks for beside the agents themselves.
@@ -42,24 +43,24 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body CreateAgent }
 	if err != nil {
 		return AgentState{}, err
 	}
-	a, err := s.Agents.Create(ctx, orgOf(ctx), n)
+	a, err := s.Agents.Create(ctx, rest.Org(ctx), n)
 	return s.shown(ctx, a, err)
 }
 
-func (s *Server) getAgent(ctx context.Context, in *OfAgent) (AgentState, error) {
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+func (s *Server) getAgent(ctx context.Context, in *rest.OfAgent) (AgentState, error) {
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	return s.shown(ctx, a, err)
 }
 
 func (s *Server) updateAgent(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	Body UpdateAgent
 }) (AgentState, error) {
 	u, err := in.Body.update()
 	if err != nil {
 		return AgentState{}, err
 	}
-	a, err := s.Agents.Update(ctx, orgOf(ctx), string(in.AgentID), u)
+	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
 	return s.shown(ctx, a, err)
 }
 
@@ -68,24 +69,24 @@ func (s *Server) shown(ctx context.Context, a agent.Agent, err error) (AgentStat
 	if err != nil {
 		return AgentState{}, err
 	}
-	return s.state(ctx, orgOf(ctx), a, true)
+	return s.state(ctx, rest.Org(ctx), a, true)
 }
 
 func (s *Server) listAgents(ctx context.Context, in *struct {
 	AgentFilter
 	Included
-	Paging
+	rest.Paging
 	OrderBy string `query:"order_by" enum:"created_at,updated_at,last_run_completion"`
 }) ([]AgentState, error) {
 	filter := in.filter()
 	filter.ByUpdate = in.OrderBy == "updated_at"
-	agents, err := s.Agents.List(ctx, orgOf(ctx), filter, in.page(50, newestFirst))
+	agents, err := s.Agents.List(ctx, rest.Org(ctx), filter, in.Page(50, rest.NewestFirst))
 	if err != nil {
 		return nil, err
 	}
 	states := make([]AgentState, len(agents))
 	for i, a := range agents {
-		if states[i], err = s.state(ctx, orgOf(ctx), a, in.fileBlocks()); err != nil {
+		if states[i], err = s.state(ctx, rest.Org(ctx), a, in.fileBlocks()); err != nil {
 			return nil, err
 		}
 	}
@@ -93,11 +94,11 @@ func (s *Server) listAgents(ctx context.Context, in *struct {
 }
 
 func (s *Server) countAgents(ctx context.Context, in *AgentFilter) (int, error) {
-	return s.Agents.Count(ctx, orgOf(ctx), in.filter())
+	return s.Agents.Count(ctx, rest.Org(ctx), in.filter())
 }
 
-func (s *Server) deleteAgent(ctx context.Context, in *OfAgent) (Message, error) {
-	err := s.Agents.Delete(ctx, orgOf(ctx), string(in.AgentID))
+func (s *Server) deleteAgent(ctx context.Context, in *rest.OfAgent) (Message, error) {
+	err := s.Agents.Delete(ctx, rest.Org(ctx), string(in.AgentID))
 	return Message{fmt.Sprintf("Agent id=%s successfully deleted", in.AgentID)}, err
 }
 
@@ -107,26 +108,26 @@ type Recompiling struct {
 }
 
 func (s *Server) recompile(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	Recompiling
 }) (string, error) {
-	c, err := s.Recall.Conversation(ctx, orgOf(ctx), string(in.AgentID), recall.DefaultConversation)
+	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return "", err
 	}
-	return s.Agents.Recompile(ctx, orgOf(ctx), c, in.Dry)
+	return s.Agents.Recompile(ctx, rest.Org(ctx), c, in.Dry)
 }
 
-func (s *Server) coreMemory(ctx context.Context, in *OfAgent) (CoreMemory, error) {
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+func (s *Server) coreMemory(ctx context.Context, in *rest.OfAgent) (CoreMemory, error) {
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	if err != nil {
 		return CoreMemory{}, err
 	}
-	return s.memory(ctx, orgOf(ctx), a, true)
+	return s.memory(ctx, rest.Org(ctx), a, true)
 }
 
 func (s *Server) listTags(ctx context.Context, in *struct {
-	Paging
+	rest.Paging
 	Name      string `query:"name" doc:"Part of the tag, in any case."`
 	QueryText string `query:"query_text" deprecated:"true"`
 }) ([]string, error) {
@@ -134,5 +135,5 @@ func (s *Server) listTags(ctx context.Context, in *struct {
 	if contains == "" {
 		contains = in.QueryText
 	}
-	return s.Agents.Tags(ctx, orgOf(ctx), contains, in.page(50, oldestFirst))
+	return s.Agents.Tags(ctx, rest.Org(ctx), contains, in.Page(50, rest.OldestFirst))
 }

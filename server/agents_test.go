@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -128,8 +130,8 @@ func TestAgentsRefuse(t *testing.T) {
 		{"a NUL in a query", "GET", "/v1/agents?name=%00", "", 400, "a value of the request cannot be stored: a text has a NUL"},
 	} {
 		got := c.call(r.method, r.target, r.body)
-		if detail, _ := fields(t, got.body)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
-			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.body, r.status, r.detail)
+		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
+			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.Text, r.status, r.detail)
 		}
 	}
 }
@@ -255,6 +257,6 @@ func TestToolsAreListed(t *testing.T) {
 	if got := fields(t, c.must("GET", "/v1/tools/"+list[0].ID, ""))["name"]; got != list[0].Name {
 		t.Errorf("tool %s: got %v, want %s", list[0].ID, got, list[0].Name)
 	}
-	checkProblem(t, c.call("GET", "/v1/tools/tool-123e4567-e89b-42d3-8456-426614174000", ""), 404,
+	servertest.CheckProblem(t, c.call("GET", "/v1/tools/tool-123e4567-e89b-42d3-8456-426614174000", ""), 404,
 		map[string]any{"detail": "Tool with ID tool-123e4567-e89b-42d3-8456-426614174000 not found"})
 }

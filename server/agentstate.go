@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // AgentState is an agent with everything that belongs to it, in Letta's shape. What this version does not keep is empty or null.
@@ -35,19 +36,19 @@ type AgentState struct {
 	Secrets     []any    `json:"secrets"`
 	Environment []any    `json:"tool_exec_environment_variables"`
 
-	ManagedGroup      null `json:"managed_group"`
-	MultiAgentGroup   null `json:"multi_agent_group"`
-	PendingApproval   null `json:"pending_approval"`
-	LastRunCompletion null `json:"last_run_completion"`
-	LastRunDurationMS null `json:"last_run_duration_ms"`
-	LastStopReason    null `json:"last_stop_reason"`
-	ProjectID         null `json:"project_id"`
-	TemplateID        null `json:"template_id"`
-	BaseTemplateID    null `json:"base_template_id"`
-	DeploymentID      null `json:"deployment_id"`
-	EntityID          null `json:"entity_id"`
-	CreatedByID       null `json:"created_by_id"`
-	LastUpdatedByID   null `json:"last_updated_by_id"`
+	ManagedGroup      rest.Null `json:"managed_group"`
+	MultiAgentGroup   rest.Null `json:"multi_agent_group"`
+	PendingApproval   rest.Null `json:"pending_approval"`
+	LastRunCompletion rest.Null `json:"last_run_completion"`
+	LastRunDurationMS rest.Null `json:"last_run_duration_ms"`
+	LastStopReason    rest.Null `json:"last_stop_reason"`
+	ProjectID         rest.Null `json:"project_id"`
+	TemplateID        rest.Null `json:"template_id"`
+	BaseTemplateID    rest.Null `json:"base_template_id"`
+	DeploymentID      rest.Null `json:"deployment_id"`
+	EntityID          rest.Null `json:"entity_id"`
+	CreatedByID       rest.Null `json:"created_by_id"`
+	LastUpdatedByID   rest.Null `json:"last_updated_by_id"`
 }
 
 // CoreMemory is what an agent always sees beside its instructions.

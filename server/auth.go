@@ -12,13 +12,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/rest"
 )
-
-// orgOf is the organization on whose behalf a request is served.
-func orgOf(ctx context.Context) db.Org {
-	org, _ := ctx.Value(keyOrg).(db.Org)
-	return org
-}
 
 // authenticate finds a request's organization by its key. As long as there is no key in the database, every request is the default
 // organization's; a server that listens on loopback then refuses what a web page of another site sends through the browser
@@ -32,7 +27,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		setContext(c, keyOrg, org)
+		rest.SetOrg(c, org)
 		return next(c)
 	}
 }
@@ -41,7 +36,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 func isOpen(route string) bool { return route == pathHealth || route == pathReady }
 
 func (s *Server) organization(r *http.Request) (db.Org, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), cmp.Or(s.Patience, patience))
+	ctx, cancel := context.WithTimeout(r.Context(), cmp.Or(s.Patience, rest.DefaultTimeout))
 	defer cancel()
 	if secret := secretOf(r); secret != "" {
 		org, err := s.Keys.Lookup(ctx, secret)
@@ -50,21 +45,21 @@ func (s *Server) organization(r *http.Request) (db.Org, error) {
 		}
 	}
 	if !s.Loopback {
-		return 0, errUnauthorized
+		return 0, rest.ErrUnauthorized
 	}
 	org, err := s.Keys.OpenOrg(ctx)
 	if errors.Is(err, db.ErrNotFound) {
-		return 0, errUnauthorized
+		return 0, rest.ErrUnauthorized
 	}
 	if err != nil {
 		return 0, err
 	}
 	if !isLocal(r.Host) {
-		return 0, forbidden("Without an API key this server answers only to localhost, not to " + r.Host +
+		return 0, rest.Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +
 			": use http://127.0.0.1, or create a key with 'loci keys create'")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !isLocalOrigin(origin) {
-		return 0, forbidden("Without an API key this server refuses requests from the pages of " + origin +
+		return 0, rest.Forbidden("Without an API key this server refuses requests from the pages of " + origin +
 			": create a key with 'loci keys create'")
 	}
 	return org, nil

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"context"
 	"errors"
 	"net/http"
@@ -27,32 +29,32 @@ func TestAuthentication(t *testing.T) {
 	h := s.Handler()
 	unauthorized := map[string]any{"detail": "Unauthorized"}
 
-	if got := send(h, "GET", "/v1/agents", "", ""); got.Code != 200 {
-		t.Errorf("without any key: got %d %s, want 200", got.Code, got.body)
+	if got := servertest.Send(h, "GET", "/v1/agents", ""); got.Code != 200 {
+		t.Errorf("without any key: got %d %s, want 200", got.Code, got.Text)
 	}
-	if got := send(h, "GET", "/v1/agents", "", "", "Authorization", "Bearer left-over"); got.Code != 200 {
-		t.Errorf("with a key that nobody made, without any: got %d %s, want 200", got.Code, got.body)
+	if got := servertest.Send(h, "GET", "/v1/agents", "", "Authorization", "Bearer left-over"); got.Code != 200 {
+		t.Errorf("with a key that nobody made, without any: got %d %s, want 200", got.Code, got.Text)
 	}
 	secret := newKey(t, s.Keys, "acme")
 	for _, headers := range [][]string{
 		nil, {"Authorization", "Bearer"}, {"Authorization", "Bearer x" + secret}, {"Authorization", "Basic " + secret}, {"Authorization", secret},
 		{"X-BARE-PASSWORD", "password x"},
 	} {
-		checkProblem(t, send(h, "GET", "/v1/agents", "", "", headers...), 401, unauthorized)
-		checkProblem(t, send(h, "GET", "/v1/nowhere", "", "", headers...), 401, unauthorized)
-		checkProblem(t, send(h, "GET", "/openapi.json", "", "", headers...), 401, unauthorized)
+		servertest.CheckProblem(t, servertest.Send(h, "GET", "/v1/agents", "", headers...), 401, unauthorized)
+		servertest.CheckProblem(t, servertest.Send(h, "GET", "/v1/nowhere", "", headers...), 401, unauthorized)
+		servertest.CheckProblem(t, servertest.Send(h, "GET", "/openapi.json", "", headers...), 401, unauthorized)
 	}
 	for _, headers := range [][]string{
 		{"Authorization", "Bearer " + secret}, {"Authorization", "bearer  " + secret}, {"X-BARE-PASSWORD", "password " + secret},
 		{"Authorization", "Bearer " + secret, "Origin", "https://app.example"},
 	} {
-		if got := send(h, "GET", "/v1/agents", "", "", headers...); got.Code != 200 {
-			t.Errorf("%q: got %d %s, want 200", headers, got.Code, got.body)
+		if got := servertest.Send(h, "GET", "/v1/agents", "", headers...); got.Code != 200 {
+			t.Errorf("%q: got %d %s, want 200", headers, got.Code, got.Text)
 		}
 	}
 	for _, target := range []string{"/v1/health", "/v1/health/", "/v1/ready", "/v1/ready/"} {
-		if got := send(h, "GET", target, "", ""); got.Code != 200 || got.body != `{"version":"test","status":"ok"}` {
-			t.Errorf("%s without a key: got %d %s", target, got.Code, got.body)
+		if got := servertest.Send(h, "GET", target, ""); got.Code != 200 || got.Text != `{"version":"test","status":"ok"}` {
+			t.Errorf("%s without a key: got %d %s", target, got.Code, got.Text)
 		}
 	}
 }
@@ -79,7 +81,7 @@ func TestWithoutAKeyOnlyThisMachineIsAnswered(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if got := sendTo(h, c.host, "/v1/agents", c.origin); got.Code != c.want {
-				t.Errorf("%s from %q: got %d %s, want %d", c.host, c.origin, got.Code, got.body, c.want)
+				t.Errorf("%s from %q: got %d %s, want %d", c.host, c.origin, got.Code, got.Text, c.want)
 			}
 			if got := sendTo(h, c.host, "/v1/health", c.origin); got.Code != http.StatusOK {
 				t.Errorf("health on %s from %q: got %d, want 200", c.host, c.origin, got.Code)
@@ -93,7 +95,7 @@ func TestAServerThatOthersReachAlwaysNeedsAKey(t *testing.T) {
 	s := newServer(t, dbtest.New(t))
 	s.Loopback = false
 	if got := sendTo(s.Handler(), "localhost:8283", "/v1/agents", ""); got.Code != http.StatusUnauthorized {
-		t.Errorf("without any key in the database: got %d %s, want 401", got.Code, got.body)
+		t.Errorf("without any key in the database: got %d %s, want 401", got.Code, got.Text)
 	}
 }
 
@@ -101,8 +103,8 @@ func TestReadyFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, dbtest.New(t))
 	s.Ping = func(context.Context) error { return errors.New("gone") }
-	got := send(s.Handler(), "GET", "/v1/ready", "", "")
-	checkProblem(t, got, 503, map[string]any{"detail": unavailable})
+	got := servertest.Send(s.Handler(), "GET", "/v1/ready", "")
+	servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
 	if after := got.Header().Get("Retry-After"); after != "1" {
 		t.Errorf("got Retry-After %q, want 1", after)
 	}
@@ -117,6 +119,6 @@ func TestARequestWithoutADatabaseIs503(t *testing.T) {
 	t.Cleanup(nowhere.Close)
 	h := newServer(t, nowhere).Handler()
 	for _, target := range []string{"/v1/agents", "/v1/folders", "/v1/ready"} {
-		checkProblem(t, send(h, "GET", target, "", ""), 503, map[string]any{"detail": unavailable})
+		servertest.CheckProblem(t, servertest.Send(h, "GET", target, ""), 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
 	}
 }

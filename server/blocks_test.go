@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"fmt"
 	"strings"
 	"testing"
@@ -43,14 +45,14 @@ func TestBlocks(t *testing.T) {
 		{"another version", "PATCH", "/v1/blocks/" + id, `{"value":"x","expected_version":1}`, 409, "Its value is: Ada Lovelace"},
 		{"another value", "PATCH", "/v1/blocks/" + id, `{"value":"x","expected_sha256":"00"}`, 409, "is at version 2"},
 	} {
-		if got := c.call(w.method, w.target, w.body); got.Code != w.status || !strings.Contains(got.body, w.detail) {
-			t.Errorf("%s: got %d %s, want %d with %q", w.name, got.Code, got.body, w.status, w.detail)
+		if got := c.call(w.method, w.target, w.body); got.Code != w.status || !strings.Contains(got.Text, w.detail) {
+			t.Errorf("%s: got %d %s, want %d with %q", w.name, got.Code, got.Text, w.status, w.detail)
 		}
 	}
-	stale := send(c, "PATCH", "/v1/blocks/"+id, jsonType, `{"value":"x"}`, "If-Match", `"1"`)
-	current, _ := fields(t, stale.body)["current"].(map[string]any)
+	stale := servertest.Send(c, "PATCH", "/v1/blocks/"+id, `{"value":"x"}`, "If-Match", `"1"`)
+	current, _ := fields(t, stale.Text)["current"].(map[string]any)
 	if stale.Code != 409 || current["value"] != "Ada Lovelace" || current["version"] != 2.0 {
-		t.Errorf("If-Match of another version: got %d %s, want 409 with the block", stale.Code, stale.body)
+		t.Errorf("If-Match of another version: got %d %s, want 409 with the block", stale.Code, stale.Text)
 	}
 	if got := pick(t, c.must("POST", "/v1/blocks/"+id+"/versions/1/restore", ""), "value", "version"); got != `{"value":"Ada","version":3}` {
 		t.Errorf("restored: got %s", got)
@@ -86,16 +88,16 @@ func TestBlocksOfAgents(t *testing.T) {
 	}
 	other := c.made("/v1/blocks", `{"label":"persona","value":"loud"}`)
 	if got := c.call("PATCH", base+"/attach/"+other, ""); got.Code != 409 || got.Header().Get("X-Should-Retry") != "false" {
-		t.Errorf("a second block of a label: got %d %s", got.Code, got.body)
+		t.Errorf("a second block of a label: got %d %s", got.Code, got.Text)
 	}
 	if got := c.must("PATCH", base+"/detach/"+shared, ""); strings.Contains(got, shared) {
 		t.Errorf("detached: the agent still shows it: %s", got)
 	}
-	if got := c.call("PATCH", base+"/detach/"+shared, ""); got.Code != 404 || !strings.Contains(got.body, "is not attached to agent") {
-		t.Errorf("detached twice: got %d %s", got.Code, got.body)
+	if got := c.call("PATCH", base+"/detach/"+shared, ""); got.Code != 404 || !strings.Contains(got.Text, "is not attached to agent") {
+		t.Errorf("detached twice: got %d %s", got.Code, got.Text)
 	}
-	if got := c.call("GET", base+"/team%2Fnotes", ""); got.Code != 404 || !strings.Contains(got.body, "No block with label") {
-		t.Errorf("by the label of what is detached: got %d %s", got.Code, got.body)
+	if got := c.call("GET", base+"/team%2Fnotes", ""); got.Code != 404 || !strings.Contains(got.Text, "No block with label") {
+		t.Errorf("by the label of what is detached: got %d %s", got.Code, got.Text)
 	}
 	c.must("PATCH", base+"/attach/"+shared, "")
 	c.must("PATCH", base+"/attach/"+shared, "")
@@ -106,7 +108,7 @@ func TestBlocksOfAgents(t *testing.T) {
 		t.Errorf("block_ids replaces the blocks: got %v", got["blocks"])
 	}
 	if got := c.call("POST", "/v1/agents", `{"memory_blocks":[{"label":"a","value":"1"},{"label":"a","value":"2"}]}`); got.Code != 409 {
-		t.Errorf("two new blocks of a label: got %d %s", got.Code, got.body)
+		t.Errorf("two new blocks of a label: got %d %s", got.Code, got.Text)
 	}
 	if got := c.must("GET", "/v1/agents/count", ""); got != "1" {
 		t.Errorf("%s agents, want 1: what failed left none", got)

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/capture"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // What comes in is an answer or a refusal, never the server's fault, and what was refused is not there.
@@ -57,7 +60,7 @@ func fuzzCapture(f *testing.F, body string, seeds ...string) {
 	pool := dbtest.New(f)
 	s := newServer(f, pool)
 	handler := s.Handler()
-	made := send(handler, "POST", "/v1/agents", jsonType, "{}").body
+	made := servertest.Send(handler, "POST", "/v1/agents", "{}").Text
 	var agent struct{ ID string }
 	if err := json.Unmarshal([]byte(made), &agent); err != nil {
 		f.Fatal(err)
@@ -71,16 +74,20 @@ func fuzzCapture(f *testing.F, body string, seeds ...string) {
 	}
 	f.Fuzz(func(t *testing.T, messages string) {
 		text := strings.Replace(body, "%s", messages, 1)
-		if err := server.ReadCapture(text); err != nil {
-			if p := server.ProblemOf(err); p.GetStatus() != http.StatusUnprocessableEntity {
+		var read capture.Body
+		if err := json.Unmarshal([]byte(text), &read); err != nil {
+			return
+		}
+		if _, err := read.Batch(); err != nil {
+			if p := rest.ProblemOf(err); p.GetStatus() != http.StatusUnprocessableEntity {
 				t.Errorf("%s: refused with %d: %v", messages, p.GetStatus(), err)
 			}
 			return
 		}
 		before := stored(t)
-		got := send(handler, "POST", "/v1/agents/"+agent.ID+"/messages/capture", jsonType, text)
+		got := servertest.Send(handler, "POST", "/v1/agents/"+agent.ID+"/messages/capture", text)
 		if kept := stored(t) - before; got.Code != http.StatusOK && (got.Code < 400 || got.Code >= 500 || kept > 0) {
-			t.Errorf("%s: got %d %s, and %d messages were stored", messages, got.Code, got.body, kept)
+			t.Errorf("%s: got %d %s, and %d messages were stored", messages, got.Code, got.Text, kept)
 		}
 		if _, err := s.Recall.Search(t.Context(), 1, recall.Query{AgentID: agent.ID, Text: "hi", Limit: 5}); err != nil {
 			t.Errorf("%s: a search afterwards: %v", messages, err)

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -186,7 +188,7 @@ func TestCaptureAppendsToAConversation(t *testing.T) {
 	other := c.made("/v1/agents", "{}")
 	for _, id := range []string{conversation.ID, "conv-123e4567-e89b-42d3-8456-426614174000", "x"} {
 		body := fmt.Sprintf(`{"conversation_id":%q,"messages":{"role":"user","content":"a"}}`, id)
-		checkProblem(t, c.call("POST", "/v1/agents/"+other+"/messages/capture", body), 404, map[string]any{"detail": "Conversation with ID " + id + " not found"})
+		servertest.CheckProblem(t, c.call("POST", "/v1/agents/"+other+"/messages/capture", body), 404, map[string]any{"detail": "Conversation with ID " + id + " not found"})
 	}
 }
 
@@ -275,15 +277,15 @@ func TestCaptureRefusesAndStoresNothing(t *testing.T) {
 	agent := c.made("/v1/agents", "{}")
 	for _, r := range refusals {
 		got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", r.body)
-		if detail, _ := fields(t, got.body)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
-			t.Errorf("%s: %s: got %d %s, want %d %q…", r.name, r.body, got.Code, got.body, r.status, r.detail)
+		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
+			t.Errorf("%s: %s: got %d %s, want %d %q…", r.name, r.body, got.Code, got.Text, r.status, r.detail)
 		}
 	}
 	if said := c.said(agent); len(said) > 0 {
 		t.Errorf("stored %q, want nothing", said)
 	}
 	got := c.call("POST", someAgent+"/messages/capture", `{"messages":{"role":"user","content":"x"}}`)
-	checkProblem(t, got, 404, map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
+	servertest.CheckProblem(t, got, 404, map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
 }
 
 func TestCaptureTakesLargeBodies(t *testing.T) {
@@ -298,12 +300,12 @@ func TestCaptureTakesLargeBodies(t *testing.T) {
 		t.Errorf("%d messages were kept, want two of 5 MiB", len(got))
 	}
 	long := `{"messages":{"role":"user","content":"` + strings.Repeat("a", 17<<20) + `"}}`
-	if got := c.call("POST", target, long); got.Code != 422 || !strings.Contains(got.body, "messages[0]: a part has 17825792 bytes; it may have at most 16777216") {
-		t.Errorf("a text of 17 MiB: got %d %.200s", got.Code, got.body)
+	if got := c.call("POST", target, long); got.Code != 422 || !strings.Contains(got.Text, "messages[0]: a part has 17825792 bytes; it may have at most 16777216") {
+		t.Errorf("a text of 17 MiB: got %d %.200s", got.Code, got.Text)
 	}
 	got := c.call("POST", target, `{"messages":[],"x":"`+strings.Repeat("a", 64<<20)+`"}`)
-	checkProblem(t, got, 413, map[string]any{"detail": "The request's body is larger than 67108864 bytes"})
-	checkProblem(t, c.call("POST", "/v1/agents", `{"x":"`+strings.Repeat("a", 1<<20)+`"}`), 413, map[string]any{"detail": "The request's body is larger than 1048576 bytes"})
+	servertest.CheckProblem(t, got, 413, map[string]any{"detail": "The request's body is larger than 67108864 bytes"})
+	servertest.CheckProblem(t, c.call("POST", "/v1/agents", `{"x":"`+strings.Repeat("a", 1<<20)+`"}`), 413, map[string]any{"detail": "The request's body is larger than 1048576 bytes"})
 }
 
 func TestCaptureStoresAnOtidOnce(t *testing.T) {
@@ -322,8 +324,8 @@ func TestCaptureStoresAnOtidOnce(t *testing.T) {
 		t.Errorf("a turn more: got %+v, want the second at position 4", more.Messages)
 	}
 	got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"new"},{"role":"user","content":"else","otid":"o1"}]}`)
-	if detail, _ := fields(t, got.body)["detail"].(string); got.Code != 409 || !strings.HasPrefix(detail, `messages[1]: the otid "o1" is that of `+first.Messages[0].ID) {
-		t.Errorf("an otid of another text: got %d %s", got.Code, got.body)
+	if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 409 || !strings.HasPrefix(detail, `messages[1]: the otid "o1" is that of `+first.Messages[0].ID) {
+		t.Errorf("an otid of another text: got %d %s", got.Code, got.Text)
 	}
 	if n := len(c.log(agent)); n != 3 {
 		t.Errorf("%d messages are stored, want 3", n)
@@ -339,7 +341,7 @@ func TestIdenticalCapturesAtOnceStoreOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	const twins = 12
-	answers := make([]reply, twins)
+	answers := make([]servertest.Reply, twins)
 	var calls sync.WaitGroup
 	for i := range twins { // half of them to another conversation, whose lock is another
 		conversation := []string{"default", other.ID}[i%2]
@@ -350,8 +352,8 @@ func TestIdenticalCapturesAtOnceStoreOnce(t *testing.T) {
 	ids, fresh := map[string]bool{}, 0
 	for _, a := range answers {
 		var got captured
-		if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.Code != 200 {
-			t.Fatalf("got %d %s", a.Code, a.body)
+		if err := json.Unmarshal([]byte(a.Text), &got); err != nil || a.Code != 200 {
+			t.Fatalf("got %d %s", a.Code, a.Text)
 		}
 		ids[got.Messages[0].ID+" "+got.Messages[1].ID] = true
 		if !got.Messages[0].Repeated {

@@ -4,39 +4,34 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // compactionRoutes are those of what leaves a model's window.
-func (s *Server) compactionRoutes(a *surface) {
+func (s *Server) compactionRoutes(a *rest.API) {
 	const get, post = http.MethodGet, http.MethodPost
 
-	route(a, post, "/v1/agents/{agent_id}/summarize", "Compact an agent's default conversation", s.summarize)
-	route(a, post, "/v1/conversations/{conversation_id}/compact", "Compact a conversation", s.compactConversation)
-	route(a, get, "/v1/agents/{agent_id}/compactions", "List the compactions of an agent's conversations", s.listCompactions)
-	route(a, get, "/v1/agents/{agent_id}/compactions/{compaction_id}", "Get a compaction", s.getCompaction)
-	route(a, post, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert", "Give a conversation the view back that a compaction took",
+	rest.Route(a, post, "/v1/agents/{agent_id}/summarize", "Compact an agent's default conversation", s.summarize, rest.Slow(modelTimeout))
+	rest.Route(a, post, "/v1/conversations/{conversation_id}/compact", "Compact a conversation", s.compactConversation, rest.Slow(modelTimeout))
+	rest.Route(a, get, "/v1/agents/{agent_id}/compactions", "List the compactions of an agent's conversations", s.listCompactions)
+	rest.Route(a, get, "/v1/agents/{agent_id}/compactions/{compaction_id}", "Get a compaction", s.getCompaction)
+	rest.Route(a, post, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert", "Give a conversation the view back that a compaction took",
 		s.revertCompaction)
 }
 
-// thought is how long a request may take in which a model may think.
-const thought = 3 * time.Minute
-
-// isThoughtful tells the routes in which a model may think.
-func isThoughtful(route string) bool {
-	return strings.HasSuffix(route, "/summarize") || strings.HasSuffix(route, "/compact") || strings.HasSuffix(route, "/prompt")
-}
+// modelTimeout is how long a request may take in which a model may write a summary.
+const modelTimeout = 3 * time.Minute
 
 // CompactRequest is how a conversation is to be compacted.
 type CompactRequest struct {
-	Settings Opt[object] `json:"compaction_settings,omitzero" doc:"In place of the agent's own, each that it has."`
-	Dry      Opt[bool]   `json:"dry_run,omitzero" doc:"Only say what would be done."`
+	Settings rest.Opt[rest.Object] `json:"compaction_settings,omitzero" doc:"In place of the agent's own, each that it has."`
+	Dry      rest.Opt[bool]        `json:"dry_run,omitzero" doc:"Only say what would be done."`
 }
 
 // Compacted is what became of a request to compact, in Letta's shape. Loci adds the plan that was followed, and the compaction.
@@ -49,11 +44,11 @@ type Compacted struct {
 }
 
 func (s *Server) summarize(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
 	Body CompactRequest
 }) (Compacted, error) {
-	c, err := s.Recall.Conversation(ctx, orgOf(ctx), string(in.AgentID), recall.DefaultConversation)
+	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -61,12 +56,12 @@ func (s *Server) summarize(ctx context.Context, in *struct {
 }
 
 func (s *Server) compactConversation(ctx context.Context, in *struct {
-	OfConversation
+	rest.OfConversation
 	WithAgent
 	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
 	Body struct {
 		CompactRequest
-		AgentID Opt[string] `json:"agent_id,omitzero"`
+		AgentID rest.Opt[string] `json:"agent_id,omitzero"`
 	}
 }) (Compacted, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID, in.Body.AgentID.Value)
@@ -77,7 +72,7 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 }
 
 func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRequest, dry bool) (Compacted, error) {
-	org := orgOf(ctx)
+	org := rest.Org(ctx)
 	done, err := s.Agents.Compact(ctx, org, c, agent.Compacting{Settings: json.RawMessage(r.Settings.Value),
 		Dry: dry || r.Dry.Value})
 	if err != nil {
@@ -91,12 +86,12 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRe
 }
 
 func (s *Server) listCompactions(ctx context.Context, in *struct {
-	OfAgent
-	Paging
-	Conversation conversationID `query:"conversation_id" doc:"Only those of this one."`
+	rest.OfAgent
+	rest.Paging
+	Conversation rest.ConversationID `query:"conversation_id" doc:"Only those of this one."`
 }) ([]compaction.Compaction, error) {
-	_, conversation := in.Conversation.of("")
-	list, err := s.Agents.Compaction.Compactions(ctx, orgOf(ctx), string(in.AgentID), conversation, in.page(50, newestFirst))
+	_, conversation := in.Conversation.Of("")
+	list, err := s.Agents.Compaction.Compactions(ctx, rest.Org(ctx), string(in.AgentID), conversation, in.Page(50, rest.NewestFirst))
 	if list == nil {
 		list = []compaction.Compaction{}
 	}
@@ -105,12 +100,12 @@ func (s *Server) listCompactions(ctx context.Context, in *struct {
 
 // OfCompaction is the path of a compaction.
 type OfCompaction struct {
-	OfAgent
-	CompactionID compactionID `path:"compaction_id"`
+	rest.OfAgent
+	CompactionID rest.CompactionID `path:"compaction_id"`
 }
 
 func (s *Server) compactionOf(ctx context.Context, in OfCompaction) (compaction.Compaction, error) {
-	k, err := s.Agents.Compaction.Compaction(ctx, orgOf(ctx), string(in.CompactionID))
+	k, err := s.Agents.Compaction.Compaction(ctx, rest.Org(ctx), string(in.CompactionID))
 	if err == nil && k.AgentID != string(in.AgentID) {
 		err = db.NotFound("Compaction with ID %s not found", in.CompactionID)
 	}
@@ -126,5 +121,5 @@ func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (compac
 	if err != nil {
 		return k, err
 	}
-	return s.Agents.Revert(ctx, orgOf(ctx), k)
+	return s.Agents.Revert(ctx, rest.Org(ctx), k)
 }

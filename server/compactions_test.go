@@ -100,8 +100,8 @@ func TestCompactingAnAgent(t *testing.T) {
 	if got := c.must("POST", one+"/revert", ""); strings.Contains(got, `"reverted_at":null`) || c.inContext(agent) != before {
 		t.Errorf("reverted: %s, and %d messages of %d are in view", got, c.inContext(agent), before)
 	}
-	if got := c.call("POST", one+"/revert", ""); got.Code != 409 || !strings.Contains(got.body, "reverted already") {
-		t.Errorf("reverted twice: %d %s", got.Code, got.body)
+	if got := c.call("POST", one+"/revert", ""); got.Code != 409 || !strings.Contains(got.Text, "reverted already") {
+		t.Errorf("reverted twice: %d %s", got.Code, got.Text)
 	}
 	if got := c.must("GET", base+"/events?types=compaction&types=compaction_reverted", ""); strings.Count(got, made.Compaction.ID) != 2 {
 		t.Errorf("the events: %s", got)
@@ -146,8 +146,8 @@ func TestCompactingAConversation(t *testing.T) {
 		{"settings of a new agent", "POST", "/v1/agents", `{"compaction_settings":{"goal":0.89}}`, 400, "goal"},
 		{"changed settings", "PATCH", "/v1/agents/" + agent, `{"compaction_settings":{"sliding_window_percentage":3}}`, 400, "sliding_window_percentage"},
 	} {
-		if got := c.call(w.method, w.target, w.body); got.Code != w.status || !strings.Contains(got.body, w.detail) {
-			t.Errorf("%s: got %d %s, want %d with %q", w.name, got.Code, got.body, w.status, w.detail)
+		if got := c.call(w.method, w.target, w.body); got.Code != w.status || !strings.Contains(got.Text, w.detail) {
+			t.Errorf("%s: got %d %s, want %d with %q", w.name, got.Code, got.Text, w.status, w.detail)
 		}
 	}
 	// A change of the settings leaves the others as they are.
@@ -190,8 +190,8 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 		}
 	}
 	// The view before does not fit any more, and the answer says by how much.
-	if got := c.call("POST", base+"/compactions/"+list[0].ID+"/revert", ""); got.Code != 409 || !strings.Contains(got.body, "does not fit any more: it has") {
-		t.Errorf("reverting the last: %d %s", got.Code, got.body)
+	if got := c.call("POST", base+"/compactions/"+list[0].ID+"/revert", ""); got.Code != 409 || !strings.Contains(got.Text, "does not fit any more: it has") {
+		t.Errorf("reverting the last: %d %s", got.Code, got.Text)
 	}
 	for _, turn := range []int{1, 17, 40} {
 		if got := c.tool(agent, "expand", `{"id":"seq 1-500","pattern":"item-`+fmt.Sprintf("%04d", turn)+`"}`); !strings.Contains(got, "Question") {
@@ -211,7 +211,7 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	p.Answer = func(asked llmtest.Asked) string {
 		if first.CompareAndSwap(false, true) { // while this one thinks
 			if got := c.call("POST", "/v1/agents/"+agent+"/summarize", `{}`); got.Code != 200 {
-				t.Errorf("compacted meanwhile: %d %s", got.Code, got.body)
+				t.Errorf("compacted meanwhile: %d %s", got.Code, got.Text)
 			}
 		}
 		return llmtest.Summary(asked)

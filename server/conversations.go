@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // Conversation is a thread of an agent's messages, in Letta's shape.
 type Conversation struct {
 	recall.Conversation
-	InContext        []string `json:"in_context_message_ids" doc:"What the model sees: the system prompt, and the newest 1,000 of the other messages, oldest first."`
-	Archived         bool     `json:"archived"`
-	IsolatedBlockIDs []string `json:"isolated_block_ids"`
-	CreatedByID      null     `json:"created_by_id"`
-	LastUpdatedByID  null     `json:"last_updated_by_id"`
+	InContext        []string  `json:"in_context_message_ids" doc:"What the model sees: the system prompt, and the newest 1,000 of the other messages, oldest first."`
+	Archived         bool      `json:"archived"`
+	IsolatedBlockIDs []string  `json:"isolated_block_ids"`
+	CreatedByID      rest.Null `json:"created_by_id"`
+	LastUpdatedByID  rest.Null `json:"last_updated_by_id"`
 }
 
 // conversations shows conversations as clients know them.
 func (s *Server) conversations(ctx context.Context, list ...recall.Conversation) ([]Conversation, error) {
-	visible, err := s.Recall.VisibleIDs(ctx, orgOf(ctx), list...)
+	visible, err := s.Recall.VisibleIDs(ctx, rest.Org(ctx), list...)
 	shown := make([]Conversation, len(list))
 	for i, c := range list {
 		shown[i] = Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...), Archived: c.ArchivedAt != nil,
@@ -45,44 +46,44 @@ type WithAgent struct {
 }
 
 // named finds the conversation of a path. agentIDs are those given beside it: the first that is not empty counts.
-func (s *Server) named(ctx context.Context, in OfConversation, agentIDs ...string) (recall.Conversation, error) {
+func (s *Server) named(ctx context.Context, in rest.OfConversation, agentIDs ...string) (recall.Conversation, error) {
 	agentID := ""
 	for _, id := range agentIDs {
 		if agentID == "" {
 			agentID = id
 		}
 	}
-	agentID, id := in.ConversationID.of(agentID)
+	agentID, id := in.ConversationID.Of(agentID)
 	if id == recall.DefaultConversation && agentID == "" {
-		return recall.Conversation{}, unprocessable("agent_id", "required where the conversation is named 'default'")
+		return recall.Conversation{}, rest.Unprocessable("agent_id", "required where the conversation is named 'default'")
 	}
-	return s.Recall.Conversation(ctx, orgOf(ctx), agentID, id)
+	return s.Recall.Conversation(ctx, rest.Org(ctx), agentID, id)
 }
 
 // ConversationFields are what a conversation can be made with and changed in; null leaves a field alone.
 type ConversationFields struct {
-	Summary       Opt[string] `json:"summary,omitzero"`
-	Description   Opt[string] `json:"description,omitzero"`
-	Model         Opt[string] `json:"model,omitzero"`
-	ModelSettings Opt[object] `json:"model_settings,omitzero"`
-	WindowLimit   Opt[int]    `json:"context_window_limit,omitzero" doc:"In tokens."`
+	Summary       rest.Opt[string]      `json:"summary,omitzero"`
+	Description   rest.Opt[string]      `json:"description,omitzero"`
+	Model         rest.Opt[string]      `json:"model,omitzero"`
+	ModelSettings rest.Opt[rest.Object] `json:"model_settings,omitzero"`
+	WindowLimit   rest.Opt[int]         `json:"context_window_limit,omitzero" doc:"In tokens."`
 }
 
 func (s *Server) createConversation(ctx context.Context, in *struct {
 	AgentID string `query:"agent_id" required:"true"`
 	Body    struct {
 		ConversationFields
-		Hidden Opt[bool] `json:"hidden,omitzero" doc:"Left out of lists."`
+		Hidden rest.Opt[bool] `json:"hidden,omitzero" doc:"Left out of lists."`
 	}
 }) (Conversation, error) {
 	b := in.Body
-	c, err := s.Agents.Converse(ctx, orgOf(ctx), in.AgentID, recall.NewConversation{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
+	c, err := s.Agents.Converse(ctx, rest.Org(ctx), in.AgentID, recall.NewConversation{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
 		Model: b.Model.Pointer(), ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(), Hidden: b.Hidden.Value})
 	return s.conversation(ctx, c, err)
 }
 
 func (s *Server) getConversation(ctx context.Context, in *struct {
-	OfConversation
+	rest.OfConversation
 	WithAgent
 }) (Conversation, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID)
@@ -108,9 +109,9 @@ func (f ConversationFilter) filter() recall.ConversationFilter {
 
 func (s *Server) listConversations(ctx context.Context, in *struct {
 	ConversationFilter
-	Paging
+	rest.Paging
 }) ([]Conversation, error) {
-	list, err := s.Recall.Conversations(ctx, orgOf(ctx), in.filter(), in.page(50, newestFirst))
+	list, err := s.Recall.Conversations(ctx, rest.Org(ctx), in.filter(), in.Page(50, rest.NewestFirst))
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +119,13 @@ func (s *Server) listConversations(ctx context.Context, in *struct {
 }
 
 func (s *Server) updateConversation(ctx context.Context, in *struct {
-	OfConversation
+	rest.OfConversation
 	WithAgent
 	Body struct {
 		ConversationFields
-		AgentID       Opt[string] `json:"agent_id,omitzero"`
-		Archived      Opt[bool]   `json:"archived,omitzero"`
-		LastMessageAt Opt[string] `json:"last_message_at,omitzero" doc:"ISO 8601; UTC without an offset."`
+		AgentID       rest.Opt[string] `json:"agent_id,omitzero"`
+		Archived      rest.Opt[bool]   `json:"archived,omitzero"`
+		LastMessageAt rest.Opt[string] `json:"last_message_at,omitzero" doc:"ISO 8601; UTC without an offset."`
 	}
 }) (Conversation, error) {
 	b := in.Body
@@ -136,7 +137,7 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return Conversation{}, err
 	}
-	c, err = s.Recall.UpdateConversation(ctx, orgOf(ctx), c.ID, recall.ConversationUpdate{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
+	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
 		Model: b.Model.Pointer(), ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(),
 		Archived: b.Archived.Pointer(), LastMessageAt: last})
 	return s.conversation(ctx, c, err)
@@ -146,34 +147,34 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 func moment(field, text string) (*time.Time, error) {
 	at, err := recall.ParseStart(text, nil)
 	if err != nil {
-		return nil, unprocessable(field, "expected a time in the form of ISO 8601, such as 2026-01-31T18:05:00Z")
+		return nil, rest.Unprocessable(field, "expected a time in the form of ISO 8601, such as 2026-01-31T18:05:00Z")
 	}
 	return at, nil
 }
 
 func (s *Server) deleteConversation(ctx context.Context, in *struct {
-	OfConversation
+	rest.OfConversation
 	WithAgent
-}) (null, error) {
+}) (rest.Null, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID)
 	if err != nil {
-		return null{}, err
+		return rest.Null{}, err
 	}
-	return null{}, s.Recall.DeleteConversation(ctx, orgOf(ctx), c.ID)
+	return rest.Null{}, s.Recall.DeleteConversation(ctx, rest.Org(ctx), c.ID)
 }
 
 // conversationMessages lists in the order asked for, as its page is. The messages of a default conversation are listed as the agent's are.
 func (s *Server) conversationMessages(ctx context.Context, in *struct {
-	OfConversation
+	rest.OfConversation
 	WithAgent
-	Paging
+	rest.Paging
 	MessageTypes
 	SpeechTool
 	OrderBy    string `query:"order_by" enum:"created_at"`
 	GroupID    string `query:"group_id"`
 	WithErrors bool   `query:"include_err" doc:"Those that say what went wrong, too."`
 }) ([]MessageItem, error) {
-	agentID, id := in.ConversationID.of(in.AgentID)
+	agentID, id := in.ConversationID.Of(in.AgentID)
 	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: in.GroupID, WithErrors: in.WithErrors}
 	e := in.expansion(in.Types)
 	switch {
@@ -182,7 +183,7 @@ func (s *Server) conversationMessages(ctx context.Context, in *struct {
 	case id == recall.DefaultConversation:
 		return s.chronological(ctx, f, MessagePaging{Before: in.Before, After: in.After, Limit: in.Limit, Order: in.Order}, e)
 	}
-	page := in.page(defaultMessages, newestFirst)
+	page := in.Page(defaultMessages, rest.NewestFirst)
 	shown, err := s.messages(ctx, f, page, e)
 	items := itemsOf(shown, !page.Ascending)
 	if !page.Ascending { // what was said last comes first, in a message too
@@ -192,16 +193,16 @@ func (s *Server) conversationMessages(ctx context.Context, in *struct {
 }
 
 func (s *Server) recompileConversation(ctx context.Context, in *struct {
-	OfConversation
+	rest.OfConversation
 	WithAgent
 	Recompiling
 	Body struct {
-		AgentID Opt[string] `json:"agent_id,omitzero"`
+		AgentID rest.Opt[string] `json:"agent_id,omitzero"`
 	}
 }) (string, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID, in.Body.AgentID.Value)
 	if err != nil {
 		return "", err
 	}
-	return s.Agents.Recompile(ctx, orgOf(ctx), c, in.Dry)
+	return s.Agents.Recompile(ctx, rest.Org(ctx), c, in.Dry)
 }

@@ -172,7 +172,7 @@ func TestConversationsAreKeptAndChanged(t *testing.T) {
 	}
 	for _, method := range []string{"DELETE", "GET", "PATCH"} {
 		if got := c.call(method, "/v1/conversations/"+id, ""); got.Code != 404 {
-			t.Errorf("%s what is deleted: got %d %s, want 404", method, got.Code, got.body)
+			t.Errorf("%s what is deleted: got %d %s, want 404", method, got.Code, got.Text)
 		}
 	}
 }
@@ -309,6 +309,6 @@ func TestASearchFillsItsLimit(t *testing.T) {
 		t.Errorf("behind calls that find more of it: got %s", got)
 	}
 	if got := c.call("POST", "/v1/messages/search", `{"query":"`+url.QueryEscape(strings.Repeat("dragon ", 2000))+`"}`); got.Code != 200 {
-		t.Errorf("a long query: got %d %s", got.Code, got.body)
+		t.Errorf("a long query: got %d %s", got.Code, got.Text)
 	}
 }

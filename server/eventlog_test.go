@@ -102,8 +102,8 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 				_, err := c.server.Recall.Append(t.Context(), defaultOrg, agent, "", drafts("one", "two"))
 				return err
 			}
-			if got := c.call(change.method, change.target, change.body); got.Code != 200 && got.Code != 204 || strings.Contains(got.body, `"status":"error"`) {
-				return fmt.Errorf("got %d %s", got.Code, got.body)
+			if got := c.call(change.method, change.target, change.body); got.Code != 200 && got.Code != 204 || strings.Contains(got.Text, `"status":"error"`) {
+				return fmt.Errorf("got %d %s", got.Code, got.Text)
 			}
 			return nil
 		}
@@ -154,7 +154,7 @@ func (w *throng) writer(who int) {
 		agent := w.agents[max(0, dice.IntN(2*len(w.agents))-len(w.agents))]
 		if dice.IntN(4) == 0 {
 			if got := w.call("PATCH", "/v1/agents/"+agent, fmt.Sprintf(`{"name":"by %d"}`, who)); got.Code != 200 {
-				w.t.Errorf("rename: got %d %s", got.Code, got.body)
+				w.t.Errorf("rename: got %d %s", got.Code, got.Text)
 				continue
 			}
 			w.mu.Lock()
@@ -219,9 +219,9 @@ func (w *throng) over(agent string, last int64) bool {
 // page reads events over REST; false if that is no answer.
 func (w *throng) page(agent, query string) (list []wireEvent, ok bool) {
 	got := w.call("GET", "/v1/agents/"+agent+"/events"+query, "")
-	err := json.Unmarshal([]byte(got.body), &list)
+	err := json.Unmarshal([]byte(got.Text), &list)
 	if err != nil {
-		w.t.Errorf("read %s: got %d %s", query, got.Code, got.body)
+		w.t.Errorf("read %s: got %d %s", query, got.Code, got.Text)
 	}
 	return list, err == nil
 }
@@ -248,7 +248,7 @@ func (w *throng) consumes(agent string, dice *rand.Rand) (read []wireEvent) {
 		}
 		commit := fmt.Sprintf(`{"seq":%d,"expected_seq":%d}`, page[len(page)-1].Seq, last)
 		if got := w.call("PUT", "/v1/agents/"+agent+"/consumers/reader", commit); got.Code != 200 {
-			w.t.Errorf("commit %s: got %d %s", commit, got.Code, got.body)
+			w.t.Errorf("commit %s: got %d %s", commit, got.Code, got.Text)
 			return read
 		}
 		read, last = append(read, page...), page[len(page)-1].Seq

@@ -3,12 +3,10 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // AgentEvent is one thing that happened to an agent.
@@ -31,19 +30,19 @@ type EventMessage struct{ recall.Message }
 
 // EventSlice is which of an agent's events a caller asks for.
 type EventSlice struct {
-	From     int64      `query:"from" minimum:"1" doc:"The first position."`
-	To       int64      `query:"to" minimum:"1" doc:"The last position; it belongs to the slice."`
-	Before   int64      `query:"before" minimum:"1" doc:"Events below this position; without from and after, those nearest to it."`
-	After    Opt[int64] `query:"after" doc:"Events above this position."`
-	Types    []string   `query:"types,explode" doc:"Only events of these types: repeated, or with commas between them."`
-	Limit    int        `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many events at most."`
-	Order    string     `query:"order" enum:"asc,desc" default:"asc" doc:"Oldest first, or newest first."`
-	Consumer string     `query:"consumer" doc:"Events after those that this named reader is done with: one that is not there yet begins at the first. Not with from, before, after and order=desc."`
+	From     int64           `query:"from" minimum:"1" doc:"The first position."`
+	To       int64           `query:"to" minimum:"1" doc:"The last position; it belongs to the slice."`
+	Before   int64           `query:"before" minimum:"1" doc:"Events below this position; without from and after, those nearest to it."`
+	After    rest.Opt[int64] `query:"after" doc:"Events above this position."`
+	Types    []string        `query:"types,explode" doc:"Only events of these types: repeated, or with commas between them."`
+	Limit    int             `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many events at most."`
+	Order    string          `query:"order" enum:"asc,desc" default:"asc" doc:"Oldest first, or newest first."`
+	Consumer string          `query:"consumer" doc:"Events after those that this named reader is done with: one that is not there yet begins at the first. Not with from, before, after and order=desc."`
 }
 
 func (in EventSlice) query() event.Query {
 	q := event.Query{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: typesOf(in.Types), Limit: in.Limit,
-		Descending: in.Order == newestFirst}
+		Descending: in.Order == rest.NewestFirst}
 	if in.After.Set {
 		q.From = max(q.From, 1) // after=0 is a bound too
 	}
@@ -63,25 +62,25 @@ func typesOf(values []string) (types []event.Type) {
 }
 
 func (s *Server) agentEvents(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	EventSlice
 }) ([]AgentEvent, error) {
 	q := in.query()
 	if in.Consumer != "" {
 		if q.From > 0 || q.Before > 0 || q.Descending {
-			return nil, unprocessable("query.consumer", "a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
+			return nil, rest.Unprocessable("query.consumer", "a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
 		}
-		cursor, err := event.Cursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Consumer)
+		cursor, err := event.Cursor(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Consumer)
 		if err != nil {
 			return nil, err
 		}
 		q.After = cursor
 	}
-	events, err := event.List(ctx, s.DB, orgOf(ctx), string(in.AgentID), q)
+	events, err := event.List(ctx, s.DB, rest.Org(ctx), string(in.AgentID), q)
 	if err != nil {
 		return nil, err
 	}
-	return s.withMessages(ctx, orgOf(ctx), events)
+	return s.withMessages(ctx, rest.Org(ctx), events)
 }
 
 // withMessages gives events of messages what was said.
@@ -113,45 +112,44 @@ func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Ev
 
 // OfConsumer is the path of a named reader of an agent's events.
 type OfConsumer struct {
-	OfAgent
+	rest.OfAgent
 	Name string `path:"consumer_name" doc:"From 1 to 200 characters."`
 }
 
 // Commit is how far a named reader has come.
 type Commit struct {
-	Seq      int64      `json:"seq" doc:"Of the last event that it is done with; 0 is the very beginning. It may go back."`
-	Expected Opt[int64] `json:"expected_seq,omitzero" doc:"Where it must stand: otherwise nothing is stored, and the answer is 409. A reader that is not there stands at 0."`
+	Seq      int64           `json:"seq" doc:"Of the last event that it is done with; 0 is the very beginning. It may go back."`
+	Expected rest.Opt[int64] `json:"expected_seq,omitzero" doc:"Where it must stand: otherwise nothing is stored, and the answer is 409. A reader that is not there stands at 0."`
 }
 
 func (s *Server) listConsumers(ctx context.Context, in *struct {
-	OfAgent
-	Paging
+	rest.OfAgent
+	rest.Paging
 }) ([]event.Consumer, error) {
-	return event.Consumers(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.page(100, oldestFirst))
+	return event.Consumers(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Page(100, rest.OldestFirst))
 }
 
 func (s *Server) getConsumer(ctx context.Context, in *OfConsumer) (event.Consumer, error) {
-	return event.ConsumerNamed(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
+	return event.ConsumerNamed(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Name)
 }
 
 func (s *Server) commitConsumer(ctx context.Context, in *struct {
 	OfConsumer
 	Body Commit
 }) (event.Consumer, error) {
-	return event.CommitCursor(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name, in.Body.Seq, in.Body.Expected.Pointer())
+	return event.CommitCursor(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Name, in.Body.Seq, in.Body.Expected.Pointer())
 }
 
-func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (null, error) {
-	return null{}, event.DeleteConsumer(ctx, s.DB, orgOf(ctx), string(in.AgentID), in.Name)
+func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (rest.Null, error) {
+	return rest.Null{}, event.DeleteConsumer(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Name)
 }
 
-func tailOperation(a *surface) *huma.Operation {
-	const path = "/v1/agents/{agent_id}/events/stream"
+func (s *Server) tailRoute(a *rest.API) {
 	number, text := &huma.Schema{Type: huma.TypeInteger}, &huma.Schema{Type: huma.TypeString}
-	return &huma.Operation{
-		Method: http.MethodGet, Path: path, Summary: "Follow an agent's events", OperationID: operationID(http.MethodGet, path), Tags: []string{tagOf(path)},
+	a.Stream(huma.Operation{
+		Method: http.MethodGet, Path: "/v1/agents/{agent_id}/events/stream", Summary: "Follow an agent's events",
 		Parameters: []*huma.Param{
-			{Name: "agent_id", In: "path", Required: true, Schema: idSchema("agent")},
+			rest.IDParam("agent_id", "agent"),
 			{Name: "after", In: "query", Schema: number, Description: "Events above this position; without it, and without consumer, from the first."},
 			{Name: "consumer", In: "query", Schema: text, Description: "Events after those that this named reader is done with."},
 			{Name: "types", In: "query", Schema: &huma.Schema{Type: huma.TypeArray, Items: text}, Description: "Only events of these types."},
@@ -159,9 +157,8 @@ func tailOperation(a *surface) *huma.Operation {
 		},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "Server-sent events whose ids are their positions, until the agent is deleted or the server stops.",
-			Content: map[string]*huma.MediaType{"text/event-stream": {
-				Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AgentEvent](), true, "")}}}, "default": a.problemResponse()},
-	}
+			Content:     rest.Content[AgentEvent](a, "text/event-stream")}},
+	}, s.tail)
 }
 
 // lastEventID is the header in which a client that comes back names the last event that it was sent.
@@ -169,7 +166,7 @@ const lastEventID = "Last-Event-ID"
 
 // tail sends an agent's events as they happen. A client that broke off goes on where it was: every event comes once, in order.
 func (s *Server) tail(c echo.Context) error {
-	id, err := pathID(c, "agent_id", "agent", agentIDForm)
+	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
 		return err
 	}
@@ -179,9 +176,9 @@ func (s *Server) tail(c echo.Context) error {
 		return err
 	}
 	defer tail.Close()
-	out := beginStream(c)
+	out := rest.NewEvents(c)
 	for {
-		events, err := tail.Next(ctx, heartbeat)
+		events, err := tail.Next(ctx, rest.Heartbeat)
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {
 			return nil //nolint:nilerr // the client is gone
 		}
@@ -195,13 +192,13 @@ func (s *Server) tail(c echo.Context) error {
 }
 
 func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*event.Follower, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, patience))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, rest.DefaultTimeout))
 	defer cancel()
 	after, err := s.tailFrom(ctx, c, agentID)
 	if err != nil {
 		return nil, err
 	}
-	return s.Followers.Follow(ctx, orgOf(ctx), agentID, after, typesOf(c.QueryParams()["types"]))
+	return s.Followers.Follow(ctx, rest.Org(ctx), agentID, after, typesOf(c.QueryParams()["types"]))
 }
 
 // tailFrom is the position after which a stream begins.
@@ -211,40 +208,36 @@ func (s *Server) tailFrom(ctx context.Context, c echo.Context, agentID string) (
 	if at == "" {
 		where, at = "query.after", c.QueryParam("after")
 		if at != "" && consumer != "" {
-			return 0, unprocessable("query.consumer", "a named reader reads on from where it stands; leave out after")
+			return 0, rest.Unprocessable("query.consumer", "a named reader reads on from where it stands; leave out after")
 		}
 	}
 	if at == "" && consumer != "" {
-		return event.Cursor(ctx, s.DB, orgOf(ctx), agentID, consumer)
+		return event.Cursor(ctx, s.DB, rest.Org(ctx), agentID, consumer)
 	}
 	if at == "" {
 		return 0, nil
 	}
 	after, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {
-		return 0, unprocessable(where, fmt.Sprintf("expected the position of an event. Got: %.100q", at))
+		return 0, rest.Unprocessable(where, fmt.Sprintf("expected the position of an event. Got: %.100q", at))
 	}
 	return after, nil
 }
 
 // sendEvents sends events, or a sign of life if there are none; it says no if the client is gone.
-func (s *Server) sendEvents(ctx context.Context, out *eventStream, events []event.Event) (more bool, err error) {
+func (s *Server) sendEvents(ctx context.Context, out *rest.Events, events []event.Event) (more bool, err error) {
 	if len(events) == 0 {
-		return out.send(sign), nil
+		return out.SendHeartbeat(), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, patience))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, rest.DefaultTimeout))
 	defer cancel()
-	shown, err := s.withMessages(ctx, orgOf(ctx), events)
+	shown, err := s.withMessages(ctx, rest.Org(ctx), events)
 	if err != nil {
 		return false, err
 	}
 	for _, e := range shown {
-		data, err := json.Marshal(e)
-		if err != nil {
+		if more, err := out.Send(fmt.Sprintf("id: %d", e.Seq), e); err != nil || !more {
 			return false, err
-		}
-		if !out.send(fmt.Sprintf("id: %d\ndata: %s\n\n", e.Seq, data)) {
-			return false, nil
 		}
 	}
 	return true, nil

@@ -157,7 +157,7 @@ func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 		{"GET", agent + "/consumers/r", "", 404, "agent " + strings.TrimPrefix(agent, "/v1/agents/") + " has no consumer 'r'; the first commit makes it"},
 	} {
 		got := c.call(r.method, r.target, r.body)
-		if detail := fields(t, got.body)["detail"]; got.Code != r.status || detail != r.detail {
+		if detail := fields(t, got.Text)["detail"]; got.Code != r.status || detail != r.detail {
 			t.Errorf("%s %s %s: got %d %v, want %d %s", r.method, r.target, r.body, got.Code, detail, r.status, r.detail)
 		}
 	}
@@ -337,7 +337,7 @@ func TestStreamsEndWithTheirAgentAndTheServer(t *testing.T) {
 	c.must("DELETE", "/v1/agents/"+deleted, "")
 	one.ends(t, "its agent was deleted")
 	if got := c.call("GET", "/v1/agents/"+deleted+"/events", ""); got.Code != 404 {
-		t.Errorf("the events of a deleted agent: got %d %s", got.Code, got.body)
+		t.Errorf("the events of a deleted agent: got %d %s", got.Code, got.Text)
 	}
 	c.stopWatching()
 	two.ends(t, "the server stops")

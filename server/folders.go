@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // twin is where /v1/folders and the older /v1/sources differ.
@@ -17,62 +16,62 @@ type twin struct {
 }
 
 // folderRoutes are what folders and sources have in common.
-func (s *Server) folderRoutes(a *surface, base string, t twin, options ...func(*huma.Operation)) {
+func (s *Server) folderRoutes(a *rest.API, base string, t twin, options ...rest.Option) {
 	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 	byID := base + "/{folder_id}"
-	without := append([]func(*huma.Operation){noContent}, options...)
+	without := append([]rest.Option{rest.NoContent}, options...)
 
-	route(a, post, base, "Create a folder", s.createFolder, options...)
-	route(a, get, base+"/count", "Count folders", s.countFolders, options...)
-	route(a, get, base+"/metadata", "Sum up what folders hold", s.folderTotals, options...)
-	route(a, get, base+"/name/{folder_name}", "Get a folder's id by its name", s.folderNamed, deprecated)
-	route(a, get, byID, "Get a folder", s.getFolder, options...)
-	route(a, patch, byID, "Change a folder", s.updateFolder, options...)
-	route(a, del, byID, "Delete a folder with its files", s.deleteFolder, options...)
-	route(a, get, byID+"/agents", "List the agents that have a folder", s.folderAgents(t.order), options...)
-	route(a, get, byID+"/passages", "List a folder's chunks", s.folderPassages, options...)
-	route(a, get, byID+"/files", "List a folder's files", s.folderFiles, options...)
-	route(a, get, byID+"/files/{file_id}", "Get a file", s.getFile, options...)
-	route(a, post, byID+"/reparse", "Parse all files of a folder again", s.reparseFolder, options...)
-	route(a, post, byID+"/files/{file_id}/cancel", "Stop the work on a file", s.cancelFile, options...)
-	route(a, post, byID+"/files/{file_id}/retry", "Work again on a file that failed", s.retryFile, options...)
-	route(a, post, byID+"/files/{file_id}/reparse", "Parse a file again", s.reparseFile, options...)
-	route(a, del, byID+"/{file_id}", "Delete a file", s.deleteFile, without...)
+	rest.Route(a, post, base, "Create a folder", s.createFolder, options...)
+	rest.Route(a, get, base+"/count", "Count folders", s.countFolders, options...)
+	rest.Route(a, get, base+"/metadata", "Sum up what folders hold", s.folderTotals, options...)
+	rest.Route(a, get, base+"/name/{folder_name}", "Get a folder's id by its name", s.folderNamed, rest.Deprecated)
+	rest.Route(a, get, byID, "Get a folder", s.getFolder, options...)
+	rest.Route(a, patch, byID, "Change a folder", s.updateFolder, options...)
+	rest.Route(a, del, byID, "Delete a folder with its files", s.deleteFolder, options...)
+	rest.Route(a, get, byID+"/agents", "List the agents that have a folder", s.folderAgents(t.order), options...)
+	rest.Route(a, get, byID+"/passages", "List a folder's chunks", s.folderPassages, options...)
+	rest.Route(a, get, byID+"/files", "List a folder's files", s.folderFiles, options...)
+	rest.Route(a, get, byID+"/files/{file_id}", "Get a file", s.getFile, options...)
+	rest.Route(a, post, byID+"/reparse", "Parse all files of a folder again", s.reparseFolder, options...)
+	rest.Route(a, post, byID+"/files/{file_id}/cancel", "Stop the work on a file", s.cancelFile, options...)
+	rest.Route(a, post, byID+"/files/{file_id}/retry", "Work again on a file that failed", s.retryFile, options...)
+	rest.Route(a, post, byID+"/files/{file_id}/reparse", "Parse a file again", s.reparseFile, options...)
+	rest.Route(a, del, byID+"/{file_id}", "Delete a file", s.deleteFile, without...)
 }
 
 // CreateFolder is what a folder is created from. Loci embeds with its own model, so a client's choice of one is not heeded.
 type CreateFolder struct {
-	Name         string      `json:"name"`
-	Description  Opt[string] `json:"description,omitzero"`
-	Instructions Opt[string] `json:"instructions,omitzero"`
-	Metadata     Opt[object] `json:"metadata,omitzero"`
-	ChunkTokens  Opt[int]    `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
+	Name         string                `json:"name"`
+	Description  rest.Opt[string]      `json:"description,omitzero"`
+	Instructions rest.Opt[string]      `json:"instructions,omitzero"`
+	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	ChunkTokens  rest.Opt[int]         `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
 }
 
 // UpdateFolder changes the fields that it has; null leaves one alone.
 type UpdateFolder struct {
-	Name         Opt[string] `json:"name,omitzero"`
-	Description  Opt[string] `json:"description,omitzero"`
-	Instructions Opt[string] `json:"instructions,omitzero"`
-	Metadata     Opt[object] `json:"metadata,omitzero"`
+	Name         rest.Opt[string]      `json:"name,omitzero"`
+	Description  rest.Opt[string]      `json:"description,omitzero"`
+	Instructions rest.Opt[string]      `json:"instructions,omitzero"`
+	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
 }
 
 func (s *Server) createFolder(ctx context.Context, in *struct{ Body CreateFolder }) (Source, error) {
 	b := in.Body
-	f, err := s.Files.CreateFolder(ctx, orgOf(ctx), files.NewFolder{Name: b.Name, Description: b.Description.Pointer(),
+	f, err := s.Files.CreateFolder(ctx, rest.Org(ctx), files.NewFolder{Name: b.Name, Description: b.Description.Pointer(),
 		Instructions: b.Instructions.Pointer(), Metadata: json.RawMessage(b.Metadata.Value), ChunkTokens: b.ChunkTokens.Value})
 	return sourceOf(f), err
 }
 
-func (s *Server) getFolder(ctx context.Context, in *OfFolder) (Source, error) {
-	f, err := s.Files.Folder(ctx, orgOf(ctx), string(in.FolderID))
+func (s *Server) getFolder(ctx context.Context, in *rest.OfFolder) (Source, error) {
+	f, err := s.Files.Folder(ctx, rest.Org(ctx), string(in.FolderID))
 	return sourceOf(f), err
 }
 
 func (s *Server) folderNamed(ctx context.Context, in *struct {
 	Name string `path:"folder_name"`
 }) (string, error) {
-	f, err := s.Files.FolderNamed(ctx, orgOf(ctx), in.Name)
+	f, err := s.Files.FolderNamed(ctx, rest.Org(ctx), in.Name)
 	return f.ID, err
 }
 
@@ -83,47 +82,47 @@ type FolderFilter struct {
 
 func (s *Server) listFolders(ctx context.Context, in *struct {
 	FolderFilter
-	Paging
+	rest.Paging
 }) ([]Source, error) {
-	folders, err := s.Files.Folders(ctx, orgOf(ctx), in.Name, in.page(50, oldestFirst))
+	folders, err := s.Files.Folders(ctx, rest.Org(ctx), in.Name, in.Page(50, rest.OldestFirst))
 	return sourcesOf(folders), err
 }
 
 func (s *Server) listSources(ctx context.Context, _ *struct{}) ([]Source, error) {
-	folders, err := s.Files.Folders(ctx, orgOf(ctx), "", db.Page{Limit: maxPage, Ascending: true})
+	folders, err := s.Files.Folders(ctx, rest.Org(ctx), "", db.Page{Limit: rest.MaxPage, Ascending: true})
 	return sourcesOf(folders), err
 }
 
 func (s *Server) countFolders(ctx context.Context, _ *struct{}) (int, error) {
-	return s.Files.CountFolders(ctx, orgOf(ctx))
+	return s.Files.CountFolders(ctx, rest.Org(ctx))
 }
 
 func (s *Server) updateFolder(ctx context.Context, in *struct {
-	OfFolder
+	rest.OfFolder
 	Body UpdateFolder
 }) (Source, error) {
-	f, err := s.Files.UpdateFolder(ctx, orgOf(ctx), string(in.FolderID), files.FolderUpdate{Name: in.Body.Name.Pointer(),
+	f, err := s.Files.UpdateFolder(ctx, rest.Org(ctx), string(in.FolderID), files.FolderUpdate{Name: in.Body.Name.Pointer(),
 		Description: in.Body.Description.Pointer(), Instructions: in.Body.Instructions.Pointer(), Metadata: json.RawMessage(in.Body.Metadata.Value)})
 	return sourceOf(f), err
 }
 
-func (s *Server) deleteFolder(ctx context.Context, in *OfFolder) (null, error) {
-	return null{}, s.Files.DeleteFolder(ctx, orgOf(ctx), string(in.FolderID))
+func (s *Server) deleteFolder(ctx context.Context, in *rest.OfFolder) (rest.Null, error) {
+	return rest.Null{}, s.Files.DeleteFolder(ctx, rest.Org(ctx), string(in.FolderID))
 }
 
 type inFolder struct {
-	OfFolder
-	Paging
+	rest.OfFolder
+	rest.Paging
 }
 
 func (s *Server) folderAgents(order string) func(context.Context, *inFolder) ([]string, error) {
 	return func(ctx context.Context, in *inFolder) ([]string, error) {
-		return s.Files.FolderAgents(ctx, orgOf(ctx), string(in.FolderID), in.page(50, order))
+		return s.Files.FolderAgents(ctx, rest.Org(ctx), string(in.FolderID), in.Page(50, order))
 	}
 }
 
 func (s *Server) folderPassages(ctx context.Context, in *inFolder) ([]files.Passage, error) {
-	return s.Files.Passages(ctx, orgOf(ctx), string(in.FolderID), in.page(100, newestFirst))
+	return s.Files.Passages(ctx, rest.Org(ctx), string(in.FolderID), in.Page(100, rest.NewestFirst))
 }
 
 // WithContent says whether a file's text is wanted too.
@@ -132,40 +131,40 @@ type WithContent struct {
 }
 
 func (s *Server) folderFiles(ctx context.Context, in *struct {
-	OfFolder
+	rest.OfFolder
 	WithContent
-	Paging
+	rest.Paging
 }) ([]files.File, error) {
-	return s.Files.Files(ctx, orgOf(ctx), string(in.FolderID), in.Content, in.page(maxPage, newestFirst))
+	return s.Files.Files(ctx, rest.Org(ctx), string(in.FolderID), in.Content, in.Page(rest.MaxPage, rest.NewestFirst))
 }
 
 // OfFile is the path of a file in its folder.
 type OfFile struct {
-	OfFolder
-	FileID fileID `path:"file_id"`
+	rest.OfFolder
+	FileID rest.FileID `path:"file_id"`
 }
 
 func (s *Server) getFile(ctx context.Context, in *struct {
 	OfFile
 	WithContent
 }) (files.File, error) {
-	return s.Files.File(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID), in.Content)
+	return s.Files.File(ctx, rest.Org(ctx), string(in.FolderID), string(in.FileID), in.Content)
 }
 
-func (s *Server) deleteFile(ctx context.Context, in *OfFile) (null, error) {
-	return null{}, s.Files.DeleteFile(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+func (s *Server) deleteFile(ctx context.Context, in *OfFile) (rest.Null, error) {
+	return rest.Null{}, s.Files.DeleteFile(ctx, rest.Org(ctx), string(in.FolderID), string(in.FileID))
 }
 
 func (s *Server) cancelFile(ctx context.Context, in *OfFile) (files.File, error) {
-	return s.Files.Cancel(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+	return s.Files.Cancel(ctx, rest.Org(ctx), string(in.FolderID), string(in.FileID))
 }
 
 func (s *Server) retryFile(ctx context.Context, in *OfFile) (files.File, error) {
-	return s.Files.Retry(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+	return s.Files.Retry(ctx, rest.Org(ctx), string(in.FolderID), string(in.FileID))
 }
 
 func (s *Server) reparseFile(ctx context.Context, in *OfFile) (files.File, error) {
-	return s.Files.Reparse(ctx, orgOf(ctx), string(in.FolderID), string(in.FileID))
+	return s.Files.Reparse(ctx, rest.Org(ctx), string(in.FolderID), string(in.FileID))
 }
 
 // Reparsing is what follows of a request to parse a folder again.
@@ -173,8 +172,8 @@ type Reparsing struct {
 	Files int `json:"file_count" doc:"Files of the folder; those that are being parsed already are left alone."`
 }
 
-func (s *Server) reparseFolder(ctx context.Context, in *OfFolder) (Reparsing, error) {
-	n, err := s.Files.ReparseFolder(ctx, orgOf(ctx), string(in.FolderID))
+func (s *Server) reparseFolder(ctx context.Context, in *rest.OfFolder) (Reparsing, error) {
+	n, err := s.Files.ReparseFolder(ctx, rest.Org(ctx), string(in.FolderID))
 	return Reparsing{Files: n}, err
 }
 
@@ -202,7 +201,7 @@ type FileSize struct {
 func (s *Server) folderTotals(ctx context.Context, in *struct {
 	Detailed bool `query:"include_detailed_per_source_metadata"`
 }) (Totals, error) {
-	folders, err := s.Files.Totals(ctx, orgOf(ctx))
+	folders, err := s.Files.Totals(ctx, rest.Org(ctx))
 	if err != nil {
 		return Totals{}, err
 	}
@@ -222,7 +221,7 @@ func (s *Server) folderTotals(ctx context.Context, in *struct {
 }
 
 func (s *Server) fileSizes(ctx context.Context, folderID string) ([]FileSize, error) {
-	list, err := s.Files.Files(ctx, orgOf(ctx), folderID, false, db.Page{Limit: maxPage, Ascending: true})
+	list, err := s.Files.Files(ctx, rest.Org(ctx), folderID, false, db.Page{Limit: rest.MaxPage, Ascending: true})
 	sizes := make([]FileSize, len(list))
 	for i, f := range list {
 		sizes[i] = FileSize{ID: f.ID, Name: f.Name, SizeBytes: f.SizeBytes}

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"fmt"
 	"io"
 	"net"
@@ -17,7 +19,7 @@ func TestFolders(t *testing.T) {
 	a := c.made("/v1/folders/", `{"name":"Guides","description":"d","metadata":{"k":1},"embedding":"openai/x","embedding_config":{"embedding_dim":3}}`)
 	b := c.made("/v1/sources/", `{"name":"a/b c%","embedding_chunk_size":100}`)
 	taken := c.call("POST", "/v1/folders", `{"name":"Guides"}`)
-	checkProblem(t, taken, 409, map[string]any{"detail": "a folder named 'Guides' already exists; folder names are unique"})
+	servertest.CheckProblem(t, taken, 409, map[string]any{"detail": "a folder named 'Guides' already exists; folder names are unique"})
 	if got := taken.Header().Get("X-Should-Retry"); got != "false" {
 		t.Errorf("got X-Should-Retry %q, want false", got)
 	}
@@ -54,10 +56,10 @@ func TestFolders(t *testing.T) {
 	}
 	for _, target := range []string{"/v1/folders/" + a, "/v1/folders/" + a + "/files", "/v1/folders/" + a + "/agents", "/v1/folders/" + a + "/passages",
 		"/v1/folders/name/Guides"} {
-		checkProblem(t, c.call("GET", target, ""), 404, map[string]any{"detail": "there is no such folder"})
+		servertest.CheckProblem(t, c.call("GET", target, ""), 404, map[string]any{"detail": "there is no such folder"})
 	}
-	if got := c.call("POST", "/v1/folders", ""); got.Code != 422 || !strings.Contains(got.body, "required property name") {
-		t.Errorf("a folder without a name: got %d %s", got.Code, got.body)
+	if got := c.call("POST", "/v1/folders", ""); got.Code != 422 || !strings.Contains(got.Text, "required property name") {
+		t.Errorf("a folder without a name: got %d %s", got.Code, got.Text)
 	}
 }
 
@@ -66,28 +68,28 @@ func TestUploads(t *testing.T) {
 	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	target := "/v1/folders/" + folder + "/upload"
-	name := func(got reply) string { return fmt.Sprint(fields(t, got.body)["file_name"]) }
+	name := func(got servertest.Reply) string { return fmt.Sprint(fields(t, got.Text)["file_name"]) }
 
 	first := c.upload(folder, "", "dir/a.txt", "one")
 	if first.Code != 200 || name(first) != "a.txt" || first.Header().Get("X-Upload-Result") != "" {
-		t.Errorf("upload: got %d %s", first.Code, first.body)
+		t.Errorf("upload: got %d %s", first.Code, first.Text)
 	}
 	if got := c.upload(folder, "", "a.txt", "two"); name(got) != "a_(1).txt" {
-		t.Errorf("a second of the name: got %s", got.body)
+		t.Errorf("a second of the name: got %s", got.Text)
 	}
 	got := c.upload(folder, "?duplicate_handling=skip", "a.txt", "three")
-	if got.Header().Get("X-Upload-Result") != "skipped" || fields(t, got.body)["id"] != fields(t, first.body)["id"] {
-		t.Errorf("skip: got %q %s, want the first", got.Header(), got.body)
+	if got.Header().Get("X-Upload-Result") != "skipped" || fields(t, got.Text)["id"] != fields(t, first.Text)["id"] {
+		t.Errorf("skip: got %q %s, want the first", got.Header(), got.Text)
 	}
-	if got := c.upload(folder, "/?duplicate_handling=error", "a.txt", "four"); got.Code != 400 || !strings.Contains(got.body, "already exists") {
-		t.Errorf("error: got %d %s", got.Code, got.body)
+	if got := c.upload(folder, "/?duplicate_handling=error", "a.txt", "four"); got.Code != 400 || !strings.Contains(got.Text, "already exists") {
+		t.Errorf("error: got %d %s", got.Code, got.Text)
 	}
 	if got := c.upload(folder, "?name=b%20c.md", "a.txt", "five"); name(got) != "b c.md" {
-		t.Errorf("another name: got %s", got.body)
+		t.Errorf("another name: got %s", got.Text)
 	}
 	body, mediaType := form("file", "", "text/plain", "six")
-	if got := send(c, "POST", "/v1/sources/"+folder+"/upload", mediaType, body); got.Code != 200 || name(got) != "upload" {
-		t.Errorf("a part without a filename: got %d %s, want the name upload", got.Code, got.body)
+	if got := servertest.Send(c, "POST", "/v1/sources/"+folder+"/upload", body, "Content-Type", mediaType); got.Code != 200 || name(got) != "upload" {
+		t.Errorf("a part without a filename: got %d %s, want the name upload", got.Code, got.Text)
 	}
 
 	other, otherType := form("document", "a.txt", "text/plain", "x")
@@ -101,7 +103,7 @@ func TestUploads(t *testing.T) {
 		{"a body that is much too large", target, "", strings.Repeat("a", maxUpload*3), 413, fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
 		{"a body without the part", target, otherType, other, 422, "body.file: expected a part named 'file'"},
 		{"no body", target, "", "none", 422, "body: expected multipart/form-data with a part named 'file'"},
-		{"a body of JSON", target, jsonType, "{}", 422, "body: expected multipart/form-data with a part named 'file'"},
+		{"a body of JSON", target, servertest.JSON, "{}", 422, "body: expected multipart/form-data with a part named 'file'"},
 		{"a body that breaks off", target, mediaType, body[:len(body)-40], 400, "receive the upload: the upload broke off"},
 		{"a body that breaks off before the part", target, mediaType, body[:20], 422, "body.file: expected a part named 'file'"},
 		{"an unknown handling", target + "?duplicate_handling=merge", mediaType, body, 422, "query.duplicate_handling: expected value to be one of"},
@@ -113,9 +115,9 @@ func TestUploads(t *testing.T) {
 		} else if r.contentType == "" {
 			r.body, r.contentType = form("file", "x", "text/plain", r.body)
 		}
-		got := send(c, "POST", r.target, r.contentType, r.body)
-		if detail, _ := fields(t, got.body)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
-			t.Errorf("%s: got %d %s, want %d %q…", r.name, got.Code, got.body, r.status, r.detail)
+		got := servertest.Send(c, "POST", r.target, r.body, "Content-Type", r.contentType)
+		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
+			t.Errorf("%s: got %d %s, want %d %q…", r.name, got.Code, got.Text, r.status, r.detail)
 		}
 	}
 	if got := c.must("GET", "/v1/folders/metadata", ""); fields(t, got)["total_files"] != 4.0 {
@@ -132,9 +134,7 @@ func TestUploadsAreBoundedAsAWhole(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/folders/"+folder+"/upload", strings.NewReader(body))
 	r.Header.Set("Content-Type", mediaType)
 	r.ContentLength = -1
-	w := httptest.NewRecorder()
-	c.ServeHTTP(w, r)
-	checkProblem(t, reply{w, w.Body.String()}, 413, map[string]any{"detail": fmt.Sprintf("The request's body is larger than %d bytes", 2*maxUpload)})
+	servertest.CheckProblem(t, servertest.Do(c, r), 413, map[string]any{"detail": fmt.Sprintf("The request's body is larger than %d bytes", 2*maxUpload)})
 }
 
 // A client that is still sending gets its 413, and not a broken connection.
@@ -166,15 +166,15 @@ func TestFilesOfAFolderAreOnlyFoundInIt(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	one, two := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
-	file := fields(t, c.upload(one, "", "a.txt", "x").body)["id"].(string)
+	file := fields(t, c.upload(one, "", "a.txt", "x").Text)["id"].(string)
 	for _, call := range [][2]string{{"GET", "/v1/folders/" + two + "/files/" + file}, {"DELETE", "/v1/folders/" + two + "/" + file},
 		{"GET", "/v1/sources/" + two + "/files/" + file}} {
 		if got := c.call(call[0], call[1], ""); got.Code != http.StatusNotFound {
-			t.Errorf("%s %s: got %d %s, want 404", call[0], call[1], got.Code, got.body)
+			t.Errorf("%s %s: got %d %s, want 404", call[0], call[1], got.Code, got.Text)
 		}
 	}
-	if got := c.call("DELETE", "/v1/sources/"+one+"/"+file, ""); got.Code != http.StatusNoContent || got.body != "" {
-		t.Errorf("delete: got %d %q, want 204 and nothing", got.Code, got.body)
+	if got := c.call("DELETE", "/v1/sources/"+one+"/"+file, ""); got.Code != http.StatusNoContent || got.Text != "" {
+		t.Errorf("delete: got %d %q, want 204 and nothing", got.Code, got.Text)
 	}
 	if got := c.call("DELETE", "/v1/folders/"+one+"/"+file, ""); got.Code != http.StatusNotFound {
 		t.Errorf("delete again: got %d, want 404", got.Code)

@@ -9,16 +9,17 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // InitialMessage is a message that an agent's default conversation begins with.
 type InitialMessage struct {
-	Role    string      `json:"role" enum:"user,system,assistant"`
-	Content SentContent `json:"content"`
-	Name    Opt[string] `json:"name,omitzero"`
-	OTID    Opt[string] `json:"otid,omitzero"`
-	Sender  Opt[string] `json:"sender_id,omitzero"`
-	Group   Opt[string] `json:"group_id,omitzero"`
+	Role    string           `json:"role" enum:"user,system,assistant"`
+	Content SentContent      `json:"content"`
+	Name    rest.Opt[string] `json:"name,omitzero"`
+	OTID    rest.Opt[string] `json:"otid,omitzero"`
+	Sender  rest.Opt[string] `json:"sender_id,omitzero"`
+	Group   rest.Opt[string] `json:"group_id,omitzero"`
 }
 
 // SentContent is what a client says: a text, or an array of texts and images.
@@ -26,9 +27,9 @@ type SentContent []SentPart
 
 // SentPart is a text or an image.
 type SentPart struct {
-	Type   string `json:"type" enum:"text,image"`
-	Text   string `json:"text,omitempty"`
-	Source object `json:"source,omitempty"`
+	Type   string      `json:"type" enum:"text,image"`
+	Text   string      `json:"text,omitempty"`
+	Source rest.Object `json:"source,omitempty"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -53,7 +54,7 @@ func drafts(messages []InitialMessage) ([]recall.Draft, error) {
 		for k, p := range m.Content {
 			part := recall.Part{Type: recall.PartType(p.Type), Text: p.Text, Source: json.RawMessage(p.Source)}
 			if part.Type == recall.Image && part.Source == nil {
-				return nil, unprocessable(fmt.Sprintf("body.initial_message_sequence[%d].content[%d].source", i, k), "expected required property source to be present")
+				return nil, rest.Unprocessable(fmt.Sprintf("body.initial_message_sequence[%d].content[%d].source", i, k), "expected required property source to be present")
 			}
 			all[i].Content = append(all[i].Content, part)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // InternalMessage is a message of the log as Letta keeps it: one for each.
@@ -15,7 +16,7 @@ type InternalMessage struct {
 	AgentID           string           `json:"agent_id"`
 	ConversationID    *string          `json:"conversation_id"`
 	CreatedAt         time.Time        `json:"created_at"`
-	UpdatedAt         null             `json:"updated_at"`
+	UpdatedAt         rest.Null        `json:"updated_at"`
 	Model             *string          `json:"model"`
 	Name              *string          `json:"name"`
 	ToolCalls         []FunctionCall   `json:"tool_calls"`
@@ -26,14 +27,14 @@ type InternalMessage struct {
 	OTID              *string          `json:"otid"`
 	SenderID          *string          `json:"sender_id"`
 	GroupID           *string          `json:"group_id"`
-	BatchItemID       null             `json:"batch_item_id"`
+	BatchItemID       rest.Null        `json:"batch_item_id"`
 	IsErr             *bool            `json:"is_err"`
-	Approve           null             `json:"approve"`
-	Approvals         null             `json:"approvals"`
-	ApprovalRequestID null             `json:"approval_request_id"`
-	DenialReason      null             `json:"denial_reason"`
-	CreatedByID       null             `json:"created_by_id"`
-	LastUpdatedByID   null             `json:"last_updated_by_id"`
+	Approve           rest.Null        `json:"approve"`
+	Approvals         rest.Null        `json:"approvals"`
+	ApprovalRequestID rest.Null        `json:"approval_request_id"`
+	DenialReason      rest.Null        `json:"denial_reason"`
+	CreatedByID       rest.Null        `json:"created_by_id"`
+	LastUpdatedByID   rest.Null        `json:"last_updated_by_id"`
 	Position          int              `json:"position" doc:"In its conversation, from 1 without a gap."`
 	Seq               int64            `json:"seq" doc:"Among the agent's events."`
 }
@@ -89,7 +90,7 @@ func internalPart(p recall.Part) ContentPart {
 	c := ContentPart{Type: string(p.Type), Signature: given(p.Signature)}
 	switch p.Type {
 	case recall.Image:
-		c.Source = object(p.Source)
+		c.Source = rest.Object(p.Source)
 	case recall.Reasoning:
 		c.Reasoning, c.IsNative = &p.Text, &p.Native
 	case recall.RedactedReasoning:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // What items are called. Letta has two more, of approvals, which no message of the log is.
@@ -53,20 +54,20 @@ func (MessageItem) Schema(r huma.Registry) *huma.Schema {
 
 // MessageHead is what all items have.
 type MessageHead struct {
-	ID             string  `json:"id" doc:"Of the message; all of its items have it."`
-	Date           string  `json:"date" format:"date-time" doc:"When it was said, to the second."`
-	MessageType    string  `json:"message_type"`
-	Name           *string `json:"name"`
-	OTID           *string `json:"otid" doc:"The client's own id of the message; of what an agent or a tool said, one made of the message's id and the item's place."`
-	SenderID       *string `json:"sender_id"`
-	StepID         *string `json:"step_id"`
-	RunID          *string `json:"run_id"`
-	SeqID          null    `json:"seq_id"`
-	IsErr          *bool   `json:"is_err" doc:"True, or null."`
-	AgentID        string  `json:"agent_id"`
-	ConversationID *string `json:"conversation_id" doc:"Null for the agent's default conversation."`
-	Position       int     `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
-	Seq            int64   `json:"seq" doc:"Of the message among the agent's events."`
+	ID             string    `json:"id" doc:"Of the message; all of its items have it."`
+	Date           string    `json:"date" format:"date-time" doc:"When it was said, to the second."`
+	MessageType    string    `json:"message_type"`
+	Name           *string   `json:"name"`
+	OTID           *string   `json:"otid" doc:"The client's own id of the message; of what an agent or a tool said, one made of the message's id and the item's place."`
+	SenderID       *string   `json:"sender_id"`
+	StepID         *string   `json:"step_id"`
+	RunID          *string   `json:"run_id"`
+	SeqID          rest.Null `json:"seq_id"`
+	IsErr          *bool     `json:"is_err" doc:"True, or null."`
+	AgentID        string    `json:"agent_id"`
+	ConversationID *string   `json:"conversation_id" doc:"Null for the agent's default conversation."`
+	Position       int       `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
+	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
 }
 
 // SystemMessage is an instruction.
@@ -130,15 +131,15 @@ type ToolReturnMessage struct {
 // SummaryMessage is what stands for messages that the model does not see any more.
 type SummaryMessage struct {
 	MessageHead
-	Summary string `json:"summary"`
-	Stats   object `json:"compaction_stats" doc:"What it was made for, and the numbers of messages and tokens before and after."`
+	Summary string      `json:"summary"`
+	Stats   rest.Object `json:"compaction_stats" doc:"What it was made for, and the numbers of messages and tokens before and after."`
 }
 
 // CompactionMessage tells of the compaction that a summary was made in. It is shown only to who asks for its type.
 type CompactionMessage struct {
 	MessageHead
-	EventType string `json:"event_type" enum:"compaction"`
-	EventData object `json:"event_data"`
+	EventType string      `json:"event_type" enum:"compaction"`
+	EventData rest.Object `json:"event_data"`
 }
 
 // ToolReturn is what a tool returned.
@@ -183,16 +184,16 @@ func (Content) Schema(r huma.Registry) *huma.Schema {
 
 // ContentPart is a part of what was said: which fields it has is a matter of its type.
 type ContentPart struct {
-	Type             string  `json:"type" enum:"text,image,reasoning,redacted_reasoning,omitted_reasoning,summarized_reasoning"`
-	Text             *string `json:"text,omitempty"`
-	Source           object  `json:"source,omitempty"`
-	Reasoning        *string `json:"reasoning,omitempty"`
-	IsNative         *bool   `json:"is_native,omitempty"`
-	Signature        *string `json:"signature,omitempty"`
-	Data             *string `json:"data,omitempty"`
-	ID               *string `json:"id,omitempty"`
-	Summary          any     `json:"summary,omitempty"`
-	EncryptedContent *string `json:"encrypted_content,omitempty"`
+	Type             string      `json:"type" enum:"text,image,reasoning,redacted_reasoning,omitted_reasoning,summarized_reasoning"`
+	Text             *string     `json:"text,omitempty"`
+	Source           rest.Object `json:"source,omitempty"`
+	Reasoning        *string     `json:"reasoning,omitempty"`
+	IsNative         *bool       `json:"is_native,omitempty"`
+	Signature        *string     `json:"signature,omitempty"`
+	Data             *string     `json:"data,omitempty"`
+	ID               *string     `json:"id,omitempty"`
+	Summary          any         `json:"summary,omitempty"`
+	EncryptedContent *string     `json:"encrypted_content,omitempty"`
 }
 
 func textPart(text string) ContentPart { return ContentPart{Type: "text", Text: &text} }

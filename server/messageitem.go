@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // expansion makes items of messages, as a caller wants to see them.
@@ -51,7 +52,7 @@ func (e expansion) of(m recall.Message) []MessageItem {
 
 // summary shows a summary, and first the compaction that it is of, where that is asked for.
 func (b *itemBuilder) summary() {
-	stats := object(b.m.Content[0].Stats)
+	stats := rest.Object(b.m.Content[0].Stats)
 	if slices.Contains(b.types, eventMessage) {
 		h := b.next(eventMessage)
 		b.add(h, CompactionMessage{h, "compaction", compactionEvent(stats)})
@@ -61,14 +62,14 @@ func (b *itemBuilder) summary() {
 }
 
 // compactionEvent is what Letta tells of a compaction as it begins.
-func compactionEvent(stats object) object {
+func compactionEvent(stats rest.Object) rest.Object {
 	var of struct {
 		Trigger string `json:"trigger"`
 		Before  int    `json:"context_tokens_before"`
 		Window  int    `json:"context_window"`
 	}
 	if json.Unmarshal(stats, &of) != nil {
-		return object("{}")
+		return rest.Object("{}")
 	}
 	raw, _ := json.Marshal(map[string]any{"trigger": of.Trigger, "context_token_estimate": of.Before, "context_window": of.Window}) // plain values
 	return raw
@@ -242,7 +243,7 @@ func statusOf(p recall.Part) string {
 func returned(p recall.Part) Content {
 	c := Content{textPart(p.Text)}
 	for _, source := range p.Images {
-		c = append(c, ContentPart{Type: "image", Source: object(source)})
+		c = append(c, ContentPart{Type: "image", Source: rest.Object(source)})
 	}
 	return c
 }
@@ -254,7 +255,7 @@ func contentOf(parts []recall.Part) (c Content) {
 		case recall.Text:
 			c = append(c, textPart(p.Text))
 		case recall.Image:
-			c = append(c, ContentPart{Type: "image", Source: object(p.Source)})
+			c = append(c, ContentPart{Type: "image", Source: rest.Object(p.Source)})
 		}
 	}
 	return c

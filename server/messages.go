@@ -8,28 +8,29 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // messageRoutes are those of messages and of conversations.
-func (s *Server) messageRoutes(a *surface) {
+func (s *Server) messageRoutes(a *rest.API) {
 	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 
-	route(a, post, "/v1/agents/messages/search", "Search the messages of agents, as they are kept", s.searchInternal)
-	route(a, get, "/v1/agents/{agent_id}/messages", "List an agent's messages", s.agentMessages)
-	route(a, patch, "/v1/agents/{agent_id}/messages/{message_id}", "Refuse to change a message", s.changeMessage, deprecated)
-	route(a, patch, "/v1/agents/{agent_id}/reset-messages", "Begin an agent's default conversation anew", s.resetMessages)
+	rest.Route(a, post, "/v1/agents/messages/search", "Search the messages of agents, as they are kept", s.searchInternal)
+	rest.Route(a, get, "/v1/agents/{agent_id}/messages", "List an agent's messages", s.agentMessages)
+	rest.Route(a, patch, "/v1/agents/{agent_id}/messages/{message_id}", "Refuse to change a message", s.changeMessage, rest.Deprecated)
+	rest.Route(a, patch, "/v1/agents/{agent_id}/reset-messages", "Begin an agent's default conversation anew", s.resetMessages)
 
-	route(a, get, "/v1/messages", "List the messages of all agents", s.allMessages)
-	route(a, post, "/v1/messages/search", "Search messages", s.searchMessages)
-	route(a, get, "/v1/messages/{message_id}", "Get a message", s.getMessage)
+	rest.Route(a, get, "/v1/messages", "List the messages of all agents", s.allMessages)
+	rest.Route(a, post, "/v1/messages/search", "Search messages", s.searchMessages)
+	rest.Route(a, get, "/v1/messages/{message_id}", "Get a message", s.getMessage)
 
-	route(a, post, "/v1/conversations", "Create a conversation", s.createConversation)
-	route(a, get, "/v1/conversations", "List conversations", s.listConversations)
-	route(a, get, "/v1/conversations/{conversation_id}", "Get a conversation", s.getConversation)
-	route(a, patch, "/v1/conversations/{conversation_id}", "Change a conversation", s.updateConversation)
-	route(a, del, "/v1/conversations/{conversation_id}", "Delete a conversation", s.deleteConversation)
-	route(a, get, "/v1/conversations/{conversation_id}/messages", "List a conversation's messages", s.conversationMessages)
-	route(a, post, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt anew", s.recompileConversation)
+	rest.Route(a, post, "/v1/conversations", "Create a conversation", s.createConversation)
+	rest.Route(a, get, "/v1/conversations", "List conversations", s.listConversations)
+	rest.Route(a, get, "/v1/conversations/{conversation_id}", "Get a conversation", s.getConversation)
+	rest.Route(a, patch, "/v1/conversations/{conversation_id}", "Change a conversation", s.updateConversation)
+	rest.Route(a, del, "/v1/conversations/{conversation_id}", "Delete a conversation", s.deleteConversation)
+	rest.Route(a, get, "/v1/conversations/{conversation_id}/messages", "List a conversation's messages", s.conversationMessages)
+	rest.Route(a, post, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt anew", s.recompileConversation)
 }
 
 // MessagePaging is how a caller asks for a stretch of a list of messages, oldest first in every answer.
@@ -48,7 +49,7 @@ func (p MessagePaging) page() (page db.Page, newestFirst bool) {
 	case p.Before != "" && p.After != "": // in descending order the one is the other
 		page.Before, page.After, page.Ascending = p.After, p.Before, false
 	case p.Before == "" && p.After == "":
-		page.Ascending = p.Order == oldestFirst
+		page.Ascending = p.Order == rest.OldestFirst
 	}
 	return page, !page.Ascending
 }
@@ -63,9 +64,9 @@ type MessageTypes struct {
 
 // SpeechTool is how a caller wants to see the tool by which older agents speak.
 type SpeechTool struct {
-	Speech   Opt[bool] `query:"use_assistant_message" deprecated:"true" doc:"Shows calls of send_message as what the agent said, and leaves out what they returned. True if absent."`
-	Tool     string    `query:"assistant_message_tool_name" deprecated:"true"`
-	Argument string    `query:"assistant_message_tool_kwarg" deprecated:"true"`
+	Speech   rest.Opt[bool] `query:"use_assistant_message" deprecated:"true" doc:"Shows calls of send_message as what the agent said, and leaves out what they returned. True if absent."`
+	Tool     string         `query:"assistant_message_tool_name" deprecated:"true"`
+	Argument string         `query:"assistant_message_tool_kwarg" deprecated:"true"`
 }
 
 // expansion is how items are made for a caller.
@@ -110,12 +111,12 @@ func (s *Server) messages(ctx context.Context, f recall.MessageFilter, p db.Page
 	backwards := p.Before != "" && p.After == "" // such a page is read from its end
 	wanted := p.Limit
 	for {
-		rows, err := s.Recall.Messages(ctx, orgOf(ctx), f, p)
+		rows, err := s.Recall.Messages(ctx, rest.Org(ctx), f, p)
 		if err != nil {
 			return nil, err
 		}
 		if e.speaker != "" {
-			if e.spoken, err = s.Recall.ReturnsOf(ctx, orgOf(ctx), e.speaker, rows); err != nil {
+			if e.spoken, err = s.Recall.ReturnsOf(ctx, rest.Org(ctx), e.speaker, rows); err != nil {
 				return nil, err
 			}
 		}
@@ -163,7 +164,7 @@ func (s *Server) chronological(ctx context.Context, f recall.MessageFilter, p Me
 }
 
 func (s *Server) agentMessages(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	MessagePaging
 	MessageTypes
 	SpeechTool
@@ -182,20 +183,20 @@ func (s *Server) agentMessages(ctx context.Context, in *struct {
 func (s *Server) allMessages(ctx context.Context, in *struct {
 	MessagePaging
 	MessageTypes
-	Conversation conversationID `query:"conversation_id" doc:"Of one conversation; of all if absent. There is no one default conversation of all agents: name an agent's by the agent's id."`
+	Conversation rest.ConversationID `query:"conversation_id" doc:"Of one conversation; of all if absent. There is no one default conversation of all agents: name an agent's by the agent's id."`
 }) ([]MessageItem, error) {
 	if in.Conversation == recall.DefaultConversation {
 		return []MessageItem{}, nil
 	}
-	agentID, id := in.Conversation.of("")
+	agentID, id := in.Conversation.Of("")
 	return s.chronological(ctx, recall.MessageFilter{AgentID: agentID, Conversation: id}, in.MessagePaging, SpeechTool{}.expansion(in.Types))
 }
 
 // getMessage shows calls as lists do; what they returned is there to be asked for.
 func (s *Server) getMessage(ctx context.Context, in *struct {
-	MessageID messageID `path:"message_id"`
+	MessageID rest.MessageID `path:"message_id"`
 }) ([]MessageItem, error) {
-	m, err := s.Recall.Message(ctx, orgOf(ctx), string(in.MessageID))
+	m, err := s.Recall.Message(ctx, rest.Org(ctx), string(in.MessageID))
 	if err != nil {
 		return nil, err
 	}
@@ -204,26 +205,27 @@ func (s *Server) getMessage(ctx context.Context, in *struct {
 
 // changeMessage refuses what Letta refuses: a message of the log never changes.
 func (s *Server) changeMessage(ctx context.Context, in *struct {
-	OfAgent
-	MessageID messageID `path:"message_id"`
+	rest.OfAgent
+	MessageID rest.MessageID `path:"message_id"`
 	Body      struct{}
-}) (null, error) {
-	m, err := s.Recall.Message(ctx, orgOf(ctx), string(in.MessageID))
+}) (rest.Null, error) {
+	m, err := s.Recall.Message(ctx, rest.Org(ctx), string(in.MessageID))
 	if err != nil {
-		return null{}, err
+		return rest.Null{}, err
 	}
 	if m.AgentID != string(in.AgentID) {
-		return null{}, db.NotFound("Message with ID %s not found", in.MessageID)
+		return rest.Null{}, db.NotFound("Message with ID %s not found", in.MessageID)
 	}
-	return null{}, neverChanges()
+	return rest.Null{}, rest.NotAllowed(
+		"Messages are never changed. To correct what was said, append a message; to begin anew, reset the agent's messages")
 }
 
 func (s *Server) resetMessages(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	Body struct {
 		AddDefault bool `json:"add_default_initial_messages,omitempty" doc:"Heeded by Letta; an agent here begins with its system prompt alone."`
 	}
 }) (AgentState, error) {
-	a, err := s.Agents.Reset(ctx, orgOf(ctx), string(in.AgentID))
+	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))
 	return s.shown(ctx, a, err)
 }

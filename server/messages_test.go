@@ -384,8 +384,8 @@ func TestMessagesRefuse(t *testing.T) {
 			"Conversation with ID"},
 	} {
 		got := c.call(r.method, r.target, r.body)
-		if detail, _ := fields(t, got.body)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
-			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.body, r.status, r.detail)
+		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
+			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.Text, r.status, r.detail)
 		}
 		if got.Code == 409 && got.Header().Get("X-Should-Retry") != "false" {
 			t.Errorf("%s: the client would try again", r.name)

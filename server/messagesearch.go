@@ -9,16 +9,17 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // MessageQuery is what messages are searched by.
 type MessageQuery struct {
-	Mode         Opt[string] `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"By meaning, by words, or by both (if absent). Without an embeddings endpoint there are only words."`
-	AgentID      Opt[string] `json:"agent_id,omitzero"`
-	Conversation Opt[string] `json:"conversation_id,omitzero" doc:"Of one conversation, or 'default' of the agent."`
-	Limit        Opt[int]    `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
-	Start        Opt[string] `json:"start_date,omitzero" doc:"ISO 8601; without an offset in the agent's timezone, or UTC where no agent is named."`
-	End          Opt[string] `json:"end_date,omitzero" doc:"The last moment of the day, minute or second that it names."`
+	Mode         rest.Opt[string] `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"By meaning, by words, or by both (if absent). Without an embeddings endpoint there are only words."`
+	AgentID      rest.Opt[string] `json:"agent_id,omitzero"`
+	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Of one conversation, or 'default' of the agent."`
+	Limit        rest.Opt[int]    `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
+	Start        rest.Opt[string] `json:"start_date,omitzero" doc:"ISO 8601; without an offset in the agent's timezone, or UTC where no agent is named."`
+	End          rest.Opt[string] `json:"end_date,omitzero" doc:"The last moment of the day, minute or second that it names."`
 }
 
 // foundMessages is how many messages a search finds where it is not told.
@@ -26,14 +27,14 @@ const foundMessages = 50
 
 // query is a search for text by what a caller asks for.
 func (s *Server) query(ctx context.Context, in MessageQuery, text string) (recall.Query, error) {
-	agentID, conversation := conversationID(in.Conversation.Value).of(in.AgentID.Value)
+	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
 		Limit: cmp.Or(in.Limit.Value, foundMessages), Zone: time.UTC}
 	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
-		return q, unprocessable("body.agent_id", "required where the conversation is named 'default'")
+		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")
 	}
 	if q.AgentID != "" {
-		a, err := s.Agents.Agent(ctx, orgOf(ctx), q.AgentID)
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), q.AgentID)
 		if err != nil {
 			return q, err
 		}
@@ -41,20 +42,20 @@ func (s *Server) query(ctx context.Context, in MessageQuery, text string) (recal
 	}
 	var err error
 	if q.Start, err = recall.ParseStart(in.Start.Value, q.Zone); err != nil {
-		return q, unprocessable("body.start_date", err.Error())
+		return q, rest.Unprocessable("body.start_date", err.Error())
 	}
 	if q.End, err = recall.ParseEnd(in.End.Value, q.Zone); err != nil {
-		return q, unprocessable("body.end_date", err.Error())
+		return q, rest.Unprocessable("body.end_date", err.Error())
 	}
 	return q, nil
 }
 
 // search searches by words where there is nothing to search by meaning with.
 func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, error) {
-	results, err := s.Recall.Search(ctx, orgOf(ctx), q)
+	results, err := s.Recall.Search(ctx, rest.Org(ctx), q)
 	if q.Mode == recall.ByMeaning && (errors.Is(err, db.ErrInvalid) || err == nil && len(results.Hits) == 0 && results.Ranked != recall.ByMeaning) {
 		q.Mode = recall.ByWords
-		return s.Recall.Search(ctx, orgOf(ctx), q)
+		return s.Recall.Search(ctx, rest.Org(ctx), q)
 	}
 	return results, err
 }
@@ -127,8 +128,8 @@ type FoundInternal struct {
 func (s *Server) searchInternal(ctx context.Context, in *struct {
 	Body struct {
 		MessageQuery
-		Query Opt[string]   `json:"query,omitzero" doc:"The newest messages if absent."`
-		Roles Opt[[]string] `json:"roles,omitzero" enum:"assistant,user,tool,function,system,approval,summary"`
+		Query rest.Opt[string]   `json:"query,omitzero" doc:"The newest messages if absent."`
+		Roles rest.Opt[[]string] `json:"roles,omitzero" enum:"assistant,user,tool,function,system,approval,summary"`
 	}
 }) ([]FoundInternal, error) {
 	q, err := s.query(ctx, in.Body.MessageQuery, in.Body.Query.Value)

@@ -11,20 +11,21 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // ArchivalPassage is a passage of an archive in Letta's shape. Vectors are not shown.
 type ArchivalPassage struct {
 	archival.Passage
-	Embedding       null `json:"embedding"`
-	EmbeddingConfig null `json:"embedding_config"`
-	SourceID        null `json:"source_id"`
-	FileID          null `json:"file_id"`
-	FileName        null `json:"file_name"`
-	IsDeleted       bool `json:"is_deleted"`
-	CreatedByID     null `json:"created_by_id"`
-	LastUpdatedByID null `json:"last_updated_by_id"`
-	Duplicate       bool `json:"duplicate,omitempty" doc:"The archive had this text already: the passage is the one it has."`
+	Embedding       rest.Null `json:"embedding"`
+	EmbeddingConfig rest.Null `json:"embedding_config"`
+	SourceID        rest.Null `json:"source_id"`
+	FileID          rest.Null `json:"file_id"`
+	FileName        rest.Null `json:"file_name"`
+	IsDeleted       bool      `json:"is_deleted"`
+	CreatedByID     rest.Null `json:"created_by_id"`
+	LastUpdatedByID rest.Null `json:"last_updated_by_id"`
+	Duplicate       bool      `json:"duplicate,omitempty" doc:"The archive had this text already: the passage is the one it has."`
 }
 
 func passageOf(p archival.Passage) ArchivalPassage { return ArchivalPassage{Passage: p} }
@@ -39,10 +40,10 @@ func insertedOf(list []archival.Inserted) []ArchivalPassage {
 
 // NewPassage is what a passage is created from.
 type NewPassage struct {
-	Text      string        `json:"text"`
-	Tags      Opt[[]string] `json:"tags,omitzero"`
-	Metadata  Opt[object]   `json:"metadata,omitzero"`
-	CreatedAt Opt[string]   `json:"created_at,omitzero" doc:"When what it says was so, in ISO 8601."`
+	Text      string                `json:"text"`
+	Tags      rest.Opt[[]string]    `json:"tags,omitzero"`
+	Metadata  rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When what it says was so, in ISO 8601."`
 }
 
 func (p NewPassage) draft() (archival.Draft, error) {
@@ -60,64 +61,64 @@ func (p NewPassage) draft() (archival.Draft, error) {
 
 // UpdatePassage changes the fields that it has; null leaves one alone.
 type UpdatePassage struct {
-	Text     Opt[string]   `json:"text,omitzero"`
-	Tags     Opt[[]string] `json:"tags,omitzero"`
-	Metadata Opt[object]   `json:"metadata,omitzero"`
+	Text     rest.Opt[string]      `json:"text,omitzero"`
+	Tags     rest.Opt[[]string]    `json:"tags,omitzero"`
+	Metadata rest.Opt[rest.Object] `json:"metadata,omitzero"`
 }
 
 // AgentPassage is the path of a passage in an agent's archives.
 type AgentPassage struct {
-	OfAgent
+	rest.OfAgent
 	PassageID string `path:"memory_id"`
 }
 
-func (s *Server) archivalRoutes(a *surface) {
+func (s *Server) archivalRoutes(a *rest.API) {
 	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 	const own = "/v1/agents/{agent_id}/archival-memory"
-	route(a, post, own, "Insert a passage into an agent's archive", s.createPassage)
-	route(a, get, own, "List an agent's passages", s.listPassages)
-	route(a, get, own+"/search", "Search an agent's passages", s.searchPassages)
-	route(a, patch, own+"/{memory_id}", "Change a passage of an agent", s.updatePassage)
-	route(a, del, own+"/{memory_id}", "Delete a passage of an agent", s.deletePassage)
-	route(a, post, "/v1/passages/search", "Search passages", s.searchAllPassages)
+	rest.Route(a, post, own, "Insert a passage into an agent's archive", s.createPassage)
+	rest.Route(a, get, own, "List an agent's passages", s.listPassages)
+	rest.Route(a, get, own+"/search", "Search an agent's passages", s.searchPassages)
+	rest.Route(a, patch, own+"/{memory_id}", "Change a passage of an agent", s.updatePassage)
+	rest.Route(a, del, own+"/{memory_id}", "Delete a passage of an agent", s.deletePassage)
+	rest.Route(a, post, "/v1/passages/search", "Search passages", s.searchAllPassages)
 
-	route(a, post, "/v1/archives", "Create an archive", s.createArchive)
-	route(a, get, "/v1/archives", "List archives", s.listArchives)
-	route(a, get, "/v1/archives/{archive_id}", "Get an archive", s.getArchive)
-	route(a, patch, "/v1/archives/{archive_id}", "Change an archive", s.updateArchive)
-	route(a, del, "/v1/archives/{archive_id}", "Delete an archive", s.deleteArchive, noContent)
-	route(a, get, "/v1/archives/{archive_id}/agents", "List the agents that have an archive", s.archiveAgents)
-	route(a, post, "/v1/archives/{archive_id}/passages", "Insert a passage into an archive", s.createArchivePassage)
-	route(a, del, "/v1/archives/{archive_id}/passages/{passage_id}", "Delete a passage of an archive", s.deleteArchivePassage, noContent)
-	route(a, patch, "/v1/agents/{agent_id}/archives/attach/{archive_id}", "Attach an archive to an agent", s.attachArchive)
-	route(a, patch, "/v1/agents/{agent_id}/archives/detach/{archive_id}", "Detach an archive from an agent", s.detachArchive)
+	rest.Route(a, post, "/v1/archives", "Create an archive", s.createArchive)
+	rest.Route(a, get, "/v1/archives", "List archives", s.listArchives)
+	rest.Route(a, get, "/v1/archives/{archive_id}", "Get an archive", s.getArchive)
+	rest.Route(a, patch, "/v1/archives/{archive_id}", "Change an archive", s.updateArchive)
+	rest.Route(a, del, "/v1/archives/{archive_id}", "Delete an archive", s.deleteArchive, rest.NoContent)
+	rest.Route(a, get, "/v1/archives/{archive_id}/agents", "List the agents that have an archive", s.archiveAgents)
+	rest.Route(a, post, "/v1/archives/{archive_id}/passages", "Insert a passage into an archive", s.createArchivePassage)
+	rest.Route(a, del, "/v1/archives/{archive_id}/passages/{passage_id}", "Delete a passage of an archive", s.deleteArchivePassage, rest.NoContent)
+	rest.Route(a, patch, "/v1/agents/{agent_id}/archives/attach/{archive_id}", "Attach an archive to an agent", s.attachArchive)
+	rest.Route(a, patch, "/v1/agents/{agent_id}/archives/detach/{archive_id}", "Detach an archive from an agent", s.detachArchive)
 }
 
 func (s *Server) createPassage(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	Body NewPassage
 }) ([]ArchivalPassage, error) {
 	d, err := in.Body.draft()
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Archival.InsertFor(ctx, orgOf(ctx), string(in.AgentID), []archival.Draft{d})
+	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), string(in.AgentID), []archival.Draft{d})
 	return insertedOf(list), err
 }
 
 func (s *Server) listPassages(ctx context.Context, in *struct {
-	OfAgent
-	Search    string    `query:"search" doc:"Part of the text, in any case."`
-	Before    string    `query:"before" doc:"Passages earlier than the one with this id."`
-	After     string    `query:"after" doc:"Passages later than the one with this id."`
-	Limit     int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
-	Ascending Opt[bool] `query:"ascending" doc:"The earliest first; true if absent."`
+	rest.OfAgent
+	Search    string         `query:"search" doc:"Part of the text, in any case."`
+	Before    string         `query:"before" doc:"Passages earlier than the one with this id."`
+	After     string         `query:"after" doc:"Passages later than the one with this id."`
+	Limit     int            `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Ascending rest.Opt[bool] `query:"ascending" doc:"The earliest first; true if absent."`
 }) ([]ArchivalPassage, error) {
 	p := db.Page{Before: in.Before, After: in.After, Limit: in.Limit, Ascending: !in.Ascending.Set || in.Ascending.Value}
 	if !p.Ascending { // after is later, whatever the order
 		p.Before, p.After = p.After, p.Before
 	}
-	list, err := s.Archival.Passages(ctx, orgOf(ctx), string(in.AgentID), in.Search, p)
+	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(in.AgentID), in.Search, p)
 	passages := make([]ArchivalPassage, len(list))
 	for i, one := range list {
 		passages[i] = passageOf(one)
@@ -163,10 +164,10 @@ func relevanceOf(h archival.Hit) Relevance { return Relevance{h.Score, h.WordsRa
 const usualPassages = 5
 
 func (s *Server) searchPassages(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	PassageSearch
 }) (FoundPassages, error) {
-	a, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID))
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	if err != nil {
 		return FoundPassages{}, err
 	}
@@ -182,7 +183,7 @@ func (s *Server) searchPassages(ctx context.Context, in *struct {
 	if strings.TrimSpace(q.Text) == "" {
 		return found, nil
 	}
-	results, err := s.Archival.Search(ctx, orgOf(ctx), q)
+	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	for _, h := range results.Hits {
 		found.Results = append(found.Results, FoundPassage{ID: h.ID, Content: h.Text, Timestamp: h.HappenedAt.In(zone).Format(time.RFC3339),
 			Tags: h.Tags, Relevance: relevanceOf(h)})
@@ -208,29 +209,29 @@ func (s *Server) updatePassage(ctx context.Context, in *struct {
 	AgentPassage
 	Body UpdatePassage
 }) (ArchivalPassage, error) {
-	p, err := s.Archival.UpdatePassage(ctx, orgOf(ctx), string(in.AgentID), in.PassageID, archival.PassageUpdate{Text: in.Body.Text.Pointer(),
+	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, archival.PassageUpdate{Text: in.Body.Text.Pointer(),
 		Tags: in.Body.Tags.Value, Metadata: json.RawMessage(in.Body.Metadata.Value)})
 	return passageOf(p), err
 }
 
 func (s *Server) deletePassage(ctx context.Context, in *AgentPassage) (Message, error) {
-	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
 		return Message{}, err
 	}
-	err := s.Archival.DeletePassage(ctx, orgOf(ctx), string(in.AgentID), in.PassageID)
+	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID)
 	return Message{fmt.Sprintf("Memory id=%s successfully deleted", in.PassageID)}, err
 }
 
 // SearchPassages asks for passages of the organization.
 type SearchPassages struct {
-	Query     Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
-	AgentID   Opt[string]   `json:"agent_id,omitzero" doc:"In the archives of an agent."`
-	ArchiveID Opt[string]   `json:"archive_id,omitzero" doc:"In one archive, where no agent is given."`
-	Tags      Opt[[]string] `json:"tags,omitzero"`
-	Match     Opt[string]   `json:"tag_match_mode,omitzero" enum:"any,all"`
-	Limit     Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
-	StartDate Opt[string]   `json:"start_date,omitzero"`
-	EndDate   Opt[string]   `json:"end_date,omitzero"`
+	Query     rest.Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
+	AgentID   rest.Opt[string]   `json:"agent_id,omitzero" doc:"In the archives of an agent."`
+	ArchiveID rest.Opt[string]   `json:"archive_id,omitzero" doc:"In one archive, where no agent is given."`
+	Tags      rest.Opt[[]string] `json:"tags,omitzero"`
+	Match     rest.Opt[string]   `json:"tag_match_mode,omitzero" enum:"any,all"`
+	Limit     rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
+	StartDate rest.Opt[string]   `json:"start_date,omitzero"`
+	EndDate   rest.Opt[string]   `json:"end_date,omitzero"`
 }
 
 // PassageHit is a passage of the organization that was found.
@@ -251,7 +252,7 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body SearchP
 	if q.Start, q.End, err = span(b.StartDate.Value, b.EndDate.Value, time.UTC); err != nil {
 		return nil, err
 	}
-	results, err := s.Archival.Search(ctx, orgOf(ctx), q)
+	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	hits := make([]PassageHit, len(results.Hits))
 	for i, h := range results.Hits {
 		hits[i] = PassageHit{Passage: passageOf(h.Passage), Score: h.Score, Metadata: relevanceOf(h)}

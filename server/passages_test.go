@@ -86,7 +86,7 @@ func TestPassagesOfAnAgent(t *testing.T) {
 		{"no such time", "GET", base + "/search?query=x&start_datetime=soon", "", 400},
 	} {
 		if got := c.call(w.method, w.target, w.body); got.Code != w.status {
-			t.Errorf("%s: got %d %s, want %d", w.name, got.Code, got.body, w.status)
+			t.Errorf("%s: got %d %s, want %d", w.name, got.Code, got.Text, w.status)
 		}
 	}
 }
@@ -131,16 +131,16 @@ func TestArchives(t *testing.T) {
 	}
 	other := c.made("/v1/archives", `{"name":"Other"}`)
 	if got := c.call("DELETE", "/v1/archives/"+other+"/passages/"+passage, ""); got.Code != 400 {
-		t.Errorf("a passage of another archive: got %d %s", got.Code, got.body)
+		t.Errorf("a passage of another archive: got %d %s", got.Code, got.Text)
 	}
-	if got := c.call("DELETE", "/v1/archives/"+archive+"/passages/"+passage, ""); got.Code != 204 || got.body != "" {
-		t.Errorf("delete a passage: got %d %q", got.Code, got.body)
+	if got := c.call("DELETE", "/v1/archives/"+archive+"/passages/"+passage, ""); got.Code != 204 || got.Text != "" {
+		t.Errorf("delete a passage: got %d %q", got.Code, got.Text)
 	}
 	if got := c.must("PATCH", "/v1/agents/"+agent+"/archives/detach/"+archive, ""); got != "null" {
 		t.Errorf("detach: got %s, want null", got)
 	}
 	if got := c.call("DELETE", "/v1/archives/"+archive, ""); got.Code != 204 {
-		t.Errorf("delete: got %d %s", got.Code, got.body)
+		t.Errorf("delete: got %d %s", got.Code, got.Text)
 	}
 	if got := c.call("GET", "/v1/archives/"+archive, ""); got.Code != 404 {
 		t.Errorf("deleted: got %d", got.Code)
@@ -185,8 +185,8 @@ func TestBatchesOfPassages(t *testing.T) {
 		{"too many", many(10_001, `{"text":"x"}`), 400, "more than 10000"},
 		{"too large", many(2, `{"text":"`+strings.Repeat("x", 64<<20)+`"}`), 413, "larger than"},
 	} {
-		if got := c.call("POST", target, w.body); got.Code != w.status || !strings.Contains(got.body, w.want) {
-			t.Errorf("%s: got %d %.300s, want %d and %q", w.name, got.Code, got.body, w.status, w.want)
+		if got := c.call("POST", target, w.body); got.Code != w.status || !strings.Contains(got.Text, w.want) {
+			t.Errorf("%s: got %d %.300s, want %d and %q", w.name, got.Code, got.Text, w.status, w.want)
 		}
 	}
 	var hits []any

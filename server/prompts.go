@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // InContext is what fills an agent's window: an agent.Overview, or a prompt that was handed out.
@@ -33,31 +34,31 @@ func (InContext) Schema(r huma.Registry) *huma.Schema {
 // Prompt is a prompt that was handed out.
 type Prompt struct {
 	agent.HandedOut
-	Request object `json:"request" doc:"As the provider takes it: tools, system prompt, messages. Add what the provider wants to know of the answer."`
+	Request rest.Object `json:"request" doc:"As the provider takes it: tools, system prompt, messages. Add what the provider wants to know of the answer."`
 }
 
 func promptOf(h agent.HandedOut, err error) (Prompt, error) {
-	return Prompt{HandedOut: h, Request: object(h.Request)}, err
+	return Prompt{HandedOut: h, Request: rest.Object(h.Request)}, err
 }
 
 // agentPrompt hands out what the agent's model is to be sent next.
 func (s *Server) agentPrompt(ctx context.Context, in *struct {
-	OfAgent
-	Conversation conversationID `query:"conversation_id" doc:"The default one if absent."`
-	Format       string         `query:"format" enum:"openai,anthropic" doc:"The provider's API; that of the agent's model if absent."`
+	rest.OfAgent
+	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
+	Format       string              `query:"format" enum:"openai,anthropic" doc:"The provider's API; that of the agent's model if absent."`
 }) (Prompt, error) {
-	_, conversation := in.Conversation.of("")
-	return promptOf(s.Agents.HandOut(ctx, orgOf(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
+	_, conversation := in.Conversation.Of("")
+	return promptOf(s.Agents.HandOut(ctx, rest.Org(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
 }
 
 // agentContext shows what fills an agent's window, or filled it: all of the messages that the model sees are counted, the newest of them shown.
 func (s *Server) agentContext(ctx context.Context, in *struct {
-	OfAgent
-	Conversation conversationID `query:"conversation_id" doc:"The default one if absent. At most the newest 1,000 messages are shown."`
-	AtSeq        int64          `query:"at_seq" minimum:"1" doc:"A position of the agent's events: the last prompt that was handed out there or before, byte for byte."`
+	rest.OfAgent
+	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent. At most the newest 1,000 messages are shown."`
+	AtSeq        int64               `query:"at_seq" minimum:"1" doc:"A position of the agent's events: the last prompt that was handed out there or before, byte for byte."`
 }) (InContext, error) {
-	org, id := orgOf(ctx), string(in.AgentID)
-	_, conversation := in.Conversation.of("")
+	org, id := rest.Org(ctx), string(in.AgentID)
+	_, conversation := in.Conversation.Of("")
 	if in.AtSeq > 0 {
 		p, err := promptOf(s.Agents.HandedOutAt(ctx, org, id, conversation, in.AtSeq))
 		return InContext{p}, err

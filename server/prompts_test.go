@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -54,7 +56,7 @@ func TestPromptsAreHandedOut(t *testing.T) {
 		"/context?at_seq=99&conversation_id=" + conversation:                "404 No prompt of this conversation",
 		"/prompt?conversation_id=conv-123e4567-e89b-42d3-8456-426614174000": "404 Conversation with ID"} {
 		got := c.call("GET", target+query, "")
-		detail, _ := fields(t, got.body)["detail"].(string)
+		detail, _ := fields(t, got.Text)["detail"].(string)
 		if answer := fmt.Sprintf("%d %s", got.Code, detail); !strings.HasPrefix(answer, want) {
 			t.Errorf("%s: got %s, want %s…", query, answer, want)
 		}
@@ -62,5 +64,5 @@ func TestPromptsAreHandedOut(t *testing.T) {
 	if got := fields(t, c.must("GET", target+"/prompt?conversation_id="+conversation, "")); got["conversation_id"] != conversation {
 		t.Errorf("of a conversation: got %v", got["conversation_id"])
 	}
-	checkProblem(t, c.call("GET", someAgent+"/prompt", ""), 404, map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
+	servertest.CheckProblem(t, c.call("GET", someAgent+"/prompt", ""), 404, map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
 }

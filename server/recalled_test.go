@@ -87,12 +87,12 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 	}
 	for query, want := range map[string]int{"limit=0": 422, "limit=1048577": 422, "offset=-1": 422, "offset=9999999": 400, "pattern=" + url.QueryEscape("(?!x)"): 400} {
 		if got := c.call("GET", target+"?"+query, ""); got.Code != want {
-			t.Errorf("%s: got %d %s, want %d", query, got.Code, got.body, want)
+			t.Errorf("%s: got %d %s, want %d", query, got.Code, got.Text, want)
 		}
 	}
 	for id, want := range map[string]int{"clip-1": 422, "clip-123e4567-e89b-42d3-8456-426614174000": 404, "message-123e4567-e89b-42d3-8456-426614174000": 404} {
 		if got := c.call("GET", "/v1/agents/"+agent+"/expand/"+id, ""); got.Code != want {
-			t.Errorf("%s: got %d %s, want %d", id, got.Code, got.body, want)
+			t.Errorf("%s: got %d %s, want %d", id, got.Code, got.Text, want)
 		}
 	}
 }
@@ -116,6 +116,6 @@ func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 	}
 	c.must("PATCH", "/v1/agents/"+agent+"/folders/detach/"+folder, "")
 	if got := c.call("POST", "/v1/agents/"+agent+"/tools/open_files/run", ""); got.Code != 404 {
-		t.Errorf("open_files without a folder: got %d %s, want 404", got.Code, got.body)
+		t.Errorf("open_files without a folder: got %d %s, want 404", got.Code, got.Text)
 	}
 }

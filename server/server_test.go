@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -125,12 +126,8 @@ func (c *client) headers() []string {
 	return []string{"Authorization", "Bearer " + c.key}
 }
 
-func (c *client) call(method, target, body string) reply {
-	contentType := ""
-	if body != "" {
-		contentType = jsonType
-	}
-	return send(c, method, target, contentType, body, c.headers()...)
+func (c *client) call(method, target, body string) servertest.Reply {
+	return servertest.Send(c, method, target, body, c.headers()...)
 }
 
 // must calls and returns the answer's body, which must be a 200's or 204's.
@@ -138,9 +135,9 @@ func (c *client) must(method, target, body string) string {
 	c.t.Helper()
 	got := c.call(method, target, body)
 	if got.Code != 200 && got.Code != 204 {
-		c.t.Fatalf("%s %s %s: got %d %s", method, target, body, got.Code, got.body)
+		c.t.Fatalf("%s %s %s: got %d %s", method, target, body, got.Code, got.Text)
 	}
-	return got.body
+	return got.Text
 }
 
 // fields reads an object.
@@ -178,9 +175,9 @@ func form(part, filename, contentType, text string) (body, mediaType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-func (c *client) upload(folder, query, filename, text string) reply {
+func (c *client) upload(folder, query, filename, text string) servertest.Reply {
 	body, mediaType := form("file", filename, "application/octet-stream", text)
-	return send(c, "POST", "/v1/folders/"+folder+"/upload"+query, mediaType, body, c.headers()...)
+	return servertest.Send(c, "POST", "/v1/folders/"+folder+"/upload"+query, body, append(c.headers(), "Content-Type", mediaType)...)
 }
 
 // uploaded uploads a file and waits until its text is there.
@@ -188,9 +185,9 @@ func (c *client) uploaded(folder, filename, text string) string {
 	c.t.Helper()
 	got := c.upload(folder, "", filename, text)
 	if got.Code != 200 {
-		c.t.Fatalf("upload %s: got %d %s", filename, got.Code, got.body)
+		c.t.Fatalf("upload %s: got %d %s", filename, got.Code, got.Text)
 	}
-	id := fields(c.t, got.body)["id"].(string)
+	id := fields(c.t, got.Text)["id"].(string)
 	c.awaitFile(folder, id)
 	return id
 }
@@ -217,12 +214,10 @@ func (c *client) awaitFile(folder, id string) {
 	}
 }
 
-func sendTo(h http.Handler, host, target, origin string) reply {
+func sendTo(h http.Handler, host, target, origin string) servertest.Reply {
 	r := httptest.NewRequestWithContext(context.Background(), "GET", "http://"+host+target, nil)
 	if origin != "" {
 		r.Header.Set("Origin", origin)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return reply{w, strings.TrimSpace(w.Body.String())}
+	return servertest.Do(h, r)
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"bufio"
 	"context"
 	"crypto/sha256"
@@ -21,9 +23,9 @@ func (c *client) sent(folder, filename, text string) string {
 	c.t.Helper()
 	got := c.upload(folder, "", filename, text)
 	if got.Code != 200 {
-		c.t.Fatalf("upload %s: got %d %s", filename, got.Code, got.body)
+		c.t.Fatalf("upload %s: got %d %s", filename, got.Code, got.Text)
 	}
-	return fields(c.t, got.body)["id"].(string)
+	return fields(c.t, got.Text)["id"].(string)
 }
 
 func TestCancelRetryAndReparse(t *testing.T) {
@@ -37,9 +39,9 @@ func TestCancelRetryAndReparse(t *testing.T) {
 		f := fields(t, c.must(method, target, ""))
 		return fmt.Sprint(f["processing_status"], " ", f["error_message"])
 	}
-	checkProblem(t, c.call("POST", target+"/retry", ""), 409, map[string]any{
+	servertest.CheckProblem(t, c.call("POST", target+"/retry", ""), 409, map[string]any{
 		"detail": "'a.txt' has not failed: its status is 'pending'; only a failed or cancelled file is tried again"})
-	checkProblem(t, c.call("POST", target+"/reparse", ""), 409, map[string]any{"detail": "'a.txt' is not parsed yet: its status is 'pending'"})
+	servertest.CheckProblem(t, c.call("POST", target+"/reparse", ""), 409, map[string]any{"detail": "'a.txt' is not parsed yet: its status is 'pending'"})
 	for range 2 {
 		if got := status("POST", target+"/cancel"); got != "error cancelled by request; retry the file to go on" {
 			t.Errorf("cancelled: got %s", got)
@@ -50,7 +52,7 @@ func TestCancelRetryAndReparse(t *testing.T) {
 	}
 	c.work()
 	c.awaitFile(folder, id)
-	checkProblem(t, c.call("POST", target+"/cancel", ""), 409, map[string]any{
+	servertest.CheckProblem(t, c.call("POST", target+"/cancel", ""), 409, map[string]any{
 		"detail": "there is no work on 'a.txt' to cancel: its status is 'completed'"})
 	if got := status("POST", target+"/reparse"); !strings.HasSuffix(got, "<nil>") {
 		t.Errorf("parsed again: got %s", got)
@@ -80,19 +82,19 @@ func TestOriginalsAreDownloadedAsTheyCame(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, is, want)
 		}
 	}
-	if got := c.call("HEAD", target, ""); got.Code != 200 || got.body != "" || got.Header().Get("Content-Length") != fmt.Sprint(len(content)) {
+	if got := c.call("HEAD", target, ""); got.Code != 200 || got.Text != "" || got.Header().Get("Content-Length") != fmt.Sprint(len(content)) {
 		t.Errorf("HEAD: got %d, %v", got.Code, got.Header())
 	}
-	if got := send(c, "GET", "/v1/sources/"+folder+"/files/"+id+"/original", "", "", "If-None-Match", etag); got.Code != 304 {
+	if got := servertest.Send(c, "GET", "/v1/sources/"+folder+"/files/"+id+"/original", "", "If-None-Match", etag); got.Code != 304 {
 		t.Errorf("what the client has: got %d, want 304", got.Code)
 	}
-	if got := send(c, "GET", target, "", "", "Range", "bytes=5-8"); got.Code != 206 || got.body != "5678" {
-		t.Errorf("a range: got %d %q", got.Code, got.body)
+	if got := servertest.Send(c, "GET", target, "", "Range", "bytes=5-8"); got.Code != 206 || got.Text != "5678" {
+		t.Errorf("a range: got %d %q", got.Code, got.Text)
 	}
 	other := c.made("/v1/folders", `{"name":"other"}`)
-	checkProblem(t, c.call("GET", "/v1/folders/"+other+"/files/"+id+"/original", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
+	servertest.CheckProblem(t, c.call("GET", "/v1/folders/"+other+"/files/"+id+"/original", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
 	if got := c.call("GET", "/v1/folders/"+folder+"/files/x/original", ""); got.Code != 422 {
-		t.Errorf("an id of another form: got %d %s", got.Code, got.body)
+		t.Errorf("an id of another form: got %d %s", got.Code, got.Text)
 	}
 }
 
@@ -182,7 +184,7 @@ func TestEventsFollowAFileToItsEnd(t *testing.T) {
 	if got := c.follow(web, folder, read).rest(); len(got) != 1 || got[0] != files.Completed {
 		t.Errorf("a file that was read: got %v", got)
 	}
-	checkProblem(t, c.call("GET", "/v1/folders/"+folder+"/files/"+deleted+"/events", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
+	servertest.CheckProblem(t, c.call("GET", "/v1/folders/"+folder+"/files/"+deleted+"/events", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
 }
 
 func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
@@ -227,7 +229,7 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	c.server.Patience = 100 * time.Millisecond
 	for _, target := range []string{"/v1/folders/" + folder, "/v1/folders"} {
 		got := c.call("GET", target, "")
-		checkProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
+		servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

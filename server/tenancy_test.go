@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/loci-memory/loci/server/servertest"
+
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -111,13 +113,13 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			calls++
 			got := mallory.attack(method, target)
 			if got.Code != 404 {
-				t.Errorf("%s with alice's %v: got %d %s, want 404", operation, foreign, got.Code, got.body)
+				t.Errorf("%s with alice's %v: got %d %s, want 404", operation, foreign, got.Code, got.Text)
 			}
 		}
 		if !strings.Contains(path, "{") && method == "GET" {
 			calls++
-			if got := mallory.call(method, path, ""); got.Code != 200 || strings.Contains(got.body, "alice") {
-				t.Errorf("%s: got %d %s, want 200 and nothing of alice's", operation, got.Code, got.body)
+			if got := mallory.call(method, path, ""); got.Code != 200 || strings.Contains(got.Text, "alice") {
+				t.Errorf("%s: got %d %s, want 200 and nothing of alice's", operation, got.Code, got.Text)
 			}
 		}
 	}
@@ -125,7 +127,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		body = fmt.Sprintf(body, alice.has["folder_id"])
 		for _, call := range [][2]string{{"POST", "/v1/agents"}, {"PATCH", "/v1/agents/" + mallory.has["agent_id"]}} {
 			if got := mallory.call(call[0], call[1], body); got.Code != 404 {
-				t.Errorf("%s %s with alice's folder: got %d %s, want 404", call[0], call[1], got.Code, got.body)
+				t.Errorf("%s %s with alice's folder: got %d %s, want 404", call[0], call[1], got.Code, got.Text)
 			}
 		}
 	}
@@ -145,7 +147,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		{"POST", "/v1/agents/messages/search", fmt.Sprintf(`{"agent_id":%q}`, alice.has["agent_id"])},
 	} {
 		if got := mallory.call(call[0], call[1], call[2]); got.Code != 404 {
-			t.Errorf("%v: got %d %s, want 404", call, got.Code, got.body)
+			t.Errorf("%v: got %d %s, want 404", call, got.Code, got.Text)
 		}
 	}
 	for _, call := range [][3]string{
@@ -171,10 +173,10 @@ func TestTenantsDoNotMeet(t *testing.T) {
 }
 
 // attack calls an operation with a body that it would accept.
-func (t tenant) attack(method, target string) reply {
+func (t tenant) attack(method, target string) servertest.Reply {
 	if strings.HasSuffix(target, "/upload") {
 		body, mediaType := form("file", "a.txt", "text/plain", "x")
-		return send(t, method, target, mediaType, body, t.headers()...)
+		return servertest.Send(t, method, target, body, append(t.headers(), "Content-Type", mediaType)...)
 	}
 	return t.call(method, target+map[bool]string{true: "?query=x&from=1&to=1"}[strings.HasSuffix(target, "/search") || strings.HasSuffix(target, "/diff")],
 		`{"args":{"file_requests":[]},"seq":0,"messages":[{"role":"user","content":"x"}],"text":"x","passages":[{"text":"x"}],"value":"x"}`)
@@ -227,6 +229,6 @@ func TestTheDocumentIsComplete(t *testing.T) {
 		}
 	}
 	for _, target := range []string{"/docs", "/schemas/Tool", "/openapi.yaml"} {
-		checkProblem(t, c.call("GET", target, ""), 404, map[string]any{"detail": "Not Found"})
+		servertest.CheckProblem(t, c.call("GET", target, ""), 404, map[string]any{"detail": "Not Found"})
 	}
 }

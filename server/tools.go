@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -17,21 +18,21 @@ type Tool struct {
 	ID                      string          `json:"id"`
 	Name                    string          `json:"name"`
 	Description             string          `json:"description"`
-	SourceCode              null            `json:"source_code"`
+	SourceCode              rest.Null       `json:"source_code"`
 	SourceType              string          `json:"source_type"`
 	JSONSchema              json.RawMessage `json:"json_schema" doc:"What a model is given: name, description and parameters."`
-	ArgsJSONSchema          null            `json:"args_json_schema"`
+	ArgsJSONSchema          rest.Null       `json:"args_json_schema"`
 	Tags                    []string        `json:"tags"`
 	ToolType                string          `json:"tool_type"`
 	ReturnCharLimit         int             `json:"return_char_limit"`
-	PipRequirements         null            `json:"pip_requirements"`
-	NPMRequirements         null            `json:"npm_requirements"`
-	DefaultRequiresApproval null            `json:"default_requires_approval"`
+	PipRequirements         rest.Null       `json:"pip_requirements"`
+	NPMRequirements         rest.Null       `json:"npm_requirements"`
+	DefaultRequiresApproval rest.Null       `json:"default_requires_approval"`
 	EnableParallelExecution bool            `json:"enable_parallel_execution"`
-	Metadata                null            `json:"metadata_"`
-	ProjectID               null            `json:"project_id"`
-	CreatedByID             null            `json:"created_by_id"`
-	LastUpdatedByID         null            `json:"last_updated_by_id"`
+	Metadata                rest.Null       `json:"metadata_"`
+	ProjectID               rest.Null       `json:"project_id"`
+	CreatedByID             rest.Null       `json:"created_by_id"`
+	LastUpdatedByID         rest.Null       `json:"last_updated_by_id"`
 }
 
 // Letta's types of tools: those that come with a folder, and those that every agent has.
@@ -69,38 +70,38 @@ func (s *Server) toolsOf(hasFolder bool) []Tool {
 func toolKey(t Tool) string { return t.ID }
 
 func (s *Server) agentTools(ctx context.Context, in *struct {
-	OfAgent
-	Paging
+	rest.OfAgent
+	rest.Paging
 }) ([]Tool, error) {
-	if _, err := s.Agents.Agent(ctx, orgOf(ctx), string(in.AgentID)); err != nil {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
 		return nil, err
 	}
-	has, err := s.Files.HasFolder(ctx, orgOf(ctx), string(in.AgentID))
-	return paged(s.toolsOf(has), in.page(10, newestFirst), toolKey), err
+	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), string(in.AgentID))
+	return rest.Paged(s.toolsOf(has), in.Page(10, rest.NewestFirst), toolKey), err
 }
 
 // RunTool is what a tool is run with.
 type RunTool struct {
-	Args Opt[object] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
+	Args rest.Opt[rest.Object] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
 }
 
 // ToolRun is the result of a tool. Files are those that the tool opened, for callers who keep their own prompt.
 type ToolRun struct {
 	Status      string         `json:"status" enum:"success,error"`
 	Return      string         `json:"func_return"`
-	Stdout      null           `json:"stdout"`
-	Stderr      null           `json:"stderr"`
-	AgentState  null           `json:"agent_state"`
-	Fingerprint null           `json:"sandbox_config_fingerprint"`
+	Stdout      rest.Null      `json:"stdout"`
+	Stderr      rest.Null      `json:"stderr"`
+	AgentState  rest.Null      `json:"agent_state"`
+	Fingerprint rest.Null      `json:"sandbox_config_fingerprint"`
 	Files       []files.Opened `json:"files,omitempty"`
 }
 
 func (s *Server) runTool(ctx context.Context, in *struct {
-	OfAgent
+	rest.OfAgent
 	ToolName string `path:"tool_name"`
 	Body     RunTool
 }) (ToolRun, error) {
-	org := orgOf(ctx)
+	org := rest.Org(ctx)
 	a, err := s.Agents.Agent(ctx, org, string(in.AgentID))
 	if err != nil {
 		return ToolRun{}, err
@@ -110,7 +111,7 @@ func (s *Server) runTool(ctx context.Context, in *struct {
 	}
 	args := in.Body.Args.Value
 	if args == nil {
-		args = object("{}")
+		args = rest.Object("{}")
 	}
 	result, err := s.Tools.Run(ctx, org, a, in.ToolName, json.RawMessage(args))
 	run := ToolRun{Status: "success", Return: result.Text, Files: result.Files}
@@ -152,9 +153,9 @@ func (f ToolFilter) refuses(t Tool) bool {
 
 func (s *Server) listTools(_ context.Context, in *struct {
 	ToolFilter
-	Paging
+	rest.Paging
 }) ([]Tool, error) {
-	return paged(slices.DeleteFunc(s.allTools(), in.refuses), in.page(50, newestFirst), toolKey), nil
+	return rest.Paged(slices.DeleteFunc(s.allTools(), in.refuses), in.Page(50, rest.NewestFirst), toolKey), nil
 }
 
 func (s *Server) countTools(_ context.Context, in *ToolFilter) (int, error) {
@@ -162,7 +163,7 @@ func (s *Server) countTools(_ context.Context, in *ToolFilter) (int, error) {
 }
 
 func (s *Server) getTool(_ context.Context, in *struct {
-	ToolID toolID `path:"tool_id"`
+	ToolID rest.ToolID `path:"tool_id"`
 }) (Tool, error) {
 	tools := s.allTools()
 	i := slices.IndexFunc(tools, func(t Tool) bool { return t.ID == string(in.ToolID) })

@@ -44,7 +44,7 @@ func (w *transcript) step(method, target, body string) {
 	got := w.call(method, target, body)
 	fmt.Fprintf(w, "%s %s %s\n%d", method, w.mask(target), w.mask(body), got.Code)
 	var answer any
-	if json.Unmarshal([]byte(got.body), &answer) == nil {
+	if json.Unmarshal([]byte(got.Text), &answer) == nil {
 		shortenTools(answer)
 		encoder := json.NewEncoder(&maskedWriter{w})
 		encoder.SetEscapeHTML(false)

@@ -20,10 +20,13 @@ var house = map[string][]string{
 	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child", "recall", "recall/tokens", "archival", "compaction",
 		"compaction/llm", "server", "server/apikey", "server/agent", "server/block", "server/tool", "server/mcp"},
 	"server/apikey": {"db"},
-	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent", "server/block", "server/tool",
-		"server/console"},
-	"server/mcp":  {"server/tool"},
-	"server/tool": {"db", "files", "recall", "archival", "server/agent", "server/block"},
+	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent", "server/block", "server/capture",
+		"server/console", "server/rest", "server/tool"},
+	"server/capture":    {"db", "recall", "server/rest"},
+	"server/rest":       {"db", "files", "recall"},
+	"server/servertest": {},
+	"server/mcp":        {"server/tool"},
+	"server/tool":       {"db", "files", "recall", "archival", "server/agent", "server/block"},
 	"server/agent": {"db", "db/event", "db/queue", "files", "recall", "archival", "compaction", "server/block",
 		"recall/chat", "recall/tokens"},
 	"server/agent/agenttest": {"compaction", "compaction/llm", "compaction/llm/llmtest"},
@@ -55,12 +58,12 @@ var house = map[string][]string{
 }
 
 // forTests may be imported by the tests of every package, and by nothing else that is not listed above.
-var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest", "server/agent/agenttest"}
+var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest", "server/agent/agenttest", "server/servertest"}
 
-// echoOwner is the one package that may import the web framework.
-const (
-	echo      = "github.com/labstack/echo/v4"
-	echoOwner = "server"
+// The web frameworks, and the packages that may import them.
+var (
+	frameworks      = []string{"github.com/labstack/echo/v4", "github.com/danielgtaylor/huma/v2"}
+	frameworkOwners = []string{"server", "server/rest"}
 )
 
 type pkg struct {
@@ -83,8 +86,8 @@ func TestPackagesImportWhatTheDesignAllows(t *testing.T) {
 			if strings.HasPrefix(path, module) && !slices.Contains(allowed, within(path)) {
 				t.Errorf("%s imports %s, which the design does not allow", name, within(path))
 			}
-			if strings.HasPrefix(path, echo) && name != echoOwner {
-				t.Errorf("%s imports %s; only %s may", name, path, echoOwner)
+			if isFramework(path) && !slices.Contains(frameworkOwners, name) {
+				t.Errorf("%s imports %s; only %v may", name, path, frameworkOwners)
 			}
 		}
 		for _, path := range append(p.TestImports, p.XTestImports...) {
@@ -95,6 +98,10 @@ func TestPackagesImportWhatTheDesignAllows(t *testing.T) {
 			}
 		}
 	}
+}
+
+func isFramework(path string) bool {
+	return slices.ContainsFunc(frameworks, func(f string) bool { return strings.HasPrefix(path, f) })
 }
 
 // reaches says whether a package is below one of the others.

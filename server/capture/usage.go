@@ -1,4 +1,4 @@
-package server
+package capture
 
 import (
 	"encoding/json"
@@ -18,13 +18,13 @@ type providerUsage struct {
 }
 
 // promptTokens are the tokens of the prompt that a provider counted; 0 where the request does not say, or says nothing that can be.
-func (c Capture) promptTokens() int {
-	raw := c.fields["usage"]
+func (b Body) promptTokens() int {
+	raw := b.fields["usage"]
 	if raw == nil {
 		var response struct {
 			Usage json.RawMessage `json:"usage"`
 		}
-		if json.Unmarshal(c.fields["response_dict"], &response) == nil {
+		if json.Unmarshal(b.fields["response_dict"], &response) == nil {
 			raw = response.Usage
 		}
 	}
@@ -42,10 +42,10 @@ func (c Capture) promptTokens() int {
 	return int(tokens)
 }
 
-// prompted is the position of the last message of the prompt that the last message of the assistant answers; without one, of the last.
-func prompted(turns []turn, appended []recall.Appended) int {
-	for i, t := range slices.Backward(turns) {
-		if t.Role == recall.Assistant {
+// PromptPosition is the position of the last message of the prompt that the last message of the assistant answers; without one, of the last.
+func (b Batch) PromptPosition(appended []recall.Appended) int {
+	for i, m := range slices.Backward(b.messages) {
+		if m.Role == recall.Assistant {
 			return appended[i].Position - 1
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"slices"
@@ -16,26 +16,26 @@ type Paging struct {
 
 // The orders of a list that is asked for none.
 const (
-	oldestFirst = "asc"
-	newestFirst = "desc"
+	OldestFirst = "asc"
+	NewestFirst = "desc"
 )
 
-// maxPage is the most items of a list that has no pages.
-const maxPage = 1000
+// MaxPage is the most items of a list that has no pages.
+const MaxPage = 1000
 
-// page is what is asked for, with a list's own limit and order where the caller names none.
-func (p Paging) page(limit int, order string) db.Page {
+// Page is what is asked for, with a list's own limit and order where the caller names none.
+func (p Paging) Page(limit int, order string) db.Page {
 	if p.Limit > 0 {
 		limit = p.Limit
 	}
 	if p.Order != "" {
 		order = p.Order
 	}
-	return db.Page{Before: p.Before, After: p.After, Limit: limit, Ascending: order == oldestFirst}
+	return db.Page{Before: p.Before, After: p.After, Limit: limit, Ascending: order == OldestFirst}
 }
 
-// paged is a page of a list that is not in the database, given in ascending order.
-func paged[T any](list []T, p db.Page, id func(T) string) []T {
+// Paged is a page of a list that is not in the database, given in ascending order.
+func Paged[T any](list []T, p db.Page, id func(T) string) []T {
 	list = append([]T{}, list...)
 	if !p.Ascending {
 		slices.Reverse(list)

@@ -1,6 +1,7 @@
-package server
+package capture
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -182,7 +183,7 @@ func isBase64Text(s string) bool {
 }
 
 // readExchange reads a request of OpenAI's chat completions and its answer.
-func readExchange(body item) []turn {
+func readExchange(body item) []message {
 	turns := readMessages(body, "request_messages")
 	choices := body.object("response_dict").items("choices", "a list of choices")
 	if len(choices) == 0 {
@@ -195,7 +196,7 @@ func readExchange(body item) []turn {
 	if !answer.has("role") && answer.fields != nil {
 		answer.fields["role"] = json.RawMessage(`"assistant"`)
 	}
-	t := readTurn(answer)
-	t.Model = either(t.Model, body.optional("model"))
+	t := readMessage(answer)
+	t.Model = cmp.Or(t.Model, body.optional("model"))
 	return append(turns, t)
 }

@@ -1,4 +1,4 @@
-package server_test
+package rest_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document"
-	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 func TestProblemOf(t *testing.T) {
@@ -45,20 +45,20 @@ func TestProblemOf(t *testing.T) {
 		{"a NUL", pg("22021", ""), 400, "a value of the request cannot be stored: a text has a NUL or is not UTF-8", ""},
 		{"a number beyond its column", pg("22003", ""), 400, "a value of the request cannot be stored", ""},
 		{"a caller who left", fmt.Errorf("query: %w", context.Canceled), 499, "Client disconnected", ""},
-		{"a deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), 503, unavailable, "Retry-After: 1"},
-		{"a database that is not there", refused, 503, unavailable, "Retry-After: 1"},
-		{"a database that shuts down", pg("57P01", ""), 503, unavailable, "Retry-After: 1"},
-		{"a database that starts", pg("57P03", ""), 503, unavailable, "Retry-After: 1"},
-		{"a database without a free connection", pg("53300", ""), 503, unavailable, "Retry-After: 1"},
-		{"a lost connection", pg("08006", ""), 503, unavailable, "Retry-After: 1"},
+		{"a deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), 503, noDatabase, "Retry-After: 1"},
+		{"a database that is not there", refused, 503, noDatabase, "Retry-After: 1"},
+		{"a database that shuts down", pg("57P01", ""), 503, noDatabase, "Retry-After: 1"},
+		{"a database that starts", pg("57P03", ""), 503, noDatabase, "Retry-After: 1"},
+		{"a database without a free connection", pg("53300", ""), 503, noDatabase, "Retry-After: 1"},
+		{"a lost connection", pg("08006", ""), 503, noDatabase, "Retry-After: 1"},
 		{"an error of ours in SQL", pg("42601", ""), 500, "An unknown error occurred", ""},
 		{"another network's error", &net.OpError{Op: "dial", Err: errors.New("refused")}, 500, "An unknown error occurred", ""},
 		{"anything else", io.ErrUnexpectedEOF, 500, "An unknown error occurred", ""},
-		{"a status that was chosen", server.NewProblem(418, "teapot"), 418, "teapot", ""},
+		{"a status that was chosen", rest.Forbidden("not from here"), 403, "not from here", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := server.ProblemOf(c.err)
+			p := rest.ProblemOf(c.err)
 			if p.GetStatus() != c.status || p.Detail != c.detail {
 				t.Errorf("%v: got %d %q, want %d %q", c.err, p.GetStatus(), p.Detail, c.status, c.detail)
 			}
@@ -73,4 +73,4 @@ func TestProblemOf(t *testing.T) {
 	}
 }
 
-const unavailable = "The database does not answer; try again in a moment"
+const noDatabase = "The database does not answer; try again in a moment"

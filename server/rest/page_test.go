@@ -1,4 +1,4 @@
-package server_test
+package rest_test
 
 import (
 	"slices"
@@ -7,20 +7,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 func TestPageTakesTheListsOwnLimitAndOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		paging server.Paging
+		paging rest.Paging
 		want   db.Page
 	}{
-		{"nothing asked for", server.Paging{}, db.Page{Limit: 50}},
-		{"a limit", server.Paging{Limit: 3}, db.Page{Limit: 3}},
-		{"an order", server.Paging{Order: "asc"}, db.Page{Limit: 50, Ascending: true}},
-		{"cursors", server.Paging{After: "a", Before: "b"}, db.Page{Limit: 50, After: "a", Before: "b"}},
+		{"nothing asked for", rest.Paging{}, db.Page{Limit: 50}},
+		{"a limit", rest.Paging{Limit: 3}, db.Page{Limit: 3}},
+		{"an order", rest.Paging{Order: "asc"}, db.Page{Limit: 50, Ascending: true}},
+		{"cursors", rest.Paging{After: "a", Before: "b"}, db.Page{Limit: 50, After: "a", Before: "b"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +43,7 @@ func TestPagesFollowOneAnother(t *testing.T) {
 		}
 		var forth []string
 		for {
-			got := server.Paged(list, page, rapid.ID[string])
+			got := rest.Paged(list, page, rapid.ID[string])
 			if len(got) == 0 {
 				break
 			}
@@ -55,7 +55,7 @@ func TestPagesFollowOneAnother(t *testing.T) {
 		}
 		var back []string
 		for page.After, page.Before = "", lastOf(want); page.Before != ""; {
-			got := server.Paged(list, page, rapid.ID[string])
+			got := rest.Paged(list, page, rapid.ID[string])
 			back = append(slices.Clone(got), back...)
 			page.Before = ""
 			if len(got) > 0 {
@@ -78,7 +78,7 @@ func lastOf(list []string) string {
 func TestAnUnknownCursorGivesAnEmptyPage(t *testing.T) {
 	t.Parallel()
 	for _, page := range []db.Page{{Limit: 5, After: "x"}, {Limit: 5, Before: "x"}, {Limit: 5, After: "x", Before: "a"}} {
-		if got := server.Paged([]string{"a", "b"}, page, rapid.ID[string]); len(got) != 0 || got == nil {
+		if got := rest.Paged([]string{"a", "b"}, page, rapid.ID[string]); len(got) != 0 || got == nil {
 			t.Errorf("%+v: got %q, want an empty list", page, got)
 		}
 	}

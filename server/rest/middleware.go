@@ -1,7 +1,6 @@
-package server
+package rest
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+	"github.com/loci-memory/loci/db"
 )
 
 type contextKey int
@@ -42,32 +42,21 @@ func isRequestID(id string) bool {
 	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
-// patience is how long a request may take, where Server.Patience does not say.
-const patience = 30 * time.Second
-
-// bound ends requests that take too long, as they do when the database hangs. What is streamed has bounds of its own.
-func (s *Server) bound(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		if isStream(c.Path()) {
-			return next(c)
-		}
-		most := cmp.Or(s.Patience, patience)
-		if isThoughtful(c.Path()) {
-			most = max(most, thought)
-		}
-		ctx, cancel := context.WithTimeout(c.Request().Context(), most)
-		defer cancel()
-		c.SetRequest(c.Request().WithContext(ctx))
-		return next(c)
-	}
+// Org is the organization that a request is served for.
+func Org(ctx context.Context) db.Org {
+	org, _ := ctx.Value(keyOrg).(db.Org)
+	return org
 }
+
+// SetOrg says which organization a request is served for.
+func SetOrg(c echo.Context, org db.Org) { setContext(c, keyOrg, org) }
 
 func setContext(c echo.Context, key contextKey, value any) {
 	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), key, value)))
 }
 
 // logAccess writes a line about each request at level debug.
-func (s *Server) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
+func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
 		err := next(c)
@@ -75,19 +64,19 @@ func (s *Server) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 			c.Error(err)
 		}
 		r := c.Request()
-		s.Log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
+		a.Log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
 			"bytes", c.Response().Size, "took", time.Since(start), "request_id", requestID(r.Context()))
 		return nil
 	}
 }
 
 // recoverPanics turns a panic into an error, which is answered with a 500 and logged with its stack.
-func (s *Server) recoverPanics() echo.MiddlewareFunc {
+func (a *API) recoverPanics() echo.MiddlewareFunc {
 	return middleware.RecoverWithConfig(middleware.RecoverConfig{
 		DisableStackAll: true,
 		LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
 			ctx := c.Request().Context()
-			s.Log.ErrorContext(ctx, "panic", "request_id", requestID(ctx), "error", err, "stack", string(stack))
+			a.Log.ErrorContext(ctx, "panic", "request_id", requestID(ctx), "error", err, "stack", string(stack))
 			return unknown()
 		},
 	})

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"context"
@@ -13,11 +13,10 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/block"
 )
 
-// problem is an error as a caller sees it.
-type problem struct {
+// Problem is an error as a caller sees it.
+type Problem struct {
 	Detail  string  `json:"detail" doc:"What is wrong, and what to do about it."`
 	Current any     `json:"current,omitempty" doc:"What is stored, where a change expected something else."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
@@ -26,45 +25,52 @@ type problem struct {
 	header http.Header
 }
 
-func newProblem(status int, detail string) *problem { return &problem{Detail: detail, status: status} }
+func newProblem(status int, detail string) *Problem { return &Problem{Detail: detail, status: status} }
 
-// malformed is a request that cannot be read.
-func malformed(detail string) *problem { return newProblem(http.StatusBadRequest, detail) }
+// Malformed is a request that cannot be read.
+func Malformed(detail string) *Problem { return newProblem(http.StatusBadRequest, detail) }
 
-// forbidden is a request that this server does not answer, whatever it asks for.
-func forbidden(detail string) *problem { return newProblem(http.StatusForbidden, detail) }
+// Forbidden is a request that this server does not answer, whatever it asks for.
+func Forbidden(detail string) *Problem { return newProblem(http.StatusForbidden, detail) }
 
-// neverChanges is an attempt to rewrite the log.
-func neverChanges() *problem {
-	p := newProblem(http.StatusMethodNotAllowed, "Messages are never changed. To correct what was said, append a message; to begin anew, reset the agent's messages")
+// NotAllowed is an operation that no request can make happen.
+func NotAllowed(detail string) *Problem {
+	p := newProblem(http.StatusMethodNotAllowed, detail)
 	p.header = http.Header{"Allow": {""}}
 	return p
 }
 
-// tooLarge is a body beyond its limit.
-func tooLarge(limitBytes int64) *problem {
+// TooLarge is a body beyond its limit.
+func TooLarge(limitBytes int64) *Problem {
 	return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))
 }
 
-// unprocessable is a request that breaks a rule of its form: location names the field.
-func unprocessable(location, rule string) *problem {
+// Unprocessable is a request that breaks a rule of its form: location names the field.
+func Unprocessable(location, rule string) *Problem {
 	return newProblem(http.StatusUnprocessableEntity, location+": "+rule)
 }
 
-// noDatabase is a request that may succeed in a moment.
-func noDatabase() *problem {
+// Conflict is a request that contradicts what is stored. current is shown with it unless it is nil.
+func Conflict(detail string, current any) *Problem {
+	p := newProblem(http.StatusConflict, detail)
+	p.Current, p.header = current, http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
+	return p
+}
+
+// Unavailable is a request that may succeed in a moment.
+func Unavailable() *Problem {
 	p := newProblem(http.StatusServiceUnavailable, "The database does not answer; try again in a moment")
 	p.header = http.Header{"Retry-After": {"1"}}
 	return p
 }
 
 // unknown is the server's own fault, whose cause is not told.
-func unknown() *problem {
+func unknown() *Problem {
 	return newProblem(http.StatusInternalServerError, "An unknown error occurred")
 }
 
 // traced names the request in an error of validation, as Letta does.
-func (p *problem) traced(ctx context.Context) *problem {
+func (p *Problem) traced(ctx context.Context) *Problem {
 	if id := requestID(ctx); p.status == http.StatusUnprocessableEntity {
 		p.TraceID = &id
 	}
@@ -72,29 +78,28 @@ func (p *problem) traced(ctx context.Context) *problem {
 }
 
 // Error implements error.
-func (p *problem) Error() string { return p.Detail }
+func (p *Problem) Error() string { return p.Detail }
 
 // GetStatus implements huma.StatusError.
-func (p *problem) GetStatus() int { return p.status }
+func (p *Problem) GetStatus() int { return p.status }
 
 // GetHeaders implements huma.HeadersError.
-func (p *problem) GetHeaders() http.Header { return p.header }
+func (p *Problem) GetHeaders() http.Header { return p.header }
 
 // statusClientGone is nginx's and Letta's word for a caller who did not wait; nobody reads it but the log.
 const statusClientGone = 499
 
-// errUnauthorized is a request without a key that this server knows.
-var errUnauthorized = errors.New("Unauthorized")
+// ErrUnauthorized is a request without a key that this server knows.
+var ErrUnauthorized = errors.New("Unauthorized")
 
-// problemOf decides what an error is to a caller. No other file gives an error its status.
-func problemOf(err error) *problem {
+// ProblemOf decides what an error is to a caller. No other file gives an error its status.
+func ProblemOf(err error) *Problem {
 	var (
-		own         *problem
+		own         *Problem
 		routing     *echo.HTTPError
 		unsupported *files.UnsupportedError
 		upload      *files.TooLargeError
 		bodyLimit   *http.MaxBytesError
-		mismatch    *block.MismatchError
 	)
 	switch {
 	case errors.As(err, &own):
@@ -106,19 +111,13 @@ func problemOf(err error) *problem {
 	case errors.As(err, &upload):
 		return newProblem(http.StatusRequestEntityTooLarge, upload.Error())
 	case errors.As(err, &bodyLimit):
-		return tooLarge(bodyLimit.Limit)
-	case errors.Is(err, errUnauthorized):
-		return newProblem(http.StatusUnauthorized, errUnauthorized.Error())
+		return TooLarge(bodyLimit.Limit)
+	case errors.Is(err, ErrUnauthorized):
+		return newProblem(http.StatusUnauthorized, ErrUnauthorized.Error())
 	case errors.Is(err, db.ErrNotFound):
 		return newProblem(http.StatusNotFound, sentence(err, "what the request names does not exist"))
-	case errors.As(err, &mismatch):
-		p := newProblem(http.StatusConflict, mismatch.Error())
-		p.Current, p.header = blockOf(mismatch.Current), http.Header{"X-Should-Retry": {"false"}}
-		return p
 	case errors.Is(err, db.ErrConflict):
-		p := newProblem(http.StatusConflict, sentence(err, "the request contradicts what is stored"))
-		p.header = http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
-		return p
+		return Conflict(sentence(err, "the request contradicts what is stored"), nil)
 	case errors.Is(err, db.ErrInvalid):
 		return newProblem(http.StatusBadRequest, sentence(err, "a value of the request cannot be stored"))
 	case deadlocked(err):
@@ -128,7 +127,7 @@ func problemOf(err error) *problem {
 	case errors.Is(err, context.Canceled):
 		return newProblem(statusClientGone, "Client disconnected")
 	case unavailable(err):
-		return noDatabase()
+		return Unavailable()
 	}
 	return unknown()
 }
@@ -167,22 +166,22 @@ func unavailable(err error) bool {
 }
 
 // fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told.
-func (s *Server) fail(ctx context.Context, err error) *problem {
-	p := problemOf(err).traced(ctx)
-	if _, chosen := errors.AsType[*problem](err); p.status >= http.StatusInternalServerError && !chosen {
-		s.Log.ErrorContext(ctx, "request failed", "status", p.status, "request_id", requestID(ctx), "error", err)
+func (a *API) fail(ctx context.Context, err error) *Problem {
+	p := ProblemOf(err).traced(ctx)
+	if _, chosen := errors.AsType[*Problem](err); p.status >= http.StatusInternalServerError && !chosen {
+		a.Log.ErrorContext(ctx, "request failed", "status", p.status, "request_id", requestID(ctx), "error", err)
 	}
 	return p
 }
 
 // writeError answers with an error on the routes that huma does not serve.
-func (s *Server) writeError(err error, c echo.Context) {
-	p := s.fail(c.Request().Context(), err)
+func (a *API) writeError(err error, c echo.Context) {
+	p := a.fail(c.Request().Context(), err)
 	if c.Response().Committed {
 		return
 	}
 	maps.Copy(c.Response().Header(), p.header)
 	if err := c.JSON(p.status, p); err != nil {
-		s.Log.DebugContext(c.Request().Context(), "answer an error", "error", err)
+		a.Log.DebugContext(c.Request().Context(), "answer an error", "error", err)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package capture
 
 import (
 	"bytes"
@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
 )
+
+const maxShownBytes = 100 // of a value in an error
 
 // item is an object of a request whose fields are read one by one. at is its place, empty for the body. A field that is not what is asked
 // for reads as nothing, and is noted: err tells in the end.
@@ -19,7 +22,7 @@ type item struct {
 }
 
 // trouble is the first thing in a request that was not understood.
-type trouble struct{ first *problem }
+type trouble struct{ first *rest.Problem }
 
 func (t *trouble) failed() bool { return t.first != nil }
 
@@ -56,7 +59,7 @@ func (i item) refuse(name, rule string) {
 		}
 		rule += ". Got: " + string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 	}
-	i.first = unprocessable(i.within(name), rule)
+	i.first = rest.Unprocessable(i.within(name), rule)
 }
 
 // text is a field's, empty if it is absent.
@@ -146,7 +149,7 @@ func (i item) items(name, what string) []item {
 		all[n] = item{trouble: i.trouble, at: place(i.within(name), n)}
 		if json.Unmarshal(raw, &all[n].fields) != nil || all[n].fields == nil {
 			if !i.failed() {
-				i.first = unprocessable(all[n].at, "expected an object")
+				i.first = rest.Unprocessable(all[n].at, "expected an object")
 			}
 			return nil
 		}

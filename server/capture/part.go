@@ -1,4 +1,4 @@
-package server
+package capture
 
 import (
 	"encoding/json"
@@ -89,7 +89,7 @@ func (i item) result(name string) (text string, images []json.RawMessage) {
 func source(fields map[string]string) json.RawMessage {
 	raw, err := json.Marshal(fields)
 	if err != nil {
-		panic(fmt.Sprintf("server: texts are not JSON: %v", err))
+		panic(fmt.Sprintf("capture: texts are not JSON: %v", err))
 	}
 	return raw
 }

@@ -1,0 +1,148 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// ListReader reads a body that is an object with a list, and keeps one item of the list in memory at a time.
+type ListReader[T any] struct {
+	property string
+	schemas  huma.Registry
+	schema   *huma.Schema
+}
+
+// NewListReader returns a reader of the list in a property. Each item is checked against the schema of T.
+func NewListReader[T any](a *API, property string) *ListReader[T] {
+	return &ListReader[T]{property, a.OpenAPI().Components.Schemas, SchemaOf[T](a)}
+}
+
+// Items yields the items of a body. Other properties are ignored. The first error is the last thing that is yielded.
+func (l *ListReader[T]) Items(body io.Reader) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		wanted := true
+		err := l.object(json.NewDecoder(body), func(item T) bool {
+			wanted = yield(item, nil)
+			return wanted
+		})
+		if err != nil && wanted {
+			var none T
+			yield(none, bodyError(err))
+		}
+	}
+}
+
+// bodyError says what is wrong with a body that cannot be read to its end.
+func bodyError(err error) error {
+	_, own := errors.AsType[*Problem](err)
+	_, limit := errors.AsType[*http.MaxBytesError](err)
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case own || limit:
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return Malformed("body: unexpected end of JSON input")
+	case syntax:
+		return Malformed("body: " + err.Error())
+	}
+	return Malformed("The request's body broke off: " + err.Error())
+}
+
+// object hands the items of the list to take until it returns false.
+func (l *ListReader[T]) object(in *json.Decoder, take func(T) bool) error {
+	missing := Unprocessable("body", "expected required property "+l.property+" to be present")
+	open, err := in.Token()
+	if errors.Is(err, io.EOF) {
+		return missing
+	}
+	if err != nil {
+		return err
+	}
+	if open != json.Delim('{') {
+		return Unprocessable("body", "expected object")
+	}
+	found := false
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return err
+		}
+		if key != l.property {
+			var ignored json.RawMessage
+			if err := in.Decode(&ignored); err != nil {
+				return err
+			}
+			continue
+		}
+		if found {
+			return Unprocessable("body."+l.property, "expected to be there once")
+		}
+		found = true
+		if more, err := l.list(in, take); err != nil || !more {
+			return err
+		}
+	}
+	if _, err := in.Token(); err != nil {
+		return err
+	}
+	if !found {
+		return missing
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return Malformed("body: there is something after the end of the JSON object")
+	}
+	return nil
+}
+
+func (l *ListReader[T]) list(in *json.Decoder, take func(T) bool) (more bool, err error) {
+	if open, err := in.Token(); err != nil || open != json.Delim('[') {
+		if err == nil {
+			err = Unprocessable("body."+l.property, "expected array")
+		}
+		return false, err
+	}
+	for i := 0; in.More(); i++ {
+		var raw json.RawMessage
+		if err := in.Decode(&raw); err != nil {
+			return false, err
+		}
+		item, err := l.item(fmt.Sprintf("body.%s[%d]", l.property, i), raw)
+		if err != nil || !take(item) {
+			return false, err
+		}
+	}
+	_, err = in.Token()
+	return err == nil, err
+}
+
+func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error) {
+	if depth(raw) > maxBodyDepth-2 {
+		return item, Unprocessable(at, fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return item, err
+	}
+	var broken huma.ValidateResult
+	huma.Validate(l.schemas, l.schema, huma.NewPathBuffer([]byte(at), len(at)), huma.ModeWriteToServer, value, &broken)
+	if len(broken.Errors) > 0 {
+		var sentences []string
+		for _, err := range broken.Errors {
+			if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
+				sentences = append(sentences, violation(detail))
+			}
+		}
+		return item, newProblem(http.StatusUnprocessableEntity, strings.Join(sentences, "; "))
+	}
+	if err := json.Unmarshal(raw, &item); err != nil {
+		return item, Unprocessable(at, err.Error())
+	}
+	return item, nil
+}

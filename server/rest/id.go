@@ -1,0 +1,112 @@
+package rest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// uuid4 is the form of the ids that Letta's clients make and check: lower case, version 4.
+const uuid4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+
+// Ids in a path. One that is not of its kind's form is a 422, before anything is looked up.
+type (
+	AgentID   string
+	FolderID  string
+	FileID    string
+	ToolID    string
+	BlockID   string
+	ArchiveID string
+
+	CompactionID string
+
+	MessageID      string
+	ConversationID string // may also be 'default', or an agent's id for its default conversation
+)
+
+var uuidForm = regexp.MustCompile("^" + uuid4 + "$")
+
+// PathID reads an id from the path of a streamed operation, and checks its form.
+func PathID(c echo.Context, param, prefix string) (string, error) {
+	id := c.Param(param)
+	if uuid, ok := strings.CutPrefix(id, prefix+"-"); !ok || !uuidForm.MatchString(uuid) {
+		return "", Unprocessable("path."+param, fmt.Sprintf("expected string to be %s. Got: %q", idRule(prefix), id))
+	}
+	return id, nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (AgentID) Schema(huma.Registry) *huma.Schema { return idSchema("agent") }
+
+// Schema implements huma.SchemaProvider.
+func (FolderID) Schema(huma.Registry) *huma.Schema { return idSchema("source") }
+
+// Schema implements huma.SchemaProvider.
+func (FileID) Schema(huma.Registry) *huma.Schema { return idSchema("file") }
+
+// Schema implements huma.SchemaProvider.
+func (ToolID) Schema(huma.Registry) *huma.Schema { return idSchema("tool") }
+
+// Schema implements huma.SchemaProvider.
+func (MessageID) Schema(huma.Registry) *huma.Schema { return idSchema("message") }
+
+// Schema implements huma.SchemaProvider.
+func (ConversationID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^(default|(conv|agent)-" + uuid4 + ")$",
+		PatternDescription: idRule("conv") + "; or 'default', with an agent's id beside it; or an agent's id for its default conversation"}
+}
+
+// Of is the conversation as recall has it: an agent's id, which may be empty, and a conversation's. agentID was given beside it.
+func (id ConversationID) Of(agentID string) (agent, conversation string) {
+	if strings.HasPrefix(string(id), "agent-") {
+		return string(id), recall.DefaultConversation
+	}
+	return agentID, string(id)
+}
+
+// Schema implements huma.SchemaProvider.
+func (BlockID) Schema(huma.Registry) *huma.Schema { return idSchema("block") }
+
+// Schema implements huma.SchemaProvider.
+func (ArchiveID) Schema(huma.Registry) *huma.Schema { return idSchema("archive") }
+
+// Schema implements huma.SchemaProvider.
+func (CompactionID) Schema(huma.Registry) *huma.Schema { return idSchema("compaction") }
+
+func idSchema(prefix string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + prefix + "-" + uuid4 + "$", PatternDescription: idRule(prefix)}
+}
+
+func idRule(prefix string) string {
+	return prefix + "- and a lower-case UUID, such as " + prefix + "-123e4567-e89b-42d3-8456-426614174000"
+}
+
+// ClipID is the id of a clipped text or of a message, or a range of an agent's log.
+type ClipID string
+
+// Schema implements huma.SchemaProvider. The UUID of a message may be of any version: messages may come from elsewhere.
+func (ClipID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString,
+		Pattern:            "^(clip|message)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + `$|^\[?(seq )?\d+([-–]\d+)?\]?$`,
+		PatternDescription: idRule("clip") + ", or a range such as 'seq 120-188'"}
+}
+
+// OfAgent is the path of what belongs to an agent.
+type OfAgent struct {
+	AgentID AgentID `path:"agent_id"`
+}
+
+// OfConversation is the path of what belongs to a conversation.
+type OfConversation struct {
+	ConversationID ConversationID `path:"conversation_id"`
+}
+
+// OfFolder is the path of what belongs to a folder.
+type OfFolder struct {
+	FolderID FolderID `path:"folder_id"`
+}

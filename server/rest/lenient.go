@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+)
+
+// Bounds of a request's JSON body.
+const (
+	maxBodyBytes = 1 << 20          // where an operation has no bound of its own
+	maxBodyDepth = 100              // of nested objects and arrays
+	bodyPatience = 30 * time.Second // for all of it
+)
+
+// normalize serves both slash forms of a path, matches on its escaped form, and takes an empty query value as absent.
+func normalize(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u := *r.URL
+		u.RawPath = u.EscapedPath()
+		if cut, ok := strings.CutSuffix(u.RawPath, "/"); ok && cut != "" {
+			u.RawPath, u.Path = cut, strings.TrimSuffix(u.Path, "/")
+		}
+		u.RawQuery = withoutEmpty(u.RawQuery)
+		r = r.WithContext(r.Context())
+		r.URL = &u
+		next.ServeHTTP(w, r)
+	})
+}
+
+func withoutEmpty(query string) string {
+	var kept []string
+	for pair := range strings.SplitSeq(query, "&") {
+		if _, value, _ := strings.Cut(pair, "="); value != "" {
+			kept = append(kept, pair)
+		}
+	}
+	return strings.Join(kept, "&")
+}
+
+// unescapeParams decodes the path's parameters, which were matched on the escaped path. A last one matched the rest of the path.
+func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		values := make([]string, len(c.ParamValues()))
+		for i, escaped := range c.ParamValues() {
+			value, err := url.PathUnescape(escaped)
+			if err != nil || strings.Contains(escaped, "/") {
+				return echo.ErrNotFound
+			}
+			values[i] = value
+		}
+		c.SetParamValues(values...)
+		return next(c)
+	}
+}
+
+type request huma.Context // embedded by a name other than its method Context
+
+// lenient is a request whose body was read: an empty one is {}, and every other is JSON whatever it says of itself, for curl -d calls what
+// it sends a form.
+type lenient struct {
+	request
+	body []byte
+}
+
+// BodyReader implements huma.Context.
+func (l *lenient) BodyReader() io.Reader { return bytes.NewReader(l.body) }
+
+// Header implements huma.Context.
+func (l *lenient) Header(name string) string {
+	if name == "Content-Type" {
+		return "application/json"
+	}
+	return l.request.Header(name)
+}
+
+func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
+	if ctx.Operation().RequestBody == nil {
+		next(ctx)
+		return
+	}
+	body, refused := readBody(ctx)
+	if refused != nil {
+		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Detail) // huma reports what cannot be written
+		return
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	next(&lenient{request: ctx, body: body})
+}
+
+// readBody reads a body within its bounds. The deadline is taken back at the end: one that passes while the request is worked on
+// would cancel it.
+func readBody(ctx huma.Context) ([]byte, *Problem) {
+	limit := ctx.Operation().MaxBodyBytes
+	if limit <= 0 {
+		limit = maxBodyBytes
+	}
+	_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience)) // a test's recorder has none
+	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), limit+1))
+	_ = ctx.SetReadDeadline(time.Time{})
+	switch {
+	case err != nil:
+		return nil, Malformed("The request's body broke off: " + err.Error())
+	case int64(len(body)) > limit:
+		return nil, TooLarge(limit)
+	case depth(body) > maxBodyDepth:
+		return nil, Unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
+	}
+	return body, nil
+}
+
+// depth is how deep a JSON text nests objects and arrays.
+func depth(text []byte) (deepest int) {
+	level, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
+}

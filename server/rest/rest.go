@@ -1,0 +1,79 @@
+// Package rest is what every resource of the REST API shares: it bends huma and echo to what Letta's clients send and expect, turns
+// errors into statuses, authenticates requests, and reads and writes pages, ids, streams and JSON.
+package rest
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
+	"github.com/labstack/echo/v4"
+)
+
+// Config configures an API.
+type Config struct {
+	Title, Version string
+	Log            *slog.Logger
+	Timeout        time.Duration       // of each request that is not streamed; DefaultTimeout if 0
+	Authenticate   echo.MiddlewareFunc // nil serves every request without an organization
+}
+
+// DefaultTimeout is how long a request may take.
+const DefaultTimeout = 30 * time.Second
+
+// API is where operations are registered.
+type API struct {
+	huma.API
+	Config
+	echo *echo.Echo
+}
+
+// New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
+func New(c Config) *API {
+	config := huma.DefaultConfig(c.Title, c.Version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", "", nil
+	config.AllowAdditionalPropertiesByDefault = true
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
+	config.Transformers = []huma.Transformer{showProblem}
+	e := echo.New()
+	a := &API{Config: c, echo: e}
+	if a.Timeout == 0 {
+		a.Timeout = DefaultTimeout
+	}
+	e.HTTPErrorHandler = a.writeError
+	e.Use(identify, a.logAccess, a.recoverPanics())
+	if c.Authenticate != nil {
+		e.Use(c.Authenticate)
+	}
+	e.Use(unescapeParams)
+	a.API = humaecho.New(e, config)
+	a.UseMiddleware(a.readLeniently)
+	return a
+}
+
+// Handler serves the operations that are registered, and the document that describes them at /openapi.json.
+func (a *API) Handler() http.Handler {
+	document, err := json.Marshal(a.OpenAPI())
+	if err != nil {
+		panic(err) // the operations are part of the program
+	}
+	a.echo.GET("/openapi.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, document) })
+	return normalize(a.echo)
+}
+
+// schemaName is huma's name of a type. Types of package compaction begin with Compaction: other packages use their names too.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if strings.HasSuffix(t.PkgPath(), "/compaction") && !strings.HasPrefix(name, "Compaction") {
+		return "Compaction" + name
+	}
+	return name
+}

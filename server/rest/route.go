@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+)
+
+// Option changes an operation before it is registered.
+type Option func(*operation)
+
+type operation struct {
+	huma.Operation
+	timeout time.Duration
+}
+
+// NoContent makes an operation answer 204.
+func NoContent(op *operation) { op.DefaultStatus = http.StatusNoContent }
+
+// Unchecked leaves an operation's body to its own UnmarshalJSON and to its handler.
+func Unchecked(op *operation) { op.SkipValidateBody = true }
+
+// Deprecated marks an operation that new programs should not use.
+func Deprecated(op *operation) { op.Deprecated = true }
+
+// BodyUpTo limits the body of an operation to a number of bytes.
+func BodyUpTo(bytes int64) Option {
+	return func(op *operation) { op.MaxBodyBytes = bytes }
+}
+
+// Slow lets an operation take at least this long.
+func Slow(timeout time.Duration) Option {
+	return func(op *operation) { op.timeout = max(op.timeout, timeout) }
+}
+
+// Route registers an operation. It answers 200 with what handle returns, or with the status of its error.
+func Route[I, O any](a *API, method, path, summary string, handle func(context.Context, *I) (O, error), options ...Option) {
+	type output struct{ Body O }
+	op := operation{timeout: a.Timeout, Operation: huma.Operation{Method: method, Path: path, Summary: summary,
+		MaxBodyBytes: -1, BodyReadTimeout: -1}}
+	for _, option := range options {
+		option(&op)
+	}
+	a.complete(&op.Operation)
+	huma.Register(a.API, op.Operation, func(ctx context.Context, in *I) (*output, error) {
+		ctx, cancel := context.WithTimeout(ctx, op.timeout)
+		defer cancel()
+		body, err := handle(ctx, in)
+		if err != nil {
+			return nil, a.fail(ctx, err)
+		}
+		return &output{body}, nil
+	})
+	if empty := op.Responses["204"]; empty != nil {
+		empty.Content = nil
+	}
+	delete(a.OpenAPI().Components.Schemas.Map(), "ErrorModel") // huma declares its own error with each operation
+	delete(a.OpenAPI().Components.Schemas.Map(), "ErrorDetail")
+}
+
+// Stream registers an operation whose body or answer is streamed: no timeout bounds it.
+func (a *API) Stream(op huma.Operation, handle echo.HandlerFunc) {
+	a.complete(&op)
+	a.OpenAPI().AddOperation(&op)
+	a.stream(op.Method, op.Path, handle)
+}
+
+// Head serves HEAD beside the GET of a path.
+func (a *API) Head(path string, handle echo.HandlerFunc) { a.stream(http.MethodHead, path, handle) }
+
+func (a *API) stream(method, path string, handle echo.HandlerFunc) {
+	a.echo.Add(method, strings.NewReplacer("{", ":", "}", "").Replace(path), handle)
+}
+
+// complete gives an operation its id, its tag and the response of its errors.
+func (a *API) complete(op *huma.Operation) {
+	words := strings.FieldsFunc(strings.TrimPrefix(op.Path, "/v1/"), func(r rune) bool { return strings.ContainsRune("/{}-", r) })
+	op.OperationID = strings.ToLower(op.Method) + "_" + strings.Join(words, "_")
+	op.Tags = []string{strings.Split(op.Path, "/")[2]}
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	op.Responses["default"] = &huma.Response{Description: "Error", Content: Content[Problem](a, JSON)}
+}
+
+// JSON is the media type of all answers but streams.
+const JSON = "application/json"
+
+// Content describes a body of a type.
+func Content[T any](a *API, mediaType string) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{mediaType: {Schema: SchemaOf[T](a)}}
+}
+
+// SchemaOf is the schema of a type, a reference where it has a name.
+func SchemaOf[T any](a *API) *huma.Schema {
+	return a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// IDParam describes an id in a path.
+func IDParam(name, prefix string) *huma.Param {
+	return &huma.Param{Name: name, In: "path", Required: true, Schema: idSchema(prefix)}
+}

@@ -1,0 +1,59 @@
+// Package servertest sends requests to a handler, and checks what it answers.
+package servertest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// JSON is the media type of most bodies.
+const JSON = "application/json"
+
+// Reply is an answer: its status, its headers, and its body without the line end.
+type Reply struct {
+	*httptest.ResponseRecorder
+	Text string
+}
+
+// Send sends a request, whose body is JSON unless a header says otherwise. headers are names, each followed by its value; an empty value
+// leaves a header out.
+func Send(h http.Handler, method, target, body string, headers ...string) Reply {
+	r := httptest.NewRequestWithContext(context.Background(), method, "http://localhost"+target, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", JSON)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if r.Header.Set(headers[i], headers[i+1]); headers[i+1] == "" {
+			r.Header.Del(headers[i])
+		}
+	}
+	return Do(h, r)
+}
+
+// Do lets a handler answer a request.
+func Do(h http.Handler, r *http.Request) Reply {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return Reply{w, strings.TrimSpace(w.Body.String())}
+}
+
+// CheckProblem fails the test unless a reply is an error with this status and these fields.
+func CheckProblem(t *testing.T, got Reply, status int, want map[string]any) {
+	t.Helper()
+	var body map[string]any
+	if err := json.Unmarshal([]byte(got.Text), &body); err != nil {
+		t.Fatalf("got %d %q, which is not JSON: %v", got.Code, got.Text, err)
+	}
+	if diff := cmp.Diff(want, body); got.Code != status || diff != "" {
+		t.Errorf("got %d, want %d; body (-want +got):\n%s", got.Code, status, diff)
+	}
+	if ct := got.Header().Get("Content-Type"); ct != JSON {
+		t.Errorf("got content type %q, want %q", ct, JSON)
+	}
+}
