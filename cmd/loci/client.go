@@ -17,24 +17,35 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// remote is a running server, as commands that are its clients see it.
+// remote holds the settings of a command that calls a running server.
 type remote struct {
 	Addr   string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address or URL of the server."`
 	APIKey secret `name:"api-key" env:"LOCI_API_KEY" help:"API key, if the server asks for one."`
 }
 
-// callPatience bounds a call that is not an upload.
-const callPatience = 10 * time.Second
+const callTimeout = 10 * time.Second
 
-// call sends a request and reads the answer into out; a status of 400 and more is an error with the server's own sentence.
-func (r remote) call(ctx context.Context, method, path string, body io.Reader, contentType string, out any) error {
-	req, err := http.NewRequestWithContext(ctx, method, serverURL(r.Addr)+path, body)
+// get reads the answer to a request without a body into out.
+func (r remote) get(ctx context.Context, path string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, serverURL(r.Addr)+path, nil)
 	if err != nil {
 		return err
 	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
+	return r.do(req, out)
+}
+
+// post sends a body and reads the answer into out.
+func (r remote) post(ctx context.Context, path string, body io.Reader, contentType string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, serverURL(r.Addr)+path, body)
+	if err != nil {
+		return err
 	}
+	req.Header.Set("Content-Type", contentType)
+	return r.do(req, out)
+}
+
+// do sends a request and reads the answer into out. A status of 400 or more is an error with the server's sentence.
+func (r remote) do(req *http.Request, out any) error {
 	if r.APIKey != "" {
 		req.Header.Set("Authorization", "Bearer "+string(r.APIKey))
 	}
@@ -64,10 +75,10 @@ type healthCmd struct{ remote }
 
 // Run implements the command.
 func (c healthCmd) Run(ctx context.Context, s streams) error {
-	ctx, cancel := context.WithTimeout(ctx, callPatience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var health struct{ Status, Version string }
-	if err := c.call(ctx, http.MethodGet, "/v1/ready/", nil, "", &health); err != nil {
+	if err := c.get(ctx, "/v1/ready/", &health); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(s.out, "%s, version %s\n", health.Status, health.Version)
@@ -116,10 +127,10 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// folder returns the id of the folder.
+// folder returns the id of the folder, which it creates if it is new.
 func (c uploadCmd) folder(ctx context.Context) (string, error) {
 	var list []files.Folder
-	if err := c.call(ctx, http.MethodGet, "/v1/folders/?limit=1000&name="+url.QueryEscape(c.Folder), nil, "", &list); err != nil {
+	if err := c.get(ctx, "/v1/folders/?limit=1000&name="+url.QueryEscape(c.Folder), &list); err != nil {
 		return "", err
 	}
 	for _, f := range list {
@@ -132,7 +143,7 @@ func (c uploadCmd) folder(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var made files.Folder
-	err = c.call(ctx, http.MethodPost, "/v1/folders/", bytes.NewReader(body), "application/json", &made)
+	err = c.post(ctx, "/v1/folders/", bytes.NewReader(body), "application/json", &made)
 	return made.ID, err
 }
 
@@ -154,22 +165,22 @@ func (c uploadCmd) upload(ctx context.Context, folder, path string) (f files.Fil
 		if err == nil {
 			err = form.Close()
 		}
-		if errors.Is(err, io.ErrClosedPipe) { // the server did not take it all: its answer says why
+		if errors.Is(err, io.ErrClosedPipe) { // the server refused the rest: its answer says why
 			err = nil
 		}
 		sent <- errors.Join(err, out.CloseWithError(err))
 	}()
-	err = c.call(ctx, http.MethodPost, "/v1/folders/"+folder+"/upload?duplicate_handling="+c.Duplicates, body, form.FormDataContentType(), &f)
+	err = c.post(ctx, "/v1/folders/"+folder+"/upload?duplicate_handling="+c.Duplicates, body, form.FormDataContentType(), &f)
 	return f, errors.Join(err, body.Close(), <-sent)
 }
 
-// await asks for a file until its text is searchable or has failed.
+// await polls a file until it is completed or has failed.
 func (c uploadCmd) await(ctx context.Context, folder string, f files.File) (files.File, error) {
 	for f.Status != files.Completed && f.Status != files.Failed {
 		if !wait(ctx, 100*time.Millisecond) {
 			return f, ctx.Err()
 		}
-		if err := c.call(ctx, http.MethodGet, "/v1/folders/"+folder+"/files/"+f.ID, nil, "", &f); err != nil {
+		if err := c.get(ctx, "/v1/folders/"+folder+"/files/"+f.ID, &f); err != nil {
 			return f, err
 		}
 	}

@@ -22,22 +22,22 @@ func (secret) String() string { return "[secret]" }
 // LogValue implements slog.LogValuer.
 func (secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
-// database says which Postgres a command works on.
+// database holds the settings of the Postgres that a command works on.
 type database struct {
 	Home        string `env:"LOCI_HOME" help:"Directory of the private Postgres (default: the user's data directory; /var/lib/loci for root)."`
 	DatabaseURL secret `env:"LOCI_DATABASE_URL" help:"Postgres to use instead of a private one: postgres://user:password@host:5432/name."`
 	PostgresBin string `env:"LOCI_POSTGRES_BIN" help:"Directory of the Postgres binaries (default: searched for)."`
 }
 
-// opened is a database that a command works on; close lets go of it.
+// opened is a database that a command works on.
 type opened struct {
 	url     string
-	private *local.Server // nil where the database is another's
+	private *local.Server // nil for LOCI_DATABASE_URL
 	close   func() error
 }
 
-// startPatience bounds the start of a private Postgres, recovery after a crash included.
-const startPatience = 5 * time.Minute
+// startTimeout bounds the start of a private Postgres, recovery after a crash included.
+const startTimeout = 5 * time.Minute
 
 func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 	if d.DatabaseURL != "" {
@@ -51,7 +51,7 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	pg, err := local.Start(ctx, local.Options{Home: home, Bin: d.PostgresBin, Log: log})
 	if err != nil {
@@ -71,7 +71,7 @@ func (d database) home() (string, error) {
 	return filepath.Abs(d.Home)
 }
 
-// logger writes to errs at the level that a setting names.
+// logger returns a logger that writes to s.err from a level on.
 func logger(s streams, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -80,7 +80,7 @@ func logger(s streams, level string) (*slog.Logger, error) {
 	return slog.New(logHandler(s.err, l)), nil
 }
 
-// listenAddress checks LOCI_ADDR and says whether only this machine can reach it.
+// listenAddress checks LOCI_ADDR and reports whether only this machine can reach it.
 func listenAddress(ctx context.Context, addr string) (loopback bool, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -96,7 +96,7 @@ func listenAddress(ctx context.Context, addr string) (loopback bool, err error) 
 	return ip != nil && ip.IsLoopback(), nil
 }
 
-// serverURL is where commands find a running server.
+// serverURL returns the URL of a running server from LOCI_ADDR.
 func serverURL(addr string) string {
 	if strings.Contains(addr, "://") {
 		return strings.TrimRight(addr, "/")

@@ -18,20 +18,19 @@ var demo embed.FS
 // demoOrg is the organization of a server without keys, the first that migrations create.
 const demoOrg = db.Org(1)
 
-// Names of what the demonstration consists of.
 const (
 	demoFolder = "guide"
 	demoAgent  = "demo"
 )
 
-// seed fills an empty database with a folder of documents about Loci and an agent that has it.
+// seed fills an empty database with a folder of documents about Loci and an agent with that folder.
 func seed(ctx context.Context, store *files.Store, agents *agent.Store) error {
 	folders, err := store.CountFolders(ctx, demoOrg)
 	if err != nil {
 		return err
 	}
-	there, err := agents.Count(ctx, demoOrg, agent.Filter{Hidden: true})
-	if err != nil || folders+there > 0 {
+	existing, err := agents.Count(ctx, demoOrg, agent.Filter{Hidden: true})
+	if err != nil || folders+existing > 0 {
 		return err
 	}
 	about := "How to use Loci: uploading documents, searching them, and what an agent can do with them."
@@ -58,7 +57,7 @@ func seed(ctx context.Context, store *files.Store, agents *agent.Store) error {
 	return err
 }
 
-// greet says where the server is, and what to try.
+// greet prints the server's URL and, for a demonstration, commands to try.
 func (p *process) greet(addr string) {
 	base := "http://" + addr
 	if host, port, err := net.SplitHostPort(addr); err == nil && (host == "::" || host == "0.0.0.0") {

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/files/document/child"
 )
 
-// documents says how documents are read.
+// documents holds the settings of reading documents.
 type documents struct {
 	PDFToText string `name:"pdftotext" env:"LOCI_PDFTOTEXT" help:"Program of poppler to read PDFs with instead of the built-in reader."`
 }
 
-// readDocumentCmd is the child that reads one document.
+// readDocumentCmd reads one document in a child process.
 type readDocumentCmd struct {
 	Request string `arg:""`
 }
@@ -24,7 +24,7 @@ type readDocumentCmd struct {
 // Run implements the command.
 func (c readDocumentCmd) Run() error { return child.Main(c.Request) }
 
-// reader reads documents in children of this program.
+// reader returns a reader of documents that runs this program as child processes.
 func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -42,7 +42,7 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	return r, nil
 }
 
-// cache is where compiled programs are kept; empty, which keeps none, where the user has no place for them.
+// cache returns the directory for compiled programs; empty, for no cache, if the user has no cache directory.
 func (d database) cache() string {
 	if home, err := d.home(); err == nil && (d.Home != "" || d.DatabaseURL == "") {
 		return filepath.Join(home, "cache")

@@ -32,6 +32,11 @@ const (
 	probePatience = 10 * time.Second
 )
 
+const (
+	backfillEvery = time.Minute
+	callEvery     = time.Second // between two looks for messages and passages that lack their vectors
+)
+
 // endpoint is the embeddings endpoint; nil where none is configured.
 type endpoint struct {
 	settings  embedding

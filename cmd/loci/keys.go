@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 )
 
-// keysCmd keeps the API keys of a database, whether a server runs on it or not.
+// keysCmd manages the API keys of a database, whether a server runs on it or not.
 type keysCmd struct {
 	Create keysCreateCmd `cmd:"" help:"Create a key and print it. It is not shown again."`
 	List   keysListCmd   `cmd:"" help:"List the keys."`
@@ -65,7 +65,7 @@ func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
 	return c.withKeys(ctx, s, func(keys *apikey.Store) error { return keys.Revoke(ctx, c.Key) })
 }
 
-// withKeys opens the database: that of a running server if there is one.
+// withKeys calls fn with the keys of the database: that of a running server if there is one.
 func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) (err error) {
 	log, err := logger(s, "warn")
 	if err != nil {

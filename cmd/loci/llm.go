@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm"
 )
 
-// language says which language model writes summaries. Without a base URL there is none, and summaries are extracted.
+// language holds the settings of the language model that writes summaries. Without a base URL summaries are extracted.
 type language struct {
 	BaseURL string `name:"llm-base-url" env:"LOCI_LLM_BASE_URL" help:"OpenAI-compatible chat endpoint, such as http://localhost:11434/v1, that writes summaries. Empty: they are extracted without a model."`
 	Key     secret `name:"llm-api-key" env:"LOCI_LLM_API_KEY" help:"Key of the chat endpoint, if it asks for one."`
@@ -22,7 +22,7 @@ type language struct {
 	SummaryPatience time.Duration `hidden:"" default:"150s" help:"How long models may take for one summary."`
 }
 
-// extracted tells the operator of a summary that the model should have written, and did not.
+// extracted returns a function that logs a summary that was extracted because the model did not write it.
 func extracted(log *slog.Logger) func(context.Context, compaction.Compaction) {
 	return func(ctx context.Context, c compaction.Compaction) {
 		log.WarnContext(ctx, "a summary was extracted, because the language model did not write it", "agent", c.AgentID, "compaction", c.ID,
@@ -30,7 +30,7 @@ func extracted(log *slog.Logger) func(context.Context, compaction.Compaction) {
 	}
 }
 
-// models checks the settings and returns what gives the compactor its models; nil where there are none.
+// models checks the settings and returns a function from a model's handle to the model; nil without a base URL.
 func (c language) models() (func(context.Context, string) *compaction.Model, error) {
 	if c.BaseURL == "" {
 		if c.Model != "" || c.Key != "" || c.Window != 0 {

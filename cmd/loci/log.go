@@ -10,7 +10,7 @@ import (
 	"github.com/lmittmann/tint"
 )
 
-// logHandler writes in colour to a terminal, and as text elsewhere.
+// logHandler returns a handler that writes in colour to a terminal, and plain text elsewhere.
 func logHandler(w io.Writer, level slog.Level) slog.Handler {
 	if f, ok := w.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
@@ -20,7 +20,7 @@ func logHandler(w io.Writer, level slog.Level) slog.Handler {
 	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
 }
 
-// quiet passes on what a library logs that an operator must know: it takes the library's news for details.
+// quiet lowers the level of a library's messages below warn to debug.
 type quiet struct{ slog.Handler }
 
 // Enabled implements slog.Handler.

@@ -1,4 +1,4 @@
-// Command loci is the memory server: it serves the REST API on a Postgres of its own or on one it is given, and keeps that one's keys.
+// Command loci is the memory server: it serves the REST API on a private Postgres or on the one of LOCI_DATABASE_URL, and manages API keys.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	forgetEmpty(os.Environ())
+	unsetEmpty(os.Environ())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -25,11 +25,11 @@ func main() {
 	os.Exit(code)
 }
 
-// forgetEmpty takes a setting that is empty, as containers pass on what is not set, for one that is not there.
-func forgetEmpty(environment []string) {
+// unsetEmpty unsets the empty settings: containers pass on unset ones as empty.
+func unsetEmpty(environment []string) {
 	for _, variable := range environment {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "LOCI_") {
-			_ = os.Unsetenv(name) // fails for names that no variable has
+			_ = os.Unsetenv(name) // fails for invalid names, which no variable has
 		}
 	}
 }
@@ -48,7 +48,7 @@ type cli struct {
 // streams are where a command writes.
 type streams struct{ out, err io.Writer }
 
-// run is the program: it returns the exit code, 2 for a command line or a setting that is wrong, 1 for a failure.
+// run runs the program and returns its exit code: 2 for a wrong command line or setting, 1 for another failure.
 func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	var c cli
 	exited := -1
@@ -74,18 +74,19 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	}
 	err = command.Run()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // told to stop before it had begun
+		err = nil // a signal came before the server served
 	}
-	return report(errs, err)
+	return exitCode(errs, err)
 }
 
-// exit unwinds out of kong where it would end the process, as after --help.
+// exit is the panic that leaves kong where kong would end the process, for example after --help.
 type exit struct{}
 
-// settingError is a setting that is wrong; its text names it.
+// settingError is an error in a setting, which its text names.
 type settingError struct{ error }
 
-func report(errs io.Writer, err error) int {
+// exitCode prints the error, if any, and returns the exit code for it.
+func exitCode(errs io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
@@ -103,7 +104,7 @@ func (versionCmd) Run(s streams) error {
 	return err
 }
 
-// version is what the binary was built from.
+// version returns the version that the binary was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {

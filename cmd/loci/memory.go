@@ -8,29 +8,28 @@ import (
 	"time"
 )
 
-// memoryBytes is what the garbage collector keeps the server within as long as it can: large files come in bursts, and what they took is
-// to be used again before more is asked for.
+// memoryBytes is the soft memory limit of the server. Large files come in bursts; the limit makes the garbage collector reuse their memory
+// before it asks the system for more.
 const memoryBytes = 256 << 20
 
-// boundMemory sets that bound, unless the operator set another.
-func boundMemory() {
+// limitMemory sets the soft limit unless the operator set GOMEMLIMIT.
+func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryBytes)
 	}
 }
 
-// What a burst of work took is given back to the system when the server has nothing in hand: the runtime would keep it for minutes.
 const (
-	giveBackEvery = 10 * time.Second
-	giveBackBytes = 16 << 20 // less is not worth a collection
+	freeEvery = 10 * time.Second
+	freeBytes = 16 << 20 // less is not worth a collection
 )
 
-func (p *process) giveMemoryBack(ctx context.Context) error {
+// freeMemory returns unused memory to the system while no job is in flight, until ctx ends. The runtime alone would keep it for minutes.
+func (p *process) freeMemory(ctx context.Context) {
 	unused := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}}
-	for wait(ctx, giveBackEvery) {
-		if metrics.Read(unused); p.inFlight.Empty() && unused[0].Value.Uint64() > giveBackBytes {
+	for wait(ctx, freeEvery) {
+		if metrics.Read(unused); p.inFlight.Empty() && unused[0].Value.Uint64() > freeBytes {
 			debug.FreeOSMemory()
 		}
 	}
-	return nil
 }

@@ -5,17 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/archival"
@@ -34,14 +28,14 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// serveCmd serves the REST API until it is told to stop.
+// serveCmd serves the REST API until a signal ends it.
 type serveCmd struct {
 	database
 	Addr           string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address to listen on. Other than on loopback it needs an API key."`
 	APIKey         secret `name:"api-key" env:"LOCI_API_KEY" help:"An API key to register for the default organization."`
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
-	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Take what looks random for a secret in messages, too; it takes hashes and ids for secrets."`
+	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings in messages, too; hashes and ids are among them."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
 	RequestPatience time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
@@ -50,23 +44,11 @@ type serveCmd struct {
 	documents
 }
 
-// Times of the server's life.
 const (
-	stopPatience   = 8 * time.Second  // for requests and jobs in hand, when told to stop: less than containers are given
-	headerPatience = 10 * time.Second // for a request's headers
-	idlePatience   = 2 * time.Minute  // of a connection without a request
-	jobTimeout     = time.Minute
-	rescueAfter    = 2 * time.Minute      // of a job that no living server admits to
-	fetchPause     = 5 * time.Millisecond // between two looks for jobs while there are some
-	jobsKept       = time.Hour            // after they are done: a hundred thousand uploads leave as many
-	lookEvery      = 10 * time.Second
-	progressEvery  = 500 * time.Millisecond // between two reads of the progress of followed files
-	followEvery    = 100 * time.Millisecond // between two reads of the newest events of followed agents
-	backfillEvery  = time.Minute
-	callEvery      = time.Second      // between two looks for messages and passages that lack their vectors
-	indexEvery     = 15 * time.Second // between two looks for text that grep's index lacks
-	pruneEvery     = 10 * time.Minute // between two looks for what it has of files that are gone
-	retryEvery     = 5 * time.Second  // what needs the database or the endpoint back
+	stopTimeout   = 8 * time.Second        // for requests and jobs to end when the server stops; containers are given 10 s
+	retryEvery    = 5 * time.Second        // between two tries of what needs the database or the endpoint back
+	progressEvery = 500 * time.Millisecond // between two reads of the progress of followed files
+	followEvery   = 100 * time.Millisecond // between two reads of the newest events of followed agents
 )
 
 // Run implements the command.
@@ -75,7 +57,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	boundMemory()
+	limitMemory()
 	loopback, err := listenAddress(ctx, c.Addr)
 	if err != nil {
 		return err
@@ -119,7 +101,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	return p.serve(ctx, listener)
 }
 
-// register makes LOCI_API_KEY a key, and refuses to serve other machines without any.
+// register makes LOCI_API_KEY a key, and returns an error if other machines can reach the server and there is no key.
 func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, loopback bool) error {
 	if c.APIKey != "" {
 		if err := keys.Register(ctx, string(c.APIKey)); errors.Is(err, db.ErrInvalid) {
@@ -152,155 +134,78 @@ type process struct {
 	models   func(context.Context, string) *compaction.Model
 	id       string // of this server among those on the database
 	inFlight queue.InFlight
+	loopback bool // only this machine reaches the server
+}
 
-	loopback bool // only this machine reaches it
+// stores are the memories and the agents of a server.
+type stores struct {
+	files    *files.Store
+	messages *recall.Store
+	blocks   *block.Store
+	passages *archival.Store
+	agents   *agent.Store
+	tools    *tool.Set
+}
+
+func (p *process) stores() (s stores, err error) {
+	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf,
+		PromptChars: agent.PromptChars, Read: p.reader.Read})
+	if err != nil {
+		return s, err
+	}
+	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
+	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Dense: p.dense.space()})
+	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages})
+	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages, Tokens: tokens.New(),
+		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
+		Tools:      s.tools.Definitions}
+	s.agents.Jobs, err = p.jobs(s)
+	return s, err
 }
 
 // serve runs everything that outlives a call, and waits for all of it.
 func (p *process) serve(ctx context.Context, listener net.Listener) error {
-	store, err := files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf,
-		PromptChars: agent.PromptChars, Read: p.reader.Read})
+	s, err := p.stores()
 	if err != nil {
 		return err
 	}
-	messages := recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
-	blocks, passages := &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Dense: p.dense.space()})
-	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
-	agents := &agent.Store{Tools: tools.Definitions, DB: p.pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Compaction: &compaction.Store{DB: p.pool, Recall: messages, Models: p.models, Extracted: extracted(p.log)}, Tokens: tokens.New()}
 	if p.Demo {
-		if err := seed(ctx, store, agents); err != nil {
+		if err := seed(ctx, s.files, s.agents); err != nil {
 			return fmt.Errorf("fill the demonstration: %w", err)
 		}
 	}
-	progress, followers := store.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
-	api := &server.Server{Agents: agents, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Progress: progress, DB: p.pool,
-		Followers: followers, Tools: tools, Keys: p.keys, Log: p.log, Version: version(), MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping,
-		Loopback: p.loopback, Patience: p.RequestPatience}
-	jobs, err := p.jobs(store, messages, passages, agents)
-	if err != nil {
-		return err
-	}
-	agents.Jobs = jobs
+	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
+	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages, Tools: s.tools,
+		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log, Version: version(),
+		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, Patience: p.RequestPatience}
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
-	group.Go(func() error { return p.keepPresent(ctx, present) })
-	group.Go(func() error { return p.work(ctx, jobs, present) })
-	group.Go(func() error {
-		return p.dense.connect(ctx, p.pool, vectors{files: store, messages: messages, passages: passages, jobs: jobs})
-	})
-	group.Go(func() error { return p.indexText(ctx, store) })
-	group.Go(func() error { return p.watchPostgres(ctx) })
-	group.Go(func() error { return p.giveMemoryBack(ctx) })
-	group.Go(func() error {
-		progress.Run(ctx, func(err error) { p.log.Warn("the progress of files is not known", "error", err) })
-		return nil
-	})
-	group.Go(func() error {
-		followers.Run(ctx, func(err error) { p.log.Warn("the events of agents are not known", "error", err) })
-		return nil
-	})
-	group.Go(func() error { return p.tend(ctx, store, messages, passages) })
-	group.Go(func() error { return p.listen(ctx, listener, api.Handler()) }) //nolint:contextcheck // each request has its own
+	for _, run := range []func() error{
+		func() error { p.keepPresent(ctx, present); return nil },
+		func() error { return p.work(ctx, s.agents.Jobs, present) },
+		func() error {
+			return p.dense.connect(ctx, p.pool, vectors{files: s.files, messages: s.messages, passages: s.passages, jobs: s.agents.Jobs})
+		},
+		func() error { p.indexText(ctx, s.files); return nil },
+		func() error { p.maintain(ctx, s); return nil },
+		func() error { p.freeMemory(ctx); return nil },
+		func() error { return p.keepPostgres(ctx) },
+		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },
+		func() error { followers.Run(ctx, p.warn("the events of agents are not known")); return nil },
+		func() error { return p.listen(ctx, listener, api.Handler()) }, //nolint:contextcheck // each request has its own
+	} {
+		group.Go(run)
+	}
 	p.greet(listener.Addr().String())
 	return group.Wait()
 }
 
-// jobs is the client that works on the queue.
-func (p *process) jobs(store *files.Store, messages *recall.Store, passages *archival.Store, agents *agent.Store) (*river.Client[pgx.Tx], error) {
-	workers, queues := river.NewWorkers(), files.Queues()
-	maps.Copy(queues, agent.Queues())
-	agents.Work(workers)
-	store.Work(workers)
-	messages.Work(workers)
-	passages.Work(workers)
-	if p.dense != nil {
-		maps.Copy(queues, recall.Queues())
-		maps.Copy(queues, archival.Queues())
-	}
-	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
-		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
-		FetchCooldown: fetchPause, CompletedJobRetentionPeriod: jobsKept,
-		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight},
-	})
+// warn returns a function that logs errors under a message.
+func (p *process) warn(message string) func(error) {
+	return func(err error) { p.log.Warn(message, "error", err) }
 }
 
-// keepPresent holds this server's lock on the database, and takes it again when the connection was lost.
-func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
-	once := func() {
-		select {
-		case <-ready:
-		default:
-			close(ready)
-		}
-	}
-	presence := queue.Presence{URL: p.pg.url, ID: p.id, Every: lookEvery, InFlight: &p.inFlight}
-	for {
-		if err := presence.Keep(ctx, once); err != nil && ctx.Err() == nil {
-			p.log.Warn("the server's lock on the database was lost", "error", err)
-		}
-		if !wait(ctx, retryEvery) {
-			return nil
-		}
-	}
-}
-
-// work works on jobs until ctx ends, once the server is known to be alive, and then lets those in hand finish.
-func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present <-chan struct{}) error {
-	select {
-	case <-present:
-	case <-ctx.Done():
-		return nil
-	}
-	for {
-		err := jobs.Start(context.WithoutCancel(ctx))
-		if err == nil {
-			break
-		}
-		p.log.Warn("no work on jobs yet", "error", err) // the database may have gone away this very moment
-		if !wait(ctx, retryEvery) {
-			return nil
-		}
-	}
-	<-ctx.Done()
-	p.dense.space().Stop()
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-	defer cancel()
-	if err := jobs.Stop(stopping); err != nil {
-		return jobs.StopAndCancel(context.WithoutCancel(ctx))
-	}
-	return nil
-}
-
-// listen answers requests until ctx ends, and then those in hand.
-func (p *process) listen(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience,
-		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-	defer cancel()
-	if err := web.Shutdown(stopping); err != nil {
-		err = web.Close() // whoever still talks has talked too long
-		return errors.Join(err, ignoreClosed(<-served))
-	}
-	return ignoreClosed(<-served)
-}
-
-// ignoreClosed takes the way a web server ends when it is told to for no error.
-func ignoreClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
-// wait pauses; it says no if ctx ended.
+// wait pauses, and reports whether ctx lasted for the pause.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

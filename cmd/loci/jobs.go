@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+const (
+	jobTimeout    = time.Minute
+	rescueAfter   = 2 * time.Minute      // of a job that no living server claims
+	fetchPause    = 5 * time.Millisecond // between two fetches of jobs while there are some
+	jobsKept      = time.Hour            // after they are done: a hundred thousand uploads leave as many
+	presenceEvery = 10 * time.Second     // between two looks for the jobs of dead servers
+)
+
+// jobs returns the River client that works on the queues of all stores.
+func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
+	workers, queues := river.NewWorkers(), files.Queues()
+	maps.Copy(queues, agent.Queues())
+	s.agents.Work(workers)
+	s.files.Work(workers)
+	s.messages.Work(workers)
+	s.passages.Work(workers)
+	if p.dense != nil {
+		maps.Copy(queues, recall.Queues())
+		maps.Copy(queues, archival.Queues())
+	}
+	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
+		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
+		FetchCooldown: fetchPause, CompletedJobRetentionPeriod: jobsKept,
+		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight},
+	})
+}
+
+// keepPresent holds this server's lock on the database until ctx ends, and takes it again when the connection was lost. It closes ready when
+// the lock is held for the first time.
+func (p *process) keepPresent(ctx context.Context, ready chan struct{}) {
+	presence := queue.Presence{URL: p.pg.url, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
+	once := sync.OnceFunc(func() { close(ready) })
+	for {
+		if err := presence.Keep(ctx, once); err != nil && ctx.Err() == nil {
+			p.log.Warn("the server's lock on the database was lost", "error", err)
+		}
+		if !wait(ctx, retryEvery) {
+			return
+		}
+	}
+}
+
+// work works on jobs from the moment the server is present until ctx ends, and then lets the jobs in flight end.
+func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present <-chan struct{}) error {
+	select {
+	case <-present:
+	case <-ctx.Done():
+		return nil
+	}
+	for {
+		err := jobs.Start(context.WithoutCancel(ctx))
+		if err == nil {
+			break
+		}
+		p.log.Warn("no work on jobs yet", "error", err) // the database may have gone away since
+		if !wait(ctx, retryEvery) {
+			return nil
+		}
+	}
+	<-ctx.Done()
+	p.dense.space().Stop()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if err := jobs.Stop(stopping); err != nil {
+		return jobs.StopAndCancel(context.WithoutCancel(ctx))
+	}
+	return nil
+}

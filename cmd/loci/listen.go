@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	headerTimeout = 10 * time.Second // for a request's headers
+	idleTimeout   = 2 * time.Minute  // of a connection without a request
+)
+
+// listen answers requests until ctx ends, and then lets those that have begun end.
+func (p *process) listen(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	var err error
+	if web.Shutdown(stopping) != nil {
+		err = web.Close() // requests still run
+	}
+	return errors.Join(err, ignoreClosed(<-served))
+}
+
+// ignoreClosed drops http.ErrServerClosed, which Serve returns after Shutdown.
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

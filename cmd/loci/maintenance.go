@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+const (
+	maintainEvery = time.Minute
+	indexEvery    = 15 * time.Second // between two looks for text that the index of grep_files lacks
+	pruneEvery    = 10 * time.Minute // between two looks for index entries of deleted files
+)
+
+// maintain runs the periodic maintenance of the database until ctx ends: it builds indexes where there are enough rows, and deletes rows
+// that are kept for a limited time.
+func (p *process) maintain(ctx context.Context, s stores) {
+	for wait(ctx, maintainEvery) {
+		p.maintainVectors(ctx, "files", s.files)
+		p.maintainVectors(ctx, "messages", s.messages)
+		p.maintainVectors(ctx, "passages", s.passages)
+		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
+			p.log.Warn("the list positions of deleted rows are not forgotten", "error", err)
+		}
+		p.clear(ctx, "messages of deleted agents", s.messages)
+		p.clear(ctx, "passages of deleted archives", s.passages)
+	}
+}
+
+// vectorStore is a memory with vectors.
+type vectorStore interface {
+	Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error)
+	ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error)
+}
+
+// maintainVectors builds the index of a large space of vectors, and deletes the vectors of unused spaces.
+func (p *process) maintainVectors(ctx context.Context, what string, memory vectorStore) {
+	began, log := time.Now(), p.log.With("of", what)
+	built, err := memory.Index(ctx, p.pool, func(done, total int) {
+		log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
+	case built:
+		log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+	}
+	if rows, err := memory.ClearSpaces(ctx, p.pool); err != nil && ctx.Err() == nil {
+		log.Warn("the vectors of unused models are not deleted", "error", err)
+	} else if rows > 0 {
+		log.Info("the vectors of models that were not used for a week are deleted", "vectors", rows)
+	}
+}
+
+// indexText keeps the index of grep_files up to date until ctx ends. Where the index lacks text, grep_files reads it all: a failure is
+// tried again later.
+func (p *process) indexText(ctx context.Context, store *files.Store) {
+	for pruned := time.Now(); wait(ctx, indexEvery); {
+		blocks, err := store.IndexText(ctx)
+		if err == nil && time.Since(pruned) > pruneEvery {
+			pruned = time.Now()
+			_, err = store.PruneIndex(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("the index of grep_files is not up to date", "error", err)
+		}
+		if blocks > 0 {
+			p.log.Debug("indexed text for grep_files", "blocks", blocks)
+		}
+	}
+}
+
+// clearer deletes rows left by deleted owners, in batches; rows is 0 when none are left.
+type clearer interface {
+	Clear(ctx context.Context) (rows int, err error)
+}
+
+// clear calls Clear until no rows are left.
+func (p *process) clear(ctx context.Context, what string, memory clearer) {
+	for ctx.Err() == nil {
+		rows, err := memory.Clear(ctx)
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("rows of deleted owners are not deleted", "of", what, "error", err)
+		}
+		if err != nil || rows == 0 {
+			return
+		}
+	}
+}
