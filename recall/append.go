@@ -1,248 +1,193 @@
 package recall
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Appended is what became of a message that was to be appended.
+// Appended is where a draft stands in the log.
 type Appended struct {
 	ID       string  `db:"id" json:"id"`
 	Seq      int64   `db:"seq" json:"seq"`
 	Position int     `db:"position" json:"position"`
 	Tokens   int     `db:"tokens" json:"tokens"`
 	OTID     *string `db:"otid" json:"otid"`
-	Repeated bool    `db:"-" json:"repeated"` // it was there already, by its otid
+	Repeated bool    `db:"-" json:"repeated"` // an earlier append stored it under the same otid
 }
 
-// DraftError is what is wrong with one of the messages that were to be appended. It wraps ErrInvalid or ErrConflict.
+// DraftError says what is wrong with one of the drafts of a call. It wraps ErrInvalid or ErrConflict.
 type DraftError struct {
-	At  int // its place among them, from 0
+	At  int // index of the draft, from 0
 	Err error
 }
 
 // Error implements error.
 func (e *DraftError) Error() string { return fmt.Sprintf("messages[%d]: %v", e.At, e.Err) }
 
-// Unwrap is for errors.Is.
+// Unwrap returns what is wrong.
 func (e *DraftError) Unwrap() error { return e.Err }
 
-// Append adds messages to a conversation of an agent, all or none, in their order; it returns them in that order. Secrets of certain shape
-// are redacted and long results of tools put aside before anything is stored. A message whose otid the agent has already is not stored
-// again: its first is returned. ErrNotFound if the agent or the conversation is not there; ErrInvalid if a message breaks a rule;
-// ErrConflict if an otid stands for another message. Both of these are a DraftError where one message is to blame.
-func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string, messages []Draft) ([]Appended, error) {
-	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, messages)
+// Append appends messages to a conversation of an agent, all or none, and returns where each stands, in their order. It
+// redacts secrets and moves long tool results out of the log before it stores anything. A draft whose otid the agent's
+// log has already is not stored again; Append returns where the first one stands. It returns ErrNotFound if the agent
+// or the conversation does not exist, and a DraftError that wraps ErrInvalid if a draft breaks a rule, or ErrConflict
+// if its otid belongs to another message.
+func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string,
+	drafts []Draft) ([]Appended, error) {
+	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, drafts)
 	return appended, err
 }
 
-// AppendTo is Append, and returns the conversation too, as it is with the messages.
-func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string, messages []Draft) ([]Appended, Conversation, error) {
-	var c Conversation
-	if len(messages) == 0 || len(messages) > MaxMessages {
-		return nil, c, db.Invalid("%d messages are to be appended; it must be from 1 to %d", len(messages), MaxMessages)
-	}
-	redactor, err := s.redactor(ctx, org)
+// maxAttempts bounds how often an append is tried when other requests keep changing what it read.
+const maxAttempts = 10
+
+// AppendTo does what Append does, and also returns the conversation with the messages appended.
+func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string,
+	drafts []Draft) (appended []Appended, c Conversation, err error) {
+	entries, err := s.entries(ctx, org, drafts)
 	if err != nil {
 		return nil, c, err
 	}
-	now := time.Now()
-	ready := make([]prepared, len(messages))
-	for i, n := range messages {
-		if ready[i], err = prepare(n, redactor, now); err != nil {
-			return nil, c, &DraftError{At: i, Err: err}
-		}
-	}
-	for attempt := 1; ; attempt++ {
-		var appended []Appended
-		err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-			var err error
-			appended, c, err = s.With(tx).append(ctx, org, agentID, conversation, ready)
+	for range maxAttempts {
+		err = db.Tx(ctx, s.db, func(tx pgx.Tx) (err error) {
+			appended, c, err = s.With(tx).appendEntries(ctx, org, agentID, conversation, entries)
 			return err
 		})
-		if attempt < appendAttempts && (raced(err) || isNotFound(err) && s.isBegun(ctx, org, agentID, conversation)) {
-			continue // the same otid was stored, or the conversation begun anew, since this one looked
+		if !isOTIDRace(err) && (!isNotFound(err) || !s.hasNewDefault(ctx, org, agentID, conversation)) {
+			break
 		}
-		return appended, c, err
 	}
+	return appended, c, err
 }
 
-// appendAttempts is how often an append is tried that other requests came before.
-const appendAttempts = 10
-
-// raced tells that a message was stored by another transaction since this one looked.
-func raced(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.ConstraintName == "messages_otid_key"
+// entries checks drafts and makes them ready to be stored.
+func (s *Store) entries(ctx context.Context, org db.Org, drafts []Draft) ([]entry, error) {
+	if len(drafts) == 0 || len(drafts) > MaxMessages {
+		return nil, db.Invalid("%d messages are to be appended; it must be from 1 to %d", len(drafts), MaxMessages)
+	}
+	redactor, err := s.redactor(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	entries := make([]entry, len(drafts))
+	for i, d := range drafts {
+		if entries[i], err = newEntry(d, redactor, now); err != nil {
+			return nil, &DraftError{At: i, Err: err}
+		}
+		entries[i].at = i
+	}
+	return entries, nil
 }
 
-// isBegun tells whether an agent has the default conversation that was asked for: a new one takes the place of one that is put away.
-func (s *Store) isBegun(ctx context.Context, org db.Org, agentID, conversation string) bool {
+// hasNewDefault reports whether the agent has the default conversation that was asked for: a reset may have replaced it
+// while an append waited for its lock.
+func (s *Store) hasNewDefault(ctx context.Context, org db.Org, agentID, conversation string) bool {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	return err == nil && c.IsDefault
 }
 
-// head is the end of a conversation, locked.
-type head struct {
+// conversationEnd is a locked conversation, whose counts change as messages are appended.
+type conversationEnd struct {
 	Conversation
-	Session   int        `db:"session"`
-	SessionAt *time.Time `db:"session_at"`
+	Session   int        `db:"session"`    // position of the first message of the last session
+	SessionAt *time.Time `db:"session_at"` // when its last message was said
+	org       db.Org
 }
 
-func (s *Store) append(ctx context.Context, org db.Org, agentID, conversation string, messages []prepared) ([]Appended, Conversation, error) {
-	h, err := db.One[head](ctx, s.db, `
-		SELECT `+conversationColumns+`, c.session, c.session_at`+ofOrg+` AND a.org = @org AND `+chosen+`
+func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
+	end, err := db.One[conversationEnd](ctx, s.db, `
+		SELECT `+conversationColumns+`, c.session, c.session_at`+ofOrg+` AND `+chosen+`
 		FOR UPDATE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
+	end.org = org
+	return end, conversationError(err, agentID, conversation)
+}
+
+func (s *Store) appendEntries(ctx context.Context, org db.Org, agentID, conversation string,
+	entries []entry) ([]Appended, Conversation, error) {
+	end, err := s.lockEnd(ctx, org, agentID, conversation)
 	if err != nil {
-		return nil, h.Conversation, conversationError(err, agentID, conversation)
+		return nil, end.Conversation, err
 	}
-	out, fresh, err := s.known(ctx, h.AgentKey, messages)
+	out, fresh, err := s.dropRepeated(ctx, end, entries)
 	if err != nil || len(fresh) == 0 {
-		return out, h.Conversation, err
+		return out, end.Conversation, err
 	}
-	calls, err := s.pair(ctx, h, messages, fresh)
+	calls, err := s.pairCalls(ctx, end, fresh)
 	if err != nil {
-		return nil, h.Conversation, err
+		return nil, end.Conversation, err
 	}
 	events := make([]event.Event, len(fresh))
-	for i, at := range fresh {
-		events[i] = event.Event{AgentID: agentID, Type: event.MessageAppended, RefID: "message-" + messages[at].id.String()}
+	for i, e := range fresh {
+		events[i] = event.Event{AgentID: agentID, Type: event.MessageAppended, RefID: "message-" + e.id.String()}
 	}
 	if events, err = event.Append(ctx, s.db.(pgx.Tx), org, events...); err != nil {
-		return nil, h.Conversation, err
+		return nil, end.Conversation, err
 	}
 	var batch pgx.Batch
-	for i, at := range fresh {
-		m := &messages[at]
-		h.Messages++
-		h.extend(*m.CreatedAt)
-		if err := queueMessage(&batch, org, h, m, events[i].Seq); err != nil {
-			return nil, h.Conversation, err
+	for i, e := range fresh {
+		end.extend(e)
+		if err := end.queueMessage(&batch, e, events[i].Seq); err != nil {
+			return nil, end.Conversation, err
 		}
-		out[at] = Appended{ID: events[i].RefID, Seq: events[i].Seq, Position: h.Messages, Tokens: m.tokens, OTID: m.OTID}
+		out[e.at] = Appended{ID: events[i].RefID, Seq: events[i].Seq, Position: end.Messages, Tokens: e.tokens, OTID: e.OTID}
 	}
-	calls.queue(&batch, h.Key)
-	h.queue(&batch, messages, fresh)
-	return out, h.Conversation, db.Error(s.db.SendBatch(ctx, &batch).Close())
+	calls.queue(&batch, end)
+	end.queue(&batch)
+	return out, end.Conversation, db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 
-// known finds the messages that the agent has already by their otids; fresh are the places of the others.
-func (s *Store) known(ctx context.Context, agent int64, messages []prepared) (out []Appended, fresh []int, err error) {
-	type row struct {
-		Appended
-		Sum []byte `db:"otid_sha256"`
-	}
-	out = make([]Appended, len(messages))
-	first := map[string]*prepared{}
-	var otids []string
-	for i := range messages {
-		m := &messages[i]
-		if m.OTID == nil {
-			continue
-		}
-		if first[*m.OTID] != nil {
-			return nil, nil, &DraftError{At: i, Err: db.Invalid("the otid %q stands for two messages of the request", short(*m.OTID))}
-		}
-		first[*m.OTID] = m
-		otids = append(otids, *m.OTID)
-	}
-	stored := map[string]row{}
-	if len(otids) > 0 {
-		rows, err := db.All[row](ctx, s.db, `
-			SELECT 'message-' || id AS id, seq, position, tokens, otid, otid_sha256
-			FROM messages WHERE agent_key = $1 AND otid = ANY ($2)`, agent, otids)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, r := range rows {
-			stored[*r.OTID] = r
-		}
-	}
-	for i := range messages {
-		m := &messages[i]
-		if m.OTID == nil {
-			fresh = append(fresh, i)
-			continue
-		}
-		r, ok := stored[*m.OTID]
-		if !ok {
-			fresh = append(fresh, i)
-			continue
-		}
-		if !bytes.Equal(r.Sum, m.digest) {
-			return nil, nil, &DraftError{At: i, Err: db.Conflict(
-				"the otid %q is that of %s, which says something else; a new message needs an otid of its own", short(*m.OTID), r.ID)}
-		}
-		out[i] = r.Appended
-		out[i].Repeated = true
-	}
-	return out, fresh, nil
-}
-
-// A session is what stands together in time, at most so much of it.
+// A session is a run of messages with no gap longer than sessionGap, of at most sessionMessages.
 const (
 	sessionGap      = time.Hour
 	sessionMessages = 200
 )
 
-// extend makes a message of the given time, whose place is counted already, part of the session, or the first of a new one.
-func (h *head) extend(at time.Time) {
-	if h.SessionAt == nil || at.Sub(*h.SessionAt).Abs() > sessionGap || h.Messages-h.Session >= sessionMessages {
-		h.Session = h.Messages
+// extend counts a message at the conversation's end, in the last session or as the first of a new one.
+func (end *conversationEnd) extend(e *entry) {
+	end.Messages++
+	end.Tokens += int64(e.tokens)
+	at := *e.CreatedAt
+	if end.SessionAt == nil || at.Sub(*end.SessionAt).Abs() > sessionGap || end.Messages-end.Session >= sessionMessages {
+		end.Session = end.Messages
 	}
-	h.SessionAt = &at
+	end.SessionAt = &at
+	if end.LastMessageAt == nil || at.After(*end.LastMessageAt) {
+		end.LastMessageAt = &at
+	}
 }
 
-func queueMessage(batch *pgx.Batch, org db.Org, h head, m *prepared, seq int64) error {
-	for _, b := range m.blobs {
-		batch.Queue(`
-			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, org, b.sha256[:], b.size, b.zstd, b.bytes)
-		batch.Queue(`
-			INSERT INTO clips (id, org, sha256, agent_key, conversation_key, position, part) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			b.clip, org, b.sha256[:], h.AgentKey, h.Key, h.Messages, b.part)
-	}
-	content, err := json.Marshal(m.Content)
+// queueMessage queues the statements that store the conversation's last message.
+func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) error {
+	end.queueLongResults(batch, e.longResults)
+	content, err := json.Marshal(e.Content)
 	if err != nil {
 		return err
 	}
-	lex, terms := weigh(h.AgentKey, m)
+	lex, terms := weigh(end.AgentKey, e)
 	batch.Queue(`
-		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid, otid_sha256, step_id,
-		                      run_id, sender_id, group_id, model, is_err, tokens, created_at, lex, terms)
+		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
+		                      otid_sha256, step_id, run_id, sender_id, group_id, model, is_err, tokens, created_at, lex,
+		                      terms)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
-		m.id, org, h.AgentKey, seq, h.Key, h.Messages, h.Session, m.Role, m.Name, content, m.OTID, m.digest, m.StepID,
-		m.RunID, m.SenderID, m.GroupID, m.Model, m.IsErr, m.tokens, m.CreatedAt, lex, terms)
+		e.id, end.org, end.AgentKey, seq, end.Key, end.Messages, end.Session, e.Role, e.Name, content, e.OTID,
+		e.digest, e.StepID, e.RunID, e.SenderID, e.GroupID, e.Model, e.IsErr, e.tokens, e.CreatedAt, lex,
+		terms)
 	return nil
 }
 
-// queue writes the conversation's new end.
-func (h *head) queue(batch *pgx.Batch, messages []prepared, fresh []int) {
-	tokens := 0
-	last := *messages[fresh[0]].CreatedAt
-	for _, at := range fresh {
-		tokens += messages[at].tokens
-		if messages[at].CreatedAt.After(last) {
-			last = *messages[at].CreatedAt
-		}
-	}
-	h.Tokens += int64(tokens)
-	if h.LastMessageAt == nil || last.After(*h.LastMessageAt) {
-		h.LastMessageAt = &last
-	}
+// queue queues the statement that stores the conversation's new end.
+func (end *conversationEnd) queue(batch *pgx.Batch) {
 	batch.Queue(`
 		UPDATE conversations
-		SET messages = $2, tokens = tokens + $3, session = $4, session_at = $5, last_message_at = greatest(last_message_at, $6),
-		    unembedded = true
-		WHERE key = $1`, h.Key, h.Messages, tokens, h.Session, h.SessionAt, last)
+		SET messages = $3, tokens = $4, session = $5, session_at = $6, last_message_at = $7, unembedded = true
+		WHERE org = $1 AND key = $2`,
+		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt)
 }

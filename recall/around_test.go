@@ -1,11 +1,9 @@
 package recall_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/db"
@@ -71,53 +69,5 @@ func TestAroundRefuses(t *testing.T) {
 		if _, err := f.store.Around(t.Context(), tt.org, tt.agent, tt.id, tt.before, tt.after); !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
 		}
-	}
-}
-
-func TestALongMessageIsExpandedByItsID(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	text := strings.Repeat("línea\n", 10_000)
-	id := f.append(say(recall.User, text))[0].ID
-	var got strings.Builder
-	for at := new(0); at != nil; {
-		e, err := f.store.Expand(t.Context(), org, f.agent, id, *at, 16_001, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.WriteString(e.Text)
-		at = e.NextOffset
-	}
-	if got.String() != text {
-		t.Errorf("got %d bytes, want the %d of the message", got.Len(), len(text))
-	}
-	if _, err := f.store.Expand(t.Context(), org, f.newAgent(), id, 0, 0, ""); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("of another agent: %v, want ErrNotFound", err)
-	}
-}
-
-// A NUL in the JSON of a part would break every statement that looks into the content.
-func TestTheJSONOfPartsIsCleaned(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	id := f.append(recall.Draft{Role: recall.Assistant, Content: []recall.Part{
-		{Type: recall.Image, Source: json.RawMessage(`{"type":"url","url":"https://a\u0000/b"}`)},
-		{Type: recall.SummarizedReasoning, Text: "hm", Summary: json.RawMessage(`[{"index":0,"text":"a\u0000b"}]`)},
-	}})[0].ID
-	f.append(say(recall.User, "zebra"))
-	m := f.message(id)
-	if got := string(m.Content[0].Source); got != `{"type":"url","url":"https://a/b"}` {
-		t.Errorf("source is %s, want no NUL", got)
-	}
-	if got := string(m.Content[1].Summary); got != `[{"index":0,"text":"ab"}]` {
-		t.Errorf("summary is %s, want no NUL", got)
-	}
-	if _, err := f.store.Search(t.Context(), org, recall.Query{Text: "zebra", AgentID: f.agent, Limit: 5}); err != nil {
-		t.Errorf("search: %v", err)
-	}
-	broken := recall.Draft{Role: recall.User, OTID: new("o"), Content: []recall.Part{{Type: recall.Image, Source: json.RawMessage(`{`)}}}
-	_, err := f.store.Append(t.Context(), org, f.agent, recall.DefaultConversation, []recall.Draft{say(recall.User, "x"), broken})
-	if wrong, ok := errors.AsType[*recall.DraftError](err); !ok || wrong.At != 1 || !errors.Is(err, db.ErrInvalid) {
-		t.Errorf("broken JSON: got %v, want ErrInvalid of the second message", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,21 +12,24 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// conversationColumns are those of Conversation, from conversations c and their agents a.
-const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description, c.model, c.model_settings,
-	c.context_window_limit, c.hidden, c.messages, c.tokens, c.frame, c.first_visible, c.kept, c.summary_position, c.clipped, c.hidden_tokens,
-	c.fixed_tokens, c.reported_tokens, c.reported_position, c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.archived_at,
-	c.created_at, c.updated_at,
+// conversationColumns are the columns of Conversation, from conversations c and their agents a.
+const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description,
+	c.model, c.model_settings, c.context_window_limit, c.hidden, c.messages, c.tokens, c.frame, c.first_visible, c.kept,
+	c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
+	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.archived_at, c.created_at, c.updated_at,
 	CASE WHEN c.embedded_space IS NOT NULL OR c.embed_error IS NOT NULL THEN json_build_object(
-		'pending', CASE WHEN c.unembedded THEN c.messages - c.embedded ELSE 0 END, 'refused', c.embed_refused, 'error', c.embed_error)
+		'pending', CASE WHEN c.unembedded THEN c.messages - c.embedded ELSE 0 END,
+		'refused', c.embed_refused, 'error', c.embed_error)
 	END AS embedding_status`
 
-// ofOrg are the conversations of an organization's agents.
-const ofOrg = ` FROM conversations c JOIN agents a ON a.key = c.agent_key WHERE c.org = @org AND c.deleted_at IS NULL`
+// ofOrg selects the conversations of an organization that are not deleted.
+const ofOrg = ` FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+	WHERE c.org = @org AND c.deleted_at IS NULL`
 
 const conversationRows = `SELECT ` + conversationColumns + ofOrg
 
-// Begin makes the default conversation of a new agent, in the transaction that makes the agent; instructions are its first message.
+// Begin creates the default conversation of a new agent, in the transaction that creates the agent. instructions are
+// its first message.
 func (s *Store) Begin(ctx context.Context, org db.Org, agentID, instructions string) error {
 	_, err := s.db.Exec(ctx, `
 		INSERT INTO conversations (org, agent_key, is_default)
@@ -43,9 +45,9 @@ func instruct(instructions string) Draft {
 	return Draft{Role: System, Content: []Part{{Type: Text, Text: instructions}}}
 }
 
-// NewConversation is what a conversation is made from.
+// NewConversation describes a conversation to be created.
 type NewConversation struct {
-	ID            string // conv- and a UUID; a new one if it is empty
+	ID            string // conv- and a UUID; empty to choose one
 	Summary       *string
 	Description   *string
 	Model         *string
@@ -55,11 +57,12 @@ type NewConversation struct {
 	Instructions  string // the first message
 }
 
-// NewConversationID returns an id for a conversation to be made.
+// NewConversationID returns an id for a conversation to be created.
 func NewConversationID() string { return "conv-" + uuid.NewString() }
 
-// CreateConversation makes a conversation of an agent beside its default one. ErrNotFound if the agent is not there.
-func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string, n NewConversation) (Conversation, error) {
+// CreateConversation adds a conversation to an agent. It returns ErrNotFound if the agent does not exist.
+func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string,
+	n NewConversation) (Conversation, error) {
 	if err := checkConversation(n.WindowLimit, n.Summary, n.Description); err != nil {
 		return Conversation{}, err
 	}
@@ -71,11 +74,13 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 			return err
 		}
 		id, err := db.One[string](ctx, tx, `
-			INSERT INTO conversations (id, org, agent_key, summary, description, model, model_settings, context_window_limit, hidden)
+			INSERT INTO conversations (id, org, agent_key, summary, description, model, model_settings,
+			                           context_window_limit, hidden)
 			VALUES (@id, @org, @agent, @summary, @description, @model, @settings, @window, @hidden)
 			RETURNING id`,
-			pgx.StrictNamedArgs{"id": cmp.Or(n.ID, NewConversationID()), "org": org, "agent": agent, "summary": n.Summary,
-				"description": n.Description, "model": n.Model, "settings": n.ModelSettings, "window": n.WindowLimit, "hidden": n.Hidden})
+			pgx.StrictNamedArgs{"id": cmp.Or(n.ID, NewConversationID()), "org": org, "agent": agent,
+				"summary": n.Summary, "description": n.Description, "model": n.Model, "settings": n.ModelSettings,
+				"window": n.WindowLimit, "hidden": n.Hidden})
 		if err != nil {
 			return err
 		}
@@ -88,36 +93,36 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	return made, err
 }
 
-// maxNoteChars bounds a conversation's summary and description.
-const maxNoteChars = 100_000
+// maxNoteBytes bounds a conversation's summary and description.
+const maxNoteBytes = 100_000
 
 func checkConversation(window *int, notes ...*string) error {
 	if window != nil && (*window < 1 || *window > 100_000_000) {
 		return db.Invalid("context_window_limit must be between 1 and 100000000. Got: %d", *window)
 	}
 	for _, note := range notes {
-		if note != nil && len(*note) > maxNoteChars {
-			return db.Invalid("a summary or description has %d bytes; it may have at most %d", len(*note), maxNoteChars)
+		if note != nil && len(*note) > maxNoteBytes {
+			return db.Invalid("a summary or description has %d bytes; it may have at most %d", len(*note), maxNoteBytes)
 		}
 	}
 	return nil
 }
 
-// Conversation returns a conversation by its id, or the default one of an agent. agentID may be empty where id is not the default's name;
-// else the conversation must be that agent's.
+// Conversation returns a conversation by its id, or the default one of an agent if the id is empty or
+// DefaultConversation. A conversation by its id must be of the agent unless agentID is empty.
 func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
 	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+chosen,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": id})
 	return c, conversationError(err, agentID, id)
 }
 
-// chosen picks the conversation that a caller named.
+// chosen is the condition that a conversation is the one that a caller named.
 const chosen = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AND a.id = @agent
 	ELSE c.id = @conversation AND @agent IN ('', a.id) END`
 
 func conversationError(err error, agentID, id string) error {
 	switch {
-	case !errors.Is(err, db.ErrNotFound):
+	case !isNotFound(err):
 		return err
 	case id == "" || id == DefaultConversation:
 		return db.NotFound("Agent with ID %s not found", agentID)
@@ -125,27 +130,28 @@ func conversationError(err error, agentID, id string) error {
 	return db.NotFound("Conversation with ID %s not found", id)
 }
 
-// ConversationFilter narrows a list of conversations; empty fields do not.
+// ConversationFilter selects conversations; an empty field selects all.
 type ConversationFilter struct {
 	AgentID  string
-	Contains string // in the summary, in any case
+	Contains string // a part of the summary, in any case
 	Archived *bool
-	Hidden   bool // hidden ones too
-	ByUse    bool // order by the last message instead of the creation
+	Hidden   bool // include hidden ones
+	ByUse    bool // order by the last message instead of by creation
 }
 
-// Conversations lists the conversations of an agent, or of all, without the default ones.
-func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFilter, p db.Page) ([]Conversation, error) {
+// Conversations lists the conversations of an agent or of the organization, without the default ones.
+func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFilter,
+	p db.Page) ([]Conversation, error) {
 	order := db.ByCreation
-	rows := conversationRows
 	if f.ByUse {
 		order = "last_message_at, key"
 	}
-	return db.List[Conversation](ctx, s.db, p, rows+`
+	return db.List[Conversation](ctx, s.db, p, conversationRows+`
 		AND NOT c.is_default AND @agent IN ('', a.id) AND (@hidden OR NOT c.hidden)
 		AND (@contains = '' OR strpos(lower(c.summary), lower(@contains)) > 0)
 		AND (@archived::boolean IS NULL OR (c.archived_at IS NOT NULL) = @archived)`, order,
-		pgx.StrictNamedArgs{"org": org, "agent": f.AgentID, "contains": f.Contains, "archived": f.Archived, "hidden": f.Hidden})
+		pgx.StrictNamedArgs{"org": org, "agent": f.AgentID, "contains": f.Contains, "archived": f.Archived,
+			"hidden": f.Hidden})
 }
 
 // ConversationUpdate changes the fields that are not nil.
@@ -160,15 +166,18 @@ type ConversationUpdate struct {
 }
 
 // UpdateConversation changes a conversation.
-func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string, u ConversationUpdate) (Conversation, error) {
+func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
+	u ConversationUpdate) (Conversation, error) {
 	if err := checkConversation(u.WindowLimit, u.Summary, u.Description); err != nil {
 		return Conversation{}, err
 	}
 	err := db.Exec(ctx, s.db, `
 		UPDATE conversations
-		SET summary = coalesce(@summary, summary), description = coalesce(@description, description), model = coalesce(@model, model),
-		    model_settings = coalesce(@settings, model_settings), context_window_limit = coalesce(@window, context_window_limit),
-		    archived_at = CASE WHEN @archived THEN coalesce(archived_at, now()) WHEN NOT @archived THEN NULL ELSE archived_at END,
+		SET summary = coalesce(@summary, summary), description = coalesce(@description, description),
+		    model = coalesce(@model, model), model_settings = coalesce(@settings, model_settings),
+		    context_window_limit = coalesce(@window, context_window_limit),
+		    archived_at = CASE WHEN @archived THEN coalesce(archived_at, now())
+		                       WHEN NOT @archived THEN NULL ELSE archived_at END,
 		    last_message_at = coalesce(@last, last_message_at), updated_at = now()
 		WHERE org = @org AND id = @id AND deleted_at IS NULL`,
 		pgx.StrictNamedArgs{"org": org, "id": id, "summary": u.Summary, "description": u.Description, "model": u.Model,
@@ -179,7 +188,8 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string, u
 	return s.Conversation(ctx, org, "", id)
 }
 
-// DeleteConversation hides a conversation and its messages for good; the log keeps them. An agent's default one cannot be deleted.
+// DeleteConversation hides a conversation and its messages for good; the log keeps them. It returns ErrConflict for an
+// agent's default conversation.
 func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) error {
 	c, err := s.Conversation(ctx, org, "", id)
 	if err != nil {
@@ -189,12 +199,13 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 		return db.Conflict("%s is the default conversation of agent %s, which it always has", id, c.AgentID)
 	}
 	err = db.Exec(ctx, s.db, `
-		UPDATE conversations SET deleted_at = now(), updated_at = now() WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id)
+		UPDATE conversations SET deleted_at = now(), updated_at = now()
+		WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id)
 	return conversationError(err, "", id)
 }
 
-// Reset puts away the default conversation of an agent and begins it anew with instructions: what was said is in no list and no search
-// any more, and stays in the log.
+// Reset deletes the default conversation of an agent and begins a new one with instructions. The deleted messages are
+// in no list and no search; the log keeps them.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID, instructions string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		err := db.Exec(ctx, tx, `
@@ -208,11 +219,12 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID, instructions str
 	})
 }
 
-// Forget locks the conversations of an agent that is deleted in the same transaction, and leaves their messages to Clear.
+// Forget leaves the messages of an agent, which the same transaction deletes, to Clear. It locks the agent's
+// conversations, so that no append comes between.
 func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 	_, err := s.db.Exec(ctx, `
 		WITH locked AS (
-			SELECT c.agent_key FROM conversations c JOIN agents a ON a.key = c.agent_key
+			SELECT c.agent_key FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 			WHERE c.org = $1 AND a.id = $2
 			ORDER BY c.key
 			FOR UPDATE OF c

@@ -3,10 +3,12 @@ package recall_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -16,23 +18,32 @@ func TestConversationsBeginWithTheirInstructions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	summary, window := "trips", 8192
-	made, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Summary: &summary, WindowLimit: &window, Instructions: "Be brief."})
-	if err != nil || made.Messages != 1 || *made.Summary != "trips" || *made.WindowLimit != 8192 || made.AgentID != f.agent {
+	made, err := f.store.CreateConversation(t.Context(), org, f.agent,
+		recall.NewConversation{Summary: &summary, WindowLimit: &window, Instructions: "Be brief."})
+	if err != nil || made.Messages != 1 || *made.Summary != "trips" || *made.WindowLimit != 8192 ||
+		made.AgentID != f.agent {
 		t.Fatalf("got %+v, %v", made, err)
 	}
 	got, err := f.store.Messages(t.Context(), org, recall.MessageFilter{Conversation: made.ID}, db.Page{Ascending: true})
-	if err != nil || len(got) != 1 || got[0].Role != recall.System || got[0].Content[0].Text != "Be brief." || *got[0].ConversationID != made.ID {
+	if err != nil || len(got) != 1 || got[0].Role != recall.System || got[0].Content[0].Text != "Be brief." ||
+		*got[0].ConversationID != made.ID {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	zero := 0
-	if _, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{WindowLimit: &zero}); !errors.Is(err, db.ErrInvalid) {
-		t.Errorf("a window of nothing: got %v, want ErrInvalid", err)
-	}
-	if _, err := f.store.CreateConversation(t.Context(), org, "agent-none", recall.NewConversation{}); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("of no agent: got %v, want ErrNotFound", err)
-	}
-	if _, err := f.store.CreateConversation(t.Context(), org+1, f.agent, recall.NewConversation{}); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("of another organization's agent: got %v, want ErrNotFound", err)
+	for _, c := range []struct {
+		name  string
+		org   db.Org
+		agent string
+		made  recall.NewConversation
+		want  error
+	}{
+		{"a window of nothing", org, f.agent, recall.NewConversation{WindowLimit: &zero}, db.ErrInvalid},
+		{"of no agent", org, "agent-none", recall.NewConversation{}, db.ErrNotFound},
+		{"of another organization's agent", org + 1, f.agent, recall.NewConversation{}, db.ErrNotFound},
+	} {
+		if _, err := f.store.CreateConversation(t.Context(), c.org, c.agent, c.made); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
 	}
 }
 
@@ -42,22 +53,20 @@ func TestConversationsAreChangedListedAndDeleted(t *testing.T) {
 	var ids []string
 	for i := range 3 {
 		summary := fmt.Sprintf("Number %d", i)
-		c, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Summary: &summary, Hidden: i == 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, err := f.store.CreateConversation(t.Context(), org, f.agent,
+			recall.NewConversation{Summary: &summary, Hidden: i == 2})
+		f.must(err)
 		ids = append(ids, c.ID)
 	}
 	yes, no := true, false
-	if c, err := f.store.UpdateConversation(t.Context(), org, ids[0], recall.ConversationUpdate{Archived: &yes}); err != nil || c.ArchivedAt == nil || *c.Summary != "Number 0" {
+	c, err := f.store.UpdateConversation(t.Context(), org, ids[0], recall.ConversationUpdate{Archived: &yes})
+	if err != nil || c.ArchivedAt == nil || *c.Summary != "Number 0" {
 		t.Errorf("archived: got %+v, %v", c, err)
 	}
 	list := func(filter recall.ConversationFilter) []string {
 		t.Helper()
 		rows, err := f.store.Conversations(t.Context(), org, filter, db.Page{Ascending: true, Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f.must(err)
 		got := []string{}
 		for _, c := range rows {
 			got = append(got, c.ID)
@@ -80,20 +89,15 @@ func TestConversationsAreChangedListedAndDeleted(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if err := f.store.DeleteConversation(t.Context(), org, ids[1]); err != nil {
-		t.Fatal(err)
-	}
+	f.must(f.store.DeleteConversation(t.Context(), org, ids[1]))
 	if err := f.store.DeleteConversation(t.Context(), org, ids[1]); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted twice: got %v, want ErrNotFound", err)
 	}
-	if _, err := f.store.Append(t.Context(), org, f.agent, ids[1], []recall.Draft{say(recall.User, "still there?")}); !errors.Is(err, db.ErrNotFound) {
+	_, err = f.store.Append(t.Context(), org, f.agent, ids[1], []recall.Draft{say(recall.User, "still there?")})
+	if !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("appended to what is deleted: got %v, want ErrNotFound", err)
 	}
-	c, err := f.store.Conversation(t.Context(), org, f.agent, recall.DefaultConversation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.store.DeleteConversation(t.Context(), org, c.ID); !errors.Is(err, db.ErrConflict) {
+	if err := f.store.DeleteConversation(t.Context(), org, f.conversation().ID); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("the default one: got %v, want ErrConflict", err)
 	}
 }
@@ -102,9 +106,7 @@ func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(say(recall.User, "a secret plan"))
-	if err := f.store.Reset(t.Context(), org, f.agent, "Anew."); err != nil {
-		t.Fatal(err)
-	}
+	f.must(f.store.Reset(t.Context(), org, f.agent, "Anew."))
 	got, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent}, db.Page{Ascending: true})
 	if err != nil || len(got) != 1 || got[0].Content[0].Text != "Anew." || got[0].Seq != 3 {
 		t.Errorf("got %+v, %v", got, err)
@@ -112,9 +114,8 @@ func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 	if hits := f.found(recall.Query{Text: "secret plan"}); len(hits) != 0 {
 		t.Errorf("found %q", hits)
 	}
-	n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM messages`)
-	if err != nil || n != 3 {
-		t.Errorf("the log has %d messages, %v, want all 3", n, err)
+	if n := f.count(`SELECT count(*) FROM messages`); n != 3 {
+		t.Errorf("the log has %d messages, want all 3", n)
 	}
 }
 
@@ -122,54 +123,29 @@ func TestADeletedAgentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	kept := f.newAgent()
-	f.append(called("c", "read", "{}"), returned("c", longText(60_000)))
-	tx, err := f.pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback(t.Context()) //nolint:errcheck // committed by then
-	if err := f.store.With(tx).Forget(t.Context(), org, f.agent); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `DELETE FROM agents WHERE id = $1`, f.agent); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.pool.Exec(t.Context(), `UPDATE blobs SET used_at = now() - interval '2 hours'`); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		n, err := f.store.Clear(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	f.append(called("c", "read", "{}"), returned("c", strings.Repeat("abcdefgh \n", 6_000)))
+	f.must(pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
+		if err := f.store.With(tx).Forget(t.Context(), org, f.agent); err != nil {
+			return err
 		}
-		if n == 0 {
-			break
-		}
+		_, err := tx.Exec(t.Context(), `DELETE FROM agents WHERE id = $1`, f.agent)
+		return err
+	}))
+	f.exec(`UPDATE blobs SET used_at = now() - interval '2 hours'`)
+	for n := 1; n > 0; {
+		var err error
+		n, err = f.store.Clear(t.Context())
+		f.must(err)
 	}
-	for _, table := range []string{"messages", "tool_calls", "clips", "blobs", "forgotten_agents", "conversations"} {
-		n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM `+table)
-		want := 0
-		if table == "messages" || table == "conversations" {
-			want = 1 // of the other agent
-		}
-		if err != nil || n != want {
-			t.Errorf("%s has %d rows, %v, want %d", table, n, err, want)
+	for table, want := range map[string]int{"messages": 1, "conversations": 1, // of the other agent
+		"tool_calls": 0, "clips": 0, "blobs": 0, "forgotten_agents": 0} {
+		if n := f.count(`SELECT count(*) FROM ` + table); n != want {
+			t.Errorf("%s has %d rows, want %d", table, n, want)
 		}
 	}
 	if _, err := f.store.Conversation(t.Context(), org, kept, ""); err != nil {
 		t.Error(err)
 	}
-}
-
-func longText(chars int) string {
-	b := make([]byte, chars)
-	for i := range b {
-		b[i] = "abcdefgh \n"[i%10]
-	}
-	return string(b)
 }
 
 // Messages an hour apart belong to different sessions, which a search weighs as texts of their own.
@@ -179,8 +155,7 @@ func TestSessionsEndWithAnHourOfSilence(t *testing.T) {
 	start := time.Date(2024, 5, 1, 9, 0, 0, 0, time.UTC)
 	for _, minutes := range []int{0, 5, 64, 125, 126} {
 		m := say(recall.User, "tick")
-		when := start.Add(time.Duration(minutes) * time.Minute)
-		m.CreatedAt = &when
+		m.CreatedAt = new(start.Add(time.Duration(minutes) * time.Minute))
 		f.append(m)
 	}
 	got, err := db.All[int](t.Context(), f.pool, `SELECT session FROM messages ORDER BY position`)

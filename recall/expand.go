@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -10,43 +11,49 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Expansion is a stretch of a text that the log has only the beginning of, or of a message's.
+// Expansion is part of a text that the log holds only the beginning of, or of messages.
 type Expansion struct {
 	ID         string `json:"id"`
 	Offset     int    `json:"offset"`      // of Text, in bytes
 	Text       string `json:"text"`        // the original bytes, whole characters
 	NextOffset *int   `json:"next_offset"` // nil at the end
 	TotalBytes int    `json:"total_bytes"`
-	Lines      []Line `json:"lines,omitzero"` // those that a pattern fits, if one was given; Text is empty then
+	Lines      []Line `json:"lines,omitzero"` // those that the pattern matches; Text is empty then
 }
 
 // Line is a line of an expanded text. Offsets are in bytes from the text's beginning.
 type Line struct {
 	Number int    `json:"line"`   // from 1
 	Offset int    `json:"offset"` // of its beginning
-	Match  int    `json:"match"`  // offset of what the pattern found first
-	Text   string `json:"text"`   // its beginning, as much as fits
+	Match  int    `json:"match"`  // of the first match
+	Text   string `json:"text"`   // at most the limit's bytes of it
 }
 
-// Bounds of an expansion.
+// Limits of an expansion.
 const (
-	ExpandBytes    = 16_000 // where the caller does not say
-	MaxExpandBytes = 1 << 20
-	MaxExpandLines = 200
-	maxPattern     = 1_000
+	ExpandBytes     = 16_000 // the default
+	MaxExpandBytes  = 1 << 20
+	MaxExpandLines  = 200
+	maxPatternBytes = 1_000
 )
 
-// Expand returns the bytes of a clipped text, of a message as Text shows it, or of a stretch of the log such as "seq 120-188", from offset on: at most limit of them (0 is ExpandBytes)
-// and one whole character at least. With a pattern, a regular expression of RE2, it returns the lines from offset on that it fits, as many
-// as fit. ErrNotFound if the agent has no such text.
-func (s *Store) Expand(ctx context.Context, org db.Org, agentID, id string, offset, limit int, pattern string) (Expansion, error) {
-	if limit == 0 {
-		limit = ExpandBytes
-	}
+// ExpandQuery names an expandable text of an agent, and what to return of it.
+type ExpandQuery struct {
+	ID      string // of a Clip or a message, or a range of the log such as "seq 120-188"
+	Offset  int    // in bytes
+	Limit   int    // in bytes; 0 means ExpandBytes
+	Pattern string // a regular expression of RE2; empty if lines are not searched
+}
+
+// Expand returns at most q.Limit bytes of a text from q.Offset on, and at least one character. With a pattern, it
+// returns the matching lines from q.Offset on instead, as many as the limit allows. A message's text is that of its
+// Text. It returns ErrNotFound if the agent has no such text.
+func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (Expansion, error) {
+	limit, offset := cmp.Or(q.Limit, ExpandBytes), q.Offset
 	if limit < 1 || limit > MaxExpandBytes {
 		return Expansion{}, db.Invalid("limit is %d; it must be from 1 to %d bytes", limit, MaxExpandBytes)
 	}
-	text, err := s.whole(ctx, org, agentID, id)
+	text, err := s.expandable(ctx, org, agentID, q.ID)
 	if err != nil {
 		return Expansion{}, err
 	}
@@ -56,36 +63,51 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID, id string, offs
 	for offset > 0 && offset < len(text) && !utf8.RuneStart(text[offset]) {
 		offset--
 	}
-	e := Expansion{ID: id, Offset: offset, TotalBytes: len(text)}
-	if pattern != "" {
-		return e.matching(text, limit, pattern)
+	e := Expansion{ID: q.ID, Offset: offset, TotalBytes: len(text)}
+	if q.Pattern != "" {
+		return e.matching(text, limit, q.Pattern)
 	}
-	end := offset + len(beginning(text[offset:], limit))
-	for end == offset && end < len(text) { // a character larger than the limit
-		_, size := utf8.DecodeRuneInString(text[end:])
-		end += size
+	e.Text = beginning(text[offset:], limit)
+	if e.Text == "" && offset < len(text) { // the first character is longer than the limit
+		_, size := utf8.DecodeRuneInString(text[offset:])
+		e.Text = text[offset : offset+size]
 	}
-	e.Text = text[offset:end]
-	if end < len(text) {
+	if end := offset + len(e.Text); end < len(text) {
 		e.NextOffset = &end
 	}
 	return e, nil
 }
 
-func (e Expansion) matching(text string, limit int, pattern string) (Expansion, error) {
-	if len(pattern) > maxPattern {
-		return Expansion{}, db.Invalid("the pattern has %d bytes; it may have at most %d", len(pattern), maxPattern)
+// expandable reads a whole text of an agent.
+func (s *Store) expandable(ctx context.Context, org db.Org, agentID, id string) (string, error) {
+	if r, ok := parseSeqRange(id); ok {
+		return s.seqRangeText(ctx, org, agentID, r)
 	}
-	fits, err := re2.Compile(pattern)
+	if strings.HasPrefix(id, "message-") {
+		around, err := s.Around(ctx, org, agentID, id, 0, 0)
+		if err != nil {
+			return "", err
+		}
+		return around.Messages[around.At].Text(), nil
+	}
+	return s.longResult(ctx, org, agentID, id)
+}
+
+// matching returns the expansion with the lines of text that match a pattern.
+func (e Expansion) matching(text string, limit int, pattern string) (Expansion, error) {
+	if len(pattern) > maxPatternBytes {
+		return Expansion{}, db.Invalid("the pattern has %d bytes; it may have at most %d", len(pattern), maxPatternBytes)
+	}
+	regex, err := re2.Compile(pattern)
 	if err != nil {
 		return Expansion{}, db.Invalid("the pattern is not a regular expression that RE2 knows: %v", err)
 	}
 	e.Lines = []Line{}
 	number := 1 + strings.Count(text[:e.Offset], "\n")
-	shown := 0
+	shown := 0 // bytes of the lines so far
 	for at := e.Offset; at < len(text); number++ {
 		line, _, _ := strings.Cut(text[at:], "\n")
-		if found := fits.FindStringIndex(line); found != nil {
+		if found := regex.FindStringIndex(line); found != nil {
 			if len(e.Lines) == MaxExpandLines || shown > 0 && shown+len(line) > limit {
 				e.NextOffset = &at
 				return e, nil

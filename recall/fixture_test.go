@@ -22,8 +22,8 @@ var update = flag.Bool("update", false, "write the goldens")
 
 const org = db.Org(1)
 
-// fixture is a store on a database of its own, with one agent whose default conversation has one message, the system prompt
-// "You remember.". Its methods fail the test on any error.
+// fixture is a store on a database of its own, with one agent whose default conversation has one message, the system
+// prompt "You remember.". Its methods fail the test on any error.
 type fixture struct {
 	*testing.T
 	pool  *pgxpool.Pool
@@ -106,7 +106,7 @@ func (f *fixture) expand(id string, limit int) string {
 	f.Helper()
 	var whole strings.Builder
 	for offset := new(0); offset != nil; {
-		e, err := f.store.Expand(f.Context(), org, f.agent, id, *offset, limit, "")
+		e, err := f.store.Expand(f.Context(), org, f.agent, recall.ExpandQuery{ID: id, Offset: *offset, Limit: limit})
 		f.must(err)
 		whole.WriteString(e.Text)
 		offset = e.NextOffset
@@ -117,7 +117,7 @@ func (f *fixture) expand(id string, limit int) string {
 // expandIs checks that reading a text as an agent gives an error.
 func (f *fixture) expandIs(want error, agent, id string) {
 	f.Helper()
-	if _, err := f.store.Expand(f.Context(), org, agent, id, 0, 0, ""); !errors.Is(err, want) {
+	if _, err := f.store.Expand(f.Context(), org, agent, recall.ExpandQuery{ID: id}); !errors.Is(err, want) {
 		f.Errorf("expand %s as %s: got %v, want %v", id, agent, err, want)
 	}
 }

@@ -1,5 +1,6 @@
-// Package recall keeps what was said: the log of an agent's conversations, which is never rewritten, and its search. It owns
-// conversations, messages, calls of tools, the texts too long for the log, and the messages' vectors; it knows an agent only by its id.
+// Package recall keeps what was said: the log of an agent's conversations, which is never rewritten, and its search. It
+// owns conversations, messages, calls of tools, the texts too long for the log, and the messages' vectors; it knows an
+// agent only by its id.
 package recall
 
 import (
@@ -30,7 +31,8 @@ var Roles = []Role{System, User, Assistant, Tool}
 // DefaultConversation is what callers may write for the id of an agent's default conversation.
 const DefaultConversation = "default"
 
-// Conversation is one thread of an agent's messages. ID is nil for the default one on the wire of messages, but every conversation has one.
+// Conversation is one thread of an agent's messages. ID is nil for the default one on the wire of messages, but every
+// conversation has one.
 type Conversation struct {
 	Key           int64           `db:"key" json:"-"`
 	ID            string          `db:"id" json:"id"`
@@ -100,14 +102,14 @@ type Part struct {
 	// Text of a text, of a reasoning, or what a tool returned, its images aside.
 	Text string `json:"text,omitempty"`
 
-	// CallID of a tool call and of its return. Name and Input are the call's: the tool, and its arguments as the JSON text that the model
-	// wrote.
+	// CallID of a tool call and of its return. Name and Input are the call's: the tool, and its arguments as the JSON text
+	// that the model wrote.
 	CallID string `json:"call_id,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Input  string `json:"input,omitempty"`
 
-	// Of a tool's return: whether the tool failed, what it printed, and whether no call of the conversation waited for it. An orphan is
-	// kept, and never shown to a model.
+	// Of a tool's return: whether the tool failed, what it printed, and whether no call of the conversation waited for it.
+	// An orphan is kept, and never shown to a model.
 	IsError bool     `json:"is_error,omitempty"`
 	Stdout  []string `json:"stdout,omitempty"`
 	Stderr  []string `json:"stderr,omitempty"`

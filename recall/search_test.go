@@ -165,3 +165,17 @@ func (f *fixture) plan(q recall.Query) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+func TestSearchFindsByWordsAndSurroundings(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 30 {
+		f.append(say(recall.User, fmt.Sprintf("Let us talk about topic %d and the weather", i)),
+			say(recall.Assistant, "Sure, go on."))
+	}
+	asked := f.append(say(recall.User, "Where did I park the red bicycle?"), say(recall.Assistant, "Behind the library."))
+	got := ids(f.search(recall.Query{Text: "where is my bicycle", AgentID: f.agent, Limit: 3}))
+	if len(got) < 2 || got[0] != asked[0].ID || got[1] != asked[1].ID {
+		t.Errorf("got %v, want the question and its answer first", got)
+	}
+}

@@ -15,5 +15,6 @@ func (s *Server) expand(ctx context.Context, in *struct {
 	Limit   int         `query:"limit" minimum:"1" maximum:"1048576" doc:"In bytes; 16,000 if absent."`
 	Pattern string      `query:"pattern" doc:"A regular expression of RE2: the lines that it fits are returned in place of the text."`
 }) (recall.Expansion, error) {
-	return s.Recall.Expand(ctx, rest.Org(ctx), string(in.AgentID), string(in.ClipID), in.Offset, in.Limit, in.Pattern)
+	return s.Recall.Expand(ctx, rest.Org(ctx), string(in.AgentID),
+		recall.ExpandQuery{ID: string(in.ClipID), Offset: in.Offset, Limit: in.Limit, Pattern: in.Pattern})
 }

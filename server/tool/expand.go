@@ -28,7 +28,8 @@ func (m Memories) expand(ctx context.Context, c call, a expandArgs) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := m.Recall.Expand(ctx, c.org, c.agent.ID, strings.TrimSpace(string(a.ID)), int(a.Offset), limit, string(a.Pattern))
+	found, err := m.Recall.Expand(ctx, c.org, c.agent.ID, recall.ExpandQuery{
+		ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit, Pattern: string(a.Pattern)})
 	if err != nil {
 		return Result{}, err
 	}

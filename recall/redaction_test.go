@@ -2,6 +2,7 @@ package recall_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// stored is every text and every byte string in the database, decompressed where it is compressed.
+// stored returns every text and byte string in the database, decompressed.
 func (f *fixture) stored() string {
 	f.Helper()
 	type column struct {
@@ -63,22 +64,25 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	long := before + "token: " + secret + " commit " + sha + "\n" + after
 	got := f.append(say(recall.User, "My key is "+secret+", see commit "+sha+" and "+id+"."),
 		called("c", "shell", string(input)), returned("c", long),
-		recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.SummarizedReasoning, Summary: json.RawMessage(`["use ` + secret + `"]`)}}})
+		recall.Draft{Role: recall.Assistant, Content: []recall.Part{
+			{Type: recall.SummarizedReasoning, Summary: json.RawMessage(`["use ` + secret + `"]`)}}})
 	stored := f.stored()
 	if strings.Contains(stored, secret) || strings.Contains(stored, secret[4:]) {
 		t.Error("the secret is in the database")
 	}
-	for what, want := range map[string]int{sha: 3, id: 1, "[REDACTED:github-pat:40:": 5, "an ordinary line of a log": 4000} {
+	for what, want := range map[string]int{sha: 3, id: 1, "[REDACTED:github-pat:40:": 5,
+		"an ordinary line of a log": 4000} {
 		if n := strings.Count(stored, what); n < want {
 			t.Errorf("%s is in the database %d times, want %d", what, n, want)
 		}
 	}
-	text, call, result := f.message(got[0].ID).Content[0].Text, f.message(got[1].ID).Content[0].Input, f.message(got[2].ID).Content[0]
+	text, call := f.message(got[0].ID).Content[0].Text, f.message(got[1].ID).Content[0].Input
+	result := f.message(got[2].ID).Content[0]
 	var arguments map[string]string
 	if err := json.Unmarshal([]byte(call), &arguments); err != nil || arguments["at"] != sha {
 		t.Errorf("the arguments: got %s, %v", call, err)
 	}
-	e, err := f.store.Expand(t.Context(), org, f.agent, result.Clip.ID, 0, 0, "token: ")
+	e, err := f.store.Expand(t.Context(), org, f.agent, recall.ExpandQuery{ID: result.Clip.ID, Pattern: "token: "})
 	if err != nil || len(e.Lines) != 1 {
 		t.Fatalf("expand: got %+v, %v", e, err)
 	}
@@ -88,5 +92,30 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	}
 	if want := "export TOKEN=" + placeholder + "\n" + placeholder; arguments["command"] != want {
 		t.Errorf("the arguments: got %s, want %s", arguments["command"], want)
+	}
+}
+
+// A NUL in a part's JSON would break every statement that reads the content.
+func TestTheJSONOfPartsIsCleaned(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	id := f.append(recall.Draft{Role: recall.Assistant, Content: []recall.Part{
+		{Type: recall.Image, Source: json.RawMessage(`{"type":"url","url":"https://a\u0000/b"}`)},
+		{Type: recall.SummarizedReasoning, Text: "hm", Summary: json.RawMessage(`[{"index":0,"text":"a\u0000b"}]`)},
+	}})[0].ID
+	f.append(say(recall.User, "zebra"))
+	m := f.message(id)
+	if got := string(m.Content[0].Source); got != `{"type":"url","url":"https://a/b"}` {
+		t.Errorf("source is %s, want no NUL", got)
+	}
+	if got := string(m.Content[1].Summary); got != `[{"index":0,"text":"ab"}]` {
+		t.Errorf("summary is %s, want no NUL", got)
+	}
+	f.search(recall.Query{Text: "zebra", AgentID: f.agent, Limit: 5})
+	broken := recall.Draft{Role: recall.User, OTID: new("o"),
+		Content: []recall.Part{{Type: recall.Image, Source: json.RawMessage(`{`)}}}
+	_, err := f.store.Append(t.Context(), org, f.agent, "", []recall.Draft{say(recall.User, "x"), broken})
+	if wrong, ok := errors.AsType[*recall.DraftError](err); !ok || wrong.At != 1 || !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("broken JSON: got %v, want ErrInvalid of the second message", err)
 	}
 }

@@ -1,0 +1,154 @@
+package recall
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/redact"
+)
+
+// Limits of a draft and of a call of Append.
+const (
+	MaxMessages   = 10_000   // messages of a call
+	MaxParts      = 1_000    // parts of a message
+	MaxPartBytes  = 16 << 20 // bytes of a part's text
+	maxIDBytes    = 512      // bytes of an otid, a name, the id of a tool call
+	maxFutureSkew = 24 * time.Hour
+)
+
+// entry is a draft ready to be stored: checked, cleaned, redacted, and without its long tool results.
+type entry struct {
+	Draft
+	at          int // index of the draft in its call
+	id          uuid.UUID
+	digest      []byte // of what it says, if it has an otid
+	longResults []longResult
+	tokens      int
+	searchText  string
+	repeatsLog  bool // a tool read it from the log, so it is not searched
+}
+
+// newEntry checks a draft and makes it ready to be stored. now is its time if it has none.
+func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
+	if d.CreatedAt == nil {
+		d.CreatedAt = &now
+	}
+	if err := d.check(now); err != nil {
+		return entry{}, err
+	}
+	e := entry{Draft: d, id: uuid.New()}
+	e.Content = make([]Part, len(d.Content))
+	for i, p := range d.Content {
+		if err := p.check(d.Role); err != nil {
+			return entry{}, err
+		}
+		p.clean(r)
+		if err := p.cleanJSON(r); err != nil {
+			return entry{}, err
+		}
+		e.Content[i] = p
+	}
+	for _, f := range e.fields() {
+		if *f.value != nil {
+			*f.value = new(db.Clean(**f.value))
+		}
+	}
+	if e.OTID != nil {
+		e.digest = digest(e.Role, e.Name, e.Content)
+	}
+	e.searchText = searchable(e.Role, e.Name, e.Content)
+	e.longResults = moveLongResults(e.Content)
+	e.tokens = tokensOf(e.Content)
+	return e, nil
+}
+
+type draftField struct {
+	name  string
+	value **string
+}
+
+// fields are a draft's short texts.
+func (d *Draft) fields() []draftField {
+	return []draftField{{"name", &d.Name}, {"otid", &d.OTID}, {"step_id", &d.StepID}, {"run_id", &d.RunID},
+		{"sender_id", &d.SenderID}, {"group_id", &d.GroupID}, {"model", &d.Model}}
+}
+
+func (d *Draft) check(now time.Time) error {
+	if partsOf[d.Role] == nil {
+		return db.Invalid("role is %q; it must be one of system, user, assistant, tool", short(string(d.Role)))
+	}
+	if len(d.Content) > MaxParts {
+		return db.Invalid("a message has %d parts; it may have at most %d", len(d.Content), MaxParts)
+	}
+	for _, f := range d.fields() {
+		if *f.value != nil && len(**f.value) > maxIDBytes {
+			return db.Invalid("%s has %d bytes; it may have at most %d", f.name, len(**f.value), maxIDBytes)
+		}
+	}
+	if d.CreatedAt.After(now.Add(maxFutureSkew)) || d.CreatedAt.Year() < 1900 {
+		return db.Invalid("created_at is %s: a message cannot be from the future, or from before 1900",
+			d.CreatedAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// partsOf lists the types of the parts that a message of a role can have.
+var partsOf = map[Role][]PartType{
+	System:    {Text, Image},
+	User:      {Text, Image},
+	Assistant: {Text, Image, ToolCall, Reasoning, RedactedReasoning, OmittedReasoning, SummarizedReasoning},
+	Tool:      {ToolReturn},
+	Summary:   {Text},
+}
+
+func (p *Part) check(role Role) error {
+	if !slices.Contains(partsOf[role], p.Type) {
+		return db.Invalid("a message of role %s cannot have a part of type %q", role, short(string(p.Type)))
+	}
+	for _, text := range []string{p.Text, p.Input, p.Signature, p.Data, string(p.Source), string(p.Summary)} {
+		if len(text) > MaxPartBytes {
+			return db.Invalid("a part has %d bytes; it may have at most %d", len(text), MaxPartBytes)
+		}
+	}
+	for _, image := range p.Images {
+		if len(image) > MaxPartBytes {
+			return db.Invalid("an image has %d bytes; it may have at most %d", len(image), MaxPartBytes)
+		}
+	}
+	if (p.Type == ToolCall || p.Type == ToolReturn) && (p.CallID == "" || len(p.CallID) > maxIDBytes) {
+		return db.Invalid("the id of a tool call has %d bytes; it must have from 1 to %d", len(p.CallID), maxIDBytes)
+	}
+	if p.Type == ToolCall && (p.Name == "" || len(p.Name) > maxIDBytes) {
+		return db.Invalid("the name of a called tool has %d bytes; it must have from 1 to %d", len(p.Name), maxIDBytes)
+	}
+	return nil
+}
+
+// clean redacts and cleans a part's texts, in copies of its slices, and drops what only the log may say of it.
+func (p *Part) clean(r *redact.Redactor) {
+	p.Clip, p.Orphan = nil, false
+	for _, text := range []*string{&p.Text, &p.Input} {
+		*text = r.Redact(db.Clean(*text))
+	}
+	for _, text := range []*string{&p.CallID, &p.Name, &p.Signature, &p.Data} {
+		*text = db.Clean(*text)
+	}
+	for _, lines := range []*[]string{&p.Stdout, &p.Stderr} {
+		*lines = slices.Clone(*lines)
+		for i, line := range *lines {
+			(*lines)[i] = r.Redact(db.Clean(line))
+		}
+	}
+}
+
+// short returns at most 100 bytes of what a caller wrote, to quote it.
+func short(s string) string {
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,140 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// A tool result longer than MaxResultChars is stored whole beside the log, which keeps its beginning and a Clip. So are
+// the longest results of a message whose results together are longer than MaxResultsChars.
+const (
+	MaxResultChars  = 50_000
+	MaxResultsChars = 200_000
+	PreviewBytes    = 2_000
+)
+
+// longResult is a text to be stored beside the log, once per organization and hash.
+type longResult struct {
+	clip   string // id of the Clip
+	part   int    // index of its part
+	sha256 [sha256.Size]byte
+	size   int // bytes of the text
+	zstd   bool
+	bytes  []byte // the text, compressed if zstd
+}
+
+// moveLongResults replaces the long results in parts by their beginnings, and returns the whole ones in the order of
+// parts.
+func moveLongResults(parts []Part) (moved []longResult) {
+	total := 0
+	var results []int
+	chars := make([]int, len(parts))
+	for i, p := range parts {
+		if p.Type == ToolReturn {
+			chars[i] = utf8.RuneCountInString(p.Text)
+			total += chars[i]
+			results = append(results, i)
+		}
+	}
+	slices.SortStableFunc(results, func(a, b int) int { return cmp.Compare(chars[b], chars[a]) })
+	for _, i := range results {
+		if chars[i] <= MaxResultChars && total <= MaxResultsChars || chars[i] <= PreviewBytes {
+			break
+		}
+		moved = append(moved, moveLongResult(&parts[i], i, chars[i]))
+		total -= chars[i] - PreviewBytes
+	}
+	slices.SortFunc(moved, func(a, b longResult) int { return cmp.Compare(a.part, b.part) })
+	return moved
+}
+
+func moveLongResult(p *Part, index, chars int) longResult {
+	long := newLongResult(p.Text)
+	long.part = index
+	shown := preview(p.Text)
+	p.Clip = &Clip{ID: long.clip, Chars: chars, Bytes: long.size, SHA256: hex.EncodeToString(long.sha256[:]),
+		Shown: len(shown)}
+	p.Text = shown + fmt.Sprintf("\n[The first %d of %d bytes are shown. To read on, call: expand(id=%q, offset=%d)]",
+		p.Clip.Shown, p.Clip.Bytes, p.Clip.ID, p.Clip.Shown)
+	return long
+}
+
+// preview returns the beginning of a text: whole lines if one ends within PreviewBytes, else whole characters.
+func preview(text string) string {
+	head := beginning(text, PreviewBytes)
+	if i := strings.LastIndexByte(head, '\n'); i > 0 {
+		return head[:i+1]
+	}
+	return head
+}
+
+// minCompressBytes is the size from which compressing pays.
+const minCompressBytes = 1 << 10
+
+// All goroutines share one encoder and one decoder, which are safe for concurrent use.
+var (
+	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxPartBytes))
+)
+
+func newLongResult(text string) longResult {
+	long := longResult{clip: "clip-" + uuid.NewString(), sha256: sha256.Sum256([]byte(text)), size: len(text),
+		bytes: []byte(text)}
+	if long.size >= minCompressBytes {
+		if small := encoder.EncodeAll(long.bytes, nil); len(small) < long.size {
+			long.zstd, long.bytes = true, small
+		}
+	}
+	return long
+}
+
+// queueLongResults queues the statements that store the long results of the conversation's last message.
+func (end *conversationEnd) queueLongResults(batch *pgx.Batch, results []longResult) {
+	for _, r := range results {
+		batch.Queue(`
+			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, end.org, r.sha256[:], r.size, r.zstd, r.bytes)
+		batch.Queue(`
+			INSERT INTO clips (id, org, sha256, agent_key, conversation_key, position, part)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			r.clip, end.org, r.sha256[:], end.AgentKey, end.Key, end.Messages, r.part)
+	}
+}
+
+// longResult reads the text of an agent's Clip.
+func (s *Store) longResult(ctx context.Context, org db.Org, agentID, id string) (string, error) {
+	type row struct {
+		ZSTD  bool   `db:"zstd"`
+		Bytes []byte `db:"bytes"`
+	}
+	b, err := db.One[row](ctx, s.db, `
+		SELECT b.zstd, b.bytes
+		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
+		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
+		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
+		WHERE k.org = $1 AND a.id = $2 AND k.id = $3`, org, agentID, id)
+	if isNotFound(err) {
+		return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and stand where a tool's "+
+			"result was cut", short(id))
+	}
+	if err != nil || !b.ZSTD {
+		return string(b.Bytes), err
+	}
+	text, err := decoder.DecodeAll(b.Bytes, nil)
+	if err != nil {
+		return "", fmt.Errorf("expand %s: %w", id, err)
+	}
+	return string(text), nil
+}

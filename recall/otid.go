@@ -1,0 +1,101 @@
+package recall
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// An otid is the caller's own id of a message. The log of an agent has one message of each, so that a request can be
+// repeated without storing its messages twice.
+
+// digest returns the SHA-256 of what a message says. It tells a repeated message from another one under the same otid.
+func digest(role Role, name *string, parts []Part) []byte {
+	raw, err := json.Marshal(struct {
+		Role  Role
+		Name  *string
+		Parts []Part
+	}{role, name, parts})
+	if err != nil {
+		panic("recall: a message is not JSON: " + err.Error()) // its raw JSON was parsed before
+	}
+	sum := sha256.Sum256(raw)
+	return sum[:]
+}
+
+// repeated is a message of the log that has the otid of a draft.
+type repeated struct {
+	Appended
+	Digest []byte `db:"otid_sha256"`
+}
+
+// dropRepeated splits entries by their otids: out has, at its index, each that the agent's log has already, and fresh
+// has the others.
+func (s *Store) dropRepeated(ctx context.Context, end conversationEnd,
+	entries []entry) (out []Appended, fresh []*entry, err error) {
+	stored, err := s.repeated(ctx, end, entries)
+	if err != nil {
+		return nil, nil, err
+	}
+	out = make([]Appended, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		if e.OTID == nil {
+			fresh = append(fresh, e)
+			continue
+		}
+		r, found := stored[*e.OTID]
+		switch {
+		case !found:
+			fresh = append(fresh, e)
+		case !bytes.Equal(r.Digest, e.digest):
+			return nil, nil, &DraftError{At: i, Err: db.Conflict(
+				"the otid %q is that of %s, which says something else; a new message needs an otid of its own",
+				short(*e.OTID), r.ID)}
+		default:
+			out[i] = r.Appended
+			out[i].Repeated = true
+		}
+	}
+	return out, fresh, nil
+}
+
+// repeated reads the messages of the agent's log that have the otids of entries, by otid.
+func (s *Store) repeated(ctx context.Context, end conversationEnd, entries []entry) (map[string]repeated, error) {
+	stored := map[string]repeated{}
+	given := map[string]bool{}
+	var otids []string
+	for i, e := range entries {
+		if e.OTID == nil {
+			continue
+		}
+		if given[*e.OTID] {
+			return nil, &DraftError{At: i, Err: db.Invalid("the otid %q stands for two messages of the request", short(*e.OTID))}
+		}
+		given[*e.OTID] = true
+		otids = append(otids, *e.OTID)
+	}
+	if len(otids) == 0 {
+		return stored, nil
+	}
+	rows, err := db.All[repeated](ctx, s.db, `
+		SELECT 'message-' || id AS id, seq, position, tokens, otid, otid_sha256
+		FROM messages
+		WHERE org = $1 AND agent_key = $2 AND otid = ANY ($3)`, end.org, end.AgentKey, otids)
+	for _, r := range rows {
+		stored[*r.OTID] = r
+	}
+	return stored, err
+}
+
+// isOTIDRace reports whether another request stored a message of the same otid since this one looked.
+func isOTIDRace(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.ConstraintName == "messages_otid_key"
+}

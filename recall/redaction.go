@@ -1,0 +1,75 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/redact"
+)
+
+// redactor returns the organization's redactor, whose key it reads once.
+func (s *Store) redactor(ctx context.Context, org db.Org) (*redact.Redactor, error) {
+	if r, ok := s.redactors.Load(org); ok {
+		return r.(*redact.Redactor), nil
+	}
+	key, err := db.One[[]byte](ctx, s.db, `SELECT redaction_key FROM organizations WHERE org = $1`, org)
+	if err != nil {
+		return nil, err
+	}
+	r, _ := s.redactors.LoadOrStore(org, redact.New(key, redact.Options{Entropy: s.o.Entropy}))
+	return r.(*redact.Redactor), nil
+}
+
+// cleanJSON redacts and cleans the texts in a part's JSON.
+func (p *Part) cleanJSON(r *redact.Redactor) (err error) {
+	p.Images = slices.Clone(p.Images)
+	values := []*json.RawMessage{&p.Source, &p.Summary}
+	for i := range p.Images {
+		values = append(values, &p.Images[i])
+	}
+	for _, raw := range values {
+		if *raw, err = cleanedJSON(*raw, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cleanedJSON(raw json.RawMessage, r *redact.Redactor) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, db.Invalid("a part's source or summary is not JSON")
+	}
+	return json.Marshal(cleanedValue(value, r))
+}
+
+// imageData is the field of an image's source with the image in base64, in which a redactor would find secrets by
+// chance.
+const imageData = "data"
+
+func cleanedValue(value any, r *redact.Redactor) any {
+	switch v := value.(type) {
+	case string:
+		return r.Redact(db.Clean(v))
+	case []any:
+		for i := range v {
+			v[i] = cleanedValue(v[i], r)
+		}
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name, item := range v {
+			if data, is := item.(string); is && name == imageData {
+				object[name] = db.Clean(data)
+			} else {
+				object[db.Clean(name)] = cleanedValue(item, r)
+			}
+		}
+		return object
+	}
+	return value
+}

@@ -1,0 +1,93 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// seqRange is a range of an agent's log, both ends included.
+type seqRange struct{ from, to int64 }
+
+// seqRangeForm matches the ways in which summaries and models name a range: "seq 120-188", "[seq 120–188]", "120-188"
+// or "seq 120".
+var seqRangeForm = regexp.MustCompile(
+	`^\[?\s*(?:seq(?:uence)?\.?\s*(\d{1,15})(?:\s*(?:[-–—]|\.\.|to)\s*(\d{1,15}))?|` +
+		`(\d{1,15})\s*[-–—]\s*(\d{1,15}))\s*\]?$`)
+
+// parseSeqRange reads the name of a range; ok is false if the text is none.
+func parseSeqRange(text string) (r seqRange, ok bool) {
+	m := seqRangeForm.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	if m == nil {
+		return r, false
+	}
+	first, last := m[1]+m[3], m[2]+m[4]
+	if last == "" {
+		last = first
+	}
+	r.from, _ = strconv.ParseInt(first, 10, 64) // at most 15 digits
+	r.to, _ = strconv.ParseInt(last, 10, 64)
+	return r, true
+}
+
+// maxSeqRangeBytes bounds the stored content of the messages that are read as one text.
+const maxSeqRangeBytes = 64 << 20
+
+// seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker. They
+// are of one conversation, that of the range's first message; summaries and system prompts are left out.
+func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange) (string, error) {
+	if r.from > r.to {
+		return "", db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
+	}
+	agent, err := s.agentKey(ctx, org, agentID)
+	if err != nil {
+		return "", err
+	}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agent, "from": r.from, "to": r.to}
+	const inRange = ` FROM ` + messageTables + `
+		WHERE m.org = @org AND m.agent_key = @agent AND m.seq BETWEEN @from AND @to
+		  AND m.role <> 'summary' AND m.position <> ALL (c.prompts)`
+	type measured struct {
+		Conversation int64 `db:"conversation_key"`
+		Bytes        int64 `db:"bytes"`
+	}
+	size, err := db.One[measured](ctx, s.db, `
+		SELECT m.conversation_key, sum(octet_length(m.content::text))::bigint AS bytes`+inRange+`
+		GROUP BY m.conversation_key
+		ORDER BY min(m.seq)
+		LIMIT 1`, args)
+	if isNotFound(err) {
+		return "", db.NotFound("The agent said nothing from seq %d to %d that can be read", r.from, r.to)
+	}
+	if err != nil {
+		return "", err
+	}
+	if size.Bytes > maxSeqRangeBytes {
+		return "", db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a part of "+
+			"the range", r.from, r.to, size.Bytes, maxSeqRangeBytes)
+	}
+	args["conversation"] = size.Conversation
+	rows, err := db.All[Message](ctx, s.db,
+		`SELECT `+messageColumns+inRange+` AND m.conversation_key = @conversation ORDER BY m.seq`, args)
+	var b strings.Builder
+	for _, m := range rows {
+		b.WriteString(m.line())
+	}
+	return b.String(), err
+}
+
+// line returns a message with its seq, its time in UTC and its speaker, as a line or more.
+func (m Message) line() string {
+	who := string(m.Role)
+	if m.Name != nil && *m.Name != "" {
+		who += " " + *m.Name
+	}
+	return fmt.Sprintf("[seq %d] %s %s: %s\n", m.Seq, m.CreatedAt.UTC().Format(time.DateTime), who, m.Text())
+}

@@ -1,0 +1,49 @@
+package recall_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// A range of the log is read by the name that a summary gives it, in every way in which models write that.
+func TestExpandReadsARangeOfTheLog(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.append(say(recall.User, "one"), say(recall.Assistant, "two"), called("c1", "look", `{"at":"sky"}`),
+		returned("c1", "blue\nand grey"))
+	f.newConversation("Other.")
+	f.append(say(recall.User, "three"))
+	all := f.messages()
+	from, to := all[1].Seq, all[len(all)-1].Seq
+	first := fmt.Sprint(from)
+	for _, c := range []struct {
+		id   string
+		want []string
+	}{
+		{fmt.Sprintf("seq %d-%d", from, to), []string{"one", "two", `look({"at":"sky"})`, "blue\nand grey", "three"}},
+		{fmt.Sprintf("[seq %d–%d]", from, to), []string{"one", "two", `look({"at":"sky"})`, "blue\nand grey", "three"}},
+		{fmt.Sprintf("Seq %d to %d", from+1, from+2), []string{"two", `look({"at":"sky"})`}},
+		{fmt.Sprintf("%d-%d", from, from), []string{"one"}},
+		{"seq " + first, []string{"one"}},
+	} {
+		got := f.expand(c.id, 0)
+		for _, text := range c.want {
+			if !strings.Contains(got, text+"\n") {
+				t.Errorf("%s: %q is not in:\n%s", c.id, text, got)
+			}
+		}
+		prompts := strings.Contains(got, "Other.") || strings.Contains(got, "You remember")
+		if n := strings.Count(got, "[seq "); n != len(c.want) || prompts {
+			t.Errorf("%s: %d messages, want %d and no prompts:\n%s", c.id, n, len(c.want), got)
+		}
+	}
+	for id, want := range map[string]error{"seq 9-3": db.ErrInvalid, "seq 9000-9001": db.ErrNotFound,
+		"120": db.ErrNotFound, "seq 99999999999999999999": db.ErrNotFound} {
+		f.expandIs(want, f.agent, id)
+	}
+	f.expandIs(db.ErrNotFound, "agent-of-nobody", "seq "+first)
+}
