@@ -59,7 +59,7 @@ func (s *Server) capture(ctx context.Context, in *struct {
 		out.ConversationID = &c.ID
 	}
 	if batch.PromptTokens > 0 {
-		err = s.Agents.Report(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens)
+		err = s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens)
 	}
 	if err := s.Agents.CheckWindowSoon(ctx, org, c); err != nil { // the turns are stored, and the next prompt checks the window
 		s.Log.WarnContext(ctx, "a window check is not queued", "conversation", c.ID, "error", err)

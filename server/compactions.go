@@ -73,7 +73,7 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 
 func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRequest, dry bool) (Compacted, error) {
 	org := rest.Org(ctx)
-	done, err := s.Agents.Compact(ctx, org, c, agent.Compacting{Settings: json.RawMessage(r.Settings.Value),
+	done, err := s.Agents.Compact(ctx, org, c, agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value),
 		Dry: dry || r.Dry.Value})
 	if err != nil {
 		return Compacted{}, err

@@ -77,7 +77,7 @@ func (s *Server) createConversation(ctx context.Context, in *struct {
 	}
 }) (Conversation, error) {
 	b := in.Body
-	c, err := s.Agents.Converse(ctx, rest.Org(ctx), in.AgentID, recall.NewConversation{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
+	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID, recall.NewConversation{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
 		Model: b.Model.Pointer(), ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(), Hidden: b.Hidden.Value})
 	return s.conversation(ctx, c, err)
 }

@@ -33,12 +33,12 @@ func (InContext) Schema(r huma.Registry) *huma.Schema {
 
 // Prompt is a prompt that was handed out.
 type Prompt struct {
-	agent.HandedOut
+	agent.StoredPrompt
 	Request rest.Object `json:"request" doc:"As the provider takes it: tools, system prompt, messages. Add what the provider wants to know of the answer."`
 }
 
-func promptOf(h agent.HandedOut, err error) (Prompt, error) {
-	return Prompt{HandedOut: h, Request: rest.Object(h.Request)}, err
+func promptOf(h agent.StoredPrompt, err error) (Prompt, error) {
+	return Prompt{StoredPrompt: h, Request: rest.Object(h.Request)}, err
 }
 
 // agentPrompt hands out what the agent's model is to be sent next.
@@ -48,7 +48,7 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	Format       string              `query:"format" enum:"openai,anthropic" doc:"The provider's API; that of the agent's model if absent."`
 }) (Prompt, error) {
 	_, conversation := in.Conversation.Of("")
-	return promptOf(s.Agents.HandOut(ctx, rest.Org(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
+	return promptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
 }
 
 // agentContext shows what fills an agent's window, or filled it: all of the messages that the model sees are counted, the newest of them shown.
@@ -60,7 +60,7 @@ func (s *Server) agentContext(ctx context.Context, in *struct {
 	org, id := rest.Org(ctx), string(in.AgentID)
 	_, conversation := in.Conversation.Of("")
 	if in.AtSeq > 0 {
-		p, err := promptOf(s.Agents.HandedOutAt(ctx, org, id, conversation, in.AtSeq))
+		p, err := promptOf(s.Agents.PromptAt(ctx, org, id, conversation, in.AtSeq))
 		return InContext{p}, err
 	}
 	o, messages, err := s.Agents.Overview(ctx, org, id, conversation)

@@ -1,5 +1,5 @@
-// Package agent keeps agents and assembles what their model sees. It is where memories meet: it owns the agents, and reads the other
-// memories through their stores.
+// Package agent stores agents and assembles the prompts of their models. It owns the table of agents and that of the
+// prompts handed out, and reads the memories through their stores.
 package agent
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// Agent is an agent as the API shows it. The memory, tools and sources of it are read from the memories that keep them.
+// Agent is an agent as the API shows it, without its memory, tools and sources, which other stores hold.
 type Agent struct {
 	Key         int64           `db:"key" json:"-"`
 	ID          string          `db:"id" json:"id"`
@@ -23,7 +23,7 @@ type Agent struct {
 	Timezone    string          `db:"timezone" json:"timezone"`
 	Model       *string         `db:"model" json:"model"`
 	Embedding   *string         `db:"embedding" json:"embedding"`
-	// WindowLimit, MaxFilesOpen and ViewChars are the operator's; nil follows the model, or the tier of its window.
+	// WindowLimit, MaxFilesOpen and ViewChars are set by the operator; nil means those of the model and of its window.
 	WindowLimit  *int      `db:"context_window_limit" json:"context_window_limit"`
 	MaxFilesOpen *int      `db:"max_files_open" json:"-"`
 	ViewChars    *int      `db:"per_file_view_window_char_limit" json:"-"`
@@ -33,7 +33,7 @@ type Agent struct {
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
 }
 
-// Zone is the agent's timezone; UTC where it is none that is known, for any text is stored.
+// Zone returns the agent's timezone; UTC if the stored name is unknown.
 func (a Agent) Zone() *time.Location {
 	zone, err := time.LoadLocation(a.Timezone)
 	if err != nil {
@@ -42,7 +42,8 @@ func (a Agent) Zone() *time.Location {
 	return zone
 }
 
-// Settings are what clients store with an agent and read back. Loci itself acts on none but the rules of tools, which it tells the model.
+// Settings are what clients store with an agent and read back. Loci itself uses the compaction settings and the tool
+// rules, which it shows to the model.
 type Settings struct {
 	ModelSettings          json.RawMessage `json:"model_settings,omitempty"`
 	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
@@ -53,7 +54,7 @@ type Settings struct {
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
 }
 
-// New is what an agent is created from; nil and empty fields take their defaults.
+// New says how to create an agent; nil and empty fields have defaults.
 type New struct {
 	Name, Type, System, Timezone         string
 	Description, Model, Embedding        *string
@@ -63,42 +64,44 @@ type New struct {
 	Hidden                               bool
 	Settings                             Settings
 	FolderIDs                            []string       // attached in the same transaction
-	Messages                             []recall.Draft // of the default conversation, after its system prompt
-	Blocks                               []block.New    // made for the agent
-	BlockIDs                             []string       // attached to it
+	Messages                             []recall.Draft // of the default conversation, after the system prompt
+	Blocks                               []block.New    // created for the agent
+	BlockIDs                             []string       // attached to the agent
 }
 
-// Update changes what is set. A nil pointer leaves a field alone; the limits tell "leave alone" (not Set) from "back to the tier's
-// default" (Set, Value nil). A non-nil slice replaces, an empty one clears.
+// Update says what to change. A nil pointer or slice leaves a field unchanged; a slice that is not nil replaces it. A
+// Limit that is not Set leaves a limit unchanged, and one that is Set to nil resets it to its default.
 type Update struct {
 	Name, Description, System, Timezone, Model, Embedding *string
 	Metadata                                              json.RawMessage
 	Tags                                                  []string
 	WindowLimit, MaxFilesOpen, ViewChars                  Limit
 	Hidden                                                *bool
-	Settings                                              Settings // fields that are not nil
+	Settings                                              Settings // nil fields stay unchanged
 	FolderIDs                                             []string
 	BlockIDs                                              []string
 }
 
-// Limit is a number that can be left alone, set, or given back to its default.
+// Limit changes a number or resets it to its default.
 type Limit struct {
 	Set   bool
 	Value *int
 }
 
-// Filter narrows a list of agents. Tags: any of them, or all.
+// Filter narrows a list of agents.
 type Filter struct {
-	Name, Contains string
-	Tags           []string
-	AllTags        bool
-	Hidden         bool // hidden agents too
-	ByUpdate       bool // order by the last change instead of the creation
+	Name     string // exact
+	Contains string // a part of the name, in any case
+	Tags     []string
+	AllTags  bool // the agent has all Tags; else any of them is enough
+	Hidden   bool // include hidden agents
+	ByUpdate bool // order by the last change; else by creation
 }
 
-// FileBlock is an attached file as Letta's memory shows it: labelled folder/name, its value what the model sees of it.
+// FileBlock is an attached file as Letta shows it in an agent's memory: its label is folder/name, its value what the
+// model sees of it.
 type FileBlock struct {
-	ID             string     `json:"id"` // block- and the file's own UUID
+	ID             string     `json:"id"` // block- and the file's UUID
 	Label          string     `json:"label"`
 	Value          string     `json:"value"`
 	Limit          int        `json:"limit"`
@@ -110,8 +113,8 @@ type FileBlock struct {
 	LastAccessedAt *time.Time `json:"last_accessed_at"`
 }
 
-// Overview is what fills an agent's context window, in Letta's shape. The external memory's summary is the memory metadata; there is no file
-// system of memory.
+// Overview says what fills an agent's context window, in Letta's shape. External is the memory metadata;
+// Filesystem is always nil.
 type Overview struct {
 	WindowMax            int     `json:"context_window_size_max"` // 0: the model's window is unknown
 	WindowCurrent        int     `json:"context_window_size_current"`

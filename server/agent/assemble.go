@@ -14,26 +14,27 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Prompt is what an agent's model is sent next in a conversation, of one moment.
+// Prompt is what an agent's model is sent next in a conversation, read at one moment.
 type Prompt struct {
-	Agent        Agent // with the model and the window that it has in the conversation
+	Agent        Agent // with the model and the window of the conversation
 	Conversation recall.Conversation
-	Seq          int64            // of the agent's newest event of that moment
-	Messages     []recall.Message // of the view, the system prompt aside
-	Tokens       Tokens           // of what is sent
+	Seq          int64            // of the agent's newest event at that moment
+	Messages     []recall.Message // of the view, without the system prompt
+	Tokens       Tokens
 
 	format      Format
 	system      prompt
 	definitions []json.RawMessage
 	tools       []json.RawMessage // the definitions in the format
 	messages    []json.RawMessage // in the format
-	inForce     recall.Message    // the system prompt that the conversation was last told
-	summary     string            // as the model reads it; empty where nothing is hidden
-	unread      recall.Window     // of a view that is too long to be sent, what is not in Messages
+	logged      recall.Message    // the system prompt that the log holds
+	summary     string            // as the model reads it; empty if nothing is hidden
+	unread      recall.Window     // counts of the messages that a view too long to be sent has besides Messages
 }
 
-// Tokens are what the parts of a prompt take of the window: counted on exactly what is sent, as the agent's model reads it or by an estimate.
-// Of a message it is its texts, the arguments of its calls and its images, and some for what the provider puts around them.
+// Tokens are the tokens of the parts of a prompt, counted on exactly what is sent, with the vocabulary of the agent's
+// model or by an estimate. A message counts its texts, the arguments of its calls, its images, and a few tokens more
+// for what the provider puts around them.
 type Tokens struct {
 	Total       int `json:"total"`
 	Tools       int `json:"tools"`
@@ -42,61 +43,60 @@ type Tokens struct {
 	Rules       int `json:"tool_usage_rules"`
 	Directories int `json:"directories"`
 	Metadata    int `json:"memory_metadata"`
-	Summary     int `json:"summary"` // of the messages that are hidden
+	Summary     int `json:"summary"` // of the hidden messages
 	Messages    int `json:"messages"`
 }
 
-// Definitions are the tools that an agent's model is given: objects of name, description and parameters.
+// Definitions returns the tools that an agent's model is given: objects of name, description and parameters.
 type Definitions func(hasFolder bool) []json.RawMessage
 
-// maxView is the most messages that are sent. A longer view fits no window there is.
+// maxView bounds the messages that are sent. A longer view fits no model's window.
 const maxView = 10_000
 
-// Assemble puts together what an agent's model would be sent next in a conversation (the default one if it is empty), in a format (its
-// model's own if that is empty). It is the one place where that is done: what makes room in a window does so before.
+// Assemble returns what an agent's model would be sent next in a conversation (the default one if it is empty), in a
+// format (that of the model if it is empty). It does not compact.
 func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format) (Prompt, error) {
-	return s.assembleWanted(ctx, org, wanted{agentID: agentID, conversation: conversation, format: f})
+	return s.assembleAt(ctx, org, promptTarget{agentID: agentID, conversation: conversation, format: f})
 }
 
-// wanted names the prompt to assemble, as Assemble's parameters do.
-type wanted struct {
+// promptTarget names the prompt to assemble.
+type promptTarget struct {
 	agentID, conversation string
 	format                Format
-	frame                 *recall.ContextView // in place of the conversation's own; nil keeps that
+	view                  *recall.ContextView // replaces that of the conversation; nil keeps it
 }
 
-func (s *Store) assembleWanted(ctx context.Context, org db.Org, w wanted) (Prompt, error) {
-	var p Prompt
-	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+// assembleAt assembles a prompt in a read-only transaction.
+func (s *Store) assembleAt(ctx context.Context, org db.Org, at promptTarget) (p Prompt, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
 			return err
 		}
-		var err error
-		p, err = s.with(tx).assemble(ctx, org, w)
+		p, err = s.with(tx).assemble(ctx, org, at)
 		return err
 	})
 	return p, err
 }
 
-func (s *Store) assemble(ctx context.Context, org db.Org, w wanted) (p Prompt, err error) {
-	own, err := s.Agent(ctx, org, w.agentID)
+func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Prompt, err error) {
+	own, err := s.Agent(ctx, org, at.agentID)
 	if err != nil {
 		return p, err
 	}
-	if p.Conversation, err = s.Recall.Conversation(ctx, org, w.agentID, w.conversation); err != nil {
+	if p.Conversation, err = s.Recall.Conversation(ctx, org, at.agentID, at.conversation); err != nil {
 		return p, err
 	}
-	if w.frame != nil {
-		p.Conversation.ContextView = *w.frame
+	if at.view != nil {
+		p.Conversation.ContextView = *at.view
 	}
-	if p.Seq, err = event.Head(ctx, s.DB, org, w.agentID); err != nil {
+	if p.Seq, err = event.Head(ctx, s.DB, org, at.agentID); err != nil {
 		return p, err
 	}
 	p.Agent = own.in(p.Conversation)
-	if p.format = w.format; p.format == "" {
+	if p.format = at.format; p.format == "" {
 		p.format = p.Agent.format()
 	}
-	has, err := s.Files.HasFolder(ctx, org, w.agentID)
+	has, err := s.Files.HasFolder(ctx, org, at.agentID)
 	if err != nil {
 		return p, err
 	}
@@ -108,20 +108,21 @@ func (s *Store) assemble(ctx context.Context, org db.Org, w wanted) (p Prompt, e
 	for _, t := range p.tools {
 		p.Tokens.Tools += count(string(t))
 	}
-	if err := s.instruct(ctx, org, own, &p, count); err != nil {
+	if err := s.compileFitting(ctx, org, own, &p, count); err != nil {
 		return p, err
 	}
-	if err := s.read(ctx, org, &p); err != nil {
+	if err := s.readView(ctx, org, &p); err != nil {
 		return p, err
 	}
-	shown, err := asShown(p.Conversation, p.Messages)
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, compaction.PromptOverhead{})
 	if err != nil {
 		return p, err
 	}
+	shown := v.AsShown()
 	p.messages, p.Tokens.Messages = converted(p.format, shown, count)
 	p.Tokens.Messages += p.unread.Tokens
-	if len(shown) > 0 && shown[0].Role == recall.Summary {
-		p.summary = shown[0].Text()
+	if v.Summary != nil {
+		p.summary = compaction.SummaryMessage(*v.Summary)
 		p.Tokens.Summary = tokens.PerMessage + count(p.summary)
 		p.Tokens.Messages -= p.Tokens.Summary
 	}
@@ -129,13 +130,14 @@ func (s *Store) assemble(ctx context.Context, org db.Org, w wanted) (p Prompt, e
 	return p, nil
 }
 
-// read reads the view of the conversation; of one that is too long, the newest messages, and counts the others.
-func (s *Store) read(ctx context.Context, org db.Org, p *Prompt) error {
+// readView reads the view of the conversation. Of a view that is too long it reads the newest messages and counts the
+// others.
+func (s *Store) readView(ctx context.Context, org db.Org, p *Prompt) error {
 	c := p.Conversation
 	if visible(c) <= maxView {
 		view, err := s.Recall.View(ctx, org, c)
 		if err == nil {
-			p.inForce, p.Messages = view[0], view[1:]
+			p.logged, p.Messages = view[0], view[1:]
 		}
 		return err
 	}
@@ -143,7 +145,7 @@ func (s *Store) read(ctx context.Context, org db.Org, p *Prompt) error {
 	if err != nil {
 		return err
 	}
-	p.inForce, p.Messages = w.Messages[0], w.Messages[1:]
+	p.logged, p.Messages = w.Messages[0], w.Messages[1:]
 	p.unread = recall.Window{Count: w.Count - len(w.Messages), Tokens: w.Tokens}
 	for _, m := range p.Messages {
 		p.unread.Tokens -= m.Tokens
@@ -151,17 +153,20 @@ func (s *Store) read(ctx context.Context, org db.Org, p *Prompt) error {
 	return nil
 }
 
-// fixedShare is the part of a window that may be taken by what is sent with every turn. Past it the views of open files are shortened.
+// fixedShare is the share of a window that the tools and the system prompt may take. Past it the views of open files
+// are shortened.
 const fixedShare = 0.75
 
-// attempts at making open files fit: each knows better how many characters a token of them is.
-const fitAttempts = 5
+// maxCompilations bounds the attempts to shorten the views of open files. Each knows better than the one before how
+// many characters of them make a token.
+const maxCompilations = 5
 
-// instruct compiles the system prompt, and shortens the views of open files where it would leave too little of a known window.
-func (s *Store) instruct(ctx context.Context, org db.Org, own Agent, p *Prompt, count func(string) int) error {
+// compileFitting compiles the system prompt, and shortens the views of open files if it takes too much of a known
+// window.
+func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Prompt, count func(string) int) error {
 	l, window := own.Limits(), p.Agent.Window()
 	l.WindowTokens = window
-	for range fitAttempts {
+	for range maxCompilations {
 		compiled, err := s.compile(ctx, org, own, p.Conversation, l)
 		if err != nil {
 			return err
@@ -181,22 +186,16 @@ func (s *Store) instruct(ctx context.Context, org db.Org, own Agent, p *Prompt, 
 
 // count counts the parts of a system prompt.
 func (t *Tokens) count(p prompt, count func(string) int) {
-	t.System, t.Blocks, t.Rules, t.Directories, t.Metadata = count(p.system), count(p.blocks), count(p.rules), count(p.directories), count(p.metadata)
+	t.System, t.Blocks, t.Rules = count(p.system), count(p.blocks), count(p.rules)
+	t.Directories, t.Metadata = count(p.directories), count(p.metadata)
 }
 
-// instructions are the tokens of the system prompt.
+// instructions returns the tokens of the system prompt.
 func (t *Tokens) instructions() int {
 	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata
 }
 
-// asShown are the messages of a view as the model reads them: a summary with the place of what it stands for, and results of tools clipped
-// where they are.
-func asShown(c recall.Conversation, messages []recall.Message) ([]recall.Message, error) {
-	v, err := compaction.ViewOf(c, messages, compaction.PromptOverhead{})
-	return v.AsShown(), err
-}
-
-// converted are messages as a format has them, and what they take of a window.
+// converted returns messages in a format, and their tokens.
 func converted(f Format, messages []recall.Message, count func(string) int) ([]json.RawMessage, int) {
 	if f == Anthropic {
 		return chat.Anthropic(messages, count)
@@ -204,7 +203,7 @@ func converted(f Format, messages []recall.Message, count func(string) int) ([]j
 	return chat.OpenAI(messages, count)
 }
 
-// toolsIn are definitions as a format has them.
+// toolsIn returns tool definitions in a format.
 func toolsIn(f Format, definitions []json.RawMessage) []json.RawMessage {
 	all := make([]json.RawMessage, len(definitions))
 	for i, raw := range definitions {

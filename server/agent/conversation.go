@@ -9,8 +9,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Converse makes a conversation of an agent. It begins with the system prompt as it is now, and keeps it until Recompile.
-func (s *Store) Converse(ctx context.Context, org db.Org, agentID string, n recall.NewConversation) (recall.Conversation, error) {
+// CreateConversation creates a conversation of an agent. Its log begins with the current system prompt, until Recompile
+// appends another.
+func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string,
+	n recall.NewConversation) (recall.Conversation, error) {
 	var c recall.Conversation
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.with(tx)
@@ -19,7 +21,8 @@ func (s *Store) Converse(ctx context.Context, org db.Org, agentID string, n reca
 			return err
 		}
 		n.ID = recall.NewConversationID()
-		p, err := in.compile(ctx, org, a, recall.Conversation{ID: n.ID, ContextView: recall.ContextView{FirstVisible: 1}}, a.Limits())
+		empty := recall.Conversation{ID: n.ID, ContextView: recall.ContextView{FirstVisible: 1}}
+		p, err := in.compile(ctx, org, a, empty, a.Limits())
 		if err != nil {
 			return err
 		}
@@ -30,7 +33,8 @@ func (s *Store) Converse(ctx context.Context, org db.Org, agentID string, n reca
 	return c, err
 }
 
-// Recompile compiles the system prompt of a conversation and puts it in force; dry only compiles it.
+// Recompile compiles the system prompt of a conversation and appends it to the log, unless dry is set or it is the
+// current one. It returns the prompt.
 func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation, dry bool) (string, error) {
 	a, err := s.Agent(ctx, org, c.AgentID)
 	if err != nil {
@@ -43,7 +47,7 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	return p.String(), s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p.String())
 }
 
-// Reset puts away what was said in an agent's default conversation, and begins it anew.
+// Reset replaces an agent's default conversation by an empty one.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, error) {
 	var a Agent
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// windows are the context windows, in tokens, of models by the start of their names, the longest first where one begins another.
-// Source: the tables of Letta's server.
+// windows are the context windows of models, in tokens, by the beginning of their names, the longest first if one
+// begins another. Source: the tables of Letta's server.
 var windows = []struct {
 	prefix string
 	tokens int
@@ -26,7 +26,7 @@ var windows = []struct {
 	{"gemini-", 1_048_576},
 }
 
-// Window is the model's context window in tokens: the limit the operator set, else what is known of the model; 0 is unknown.
+// Window returns the context window in tokens: the operator's limit, or else that of the model; 0 if it is unknown.
 func (a Agent) Window() int {
 	if a.WindowLimit != nil {
 		return *a.WindowLimit
@@ -43,7 +43,7 @@ func (a Agent) Window() int {
 	return 0
 }
 
-// in is the agent as it is in a conversation, which may have a model or a window of its own.
+// in returns the agent with the model and the window of a conversation, which may have its own.
 func (a Agent) in(c recall.Conversation) Agent {
 	if c.Model != nil {
 		a.Model, a.WindowLimit = c.Model, nil
@@ -54,7 +54,7 @@ func (a Agent) in(c recall.Conversation) Agent {
 	return a
 }
 
-// model is the agent's model, empty if it names none.
+// model returns the handle of the agent's model, empty if it has none.
 func (a Agent) model() string {
 	if a.Model == nil {
 		return ""
@@ -62,10 +62,10 @@ func (a Agent) model() string {
 	return *a.Model
 }
 
-// modelName is a model's handle without its provider.
+// modelName returns a model's handle without its provider.
 func modelName(handle string) string { return handle[strings.LastIndexByte(handle, '/')+1:] }
 
-// Limits are the agent's own, where the operator set them, and its tier's.
+// Limits returns the limits of the agent's files: the operator's, or else those of the window's tier.
 func (a Agent) Limits() files.Limits {
 	l := files.TierFor(a.Window())
 	l.MaxOpen, l.ViewChars = orTier(a.MaxFilesOpen, l.MaxOpen), orTier(a.ViewChars, l.ViewChars)

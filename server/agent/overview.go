@@ -8,12 +8,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// shownMessages is how many messages an overview shows, the newest.
+// shownMessages bounds the messages of an overview.
 const shownMessages = recall.MaxWindow
 
-// Overview tells what fills an agent's window in a conversation (the default one if it is empty), counted on what its model would be sent
-// now. The messages are left to the caller to show: the system prompt that is in force in the conversation, and the newest of the others.
-func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation string) (Overview, []recall.Message, error) {
+// Overview returns what fills an agent's window in a conversation (the default one if it is empty), counted on what its
+// model would be sent now. It leaves Messages to the caller and returns them as the log has them: the current system
+// prompt, and the newest of the others.
+func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation string) (Overview, []recall.Message,
+	error) {
 	p, err := s.Assemble(ctx, org, agentID, conversation, "")
 	if err != nil {
 		return Overview{}, nil, err
@@ -30,18 +32,20 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 	o := Overview{WindowMax: p.Agent.Window(), WindowCurrent: t.Total, NumMessages: 1 + len(p.Messages) + p.unread.Count,
 		NumArchivalMemory: passages, NumRecallMemory: total,
 		SystemPrompt: p.system.system, TokensSystem: t.System, CoreMemory: p.system.blocks, TokensCoreMemory: t.Blocks,
-		TokensToolRules: t.Rules, ToolRules: given(p.system.rules), TokensDirectories: t.Directories, Directories: given(p.system.directories),
-		External: p.system.metadata, TokensExternal: t.Metadata,
-		TokensFunctions: t.Tools, FunctionsDefinitions: []any{}, SummaryMemory: given(p.summary), TokensSummaryMemory: t.Summary,
-		TokensMessages: t.Messages, Messages: []any{}}
+		TokensToolRules: t.Rules, ToolRules: orNil(p.system.rules),
+		TokensDirectories: t.Directories, Directories: orNil(p.system.directories), External: p.system.metadata,
+		TokensExternal:  t.Metadata,
+		TokensFunctions: t.Tools, FunctionsDefinitions: []any{}, SummaryMemory: orNil(p.summary),
+		TokensSummaryMemory: t.Summary,
+		TokensMessages:      t.Messages, Messages: []any{}}
 	for _, f := range toolsIn(OpenAI, p.definitions) {
 		o.FunctionsDefinitions = append(o.FunctionsDefinitions, f)
 	}
-	return o, slices.Concat([]recall.Message{p.inForce}, p.Messages[max(0, len(p.Messages)-shownMessages):]), nil
+	return o, slices.Concat([]recall.Message{p.logged}, p.Messages[max(0, len(p.Messages)-shownMessages):]), nil
 }
 
-// given is a text, nil where there is none.
-func given(text string) *string {
+// orNil returns a text, nil if it is empty.
+func orNil(text string) *string {
 	if text == "" {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Format is the form of a request: which provider's API takes it.
+// Format names the provider whose API a request is for.
 type Format string
 
 // The formats.
@@ -16,7 +16,7 @@ const (
 	Anthropic Format = "anthropic" // messages
 )
 
-// format is the form in which an agent's model is asked, where nobody says which.
+// format returns the format for the agent's model.
 func (a Agent) format() Format {
 	if chat.IsClaude(a.model()) {
 		return Anthropic
@@ -24,17 +24,18 @@ func (a Agent) format() Format {
 	return OpenAI
 }
 
-// request is a request to a provider in JSON, and where its pieces end: what stays the same from one prompt to the next is the same pieces.
+// request is a request to a provider in JSON, cut into pieces. What does not change from one prompt to the next makes
+// the same pieces.
 type request struct {
 	written bytes.Buffer
 	cuts    []int
 }
 
-// messagesAPiece is how many messages make a piece: a prompt names each of its pieces, and only the last ones change as a conversation goes
-// on.
-const messagesAPiece = 16
+// pieceMessages is how many messages make a piece. A prompt names each of its pieces, and only the last ones change
+// as a conversation goes on.
+const pieceMessages = 16
 
-// newRequest writes a request; its stable parts come first. Tools are their definitions as the format has them.
+// newRequest writes a request with tools and messages in its format. The parts that change least come first.
 func newRequest(f Format, model string, tools []json.RawMessage, p prompt, messages []json.RawMessage) *request {
 	r := &request{}
 	r.written.WriteString("{")
@@ -50,14 +51,14 @@ func newRequest(f Format, model string, tools []json.RawMessage, p prompt, messa
 	if f == Anthropic {
 		r.system(p, `"system":[`, `{"type":"text","text":"`, `"}`, "],")
 		r.written.WriteString(`"messages":`)
-		r.list(messages, messagesAPiece)
+		r.list(messages, pieceMessages)
 	} else {
 		r.written.WriteString(`"messages":[`)
 		r.system(p, `{"role":"system","content":"`, "", "", `"}`)
 		for i, m := range messages {
 			r.written.WriteString(",")
 			r.written.Write(m)
-			if i%messagesAPiece == messagesAPiece-1 {
+			if i%pieceMessages == pieceMessages-1 {
 				r.cut()
 			}
 		}
@@ -68,7 +69,7 @@ func newRequest(f Format, model string, tools []json.RawMessage, p prompt, messa
 	return r
 }
 
-// system writes the parts of a system prompt, each between before and after, all between begin and end.
+// system writes the parts of a system prompt, each between before and after, and all between begin and end.
 func (r *request) system(p prompt, begin, before, after, end string) {
 	r.written.WriteString(begin)
 	for i, part := range p.parts() {
@@ -84,15 +85,15 @@ func (r *request) system(p prompt, begin, before, after, end string) {
 	r.written.WriteString(end)
 }
 
-// list writes a list of items, so many to a piece.
-func (r *request) list(items []json.RawMessage, aPiece int) {
+// list writes a list of items and cuts it after some of them.
+func (r *request) list(items []json.RawMessage, perPiece int) {
 	r.written.WriteString("[")
 	for i, item := range items {
 		if i > 0 {
 			r.written.WriteString(",")
 		}
 		r.written.Write(item)
-		if i%aPiece == aPiece-1 {
+		if i%perPiece == perPiece-1 {
 			r.cut()
 		}
 	}
@@ -106,7 +107,7 @@ func (r *request) cut() {
 	}
 }
 
-// pieces are what the request is made of, in order.
+// pieces returns the pieces of the request in order.
 func (r *request) pieces() [][]byte {
 	all := make([][]byte, len(r.cuts))
 	from := 0

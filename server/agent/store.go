@@ -20,35 +20,36 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// Store keeps agents.
+// Store stores agents in Postgres.
 type Store struct {
 	DB       db.DB
 	Files    *files.Store
 	Recall   *recall.Store
 	Blocks   *block.Store
 	Archival *archival.Store
-	Tokens   *tokens.Counter // nil remembers no counts
+	Tokens   *tokens.Counter // nil counts every text anew
 
 	Compaction *compaction.Store
 
-	Tools Definitions           // of the agents' models; nil is no tools
+	Tools Definitions           // of all agents; nil is no tools
 	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
 }
 
-// with returns the store, and the memories it works through, working in tx.
+// with returns the store with all statements, also those of the other stores, in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
-	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx), Archival: s.Archival.With(tx),
-		Tokens: s.Tokens, Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
+	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
+		Archival: s.Archival.With(tx),
+		Tokens:   s.Tokens, Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
 }
 
-const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding, context_window_limit,
-	max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at`
+const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
+	context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at`
 
-// DefaultType is Letta's.
+// DefaultType is the type of an agent that names none, as in Letta.
 const DefaultType = "letta_v1_agent"
 
-// Create creates an agent with its folders and blocks attached and its default conversation begun; nothing is kept if one of them is not
-// there, or a block or a message breaks a rule.
+// Create creates an agent with its folders, blocks and default conversation, in one transaction. ErrNotFound if a
+// folder or a block does not exist, ErrInvalid if a value, a block or a message breaks a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := checkName(n.Name); err != nil {
 		return Agent{}, err
@@ -70,7 +71,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		if a, err = in.insert(ctx, org, n); err != nil {
 			return err
 		}
-		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: a.ID, Type: event.AgentCreated, RefID: a.ID}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: a.ID, Type: event.AgentCreated,
+			RefID: a.ID}); err != nil {
 			return err
 		}
 		for _, folder := range n.FolderIDs {
@@ -78,7 +80,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 				return err
 			}
 		}
-		if err := in.remember(ctx, org, a.ID, n); err != nil {
+		if err := in.attachBlocks(ctx, org, a.ID, n); err != nil {
 			return err
 		}
 		prompt, err := in.SystemPrompt(ctx, org, a)
@@ -94,8 +96,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	return a, err
 }
 
-// remember gives a new agent its blocks.
-func (s *Store) remember(ctx context.Context, org db.Org, id string, n New) error {
+// attachBlocks creates and attaches the blocks of a new agent.
+func (s *Store) attachBlocks(ctx context.Context, org db.Org, id string, n New) error {
 	for _, b := range n.Blocks {
 		made, err := s.Blocks.Create(ctx, org, block.OperatorAuthor, b)
 		if err != nil {
@@ -125,9 +127,9 @@ func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
 		        @window, @max_files, @view_chars, @hidden, @settings)
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
-			"metadata": n.Metadata, "system": cmp.Or(n.System, DefaultSystem), "tags": tags, "timezone": cmp.Or(n.Timezone, "UTC"),
-			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,
-			"view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings})
+			"metadata": n.Metadata, "system": cmp.Or(n.System, DefaultSystem), "tags": tags,
+			"timezone": cmp.Or(n.Timezone, "UTC"), "model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit,
+			"max_files": n.MaxFilesOpen, "view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings})
 }
 
 func checkName(name string) error {
@@ -160,7 +162,7 @@ func checkLimits(window, maxFiles, viewChars *int) error {
 	return nil
 }
 
-// Agent returns an agent by id.
+// Agent returns an agent by its id; ErrNotFound if there is none.
 func (s *Store) Agent(ctx context.Context, org db.Org, id string) (Agent, error) {
 	a, err := db.One[Agent](ctx, s.DB, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = $2`, org, id)
 	if errors.Is(err, db.ErrNotFound) {
@@ -179,10 +181,11 @@ func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 	if tags == nil {
 		tags = []string{}
 	}
-	return pgx.StrictNamedArgs{"org": org, "name": f.Name, "contains": f.Contains, "tags": tags, "all_tags": f.AllTags, "hidden": f.Hidden}
+	return pgx.StrictNamedArgs{"org": org, "name": f.Name, "contains": f.Contains, "tags": tags, "all_tags": f.AllTags,
+		"hidden": f.Hidden}
 }
 
-// List lists the agents that a filter lets through, by the time they were created or last changed.
+// List lists the agents that match a filter.
 func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Agent, error) {
 	order := db.ByCreation
 	if f.ByUpdate {
@@ -191,12 +194,12 @@ func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Ag
 	return db.List[Agent](ctx, s.DB, p, `SELECT `+columns+filtered, order, f.args(org))
 }
 
-// Count says how many agents a filter lets through.
+// Count returns how many agents match a filter.
 func (s *Store) Count(ctx context.Context, org db.Org, f Filter) (int, error) {
 	return db.One[int](ctx, s.DB, `SELECT count(*)`+filtered, f.args(org))
 }
 
-// Tags lists the distinct tags of the organization's agents that contain the text, in order of their letters.
+// Tags lists the distinct tags of the organization's agents that contain a text, in byte order.
 func (s *Store) Tags(ctx context.Context, org db.Org, contains string, p db.Page) ([]string, error) {
 	type row struct {
 		ID string `db:"id"`
@@ -212,7 +215,7 @@ func (s *Store) Tags(ctx context.Context, org db.Org, contains string, p db.Page
 	return tags, err
 }
 
-// Update changes an agent. A lower limit closes what is open beyond it at once, least recently used first.
+// Update changes an agent. If a limit of open files falls, the least recently used files beyond it are closed.
 func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Agent, error) {
 	if u.Name != nil {
 		if err := checkName(*u.Name); err != nil {
@@ -229,7 +232,8 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if err != nil {
 			return err
 		}
-		if u.Settings.CompactionSettings, err = mergeCompaction(was.Settings.CompactionSettings, u.Settings.CompactionSettings); err != nil {
+		change := &u.Settings.CompactionSettings
+		if *change, err = mergeCompaction(was.Settings.CompactionSettings, *change); err != nil {
 			return err
 		}
 		if u.FolderIDs != nil {
@@ -262,12 +266,14 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Agent, error) {
 	return db.One[Agent](ctx, s.DB, `
 		UPDATE agents
-		SET name = coalesce(@name, name), description = coalesce(@description, description), system = coalesce(@system, system),
-		    timezone = coalesce(@timezone, timezone), model = coalesce(@model, model), embedding = coalesce(@embedding, embedding),
-		    metadata = coalesce(@metadata, metadata), tags = coalesce(@tags, tags), hidden = coalesce(@hidden, hidden),
+		SET name = coalesce(@name, name), description = coalesce(@description, description),
+		    system = coalesce(@system, system), timezone = coalesce(@timezone, timezone), model = coalesce(@model, model),
+		    embedding = coalesce(@embedding, embedding), metadata = coalesce(@metadata, metadata),
+		    tags = coalesce(@tags, tags), hidden = coalesce(@hidden, hidden),
 		    context_window_limit = CASE WHEN @set_window THEN @window ELSE context_window_limit END,
 		    max_files_open = CASE WHEN @set_max_files THEN @max_files ELSE max_files_open END,
-		    per_file_view_window_char_limit = CASE WHEN @set_view_chars THEN @view_chars ELSE per_file_view_window_char_limit END,
+		    per_file_view_window_char_limit =
+		        CASE WHEN @set_view_chars THEN @view_chars ELSE per_file_view_window_char_limit END,
 		    settings = settings || @settings, updated_at = now()
 		WHERE org = @org AND id = @id
 		RETURNING `+columns,
@@ -278,10 +284,10 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings})
 }
 
-// Delete deletes an agent with all that only it has: its conversations, its history of events, its open files. Folders stay.
+// Delete deletes an agent with its conversations, its events, and its list of open files. Folders stay.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		// Its attachments, its conversations, its lock, its row: in the order in which everyone takes them.
+		// All transactions lock in this order: attachments, conversations, the head of events, the agent.
 		in := s.with(tx)
 		if err := in.Files.LockFolders(ctx, org, id, nil); err != nil {
 			return err
@@ -289,7 +295,8 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 		if err := in.Recall.Forget(ctx, org, id); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, id); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org,
+			id); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM agents WHERE org = $1 AND id = $2`, org, id)
@@ -300,7 +307,7 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	return err
 }
 
-// LimitsOf reads the limits of several agents; it is what files.Options.Limits asks for.
+// LimitsOf returns the limits of several agents, by their ids, as files.Options.Limits wants them.
 func LimitsOf(ctx context.Context, d db.DB, org db.Org, ids []string) (map[string]files.Limits, error) {
 	agents, err := db.All[Agent](ctx, d, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = ANY ($2)`, org, ids)
 	limits := make(map[string]files.Limits, len(agents))

@@ -17,7 +17,8 @@ import (
 // queueWindow is the queue of the window checks.
 const queueWindow = "attend"
 
-// Queues returns the queues of the work on agents, with the workers that a server gives each. Nearly all of their time a model thinks.
+// Queues returns the queues of the jobs of agents, with the workers that a server gives each. Workers spend most of
+// their time waiting for a model.
 func Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{queueWindow: {MaxWorkers: 4}}
 }
@@ -53,7 +54,7 @@ func (*windowWorker) Timeout(*river.Job[windowArgs]) time.Duration { return 5 * 
 // Work implements river.Worker.
 func (w *windowWorker) Work(ctx context.Context, job *river.Job[windowArgs]) error {
 	err := w.store.CheckWindow(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
-	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // deleted, or nothing can leave the window: the next prompt says so
+	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // it was deleted, or nothing can leave the view
 		return river.JobCancel(err)
 	}
 	return err
@@ -64,8 +65,8 @@ const (
 	checkShare = 0.65  // of a window; lower than the warning's share, because the estimate may be low
 )
 
-// CheckWindowSoon queues a check of a conversation's window if the conversation may fill enough of it; call it after messages were
-// appended. A store without Jobs queues none.
+// CheckWindowSoon queues a check of a conversation's window if the conversation may fill enough of it; call it after
+// messages were appended. A store without Jobs queues none.
 func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conversation) error {
 	if s.Jobs == nil || c.Estimate() < minWindow {
 		return nil
@@ -83,13 +84,14 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 	})
 }
 
-// CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above the trigger. It does
-// nothing for a model whose window is unknown. ErrNotFound if the agent or the conversation is not there.
+// CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above
+// the trigger. It does nothing for a model whose window is unknown. ErrNotFound if the agent or the conversation is
+// not there.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
 	p, err := s.Assemble(ctx, org, agentID, conversation, "")
 	if err != nil || p.Agent.Window() == 0 {
 		return err
 	}
-	_, err = s.fit(ctx, org, p, compaction.Threshold, 0)
+	_, err = s.compactIfNeeded(ctx, org, p, compaction.Threshold, 0)
 	return err
 }

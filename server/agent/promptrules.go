@@ -14,7 +14,7 @@ type toolRule struct {
 	Max      int      `json:"max_count_limit"`
 }
 
-// ruleTexts are what a model reads of a rule, by its type, as Letta words it. Other types have nothing for a model to read.
+// ruleTexts write a rule for the model, by its type, in Letta's words. Rules of other types are not shown.
 var ruleTexts = map[string]func(toolRule) string{
 	"constrain_child_tools": func(r toolRule) string {
 		return fmt.Sprintf("After using %s, you must use one of these tools: %s", r.Tool, strings.Join(r.Children, ", "))
@@ -28,17 +28,21 @@ var ruleTexts = map[string]func(toolRule) string{
 	"exit_loop":            func(r toolRule) string { return r.Tool + " ends your response (yields control) when called" },
 	"continue_loop":        func(r toolRule) string { return r.Tool + " requires continuing your response when called" },
 	"required_before_exit": func(r toolRule) string { return r.Tool + " must be called before ending the conversation" },
-	"max_count_per_step":   func(r toolRule) string { return fmt.Sprintf("%s: at most %d use(s) per response", r.Tool, r.Max) },
+	"max_count_per_step": func(r toolRule) string {
+		return fmt.Sprintf("%s: at most %d use(s) per response", r.Tool,
+			r.Max)
+	},
 }
 
-const rulesIntroduction = `The following constraints define rules for tool usage and guide desired behavior. These rules must be followed to ` +
-	`ensure proper tool execution and workflow. A single response may contain multiple tool calls.`
+const rulesIntroduction = `The following constraints define rules for tool usage and guide desired behavior. These ` +
+	`rules must be followed to ensure proper tool execution and workflow. A single response may ` +
+	`contain multiple tool calls.`
 
-// renderRules writes the section of the prompt that states the rules of tools; empty where no rule says anything. Templates that a rule may
-// have of its own are not run.
+// renderRules writes the section of the prompt that states the rules of tools; empty if there is no rule to show. A
+// rule's own template is ignored.
 func renderRules(stored json.RawMessage) string {
 	var rules []json.RawMessage
-	if json.Unmarshal(stored, &rules) != nil { // none, or not a list: stored as it came
+	if json.Unmarshal(stored, &rules) != nil { // absent, or not a list, which clients may store
 		return ""
 	}
 	var b strings.Builder
@@ -52,5 +56,6 @@ func renderRules(stored json.RawMessage) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "<tool_usage_rules>\n<description>" + rulesIntroduction + "</description>\n\n" + b.String() + "</tool_usage_rules>"
+	return "<tool_usage_rules>\n<description>" + rulesIntroduction + "</description>\n\n" + b.String() +
+		"</tool_usage_rules>"
 }

@@ -35,9 +35,9 @@ func said(role recall.Role, text string) recall.Draft {
 	return recall.Draft{Role: role, Content: []recall.Part{{Type: recall.Text, Text: text}}}
 }
 
-func handOut(t *testing.T, s *agent.Store, a agent.Agent, f agent.Format) agent.HandedOut {
+func handOut(t *testing.T, s *agent.Store, a agent.Agent, f agent.Format) agent.StoredPrompt {
 	t.Helper()
-	h, err := s.HandOut(t.Context(), org, a.ID, "", f)
+	h, err := s.NextPrompt(t.Context(), org, a.ID, "", f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +118,10 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
 	a := create(t, s, agent.New{Name: "a", Blocks: []block.New{{Label: "persona", Value: "calm"}}})
-	if _, err := s.HandedOutAt(t.Context(), org, a.ID, "", 1<<40); !errors.Is(err, db.ErrNotFound) {
+	if _, err := s.PromptAt(t.Context(), org, a.ID, "", 1<<40); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before any was handed out: got %v, want ErrNotFound", err)
 	}
-	var all []agent.HandedOut
+	var all []agent.StoredPrompt
 	for i := range 40 {
 		say(t, s, a, said(recall.User, fmt.Sprintf("Question <%d>\u2028", i)), said(recall.Assistant, strings.Repeat("Answer. ", i)+"!"))
 		if i == 20 {
@@ -144,13 +144,13 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 			until = all[i+1].Seq - 1
 		}
 		for _, seq := range []int64{want.Seq, until} {
-			got, err := s.HandedOutAt(t.Context(), org, a.ID, "", seq)
+			got, err := s.PromptAt(t.Context(), org, a.ID, "", seq)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Fatalf("prompt %d at %d: %v (-want +got):\n%s", i, seq, err, diff)
 			}
 		}
 	}
-	if _, err := s.HandedOutAt(t.Context(), org, a.ID, "", all[0].Seq-1); !errors.Is(err, db.ErrNotFound) {
+	if _, err := s.PromptAt(t.Context(), org, a.ID, "", all[0].Seq-1); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first: got %v, want ErrNotFound", err)
 	}
 	kept, err := db.One[int](t.Context(), pool, `SELECT sum(length(bytes)) FROM prompt_parts`)
@@ -172,7 +172,7 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
-			if _, err := s.HandOut(t.Context(), org, a.ID, "", []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]); err != nil {
+			if _, err := s.NextPrompt(t.Context(), org, a.ID, "", []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]); err != nil {
 				t.Errorf("hand out: %v", err)
 			}
 		})
@@ -184,7 +184,7 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := handOut(t, s, a, agent.OpenAI)
-	if before, err := s.HandedOutAt(t.Context(), org, a.ID, "", again.Seq); err != nil || before.Seq != again.Seq-1 || !bytes.Equal(before.Request, again.Request) && before.Format == agent.OpenAI {
+	if before, err := s.PromptAt(t.Context(), org, a.ID, "", again.Seq); err != nil || before.Seq != again.Seq-1 || !bytes.Equal(before.Request, again.Request) && before.Format == agent.OpenAI {
 		t.Errorf("handed out again at %d: shown %+v, %v", again.Seq, before, err)
 	}
 	count := func(table string) int {
@@ -210,7 +210,7 @@ func TestPromptsGoWithTheirAgent(t *testing.T) {
 		say(t, s, a, said(recall.User, "hi"))
 		for range 3 {
 			group.Go(func() {
-				if _, err := s.HandOut(t.Context(), org, a.ID, "", ""); err != nil && !errors.Is(err, db.ErrNotFound) {
+				if _, err := s.NextPrompt(t.Context(), org, a.ID, "", ""); err != nil && !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("hand out: %v", err)
 				}
 			})
@@ -262,7 +262,7 @@ func TestAViewBeyondAnyWindowIsNotHandedOut(t *testing.T) {
 	}
 	say(t, s, a, drafts...)
 	say(t, s, a, drafts[:5]...)
-	if _, err := s.HandOut(t.Context(), org, a.ID, "", ""); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "10005 messages") {
+	if _, err := s.NextPrompt(t.Context(), org, a.ID, "", ""); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "10005 messages") {
 		t.Errorf("got %v, want ErrInvalid with the number of messages", err)
 	}
 	o, messages, err := s.Overview(t.Context(), org, a.ID, "")

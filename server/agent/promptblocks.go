@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty where there is none. Every text is
-// escaped, so that no value can end its place in it.
+// renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty if there is
+// none. Texts are escaped, so that no value can end its section.
 func renderBlocks(blocks []block.Block) string {
 	if len(blocks) == 0 {
 		return ""
@@ -27,17 +27,17 @@ func renderBlocks(blocks []block.Block) string {
 		if m.ReadOnly {
 			b.WriteString("- read_only=true\n")
 		}
-		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n", utf8.RuneCountInString(m.Value), m.Limit,
-			escape(m.Value), end)
+		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
+			utf8.RuneCountInString(m.Value), m.Limit, escape(m.Value), end)
 	}
 	b.WriteString("\n</memory_blocks>")
 	return b.String()
 }
 
-// tagName is what a tag can be named.
+// tagName matches the name of a tag.
 var tagName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
 
-// tags are those around a block: named after its label, as Letta's are, where that can be a tag's name.
+// tags returns the tags around a block. As in Letta their name is the label, if it can be one.
 func tags(label string) (begin, end string) {
 	if tagName.MatchString(label) {
 		return "<" + label + ">", "</" + label + ">"

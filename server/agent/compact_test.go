@@ -44,7 +44,7 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	model := &thinker{meanwhile: func() {
 		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
 		if err == nil {
-			_, err = s.Compact(t.Context(), org, c, agent.Compacting{})
+			_, err = s.Compact(t.Context(), org, c, agent.CompactOptions{})
 		}
 		if err != nil {
 			t.Errorf("another compacts: %v", err)

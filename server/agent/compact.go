@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// assumedWindow stands for an unknown window, in tokens: the largest window of the tier whose file limits are those of
+// an unknown window.
+const assumedWindow = 32_768
+
+// compactionSettings returns the agent's settings, changed by a JSON object, which may be nil.
+func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
+	own, err := compaction.ParseSettings(a.Settings.CompactionSettings, compaction.Defaults())
+	if err != nil { // they were stored before settings were checked
+		own = compaction.Defaults()
+	}
+	return compaction.ParseSettings(over, own)
+}
+
+// mergeCompaction returns an agent's settings with a change, to be stored; nil if there is no change.
+func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
+	if change == nil {
+		return nil, nil
+	}
+	merged, err := Agent{Settings: Settings{CompactionSettings: own}}.compactionSettings(change)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(merged)
+}
+
+// CompactOptions change how Compact compacts.
+type CompactOptions struct {
+	Settings json.RawMessage // changes those of the agent; may be nil
+	Dry      bool            // only plan
+}
+
+// Compact compacts a conversation at a caller's request. ErrInvalid if there is nothing to compact, or if what must
+// stay does not fit.
+func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, o CompactOptions,
+) (compaction.Result, error) {
+	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "")
+	if err != nil {
+		return compaction.Result{}, err
+	}
+	settings, err := p.Agent.compactionSettings(bytes.TrimSpace(o.Settings))
+	if err != nil {
+		return compaction.Result{}, err
+	}
+	task := p.task(settings, compaction.Manual)
+	task.Dry = o.Dry
+	return s.Compaction.Run(ctx, org, task)
+}
+
+// maxAttempts bounds how often a prompt is assembled until it fits, because others may append messages meanwhile.
+const maxAttempts = 8
+
+// assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first.
+func (s *Store) assembleFitting(ctx context.Context, org db.Org, agentID, conversation string, f Format,
+) (p Prompt, err error) {
+	for range maxAttempts {
+		if p, err = s.Assemble(ctx, org, agentID, conversation, f); err != nil {
+			return p, err
+		}
+		changed, err := s.compactIfNeeded(ctx, org, p, compaction.BeforePrompt, promptPatience)
+		if err != nil || !changed {
+			return p, err
+		}
+	}
+	return s.Assemble(ctx, org, agentID, conversation, f)
+}
+
+// promptPatience bounds how long a model may take for a summary that a prompt waits for. Most clients wait a minute.
+const promptPatience = 25 * time.Second
+
+// compactIfNeeded warns if a prompt fills three quarters of its window, and compacts its conversation above the
+// trigger. It reports whether either changed the prompt. patience bounds the model that writes the summary; 0 keeps
+// its own bound.
+func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigger string, patience time.Duration,
+) (changed bool, err error) {
+	settings, err := p.Agent.compactionSettings(nil)
+	if err != nil {
+		return false, err
+	}
+	task := p.task(settings, trigger)
+	window := task.Overhead.Window
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	if err != nil {
+		return false, err
+	}
+	v.Usage = task.Usage
+	used, c := max(compaction.Estimate(v), p.unread.Tokens), p.Conversation
+	due, now := compaction.Check(used, window, v.Open(), settings,
+		compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled})
+	if err := s.Recall.RecordUsage(ctx, org, c.Key, c.Version, p.recallUsage(now)); err != nil {
+		return false, err
+	}
+	if !due.Compact {
+		if !due.Warn {
+			return false, nil
+		}
+		line := compaction.WarningLine(used, window)
+		if v.Open() || !settings.Warning {
+			line = ""
+		}
+		return s.warn(ctx, org, c, line)
+	}
+	limit := settings.Trigger * float64(window)
+	task.Patience = patience
+	task.Due = func(v compaction.View) bool { return float64(compaction.Estimate(v)) > limit }
+	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
+	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= window {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// task returns the compaction of the prompt's conversation.
+func (p Prompt) task(settings compaction.Settings, trigger string) compaction.Task {
+	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
+	overhead := compaction.PromptOverhead{Window: cmp.Or(p.Agent.Window(), assumedWindow), System: p.system.String(),
+		Tools: tools, Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools}
+	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Overhead: overhead,
+		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
+}
+
+// warn appends an event that three quarters of a window are in use, and a line to the conversation for its model,
+// unless the line is empty or the warning was given before. It reports whether it appended the line.
+func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, line string) (said bool, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		first, err := in.Recall.MarkWarned(ctx, org, c)
+		if err != nil || !first {
+			return err
+		}
+		if line != "" {
+			draft := recall.Draft{Role: recall.System, Content: []recall.Part{{Type: recall.Text, Text: line}}}
+			if _, err := in.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}); err != nil {
+				return err
+			}
+			said = true
+		}
+		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.WindowWarning, RefID: c.ID})
+		return err
+	})
+	return said, err
+}
+
+// Revert restores the view that a conversation had before a compaction. ErrConflict if that view does not fit the
+// window, if another compaction came later, or if the compaction was reverted already.
+func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction) (compaction.Compaction, error) {
+	restored, err := s.Compaction.Restored(ctx, org, k)
+	if err != nil {
+		return compaction.Compaction{}, err
+	}
+	p, err := s.assembleAt(ctx, org, promptTarget{agentID: k.AgentID, conversation: restored.ID,
+		view: &restored.ContextView})
+	if err != nil {
+		return compaction.Compaction{}, err
+	}
+	settings, err := p.Agent.compactionSettings(nil)
+	if err != nil {
+		return compaction.Compaction{}, err
+	}
+	window := p.Agent.Window()
+	limit := int(settings.Trigger * float64(window))
+	if window > 0 && p.Tokens.Total > limit {
+		return compaction.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, "+
+			"%d more than the %d of its %d at which it would be compacted again. Set a larger context_window_limit first, "+
+			"or read what it hides by expand", k.ID, p.Tokens.Total, p.Tokens.Total-limit, limit, window)
+	}
+	return s.Compaction.Revert(ctx, org, k, restored)
+}
