@@ -10,7 +10,37 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 )
+
+// DefaultConversation names an agent's default conversation in place of an id.
+const DefaultConversation = "default"
+
+// Conversation is a thread of an agent's messages.
+type Conversation struct {
+	Key           int64           `db:"key" json:"-"`
+	ID            string          `db:"id" json:"id"`
+	AgentID       string          `db:"agent_id" json:"agent_id"`
+	AgentKey      int64           `db:"agent_key" json:"-"`
+	IsDefault     bool            `db:"is_default" json:"-"`
+	Summary       *string         `db:"summary" json:"summary"`
+	Description   *string         `db:"description" json:"description"`
+	Model         *string         `db:"model" json:"model"`
+	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
+	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"` // in tokens
+	Hidden        bool            `db:"hidden" json:"hidden"`
+	ContextView   `json:"-"`
+	Usage         `json:"-"`
+	Messages      int        `db:"messages" json:"message_count"` // the position of the last
+	Tokens        int64      `db:"tokens" json:"-"`               // of all messages
+	Prompts       []int      `db:"prompts" json:"-"`              // positions of the system prompts; the last is current
+	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
+	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
+	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
+	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
+
+	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil without an embeddings endpoint
+}
 
 // conversationColumns are the columns of Conversation, from conversations c and their agents a.
 const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description,

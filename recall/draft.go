@@ -20,6 +20,21 @@ const (
 	maxFutureSkew = 24 * time.Hour
 )
 
+// Draft is a message to append. Append stores no second message of one OTID in an agent's log.
+type Draft struct {
+	Role      Role
+	Name      *string
+	Content   []Part
+	OTID      *string // the caller's own id of the message
+	StepID    *string
+	RunID     *string
+	SenderID  *string
+	GroupID   *string
+	Model     *string
+	IsErr     bool
+	CreatedAt *time.Time // when it was said; nil means now
+}
+
 // entry is a draft ready to be stored: checked, cleaned, redacted, and without its long tool results.
 type entry struct {
 	Draft

@@ -45,23 +45,6 @@ func searchable(role Role, name *string, parts []Part) string {
 	return beginning(said, maxSearchBytes)
 }
 
-// Text returns a message as one text: what it says and thinks, the tools it calls, and what they returned.
-func (m Message) Text() string {
-	var texts []string
-	for _, p := range m.Content {
-		switch p.Type {
-		case ToolCall:
-			texts = append(texts, p.Name+"("+p.Input+")")
-		case Image:
-			texts = append(texts, "[image]")
-		default:
-			texts = append(texts, p.Text)
-		}
-		texts = append(append(texts, p.Stdout...), p.Stderr...)
-	}
-	return joinTexts(texts)
-}
-
 // joinTexts joins the texts that are not empty by newlines.
 func joinTexts(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")

@@ -1,0 +1,267 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// Role names the speaker of a message.
+type Role string
+
+// The roles of messages. Tool is the role of a message with tool results.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"
+	Summary   Role = "summary" // of a message that replaces others in the view; ChangeView appends it
+)
+
+// Roles lists the roles without Summary.
+var Roles = []Role{System, User, Assistant, Tool}
+
+// Message is a message of the log. It never changes.
+type Message struct {
+	Key            int64     `db:"key" json:"-"`
+	ID             string    `db:"id" json:"id"`
+	AgentID        string    `db:"agent_id" json:"agent_id"`
+	ConversationID *string   `db:"conversation_id" json:"conversation_id"` // nil for the agent's default one
+	Seq            int64     `db:"seq" json:"seq"`                         // of its event, among the agent's
+	Position       int       `db:"position" json:"position"`               // in its conversation, from 1
+	Role           Role      `db:"role" json:"role"`
+	Name           *string   `db:"name" json:"name"`
+	Content        []Part    `db:"content" json:"content"`
+	OTID           *string   `db:"otid" json:"otid"`
+	StepID         *string   `db:"step_id" json:"step_id"`
+	RunID          *string   `db:"run_id" json:"run_id"`
+	SenderID       *string   `db:"sender_id" json:"sender_id"`
+	GroupID        *string   `db:"group_id" json:"group_id"`
+	Model          *string   `db:"model" json:"model"`
+	IsErr          bool      `db:"is_err" json:"is_err"`
+	Tokens         int       `db:"tokens" json:"tokens"` // estimated when it was appended
+	CreatedAt      time.Time `db:"created_at" json:"created_at"`
+}
+
+// PartType names what a part of a message holds.
+type PartType string
+
+// The types of parts, as Letta names them.
+const (
+	Text                PartType = "text"
+	Image               PartType = "image"
+	ToolCall            PartType = "tool_call"
+	ToolReturn          PartType = "tool_return"
+	Reasoning           PartType = "reasoning"
+	RedactedReasoning   PartType = "redacted_reasoning"
+	OmittedReasoning    PartType = "omitted_reasoning"
+	SummarizedReasoning PartType = "summarized_reasoning"
+)
+
+// Part is a part of a message. Its type decides which fields it has.
+type Part struct {
+	Type PartType `json:"type"`
+
+	// Text is a text, a reasoning, or what a tool returned, without images.
+	Text string `json:"text,omitempty"`
+
+	// CallID is the id of a tool call, in the call and in its result. Name and Input are the call's tool, and its
+	// arguments as the JSON text that the model wrote.
+	CallID string `json:"call_id,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Input  string `json:"input,omitempty"`
+
+	// A tool result's failure, and what the tool printed. An orphan is a result without a call in its conversation; no
+	// model sees it.
+	IsError bool     `json:"is_error,omitempty"`
+	Stdout  []string `json:"stdout,omitempty"`
+	Stderr  []string `json:"stderr,omitempty"`
+	Orphan  bool     `json:"orphan,omitempty"`
+
+	// Clip is set if Text is only the beginning of a tool result.
+	Clip *Clip `json:"clip,omitempty"`
+
+	// Source is the source of an image, and Images are those of the images in a tool result, as JSON.
+	Source json.RawMessage   `json:"source,omitempty"`
+	Images []json.RawMessage `json:"images,omitempty"`
+
+	// Stats says how a summary was made, as JSON.
+	Stats json.RawMessage `json:"stats,omitempty"`
+
+	// What providers attach to a reasoning, unchanged.
+	Native    bool            `json:"native,omitempty"`
+	Signature string          `json:"signature,omitempty"`
+	Data      string          `json:"data,omitempty"`
+	Summary   json.RawMessage `json:"summary,omitempty"`
+}
+
+// Clip describes a tool result that is stored whole beside the log.
+type Clip struct {
+	ID     string `json:"id"`
+	Chars  int    `json:"chars"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"` // of its bytes, in hexadecimal digits
+	Shown  int    `json:"shown"`  // its bytes in the part's text
+}
+
+// Text returns a message as one text: what it says and thinks, the tools it calls, and what they returned.
+func (m Message) Text() string {
+	var texts []string
+	for _, p := range m.Content {
+		switch p.Type {
+		case ToolCall:
+			texts = append(texts, p.Name+"("+p.Input+")")
+		case Image:
+			texts = append(texts, "[image]")
+		default:
+			texts = append(texts, p.Text)
+		}
+		texts = append(append(texts, p.Stdout...), p.Stderr...)
+	}
+	return joinTexts(texts)
+}
+
+// tokensOf estimates the tokens of a message.
+func tokensOf(parts []Part) int {
+	n := tokens.PerMessage
+	for _, p := range parts {
+		n += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) + len(p.Images)*tokens.PerImage
+		for _, s := range [][]string{p.Stdout, p.Stderr} {
+			for _, line := range s {
+				n += tokens.Estimate(line)
+			}
+		}
+		if p.Type == Image {
+			n += tokens.PerImage
+		}
+	}
+	return n
+}
+
+// messageColumns are the columns of Message, from messageTables.
+const messageColumns = `m.key, 'message-' || m.id AS id, a.id AS agent_id,
+	CASE WHEN NOT c.is_default THEN c.id END AS conversation_id,
+	m.seq, m.position, m.role, m.name, m.content, m.otid, m.step_id, m.run_id, m.sender_id, m.group_id, m.model, m.is_err,
+	m.tokens, m.created_at`
+
+// messageTables joins messages to their conversations and agents. It leaves out the messages of deleted ones.
+const messageTables = `messages m
+	JOIN conversations c ON c.org = m.org AND c.key = m.conversation_key AND c.deleted_at IS NULL
+	JOIN agents a ON a.org = c.org AND a.key = c.agent_key`
+
+// uuidOf returns the UUID in a message's id, or the nil UUID, which no message has.
+func uuidOf(id string) uuid.UUID {
+	parsed, err := uuid.Parse(strings.TrimPrefix(id, "message-"))
+	if err != nil {
+		return uuid.Nil
+	}
+	return parsed
+}
+
+// Message returns a message by its id.
+func (s *Store) Message(ctx context.Context, org db.Org, id string) (Message, error) {
+	m, err := db.One[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = $1 AND m.id = $2`, org, uuidOf(id))
+	return m, messageError(err, id)
+}
+
+func messageError(err error, id string) error {
+	if isNotFound(err) {
+		return db.NotFound("Message with ID %s not found", id)
+	}
+	return err
+}
+
+// MessageFilter selects messages; an empty field selects all.
+type MessageFilter struct {
+	AgentID      string
+	Conversation string // an id, or DefaultConversation of AgentID
+	GroupID      string
+	WithErrors   bool // include messages that report an error
+	Roles        []Role
+	Parts        []PartType // the assistant's messages must have a part of one of these types, or no part
+}
+
+// where returns the filter as a condition on messages m, without the agent and the conversation, and adds its
+// arguments.
+func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
+	where := ""
+	if f.GroupID != "" {
+		where += ` AND m.group_id = @group`
+		args["group"] = f.GroupID
+	}
+	if !f.WithErrors {
+		where += ` AND NOT m.is_err`
+	}
+	if len(f.Roles) > 0 {
+		where += ` AND m.role = ANY (@roles)`
+		args["roles"] = f.Roles
+	}
+	if len(f.Parts) > 0 {
+		where += ` AND (m.role <> 'assistant' OR json_array_length(m.content) = 0
+			OR EXISTS (SELECT FROM json_array_elements(m.content) AS part WHERE part ->> 'type' = ANY (@parts)))`
+		args["parts"] = f.Parts
+	}
+	return where
+}
+
+// Messages lists the messages of a conversation, an agent or the organization, in the order in which they were
+// appended. It returns ErrNotFound if the agent or the conversation does not exist. The page's Before and After are ids
+// of messages; an id that is not in the list gives an empty page. New messages come after all listed ones, except that
+// in a list of the organization one that was being appended at the time may come before.
+func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.Page) ([]Message, error) {
+	order, where, args := "m.key", "", pgx.StrictNamedArgs{"org": org}
+	switch {
+	case f.Conversation != "":
+		c, err := s.Conversation(ctx, org, f.AgentID, f.Conversation)
+		if err != nil {
+			return nil, err
+		}
+		order, where, args["of"] = "m.position", " AND m.conversation_key = @of", c.Key
+	case f.AgentID != "":
+		agent, err := s.agentKey(ctx, org, f.AgentID)
+		if err != nil {
+			return nil, err
+		}
+		order, where, args["of"] = "m.seq", " AND m.agent_key = @of", agent
+	}
+	p.Before, p.After = cursor(p.Before), cursor(p.After)
+	page := p.Stretch(order, `SELECT `+order+` FROM messages m WHERE m.org = @org AND m.id = @place::uuid`+where, args)
+	rows, err := db.All[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = @org`+where+f.where(args)+` AND `+page.Where+page.Order, args)
+	if page.Reversed {
+		slices.Reverse(rows)
+	}
+	return rows, err
+}
+
+// cursor returns the UUID in the id of a message that a page begins or ends at; empty if there is none.
+func cursor(id string) string {
+	if id == "" {
+		return ""
+	}
+	return uuidOf(id).String()
+}
+
+// MessagesByID returns the messages of ids, in their order, without those that do not exist.
+func (s *Store) MessagesByID(ctx context.Context, org db.Org, ids []string) ([]Message, error) {
+	uuids := make([]uuid.UUID, len(ids))
+	for i, id := range ids {
+		uuids[i] = uuidOf(id)
+	}
+	return db.All[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (id, place)
+		JOIN `+messageTables+` ON m.id = wanted.id
+		WHERE m.org = $1
+		ORDER BY wanted.place`, org, uuids)
+}
