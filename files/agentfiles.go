@@ -26,23 +26,23 @@ type AgentFile struct {
 	EndLine        *int       `db:"-" json:"end_line"`
 }
 
-// agentFileID is what the ids of an agent's files begin with, where those of files begin with fileID.
+// The ids of agent files and of files begin with these, and go on alike.
 const (
-	agentFileID = "file_agent-"
-	fileID      = "file-"
+	agentFilePrefix = "file_agent-"
+	filePrefix      = "file-"
 )
 
-// The files of an agent's folders as they are listed, o what the agent had open of them.
+// agentFileColumns are of f, a file, and d, its folder.
 const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id, d.name || '/' || f.name AS file_name,
 	d.id AS folder_id, d.name AS folder_name`
 
-// openRows are those that are open, in no order.
+// openRows selects the open files, in no order.
 const openRows = `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.last_used_at AS last_accessed_at
 	FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key
-	WHERE o.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
+	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
 
-// pageRows reads a page of each folder, of all files or of those that are not open: the page of all is among them.
+// pageRows selects a page of each folder, of all files or of the closed ones: the page of all folders is among them.
 func pageRows(page db.Stretch) string {
 	return `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, f.is_open, f.last_accessed_at
@@ -57,10 +57,18 @@ func pageRows(page db.Stretch) string {
 	WHERE a.org = @org AND a.agent_id = @agent`
 }
 
-// AgentFiles lists the files of an agent's folders, those that are open or closed if open is not nil. The open ones carry what the
-// prompt shows of them. more says whether the list goes on. A cursor may be a file's own id, and one of a file that was detached, or
-// deleted within the last day.
-func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Limits, open *bool, p db.Page) (list []AgentFile, more bool, err error) {
+// AgentFilesQuery asks for a page of the files of an agent's folders. A cursor may be the id of an AgentFile or of a
+// File, also of one that was detached, or deleted within the last day.
+type AgentFilesQuery struct {
+	Limits Limits
+	Open   *bool // only open or only closed files; nil for all
+	Page   db.Page
+}
+
+// AgentFiles lists the files of an agent's folders, the open ones with what the prompt shows of them. more reports
+// whether the list goes on.
+func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q AgentFilesQuery) (list []AgentFile, more bool, err error) {
+	p := q.Page
 	p.Limit = cmp.Or(p.Limit, 100)
 	asked := db.Page{Before: plainFileID(p.Before), After: plainFileID(p.After), Limit: p.Limit + 1, Ascending: p.Ascending}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
@@ -69,7 +77,7 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Li
 		CreatedAt any   `db:"created_at"`
 		Key       int64 `db:"key"`
 	}
-	rows, err := db.All[row](ctx, s.db, agentFilesSQL(asked, open, args), args)
+	rows, err := db.All[row](ctx, s.db, agentFilesSQL(asked, q.Open, args), args)
 	if err != nil {
 		return nil, false, err
 	}
@@ -83,10 +91,10 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, l Li
 	for i, r := range rows {
 		list[i] = r.AgentFile
 	}
-	return list, more, s.show(ctx, org, agentID, l, list)
+	return list, more, s.setVisible(ctx, org, agentID, q.Limits, list)
 }
 
-// agentFilesSQL lists a page in the order in which it is read.
+// agentFilesSQL returns the statement that reads a page, and adds its arguments to args.
 func agentFilesSQL(p db.Page, open *bool, args pgx.StrictNamedArgs) string {
 	page := p.Stretch(db.ByCreation, db.Place(`SELECT created_at, key FROM files WHERE org = @org AND id = @place`), args)
 	query := openRows
@@ -97,14 +105,14 @@ func agentFilesSQL(p db.Page, open *bool, args pgx.StrictNamedArgs) string {
 }
 
 func plainFileID(id string) string {
-	if rest, ok := strings.CutPrefix(id, agentFileID); ok {
-		return fileID + rest
+	if rest, ok := strings.CutPrefix(id, agentFilePrefix); ok {
+		return filePrefix + rest
 	}
 	return id
 }
 
-// show fills in what is visible of the open files among a list.
-func (s *Store) show(ctx context.Context, org db.Org, agentID string, l Limits, list []AgentFile) error {
+// setVisible sets what the prompt shows of the open files in a list.
+func (s *Store) setVisible(ctx context.Context, org db.Org, agentID string, l Limits, list []AgentFile) error {
 	if !slices.ContainsFunc(list, func(f AgentFile) bool { return f.IsOpen }) {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 // item is a file in any list.
 type item struct{ id, name string }
 
-// Whoever pages through a list that others add to and delete from meets each file once that was there all the time: forward and backward,
-// oldest or newest first, also where the file is deleted that the next page goes on from.
+// Whoever pages through a list that others add to and delete from meets each file once that was there all the time:
+// forward and backward, oldest or newest first, also where the file is deleted that the next page goes on from.
 func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})
@@ -33,7 +33,7 @@ func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 			return list, err
 		},
 		"the agent's files": func(p db.Page) (list []item, err error) {
-			found, _, err := w.AgentFiles(t.Context(), org, agent, wide, nil, p)
+			found, _, err := w.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: p})
 			for _, f := range found {
 				list = append(list, item{f.ID, strings.TrimPrefix(f.FileName, "f/")})
 			}
@@ -60,7 +60,8 @@ func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// mixed gives the folder files that stay and others that do not, and returns the names of the former in the order of the list.
+// mixed gives the folder files that stay and others that do not, and returns the names of the former in the order of
+// the list.
 func (w *world) mixed(folder files.Folder, ascending bool) (stay []string) {
 	w.t.Helper()
 	if _, err := w.pool.Exec(w.t.Context(), `DELETE FROM files WHERE folder_key = $1`, folder.Key); err != nil {
@@ -124,8 +125,8 @@ func (w *world) from(folder files.Folder, p db.Page, backward bool, stay []strin
 	return p
 }
 
-// turn pages through a list to its end, in pages of random sizes, and returns the names that stay, as they would stand in one page. It
-// deletes the file that the next page goes on from, unless that stays.
+// turn pages through a list to its end, in pages of random sizes, and returns the names that stay, as they would stand
+// in one page. It deletes the file that the next page goes on from, unless that stays.
 func (w *world) turn(folder files.Folder, list func(db.Page) ([]item, error), p db.Page, backward bool) (names []string) {
 	w.t.Helper()
 	for {

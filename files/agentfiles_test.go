@@ -21,7 +21,7 @@ func TestListsReadThePageAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := func() pgx.StrictNamedArgs { return pgx.StrictNamedArgs{"org": org, "agent": agent} }
-	list, _, err := w.AgentFiles(t.Context(), org, agent, wide, nil, db.Page{Limit: 1})
+	list, _, err := w.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{Limit: 1}})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %v (%v)", list, err)
 	}

@@ -4,56 +4,47 @@ import (
 	"context"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 )
 
-// openFirst opens a folder's oldest files with text where the agent has room. It runs under the agent's lock.
-func (s *Store) openFirst(ctx context.Context, org db.Org, agentID string, folder Folder, l Limits) error {
-	open, err := s.openSet(ctx, org, agentID)
+// openOldest opens a folder's oldest files with text while the agent has room. It needs the agent's lock.
+func (set openSet) openOldest(ctx context.Context, folder Folder, l Limits) error {
+	open, err := set.files(ctx)
 	if err != nil {
 		return err
 	}
-	ready, err := db.All[placed](ctx, s.db, `
+	room := max(set.limits(ctx, l).MaxOpen-len(open), 0)
+	ready, err := db.All[fileRef](ctx, set.db, `
 		SELECT key, id FROM files
 		WHERE org = $1 AND folder_key = $2 AND generation > 0 AND replaces IS NULL
 		ORDER BY created_at, key
 		LIMIT $3
-		FOR KEY SHARE SKIP LOCKED`, org, folder.Key, max(s.limits(ctx, org, agentID, l).MaxOpen-len(open), 0)) // locked: being deleted
+		FOR KEY SHARE SKIP LOCKED`, set.org, folder.Key, room) // a locked file is being deleted
 	if err != nil {
 		return err
 	}
-	for _, f := range ready {
-		if err := s.openWhole(ctx, org, agentID, f); err != nil {
-			return err
-		}
+	ids := make([]string, len(ready))
+	for i, f := range ready {
+		ids[i] = f.ID
 	}
-	return nil
+	events, err := set.append(ctx, event.FileOpened, ids...)
+	for i := 0; err == nil && i < len(events); i++ {
+		err = set.setOpen(ctx, set.org, ready[i].Key, LineRange{}, events[i])
+	}
+	return err
 }
 
-// openWhole opens a file from its first line to its end, without regard to limits. It runs under the agent's lock.
-func (s *Store) openWhole(ctx context.Context, org db.Org, agentID string, f placed) error {
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		events, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.FileOpened, RefID: f.ID})
-		if err != nil {
-			return err
-		}
-		return s.With(tx).setOpen(ctx, org, f.Key, LineRange{}, events[0])
-	})
-}
-
-// openUploaded opens a new file in the agents that its folder is attached to and that have room.
+// openUploaded opens a new file in those agents that its folder is attached to and that have room.
 func (s *Store) openUploaded(ctx context.Context, src source) error {
 	if s.o.Limits == nil {
 		return nil
 	}
-	type room struct {
-		AgentID string `db:"agent_id"`
-		Open    int    `db:"open"`
+	type agent struct {
+		ID   string `db:"agent_id"`
+		Open int    `db:"open"`
 	}
-	agents, err := db.All[room](ctx, s.db, `
+	agents, err := db.All[agent](ctx, s.db, `
 		SELECT a.agent_id, (SELECT count(*) FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.is_open) AS open
 		FROM agent_folders a
 		WHERE a.org = $1 AND a.folder_key = $2
@@ -65,52 +56,39 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 	}
 	ids := make([]string, len(agents))
 	for i, a := range agents {
-		ids[i] = a.AgentID
+		ids[i] = a.ID
 	}
 	limits, err := s.o.Limits(ctx, s.db, src.Org, ids)
 	if err != nil {
 		return err
 	}
-	id, err := db.One[string](ctx, s.db, `SELECT id FROM files WHERE org = $1 AND key = $2`, src.Org, src.Key)
-	if err != nil {
-		return err
-	}
 	var events []event.Event
 	for _, a := range agents {
-		if a.Open < limits[a.AgentID].MaxOpen {
-			events = append(events, event.Event{AgentID: a.AgentID, Type: event.FileOpened, RefID: id})
+		if a.Open < limits[a.ID].MaxOpen {
+			events = append(events, event.Event{AgentID: a.ID, Type: event.FileOpened, RefID: src.ID})
 		}
 	}
-	return s.openIn(ctx, src, id, events)
-}
-
-// openIn opens a file in several agents. Where one has no room any more once it is locked, the file itself is closed again: what an agent
-// opened stays.
-func (s *Store) openIn(ctx context.Context, src source, id string, events []event.Event) error {
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		written, err := event.Append(ctx, tx, src.Org, events...)
-		if err != nil {
-			return err
-		}
-		for _, e := range written {
-			if err := in.setOpen(ctx, src.Org, src.Key, LineRange{}, e); err != nil {
-				return err
-			}
-			if err := in.closeIfFull(ctx, src.Org, e.AgentID, id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// closeIfFull closes a file again if the agent has more open than it may. It runs under the agent's lock.
-func (s *Store) closeIfFull(ctx context.Context, org db.Org, agentID, fileID string) error {
-	open, err := s.openSet(ctx, org, agentID)
-	if err != nil || len(open) <= s.limits(ctx, org, agentID, Limits{}).MaxOpen {
+	if events, err = s.appendEvents(ctx, src.Org, events); err != nil {
 		return err
 	}
-	_, err = s.close(ctx, org, agentID, slices.DeleteFunc(open, func(f openFile) bool { return f.ID != fileID }))
+	for _, e := range events {
+		if err := s.setOpen(ctx, src.Org, src.Key, LineRange{}, e); err != nil {
+			return err
+		}
+		if err := s.openSet(src.Org, e.AgentID).closeIfFull(ctx, src.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeIfFull closes a file that was just opened, if other files took the room before the agent was locked. It needs
+// the agent's lock.
+func (set openSet) closeIfFull(ctx context.Context, fileID string) error {
+	open, err := set.files(ctx)
+	if err != nil || len(open) <= set.limits(ctx, Limits{}).MaxOpen {
+		return err
+	}
+	_, err = set.close(ctx, slices.DeleteFunc(open, func(f openFile) bool { return f.ID != fileID }))
 	return err
 }

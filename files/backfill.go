@@ -14,9 +14,10 @@ import (
 // callAtOnce is of how many files the batches are called in one transaction.
 const callAtOnce = 1000
 
-// Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in another space or in none,
-// and of files whose jobs are gone, as those are that a server with another space took. What another space still waited for is
-// given up once the file has its vectors in this one. It returns how many batches were queued anew.
+// Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in
+// another space or in none, and of files whose jobs are gone, as those are that a server with another space took. What
+// another space still waited for is given up once the file has its vectors in this one. It returns how many batches
+// were queued anew.
 func (s *Store) Backfill(ctx context.Context) (int, error) {
 	space := s.space()
 	if space == 0 {
@@ -68,8 +69,8 @@ func (s *Store) callAgain(ctx context.Context, space int16, fileKeys []int64) er
 	})
 }
 
-// forget gives up what other spaces wait for, with the vectors of those files that they have: a file is embedded in a space whole or
-// not at all.
+// forget gives up what other spaces wait for, with the vectors of those files that they have: a file is embedded in a
+// space whole or not at all.
 func (s *Store) forget(ctx context.Context, space int16) error {
 	_, err := s.db.Exec(ctx, `
 		WITH gone AS (

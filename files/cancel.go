@@ -12,8 +12,9 @@ import (
 // errCancelled is the error of a file whose work was cancelled.
 const errCancelled = "cancelled by request; retry the file to go on"
 
-// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. What it replaces stays,
-// and so does the text that it has. Cancelling it twice changes nothing; ErrConflict if there is no work.
+// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. What it
+// replaces stays, and so does the text that it has. Cancelling it twice changes nothing; ErrConflict if there is no
+// work.
 func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
 	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, w work) error {
 		switch {

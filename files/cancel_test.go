@@ -76,7 +76,8 @@ func (w *world) stallNext(folder files.Folder, name string) stalled {
 	return stalled{f, release}
 }
 
-// A server that lost its lock on the database, and lives, works on jobs that another takes too: the text is stored once.
+// A server that lost its lock on the database, and lives, works on jobs that another takes too: the text is stored
+// once.
 func TestAJobThatTwoServersWorkOnIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})

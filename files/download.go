@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Download is a file as it was uploaded. It reads piece by piece, and seeks; the file may be deleted meanwhile, which is ErrNotFound.
+// Download is a file as it was uploaded. It reads piece by piece, and seeks; the file may be deleted meanwhile, which
+// is ErrNotFound.
 type Download struct {
 	Name      string    `db:"name"`
 	MediaType string    `db:"media_type"`

@@ -14,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// embedWidth is how many batches of a file are queued at a time: each that is done calls the next, so that files take turns.
+// embedWidth is how many batches of a file are queued at a time: each that is done calls the next, so that files take
+// turns.
 const embedWidth = 4
 
 // batchOf is how many chunks of so many tokens one job embeds.
@@ -74,8 +75,8 @@ func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int
 	return s.call(ctx, space, []int64{src.Key}, embedWidth)
 }
 
-// call queues the jobs of the first batches of files that have none, so many of each, at the turn of their folders. Files are called
-// in a transaction.
+// call queues the jobs of the first batches of files that have none, so many of each, at the turn of their folders.
+// Files are called in a transaction.
 func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each int) error {
 	type batch struct {
 		EmbedArgs
@@ -127,8 +128,8 @@ type waiting struct {
 	Text      string `db:"text"`
 }
 
-// embed makes the vectors of one batch, or of as much of it as the endpoint has time for. The endpoint is called with no transaction
-// open; a chunk it refuses goes without a vector and is found by its words.
+// embed makes the vectors of one batch, or of as much of it as the endpoint has time for. The endpoint is called with
+// no transaction open; a chunk it refuses goes without a vector and is found by its words.
 func (s *Store) embed(ctx context.Context, turn *embed.Turn, job EmbedArgs) error {
 	if err := s.shorten(ctx, job, s.o.Dense.Size()); err != nil {
 		return err

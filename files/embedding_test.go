@@ -103,7 +103,8 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 	}
 }
 
-// Until the endpoint has answered once, nobody knows the space: files wait, and say so, and a search says that it lacks meaning.
+// Until the endpoint has answered once, nobody knows the space: files wait, and say so, and a search says that it lacks
+// meaning.
 func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)

@@ -23,8 +23,8 @@ func queueOf(size int64) string {
 // cost is the length of parsing a file of size bytes in the queue's virtual time.
 func cost(size int64) time.Duration { return time.Millisecond * time.Duration(1+size>>16) }
 
-// parseStart returns when the next file of a folder starts. Files that arrive in the same moment may get the same start: that costs no
-// lock, and puts the folder ahead by no more files than there are connections.
+// parseStart returns when the next file of a folder starts. Files that arrive in the same moment may get the same
+// start: that costs no lock, and puts the folder ahead by no more files than there are connections.
 func (s *Store) parseStart(ctx context.Context, org db.Org, folderKey, size int64) (time.Time, error) {
 	return db.One[time.Time](ctx, s.db, `SELECT `+queue.FairStart(`
 			SELECT turn FROM files

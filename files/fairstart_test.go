@@ -85,7 +85,8 @@ func TestBatchesTakeTurns(t *testing.T) {
 	at := func(text string) int {
 		return slices.IndexFunc(asked, func(texts []string) bool { return strings.Contains(texts[0], text) })
 	}
-	// A job of the long file takes several requests: the other comes after its first batch, the short one after the four that were called.
+	// A job of the long file takes several requests: the other comes after its first batch, the short one after the four
+	// that were called.
 	if other, short := at("the other"), at("the short"); other < 1 || short <= 3*other || short > 6*other || 2*short > len(asked) {
 		t.Errorf("of %d requests, the other file's was number %d and the short one's number %d", len(asked), other, short)
 	}

@@ -46,8 +46,8 @@ type File struct {
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
 }
 
-// fileRows reads files as they are shown. The status is derived from the work that is left: a text that is wanted and not there, or
-// chunks that wait for their vectors in the active space. It takes what fileArgs gives.
+// fileRows reads files as they are shown. The status is derived from the work that is left: a text that is wanted and
+// not there, or chunks that wait for their vectors in the active space. It takes what fileArgs gives.
 const fileRows = `
 	SELECT f.key, f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes,
 	       CASE WHEN f.error IS NOT NULL THEN 'error'
@@ -87,8 +87,8 @@ func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
 // contentBytes is about how much text one list of files carries: it then ends early, and the next page goes on.
 const contentBytes = 32 << 20
 
-// Files lists a folder's files, oldest or newest upload first, with their text if content is asked for. A list with text ends at the
-// file with which that passes contentBytes, though it may have more to come.
+// Files lists a folder's files, oldest or newest upload first, with their text if content is asked for. A list with
+// text ends at the file with which that passes contentBytes, though it may have more to come.
 func (s *Store) Files(ctx context.Context, org db.Org, folderID string, content bool, p db.Page) ([]File, error) {
 	list, err := s.listFiles(ctx, org, folderID, false, p)
 	if err != nil || !content {
@@ -138,7 +138,7 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 		if _, err := tx.Exec(ctx, `SELECT FROM files WHERE org = $1 AND key = $2 FOR UPDATE`, org, f.Key); err != nil {
 			return err
 		}
-		if err := in.closeEverywhere(ctx, org, f.Key, f.ID); err != nil {
+		if err := in.appendWhereOpen(ctx, org, f.Key, event.FileClosed, f.ID); err != nil {
 			return err
 		}
 		if err := in.dismiss(ctx, f.Key); err != nil {
@@ -148,8 +148,9 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 	})
 }
 
-// closeEverywhere appends a closing to each agent that has the file open. The file is locked: nobody opens it meanwhile.
-func (s *Store) closeEverywhere(ctx context.Context, org db.Org, fileKey int64, fileID string) error {
+// appendWhereOpen appends an event to each agent that has a file open. The file must be locked, so that nobody opens it
+// meanwhile.
+func (s *Store) appendWhereOpen(ctx context.Context, org db.Org, fileKey int64, t event.Type, refID string) error {
 	agents, err := db.All[string](ctx, s.db, `
 		SELECT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, org, fileKey)
 	if err != nil {
@@ -157,7 +158,8 @@ func (s *Store) closeEverywhere(ctx context.Context, org db.Org, fileKey int64, 
 	}
 	events := make([]event.Event, len(agents))
 	for i, agent := range agents {
-		events[i] = event.Event{AgentID: agent, Type: event.FileClosed, RefID: fileID}
+		events[i] = event.Event{AgentID: agent, Type: t, RefID: refID}
 	}
-	return s.record(ctx, org, events)
+	_, err = s.appendEvents(ctx, org, events)
+	return err
 }

@@ -18,9 +18,10 @@ const NameChars = 255
 // extChars is the longest ending that counts as an extension; what is longer is part of the stem.
 const extChars = 32
 
-// CleanName returns the name under which an upload is stored, from the name the client gave its file: the part after the last slash
-// or backslash, in Unicode normal form C, without control, bidirectional and invisible characters, and without blanks at its ends. A
-// name of more than NameChars characters is cut before its extension; nothing left is "upload". ErrInvalid for "." and "..".
+// CleanName returns the name under which an upload is stored, from the name the client gave its file: the part after
+// the last slash or backslash, in Unicode normal form C, without control, bidirectional and invisible characters, and
+// without blanks at its ends. A name of more than NameChars characters is cut before its extension; nothing left is
+// "upload". ErrInvalid for "." and "..".
 func CleanName(raw string) (string, error) {
 	trimmed := strings.TrimRightFunc(cleanText(raw), func(r rune) bool { return isSlash(r) || unicode.IsSpace(r) })
 	name := strings.TrimSpace(trimmed[strings.LastIndexFunc(trimmed, isSlash)+1:])
@@ -34,8 +35,9 @@ func CleanName(raw string) (string, error) {
 	return strings.TrimSpace(clip(stem, NameChars-utf8.RuneCountInString(ext)) + ext), nil
 }
 
-// CleanPath returns the name that a caller chose for a file, where slashes make folders: each part is cleaned as CleanName does, empty
-// parts are dropped. ErrInvalid for a part of "." or "..", for no part at all, and for more than NameChars characters.
+// CleanPath returns the name that a caller chose for a file, where slashes make folders: each part is cleaned as
+// CleanName does, empty parts are dropped. ErrInvalid for a part of "." or "..", for no part at all, and for more than
+// NameChars characters.
 func CleanPath(raw string) (string, error) {
 	var parts []string
 	for _, part := range strings.FieldsFunc(cleanText(raw), isSlash) {
@@ -57,8 +59,8 @@ func CleanPath(raw string) (string, error) {
 	return name, nil
 }
 
-// Suffixed returns the n-th other name for a file whose name is taken: plan.md becomes plan_(1).md. It has at most NameChars
-// characters, the stem shortened to fit, and differs for each n.
+// Suffixed returns the n-th other name for a file whose name is taken: plan.md becomes plan_(1).md. It has at most
+// NameChars characters, the stem shortened to fit, and differs for each n.
 func Suffixed(name string, n int) string {
 	stem, ext := splitExt(name)
 	tail := fmt.Sprintf("_(%d)%s", n, ext)
@@ -67,7 +69,8 @@ func Suffixed(name string, n int) string {
 
 func isSlash(r rune) bool { return r == '/' || r == '\\' }
 
-// cleanText drops what has no place in a name, wherever it stands. The joiners U+200C and U+200D stay: scripts and emoji need them.
+// cleanText drops what has no place in a name, wherever it stands. The joiners U+200C and U+200D stay: scripts and
+// emoji need them.
 func cleanText(raw string) string {
 	return norm.NFC.String(strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r == '\u200b' || r == '\u2060' || r == '\ufeff' {
@@ -84,7 +87,8 @@ func checkPart(part, raw string) error {
 	return nil
 }
 
-// splitExt parts a name before its last extension. The dots a name begins with belong to the stem: .env has no extension.
+// splitExt parts a name before its last extension. The dots a name begins with belong to the stem: .env has no
+// extension.
 func splitExt(name string) (stem, ext string) {
 	base := strings.TrimLeft(name[strings.LastIndexByte(name, '/')+1:], ".")
 	ext = path.Ext(base)

@@ -1,6 +1,6 @@
-// Package files keeps uploaded documents, turns them into searchable chunks, and tracks which of them an agent has open. It owns
-// folders, files, their originals, segments, chunks and vectors, and what is attached to and open in which agent; it knows an agent
-// only by its id.
+// Package files keeps uploaded documents, turns them into searchable chunks, and tracks which of them an agent has
+// open. It owns folders, files, their originals, segments, chunks and vectors, and what is attached to and open in
+// which agent; it knows an agent only by its id.
 package files
 
 import (
@@ -30,8 +30,8 @@ type Options struct {
 	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)
 
-	// Limits tells the limits of agents, by id, when a file is opened for them because it was uploaded to a folder of theirs. Nil
-	// opens nothing by itself.
+	// Limits tells the limits of agents, by id, when a file is opened for them because it was uploaded to a folder of
+	// theirs. Nil opens nothing by itself.
 	Limits func(ctx context.Context, d db.DB, org db.Org, agentIDs []string) (map[string]Limits, error)
 }
 

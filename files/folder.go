@@ -31,8 +31,8 @@ type Folder struct {
 	LastUpdatedByID *string         `db:"-" json:"last_updated_by_id"`
 }
 
-// EmbeddingConfig describes, in Letta's terms, what a folder's chunks are embedded with. Without an embeddings endpoint that is the
-// built-in word weights.
+// EmbeddingConfig describes, in Letta's terms, what a folder's chunks are embedded with. Without an embeddings endpoint
+// that is the built-in word weights.
 type EmbeddingConfig struct {
 	EndpointType string  `json:"embedding_endpoint_type"` // always "openai": the protocol
 	Endpoint     *string `json:"embedding_endpoint"`
@@ -78,7 +78,8 @@ const (
 const folderColumns = `d.key, d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens,
 	d.created_at, d.updated_at`
 
-// CreateFolder creates a folder. ErrConflict if the organization has one of that name; ErrInvalid if a field is out of range.
+// CreateFolder creates a folder. ErrConflict if the organization has one of that name; ErrInvalid if a field is out of
+// range.
 func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Folder, error) {
 	name, err := folderName(n.Name)
 	if err != nil {
@@ -127,7 +128,8 @@ func folderError(err error, name string) error {
 
 var errNoFolder = db.NotFound("there is no such folder")
 
-// Embedding describes what chunks of so many tokens are embedded with: the model of the endpoint, or the built-in word weights.
+// Embedding describes what chunks of so many tokens are embedded with: the model of the endpoint, or the built-in word
+// weights.
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens, BatchSize: embed.MostTexts,
 		Handle: "loci/words"}

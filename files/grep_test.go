@@ -127,7 +127,7 @@ func TestGrepNamesWhatWaits(t *testing.T) {
 	if got := w.grep(agent, files.GrepQuery{Pattern: "needle"}); got.Total != 1 || got.Waiting != 1 || got.Attached != 2 {
 		t.Errorf("got %+v, want one match and one file that waits", got)
 	}
-	if _, err := w.Open(t.Context(), org, agent, wide, requests("f/waiting.txt"), false); !errors.Is(err, db.ErrInvalid) ||
+	if _, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: requests("f/waiting.txt")}); !errors.Is(err, db.ErrInvalid) ||
 		!strings.Contains(err.Error(), "still being processed") {
 		t.Errorf("opening a file that waits: got %v", err)
 	}
@@ -157,7 +157,8 @@ func TestListingFiles(t *testing.T) {
 		"of no folder":   {"", "c", 0, 10, []string{}, 0},
 		"of no such one": {"*.pdf", "", 0, 10, []string{}, 0},
 	} {
-		got, err := w.List(t.Context(), org, agent, c.pattern, c.folder, c.offset, c.limit)
+		got, err := w.List(t.Context(), org, agent,
+			files.ListQuery{Include: c.pattern, Folder: c.folder, Offset: c.offset, Limit: c.limit})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 		if got := w.grep(agent, files.GrepQuery{Pattern: "needle", Include: name}); got.Total != 1 || got.Files[0].FileName != "f/"+name {
 			t.Errorf("grep in %s: %+v", name, got.Files)
 		}
-		if got, err := w.List(t.Context(), org, agent, "f/"+name, "", 0, 9); err != nil || got.Total != 1 || got.Files[0].FileName != "f/"+name {
+		if got, err := w.List(t.Context(), org, agent, files.ListQuery{Include: "f/" + name, Limit: 9}); err != nil || got.Total != 1 || got.Files[0].FileName != "f/"+name {
 			t.Errorf("list of f/%s: %+v (%v)", name, got, err)
 		}
 		if got, err := w.Search(t.Context(), org, agent, files.Query{Text: "needle", Include: name}); err != nil || !got.Attached {
@@ -107,7 +107,7 @@ func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 		if _, err := w.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("grep in %s: %v, want ErrInvalid", wrong, err)
 		}
-		if _, err := w.List(t.Context(), org, agent, wrong, "", 0, 9); !errors.Is(err, db.ErrInvalid) {
+		if _, err := w.List(t.Context(), org, agent, files.ListQuery{Include: wrong, Limit: 9}); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("list of %s: %v, want ErrInvalid", wrong, err)
 		}
 	}

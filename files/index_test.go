@@ -15,7 +15,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// clustered gives a folder n chunks whose vectors lie around the given number of centres, and returns some more of their kind.
+// clustered gives a folder n chunks whose vectors lie around the given number of centres, and returns some more of
+// their kind.
 func (w *world) clustered(folder files.Folder, space embed.Space, n, centres, queries int) [][]float32 {
 	w.t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -50,7 +51,8 @@ func (w *world) clustered(folder files.Folder, space embed.Space, n, centres, qu
 	return asked
 }
 
-// Past its threshold a space is indexed, once. Searches go through the index, find as many as there are, and nearly all of the nearest.
+// Past its threshold a space is indexed, once. Searches go through the index, find as many as there are, and nearly all
+// of the nearest.
 func TestADenseSpaceIsIndexed(t *testing.T) {
 	t.Parallel()
 	w, _, space := newDenseWorld(t, 96)

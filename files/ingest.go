@@ -52,6 +52,7 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 // source is a file whose text is wanted.
 type source struct {
 	Key           int64  `db:"key"`
+	ID            string `db:"id"`
 	Org           db.Org `db:"org"`
 	FolderKey     int64  `db:"folder_key"`
 	Name          string `db:"name"`
@@ -90,7 +91,7 @@ func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
 		FROM folders d
 		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3 AND d.key = f.folder_key AND d.org = f.org
-		RETURNING f.key, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
+		RETURNING f.key, f.id, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
 		          f.generation AS live`,
 		job.Org, job.FileKey, job.Generation)
 }
@@ -121,7 +122,8 @@ func (s *Store) parse(ctx context.Context, src source) (parsed, error) {
 	return parsed{Text: text, chunks: chunks}, nil
 }
 
-// kindOf tells what the text of a document is: that of a PDF has no marks of its structure, and that of others is Markdown.
+// kindOf tells what the text of a document is: that of a PDF has no marks of its structure, and that of others is
+// Markdown.
 func kindOf(name string, in document.Input) chunker.Kind {
 	switch {
 	case in.IsPDF():
@@ -132,8 +134,8 @@ func kindOf(name string, in document.Input) chunker.Kind {
 	return chunker.KindOf(name, in.MediaType)
 }
 
-// commit puts a generation in the place of the one before, in one transaction: text, chunks, the waiting vectors, and for a file that
-// replaces another its name and its place in the agents that have that open.
+// commit puts a generation in the place of the one before, in one transaction: text, chunks, the waiting vectors, and
+// for a file that replaces another its name and its place in the agents that have that open.
 func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -178,8 +180,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// fence locks the file's row against another worker, after that of the file it replaces; ErrNotFound if this generation is not wanted
-// any more. Files are locked before folders, folders before agents, everywhere.
+// fence locks the file's row against another worker, after that of the file it replaces; ErrNotFound if this generation
+// is not wanted any more. Files are locked before folders, folders before agents, everywhere.
 func (s *Store) fence(ctx context.Context, job ParseArgs) error {
 	if _, err := s.db.Exec(ctx, `
 		SELECT FROM files WHERE org = $1 AND key = (SELECT replaces FROM files WHERE org = $1 AND key = $2) FOR UPDATE`,
@@ -246,44 +248,27 @@ func copyRows[T any](seq iter.Seq[T], row func(T) []any) (rows pgx.CopyFromSourc
 	}), stop
 }
 
-// takePlace moves the agents that have the replaced file open to this one, and deletes that.
+// takePlace gives the file the views that agents have of the file that it replaces, open or closed, and deletes that
+// one.
 func (s *Store) takePlace(ctx context.Context, src source) error {
-	old, err := db.One[placed](ctx, s.db, `
-		SELECT o.key, o.id FROM files f JOIN files o ON o.key = f.replaces WHERE f.key = $1 AND f.org = $2`, src.Key, src.Org)
+	old, err := db.One[fileRef](ctx, s.db, `
+		SELECT o.key, o.id FROM files f JOIN files o ON o.key = f.replaces
+		WHERE f.key = $1 AND f.org = $2 AND o.org = $2`, src.Key, src.Org)
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	if err := s.closeEverywhere(ctx, src.Org, old.Key, old.ID); err != nil {
+	if err := s.appendWhereOpen(ctx, src.Org, old.Key, event.FileClosed, old.ID); err != nil {
 		return err
 	}
-	if err := s.reopen(ctx, src, old.Key); err != nil {
+	if err := s.appendWhereOpen(ctx, src.Org, old.Key, event.FileOpened, src.ID); err != nil {
 		return err
 	}
-	return db.Exec(ctx, s.db, `DELETE FROM files WHERE key = $1 AND org = $2`, old.Key, src.Org)
-}
-
-// reopen gives the file the views that agents had of another, open or closed.
-func (s *Store) reopen(ctx context.Context, src source, oldKey int64) error {
-	agents, err := db.All[string](ctx, s.db, `
-		SELECT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, src.Org, oldKey)
-	if err != nil {
-		return err
-	}
-	id, err := db.One[string](ctx, s.db, `SELECT id FROM files WHERE key = $1 AND org = $2`, src.Key, src.Org)
-	if err != nil {
-		return err
-	}
-	events := make([]event.Event, len(agents))
-	for i, agent := range agents {
-		events[i] = event.Event{AgentID: agent, Type: event.FileOpened, RefID: id}
-	}
-	if err := s.record(ctx, src.Org, events); err != nil {
-		return err
-	}
-	_, err = s.db.Exec(ctx, `
+	if _, err := s.db.Exec(ctx, `
 		UPDATE agent_files a
 		SET file_key = $3, last_used_seq = CASE WHEN a.is_open THEN h.seq ELSE a.last_used_seq END
 		FROM agent_heads h
-		WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, oldKey, src.Key)
-	return err
+		WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, old.Key, src.Key); err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.db, `DELETE FROM files WHERE key = $1 AND org = $2`, old.Key, src.Org)
 }

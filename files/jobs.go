@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// The queues of the work on files: parsing is bound by processors, embedding by the endpoint. Large files wait in a queue of their own,
-// so that a short one always has a worker.
+// The queues of the work on files: parsing is bound by processors, embedding by the endpoint. Large files wait in a
+// queue of their own, so that a short one always has a worker.
 const (
 	QueueParse  = "parse"
 	QueueLarge  = "parse_large"
@@ -70,7 +70,8 @@ func (EmbedArgs) Kind() string { return "embed_chunks" }
 // InsertOpts make a job of the same work once.
 func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
-// ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without it, to LastKey.
+// ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without
+// it, to LastKey.
 type ReparseArgs struct {
 	Org       db.Org `json:"org"`
 	FolderKey int64  `json:"folder_key" river:"unique"`
@@ -113,7 +114,8 @@ func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &purgeWorker{store: s})
 }
 
-// dismiss cancels the jobs of a file: those that wait at once, those in hand by telling their workers, whose commits are fenced.
+// dismiss cancels the jobs of a file: those that wait at once, those in hand by telling their workers, whose commits
+// are fenced.
 func (s *Store) dismiss(ctx context.Context, fileKey int64) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		running, err := db.All[int64](ctx, tx, `
@@ -151,7 +153,8 @@ func pause(failures int) time.Duration {
 // crashes counts the attempts that ended with their server: each attempt that returned left an error.
 func crashes(job *rivertype.JobRow) int { return job.Attempt - 1 - len(job.Errors) }
 
-// wasCutShort tells an attempt that did not end in its time, or whose reader was ended from outside. That may be the file's fault, or the machine's.
+// wasCutShort tells an attempt that did not end in its time, or whose reader was ended from outside. That may be the
+// file's fault, or the machine's.
 func wasCutShort(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, document.ErrCutShort)
 }

@@ -20,13 +20,21 @@ type View struct {
 	NextOffset int    // 0-based offset of the first line of what was asked for that is not shown at all, -1 if there is none
 }
 
-// Render returns the lines first to last of a file of total lines, in at most limitChars characters, header and notes included. Lines
-// are 1-based and inclusive; first 0 is the file's start, last 0 its end, and a last past the end is the end. The segments are those of
-// the file from the one in which line first begins. A view is cut between lines, and within a line only where that is its first; it
-// then names the lines it shows, and the offset to go on from. The header tells the pages of a file that has such. ErrInvalid if the file has no line first, or last comes before it.
-func Render(segments iter.Seq2[grep.Segment, error], first, last, total int, pages Paging, limitChars int) (View, error) {
-	asked := first <= 1 && last <= 0
-	first = max(first, 1)
+// Excerpt is the lines First to Last of a file of Total lines, 1-based and inclusive. First 0 is the file's start, Last
+// 0 its end.
+type Excerpt struct {
+	First, Last, Total int
+	Pages              Paging
+	LimitChars         int // of the view, header and notes included
+}
+
+// Render returns a view of an excerpt. The segments are those of the file from the one in which line First begins. A
+// view is cut between lines, and within a line only if that is its first; it then names the lines it shows, and the
+// offset to go on from. The header names the pages of a file that has pages. ErrInvalid if the file has no line First,
+// or Last comes before it; a Last past the end is the end.
+func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
+	asked := e.First <= 1 && e.Last <= 0
+	first, last, total, pages, limitChars := max(e.First, 1), e.Last, e.Total, e.Pages, e.LimitChars
 	toEnd := last <= 0
 	if toEnd || last > total {
 		last = total
@@ -128,7 +136,8 @@ func (v *viewer) header(last int) string {
 	return fmt.Sprintf("[Viewing lines %d to %d (out of %d lines%s)]", v.first, last, v.total, v.pages.note(v.first, last))
 }
 
-// view is all that was read under header if that fits, else as many whole lines as fit with a note, else a part of the first line.
+// view is all that was read under header if that fits, else as many whole lines as fit with a note, else a part of the
+// first line.
 func (v *viewer) view(header string) View {
 	if !v.overflown && len(header)+v.chars <= v.limit {
 		return View{v.first, v.last, v.total, header + v.body.String(), false, -1}

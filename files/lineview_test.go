@@ -115,7 +115,8 @@ func TestRender(t *testing.T) {
 			if strings.HasPrefix(tt.name, "paged") {
 				pages.Starts = []int{1, 3, 4, 6}
 			}
-			view, err := files.Render(stored(tt.text), tt.first, tt.last, lineCount(tt.text), pages, tt.limit)
+			view, err := files.Render(stored(tt.text), files.Excerpt{First: tt.first, Last: tt.last, Total: lineCount(tt.text),
+				Pages: pages, LimitChars: tt.limit})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,14 +137,15 @@ func TestRenderRefusesLinesThatAreNotThere(t *testing.T) {
 		{"", 2, 0, "The file has only 0 lines, but requested offset 2 is out of range. Ask for an offset below 1."},
 		{"a\nb\nc\n", 3, 2, "Invalid range: line 3 comes after line 2. Ask for a length of at least 1."},
 	} {
-		_, err := files.Render(stored(tt.text), tt.first, tt.last, lineCount(tt.text), files.Paging{}, 1000)
+		_, err := files.Render(stored(tt.text),
+			files.Excerpt{First: tt.first, Last: tt.last, Total: lineCount(tt.text), LimitChars: 1000})
 		if !errors.Is(err, db.ErrInvalid) || err.Error() != tt.want {
 			t.Errorf("Render of %q from %d to %d: %v, want %q", tt.text, tt.first, tt.last, err, tt.want)
 		}
 	}
 	broken := errors.New("broken")
 	segments := func(yield func(grep.Segment, error) bool) { yield(grep.Segment{}, broken) }
-	if _, err := files.Render(segments, 0, 0, 3, files.Paging{}, 1000); !errors.Is(err, broken) {
+	if _, err := files.Render(segments, files.Excerpt{Total: 3, LimitChars: 1000}); !errors.Is(err, broken) {
 		t.Errorf("Render of segments that cannot be read: %v, want %v", err, broken)
 	}
 }
@@ -157,7 +159,7 @@ func TestViewsShowTheFilesLinesWithinTheLimit(t *testing.T) {
 		first := rapid.IntRange(0, max(total, 1)).Draw(t, "first")
 		last := rapid.OneOf(rapid.Just(0), rapid.IntRange(max(first, 1), max(first, 1)+total)).Draw(t, "last")
 		limit := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 200_000)).Draw(t, "limit")
-		view, err := files.Render(stored(text), first, last, total, files.Paging{}, limit)
+		view, err := files.Render(stored(text), files.Excerpt{First: first, Last: last, Total: total, LimitChars: limit})
 		if err != nil {
 			t.Fatalf("Render: %v", err)
 		}
@@ -207,7 +209,7 @@ func TestRenderOfHostileTexts(t *testing.T) {
 	empty := strings.Repeat("\n", 1_000_000)
 	for _, limit := range []int{-1, 0, 1, 40, 100, 200, 5000} {
 		for _, text := range []string{long, empty, long[:1<<20] + empty, "\xff\x80\n\xff"} {
-			view, err := files.Render(stored(text), 0, 0, lineCount(text), files.Paging{}, limit)
+			view, err := files.Render(stored(text), files.Excerpt{Total: lineCount(text), LimitChars: limit})
 			if n := utf8.RuneCountInString(view.Text); err != nil || n > max(limit, 0) {
 				t.Errorf("Render in %d characters: %d characters, %v", limit, n, err)
 			}

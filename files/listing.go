@@ -27,19 +27,25 @@ type Listing struct {
 	Total int // that fit the pattern
 }
 
-// List lists an agent's attached files by name, those that the pattern (a glob or a regular expression on folder/name) fits and that
-// are in the named folder; both may be empty.
-func (s *Store) List(ctx context.Context, org db.Org, agentID, pattern, folder string, offset, limit int) (Listing, error) {
+// ListQuery asks for a page of an agent's attached files.
+type ListQuery struct {
+	Include       string // filter of folder/name, see CompileInclude; empty is all
+	Folder        string // its name; empty is all
+	Offset, Limit int
+}
+
+// List lists an agent's attached files by name. ErrInvalid if Include is not valid.
+func (s *Store) List(ctx context.Context, org db.Org, agentID string, q ListQuery) (Listing, error) {
 	var keys []int64
 	var total int
 	var err error
-	if pattern == "" {
-		keys, total, err = s.pageByName(ctx, org, agentID, folder, offset, limit)
+	if q.Include == "" {
+		keys, total, err = s.pageByName(ctx, org, agentID, q)
 	} else {
 		var found []namedFile
-		found, err = s.includedFiles(ctx, org, agentID, folder, pattern)
+		found, err = s.includedFiles(ctx, org, agentID, q.Folder, q.Include)
 		total = len(found)
-		for _, f := range found[min(offset, total):min(offset+limit, total)] {
+		for _, f := range found[min(q.Offset, total):min(q.Offset+q.Limit, total)] {
 			keys = append(keys, f.Key)
 		}
 	}
@@ -50,13 +56,13 @@ func (s *Store) List(ctx context.Context, org db.Org, agentID, pattern, folder s
 	return Listing{Files: list, Total: total}, err
 }
 
-// pageByName reads the keys of a page and the number of all files.
-func (s *Store) pageByName(ctx context.Context, org db.Org, agentID, folder string, offset, limit int) (keys []int64, total int, err error) {
+// pageByName returns the keys of a page's files, and the number of all files.
+func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q ListQuery) (keys []int64, total int, err error) {
 	total, err = db.One[int](ctx, s.db, `
-		SELECT coalesce(sum((SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
+		SELECT coalesce(sum((SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
-		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, folder)
-	if err != nil || offset >= total {
+		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, q.Folder)
+	if err != nil || q.Offset >= total {
 		return nil, total, err
 	}
 	keys, err = db.All[int64](ctx, s.db, `
@@ -64,14 +70,14 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID, folder stri
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
 		CROSS JOIN LATERAL (
 			SELECT key, name FROM files
-			WHERE folder_key = a.folder_key AND replaces IS NULL
+			WHERE org = @org AND folder_key = a.folder_key AND replaces IS NULL
 			ORDER BY name COLLATE "C", key
 			LIMIT @end
 		) f
 		WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent AND (@folder = '' OR d.name = @folder)
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key
 		LIMIT @limit OFFSET @offset`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": folder, "limit": limit, "offset": offset, "end": offset + limit})
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "limit": q.Limit, "offset": q.Offset, "end": q.Offset + q.Limit})
 	return keys, total, err
 }
 
@@ -82,8 +88,9 @@ type namedFile struct {
 	Generation int    // 0 where the file has no text yet
 }
 
-// includedFiles returns the attached files, by name, that include accepts and that are in the named folder, or in any if it is "". It
-// reads the name of every attached file. ErrInvalid if include is not valid, unless it is the name of a file.
+// includedFiles returns the attached files, by name, that include accepts and that are in the named folder, or in any
+// if it is "". It reads the name of every attached file. ErrInvalid if include is not valid, unless it is the name of a
+// file.
 func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, include string) ([]namedFile, error) {
 	accepts, invalid := CompileInclude(include)
 	rows, err := s.db.Query(ctx, `
@@ -108,7 +115,7 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, 
 	return included, db.Error(err)
 }
 
-// listed reads the files of a page as they are listed.
+// listed reads the files of a page.
 func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []int64) ([]Listed, error) {
 	if len(keys) == 0 {
 		return []Listed{}, nil
@@ -119,8 +126,8 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
 		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, coalesce(o.is_open, false) AS is_open
 		FROM shown f
-		JOIN folders d ON d.id = f.folder_id
-		JOIN agent_folders a ON a.folder_key = d.key AND a.agent_id = @agent
+		JOIN folders d ON d.org = @org AND d.id = f.folder_id
+		JOIN agent_folders a ON a.org = @org AND a.folder_key = d.key AND a.agent_id = @agent
 		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key`, args)
 }

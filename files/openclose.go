@@ -11,43 +11,56 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// OpenRequest asks for a view of a file: from line Offset (0-based) Length lines, to the end where Length is nil.
+// OpenContentChars is the most characters that the contents of one Open have together, line numbers and headers
+// included.
+const OpenContentChars = 50_000
+
+// OpenRequest asks for a view of a file: Length lines from line Offset (0-based), or all to the end where Length is
+// nil.
 type OpenRequest struct {
 	FileName string `json:"file_name"`
 	Offset   *int   `json:"offset"`
 	Length   *int   `json:"length"`
 }
 
-// LineRange is a stretch of lines: Offset is 0-based, Length nil means to the end.
+// LineRange is a range of lines: Offset is 0-based, Length nil means to the end.
 type LineRange struct {
 	Offset int
 	Length *int
 }
 
-func (r LineRange) same(o LineRange) bool {
-	if r.Offset != o.Offset || (r.Length == nil) != (o.Length == nil) {
-		return false
+func (r LineRange) equal(o LineRange) bool {
+	if r.Length == nil || o.Length == nil {
+		return r == o
 	}
-	return r.Length == nil || *r.Length == *o.Length
+	return r.Offset == o.Offset && *r.Length == *o.Length
 }
 
-// Opened is one file that Open opened. Content is numbered as the file's lines are, cut at whole lines to what Open may return.
+// OpenArgs are the arguments of Open.
+type OpenArgs struct {
+	Requests    []OpenRequest
+	CloseOthers bool // close all other files
+	Limits      Limits
+}
+
+// Opened is one file that Open opened. Content has the file's line numbers, and is cut at whole lines to what Open may
+// return.
 type Opened struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"` // folder/name
 	FirstLine  int    `json:"first_line"`
 	LastLine   int    `json:"last_line"`
 	Content    string `json:"content"`
-	NextOffset *int   `json:"next_offset"` // where the rest begins, nil if nothing of the request is left
+	NextOffset *int   `json:"next_offset"` // where the rest of the request begins, nil if all of it is in Content
 
-	ShownNext *int `json:"-"` // where what the prompt does not show begins, nil if it shows all of the request
+	ShownNext *int `json:"-"` // where the part begins that the prompt does not show, nil if it shows all of the request
 
 	Request  OpenRequest `json:"-"`
 	WasOpen  bool        `json:"-"`
-	Previous *LineRange  `json:"-"` // what of it was open before, where that was another range
+	Previous *LineRange  `json:"-"` // the range that was open before, where it was another
 }
 
-// Opening is what Open did.
+// Opening is the result of Open.
 type Opening struct {
 	Files         []Opened
 	ClosedOthers  []string // names closed because the caller asked for it
@@ -59,38 +72,159 @@ type target struct {
 	attached
 	request OpenRequest
 	lines   LineRange
-	was     *openFile // what was open of it
+	was     *openFile // the file as it was open before, nil if it was closed
 }
 
-// Open opens views of attached files, and closes the least recently used others beyond the limit. Either all requests are done or
-// none: a file that is not attached, has no text yet, or ends before the offset is ErrInvalid. The contents returned are bounded
-// together by OpenContentChars.
-func (s *Store) Open(ctx context.Context, org db.Org, agentID string, l Limits, reqs []OpenRequest, closeOthers bool) (Opening, error) {
-	if len(reqs) > l.MaxOpen {
-		return Opening{}, db.Invalid("Cannot open %d files: exceeds configured maximum limit of %d files", len(reqs), l.MaxOpen)
+// Open opens views of attached files, and closes the least recently used others beyond the limit. It does all requests
+// or none: a file that is not attached, has no text yet, or ends before the offset is ErrInvalid. The returned contents
+// have at most OpenContentChars together.
+func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenArgs) (Opening, error) {
+	if err := args.Limits.checkCount(len(args.Requests)); err != nil {
+		return Opening{}, err
 	}
 	var done Opening
-	var targets []target
 	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		var err error
-		if targets, err = in.targets(ctx, org, agentID, reqs); err != nil {
+		set := s.With(tx).openSet(org, agentID)
+		targets, err := set.targets(ctx, args.Requests)
+		if err != nil {
 			return err
 		}
-		if done, err = in.open(ctx, org, agentID, l, targets, closeOthers); err != nil {
+		if done, err = set.open(ctx, targets, args); err != nil {
 			return err
 		}
-		done.Files, err = in.contents(ctx, org, targets)
+		done.Files, err = set.contents(ctx, targets)
 		return err
 	})
 	if err != nil {
 		return Opening{}, err
 	}
-	return done, s.shown(ctx, org, agentID, l, done.Files)
+	return done, s.setShownNext(ctx, org, agentID, args.Limits, done.Files)
 }
 
-// shown says where the prompt's views of opened files stop.
-func (s *Store) shown(ctx context.Context, org db.Org, agentID string, l Limits, opened []Opened) error {
+// checkCount returns ErrInvalid for more files than may be open.
+func (l Limits) checkCount(files int) error {
+	if files > l.MaxOpen {
+		return db.Invalid("Cannot open %d files: exceeds configured maximum limit of %d files", files, l.MaxOpen)
+	}
+	return nil
+}
+
+// targets returns the files of the requests, locked, with their ranges checked. Of several requests for a file it keeps
+// the last, since a file has one view.
+func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]target, error) {
+	names := make([]string, len(requests))
+	for i, r := range requests {
+		names[i] = r.FileName
+	}
+	found, err := set.resolve(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	var targets []target
+	for i, r := range requests {
+		t := target{attached: found[i], request: r, lines: LineRange{Length: r.Length}}
+		if t.Generation == 0 {
+			return nil, t.notReady()
+		}
+		if r.Offset != nil {
+			t.lines.Offset = *r.Offset
+		}
+		if t.lines.Offset > 0 && t.lines.Offset >= t.Lines {
+			return nil, db.Invalid("File %s has only %d lines, but requested offset %d is out of range", t.FullName, t.Lines, t.lines.Offset+1)
+		}
+		if !slices.ContainsFunc(found[i+1:], func(later attached) bool { return later.Key == t.Key }) {
+			targets = append(targets, t)
+		}
+	}
+	return targets, set.lockTargets(ctx, targets)
+}
+
+// lockTargets keeps files from being deleted, replaced or detached until the transaction ends. Everywhere, files and
+// attachments are locked before agents.
+func (set openSet) lockTargets(ctx context.Context, targets []target) error {
+	keys := make([]int64, len(targets))
+	for i, t := range targets {
+		keys[i] = t.Key
+	}
+	locked, err := db.All[int64](ctx, set.db, `
+		SELECT f.key FROM files f JOIN agent_folders a ON a.folder_key = f.folder_key
+		WHERE f.org = $1 AND a.org = $1 AND a.agent_id = $2 AND f.key = ANY ($3)
+		ORDER BY f.key
+		FOR KEY SHARE`, set.org, set.agentID, keys)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if !slices.Contains(locked, t.Key) {
+			return db.Invalid("%s was deleted, replaced or detached this moment: try again", t.FullName)
+		}
+	}
+	return nil
+}
+
+// open opens the targets and closes others. Its first event locks the agent.
+func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (done Opening, err error) {
+	ids, fresh := make([]string, len(targets)), map[string]bool{}
+	for i, t := range targets {
+		ids[i], fresh[t.ID] = t.ID, true
+	}
+	events, err := set.append(ctx, event.FileOpened, ids...)
+	if err != nil {
+		return Opening{}, err
+	}
+	limits := set.limits(ctx, args.Limits)
+	if err := limits.checkCount(len(targets)); err != nil {
+		return Opening{}, err
+	}
+	before, err := set.files(ctx)
+	if err != nil {
+		return Opening{}, err
+	}
+	for i := range targets {
+		t := &targets[i]
+		if at := slices.IndexFunc(before, func(f openFile) bool { return f.Key == t.Key }); at >= 0 {
+			t.was = &before[at]
+		}
+		if err := set.setOpen(ctx, set.org, t.Key, t.lines, events[i]); err != nil {
+			return Opening{}, err
+		}
+	}
+	if args.CloseOthers {
+		others := slices.DeleteFunc(slices.Clone(before), func(f openFile) bool { return fresh[f.ID] })
+		if done.ClosedOthers, err = set.close(ctx, others); err != nil {
+			return Opening{}, err
+		}
+	}
+	done.ClosedToLimit, err = set.evict(ctx, limits.MaxOpen, fresh)
+	return done, err
+}
+
+// contents reads what was opened, each file an equal part of OpenContentChars.
+func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, error) {
+	opened := make([]Opened, len(targets))
+	for i, t := range targets {
+		text := storedText{set.org, t.Key, t.Generation, t.Lines, t.Paging}
+		v, err := set.render(ctx, text, t.lines, OpenContentChars/len(targets))
+		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: a shorter text has replaced it this moment
+			return nil, err
+		}
+		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text, Request: t.request}
+		if v.Truncated && v.NextOffset > 0 {
+			o.NextOffset = &v.NextOffset
+		}
+		if t.was != nil {
+			o.WasOpen = true
+			if before := t.was.lines(); !before.equal(t.lines) {
+				o.Previous = &before
+			}
+		}
+		opened[i] = o
+	}
+	return opened, nil
+}
+
+// setShownNext sets where the prompt's views of opened files stop.
+func (s *Store) setShownNext(ctx context.Context, org db.Org, agentID string, l Limits, opened []Opened) error {
 	views, err := s.Views(ctx, org, agentID, l)
 	for _, v := range views {
 		for i := range opened {
@@ -102,162 +236,36 @@ func (s *Store) shown(ctx context.Context, org db.Org, agentID string, l Limits,
 	return err
 }
 
-// targets finds the files of the requests and checks their ranges.
-func (s *Store) targets(ctx context.Context, org db.Org, agentID string, reqs []OpenRequest) ([]target, error) {
-	names := make([]string, len(reqs))
-	for i, r := range reqs {
-		names[i] = r.FileName
-	}
-	found, err := s.resolve(ctx, org, agentID, names)
-	if err != nil {
-		return nil, err
-	}
-	targets := make([]target, len(reqs))
-	for i, r := range reqs {
-		t := target{attached: found[i], request: r}
-		if t.Generation == 0 {
-			return nil, t.notReady()
-		}
-		if r.Offset != nil {
-			t.lines.Offset = *r.Offset
-		}
-		t.lines.Length = r.Length
-		if t.lines.Offset > 0 && t.lines.Offset >= t.Lines {
-			return nil, db.Invalid("File %s has only %d lines, but requested offset %d is out of range", t.FullName, t.Lines, t.lines.Offset+1)
-		}
-		targets[i] = t
-	}
-	return s.hold(ctx, org, agentID, lastOfEach(targets))
-}
-
-// lastOfEach drops earlier requests for a file that is asked for again: it has one view.
-func lastOfEach(targets []target) []target {
-	var last []target
-	for i, t := range targets {
-		if !slices.ContainsFunc(targets[i+1:], func(later target) bool { return later.Key == t.Key }) {
-			last = append(last, t)
-		}
-	}
-	return last
-}
-
-// hold keeps the files from being deleted, replaced or detached until the transaction ends. Files and attachments are locked before
-// agents, everywhere.
-func (s *Store) hold(ctx context.Context, org db.Org, agentID string, targets []target) ([]target, error) {
-	keys := make([]int64, len(targets))
-	for i, t := range targets {
-		keys[i] = t.Key
-	}
-	held, err := db.All[int64](ctx, s.db, `
-		SELECT f.key FROM files f JOIN agent_folders a ON a.folder_key = f.folder_key
-		WHERE f.org = $1 AND a.org = $1 AND a.agent_id = $2 AND f.key = ANY ($3)
-		ORDER BY f.key
-		FOR KEY SHARE`, org, agentID, keys)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range targets {
-		if !slices.Contains(held, t.Key) {
-			return nil, db.Invalid("%s was deleted, replaced or detached this moment: try again", t.FullName)
-		}
-	}
-	return targets, nil
-}
-
-// open writes the openings and what they close. The first event is the agent's lock.
-func (s *Store) open(ctx context.Context, org db.Org, agentID string, l Limits, targets []target, closeOthers bool) (Opening, error) {
-	events := make([]event.Event, len(targets))
-	for i, t := range targets {
-		events[i] = event.Event{AgentID: agentID, Type: event.FileOpened, RefID: t.ID}
-	}
-	events, err := s.append(ctx, org, events)
-	if err != nil {
-		return Opening{}, err
-	}
-	if l = s.limits(ctx, org, agentID, l); len(targets) > l.MaxOpen {
-		return Opening{}, db.Invalid("Cannot open %d files: exceeds configured maximum limit of %d files", len(targets), l.MaxOpen)
-	}
-	before, err := s.openSet(ctx, org, agentID)
-	if err != nil {
-		return Opening{}, err
-	}
-	fresh := map[string]bool{}
-	for i := range targets {
-		t := &targets[i]
-		if at := slices.IndexFunc(before, func(f openFile) bool { return f.Key == t.Key }); at >= 0 {
-			t.was = &before[at]
-		}
-		fresh[t.ID] = true
-		if err := s.setOpen(ctx, org, t.Key, t.lines, events[i]); err != nil {
-			return Opening{}, err
-		}
-	}
-	var done Opening
-	if closeOthers {
-		others := slices.DeleteFunc(slices.Clone(before), func(f openFile) bool { return fresh[f.ID] })
-		if done.ClosedOthers, err = s.close(ctx, org, agentID, others); err != nil {
-			return Opening{}, err
-		}
-	}
-	done.ClosedToLimit, err = s.evict(ctx, org, agentID, l, fresh)
-	return done, err
-}
-
-// contents reads what was opened, each file an equal part of OpenContentChars.
-func (s *Store) contents(ctx context.Context, org db.Org, targets []target) ([]Opened, error) {
-	opened := make([]Opened, len(targets))
-	for i, t := range targets {
-		v, err := s.render(ctx, org, t.Key, t.Generation, t.Lines, t.Paging, t.lines, OpenContentChars/len(targets))
-		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: the text was replaced this moment by a shorter one
-			return nil, err
-		}
-		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text, Request: t.request}
-		if v.Truncated && v.NextOffset > 0 {
-			o.NextOffset = &v.NextOffset
-		}
-		if t.was != nil {
-			o.WasOpen = true
-			if before := t.was.lines(); !before.same(t.lines) {
-				o.Previous = &before
-			}
-		}
-		opened[i] = o
-	}
-	return opened, nil
-}
-
-// OpenWhole opens a file by its id, from its first line to its end, and returns the names of the files closed to keep the limit.
-// ErrNotFound unless it is attached to the agent.
-func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID string, l Limits) ([]string, error) {
-	f, err := s.attachedFile(ctx, org, agentID, fileID)
+// OpenWhole opens a file by its id, from its first line to its end, and returns the names of the files closed to keep
+// the limit. ErrNotFound unless it is attached to the agent.
+func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID string, l Limits) (closed []string, err error) {
+	f, err := s.openSet(org, agentID).attachedFile(ctx, fileID)
 	if err != nil {
 		return nil, err
 	}
 	if f.Generation == 0 {
 		return nil, f.notReady()
 	}
-	var closed []string
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		held, err := in.hold(ctx, org, agentID, []target{{attached: f}})
-		if err != nil {
+		set, targets := s.With(tx).openSet(org, agentID), []target{{attached: f}}
+		if err := set.lockTargets(ctx, targets); err != nil {
 			return err
 		}
-		done, err := in.open(ctx, org, agentID, l, held, false)
+		done, err := set.open(ctx, targets, OpenArgs{Limits: l})
 		closed = done.ClosedToLimit
 		return err
 	})
 	return closed, err
 }
 
-// CloseAll closes all that an agent has open and returns the names.
+// CloseAll closes all files that an agent has open, and returns their names.
 func (s *Store) CloseAll(ctx context.Context, org db.Org, agentID string) ([]string, error) {
 	return s.closeWhere(ctx, org, agentID, func(openFile) bool { return true })
 }
 
-// CloseFile closes a file by its id. ErrNotFound unless it is attached to the agent; a file that is closed stays so.
+// CloseFile closes a file by its id; a closed file stays closed. ErrNotFound unless it is attached to the agent.
 func (s *Store) CloseFile(ctx context.Context, org db.Org, agentID, fileID string) error {
-	if _, err := s.attachedFile(ctx, org, agentID, fileID); err != nil {
+	if _, err := s.openSet(org, agentID).attachedFile(ctx, fileID); err != nil {
 		return err
 	}
 	_, err := s.closeWhere(ctx, org, agentID, func(f openFile) bool { return f.ID == fileID })
@@ -266,7 +274,7 @@ func (s *Store) CloseFile(ctx context.Context, org db.Org, agentID, fileID strin
 
 // Close closes files by name, as the tools name them, and returns the full names of those that were open.
 func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []string) ([]string, error) {
-	found, err := s.resolve(ctx, org, agentID, names)
+	found, err := s.openSet(org, agentID).resolve(ctx, names)
 	if err != nil {
 		return nil, err
 	}
@@ -275,32 +283,35 @@ func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []s
 	})
 }
 
-// Trim closes what an agent has open beyond its limit, least recently used first, and returns the names.
-func (s *Store) Trim(ctx context.Context, org db.Org, agentID string, l Limits) (closed []string, err error) {
-	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if err := in.lock(ctx, org, agentID); err != nil {
+// closeWhere closes the open files that should close, and returns their names.
+func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, should func(openFile) bool) (names []string, err error) {
+	err = s.withLockedSet(ctx, org, agentID, func(set openSet) error {
+		open, err := set.files(ctx)
+		if err != nil {
 			return err
 		}
-		closed, err = in.evict(ctx, org, agentID, l, nil)
+		names, err = set.close(ctx, slices.DeleteFunc(open, func(f openFile) bool { return !should(f) }))
+		return err
+	})
+	return names, err
+}
+
+// Trim closes the files that an agent has open beyond its limit, least recently used first, and returns their names.
+func (s *Store) Trim(ctx context.Context, org db.Org, agentID string, l Limits) (closed []string, err error) {
+	err = s.withLockedSet(ctx, org, agentID, func(set openSet) error {
+		closed, err = set.evict(ctx, l.MaxOpen, nil)
 		return err
 	})
 	return closed, err
 }
 
-// closeWhere closes the open files that fit, and returns their names.
-func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, fits func(openFile) bool) (names []string, err error) {
-	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if err := in.lock(ctx, org, agentID); err != nil {
+// withLockedSet calls fn in a transaction that holds the agent's lock.
+func (s *Store) withLockedSet(ctx context.Context, org db.Org, agentID string, fn func(openSet) error) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		set := s.With(tx).openSet(org, agentID)
+		if err := set.lock(ctx); err != nil {
 			return err
 		}
-		open, err := in.openSet(ctx, org, agentID)
-		if err != nil {
-			return err
-		}
-		names, err = in.close(ctx, org, agentID, slices.DeleteFunc(open, func(f openFile) bool { return !fits(f) }))
-		return err
+		return fn(set)
 	})
-	return names, err
 }

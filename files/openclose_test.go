@@ -32,7 +32,8 @@ func (w *world) fileSet(n int) (folder files.Folder, agentID string) {
 
 func (w *world) mustOpen(agentID string, l files.Limits, closeOthers bool, names ...string) files.Opening {
 	w.t.Helper()
-	got, err := w.Open(w.t.Context(), org, agentID, l, requests(names...), closeOthers)
+	got, err := w.Open(w.t.Context(), org, agentID,
+		files.OpenArgs{Limits: l, Requests: requests(names...), CloseOthers: closeOthers})
 	if err != nil {
 		w.t.Fatalf("open %v: %v", names, err)
 	}
@@ -94,7 +95,8 @@ func TestOpenRefuses(t *testing.T) {
 			"Cannot open 3 files: exceeds configured maximum limit of 2 files"},
 		"one of two that is not there": {requests("set/0.txt", "nope"), "nope not attached"},
 	} {
-		_, err := w.Open(t.Context(), org, agent, files.Limits{MaxOpen: 2, ViewChars: 100}, c.reqs, false)
+		_, err := w.Open(t.Context(), org, agent,
+			files.OpenArgs{Limits: files.Limits{MaxOpen: 2, ViewChars: 100}, Requests: c.reqs})
 		if !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s…", name, err, c.want)
 		}
@@ -126,7 +128,7 @@ func TestWhatWasOpenBeforeIsTold(t *testing.T) {
 	open := func(r files.OpenRequest) files.Opened {
 		t.Helper()
 		r.FileName = "set/0.txt"
-		got, err := w.Open(t.Context(), org, agent, wide, []files.OpenRequest{r}, false)
+		got, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: []files.OpenRequest{r}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +149,8 @@ func TestWhatWasOpenBeforeIsTold(t *testing.T) {
 	}
 }
 
-// Sixty-four calls at once on one agent: the limit holds at every moment, every call gets its file, and none blocks another for good.
+// Sixty-four calls at once on one agent: the limit holds at every moment, every call gets its file, and none blocks
+// another for good.
 func TestParallelOpensKeepTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})
@@ -176,7 +179,8 @@ func TestParallelOpensKeepTheLimit(t *testing.T) {
 			for _, n := range random.Perm(12)[:1+random.IntN(3)] {
 				names = append(names, fmt.Sprintf("set/%d.txt", n))
 			}
-			got, err := w.Open(context.Background(), org, agent, l, requests(names...), random.IntN(8) == 0)
+			got, err := w.Open(context.Background(), org, agent,
+				files.OpenArgs{Limits: l, Requests: requests(names...), CloseOthers: random.IntN(8) == 0})
 			if err != nil || len(got.Files) != len(names) {
 				t.Errorf("open %v: got %d files (%v)", names, len(got.Files), err)
 			}

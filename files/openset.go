@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -11,7 +12,16 @@ import (
 	"github.com/loci-memory/loci/lru"
 )
 
-// openFile is a file of an agent's open set.
+// openSet is the files that one agent has open.
+type openSet struct {
+	*Store
+	org     db.Org
+	agentID string
+}
+
+func (s *Store) openSet(org db.Org, agentID string) openSet { return openSet{s, org, agentID} }
+
+// openFile is a file of an open set.
 type openFile struct {
 	Key       int64  `db:"key"`
 	ID        string `db:"id"`
@@ -24,16 +34,45 @@ type openFile struct {
 
 func (f openFile) lines() LineRange { return LineRange{Offset: f.FirstLine, Length: f.LineCount} }
 
-// openSet is what an agent has open, least recently used first. Under the agent's lock it stays so.
-func (s *Store) openSet(ctx context.Context, org db.Org, agentID string) ([]openFile, error) {
-	return db.All[openFile](ctx, s.db, `
+// files returns the open files, least recently used first. They do not change while the agent is locked.
+func (set openSet) files(ctx context.Context) ([]openFile, error) {
+	return db.All[openFile](ctx, set.db, `
 		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count
 		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
-		WHERE a.org = $1 AND a.agent_id = $2 AND a.is_open
-		ORDER BY a.last_used_seq, f.id`, org, agentID)
+		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
+		ORDER BY a.last_used_seq, f.id`, set.org, set.agentID)
 }
 
-// setOpen opens a file in the agent of the event, as of the event.
+// lock locks the agent without an event, for changes that may turn out to be none. ErrNotFound if there is no such
+// agent.
+func (set openSet) lock(ctx context.Context) error {
+	_, err := db.One[int64](ctx, set.db, `
+		SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, set.org, set.agentID)
+	if errors.Is(err, db.ErrNotFound) {
+		return db.NotFound("there is no agent %s", set.agentID)
+	}
+	return err
+}
+
+// append appends an event of a type for each id to the agent's log, which locks the agent until the transaction ends.
+func (set openSet) append(ctx context.Context, t event.Type, ids ...string) ([]event.Event, error) {
+	events := make([]event.Event, len(ids))
+	for i, id := range ids {
+		events[i] = event.Event{AgentID: set.agentID, Type: t, RefID: id}
+	}
+	return set.appendEvents(ctx, set.org, events)
+}
+
+// appendEvents appends events of any agents in a transaction of its own, or in the store's.
+func (s *Store) appendEvents(ctx context.Context, org db.Org, events []event.Event) (written []event.Event, err error) {
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		written, err = event.Append(ctx, tx, org, events...)
+		return err
+	})
+	return written, err
+}
+
+// setOpen opens a range of a file in the agent of an event, as of the event.
 func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines LineRange, e event.Event) error {
 	_, err := s.db.Exec(ctx, `
 		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at)
@@ -46,53 +85,10 @@ func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines Li
 	return err
 }
 
-// limits are the agent's as they stand under its lock, where the store can ask for them.
-func (s *Store) limits(ctx context.Context, org db.Org, agentID string, l Limits) Limits {
-	if s.o.Limits == nil {
-		return l
-	}
-	now, err := s.o.Limits(ctx, s.db, org, []string{agentID})
-	if at, ok := now[agentID]; ok && err == nil {
-		return at
-	}
-	return l
-}
-
-func (s *Store) append(ctx context.Context, org db.Org, events []event.Event) (written []event.Event, err error) {
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		written, err = event.Append(ctx, tx, org, events...)
-		return err
-	})
-	return written, err
-}
-
-// record appends events in a transaction of their own, or in the store's.
-func (s *Store) record(ctx context.Context, org db.Org, events []event.Event) error {
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := event.Append(ctx, tx, org, events...)
-		return err
-	})
-}
-
-// lock takes the agent's lock without an event, for changes that may turn out to be none; ErrNotFound if there is no such agent.
-func (s *Store) lock(ctx context.Context, org db.Org, agentID string) error {
-	_, err := db.One[int64](ctx, s.db, `SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, agentID)
-	if err != nil {
-		return s.orNoAgent(ctx, org, agentID, err)
-	}
-	return nil
-}
-
-func (s *Store) orNoAgent(ctx context.Context, org db.Org, agentID string, err error) error {
-	if missing := s.mustHave(ctx, org, agentID); missing != nil {
-		return missing
-	}
-	return err
-}
-
-// evict closes the least recently used files beyond the limit and returns their names. It runs under the agent's lock.
-func (s *Store) evict(ctx context.Context, org db.Org, agentID string, l Limits, fresh map[string]bool) ([]string, error) {
-	open, err := s.openSet(ctx, org, agentID)
+// evict closes the least recently used files beyond the limit, but none whose id is fresh, and returns their names. It
+// needs the agent's lock.
+func (set openSet) evict(ctx context.Context, limit int, fresh map[string]bool) ([]string, error) {
+	open, err := set.files(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,61 +96,74 @@ func (s *Store) evict(ctx context.Context, org db.Org, agentID string, l Limits,
 	for i, f := range open {
 		candidates[i] = lru.File{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned}
 	}
-	evicted := lru.Evict(candidates, l.MaxOpen, fresh)
-	return s.close(ctx, org, agentID, slices.DeleteFunc(open, func(f openFile) bool { return !slices.Contains(evicted, f.ID) }))
+	evicted := lru.Evict(candidates, limit, fresh)
+	return set.close(ctx, slices.DeleteFunc(open, func(f openFile) bool { return !slices.Contains(evicted, f.ID) }))
 }
 
-// close closes open files, in the given order, and returns their names. It runs under the agent's lock.
-func (s *Store) close(ctx context.Context, org db.Org, agentID string, open []openFile) ([]string, error) {
-	names := make([]string, len(open))
+// close closes files of the set, in the given order, and returns their names. It needs the agent's lock.
+func (set openSet) close(ctx context.Context, open []openFile) ([]string, error) {
+	names, ids, keys := make([]string, len(open)), make([]string, len(open)), make([]int64, len(open))
+	for i, f := range open {
+		names[i], ids[i], keys[i] = f.Name, f.ID, f.Key
+	}
 	if len(open) == 0 {
 		return names, nil
 	}
-	events, keys := make([]event.Event, len(open)), make([]int64, len(open))
-	for i, f := range open {
-		names[i], keys[i] = f.Name, f.Key
-		events[i] = event.Event{AgentID: agentID, Type: event.FileClosed, RefID: f.ID}
-	}
-	if err := s.record(ctx, org, events); err != nil {
+	if _, err := set.append(ctx, event.FileClosed, ids...); err != nil {
 		return nil, err
 	}
-	_, err := s.db.Exec(ctx, `
+	_, err := set.db.Exec(ctx, `
 		UPDATE agent_files SET is_open = false, first_line = 0, line_count = NULL
-		WHERE org = $1 AND agent_id = $2 AND file_key = ANY ($3)`, org, agentID, keys)
+		WHERE org = $1 AND agent_id = $2 AND file_key = ANY ($3)`, set.org, set.agentID, keys)
 	return names, err
 }
 
-// use marks files that the agent has open as used now, in the given order. It writes nothing where that changes no order.
-func (s *Store) use(ctx context.Context, org db.Org, agentID string, fileIDs []string) error {
-	open, err := s.openSet(ctx, org, agentID)
+// markUsed marks those of the files that the agent has open as used now, in the given order. It writes nothing where
+// that would not change the order of use.
+func (set openSet) markUsed(ctx context.Context, fileIDs []string) error {
+	open, err := set.files(ctx)
 	if err != nil {
 		return err
 	}
-	var used []openFile
+	var used []string
+	keys := map[string]int64{}
+	for _, f := range open {
+		keys[f.ID] = f.Key
+	}
 	for _, id := range fileIDs {
-		if at := slices.IndexFunc(open, func(f openFile) bool { return f.ID == id }); at >= 0 {
-			used = append(used, open[at])
+		if keys[id] != 0 {
+			used = append(used, id)
 		}
 	}
-	if len(used) == 0 || slices.EqualFunc(used, open[len(open)-len(used):], func(a, b openFile) bool { return a.ID == b.ID }) {
+	latest := open[len(open)-len(used):]
+	if slices.EqualFunc(used, latest, func(id string, f openFile) bool { return id == f.ID }) {
 		return nil
 	}
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		events := make([]event.Event, len(used))
-		for i, f := range used {
-			events[i] = event.Event{AgentID: agentID, Type: event.FileUsed, RefID: f.ID}
-		}
-		written, err := event.Append(ctx, tx, org, events...)
+	return db.Tx(ctx, set.db, func(tx pgx.Tx) error {
+		written, err := set.With(tx).openSet(set.org, set.agentID).append(ctx, event.FileUsed, used...)
 		if err != nil {
 			return err
 		}
-		for i, e := range written {
+		for _, e := range written {
 			if _, err := tx.Exec(ctx, `
-				UPDATE agent_files SET last_used_seq = $4, last_used_at = $5 WHERE org = $1 AND agent_id = $2 AND file_key = $3 AND is_open`,
-				org, agentID, used[i].Key, e.Seq, e.At); err != nil {
+				UPDATE agent_files SET last_used_seq = $4, last_used_at = $5
+				WHERE org = $1 AND agent_id = $2 AND file_key = $3 AND is_open`,
+				set.org, set.agentID, keys[e.RefID], e.Seq, e.At); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// limits returns the agent's limits under its lock where the store can read them, else l.
+func (set openSet) limits(ctx context.Context, l Limits) Limits {
+	if set.o.Limits == nil {
+		return l
+	}
+	current, err := set.o.Limits(ctx, set.db, set.org, []string{set.agentID})
+	if now, ok := current[set.agentID]; ok && err == nil {
+		return now
+	}
+	return l
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// original reads the bytes of a file as they came, piece by piece. It holds a connection until the last is read, or Close.
+// original reads the bytes of a file as they came, piece by piece. It holds a connection until the last is read, or
+// Close.
 type original struct {
 	rows pgx.Rows
 	rest []byte // of the row that is read

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// However the endpoint fails, files wait with the reason to be seen, go on by themselves when it works again, and ask it no more than
-// now and then meanwhile.
+// However the endpoint fails, files wait with the reason to be seen, go on by themselves when it works again, and ask
+// it no more than now and then meanwhile.
 func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	hang := func(_ http.ResponseWriter, r *http.Request, _ []string) bool { <-r.Context().Done(); return true }
@@ -115,7 +115,8 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 	}
 }
 
-// Two servers may be at one batch, where one of them lost its lock, and the other has shortened it meanwhile: no vector is stored twice.
+// Two servers may be at one batch, where one of them lost its lock, and the other has shortened it meanwhile: no vector
+// is stored twice.
 func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)

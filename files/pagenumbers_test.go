@@ -85,7 +85,8 @@ func TestPagesOfAPDFReachTheResults(t *testing.T) {
 	if diff := cmp.Diff(want, pages); diff != "" {
 		t.Errorf("pages of matches (-want +got):\n%s", diff)
 	}
-	opened, err := w.Open(t.Context(), org, agent, files.Limits{MaxOpen: 5, ViewChars: 5000}, []files.OpenRequest{{FileName: "docs/harbour.pdf", Offset: new(4)}}, false)
+	opened, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: files.Limits{MaxOpen: 5, ViewChars: 5000},
+		Requests: []files.OpenRequest{{FileName: "docs/harbour.pdf", Offset: new(4)}}})
 	if err != nil || !strings.HasPrefix(opened.Files[0].Content, "[Viewing lines 5 to end (out of 7 lines, pages 2-3 of 3)]\n5: Second page") {
 		t.Errorf("got %+v, %v", opened, err)
 	}

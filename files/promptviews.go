@@ -13,14 +13,7 @@ import (
 	"github.com/loci-memory/loci/lru"
 )
 
-const (
-	// OpenContentChars is the most that the contents of one Open have together, numbers and headers included.
-	OpenContentChars = 50_000
-	// segmentsRead are the segments of a view that are read at once, after the first: in that most views end.
-	segmentsRead = 4
-)
-
-// OpenView is what an agent's prompt shows of a file that it has open.
+// OpenView is the part of an open file that an agent's prompt shows.
 type OpenView struct {
 	View
 	FileID   string
@@ -35,14 +28,15 @@ type viewed struct {
 	Paging
 }
 
-// Views renders what an agent has open, least recently used first: each file to the agent's limit, all together to their share of the
-// window, or to what the limits say. Past that the least recently used views are shortened first, and say so.
+// Views renders what an agent has open, least recently used first: each file to the agent's limit, all together to
+// their share of the window, or to what the limits say. Past that the least recently used views are shortened first,
+// and say so.
 func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
 	open, err := db.All[viewed](ctx, s.db, `
 		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count, f.generation, f.lines,
 		       f.pages, f.media_type
 		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
-		WHERE a.org = $1 AND a.agent_id = $2 AND a.is_open
+		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
 		ORDER BY a.last_used_seq, f.id`, org, agentID)
 	if err != nil {
 		return nil, err
@@ -89,7 +83,8 @@ func (s *Store) shortened(open []viewed, views []OpenView, l Limits) map[int]int
 	return cut
 }
 
-// viewWithin renders a view again so that it takes at most so many characters where it is shown, where some count more than once.
+// viewWithin renders a view that takes at most so many characters in a prompt, where some characters count more than
+// once.
 func (s *Store) viewWithin(ctx context.Context, org db.Org, f viewed, chars int) (OpenView, error) {
 	for limit := chars; ; {
 		v, err := s.view(ctx, org, f, limit)
@@ -103,34 +98,45 @@ func (s *Store) viewWithin(ctx context.Context, org db.Org, f viewed, chars int)
 
 func (s *Store) view(ctx context.Context, org db.Org, f viewed, limitChars int) (OpenView, error) {
 	lines := f.lines()
-	if lines.Offset >= f.Lines { // the file has become shorter since
+	if lines.Offset >= f.Lines { // a shorter text has replaced it since
 		lines = LineRange{}
 	}
-	v, err := s.render(ctx, org, f.Key, f.Generation, f.Lines, f.Paging, lines, limitChars)
+	v, err := s.render(ctx, storedText{org, f.Key, f.Generation, f.Lines, f.Paging}, lines, limitChars)
 	return OpenView{View: v, FileID: f.ID, FileName: f.Name}, err
 }
 
-func (s *Store) render(ctx context.Context, org db.Org, fileKey int64, generation, total int, pages Paging, lines LineRange,
-	limitChars int) (View, error) {
+// storedText identifies the text of a file in one generation.
+type storedText struct {
+	org        db.Org
+	fileKey    int64
+	generation int
+	lines      int
+	pages      Paging
+}
+
+func (s *Store) render(ctx context.Context, text storedText, lines LineRange, limitChars int) (View, error) {
 	first, last := lines.Offset+1, 0
 	if lines.Length != nil {
 		last = lines.Offset + *lines.Length
 	}
-	return Render(s.segments(ctx, org, fileKey, generation, first), first, last, total, pages, limitChars)
+	return Render(s.segments(ctx, text, first), Excerpt{first, last, text.lines, text.pages, limitChars})
 }
 
-// segments reads a text from the segment in which a line (1-based) begins: that one, and then a few at a time.
-func (s *Store) segments(ctx context.Context, org db.Org, fileKey int64, generation, line int) iter.Seq2[grep.Segment, error] {
+// laterSegments is how many segments are read at once after the first, in which most views end.
+const laterSegments = 4
+
+// segments yields the segments of a text from the one in which a line (1-based) begins.
+func (s *Store) segments(ctx context.Context, text storedText, line int) iter.Seq2[grep.Segment, error] {
 	return func(yield func(grep.Segment, error) bool) {
-		for ordinal, limit := -1, 1; ; limit = segmentsRead {
+		for ordinal, limit := -1, 1; ; limit = laterSegments {
 			batch, err := db.All[grep.Segment](ctx, s.db, `
 				SELECT ordinal, first_line, lines, continues, text, 0 AS start_byte FROM file_segments
 				WHERE org = @org AND file_key = @file AND generation = @generation AND ordinal > @ordinal
 				  AND first_line + greatest(lines, 1) > @line
 				ORDER BY ordinal
 				LIMIT @limit`,
-				pgx.StrictNamedArgs{"org": org, "file": fileKey, "generation": generation, "ordinal": ordinal, "line": line,
-					"limit": limit})
+				pgx.StrictNamedArgs{"org": text.org, "file": text.fileKey, "generation": text.generation, "ordinal": ordinal,
+					"line": line, "limit": limit})
 			if err != nil {
 				yield(grep.Segment{}, err)
 				return

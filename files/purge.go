@@ -23,8 +23,8 @@ func (PurgeArgs) Kind() string { return "purge_folder" }
 // InsertOpts make a job of the same work once.
 func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
-// DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent. It is gone at once, and its name is free:
-// from then on it belongs to no organization. A job clears its rows away, a few at a time.
+// DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent. It is gone at once, and
+// its name is free: from then on it belongs to no organization. A job clears its rows away, a few at a time.
 func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -41,7 +41,7 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 			return err
 		}
 		for _, agent := range agents {
-			if err := in.detach(ctx, org, agent, folder); err != nil {
+			if err := in.openSet(org, agent).detach(ctx, folder); err != nil {
 				return err
 			}
 		}
@@ -93,7 +93,8 @@ const (
 	purgeChunks = 5000
 )
 
-// purge deletes some files of a folder that no organization has, or at last the folder; done says that nothing is left of it.
+// purge deletes some files of a folder that no organization has, or at last the folder; done says that nothing is left
+// of it.
 func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error) {
 	type doomed struct {
 		Key    int64 `db:"key"`

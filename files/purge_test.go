@@ -28,7 +28,8 @@ func (w *world) crowd(folder files.Folder, n int) {
 	}
 }
 
-// A deleted folder is gone at once, though its rows are cleared away later: nobody finds it, what was in it, or work on that.
+// A deleted folder is gone at once, though its rows are cleared away later: nobody finds it, what was in it, or work on
+// that.
 func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})
@@ -61,7 +62,7 @@ func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	if got, err := w.Search(ctx, org, agent, files.Query{Text: "walnut", Limit: 5}); err != nil || len(got.Hits) > 0 {
 		t.Errorf("a search found %v (%v)", got.Hits, err)
 	}
-	if list, _, err := w.AgentFiles(ctx, org, agent, wide, nil, db.Page{}); err != nil || len(list) > 0 {
+	if list, _, err := w.AgentFiles(ctx, org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{}}); err != nil || len(list) > 0 {
 		t.Errorf("the agent has %v (%v)", list, err)
 	}
 	again := w.folder("f")

@@ -93,8 +93,8 @@ func TestParallelReplacementsAreAllAnswered(t *testing.T) {
 	}
 }
 
-// Opening, detaching, deleting and uploading at once: every call ends in what it should or says why, and nothing is open that is not
-// attached.
+// Opening, detaching, deleting and uploading at once: every call ends in what it should or says why, and nothing is
+// open that is not attached.
 func TestOpeningWhileFilesGo(t *testing.T) {
 	t.Parallel()
 	limits := func(_ context.Context, _ db.DB, _ db.Org, ids []string) (map[string]files.Limits, error) {
@@ -127,7 +127,8 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 			}
 		})
 		group.Go(func() {
-			_, err := w.Open(ctx, org, agent, l, requests(fmt.Sprintf("set/%d.txt", i%7)), i%9 == 0)
+			_, err := w.Open(ctx, org, agent,
+				files.OpenArgs{Limits: l, Requests: requests(fmt.Sprintf("set/%d.txt", i%7)), CloseOthers: i%9 == 0})
 			allowed("open", err)
 		})
 		if i%4 == 0 {

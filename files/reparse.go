@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// Reparse makes the text of a file anew from its original; the text it has stays until then. ErrConflict if it is being parsed.
+// Reparse makes the text of a file anew from its original; the text it has stays until then. ErrConflict if it is being
+// parsed.
 func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
 	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, _ work) error {
 		if f.Status == Pending || f.Status == Parsing {
@@ -59,8 +60,8 @@ func (s *Store) want(ctx context.Context, org db.Org, fileKeys []int64) error {
 	return s.enqueue(ctx, jobs...)
 }
 
-// ReparseFolder makes the text of every file anew that a folder has now and that is not being parsed, and says how many files it has.
-// A job queues them, page by page.
+// ReparseFolder makes the text of every file anew that a folder has now and that is not being parsed, and says how many
+// files it has. A job queues them, page by page.
 func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) (int, error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {

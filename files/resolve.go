@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// attached is a file that an agent has through a folder.
+// attached is a file of a folder that is attached to an agent.
 type attached struct {
 	Key        int64   `db:"key"`
 	ID         string  `db:"id"`
@@ -34,21 +35,22 @@ const attachedRows = `
 	JOIN folders d ON d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL`
 
-func (s *Store) attachedFile(ctx context.Context, org db.Org, agentID, fileID string) (attached, error) {
-	f, err := db.One[attached](ctx, s.db, attachedRows+` WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3`,
-		org, agentID, fileID)
-	if err != nil && ignoreNotFound(err) == nil {
-		if err := s.mustHave(ctx, org, agentID); err != nil {
+// attachedFile returns an attached file by its id. ErrNotFound if there is none, or no such agent.
+func (set openSet) attachedFile(ctx context.Context, fileID string) (attached, error) {
+	f, err := db.One[attached](ctx, set.db, attachedRows+` WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3`,
+		set.org, set.agentID, fileID)
+	if errors.Is(err, db.ErrNotFound) {
+		if err := set.checkAgent(ctx); err != nil {
 			return attached{}, err
 		}
-		return attached{}, db.NotFound("file %s is not attached to agent %s", fileID, agentID)
+		return attached{}, db.NotFound("file %s is not attached to agent %s", fileID, set.agentID)
 	}
 	return f, err
 }
 
-// resolve finds attached files by the names that a model gives: folder/name, a name that only one attached file has, or an id. One
-// that is not found, or fits several files, is ErrInvalid and says what is attached.
-func (s *Store) resolve(ctx context.Context, org db.Org, agentID string, names []string) ([]attached, error) {
+// resolve finds attached files by the names that a model gives: folder/name, a name that only one attached file has, or
+// an id. A name that no file or several files have is ErrInvalid, which says what is attached.
+func (set openSet) resolve(ctx context.Context, names []string) ([]attached, error) {
 	var folders, leaves []string
 	for _, name := range names {
 		folders, leaves = append(folders, ""), append(leaves, name)
@@ -58,38 +60,38 @@ func (s *Store) resolve(ctx context.Context, org db.Org, agentID string, names [
 			}
 		}
 	}
-	rows, err := db.All[attached](ctx, s.db, `
+	rows, err := db.All[attached](ctx, set.db, `
 		SELECT DISTINCT t.* FROM (`+attachedRows+`
 			JOIN unnest($3::text[], $4::text[]) AS n (folder, name) ON f.name = n.name AND (n.folder = '' OR n.folder = d.name)
 			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2
 			UNION ALL `+attachedRows+`
 			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = ANY ($5)) t
-		ORDER BY full_name, key`, org, agentID, folders, leaves, names)
+		ORDER BY full_name, key`, set.org, set.agentID, folders, leaves, names)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]attached, len(names))
 	for i, name := range names {
-		fits := named(rows, name)
-		switch len(fits) {
+		matching := named(rows, name)
+		switch len(matching) {
 		case 1:
-			found[i] = fits[0]
+			found[i] = matching[0]
 		case 0:
-			if plain := unescape.Replace(name); plain != name { // as it stands in the prompt
-				return s.resolve(ctx, org, agentID, slices.Concat(names[:i], []string{plain}, names[i+1:]))
+			if plain := unescape.Replace(name); plain != name { // a name as the prompt shows it
+				return set.resolve(ctx, slices.Concat(names[:i], []string{plain}, names[i+1:]))
 			}
-			return nil, s.notAttached(ctx, org, agentID, name)
+			return nil, set.notAttached(ctx, name)
 		default:
-			return nil, db.Invalid("%s fits several attached files (%s): name one of them", name, strings.Join(described(fits), ", "))
+			return nil, db.Invalid("%s fits several attached files (%s): name one of them", name, strings.Join(described(matching), ", "))
 		}
 	}
 	return found, nil
 }
 
-// unescape reads a name as a prompt shows it.
+// unescape undoes the escapes of names in a prompt.
 var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&")
 
-// named picks the rows that a name means: by full name or id if any is so called, else by the file's own name.
+// named returns the rows that a name stands for: by full name or id, else by the file's own name.
 func named(rows []attached, name string) []attached {
 	var full, leaf []attached
 	for _, r := range rows {
@@ -117,8 +119,9 @@ func described(list []attached) []string {
 // namesShown is how many attached files an error names.
 const namesShown = 50
 
-func (s *Store) notAttached(ctx context.Context, org db.Org, agentID, name string) error {
-	list, err := s.List(ctx, org, agentID, "", "", 0, namesShown)
+// notAttached returns ErrInvalid, which names the files that are attached.
+func (set openSet) notAttached(ctx context.Context, name string) error {
+	list, err := set.List(ctx, set.org, set.agentID, ListQuery{Limit: namesShown})
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ func (c scope) args() pgx.StrictNamedArgs {
 
 func (c scope) key() string { return fmt.Sprint(c.org, c.folders, c.files) }
 
-// Search ranks the chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers, and returns the
-// best. Files it has open that are among them count as used.
+// Search ranks the chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers,
+// and returns the best. Files it has open that are among them count as used.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Results{}, db.Invalid("Empty search query provided")
@@ -66,7 +66,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if !in.open {
 		return out, nil
 	}
-	return out, s.use(ctx, org, agentID, hitFiles(out.Hits))
+	return out, s.openSet(org, agentID).markUsed(ctx, hitFiles(out.Hits))
 }
 
 // hitFiles are the files of hits, the best last.
@@ -112,8 +112,8 @@ func (s *Store) scope(ctx context.Context, org db.Org, agentID, include string) 
 	return c, err
 }
 
-// statistics are the idf of a scope. A small scope is read anew each time: it may grow by half with the next upload. So is one that was
-// narrowed to some files: there are too many such scopes to keep.
+// statistics are the idf of a scope. A small scope is read anew each time: it may grow by half with the next upload. So
+// is one that was narrowed to some files: there are too many such scopes to keep.
 func (s *Store) statistics(ctx context.Context, in scope) (*embed.IDF, error) {
 	if in.files != nil {
 		return s.sample(ctx, in)
@@ -125,8 +125,8 @@ func (s *Store) statistics(ctx context.Context, in scope) (*embed.IDF, error) {
 	return s.sample(ctx, in)
 }
 
-// sample reads the terms of embed.SampleRows rows, or of all if there are fewer, evenly spread over the scope's files by their numbers of
-// chunks, so that the same scope always gives the same ones.
+// sample reads the terms of embed.SampleRows rows, or of all if there are fewer, evenly spread over the scope's files
+// by their numbers of chunks, so that the same scope always gives the same ones.
 func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
 	type file struct {
 		Key        int64 `db:"key"`
@@ -163,8 +163,8 @@ func (s *Store) sample(ctx context.Context, in scope) (*embed.IDF, error) {
 	return embed.NewIDF(terms, rows), err
 }
 
-// byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
-// too few, all of the scope.
+// byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else,
+// and where they are too few, all of the scope.
 func (s *Store) byWords(ctx context.Context, in scope, idf *embed.IDF, text string, limit int) ([]embed.Hit, error) {
 	q := idf.Query(text)
 	if len(q.Rarest) == 0 {
@@ -216,8 +216,8 @@ func (s *Store) wordArm(ctx context.Context, sql string, args pgx.StrictNamedArg
 	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
 }
 
-// byMeaning ranks by the inner product with the query's vector: exact over a small scope, through the space's index over a large one, and
-// exact again if that finds too few.
+// byMeaning ranks by the inner product with the query's vector: exact over a small scope, through the space's index
+// over a large one, and exact again if that finds too few.
 func (s *Store) byMeaning(ctx context.Context, in scope, rows int, vector []float32, limit int) ([]embed.Hit, error) {
 	space, ok := s.o.Dense.Space()
 	if !ok || len(vector) != space.Dimension {

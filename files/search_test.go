@@ -16,7 +16,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// stock fills a new folder with one file of n chunks, each of a text that the function gives, and a vector if there is a space.
+// stock fills a new folder with one file of n chunks, each of a text that the function gives, and a vector if there is
+// a space.
 func (w *world) stock(name string, n int, space *embed.Space, text func(i int) string) files.Folder {
 	w.t.Helper()
 	folder := w.folder(name)
@@ -215,7 +216,8 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 	}
 }
 
-// The idf of a scope follows its chunks, however their keys lie: a late file of one chunk, and many small folders beside a large one.
+// The idf of a scope follows its chunks, however their keys lie: a late file of one chunk, and many small folders
+// beside a large one.
 func TestIDFFollowsTheChunks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})

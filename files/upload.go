@@ -20,8 +20,8 @@ import (
 // Duplicates says what an upload does whose name the folder has already.
 type Duplicates string
 
-// Suffix, the default, stores name_(1).ext beside it; Skip keeps what is there; Reject fails; Replace takes its place once the new
-// text is ready.
+// Suffix, the default, stores name_(1).ext beside it; Skip keeps what is there; Reject fails; Replace takes its place
+// once the new text is ready.
 const (
 	Suffix  Duplicates = "suffix"
 	Skip    Duplicates = "skip"
@@ -56,10 +56,10 @@ const (
 	storePatience = 2 * time.Minute // for the database to take an upload
 )
 
-// Upload stores a document in a folder and queues its parsing. Nothing is stored unless all of it is: the body is taken whole, bounded
-// and recognised as something Loci can read, before the first row is written. skipped is true where Duplicates is Skip and the folder
-// has the name; the file returned is then the one it has. Errors: ErrNotFound for the folder, ErrInvalid for a name, *TooLargeError,
-// *UnsupportedError.
+// Upload stores a document in a folder and queues its parsing. Nothing is stored unless all of it is: the body is taken
+// whole, bounded and recognised as something Loci can read, before the first row is written. skipped is true where
+// Duplicates is Skip and the folder has the name; the file returned is then the one it has. Errors: ErrNotFound for the
+// folder, ErrInvalid for a name, *TooLargeError, *UnsupportedError.
 func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Upload) (f File, skipped bool, err error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
@@ -168,14 +168,14 @@ type newFile struct {
 	turn      time.Time // where its parsing begins
 }
 
-// placed is where an upload found its place.
-type placed struct {
+// fileRef identifies a file.
+type fileRef struct {
 	Key int64  `db:"key"`
 	ID  string `db:"id"`
 }
 
 // place finds the upload its name and writes its row; was says that the row was there and nothing is to be stored.
-func (s *Store) place(ctx context.Context, row newFile, d Duplicates) (p placed, was bool, err error) {
+func (s *Store) place(ctx context.Context, row newFile, d Duplicates) (p fileRef, was bool, err error) {
 	for range placeTries {
 		p, err = s.insert(ctx, row, row.name, nil)
 		if !errors.Is(err, db.ErrNotFound) {
@@ -196,15 +196,15 @@ func (s *Store) place(ctx context.Context, row newFile, d Duplicates) (p placed,
 			return p, was, err
 		}
 	}
-	return placed{}, false, db.Conflict("other uploads take every name like '%s'; try again", row.name)
+	return fileRef{}, false, db.Conflict("other uploads take every name like '%s'; try again", row.name)
 }
 
 // placeTries is how often an upload looks for a name that nobody takes before it.
 const placeTries = 100
 
 // insert writes the row under a name; ErrNotFound if the folder has the name.
-func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (placed, error) {
-	return db.One[placed](ctx, s.db, `
+func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (fileRef, error) {
+	return db.One[fileRef](ctx, s.db, `
 		INSERT INTO files (org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn)
 		VALUES (@org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn)
 		ON CONFLICT (folder_key, name) WHERE replaces IS NULL DO NOTHING
@@ -213,30 +213,30 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 			"media": row.mediaType, "size": row.size, "sha256": row.sha256, "turn": row.turn.Add(cost(row.size))})
 }
 
-func (s *Store) taken(ctx context.Context, row newFile) (placed, error) {
-	return db.One[placed](ctx, s.db, `
+func (s *Store) taken(ctx context.Context, row newFile) (fileRef, error) {
+	return db.One[fileRef](ctx, s.db, `
 		SELECT key, id FROM files
 		WHERE org = @org AND folder_key = @folder AND name = @name AND replaces IS NULL
 		FOR UPDATE`,
 		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": row.name})
 }
 
-// insertReplacement writes a row that takes the place of the one with its name when its text is ready. A replacement that is not ready
-// yet is superseded.
-func (s *Store) insertReplacement(ctx context.Context, row newFile) (placed, error) {
+// insertReplacement writes a row that takes the place of the one with its name when its text is ready. A replacement
+// that is not ready yet is superseded.
+func (s *Store) insertReplacement(ctx context.Context, row newFile) (fileRef, error) {
 	old, err := s.taken(ctx, row)
 	if err != nil {
-		return placed{}, err
+		return fileRef{}, err
 	}
 	if _, err := s.db.Exec(ctx, `DELETE FROM files WHERE org = $1 AND replaces = $2`, row.org, old.Key); err != nil {
-		return placed{}, err
+		return fileRef{}, err
 	}
 	return s.insert(ctx, row, row.name, &old.Key)
 }
 
-// insertSuffixed writes the row under a free name_(n).ext: the first, where that is among the first sixteen, and else one whose
-// predecessor is taken. So it looks at a few names, however many there are.
-func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error) {
+// insertSuffixed writes the row under a free name_(n).ext: the first, where that is among the first sixteen, and else
+// one whose predecessor is taken. So it looks at a few names, however many there are.
+func (s *Store) insertSuffixed(ctx context.Context, row newFile) (fileRef, error) {
 	var tries []int
 	for n := 1; n <= 16; n++ {
 		tries = append(tries, n)
@@ -246,7 +246,7 @@ func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error)
 	}
 	n, err := s.firstFree(ctx, row, tries)
 	if err != nil {
-		return placed{}, err
+		return fileRef{}, err
 	}
 	for taken := n / 2; n > 16 && n-taken > 1; {
 		tries = tries[:0]
@@ -256,7 +256,7 @@ func (s *Store) insertSuffixed(ctx context.Context, row newFile) (placed, error)
 		}
 		found, err := s.firstFree(ctx, row, append(tries, n))
 		if err != nil {
-			return placed{}, err
+			return fileRef{}, err
 		}
 		if i := slices.Index(tries, found); i > 0 {
 			taken = tries[i-1]

@@ -93,7 +93,7 @@ func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
 	folder := w.folder("f")
 	old := w.upload(folder, "plan.md", "the old plan\n")
 	agent := w.agentWith(folder)
-	if _, err := w.Open(t.Context(), org, agent, wide, requests("f/plan.md"), false); err != nil {
+	if _, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: requests("f/plan.md")}); err != nil {
 		t.Fatal(err)
 	}
 	resume := w.pause()
@@ -202,7 +202,7 @@ func TestEmptyAndBlankFiles(t *testing.T) {
 		}
 	}
 	agent := w.agentWith(folder)
-	if _, err := w.Open(t.Context(), org, agent, wide, requests("f/empty.txt", "f/blank.txt"), false); err != nil {
+	if _, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: requests("f/empty.txt", "f/blank.txt")}); err != nil {
 		t.Errorf("open: %v", err)
 	}
 	views, err := w.Views(t.Context(), org, agent, wide)
@@ -257,7 +257,8 @@ func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 	}
 }
 
-// However many files have a name, the next of that name is stored under one that is free: the first, where that is a low one.
+// However many files have a name, the next of that name is stored under one that is free: the first, where that is a
+// low one.
 func TestManyFilesOfOneName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files.Options{})

@@ -81,7 +81,8 @@ func (s *Server) agentFiles(ctx context.Context, in *struct {
 	if page.After == "" {
 		page.After = in.Cursor
 	}
-	list, more, err := s.Files.AgentFiles(ctx, rest.Org(ctx), a.ID, a.Limits(), in.IsOpen.Pointer(), page)
+	list, more, err := s.Files.AgentFiles(ctx, rest.Org(ctx), a.ID,
+		files.AgentFilesQuery{Limits: a.Limits(), Open: in.IsOpen.Pointer(), Page: page})
 	answer := AgentFiles{Files: list, HasMore: more}
 	if more && len(list) > 0 {
 		answer.NextCursor = &list[len(list)-1].ID

@@ -355,7 +355,8 @@ func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 		a := create(t, s, agent.New{Name: "a", FolderIDs: []string{folder.ID}})
 		for i := range 4 {
 			group.Go(func() {
-				_, err := s.Files.Open(ctx, org, a.ID, a.Limits(), []files.OpenRequest{{FileName: fmt.Sprint("f/", i)}}, false)
+				_, err := s.Files.Open(ctx, org, a.ID,
+					files.OpenArgs{Limits: a.Limits(), Requests: []files.OpenRequest{{FileName: fmt.Sprint("f/", i)}}})
 				if err != nil && !errors.Is(err, db.ErrInvalid) && !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("open: %v", err)
 				}
@@ -394,7 +395,7 @@ func TestALimitLoweredUnderWayHolds(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			reqs := []files.OpenRequest{{FileName: "f/1"}, {FileName: "f/2"}, {FileName: "f/3"}, {FileName: "f/4"}}
-			if _, err := s.Files.Open(context.Background(), org, a.ID, a.Limits(), reqs, false); err != nil && !errors.Is(err, db.ErrInvalid) {
+			if _, err := s.Files.Open(context.Background(), org, a.ID, files.OpenArgs{Limits: a.Limits(), Requests: reqs}); err != nil && !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("open: %v", err)
 			}
 		})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -148,7 +147,8 @@ func TestOpenFilesReturnsWhatItOpened(t *testing.T) {
 		!strings.HasSuffix(got.Files[0].Content, "\n3: Uploads are kept until they are deleted.") {
 		t.Errorf("open_files = %+v, want lines 1 to 3 of docs/guide.md", got)
 	}
-	open, _, err := w.store.AgentFiles(t.Context(), 1, w.agent.ID, w.agent.Limits(), new(true), db.Page{})
+	open, _, err := w.store.AgentFiles(t.Context(), 1, w.agent.ID,
+		files.AgentFilesQuery{Limits: w.agent.Limits(), Open: new(true)})
 	if err != nil {
 		t.Fatal(err)
 	}

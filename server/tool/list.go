@@ -33,7 +33,8 @@ func (m Memories) listFiles(ctx context.Context, c call, a listArgs) (Result, er
 		return Result{}, err
 	}
 	q := listQuery{string(a.Pattern), string(a.Folder), max(int(a.Offset), 0), limit}
-	found, err := m.Files.List(ctx, c.org, c.agent.ID, q.pattern, q.folder, q.offset, q.limit)
+	found, err := m.Files.List(ctx, c.org, c.agent.ID,
+		files.ListQuery{Include: q.pattern, Folder: q.folder, Offset: q.offset, Limit: q.limit})
 	if err != nil {
 		return Result{}, err
 	}

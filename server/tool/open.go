@@ -54,7 +54,8 @@ func (m Memories) openFiles(ctx context.Context, c call, a openArgs) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	o, err := m.Files.Open(ctx, c.org, c.agent.ID, c.agent.Limits(), requests, bool(a.CloseAllOthers))
+	o, err := m.Files.Open(ctx, c.org, c.agent.ID,
+		files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.agent.Limits()})
 	if err != nil {
 		return Result{}, err
 	}
