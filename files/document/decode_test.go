@@ -22,13 +22,19 @@ import (
 
 const (
 	english = "The quick brown fox jumps over the lazy dog.\n\n\tIt was the best of times, it was the worst of times.\n"
-	french  = "Le cœur a ses raisons que la raison ne connaît point. Où êtes-vous allés, chère élève ?\nÀ bientôt, à la fenêtre.\n"
-	german  = "Für größere Änderungen müssen wir zuerst die Übersicht prüfen; das heißt, wir fragen die Behörde.\nSchöne Grüße!\n"
-	polish  = "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw.\nSą oni obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.\n"
+	french  = "Le cœur a ses raisons que la raison ne connaît point. Où êtes-vous allés, chère élève ?\nÀ bientôt, à " +
+		"la fenêtre.\n"
+	german = "Für größere Änderungen müssen wir zuerst die Übersicht prüfen; das heißt, wir fragen die " +
+		"Behörde.\nSchöne Grüße!\n"
+	polish = "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw.\nSą oni obdarzeni " +
+		"rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.\n"
 	russian = "Все люди рождаются свободными и равными в своём достоинстве и правах.\nОни наделены разумом и совестью.\n"
-	greek   = "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.\nΕίναι προικισμένοι με λογική.\n"
-	turkish = "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler.\nBirbirlerine karşı kardeşlik.\n"
-	hebrew  = "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם.\nכולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה.\n"
+	greek   = "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.\nΕίναι " +
+		"προικισμένοι με λογική.\n"
+	turkish = "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana " +
+		"sahiptirler.\nBirbirlerine karşı kardeşlik.\n"
+	hebrew = "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם.\nכולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם " +
+		"לנהוג איש ברעהו ברוח של אחווה.\n"
 	kana    = "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。\n人間は、理性と良心とを授けられている。\n"
 	hangul  = "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.\n인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.\n"
 	chinese = "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。\n这是我们的工作，也是大家的责任。\n"
@@ -94,7 +100,8 @@ func TestDecodeFindsTheEncoding(t *testing.T) {
 			if err != nil || text != tt.text || charset != tt.charset {
 				t.Errorf("Decode = %q, %q, %v, want %q, %q", text, charset, err, tt.text, tt.charset)
 			}
-			if media, err := document.Sniff("note.txt", "application/octet-stream", bytes.NewReader(raw), int64(len(raw))); err != nil || media != "text/plain" {
+			if media, err := document.Sniff("note.txt", "application/octet-stream", bytes.NewReader(raw),
+				int64(len(raw))); err != nil || media != "text/plain" {
 				t.Errorf("Sniff = %q, %v, want text/plain", media, err)
 			}
 		})
@@ -113,7 +120,8 @@ func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
 		{"only the first mark goes", "\ufeff\ufeffa\ufeffb", "\ufeffa\ufeffb"},
 		{"colours stay", "\x1b[31merror\x1b[0m: no", "\x1b[31merror\x1b[0m: no"},
 		{"a rare NUL shows", "one line of a log\nand \x00 another one\n", "one line of a log\nand \ufffd another one\n"},
-		{"a broken byte in UTF-8 shows", "überall größere Öfen für Bäcker, süße Äpfel \xff\n", "überall größere Öfen für Bäcker, süße Äpfel \ufffd\n"},
+		{"a broken byte in UTF-8 shows", "überall größere Öfen für Bäcker, süße Äpfel \xff\n",
+			"überall größere Öfen für Bäcker, süße Äpfel \ufffd\n"},
 		{"one accent at the very end is Latin-1", "Menu du jour au caf\xe9", "Menu du jour au café"},
 		{"a character cut at the end shows", "Bäckerei im Städtchen \xc3", "Bäckerei im Städtchen \ufffd"},
 	} {
@@ -143,7 +151,8 @@ func TestDecodeTakesAHintThatFits(t *testing.T) {
 			}
 		})
 	}
-	if text, charset, err := document.Decode([]byte("größer"), "koi8-r"); err != nil || text != "größer" || charset != "utf-8" {
+	text, charset, err := document.Decode([]byte("größer"), "koi8-r")
+	if err != nil || text != "größer" || charset != "utf-8" {
 		t.Errorf("Decode of UTF-8 with another hint = %q, %q, %v, want it as UTF-8", text, charset, err)
 	}
 }
@@ -153,7 +162,8 @@ func TestDeclaredCharset(t *testing.T) {
 	for _, tt := range []struct{ name, media, contentType, head, want string }{
 		{"of the content type", "text/plain", "text/plain; charset=KOI8-R", "", "KOI8-R"},
 		{"of an HTML page", "text/html", "", `<html><head><META charset="windows-1251">`, "windows-1251"},
-		{"of an older HTML page", "text/html", "text/html", `<meta http-equiv=Content-Type content="text/html; charset=euc-kr">`, "euc-kr"},
+		{"of an older HTML page", "text/html", "text/html", `<meta http-equiv=Content-Type content="text/html; ` +
+			`charset=euc-kr">`, "euc-kr"},
 		{"of an XML document", "application/xml", "", `<?xml version="1.0" encoding='ISO-8859-2'?>`, "ISO-8859-2"},
 		{"nothing", "text/html", "", "<html>", ""},
 		{"a text on HTML declares nothing", "text/markdown", "", `<meta charset="big5">`, ""},

@@ -87,16 +87,21 @@ func (d *docx) cite(key string) string {
 // blocks reads an element that holds paragraphs and tables.
 func (d *docx) blocks(x *xmlReader, md *markdown) error {
 	err := d.moreBlocks(x, md)
+	d.endParagraph(md)
+	return err
+}
+
+// moreBlocks is blocks where the next paragraph may continue the last.
+func (d *docx) moreBlocks(x *xmlReader, md *markdown) error {
+	return x.each(func(e element) error { return d.block(x, e, md) })
+}
+
+// endParagraph writes a paragraph whose end was deleted where no other paragraph follows.
+func (d *docx) endParagraph(md *markdown) {
 	if carried := d.carried; carried != nil {
 		d.carried = nil
 		md.paragraph(carried.markdown())
 	}
-	return err
-}
-
-// moreBlocks is blocks where what follows may continue the last paragraph.
-func (d *docx) moreBlocks(x *xmlReader, md *markdown) error {
-	return x.each(func(e element) error { return d.block(x, e, md) })
 }
 
 func (d *docx) block(x *xmlReader, e element, md *markdown) error {
@@ -104,6 +109,7 @@ func (d *docx) block(x *xmlReader, e element, md *markdown) error {
 	case "w:p":
 		return d.paragraph(x, md)
 	case "w:tbl":
+		d.endParagraph(md)
 		var rows []row
 		err := d.rows(x, &rows)
 		if err == nil {
@@ -163,6 +169,7 @@ func (d *docx) cell(x *xmlReader, r *row) error {
 			merged = props.at("w:vMerge") != nil && props.val("w:vMerge") != "restart"
 		})
 	})
+	d.endParagraph(md)
 	r.breaks += md.breaks
 	text := md.text()
 	if merged {

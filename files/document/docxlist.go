@@ -13,14 +13,11 @@ type listPlace struct {
 }
 
 // noList is the place of a paragraph that says nothing of lists; list "0" holds those that say they are in none.
-var noList = listPlace{"", -1}
+var noList listPlace
 
 // listPlaceOf returns the place that a paragraph's properties give it.
 func listPlaceOf(props *tree) listPlace {
 	place := props.at("w:numPr")
-	if place == nil {
-		return noList
-	}
 	return listPlace{place.val("w:numId"), min(max(number(place.val("w:ilvl"), 0), 0), maxListLevels-1)}
 }
 
@@ -89,7 +86,7 @@ func (l *wordLists) add(t *tree) {
 // abstractOf returns the list that a place is in, with its marks and counts; nil if there is none.
 func (l *wordLists) abstractOf(p listPlace) *abstractList {
 	list := l.nums[p.num]
-	if list == nil || p.level < 0 {
+	if list == nil {
 		return nil
 	}
 	return l.abstract[list.abstract]

@@ -18,7 +18,7 @@ type wordStyles map[string]wordStyle
 const maxStyles = 20
 
 func readWordStyles(a *archive, part string) (wordStyles, error) {
-	styles := wordStyles{"": {list: noList}}
+	styles := wordStyles{}
 	err := a.optional(part, func(x *xmlReader) error {
 		return x.find("w:style", func(e element) error {
 			return x.tree(e, func(t *tree) { styles[t.attr("w:styleId")] = wordStyleOf(t) })

@@ -17,7 +17,7 @@ type wordParagraph struct {
 }
 
 func (d *docx) paragraph(x *xmlReader, md *markdown) error {
-	p := &wordParagraph{text: &inline{budget: d.budget}, boxes: newMarkdown(d.budget), list: noList}
+	p := &wordParagraph{text: &inline{budget: d.budget}, boxes: newMarkdown(d.budget)}
 	if d.carried != nil {
 		p.text, d.carried = d.carried, nil
 	}
@@ -186,7 +186,7 @@ func (d *docx) boxes(x *xmlReader, p *wordParagraph) error {
 	return x.each(func(e element) error {
 		switch e.name {
 		case "w:txbxContent":
-			return d.moreBlocks(x, p.boxes)
+			return d.blocks(x, p.boxes)
 		case "mc:Fallback":
 			return nil
 		}

@@ -14,48 +14,6 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// zipped is an archive of the entries, each written by its function.
-func zipped(t testing.TB, entries entries) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for name, write := range entries {
-		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(w)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func text(s string) func(io.Writer) {
-	return func(w io.Writer) { _, _ = io.WriteString(w, s) }
-}
-
-// repeated writes s n times between head and tail.
-func repeated(head, s string, n int, tail string) func(io.Writer) {
-	return func(w io.Writer) {
-		_, _ = io.WriteString(w, head)
-		block := strings.Repeat(s, 1000)
-		for range n / 1000 {
-			_, _ = io.WriteString(w, block)
-		}
-		_, _ = io.WriteString(w, tail)
-	}
-}
-
-const wordHead = `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>`
-
-const wordTail = `</w:body></w:document>`
-
-const odfHead = `<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" ` +
-	`xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" ` +
-	`xmlns:xlink="http://www.w3.org/1999/xlink"><office:body>`
-
 func TestNestedArchivesAreNotOpened(t *testing.T) {
 	t.Parallel()
 	inner := zipped(t, entries{"x": repeated("", "\x00", 10_000_000, "")})
@@ -82,31 +40,41 @@ func TestUnreadableDocumentsSayWhatToDo(t *testing.T) {
 		}
 		return append(raw, make([]byte, 4096)...)
 	}
-	manifest := `<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry>` +
+	manifest := `<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">` +
+		`<manifest:file-entry>` +
 		`<manifest:encryption-data/></manifest:file-entry></manifest:manifest>`
-	encryption := `<encryption><EncryptedData><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/></EncryptedData></encryption>`
+	encryption := `<encryption><EncryptedData><EncryptionMethod ` +
+		`Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/></EncryptedData></encryption>`
 	for claim, c := range map[string]struct {
 		mediaType string
 		raw       []byte
 		says      string
 	}{
-		"an encrypted Word document is protected":   {officeTypes[".docx"], ole("EncryptedPackage"), "password"},
-		"an encrypted workbook is protected":        {officeTypes[".xlsx"], ole("EncryptedPackage"), "password"},
-		"what Office encrypted is protected":        {"application/x-ole-storage", ole("EncryptedPackage"), "password"},
-		"an old document is to be saved anew":       {"application/x-ole-storage", ole("WordDocument"), ".docx"},
-		"an encrypted ODT is protected":             {officeTypes[".odt"], zipped(t, entries{"content.xml": text("x"), "META-INF/manifest.xml": text(manifest)}), "password"},
-		"an encrypted book is protected":            {officeTypes[".epub"], zipped(t, entries{"META-INF/encryption.xml": text(encryption)}), "rights"},
-		"a document without text says so":           {officeTypes[".docx"], zipped(t, entries{"word/document.xml": text(wordHead + "<w:p/>" + wordTail)}), "no text"},
-		"another archive is not a document":         {officeTypes[".docx"], zipped(t, entries{"a.txt": text("x")}), "damaged"},
-		"another archive is not a workbook":         {officeTypes[".xlsx"], zipped(t, entries{"a.txt": text("x")}), "damaged"},
-		"another archive is not a book":             {officeTypes[".epub"], zipped(t, entries{"a.txt": text("x")}), "damaged"},
-		"no archive is no document":                 {officeTypes[".pptx"], []byte("hello"), "damaged"},
-		"nothing is no document":                    {officeTypes[".odt"], nil, "damaged"},
-		"RTF is to be saved anew":                   {"text/rtf", []byte(`{\rtf1 hello}`), "DOCX or plain text"},
-		"JSON is not always a notebook":             {officeTypes[".ipynb"], []byte(`[1,2]`), "damaged"},
-		"a notebook without cells holds no text":    {officeTypes[".ipynb"], []byte(`{"cells":[],"nbformat":4}`), "no text"},
-		"a presentation of nothing holds no text":   {officeTypes[".pptx"], zipped(t, entries{"ppt/presentation.xml": text("<p/>")}), "no text"},
-		"a sheet of a damaged workbook is not read": {officeTypes[".xlsx"], zipped(t, entries{"xl/workbook.xml": text("<workbook")}), "damaged"},
+		"an encrypted Word document is protected": {officeTypes[".docx"], ole("EncryptedPackage"), "password"},
+		"an encrypted workbook is protected":      {officeTypes[".xlsx"], ole("EncryptedPackage"), "password"},
+		"what Office encrypted is protected":      {"application/x-ole-storage", ole("EncryptedPackage"), "password"},
+		"an old document is to be saved anew":     {"application/x-ole-storage", ole("WordDocument"), ".docx"},
+		"an encrypted ODT is protected": {officeTypes[".odt"], zipped(t, entries{"content.xml": text("x"),
+			"META-INF/manifest.xml": text(manifest)}), "password"},
+		"an encrypted book is protected": {officeTypes[".epub"], zipped(t,
+			entries{"META-INF/encryption.xml": text(encryption)}), "rights"},
+		"a document without text says so": {officeTypes[".docx"], zipped(t,
+			entries{"word/document.xml": text(wordHead + "<w:p/>" + wordTail)}), "no text"},
+		"another archive is not a document": {officeTypes[".docx"], zipped(t, entries{"a.txt": text("x")}),
+			"damaged"},
+		"another archive is not a workbook": {officeTypes[".xlsx"], zipped(t, entries{"a.txt": text("x")}),
+			"damaged"},
+		"another archive is not a book": {officeTypes[".epub"], zipped(t, entries{"a.txt": text("x")}),
+			"damaged"},
+		"no archive is no document":              {officeTypes[".pptx"], []byte("hello"), "damaged"},
+		"nothing is no document":                 {officeTypes[".odt"], nil, "damaged"},
+		"RTF is to be saved anew":                {"text/rtf", []byte(`{\rtf1 hello}`), "DOCX or plain text"},
+		"JSON is not always a notebook":          {officeTypes[".ipynb"], []byte(`[1,2]`), "damaged"},
+		"a notebook without cells holds no text": {officeTypes[".ipynb"], []byte(`{"cells":[],"nbformat":4}`), "no text"},
+		"a presentation of nothing holds no text": {officeTypes[".pptx"], zipped(t,
+			entries{"ppt/presentation.xml": text("<p/>")}), "no text"},
+		"a sheet of a damaged workbook is not read": {officeTypes[".xlsx"], zipped(t,
+			entries{"xl/workbook.xml": text("<workbook")}), "damaged"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +154,8 @@ func damaged(raw []byte, seed uint64) []byte {
 	return raw
 }
 
-// damagedParts has bytes changed within the parts of an archive, which are packed again: what the archive's checksums do not find.
+// damagedParts has bytes changed within the parts of an archive, which are packed again: what the archive's checksums
+// do not find.
 func damagedParts(t testing.TB, raw []byte, seed uint64) []byte {
 	t.Helper()
 	return repacked(t, raw, func(name string, part []byte) []byte {

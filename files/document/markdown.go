@@ -18,16 +18,16 @@ const (
 // markdown writes the blocks of a document in their order. A flat one, for a cell or a note, writes each on lines of
 // its own without the marks that stand at the beginning of a line.
 type markdown struct {
-	budget  *budget
-	flat    bool
-	b       strings.Builder
-	lines   int // ended so far
-	last    blockKind
-	indents []string // of the items that the next one may be within
-	code    []string // lines of a block that has not ended
-	breaks  int      // pages begun since the last block
-	pages   []int
-	full    bool
+	budget *budget
+	flat   bool
+	b      strings.Builder
+	lines  int // ended so far
+	last   blockKind
+	items  []openItem // that the next item may be within, each within the one before
+	code   []string   // lines of a block that has not ended
+	breaks int        // pages begun since the last block
+	pages  []int
+	full   bool
 }
 
 func newMarkdown(b *budget) *markdown { return &markdown{budget: b} }
@@ -68,7 +68,7 @@ func (m *markdown) heading(level int, text string) {
 	if text == "" {
 		return
 	}
-	m.indents = nil
+	m.items = nil
 	if !m.flat {
 		text = strings.Repeat("#", min(max(level, 1), 6)) + " " + text
 	}
@@ -77,7 +77,7 @@ func (m *markdown) heading(level int, text string) {
 
 func (m *markdown) paragraph(text string) {
 	if text = trimLines(text); text != "" {
-		m.indents = nil
+		m.items = nil
 		m.write(otherBlock, text)
 	}
 }
@@ -89,22 +89,37 @@ func (m *markdown) quote(text string) {
 	m.paragraph(text)
 }
 
-// item adds an item of a list: level counts from 0, marker is "-" or a number with its stop.
+// openItem is an item of a list: its level, and the blanks before what stands within it.
+type openItem struct {
+	level  int
+	indent string
+}
+
+// indent returns the blanks before a block within the last item.
+func (m *markdown) indent() string {
+	if len(m.items) == 0 {
+		return ""
+	}
+	return m.items[len(m.items)-1].indent
+}
+
+// item adds an item of a list. It is within the last item of a lower level; marker is "-" or a number with its stop.
 func (m *markdown) item(level int, marker, text string) {
 	if text = trimLines(text); text == "" {
 		return
 	}
-	level = min(max(level, 0), len(m.indents))
-	before := strings.Join(m.indents[:level], "")
-	m.indents = append(m.indents[:level], strings.Repeat(" ", len(marker)+1))
-	after := strings.Join(m.indents, "")
-	m.write(itemBlock, before+marker+" "+strings.ReplaceAll(text, "\n", "\n"+after))
+	for len(m.items) > 0 && m.items[len(m.items)-1].level >= level {
+		m.items = m.items[:len(m.items)-1]
+	}
+	before := m.indent()
+	m.items = append(m.items, openItem{level, before + strings.Repeat(" ", len(marker)+1)})
+	m.write(itemBlock, before+marker+" "+strings.ReplaceAll(text, "\n", "\n"+m.indent()))
 }
 
 // more adds a paragraph to the last item.
 func (m *markdown) more(text string) {
 	if text = trimLines(text); text != "" {
-		indent := strings.Join(m.indents, "")
+		indent := m.indent()
 		if m.flat {
 			indent = ""
 		}
@@ -148,14 +163,14 @@ func (m *markdown) fence(language, code string) {
 	for strings.Contains(code, marks) {
 		marks += "`"
 	}
-	m.indents = nil
+	m.items = nil
 	m.write(otherBlock, marks+language+"\n"+code+"\n"+marks)
 }
 
 // raw adds Markdown.
 func (m *markdown) raw(text string) {
 	if text = tidyMarkdown(text); text != "" {
-		m.indents = nil
+		m.items = nil
 		m.write(otherBlock, text)
 	}
 }
@@ -194,7 +209,7 @@ func noteMark(n int) string { return fmt.Sprintf("[^%d]", n) }
 // notes adds the texts that the marks 1, 2, … in the document stand for.
 func (m *markdown) notes(texts []string) {
 	m.flushCode()
-	m.last, m.indents = otherBlock, nil
+	m.last, m.items = otherBlock, nil
 	for i, text := range texts {
 		m.write(itemBlock, noteMark(i+1)+": "+strings.ReplaceAll(trimLines(text), "\n", "\n    "))
 	}

@@ -56,19 +56,15 @@ func odfStyleOf(t *tree) odfStyle {
 }
 
 // style returns a style of a family, with what it inherits from its parents.
-func (o *odf) style(family, name string) odfStyle {
-	s := o.styles[family+"/"+name]
-	if s.parent == "" {
-		s.inherit(namedStyle(name))
-	}
-	parent := s.parent
-	for range maxStyles {
-		if parent == "" {
-			break
+func (o *odf) style(family, name string) (s odfStyle) {
+	for depth := 0; depth <= maxStyles && name != ""; depth++ {
+		from, known := o.styles[family+"/"+name]
+		if !known {
+			from = namedStyle(name)
 		}
-		from := o.styles[family+"/"+parent]
 		s.inherit(from)
-		parent = from.parent
+		s.newPage = s.newPage || depth == 0 && from.newPage
+		name = from.parent
 	}
 	return s
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -92,23 +91,5 @@ func TestOfficeIsToldByItsBeginning(t *testing.T) {
 				t.Errorf("%s is %s, want %s", path, got, want)
 			}
 		}
-	}
-}
-
-// checkMarkdown tests what holds of every document's text.
-func checkMarkdown(t testing.TB, text document.Text) {
-	t.Helper()
-	if strings.ToValidUTF8(text.Text, "") != text.Text || strings.ContainsAny(text.Text, "\x00\r") {
-		t.Errorf("not clean: %q", text.Text)
-	}
-	if !strings.HasSuffix(text.Text, "\n") || strings.HasSuffix(text.Text, "\n\n") {
-		t.Errorf("ends in %q, want one line end", text.Text[max(0, len(text.Text)-10):])
-	}
-	last, lines := 1, strings.Count(text.Text, "\n")
-	for _, line := range text.Pages {
-		if line < last || line > lines {
-			t.Errorf("pages %v of %d lines do not ascend within them", text.Pages, lines)
-		}
-		last = line
 	}
 }

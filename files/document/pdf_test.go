@@ -27,7 +27,8 @@ func fixture(t *testing.T, name string) []byte {
 }
 
 func readPDF(r document.Readers, raw []byte) (document.Text, error) {
-	return r.Read(context.Background(), document.Input{MediaType: "application/pdf", SizeBytes: int64(len(raw)), Body: bytes.NewReader(raw)})
+	return r.Read(context.Background(), document.Input{MediaType: "application/pdf", SizeBytes: int64(len(raw)),
+		Body: bytes.NewReader(raw)})
 }
 
 // paged shows a text with a mark before each line that begins a page.
@@ -65,15 +66,18 @@ func TestPDF(t *testing.T) {
 	}
 }
 
-const damagedPDF = "The PDF is damaged: no page of it can be found. Open it in a PDF program, save it anew, and upload that."
+const damagedPDF = "The PDF is damaged: no page of it can be found. Open it in a PDF program, save it anew, and " +
+	"upload that."
 
 func TestPDFsWithoutTextSayWhy(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, want string }{
 		{"rc4-user", "The PDF is encrypted and opens only with a password. Save it without the password and upload that."},
 		{"aes-user", "The PDF is encrypted and opens only with a password. Save it without the password and upload that."},
-		{"scanned", "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and upload the result."},
-		{"blank", "The file holds no text: its page is an image or empty. If it was scanned, run OCR on it and upload the result."},
+		{"scanned", "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and " +
+			"upload the result."},
+		{"blank", "The file holds no text: its page is an image or empty. If it was scanned, run OCR on it and upload " +
+			"the result."},
 		{"truncated", damagedPDF},
 		{"garbage", damagedPDF},
 	} {
@@ -93,11 +97,13 @@ func TestHostilePDFsEnd(t *testing.T) {
 	const catalog = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
 	const trailer = "trailer<</Root 1 0 R>>\n"
 	for name, raw := range map[string]string{
-		"a loop of pages":    catalog + "2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2>>endobj\n" + trailer,
-		"a loop through two": catalog + "2 0 obj<</Type/Pages/Kids[3 0 R]/Count 2>>endobj\n3 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>endobj\n" + trailer,
-		"a million pages":    catalog + "2 0 obj<</Type/Pages/Kids[]/Count 1000000>>endobj\n" + trailer,
-		"a deep array":       catalog + "2 0 obj<</Type/Pages/Kids " + strings.Repeat("[", 200_000) + "/Count 1>>endobj\n" + trailer,
-		"a deep dictionary":  catalog + "2 0 obj" + strings.Repeat("<</A", 200_000) + "endobj\n" + trailer,
+		"a loop of pages": catalog + "2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2>>endobj\n" + trailer,
+		"a loop through two": catalog + "2 0 obj<</Type/Pages/Kids[3 0 R]/Count 2>>endobj\n3 0 obj<" +
+			"</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>endobj\n" + trailer,
+		"a million pages": catalog + "2 0 obj<</Type/Pages/Kids[]/Count 1000000>>endobj\n" + trailer,
+		"a deep array": catalog + "2 0 obj<</Type/Pages/Kids " + strings.Repeat("[", 200_000) + "/Count 1>>endobj\n" +
+			trailer,
+		"a deep dictionary": catalog + "2 0 obj" + strings.Repeat("<</A", 200_000) + "endobj\n" + trailer,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,10 +192,12 @@ func TestPDFToText(t *testing.T) {
 	}
 	r := document.Readers{PDFToText: path}
 	got, err := readPDF(r, fixture(t, "libreoffice.pdf"))
-	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text, "Third page: the lighthouse keeper answers on channel twelve.\n") {
+	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
+		"Third page: the lighthouse keeper answers on channel twelve.\n") {
 		t.Errorf("got %q, %v", paged(got), err)
 	}
-	for name, want := range map[string]string{"aes-user": "password", "scanned": "3 pages are images", "garbage": "damaged"} {
+	for name, want := range map[string]string{"aes-user": "password", "scanned": "3 pages are images",
+		"garbage": "damaged"} {
 		if got, err := readPDF(r, fixture(t, name+".pdf")); !isUnreadable(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %q, %v, want an UnreadableError with %q", name, got.Text, err, want)
 		}
@@ -207,7 +215,8 @@ func imitatePDFToText(t *testing.T) string {
 	script := "#!/bin/sh\nbody=$(cat | tr -d '\\000')\ncase $body in\n" +
 		"*AESV3*) echo 'Command Line Error: Incorrect password' >&2; exit 1;;\n" +
 		"*DCTDecode*) printf '\\f\\f\\f';;\n" +
-		"*LibreOffice*|*Catalog*) printf 'One\\n\\fTwo\\n\\fThird page: the lighthouse keeper answers on channel twelve.\\n\\f';;\n" +
+		"*LibreOffice*|*Catalog*) printf 'One\\n\\fTwo\\n\\fThird page: the lighthouse keeper answers on channel " +
+		"twelve.\\n\\f';;\n" +
 		"*) exit 1;;\nesac\n"
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)

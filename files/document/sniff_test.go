@@ -30,7 +30,8 @@ func TestSniffAcceptsText(t *testing.T) {
 		{"JSON lines", "a.jsonl", octets, "{}\n{}\n", "application/jsonl"},
 		{"CSV", "a.csv", "application/vnd.ms-excel", "a,b\n1,2\n", "text/csv"},
 		{"a file by its whole name", "Dockerfile", octets, "FROM scratch\n", "text/x-dockerfile"},
-		{"an unknown extension by its content", "page.xyz", octets, "<!DOCTYPE html><html><body>x</body></html>", "text/html"},
+		{"an unknown extension by its content", "page.xyz", octets, "<!DOCTYPE html><html><body>x</body></html>",
+			"text/html"},
 		{"a script by its first line", "run", octets, "#!/usr/bin/env python3\nprint(1)\n", "text/x-python"},
 		{"an unknown extension as declared", "a.foo", "text/x-foo; charset=utf-8", "hello there, friend\n", "text/x-foo"},
 		{"a declared type that is not text is ignored", "a.foo", "image/png", "hello there, friend\n", "text/plain"},
@@ -43,18 +44,22 @@ func TestSniffAcceptsText(t *testing.T) {
 		{"form feeds", "rfc.txt", octets, "page one\n\fpage two\n", "text/plain"},
 		{"a rare NUL", "a.log", octets, "a line that is long enough\n\x00another line\n", "text/plain"},
 		{"a character cut where the head ends", "a.txt", octets, strings.Repeat("ü", 2048)[:4095], "text/plain"},
-		{"a PDF, though all of it is ASCII", "a.txt", octets, "%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n", "application/pdf"},
+		{"a PDF, though all of it is ASCII", "a.txt", octets, "%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n",
+			"application/pdf"},
 		{"a PDF after rubbish, by its extension", "a.PDF", "", "HTTP/1.1 200 OK\n%PDF-1.4\n1 0 obj\n", "application/pdf"},
 		{"a text that speaks of PDF", "a.md", "", "A file begins with %PDF-1.4 and ends with %%EOF.\n", "text/markdown"},
 		{"a Word document", "a.bin", octets, zipOf("[Content_Types].xml", "_rels/.rels", "word/document.xml"), docx},
-		{"a Word document whose parts come late", "a", octets, zipOf(append(many, "[Content_Types].xml", "word/document.xml")...), docx},
+		{"a Word document whose parts come late", "a", octets, zipOf(append(many, "[Content_Types].xml",
+			"word/document.xml")...), docx},
 		{"a notebook by its extension", "a.ipynb", octets, `{"cells": [], "nbformat": 4}`, "application/x-ipynb+json"},
-		{"a notebook after a byte order mark", "a.ipynb", octets, "\ufeff{\"cells\": [], \"nbformat\": 4}", "application/x-ipynb+json"},
+		{"a notebook after a byte order mark", "a.ipynb", octets, "\ufeff{\"cells\": [], \"nbformat\": 4}",
+			"application/x-ipynb+json"},
 		{"an image that is text", "a.svg", octets, `<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/svg+xml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := document.Sniff(tt.file, tt.declared, strings.NewReader(tt.head), int64(len(tt.head))); err != nil || got != tt.want {
+			if got, err := document.Sniff(tt.file, tt.declared, strings.NewReader(tt.head),
+				int64(len(tt.head))); err != nil || got != tt.want {
 				t.Errorf("Sniff(%q, %q, %q) = %q, %v, want %q", tt.file, tt.declared, tt.head, got, err, tt.want)
 			}
 		})
@@ -97,7 +102,8 @@ func gzipped(text string) string {
 
 func TestSniffTellsABrokenDocumentFromAnArchive(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"report.DOCX": "it is damaged", "book.epub": "it is damaged", "report.zip": "Archives are not unpacked"} {
+	for name, want := range map[string]string{"report.DOCX": "it is damaged", "book.epub": "it is damaged",
+		"report.zip": "Archives are not unpacked"} {
 		raw := "PK\x03\x04\x14\x00" + strings.Repeat("\x00\x93", 50)
 		_, err := document.Sniff(name, "", strings.NewReader(raw), int64(len(raw)))
 		if _, ok := errors.AsType[*document.UnsupportedError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -147,9 +153,12 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 		{"tar", tarOf("a.txt", "text"), "application/x-tar", archive},
 		{"an old document of Office", ole + strings.Repeat("\x00\x93", 2500), "application/x-ole-storage",
 			"The document is in an old binary format of Office. Save it as .docx, .xlsx or .pptx, and upload that. "},
-		{"an encrypted document of Office", ole + strings.Repeat("\x00\x93", 2500) + "E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00",
-			"application/x-ole-storage", "The document is protected by a password. Remove the password in the program that made it, and upload it again. "},
-		{"an ELF", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00" + strings.Repeat("\x00\x01", 50), "application/x-executable", ""},
+		{"an encrypted document of Office", ole + strings.Repeat("\x00\x93", 2500) +
+			"E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00",
+			"application/x-ole-storage", "The document is protected by a password. Remove the password in the program that " +
+				"made it, and upload it again. "},
+		{"an ELF", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00" + strings.Repeat("\x00\x01", 50),
+			"application/x-executable", ""},
 		{"nothing known", strings.Repeat("\x01\x02\x9c\x00\x00\xf8\x90", 50), "unknown", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (m *markdown) table(rows []row) {
 		m.paragraph(rows[0].cells[0])
 		return
 	}
-	m.indents = nil
+	m.items = nil
 	head := rows[0].cells
 	for len(head) < width {
 		head = append(head, "")

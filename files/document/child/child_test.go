@@ -19,7 +19,8 @@ import (
 	"github.com/loci-memory/loci/files/document/child"
 )
 
-// TestMain is also the program of the children: what its first argument names, and that is what a hostile document could make of one.
+// TestMain is also the program of the children: what its first argument names, and that is what a hostile document
+// could make of one.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 {
 		if act, ok := acts[os.Args[1]]; ok {
@@ -107,7 +108,8 @@ func TestChildReads(t *testing.T) {
 	}
 	r.Document.CacheDir = filepath.Join(caches, "loci-test")
 	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
-	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text, "the lighthouse keeper answers on channel twelve") {
+	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
+		"the lighthouse keeper answers on channel twelve") {
 		t.Errorf("got %q, %v, %v", got.Text, got.Pages, err)
 	}
 	if kept, err := filepath.Glob(filepath.Join(r.Document.CacheDir, "*", "*")); err != nil || len(kept) == 0 {
@@ -117,7 +119,8 @@ func TestChildReads(t *testing.T) {
 		t.Errorf("%v is left over, %v", left, err)
 	}
 	_, err = r.Read(t.Context(), pdf(fixture(t, "scanned.pdf")))
-	if want := "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and upload the result."; !isUnreadable(err) || err.Error() != want {
+	if want := "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and upload " +
+		"the result."; !isUnreadable(err) || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
@@ -133,9 +136,11 @@ func TestABombEndsInTheChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Document.CacheDir = filepath.Join(caches, "loci-test")
-	_, err = r.Read(t.Context(), pdf("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
+	_, err = r.Read(t.Context(), pdf("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<"+
+		"</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
 		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 6 0 R>>endobj\n"+
-		fmt.Sprintf("6 0 obj<</Length %d/Filter[/FlateDecode/FlateDecode]>>stream\n%s\nendstream endobj\ntrailer<</Root 1 0 R>>\n", len(stream), stream)))
+		fmt.Sprintf("6 0 obj<</Length %d/Filter[/FlateDecode/FlateDecode]>>stream\n%s\nendstream endobj\ntrailer<"+
+			"</Root 1 0 R>>\n", len(stream), stream)))
 	if !isUnreadable(err) {
 		t.Errorf("got %v, want an UnreadableError", err)
 	}
@@ -162,7 +167,8 @@ func TestPlainTextNeedsNoChild(t *testing.T) {
 	t.Parallel()
 	r := reader(t, "crash")
 	for media, body := range map[string]string{"text/plain": "plain\n", "text/html": "<p>plain</p>"} {
-		got, err := r.Read(t.Context(), document.Input{MediaType: media, SizeBytes: int64(len(body)), Body: strings.NewReader(body)})
+		got, err := r.Read(t.Context(), document.Input{MediaType: media, SizeBytes: int64(len(body)),
+			Body: strings.NewReader(body)})
 		if err != nil || got.Text != "plain\n" {
 			t.Errorf("%s: got %q, %v", media, got.Text, err)
 		}
@@ -179,16 +185,21 @@ func TestPlainTextNeedsNoChild(t *testing.T) {
 }
 
 const (
-	brokeDown = "This file made its reader break down: it is damaged, or made to do that. Open it in the program it is for, save it anew, and upload that."
-	memory    = "Reading this file needed more than 256 MiB of memory. Split it, or save it in a simpler form, and upload that."
-	patience  = "Reading this file took more than 1s of computing. Split it, or save it in a simpler form, and upload that."
+	brokeDown = "This file made its reader break down: it is damaged, or made to do that. Open it in the program it " +
+		"is for, save it anew, and upload that."
+	memory = "Reading this file needed more than 256 MiB of memory. Split it, or save it in a simpler form, and " +
+		"upload that."
+	patience = "Reading this file took more than 1s of computing. Split it, or save it in a simpler form, and " +
+		"upload that."
 )
 
 func TestWhatADocumentDoesEndsInTheChild(t *testing.T) {
 	t.Parallel()
 	for act, want := range map[string]string{
-		"hog": memory, "grab": memory, "loop": patience, "crash": brokeDown, "trap": brokeDown, "garbage": brokeDown, "empty": brokeDown,
-		"noise": brokeDown, "flood": brokeDown, "binary": brokeDown, "short": brokeDown, "wild": brokeDown, "nameless": brokeDown, "confesses": "It is a poem.",
+		"hog": memory, "grab": memory, "loop": patience, "crash": brokeDown, "trap": brokeDown, "garbage": brokeDown,
+		"empty": brokeDown,
+		"noise": brokeDown, "flood": brokeDown, "binary": brokeDown, "short": brokeDown, "wild": brokeDown,
+		"nameless": brokeDown, "confesses": "It is a poem.",
 	} {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()
@@ -216,7 +227,8 @@ func TestWhatIsNotTheDocumentsFault(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := reader(t, "sleep")
 		started := &signalling{Reader: strings.NewReader("%PDF-"), ended: cancel}
-		if _, err := r.Read(ctx, document.Input{MediaType: "application/pdf", Body: started}); !errors.Is(err, context.Canceled) || isUnreadable(err) {
+		if _, err := r.Read(ctx, document.Input{MediaType: "application/pdf", Body: started}); !errors.Is(err,
+			context.Canceled) || isUnreadable(err) {
 			t.Errorf("got %v, want Canceled", err)
 		}
 	})
@@ -250,7 +262,8 @@ func TestWhatIsNotTheDocumentsFault(t *testing.T) {
 	t.Run("the document does not arrive", func(t *testing.T) {
 		t.Parallel()
 		r := reader(t, "read")
-		in := document.Input{MediaType: "application/pdf", Body: io.MultiReader(strings.NewReader("%PDF-"), &signalling{Reader: strings.NewReader(""), err: io.ErrUnexpectedEOF})}
+		in := document.Input{MediaType: "application/pdf", Body: io.MultiReader(strings.NewReader("%PDF-"),
+			&signalling{Reader: strings.NewReader(""), err: io.ErrUnexpectedEOF})}
 		if _, err := r.Read(t.Context(), in); !errors.Is(err, io.ErrUnexpectedEOF) || isUnreadable(err) {
 			t.Errorf("got %v, want ErrUnexpectedEOF", err)
 		}
