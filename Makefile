@@ -38,6 +38,7 @@ test: ## Set everything up and run all tests, the property tests briefly
 
 verify: ## Run all tests with the race detector, longer property tests and short chaos; say what Postgres they ran on
 	@$(with_postgres) && export LOCI_TEST_SCALE=verify && set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
+		go test -timeout=$(TEST_TIMEOUT) -run='^TestBombs' ./files/document && \
 		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest
 
 verify-all: ## Run the longest property tests, 500 rounds of killed servers, and each fuzz test for a minute
