@@ -42,7 +42,7 @@ func (w *denseWorld) connect(e *embedtest.Endpoint) {
 	w.space = e.Use(w, w.pool, w.dense)
 	w.store = archival.New(w.pool, archival.Options{Dense: w.dense})
 	w.store.SetSettle(0)
-	if _, err := w.store.Backfill(w.Context(), 0); err != nil {
+	if _, err := w.store.Queue().Backfill(w.Context(), 0); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -50,7 +50,7 @@ func (w *denseWorld) connect(e *embedtest.Endpoint) {
 // work does what a server does for the world's store, until stop is called or the test ends.
 func (w *denseWorld) work() (stop func()) {
 	w.Helper()
-	return embedtest.Work(w, w.pool, w.store, archival.Queues())
+	return embedtest.Work(w, w.pool, w.store.Queue(), archival.Queues())
 }
 
 // count runs a query that counts.
@@ -112,7 +112,7 @@ func TestManyInsertsAreOneJob(t *testing.T) {
 	jobs, archive := embedtest.Jobs(t, w.pool, river.Config{}), ""
 	for range 20 {
 		archive = w.notes(5)
-		if _, err := w.store.Call(t.Context(), jobs); err != nil {
+		if _, err := w.store.Queue().Call(t.Context(), jobs); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,7 +195,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 		UPDATE river_job SET state = 'running', attempted_by = '{killed}', attempted_at = now(), finalized_at = NULL`); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.store.Call(t.Context(), embedtest.Jobs(t, w.pool, river.Config{})); n != 0 || err != nil {
+	if n, err := w.store.Queue().Call(t.Context(), embedtest.Jobs(t, w.pool, river.Config{})); n != 0 || err != nil {
 		t.Errorf("beside a job in hand %d are made (%v)", n, err)
 	}
 	if n, err := queue.GiveBack(t.Context(), w.pool); n != 1 || err != nil {
@@ -230,7 +230,7 @@ func TestANewModelStartsAgain(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 186 {
 		t.Errorf("%d vectors for 100 passages in two spaces, want 186", n)
 	}
-	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
+	if n, err := old.Queue().Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
 		t.Errorf("%d archives are taken from a server that runs (%v)", n, err)
 	}
 	first.Refuse = ""
@@ -246,7 +246,7 @@ func TestANewModelStartsAgain(t *testing.T) {
 	if _, err := w.pool.Exec(t.Context(), `UPDATE embedding_spaces SET used_at = now() - interval '8 days'`); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.store.ClearSpaces(t.Context(), w.pool); n != 100 || err != nil {
+	if n, err := w.store.Queue().ClearSpaces(t.Context(), w.pool); n != 100 || err != nil {
 		t.Errorf("%d vectors of the unused space are cleared away (%v), want 100", n, err)
 	}
 	w.settled(0)

@@ -37,10 +37,10 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) erro
 	if err != nil {
 		return err
 	}
-	w := s.worker()
+	q := s.Queue()
 	space, _ := s.dense.Space()
 	for more := true; more && err == nil; {
-		more, err = w.Once(ctx, EmbedArgs{Org: org, ArchiveKey: key}, space)
+		more, err = q.Once(ctx, job{Org: org, Owner: key}, space)
 	}
 	return err
 }

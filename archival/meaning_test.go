@@ -155,12 +155,12 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if built, err := w.store.Index(t.Context(), w.pool, nil); built || err != nil {
+	if built, err := w.store.Queue().Index(t.Context(), w.pool, nil); built || err != nil {
 		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
 	}
 	w.store.SetIndexRows(1000)
 	w.embedded(small.ID, large[0].ArchiveID)
-	if built, err := w.store.Index(t.Context(), w.pool, nil); !built || err != nil {
+	if built, err := w.store.Queue().Index(t.Context(), w.pool, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
 	if _, err := w.pool.Exec(t.Context(), `VACUUM ANALYZE`); err != nil {

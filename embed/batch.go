@@ -17,7 +17,8 @@ const knownGood = "memory"
 
 const noDirection = "a vector of zeros or of numbers that are not finite"
 
-// tokens estimates how many tokens a text has, rather too many than too few: 3 characters of ASCII make one, other characters one each.
+// tokens estimates how many tokens a text has, rather too many than too few: 3 characters of ASCII make one, other
+// characters one each.
 func tokens(text string) int {
 	ascii, other := 0, 0
 	for _, r := range text {
@@ -50,8 +51,8 @@ func batches[T any](all []T, maxItems, maxTokens int, tokens func(T) int) iter.S
 	}
 }
 
-// batch embeds jobs by one request, and where the provider refuses that, each half on its own: one bad text among 32 costs 11 requests.
-// An error means that the provider failed, not a text.
+// batch embeds jobs by one request, and where the provider refuses that, each half on its own: one bad text among 32
+// costs 11 requests. An error means that the provider failed, not a text.
 func (o *OpenAI) batch(ctx context.Context, jobs []*job) error {
 	texts := make([]string, len(jobs))
 	for i, j := range jobs {
@@ -85,8 +86,8 @@ func (j *job) settle(values []float32) {
 	}
 }
 
-// alone embeds a text that was refused on its own. Cut in two it may pass; if it is refused for its length, it is cut in 4, 8, … and
-// what comes later is cut before it is sent, for small models take 512 tokens and no endpoint tells.
+// alone embeds a text that was refused on its own. Cut in two it may pass; if it is refused for its length, it is cut
+// in 4, 8, … and what comes later is cut before it is sent, for small models take 512 tokens and no endpoint tells.
 func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 	if err := o.confirm(ctx); err != nil {
 		return err
@@ -143,8 +144,8 @@ func (o *OpenAI) lower(size int) {
 	}
 }
 
-// embedTexts returns the vectors of texts, each text of more than limit tokens as the mean of its parts'; nil where there is no
-// direction.
+// embedTexts returns the vectors of texts, each text of more than limit tokens as the mean of its parts'; nil where
+// there is no direction.
 func (o *OpenAI) embedTexts(ctx context.Context, texts []string, limit int) ([][]float32, error) {
 	var parts []string
 	ends := make([]int, len(texts))
@@ -169,7 +170,8 @@ func (o *OpenAI) embedTexts(ctx context.Context, texts []string, limit int) ([][
 	return whole, nil
 }
 
-// appendParts cuts text in halves until each has at most limit tokens or is too short to be cut, and leaves out blank ones.
+// appendParts cuts text in halves until each has at most limit tokens or is too short to be cut, and leaves out blank
+// ones.
 func appendParts(parts []string, text string, limit int) []string {
 	if tokens(text) <= limit || utf8.RuneCountInString(text) <= minCutRunes {
 		if strings.TrimSpace(text) == "" {
@@ -181,8 +183,8 @@ func appendParts(parts []string, text string, limit int) []string {
 	return appendParts(appendParts(parts, text[:middle], limit), text[middle:], limit)
 }
 
-// middleOf returns where to cut a text in two: after the last white space in the sixteenth before its middle, else between two
-// characters there.
+// middleOf returns where to cut a text in two: after the last white space in the sixteenth before its middle, else
+// between two characters there.
 func middleOf(text string) int {
 	middle, reach := len(text)/2, len(text)/16
 	for range utf8.UTFMax - 1 {

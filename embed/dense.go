@@ -12,14 +12,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Dense is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered; until then, and
-// with a nil *Dense, search ranks by words.
+// Dense is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered;
+// until then, and with a nil *Dense, search ranks by words.
 type Dense struct {
 	Embedder Embedder
 	Queries  Embedder // of searches, which are not to wait for those of jobs; nil is Embedder
 
-	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to MaxPause. Zeros are a
-	// second and a minute.
+	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to
+	// MaxPause. Zeros are a second and a minute.
 	FirstPause, MaxPause time.Duration
 
 	active atomic.Pointer[Space]
@@ -38,7 +38,8 @@ type Dense struct {
 // MaxAsked is the longest pause that an endpoint may ask for.
 const MaxAsked = 5 * time.Minute
 
-// waitInHand is how long a job waits for the endpoint before it gives its place to another: jobs in the queue keep their turn.
+// waitInHand is how long a job waits for the endpoint before it gives its place to another: jobs in the queue keep
+// their turn.
 const waitInHand = 20 * time.Second
 
 // Turn is a job's leave to ask the endpoint.
@@ -48,8 +49,9 @@ type Turn struct {
 	asked bool
 }
 
-// Await waits for the job's turn: it comes at once while the endpoint answers, and after that failed when the pause is over, to one job at a
-// time, for one endpoint serves them all. Without a turn, away is how long the job should stay away. The caller ends the turn.
+// Await waits for the job's turn: it comes at once while the endpoint answers, and after that failed when the pause is
+// over, to one job at a time, for one endpoint serves them all. Without a turn, away is how long the job should stay
+// away. The caller ends the turn.
 func (d *Dense) Await(ctx context.Context) (turn *Turn, away time.Duration) {
 	patience := time.NewTimer(waitInHand)
 	defer patience.Stop()
@@ -76,9 +78,9 @@ func (d *Dense) Await(ctx context.Context) (turn *Turn, away time.Duration) {
 	}
 }
 
-// Embed makes the vectors of texts, at most Size of them, and tells all jobs of the endpoint's state. Texts that the endpoint refuses go
-// without, and are returned with the reasons; an error means that it made no vectors, or those of another dimension than the space's: a
-// server that knows that from before may meet another model under the same name.
+// Embed makes the vectors of texts, at most Size of them, and tells all jobs of the endpoint's state. Texts that the
+// endpoint refuses go without, and are returned with the reasons; an error means that it made no vectors, or those of
+// another dimension than the space's: a server that knows that from before may meet another model under the same name.
 func (t *Turn) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
 	t.asked = true
 	told := false
@@ -175,8 +177,9 @@ func (d *Dense) Pause(failures int) time.Duration {
 	return min(first<<min(max(failures-1, 0), 20), most)
 }
 
-// tried tells what came of a job's call with so many texts. All jobs wait after a failure, longer after each, or as long as the
-// endpoint asks. One that ran out of time is asked for half as much from then on, and for more again after it kept up.
+// tried tells what came of a job's call with so many texts. All jobs wait after a failure, longer after each, or as
+// long as the endpoint asks. One that ran out of time is asked for half as much from then on, and for more again after
+// it kept up.
 func (d *Dense) tried(texts int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -205,8 +208,8 @@ func (d *Dense) tried(texts int, err error) {
 	}
 }
 
-// A job embeds so many texts at most, and should not ask for more tokens: enough that the requests, several at a time, take longer than
-// what is around them. An endpoint that is too slow for that in a job's time is asked for fewer.
+// A job embeds so many texts at most, and should not ask for more tokens: enough that the requests, several at a time,
+// take longer than what is around them. An endpoint that is too slow for that in a job's time is asked for fewer.
 const (
 	MostTexts  = 128
 	MostTokens = 38_400
@@ -246,10 +249,12 @@ func (d *Dense) Space() (Space, bool) {
 	return *space, true
 }
 
-// spaceLife is how long the vectors of a space are kept that no server uses: whoever goes back to a model within that time finds them.
+// spaceLife is how long the vectors of a space are kept that no server uses: whoever goes back to a model within that
+// time finds them.
 const spaceLife = 7 * 24 * time.Hour
 
-// Unused notes that the active space is in use, and returns those that no server has used for a week: their vectors are to be cleared away.
+// Unused notes that the active space is in use, and returns those that no server has used for a week: their vectors are
+// to be cleared away.
 func (d *Dense) Unused(ctx context.Context, pool db.DB) ([]Space, error) {
 	active, ok := d.Space()
 	if !ok {

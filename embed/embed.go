@@ -1,9 +1,10 @@
-// Package embed turns text into what it is found by: word weights, which need no model, and vectors, which an embeddings endpoint
-// makes. It owns the tokeniser, the BM25 weights of documents and queries, the fusion of both rankings, the client of
-// OpenAI-compatible endpoints, and the table of embedding spaces.
+// Package embed turns text into what it is found by: word weights, which need no model, and vectors, which an
+// embeddings endpoint makes. It owns the tokeniser, the BM25 weights of documents and queries, the fusion of both
+// rankings, the client of OpenAI-compatible endpoints, and the table of embedding spaces.
 //
-// Words: [Document] weighs a text without knowing any other text; [IDF] weighs a query by a sample of the texts it searches; their
-// inner product is BM25. Meaning: an [Embedder] gives unit vectors, whose inner product is the cosine. [Fuse] ranks by both.
+// Words: [Document] weighs a text without knowing any other text; [IDF] weighs a query by a sample of the texts it
+// searches; their inner product is BM25. Meaning: an [Embedder] gives unit vectors, whose inner product is the cosine.
+// [Fuse] ranks by both.
 package embed
 
 import (
@@ -25,14 +26,15 @@ type Vector struct {
 	Values []float32
 }
 
-// Embedder makes vectors of texts, all of one dimension. It returns a vector for each text that is not blank, in the order of the
-// items; with some texts refused, the other vectors come together with an error that holds a *[RefusedError] for each of those;
-// with the provider out of order, no vector and an error that holds none.
+// Embedder makes vectors of texts, all of one dimension. It returns a vector for each text that is not blank, in the
+// order of the items; with some texts refused, the other vectors come together with an error that holds a
+// *[RefusedError] for each of those; with the provider out of order, no vector and an error that holds none.
 type Embedder interface {
 	Embed(ctx context.Context, items []Item) ([]Vector, error)
 }
 
-// Normalize returns v scaled to the L2 norm 1 in a new slice, or nil if v has no direction: all zero, empty, or not finite.
+// Normalize returns v scaled to the L2 norm 1 in a new slice, or nil if v has no direction: all zero, empty, or not
+// finite.
 func Normalize(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {

@@ -22,8 +22,8 @@ const maxAnswerBytes = 64 << 20
 // MaxDimension is the longest vector that pgvector indexes as halfvec.
 const MaxDimension = 4_000
 
-// Config says where embeddings come from: any server that speaks OpenAI's POST /embeddings, such as OpenAI, Ollama, vLLM,
-// text-embeddings-inference or llama.cpp.
+// Config says where embeddings come from: any server that speaks OpenAI's POST /embeddings, such as OpenAI, Ollama,
+// vLLM, text-embeddings-inference or llama.cpp.
 type Config struct {
 	BaseURL    string // up to and without /embeddings; empty means OpenAI's own
 	APIKey     string // empty where the server asks for none
@@ -122,9 +122,10 @@ func withDefaults(c Config) Config {
 	return c
 }
 
-// Probe embeds one word and returns the dimension of the provider's vectors. An error says what to change: the dimension differs from
-// the one configured (both are named) or is beyond MaxDimension, or the provider does not answer as one. It is a *SettingError
-// where asking again cannot help. A provider that gives the same vector as base64 is asked for that from then on.
+// Probe embeds one word and returns the dimension of the provider's vectors. An error says what to change: the
+// dimension differs from the one configured (both are named) or is beyond MaxDimension, or the provider does not answer
+// as one. It is a *SettingError where asking again cannot help. A provider that gives the same vector as base64 is
+// asked for that from then on.
 func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
 	vectors, err := o.request(ctx, []string{knownGood})
 	if err != nil {
@@ -137,8 +138,8 @@ func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
 	return len(vectors[0]), nil
 }
 
-// tryBase64 asks once more for the vector of Probe. OpenAI, vLLM and others know base64, which is read in a fraction of the time; some do
-// not heed it, and answer with numbers.
+// tryBase64 asks once more for the vector of Probe. OpenAI, vLLM and others know base64, which is read in a fraction of
+// the time; some do not heed it, and answer with numbers.
 func (o *OpenAI) tryBase64(ctx context.Context, known []float32) {
 	if o.base64.Swap(true) {
 		return
@@ -164,8 +165,9 @@ type job struct {
 	refused string // why there are no values
 }
 
-// Embed implements Embedder. Blank texts get neither a vector nor an error: there is nothing in them to find, and providers refuse
-// them. A text that is too long for the provider is cut, and gets the mean of its parts' vectors weighted by their lengths.
+// Embed implements Embedder. Blank texts get neither a vector nor an error: there is nothing in them to find, and
+// providers refuse them. A text that is too long for the provider is cut, and gets the mean of its parts' vectors
+// weighted by their lengths.
 func (o *OpenAI) Embed(ctx context.Context, items []Item) ([]Vector, error) {
 	var jobs []*job
 	for _, item := range items {
@@ -199,8 +201,8 @@ func results(jobs []*job) ([]Vector, error) {
 	return vectors, errors.Join(refused...)
 }
 
-// request embeds texts by one request. Vectors come in the order of the texts, of norm 1, nil where the provider's has no direction.
-// A *refusal is the only error that sending less may help against.
+// request embeds texts by one request. Vectors come in the order of the texts, of norm 1, nil where the provider's has
+// no direction. A *refusal is the only error that sending less may help against.
 func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, error) {
 	select {
 	case o.slots <- struct{}{}:
@@ -228,7 +230,8 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-// check puts the vectors of an answer to n texts in the texts' order, and refuses an answer that leaves a doubt whose vector is whose.
+// check puts the vectors of an answer to n texts in the texts' order, and refuses an answer that leaves a doubt whose
+// vector is whose.
 func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
 	if len(data) != n {
 		return nil, o.at.Wrong("with %d vectors to %d texts", len(data), n)

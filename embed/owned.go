@@ -3,8 +3,8 @@ package embed
 // ownedBits is how many bits of an owned term are the word's: as many as the Lexicon needs.
 const ownedBits = 24
 
-// Owned are terms as an index has them whose rows belong to many owners: with the owner's key in the bits above the word's, so that an
-// entry of the index is one owner's. A key has at most 39 bits. Never nil.
+// Owned are terms as an index has them whose rows belong to many owners: with the owner's key in the bits above the
+// word's, so that an entry of the index is one owner's. A key has at most 39 bits. Never nil.
 func Owned(owner int64, terms []int32) []int64 {
 	owned := make([]int64, len(terms))
 	for i, t := range terms {
@@ -32,8 +32,8 @@ const (
 	candidateTerms = 8      // of a query
 )
 
-// Candidates are as many of a query's terms, the rarest first, as few rows of the scope have: its rows that have one of them are read
-// through an index, and ranked. None if even the rarest is too frequent.
+// Candidates are as many of a query's terms, the rarest first, as few rows of the scope have: its rows that have one of
+// them are read through an index, and ranked. None if even the rarest is too frequent.
 func (f *IDF) Candidates(q Query) []int32 {
 	n := 0
 	for n < min(len(q.Rarest), candidateTerms) {

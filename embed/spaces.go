@@ -17,8 +17,8 @@ type Space struct {
 	Dimension int    `db:"dimension"` // 1 to MaxDimension
 }
 
-// UseSpace returns the space of a provider's model and dimension, and makes it if it is not there. Callers at the same time get the same
-// one. db.ErrInvalid if the dimension is out of range.
+// UseSpace returns the space of a provider's model and dimension, and makes it if it is not there. Callers at the same
+// time get the same one. db.ErrInvalid if the dimension is out of range.
 func UseSpace(ctx context.Context, d db.DB, provider, model string, dimension int) (Space, error) {
 	if dimension < 1 || dimension > MaxDimension {
 		return Space{}, db.Invalid("The embedding dimension is %d: it must lie between 1 and %d.", dimension, MaxDimension)
@@ -71,6 +71,6 @@ func Unused(ctx context.Context, d db.DB, long time.Duration) ([]Space, error) {
 		ORDER BY id`, long)
 }
 
-// IdleSpace is how long no server must have used a space before a running one takes over what is embedded in it: longer than a server takes
-// between two times of saying that it uses one.
+// IdleSpace is how long no server must have used a space before a running one takes over what is embedded in it: longer
+// than a server takes between two times of saying that it uses one.
 const IdleSpace = 5 * time.Minute

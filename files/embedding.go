@@ -3,7 +3,6 @@ package files
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,39 +22,12 @@ func batchOf(chunkTokens int) int {
 	return min(max(embed.MostTokens/max(chunkTokens, 1), 1), embed.MostTexts)
 }
 
-// embedWorker makes the vectors of a batch of chunks.
-type embedWorker struct {
-	river.WorkerDefaults[EmbedArgs]
-	store *Store
-}
-
-// NextRetry implements river.Worker.
-func (w *embedWorker) NextRetry(job *river.Job[EmbedArgs]) time.Time {
-	return time.Now().Add(w.store.o.Dense.Pause(len(job.Errors) + 1))
-}
-
-// Work implements river.Worker.
-func (w *embedWorker) Work(ctx context.Context, job *river.Job[EmbedArgs]) error {
-	if w.store.space() != job.Args.SpaceID {
-		return river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
-	}
-	turn, away := w.store.o.Dense.Await(ctx)
-	if away > 0 {
-		return river.JobSnooze(away)
-	}
-	defer turn.End()
-	err := w.store.embed(ctx, turn, job.Args)
-	if !turn.Asked() || err == nil || errors.Is(ctx.Err(), context.Canceled) {
-		return err
-	}
-	reason := fmt.Sprintf("waiting for the embeddings endpoint: %v", err)
-	bounded, cancel := embed.Noting(ctx)
-	defer cancel()
-	_, noteErr := w.store.db.Exec(bounded, `
-		UPDATE embed_batches SET error = $6
-		WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
-		job.Args.FileKey, job.Args.SpaceID, job.Args.Generation, job.Args.FirstOrdinal, job.Args.Org, reason)
-	return errors.Join(err, noteErr)
+// vectors returns the table of the chunks' vectors.
+func (s *Store) vectors() embed.Vectors {
+	return embed.Vectors{Endpoint: s.o.Dense, Table: vectorTable, Row: "chunk_key", Rows: "chunks",
+		Columns:   "org, folder_key",
+		Pending:   `SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`,
+		IndexRows: s.indexRows}
 }
 
 // await queues the vectors of a generation's chunks, where an endpoint makes some.
@@ -118,56 +90,44 @@ func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each in
 	return s.enqueue(ctx, jobs...)
 }
 
-// waiting is a chunk without its vector.
-type waiting struct {
-	Key       int64  `db:"key"`
-	Org       db.Org `db:"org"`
-	FolderKey int64  `db:"folder_key"`
-	FileName  string `db:"file_name"`
-	Heading   string `db:"heading"`
-	Text      string `db:"text"`
+// batch is one batch of a file's chunks, as they were read.
+type batch struct {
+	store  *Store
+	job    EmbedArgs
+	chunks []unembedded
 }
 
-// embed makes the vectors of one batch, or of as much of it as the endpoint has time for. The endpoint is called with
-// no transaction open; a chunk it refuses goes without a vector and is found by its words.
-func (s *Store) embed(ctx context.Context, turn *embed.Turn, job EmbedArgs) error {
+type unembedded struct {
+	Key     int64  `db:"key"`
+	Heading string `db:"heading"`
+	Text    string `db:"text"`
+}
+
+// nextBatch reads a job's batch, or as much of it as the endpoint has time for.
+func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space) (embed.Batch, error) {
+	if space.ID != job.SpaceID {
+		return nil, river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
+	}
 	if err := s.shorten(ctx, job, s.o.Dense.Size()); err != nil {
-		return err
+		return nil, err
 	}
-	chunks, err := s.waiting(ctx, job)
-	if err != nil || len(chunks) == 0 {
-		return err
-	}
-	items := make([]embed.Item, len(chunks))
-	byKey := make(map[int64]waiting, len(chunks))
-	for i, c := range chunks {
-		text := c.Text
-		if c.Heading != "" {
-			text = c.Heading + "\n\n" + c.Text
-		}
-		items[i] = embed.Item{ID: c.Key, Text: text}
-		byKey[c.Key] = c
-	}
-	vectors, refused, err := turn.Embed(ctx, items)
-	if err != nil {
-		return err
-	}
-	return s.storeVectors(ctx, job, vectors, byKey, refused)
-}
-
-func (s *Store) waiting(ctx context.Context, job EmbedArgs) ([]waiting, error) {
-	return db.All[waiting](ctx, s.db, `
-		SELECT c.key, c.org, c.folder_key, f.name AS file_name, c.heading, c.text
+	chunks, err := db.All[unembedded](ctx, s.db, `
+		SELECT c.key, c.heading, c.text
 		FROM embed_batches b
 		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
 		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
 		JOIN files f ON f.key = c.file_key
 		JOIN folders d ON d.key = c.folder_key AND d.org = c.org
-		WHERE b.org = $5 AND c.org = $5 AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
+		WHERE b.org = $5 AND c.org = $5 AND f.org = $5
+		  AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
 		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
+	if err != nil || len(chunks) == 0 {
+		return nil, err
+	}
+	return &batch{store: s, job: job, chunks: chunks}, nil
 }
 
-// shorten leaves a batch so many chunks; the others become one that is called later.
+// shorten leaves a batch size chunks; the others become a batch that is called later.
 func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 	_, err := s.db.Exec(ctx, `
 		WITH long AS (
@@ -187,48 +147,61 @@ func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 	return err
 }
 
-// storeVectors writes a batch's vectors, strikes the batch, if it still waits, and calls the file's next.
-func (s *Store) storeVectors(ctx context.Context, job EmbedArgs, vectors []embed.Vector, byKey map[int64]waiting,
-	refused []*embed.RefusedError) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		if _, err := db.One[int64](ctx, tx, `
-			SELECT key FROM files WHERE org = $1 AND key = $2 AND NOT cancelled FOR SHARE`, job.Org, job.FileKey); err != nil {
-			return ignoreNotFound(err) // deleted, or told to stop
+// Org implements embed.Batch.
+func (b *batch) Org() db.Org { return b.job.Org }
+
+// Items implements embed.Batch.
+func (b *batch) Items() []embed.Item {
+	items := make([]embed.Item, len(b.chunks))
+	for i, c := range b.chunks {
+		items[i] = embed.Item{ID: c.Key, Text: c.Text}
+		if c.Heading != "" {
+			items[i].Text = c.Heading + "\n\n" + c.Text
 		}
-		err := db.Exec(ctx, tx, `
-			DELETE FROM embed_batches
-			WHERE org = @org AND file_key = @file AND space_id = @space AND generation = @generation AND first_ordinal = @first
-			  AND end_ordinal - first_ordinal = @chunks`,
-			pgx.StrictNamedArgs{"org": job.Org, "file": job.FileKey, "space": job.SpaceID, "generation": job.Generation,
-				"first": job.FirstOrdinal, "chunks": len(byKey)})
-		if err != nil {
-			return ignoreNotFound(err) // done or shortened by another worker, or the text is another
-		}
-		rows := pgx.CopyFromSlice(len(vectors), func(i int) ([]any, error) {
-			c := byKey[vectors[i].ID]
-			return []any{job.SpaceID, c.Key, c.Org, c.FolderKey, embed.Half(vectors[i].Values)}, nil
-		})
-		if _, err = tx.CopyFrom(ctx, pgx.Identifier{"chunk_vectors"},
-			[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows); err != nil {
-			return err
-		}
-		if err := s.With(tx).refuse(ctx, job, refused); err != nil {
-			return err
-		}
-		return s.With(tx).call(ctx, job.SpaceID, []int64{job.FileKey}, 1)
-	})
+	}
+	return items
 }
 
-// refuse counts the chunks that the endpoint will not embed, with the reason of one.
-func (s *Store) refuse(ctx context.Context, job EmbedArgs, refused []*embed.RefusedError) error {
-	if len(refused) == 0 {
-		return nil
+// Lock implements embed.Batch. A batch is not stored if its file is deleted or cancelled, if another worker stored or
+// shortened it, or if the file has another text.
+func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error) {
+	if _, err := db.One[int64](ctx, tx, `
+		SELECT key FROM files WHERE org = $1 AND key = $2 AND NOT cancelled FOR SHARE`, b.job.Org, b.job.FileKey); err != nil {
+		return nil, err
 	}
-	_, err := s.db.Exec(ctx, `
-		INSERT INTO embed_refusals AS r (file_key, space_id, org, chunks, reason)
-		VALUES (@file, @space, @org, @chunks, @reason)
-		ON CONFLICT (file_key, space_id) DO UPDATE SET chunks = r.chunks + excluded.chunks`,
-		pgx.StrictNamedArgs{"file": job.FileKey, "space": job.SpaceID, "org": job.Org, "chunks": len(refused),
-			"reason": refused[0].Reason})
+	locked := make(map[int64]bool, len(b.chunks))
+	for _, c := range b.chunks {
+		locked[c.Key] = true
+	}
+	return locked, db.Exec(ctx, tx, `
+		DELETE FROM embed_batches
+		WHERE org = @org AND file_key = @file AND space_id = @space AND generation = @generation AND first_ordinal = @first
+		  AND end_ordinal - first_ordinal = @chunks`,
+		pgx.StrictNamedArgs{"org": b.job.Org, "file": b.job.FileKey, "space": b.job.SpaceID, "generation": b.job.Generation,
+			"first": b.job.FirstOrdinal, "chunks": len(b.chunks)})
+}
+
+// Finish implements embed.Batch. Refused chunks are counted, with the reason of one, and the file's next batch is
+// called.
+func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
+	if len(refused) > 0 {
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO embed_refusals AS r (file_key, space_id, org, chunks, reason)
+			VALUES (@file, @space, @org, @chunks, @reason)
+			ON CONFLICT (file_key, space_id) DO UPDATE SET chunks = r.chunks + excluded.chunks`,
+			pgx.StrictNamedArgs{"file": b.job.FileKey, "space": b.job.SpaceID, "org": b.job.Org, "chunks": len(refused),
+				"reason": refused[0].Reason}); err != nil {
+			return err
+		}
+	}
+	return b.store.With(tx).call(ctx, b.job.SpaceID, []int64{b.job.FileKey}, 1)
+}
+
+// Note implements embed.Batch.
+func (b *batch) Note(ctx context.Context, reason string) error {
+	_, err := b.store.db.Exec(ctx, `
+		UPDATE embed_batches SET error = $6
+		WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
+		b.job.FileKey, b.job.SpaceID, b.job.Generation, b.job.FirstOrdinal, b.job.Org, reason)
 	return err
 }

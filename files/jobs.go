@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -109,7 +110,7 @@ func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
 // Work registers what works on the jobs of files.
 func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &parseWorker{store: s})
-	river.AddWorker(workers, &embedWorker{store: s})
+	river.AddWorker(workers, &embed.Worker[EmbedArgs]{Vectors: s.vectors(), DB: s.db, Next: s.nextBatch})
 	river.AddWorker(workers, &reparseWorker{store: s})
 	river.AddWorker(workers, &purgeWorker{store: s})
 }

@@ -43,7 +43,7 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.space = e.Use(f, f.pool, f.dense)
 	f.store = recall.New(f.pool, recall.Options{Dense: f.dense})
 	f.store.SetSettle(0)
-	if _, err := f.store.Backfill(f.Context(), 0); err != nil {
+	if _, err := f.store.Queue().Backfill(f.Context(), 0); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -51,7 +51,7 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 // work does what a server does for the store, until stop is called or the test ends.
 func (f *denseFixture) work() (stop func()) {
 	f.Helper()
-	return embedtest.Work(f, f.pool, f.store, recall.Queues())
+	return embedtest.Work(f, f.pool, f.store.Queue(), recall.Queues())
 }
 
 // eventually looks until something is so, and tells how the conversations are if it is not.
@@ -107,7 +107,7 @@ func TestManyAppendsAreOneJob(t *testing.T) {
 	jobs := embedtest.Jobs(t, f.pool, river.Config{})
 	for range 50 {
 		f.chat("", 2)
-		if _, err := f.store.Call(t.Context(), jobs); err != nil {
+		if _, err := f.store.Queue().Call(t.Context(), jobs); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs := embedtest.Jobs(t, f.pool, river.Config{})
-	if n, err := f.store.Call(t.Context(), jobs); n != 0 || err != nil {
+	if n, err := f.store.Queue().Call(t.Context(), jobs); n != 0 || err != nil {
 		t.Errorf("beside a job in hand %d are made (%v)", n, err)
 	}
 	if n, err := queue.GiveBack(t.Context(), f.pool); n != 1 || err != nil {
@@ -212,7 +212,7 @@ func TestANewModelStartsAgain(t *testing.T) {
 	if n, vectors := f.count(`SELECT count(lex) FROM messages`), f.count(`SELECT count(*) FROM message_vectors`); vectors != 2*n {
 		t.Errorf("%d vectors for %d messages in two spaces", vectors, n)
 	}
-	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
+	if n, err := old.Queue().Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
 		t.Errorf("%d conversations are taken from a server that runs (%v)", n, err)
 	}
 	asked := first.Requests.Load()
@@ -334,7 +334,7 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 			if n := f.count(`SELECT count(*) FROM message_vectors`); n != c.left {
 				t.Errorf("%d vectors are left, want %d", n, c.left)
 			}
-			if n, err := f.store.Call(t.Context(), embedtest.Jobs(t, f.pool, river.Config{})); n != 0 || err != nil {
+			if n, err := f.store.Queue().Call(t.Context(), embedtest.Jobs(t, f.pool, river.Config{})); n != 0 || err != nil {
 				t.Errorf("%d jobs are made for what is left (%v)", n, err)
 			}
 			for {

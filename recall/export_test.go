@@ -73,10 +73,10 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 	if err != nil {
 		return err
 	}
-	w := s.worker()
+	q := s.Queue()
 	space, _ := s.o.Dense.Space()
 	for more := true; more && err == nil; {
-		more, err = w.Once(ctx, EmbedArgs{Org: org, AgentKey: agent}, space)
+		more, err = q.Once(ctx, job{Org: org, Owner: agent}, space)
 	}
 	return err
 }

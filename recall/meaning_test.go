@@ -135,14 +135,14 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 			f.append(drafts...)
 		}
 	}
-	if built, err := f.store.Index(t.Context(), f.pool, nil); built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), f.pool, nil); built || err != nil {
 		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
 	}
 	f.store.SetIndexRows(1000)
 	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := f.store.Index(t.Context(), f.pool, nil); !built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), f.pool, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
 	if _, err := f.pool.Exec(t.Context(), `ANALYZE`); err != nil {
@@ -229,7 +229,7 @@ func TestUnusedSpacesAreCleared(t *testing.T) {
 		if _, err := f.pool.Exec(t.Context(), `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, c.age); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := f.store.ClearSpaces(t.Context(), f.pool); n != c.want || err != nil {
+		if n, err := f.store.Queue().ClearSpaces(t.Context(), f.pool); n != c.want || err != nil {
 			t.Errorf("after %s %d vectors were cleared away (%v), want %d", c.age, n, err, c.want)
 		}
 	}

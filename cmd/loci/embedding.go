@@ -115,10 +115,10 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
 		}
 	}
 	for looked := time.Now(); wait(ctx, callEvery); {
-		if _, err := v.messages.Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
+		if _, err := v.messages.Queue().Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
 			e.log.Warn("messages are not queued to be embedded", "error", err)
 		}
-		if _, err := v.passages.Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
+		if _, err := v.passages.Queue().Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
 			e.log.Warn("passages are not queued to be embedded", "error", err)
 		}
 		if time.Since(looked) > backfillEvery {
@@ -132,10 +132,10 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
 func (e *endpoint) backfill(ctx context.Context, v vectors) {
 	batches, err := v.files.Backfill(ctx)
 	if err == nil {
-		_, err = v.messages.Backfill(ctx, embed.IdleSpace)
+		_, err = v.messages.Queue().Backfill(ctx, embed.IdleSpace)
 	}
 	if err == nil {
-		_, err = v.passages.Backfill(ctx, embed.IdleSpace)
+		_, err = v.passages.Queue().Backfill(ctx, embed.IdleSpace)
 	}
 	if err != nil && ctx.Err() == nil {
 		e.log.Warn("missing vectors are not queued", "error", err)
@@ -172,11 +172,11 @@ func (e *endpoint) use(ctx context.Context, d db.DB, v vectors) error {
 	if err != nil {
 		return fmt.Errorf("queue the vectors that are missing: %w", err)
 	}
-	conversations, err := v.messages.Backfill(ctx, 0)
+	conversations, err := v.messages.Queue().Backfill(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("take over the conversations of another model: %w", err)
 	}
-	archives, err := v.passages.Backfill(ctx, 0)
+	archives, err := v.passages.Queue().Backfill(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("take over the archives of another model: %w", err)
 	}

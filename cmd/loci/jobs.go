@@ -33,8 +33,8 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	maps.Copy(queues, agent.Queues())
 	s.agents.Work(workers)
 	s.files.Work(workers)
-	s.messages.Work(workers)
-	s.passages.Work(workers)
+	s.messages.Queue().Work(workers)
+	s.passages.Queue().Work(workers)
 	if p.dense != nil {
 		maps.Copy(queues, recall.Queues())
 		maps.Copy(queues, archival.Queues())

@@ -21,8 +21,8 @@ const (
 func (p *process) maintain(ctx context.Context, s stores) {
 	for wait(ctx, maintainEvery) {
 		p.maintainVectors(ctx, "files", s.files)
-		p.maintainVectors(ctx, "messages", s.messages)
-		p.maintainVectors(ctx, "passages", s.passages)
+		p.maintainVectors(ctx, "messages", s.messages.Queue())
+		p.maintainVectors(ctx, "passages", s.passages.Queue())
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the list positions of deleted rows are not forgotten", "error", err)
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Index is the vector index of one space over a memory's table of vectors, which has the columns space_id and embedding, a halfvec. A
-// search that names the space and its dimension literally, as the index does, may be answered by it; while it is being built, or is
-// left half built, the database answers exactly.
+// Index is the vector index of one space over a memory's table of vectors, which has the columns space_id and
+// embedding, a halfvec. A search that names the space and its dimension literally, as the index does, may be answered
+// by it; while it is being built, or is left half built, the database answers exactly.
 type Index struct {
 	Table string
 	Space Space
@@ -30,11 +30,13 @@ func (x Index) Valid(ctx context.Context, d db.DB) (bool, error) {
 		SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid)`, x.name())
 }
 
-// Build builds the index, of about so many rows, on a connection of its own, and tells progress, if that is not nil, now and then how
-// many rows are in it. It may take an hour, and holds up nobody who reads or writes. One index is built at a time, over all servers;
-// built is false where another server builds one, or this one is there. What a builder left that was killed is built anew. When ctx
-// ends, so does the building; when the server is killed, some seconds later.
-func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done int64)) (built bool, err error) {
+// Build builds the index, of about so many rows, on a connection of its own, and tells progress, if that is not nil,
+// now and then how many rows are in it. It may take an hour, and holds up nobody who reads or writes. One index is
+// built at a time, over all servers; built is false where another server builds one, or this one is there. What a
+// builder left that was killed is built anew. When ctx ends, so does the building; when the server is killed, some
+// seconds later.
+func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done int64)) (built bool,
+	err error) {
 	acquired, err := pool.Acquire(ctx)
 	if err != nil {
 		return false, fmt.Errorf("build index %s: %w", x.name(), db.Error(err))
@@ -59,7 +61,8 @@ func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress
 	return true, nil
 }
 
-// create builds with parallel workers, and without them where they get no shared memory, as in a container with Docker's 64 MB.
+// create builds with parallel workers, and without them where they get no shared memory, as in a container with
+// Docker's 64 MB.
 func (x Index) create(ctx context.Context, conn *pgx.Conn, rows int) error {
 	if _, err := conn.Exec(ctx, `SET client_connection_check_interval = '5s'`); err != nil && ctx.Err() != nil {
 		return err // else the platform has none
@@ -133,9 +136,9 @@ func (x Index) watch(ctx context.Context, d db.DB, pid uint32, progress func(don
 	return func() { cancel(); <-ended }
 }
 
-// Keep builds the index where that pays and it is not there; built says that it did. A space is indexed once it holds least rows, which is
-// more than a search should read, and not while a tenth of them and more wait for their vectors, as waiting counts them: an index that is
-// there makes each new row several times dearer than one that is built of all.
+// Keep builds the index where that pays and it is not there; built says that it did. A space is indexed once it holds
+// least rows, which is more than a search should read, and not while a tenth of them and more wait for their vectors,
+// as waiting counts them: an index that is there makes each new row several times dearer than one that is built of all.
 func (x Index) Keep(ctx context.Context, pool *pgxpool.Pool, least int, waiting func(context.Context) (int, error),
 	progress func(done, total int)) (built bool, err error) {
 	if valid, err := x.Valid(ctx, pool); err != nil || valid {
@@ -180,21 +183,44 @@ func (x Index) Drop(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// Index keeps the index of the active space's vectors in a memory's table, as Index.Keep does; waiting counts the space's rows to come.
-func (d *Dense) Index(ctx context.Context, pool *pgxpool.Pool, table string, least int, waiting func(context.Context, Space) (int, error),
-	progress func(done, total int)) (built bool, err error) {
-	space, ok := d.Space()
+// Vectors is a memory's table of vectors: of rows with a key, of which they repeat the columns that searches filter by.
+type Vectors struct {
+	Endpoint *Dense
+	Table    string // of the vectors, with the columns space_id and embedding
+	Row      string // its column with the row's key
+	Rows     string // the table of the rows, with the columns org and key
+	Columns  string // the columns that Table repeats of Rows, among them org
+
+	// Pending selects the number of rows that wait for a vector in the space $1.
+	Pending string
+	// IndexRows is the number of vectors from which a space is indexed.
+	IndexRows int
+}
+
+// insert returns the statement that stores a vector: of the space $1, of the row $2 of the organization $4.
+func (v Vectors) insert() string {
+	return fmt.Sprintf(`
+		INSERT INTO %s (space_id, %s, %s, embedding)
+		SELECT $1, key, %[3]s, $3 FROM %[4]s WHERE org = $4 AND key = $2
+		ON CONFLICT (%[2]s, space_id) DO NOTHING`, v.Table, v.Row, v.Columns, v.Rows)
+}
+
+// Index keeps the index of the active space's vectors, as Index.Keep does.
+func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool,
+	err error) {
+	space, ok := v.Endpoint.Space()
 	if !ok {
 		return false, nil
 	}
-	count := func(ctx context.Context) (int, error) { return waiting(ctx, space) }
-	return Index{Table: table, Space: space}.Keep(ctx, pool, least, count, progress)
+	pending := func(ctx context.Context) (int, error) { return db.One[int](ctx, pool, v.Pending, space.ID) }
+	return Index{Table: v.Table, Space: space}.Keep(ctx, pool, v.IndexRows, pending, progress)
 }
 
-// ClearUnused deletes the vectors in a memory's table of spaces that no server has used for a week, with their indexes, and says how many;
-// before is done first, if there are such spaces.
-func (d *Dense) ClearUnused(ctx context.Context, pool *pgxpool.Pool, table string, before func(context.Context, []Space) error) (rows int, err error) {
-	unused, err := d.Unused(ctx, pool)
+// ClearUnused deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
+// number. It calls before with these spaces first, if there are any.
+func (v Vectors) ClearUnused(ctx context.Context, pool *pgxpool.Pool,
+	before func(context.Context, []Space) error) (rows int, err error) {
+	unused, err := v.Endpoint.Unused(ctx, pool)
 	if err != nil || len(unused) == 0 {
 		return 0, err
 	}
@@ -202,7 +228,7 @@ func (d *Dense) ClearUnused(ctx context.Context, pool *pgxpool.Pool, table strin
 		return 0, err
 	}
 	for _, space := range unused {
-		n, err := Index{Table: table, Space: space}.Clear(ctx, pool)
+		n, err := Index{Table: v.Table, Space: space}.Clear(ctx, pool)
 		rows += n
 		if err != nil {
 			return rows, err

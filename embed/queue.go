@@ -1,0 +1,293 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
+)
+
+// Settle is the time between the sight of rows without vectors and the start of their job: rows written meanwhile are
+// the same job's work.
+const Settle = 2 * time.Second
+
+const (
+	maxNewJobs = 1000             // that one call of Call queues
+	jobWorkers = 4                // of a queue on one server
+	maxWork    = 10 * time.Second // for which a job starts new batches
+)
+
+// Kind is the type of an owner's job; Kind returns the name of its queue and of its jobs.
+type Kind interface{ Kind() string }
+
+// OwnerJob is the job that makes the vectors that the rows of one owner lack.
+type OwnerJob[K Kind] struct {
+	queue.Start
+	Org   db.Org `json:"org" db:"org" river:"unique"`
+	Owner int64  `json:"owner" db:"owner" river:"unique"`
+}
+
+// Kind names the job in the queue.
+func (OwnerJob[K]) Kind() string { return (*new(K)).Kind() }
+
+// InsertOpts queue the job of an owner once.
+func (j OwnerJob[K]) InsertOpts() river.InsertOpts { return queue.Once(j.Kind()) }
+
+// Queue is a memory's queue of rows that wait for their vectors. Its rows belong to owners, and an owner's rows have
+// their vectors in the space that the owner's column embedded_space names, or wait for them. The statements' arguments
+// are @space, the active space, and those named.
+type Queue[K Kind] struct {
+	Worker[OwnerJob[K]]
+	Settle time.Duration
+
+	// Waiting selects the columns org and owner of the owners, each once, whose rows wait for a vector.
+	Waiting string
+	// Owners is the table of the rows with the columns embedded_space and deleted_at, of which one statement takes over
+	// TakeOverRows.
+	Owners       string
+	TakeOverRows int
+	// TakeOver lets the rows of the Owners @keys, which are locked, wait for the vectors that they lack.
+	TakeOver []string
+}
+
+// Queues returns the queue's configuration on a server that has an embeddings endpoint.
+func (q *Queue[K]) Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{OwnerJob[K]{}.Kind(): {MaxWorkers: jobWorkers}}
+}
+
+// Work registers the worker of the queue's jobs.
+func (q *Queue[K]) Work(workers *river.Workers) { river.AddWorker(workers, &q.Worker) }
+
+// Call queues a job for each owner, of every organization, whose rows wait for a vector and that has no job, and
+// returns their number.
+func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error) {
+	space, ok := q.Endpoint.Space()
+	if !ok {
+		return 0, nil
+	}
+	owners, err := db.All[OwnerJob[K]](ctx, q.DB, `
+		SELECT w.org, w.owner FROM (`+q.Waiting+`) w
+		WHERE NOT EXISTS (
+			SELECT FROM river_job
+			WHERE queue = @queue AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+			  AND (args ->> 'owner')::bigint = w.owner)
+		ORDER BY w.owner
+		LIMIT @most`,
+		pgx.StrictNamedArgs{"space": space.ID, "queue": OwnerJob[K]{}.Kind(), "most": maxNewJobs})
+	if err != nil || len(owners) == 0 {
+		return 0, err
+	}
+	params := make([]river.InsertManyParams, len(owners))
+	for i, job := range owners {
+		job.Start = queue.In(q.Settle)
+		params[i] = river.InsertManyParams{Args: job}
+	}
+	if _, err := jobs.InsertManyFast(ctx, params); err != nil {
+		return 0, fmt.Errorf("queue texts to be embedded: %w", err)
+	}
+	return len(owners), nil
+}
+
+// Backfill takes over the owners whose vectors are in no space, or in one other than the active that no server has used
+// for idle: what they lack of the active space waits for it. It returns their number.
+func (q *Queue[K]) Backfill(ctx context.Context, idle time.Duration) (owners int, err error) {
+	space, ok := q.Endpoint.Space()
+	for ok && err == nil {
+		var keys []int64
+		err = db.Tx(ctx, q.DB, func(tx pgx.Tx) error {
+			keys, err = db.All[int64](ctx, tx, `
+				SELECT key FROM `+q.Owners+` o
+				WHERE coalesce(embedded_space, 0) <> $1 AND deleted_at IS NULL AND NOT EXISTS (
+					SELECT FROM embedding_spaces s WHERE s.id = o.embedded_space AND s.used_at > now() - $2::interval)
+				ORDER BY key
+				LIMIT $3
+				FOR UPDATE`, space.ID, idle, q.TakeOverRows)
+			if err != nil || len(keys) == 0 {
+				return err
+			}
+			var statements pgx.Batch
+			for _, sql := range q.TakeOver {
+				statements.Queue(sql, pgx.NamedArgs{"keys": keys, "space": space.ID})
+			}
+			return tx.SendBatch(ctx, &statements).Close()
+		})
+		owners += len(keys)
+		ok = len(keys) > 0
+	}
+	return owners, err
+}
+
+// ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
+// number.
+func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
+	return q.Vectors.ClearUnused(ctx, pool, func(context.Context, []Space) error {
+		_, err := q.Backfill(ctx, IdleSpace) // the owners of deleted vectors would count as embedded
+		return err
+	})
+}
+
+// Batch is some rows that wait for their vectors, as they were read.
+type Batch interface {
+	Org() db.Org
+	// Items are the texts of the rows, by their keys.
+	Items() []Item
+	// Lock locks the rows that are as they were read, and returns their keys; db.ErrNotFound if the batch is not to be
+	// stored.
+	Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error)
+	// Finish ends the wait of the locked rows, after their vectors are stored; the endpoint refused some.
+	Finish(ctx context.Context, tx pgx.Tx, refused []*RefusedError) error
+	// Note stores why the rows wait.
+	Note(ctx context.Context, reason string) error
+}
+
+// Worker makes the vectors of a job's rows batch by batch, and lets other jobs go first after 10 seconds.
+type Worker[J river.JobArgs] struct {
+	river.WorkerDefaults[J]
+	Vectors
+	DB       db.DB
+	Openings bool // embed at most the first 8,000 characters of a text
+
+	// Next reads the job's next batch; nil if none of its rows waits.
+	Next func(ctx context.Context, job J, space Space) (Batch, error)
+}
+
+// NextRetry implements river.Worker.
+func (w *Worker[J]) NextRetry(job *river.Job[J]) time.Time {
+	return time.Now().Add(w.Endpoint.Pause(len(job.Errors) + 1))
+}
+
+// Work implements river.Worker.
+func (w *Worker[J]) Work(ctx context.Context, job *river.Job[J]) error {
+	for until := time.Now().Add(maxWork); ; {
+		space, ok := w.Endpoint.Space()
+		if !ok {
+			return river.JobCancel(errors.New("no embeddings endpoint is in use; the work is queued again when one is"))
+		}
+		more, err := w.Once(ctx, job.Args, space)
+		if err != nil || !more {
+			return err
+		}
+		if time.Now().After(until) {
+			return river.JobSnooze(0)
+		}
+	}
+}
+
+// Once embeds one batch when the endpoint permits; more reports whether there was one. The endpoint is called with no
+// transaction open. A row that it refuses gets no vector and is found by its words.
+func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, err error) {
+	permit, away := w.Endpoint.Await(ctx)
+	if away > 0 {
+		return false, river.JobSnooze(away)
+	}
+	defer permit.End()
+	batch, err := w.Next(ctx, job, space)
+	if err != nil || batch == nil {
+		return false, err
+	}
+	vectors, refused, err := w.embed(ctx, permit, batch.Items())
+	if err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return false, err
+		}
+		noting, cancel := Noting(ctx)
+		defer cancel()
+		return false, errors.Join(err, batch.Note(noting, fmt.Sprintf("waiting for the embeddings endpoint: %v", err)))
+	}
+	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error { return w.store(ctx, tx, space, batch, vectors, refused) })
+	if errors.Is(err, db.ErrNotFound) { // the batch is another worker's, or its owner is gone
+		return false, nil
+	}
+	return true, err
+}
+
+// Noting returns a context for noting the failure of a job whose own time is over.
+func Noting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+}
+
+func (w *Worker[J]) embed(ctx context.Context, permit *Turn, items []Item) ([]Vector, []*RefusedError, error) {
+	switch {
+	case len(items) == 0:
+		return nil, nil, nil
+	case w.Openings:
+		return permit.Openings(ctx, items)
+	}
+	return permit.Embed(ctx, items)
+}
+
+// store writes the vectors of the rows of a batch that are as they were read.
+func (w *Worker[J]) store(ctx context.Context, tx pgx.Tx, space Space, batch Batch, vectors []Vector,
+	refused []*RefusedError) error {
+	same, err := batch.Lock(ctx, tx)
+	if err != nil {
+		return err
+	}
+	var rows pgx.Batch
+	for _, v := range vectors {
+		if same[v.ID] {
+			rows.Queue(w.insert(), space.ID, v.ID, Half(v.Values), batch.Org())
+		}
+	}
+	if err := tx.SendBatch(ctx, &rows).Close(); err != nil {
+		return err
+	}
+	return batch.Finish(ctx, tx, slices.DeleteFunc(refused, func(r *RefusedError) bool { return !same[r.ID] }))
+}
+
+// openingChars is the most characters of a text that Openings embeds: what most models take.
+const openingChars = 8000
+
+// Openings makes the vectors of the beginnings of texts, as Embed does, and asks once more with a quarter of those that
+// the endpoint refuses.
+func (t *Turn) Openings(ctx context.Context, items []Item) ([]Vector, []*RefusedError, error) {
+	text, opened := make(map[int64]string, len(items)), make([]Item, len(items))
+	for i, item := range items {
+		text[item.ID], opened[i] = item.Text, Item{ID: item.ID, Text: opening(item.Text, openingChars)}
+	}
+	vectors, refused, err := t.Embed(ctx, opened)
+	if err != nil {
+		return nil, nil, err
+	}
+	var again []Item
+	var final []*RefusedError
+	for _, r := range refused {
+		if short := opening(text[r.ID], openingChars/4); short != text[r.ID] {
+			again = append(again, Item{ID: r.ID, Text: short})
+		} else {
+			final = append(final, r)
+		}
+	}
+	if len(again) == 0 {
+		return vectors, final, nil
+	}
+	more, refused, err := t.Embed(ctx, again)
+	return append(vectors, more...), append(final, refused...), err
+}
+
+// opening returns the first characters of a text.
+func opening(text string, chars int) string {
+	n := 0
+	for at := range text {
+		if n == chars {
+			return text[:at]
+		}
+		n++
+	}
+	return text
+}
+
+// Status is the progress of the vectors of rows that belong together.
+type Status struct {
+	Pending int     `json:"pending"` // texts that wait for a vector, and are found by their words
+	Refused int     `json:"refused"` // texts that the endpoint refused, which are found by their words alone
+	Error   *string `json:"error"`   // why they wait, or why some were refused
+}
