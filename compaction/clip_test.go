@@ -9,11 +9,12 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Of a result of any text, at any size, whole characters and escape sequences are shown, once marked, and what is left out is read by the
-// id and the offset that the marker names.
+// Of a result of any text, at any size, whole characters and escape sequences are shown, once marked, and what is
+// left out is read by the id and the offset that the marker names.
 func TestAnyResultIsClippedAnywhere(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{lines[:9000], solid[:9000], chinese[:9000], faces[:9000], colours[:9000], "é" + lines[:5000] + "🙂"} {
+	for _, s := range []string{lines[:9000], solid[:9000], chinese[:9000], faces[:9000], colours[:9000],
+		"é" + lines[:5000] + "🙂"} {
 		m := window(0, 0).put(recall.Tool, "", result("a", "first"), result("b", s), result("c", "last")).Messages[0]
 		for chars := 0; chars < 700; chars += 7 {
 			v := compaction.View{Messages: []recall.Message{m}, Clips: []compaction.Clip{{Position: 1, Part: 1, Chars: chars}}}
@@ -22,7 +23,8 @@ func TestAnyResultIsClippedAnywhere(t *testing.T) {
 			}
 			now := compaction.Shown(v.Messages, v.Clips)[0].Content
 			kept, _, _ := strings.Cut(now[1].Text, "\n[")
-			if n := utf8.RuneCountInString(kept); n > chars || now[0].Text != "first" || now[2].Text != "last" || m.Content[1].Text != s {
+			if n := utf8.RuneCountInString(kept); n > chars || now[0].Text != "first" || now[2].Text != "last" ||
+				m.Content[1].Text != s {
 				t.Fatalf("%d of %.20q: %d characters at the beginning", chars, s, n)
 			}
 		}
@@ -54,9 +56,11 @@ func TestAClipOfNothingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	v := window(0, 0).say(recall.User, 100).look(100).View
 	want := compaction.Count(v)
-	for _, c := range []compaction.Clip{{Position: 1, Chars: 5}, {Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1}, {Position: 9}, {Position: 3, Chars: -1}} {
+	for _, c := range []compaction.Clip{{Position: 1, Chars: 5}, {Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1},
+		{Position: 9}, {Position: 3, Chars: -1}} {
 		v.Clips = []compaction.Clip{c}
-		if got := compaction.Count(v); got != want || compaction.Shown(v.Messages, v.Clips)[2].Content[0].Text != v.Messages[2].Content[0].Text {
+		if got := compaction.Count(v); got != want || compaction.Shown(v.Messages,
+			v.Clips)[2].Content[0].Text != v.Messages[2].Content[0].Text {
 			t.Errorf("%+v: %d tokens, want %d", c, got, want)
 		}
 	}

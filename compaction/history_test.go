@@ -42,8 +42,9 @@ func tokensOf(parts []recall.Part) int {
 func (h *history) add(role recall.Role, step string, parts ...recall.Part) {
 	h.position += 1 + h.IntN(12)/11
 	h.seq += 1 + int64(h.IntN(4))
-	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", h.position), Seq: h.seq, Position: h.position,
-		Role: role, Content: parts, Tokens: tokensOf(parts)}
+	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", h.position), Seq: h.seq,
+		Position: h.position,
+		Role:     role, Content: parts, Tokens: tokensOf(parts)}
 	if step != "" {
 		m.StepID = &step
 	}
@@ -116,7 +117,8 @@ func (h *history) user() {
 
 func (h *history) assistant() { h.add(recall.Assistant, "", text(h.saying(h.size()))) }
 
-// tools are calls made at once, and their results in any order, in one message or several. The last open ones have none yet.
+// tools are calls made at once, and their results in any order, in one message or several. The last open ones have
+// none yet.
 func (h *history) tools(n, open int) {
 	h.calls++
 	step := fmt.Sprintf("step-%d", h.calls)
@@ -182,7 +184,8 @@ func (h *history) live(n int) {
 // wide are settings anywhere in their ranges.
 func (h *history) wide() compaction.Settings {
 	s := compaction.Defaults()
-	s.Mode = []compaction.Mode{compaction.SlidingWindow, compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll,
+	s.Mode = []compaction.Mode{compaction.SlidingWindow, compaction.SlidingWindow, compaction.All,
+		compaction.SelfCompactAll,
 		compaction.SelfCompactSlidingWindow}[h.IntN(5)]
 	if h.IntN(2) == 0 {
 		return s

@@ -146,8 +146,8 @@ func isPath(word string, s signs) bool {
 
 // endings are those of file names and hosts that make an identifier of a word.
 var endings = setOf("go py js ts tsx jsx rs rb php kt swift java c h cc cpp cs sh sql md txt rst json yaml yml toml " +
-	"xml ini cfg conf env lock mod sum proto html css csv xls xlsx doc docx ppt pptx odt pdf png jpg jpeg gif svg webp mp3 " +
-	"mp4 wav zip gz tar log ipynb tf com org net io dev ai app edu gov de uk fr eu")
+	"xml ini cfg conf env lock mod sum proto html css csv xls xlsx doc docx ppt pptx odt pdf png jpg jpeg gif svg webp " +
+	"mp3 mp4 wav zip gz tar log ipynb tf com org net io dev ai app edu gov de uk fr eu")
 
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}

@@ -27,7 +27,8 @@ func (o *outcomes) count(add func()) { o.Lock(); defer o.Unlock(); add() }
 // ledger is where each message of a life is: in the view, or with the summariser.
 type ledger map[int]bool
 
-// live makes up a life of about n messages, compacts it again and again as it goes on, and returns the first property that does not hold.
+// live makes up a life of about n messages, compacts it again and again as it goes on, and returns the first property
+// that does not hold.
 func live(seed uint64, n int, o *outcomes) error {
 	h := newHistory(seed)
 	h.big = 200 + h.IntN(3500)
@@ -44,7 +45,8 @@ func live(seed uint64, n int, o *outcomes) error {
 			at := h.IntN(len(v.Messages))
 			part := v
 			part.Messages = v.Messages[:at+1]
-			v.Usage = &compaction.Usage{PromptTokens: int(float64(compaction.Count(part)) * (0.4 + 2*h.Float64())), Position: v.Messages[at].Position}
+			v.Usage = &compaction.Usage{PromptTokens: int(float64(compaction.Count(part)) * (0.4 + 2*h.Float64())),
+				Position: v.Messages[at].Position}
 		}
 		after, err := compact(h, v, s, gone, o)
 		if err != nil {
@@ -126,7 +128,8 @@ func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, 
 }
 
 // apply carries a plan out, with a summary made up, and checks that it does what it says.
-func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Plan, gone ledger) (compaction.View, error) {
+func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Plan, gone ledger) (compaction.View,
+	error) {
 	if again, err := compaction.MakePlan(v, s); err != nil || !reflect.DeepEqual(p, again) {
 		return v, fmt.Errorf("the same view has another plan: %+v, %w", again, err)
 	}
@@ -149,7 +152,8 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 		return v, fmt.Errorf("after it there are %d tokens", compaction.Estimate(after))
 	case p.Evicted+p.Stay != len(v.Messages) || len(given.Messages) != p.Evicted || len(after.Messages) != p.Stay:
 		return v, fmt.Errorf("of %d messages %d leave and %d stay", len(v.Messages), len(given.Messages), len(after.Messages))
-	case p.NeedsModel != (p.Evicted > 0) || p.Self != (p.NeedsModel && strings.HasPrefix(string(s.Mode), "self")) || p.Self != (given.Self != nil):
+	case p.NeedsModel != (p.Evicted > 0) || p.Self != (p.NeedsModel && strings.HasPrefix(string(s.Mode), "self")) ||
+		p.Self != (given.Self != nil):
 		return v, fmt.Errorf("who is to summarise")
 	case p.Evicted > 0 && given.Previous != v.Summary:
 		return v, fmt.Errorf("the summary before is not carried along")
@@ -171,7 +175,8 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 			return v, err
 		}
 	}
-	// What is above the goal is planned again only to come down to it, where the summary was shorter than it might have been.
+	// What is above the goal is planned again only to come down to it, where the summary was shorter than it might have
+	// been.
 	goal := int(s.Goal * float64(v.Window))
 	if now := compaction.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
 		if again, err := compaction.MakePlan(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
@@ -197,7 +202,8 @@ func made(h *history, p compaction.Plan, given compaction.Evicted) *compaction.S
 	if p.Evicted == 0 {
 		return nil
 	}
-	s := &compaction.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq, Text: fmt.Sprint("summary at ", p.To)}
+	s := &compaction.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
+		Text: fmt.Sprint("summary at ", p.To)}
 	if was := given.Previous; was != nil {
 		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
 		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
@@ -206,7 +212,8 @@ func made(h *history, p compaction.Plan, given compaction.Evicted) *compaction.S
 	return s
 }
 
-// pairs checks that each result that had its call has it still, and each call its result. Ids that come again are left to Conserve.
+// pairs checks that each result that had its call has it still, and each call its result. Ids that come again are
+// left to Conserve.
 func pairs(before, after compaction.View) error {
 	type pair struct{ call, result int }
 	all := map[string]pair{}
@@ -260,12 +267,14 @@ func readable(v compaction.View) error {
 		m, was := v.Messages[i], v.Messages[i].Content[c.Part].Text
 		now := shown[i].Content[c.Part].Text
 		head, rest, ok := strings.Cut(now, "\n[")
-		if !ok || !utf8.ValidString(now) || strings.Count(now, "To read them, call: expand(") != 1 || tokens.Estimate(now) >= tokens.Estimate(was) {
+		if !ok || !utf8.ValidString(now) || strings.Count(now, "To read them, call: expand(") != 1 ||
+			tokens.Estimate(now) >= tokens.Estimate(was) {
 			return fmt.Errorf("of message %d, this is shown: %.200q", c.Position, now)
 		}
 		var left, total, offset int
 		var id string
-		if _, err := fmt.Sscanf(rest, "%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]", &left, &total, &id, &offset); err != nil {
+		if _, err := fmt.Sscanf(rest, "%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]",
+			&left, &total, &id, &offset); err != nil {
 			return fmt.Errorf("of message %d, the marker is %.200q: %w", c.Position, rest, err)
 		}
 		_, tail, _ := strings.Cut(rest, "]\n")
@@ -274,7 +283,8 @@ func readable(v compaction.View) error {
 			return fmt.Errorf("message %d is not whole again with what %s has from %d on", c.Position, id, offset)
 		}
 		if strings.Contains(was, "\x1b") && (begunEscape.MatchString(head) || endingEscape.MatchString(tail)) {
-			return fmt.Errorf("message %d is cut within an escape sequence: %q … %.20q", c.Position, head[max(len(head)-20, 0):], tail)
+			return fmt.Errorf("message %d is cut within an escape sequence: %q … %.20q", c.Position, head[max(len(head)-20, 0):],
+				tail)
 		}
 	}
 	return nil
@@ -312,7 +322,8 @@ func soundNothing(v compaction.View, s compaction.Settings, _ *compaction.Nothin
 	return nil
 }
 
-// soundTooBig checks that the fixed parts, the newest message of the user, an open call with what it waits for and a summary do not fit.
+// soundTooBig checks that the fixed parts, the newest message of the user, an open call with what it waits for and a
+// summary do not fit.
 func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBig) error {
 	least := v.Fixed + v.Window/10 + 80
 	answered := map[string]bool{}
@@ -353,7 +364,8 @@ func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBi
 	return nil
 }
 
-// An agent that goes on and on is compacted now and then, never twice for the same growth, and its window never overflows.
+// An agent that goes on and on is compacted now and then, never twice for the same growth, and its window never
+// overflows.
 func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {

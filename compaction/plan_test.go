@@ -32,7 +32,8 @@ func (v *viewBuilder) say(role recall.Role, tokens int) *viewBuilder {
 
 func (v *viewBuilder) put(role recall.Role, step string, parts ...recall.Part) *viewBuilder {
 	at := len(v.Messages) + 1
-	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", at), Seq: int64(at), Position: at, Role: role, Content: parts,
+	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", at), Seq: int64(at), Position: at,
+		Role: role, Content: parts,
 		Tokens: tokensOf(parts)}
 	if step != "" {
 		m.StepID = &step
@@ -69,7 +70,8 @@ func mustPlan(t *testing.T, v compaction.View, s compaction.Settings) (compactio
 	given := p.Evict(v)
 	var sum *compaction.Summary
 	if p.Evicted > 0 {
-		sum = &compaction.Summary{Text: "what was", From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq, Tokens: p.Budget + 80}
+		sum = &compaction.Summary{Text: "what was", From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
+			Tokens: p.Budget + 80}
 		if was := given.Previous; was != nil {
 			sum.From, sum.FromSeq = was.From, was.FromSeq
 		}
@@ -130,13 +132,16 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 			if len(after.Clips) > 0 && m.Position == after.Clips[0].Position {
 				shown := strings.Split(m.Content[0].Text, "\n")
 				at := slices.IndexFunc(shown, func(line string) bool { return strings.HasPrefix(line, "[") })
-				fmt.Fprintf(&b, "\nposition %d is shown: %d lines, and\n%s\nand %d lines\n", m.Position, at, shown[at], len(shown)-at-2)
+				fmt.Fprintf(&b, "\nposition %d is shown: %d lines, and\n%s\nand %d lines\n", m.Position, at, shown[at],
+					len(shown)-at-2)
 			}
 		}
 		b.WriteString("\n---\n")
 	}
-	tall := window(8000, 7000).say(recall.User, 1200).put(recall.Assistant, "", called("open", strings.Repeat("abcd", 500)))
-	for _, v := range []compaction.View{tall.View, {Window: 9000}, window(9000, 0).say(recall.User, 10).View, {Window: 900, Summary: &compaction.Summary{}}} {
+	tall := window(8000, 7000).say(recall.User, 1200).put(recall.Assistant, "",
+		called("open", strings.Repeat("abcd", 500)))
+	for _, v := range []compaction.View{tall.View, {Window: 9000}, window(9000, 0).say(recall.User, 10).View,
+		{Window: 900, Summary: &compaction.Summary{}}} {
 		_, err := compaction.MakePlan(v, compaction.Defaults())
 		fmt.Fprintf(&b, "%v.\n", err)
 	}
@@ -155,12 +160,14 @@ func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
 		t.Errorf("around its text, a summary's message takes %d tokens", n)
 	}
 	s.FromSeq, s.ToSeq, s.Text = 120, 188, "He likes tea."
-	if got := compaction.SummaryMessage(s); !strings.Contains(got, `expand(id="[seq 120–188]")`) || !strings.HasSuffix(got, "\nHe likes tea.") {
+	if got := compaction.SummaryMessage(s); !strings.Contains(got, `expand(id="[seq 120–188]")`) ||
+		!strings.HasSuffix(got, "\nHe likes tea.") {
 		t.Errorf("it does not name what it hides: %s", got)
 	}
 }
 
-// The first attempt evicts the share that the settings say, and not ten percent more; the next ones ten percent more each.
+// The first attempt evicts the share that the settings say, and not ten percent more; the next ones ten percent more
+// each.
 func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
 	t.Parallel()
 	talk := window(100_000, 1000)
@@ -181,7 +188,8 @@ func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
 	for range 50 {
 		heavy.say(recall.User, 100).say(recall.Assistant, 100)
 	}
-	// Of 10,500 tokens 7,000 may stay, with a summary of 1,080: the last 54 messages and no more, which are what 50 percent leave.
+	// Of 10,500 tokens 7,000 may stay, with a summary of 1,080: the last 54 messages and no more, which are what 50
+	// percent leave.
 	p, after := mustPlan(t, heavy.View, compaction.Defaults())
 	if p.Evicted != 50 || p.After > 7000 || compaction.Estimate(after) != p.After {
 		t.Errorf("evicted %d, %d tokens after, %d counted", p.Evicted, p.After, compaction.Estimate(after))
@@ -208,14 +216,16 @@ func TestALargeTailDoesNotRefillTheWindow(t *testing.T) {
 func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 1000)
-	v.Summary = &compaction.Summary{Text: "his name is Ann's brother's", From: 1, To: 40, FromSeq: 1, ToSeq: 40, Tokens: 2000}
+	v.Summary = &compaction.Summary{Text: "his name is Ann's brother's", From: 1, To: 40, FromSeq: 1, ToSeq: 40,
+		Tokens: 2000}
 	for range 20 {
 		v.say(recall.User, 100).look(900)
 	}
 	for i := range v.Messages {
 		v.Messages[i].Position += 40
 	}
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll, compaction.SelfCompactSlidingWindow} {
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll,
+		compaction.SelfCompactSlidingWindow} {
 		p, after := mustPlan(t, v.View, mode(m))
 		given := p.Evict(v.View)
 		if given.Previous != v.Summary || after.Summary.From != 1 || p.After > 14_000 {
@@ -228,7 +238,8 @@ func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
 	}
 }
 
-// Counts that are too high must not make the first attempts fail: the provider's report says how much the messages really take.
+// Counts that are too high must not make the first attempts fail: the provider's report says how much the messages
+// really take.
 func TestOwnCountsThatAreTooHighDoNotWipeTheWindow(t *testing.T) {
 	t.Parallel()
 	v := window(10_000, 1000)
@@ -247,7 +258,8 @@ func TestOwnCountsThatAreTooHighDoNotWipeTheWindow(t *testing.T) {
 	}
 }
 
-// A report that is far from what was counted is rather of something else: it has a compaction made, and not more of it leave than need be.
+// A report that is far from what was counted is rather of something else: it has a compaction made, and not more of
+// it leave than need be.
 func TestAnUnlikelyReportIsBelievedToTheDouble(t *testing.T) {
 	t.Parallel()
 	v := window(100_000, 1000)
@@ -287,7 +299,8 @@ func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
 	}
 }
 
-// What an approval waits for and what was called beside it stay together, however the cut falls and whichever of them is open.
+// What an approval waits for and what was called beside it stay together, however the cut falls and whichever of them
+// is open.
 func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 	t.Parallel()
 	for _, answered := range [][]string{{}, {"x"}, {"y"}, {"x", "y"}, {"y", "x"}} {
@@ -319,14 +332,16 @@ func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 					t.Fatal(err)
 				}
 				if p.First > first && (pending || p.First <= last) {
-					t.Errorf("%s, %d before, %v answered: cut at %d, of calls from %d to %d", m, before, answered, p.First, first, last)
+					t.Errorf("%s, %d before, %v answered: cut at %d, of calls from %d to %d", m, before, answered, p.First, first,
+						last)
 				}
 			}
 		}
 	}
 }
 
-// Ids that come again belong to the latest call that waits, as in the log: the result of an earlier one is not parted from it either.
+// Ids that come again belong to the latest call that waits, as in the log: the result of an earlier one is not parted
+// from it either.
 func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 	t.Parallel()
 	for before := range 20 {
@@ -353,7 +368,8 @@ func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 	}
 }
 
-// A batch of parallel calls is one group wherever the cut falls, also where a search of five messages around would miss it.
+// A batch of parallel calls is one group wherever the cut falls, also where a search of five messages around would
+// miss it.
 func TestTwelveParallelCallsAreNeverSplit(t *testing.T) {
 	t.Parallel()
 	for before := range 40 {
@@ -413,7 +429,8 @@ func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 			compactions++
 		}
 		// 80,000 tokens are said; every compaction frees room for 5,000.
-		if compactions > 80_000/4_500 || fixed > 90_000 && (compactions > 0 || refused == 0) || fixed < 88_000 && refused > 0 {
+		if compactions > 80_000/4_500 || fixed > 90_000 && (compactions > 0 || refused == 0) || fixed < 88_000 &&
+			refused > 0 {
 			t.Errorf("fixed %d: %d compactions, refused %d times", fixed, compactions, refused)
 		}
 	}
@@ -449,7 +466,8 @@ func TestNoModelIsAskedAboutNothing(t *testing.T) {
 		"an open call":      window(10_000, 0).put(recall.Assistant, "", called("c", "{}")),
 		"an unknown window": {View: compaction.View{Summary: sum}},
 	} {
-		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll, compaction.SelfCompactSlidingWindow} {
+		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll,
+			compaction.SelfCompactSlidingWindow} {
 			if p, err := compaction.MakePlan(v.View, mode(m)); !isNothing(err) || !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("%s, %s: %+v, %v", name, m, p, err)
 			}
@@ -466,7 +484,8 @@ func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
 	}
 	p, after := mustPlan(t, v.View, compaction.Defaults())
 	want := append([]int{3}, positions(v.Messages[p.First-1:])...)
-	if diff := cmp.Diff(want, positions(after.Messages)); diff != "" || !slices.Equal(p.Kept, []int{3}) || p.First < 20 || p.After > 42_000 {
+	if diff := cmp.Diff(want, positions(after.Messages)); diff != "" || !slices.Equal(p.Kept, []int{3}) || p.First < 20 ||
+		p.After > 42_000 {
 		t.Errorf("%+v, after it (-want +got):\n%s", p, diff)
 	}
 	// It stays through the next ones, and leaves when the user says something newer.
@@ -493,7 +512,8 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	v.put(recall.Tool, "", result("a", lines[:60_000])).put(recall.Tool, "", result("b", lines[:60_000]))
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
 		p, after := mustPlan(t, v.View, mode(m))
-		if len(p.Clips) == 0 || p.NeedsModel || p.Evicted > 0 || compaction.Estimate(after) > 22_400 || len(after.Messages) != 4 || p.FirstChanged != 3 {
+		if len(p.Clips) == 0 || p.NeedsModel || p.Evicted > 0 || compaction.Estimate(after) > 22_400 ||
+			len(after.Messages) != 4 || p.FirstChanged != 3 {
 			t.Errorf("%+v", p)
 		}
 		if err := readable(after); err != nil {
@@ -505,7 +525,8 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	}
 }
 
-// Oldest results are clipped first, the newest stays whole where that is enough; one that is clipped already is clipped further and not anew.
+// Oldest results are clipped first, the newest stays whole where that is enough; one that is clipped already is
+// clipped further and not anew.
 func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 1000).say(recall.User, 100)
@@ -541,12 +562,15 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 		view *viewBuilder
 		says []string
 	}{
-		"a message of the user larger than the window": {window(50_000, 2000).say(recall.User, 10).say(recall.Assistant, 10).say(recall.User, 90_000),
+		"a message of the user larger than the window": {window(50_000, 2000).say(recall.User, 10).say(recall.Assistant,
+			10).say(recall.User, 90_000),
 			[]string{"the user message at position 3 (90000 tokens)", "may take 45000 of its 50000"}},
-		"only that message": {window(50_000, 2000).say(recall.User, 90_000), []string{"the user message at position 1 (90000 tokens)"}},
+		"only that message": {window(50_000, 2000).say(recall.User, 90_000),
+			[]string{"the user message at position 1 (90000 tokens)"}},
 		"the system prompt": {window(50_000, 60_000).say(recall.User, 10).say(recall.Assistant, 10),
 			[]string{"the system prompt (30000 tokens)", "the definitions of the tools (30000 tokens)", "context_window_limit"}},
-		"the arguments of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "", called("c", strings.Repeat("abcd", 60_000))),
+		"the arguments of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "",
+			called("c", strings.Repeat("abcd", 60_000))),
 			[]string{"the assistant message at position 2 (60005 tokens)"}},
 	} {
 		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
@@ -565,7 +589,8 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 	}
 }
 
-// Any other message larger than the window leaves, the newest too, where nothing of it can be clipped: better a summary than no prompt.
+// Any other message larger than the window leaves, the newest too, where nothing of it can be clipped: better a
+// summary than no prompt.
 func TestAMessageLargerThanTheWindowLeaves(t *testing.T) {
 	t.Parallel()
 	for at := range 5 {
@@ -584,7 +609,8 @@ func TestAMessageLargerThanTheWindowLeaves(t *testing.T) {
 	}
 }
 
-// Five compactions in a row: each message is visible, or was given to a summariser once. What the first kept is not lost by the second.
+// Five compactions in a row: each message is visible, or was given to a summariser once. What the first kept is not
+// lost by the second.
 func TestWhatOneCompactionKeptTheNextDoesNotLose(t *testing.T) {
 	t.Parallel()
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
@@ -616,10 +642,12 @@ func TestWhatOneCompactionKeptTheNextDoesNotLose(t *testing.T) {
 	}
 }
 
-// All that leaves is given to the summariser, whole, also of results that were shown clipped; the agent's own model is given what it saw.
+// All that leaves is given to the summariser, whole, also of results that were shown clipped; the agent's own model
+// is given what it saw.
 func TestAllThatLeavesIsGivenToTheSummariser(t *testing.T) {
 	t.Parallel()
-	v := window(30_000, 1000).say(recall.User, 100).say(recall.Assistant, 10).say(recall.User, 100).look(20_000).look(2000).look(12_000)
+	v := window(30_000, 1000).say(recall.User, 100).say(recall.Assistant, 10).say(recall.User,
+		100).look(20_000).look(2000).look(12_000)
 	v.Clips = []compaction.Clip{{Position: 5, Part: 0, Chars: 1000}}
 	v.Fixed = 12_000
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
@@ -699,21 +727,24 @@ func TestAbsurdNumbersAreBorne(t *testing.T) {
 	}
 }
 
-// A long turn right after a compaction shrinks, though there is no cut in it: it is not the summary alone that is summarised again.
+// A long turn right after a compaction shrinks, though there is no cut in it: it is not the summary alone that is
+// summarised again.
 func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 2000).say(recall.User, 200)
 	v.Summary = &compaction.Summary{Text: "earlier", From: 1, To: 10, Tokens: 1500}
 	var calls, results []recall.Part
 	for i := range 6 {
-		calls, results = append(calls, called(fmt.Sprint("c", i), "{}")), append(results, result(fmt.Sprint("c", i), lines[:24_000]))
+		calls, results = append(calls, called(fmt.Sprint("c", i), "{}")),
+			append(results, result(fmt.Sprint("c", i), lines[:24_000]))
 	}
 	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
 	for i := range v.Messages {
 		v.Messages[i].Position += 10
 	}
 	p, after := mustPlan(t, v.View, compaction.Defaults())
-	if p.NeedsModel || after.Summary != v.Summary || len(after.Messages) != 3 || compaction.Estimate(after) > 28_000 || p.First != 11 {
+	if p.NeedsModel || after.Summary != v.Summary || len(after.Messages) != 3 || compaction.Estimate(after) > 28_000 ||
+		p.First != 11 {
 		t.Errorf("%v", p)
 	}
 }
@@ -748,7 +779,8 @@ func TestMessagesOfOneStepStayTogether(t *testing.T) {
 	for i := range 30 {
 		step := fmt.Sprint("step-", i)
 		v.say(recall.User, 10)
-		v.put(recall.Assistant, step, recall.Part{Type: recall.Reasoning, Text: "Hm."}).put(recall.Assistant, step, text("Yes."))
+		v.put(recall.Assistant, step, recall.Part{Type: recall.Reasoning, Text: "Hm."}).put(recall.Assistant, step,
+			text("Yes."))
 	}
 	for percent := 5; percent <= 95; percent++ {
 		s := compaction.Defaults()

@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// Whatever was said, and whatever the settings: a plan conserves, comes to its goal or says what is too big, and comes to an end.
+// Whatever was said, and whatever the settings: a plan conserves, comes to its goal or says what is too big, and
+// comes to an end.
 func TestPlansConserveFitAndEnd(t *testing.T) {
 	t.Parallel()
 	lives := uint64(scale.Of(1_000, 20_000, 100_000))
@@ -30,9 +31,11 @@ func TestPlansConserveFitAndEnd(t *testing.T) {
 	}
 	close(seeds)
 	group.Wait()
-	t.Logf("%d lives: %d plans, %d with clips, %d with the newest of the user before the cut, %d above the goal, %d again; %d times nothing to do, %d times too big",
+	t.Logf("%d lives: %d plans, %d with clips, %d with the newest of the user before the cut, %d above the goal, %d "+
+		"again; %d times nothing to do, %d times too big",
 		lives, o.plans, o.clips, o.kept, o.relaxed, o.again, o.nothing, o.tooBig)
-	for what, n := range map[string]int{"plans": o.plans, "clips": o.clips, "kept": o.kept, "relaxed": o.relaxed, "nothing": o.nothing, "too big": o.tooBig} {
+	for what, n := range map[string]int{"plans": o.plans, "clips": o.clips, "kept": o.kept, "relaxed": o.relaxed,
+		"nothing": o.nothing, "too big": o.tooBig} {
 		if uint64(n) < lives/200 {
 			t.Errorf("only %d of %s: the lives do not try it", n, what)
 		}

@@ -24,22 +24,31 @@ func TestSettingsAreMerged(t *testing.T) {
 		raw  string
 		want compaction.Settings
 	}{
-		"nothing":             {``, base},
-		"null":                {` null `, base},
-		"an empty object":     {`{}`, base},
-		"what is not known":   {`{"keep_last": 3, "Mode": "all"}`, base},
-		"one field":           {`{"trigger": 0.8}`, with(func(s *compaction.Settings) { s.Trigger = 0.8 })},
-		"nulls are defaults":  {`{"sliding_window_percentage": null, "goal": null, "model": null, "warning": null}`, with(func(s *compaction.Settings) { s.Percentage, s.Goal, s.Model = 0.3, 0.7, nil })},
-		"no limit of chars":   {`{"clip_chars": null}`, with(func(s *compaction.Settings) { s.ClipChars = nil })},
-		"a limit of chars":    {`{"clip_chars": 100}`, with(func(s *compaction.Settings) { s.ClipChars = new(100) })},
-		"the mode's prompt":   {`{"mode": "all"}`, with(func(s *compaction.Settings) { s.Mode, s.Prompt = compaction.All, nil })},
-		"a prompt of its own": {`{"mode": "all", "prompt": "Be long."}`, with(func(s *compaction.Settings) { s.Mode, s.Prompt = compaction.All, new("Be long.") })},
-		"the same mode":       {`{"mode": "sliding_window"}`, base},
-		"a blank prompt":      {`{"prompt": " "}`, with(func(s *compaction.Settings) { s.Prompt = nil })},
-		"a model's settings":  {`{"model_settings": {"a": 1}}`, with(func(s *compaction.Settings) { s.ModelSettings = []byte(`{"a": 1}`) })},
-		"the least that may":  {`{"trigger": 0.5, "goal": 0.1, "sliding_window_percentage": 0.05}`, with(func(s *compaction.Settings) { s.Trigger, s.Goal, s.Percentage = 0.5, 0.1, 0.05 })},
-		"the most that may":   {`{"trigger": 0.98, "goal": 0.88, "sliding_window_percentage": 0.95}`, with(func(s *compaction.Settings) { s.Trigger, s.Goal, s.Percentage = 0.98, 0.88, 0.95 })},
-		"a goal just below":   {`{"trigger": 0.8, "goal": 0.7}`, with(func(s *compaction.Settings) { s.Trigger, s.Goal = 0.8, 0.7 })},
+		"nothing":           {``, base},
+		"null":              {` null `, base},
+		"an empty object":   {`{}`, base},
+		"what is not known": {`{"keep_last": 3, "Mode": "all"}`, base},
+		"one field":         {`{"trigger": 0.8}`, with(func(s *compaction.Settings) { s.Trigger = 0.8 })},
+		"nulls are defaults": {`{"sliding_window_percentage": null, "goal": null, "model": null, "warning": null}`,
+			with(func(s *compaction.Settings) { s.Percentage, s.Goal, s.Model = 0.3, 0.7, nil })},
+		"no limit of chars": {`{"clip_chars": null}`, with(func(s *compaction.Settings) { s.ClipChars = nil })},
+		"a limit of chars":  {`{"clip_chars": 100}`, with(func(s *compaction.Settings) { s.ClipChars = new(100) })},
+		"the mode's prompt": {`{"mode": "all"}`, with(func(s *compaction.Settings) {
+			s.Mode, s.Prompt = compaction.All,
+				nil
+		})},
+		"a prompt of its own": {`{"mode": "all", "prompt": "Be long."}`,
+			with(func(s *compaction.Settings) { s.Mode, s.Prompt = compaction.All, new("Be long.") })},
+		"the same mode":  {`{"mode": "sliding_window"}`, base},
+		"a blank prompt": {`{"prompt": " "}`, with(func(s *compaction.Settings) { s.Prompt = nil })},
+		"a model's settings": {`{"model_settings": {"a": 1}}`,
+			with(func(s *compaction.Settings) { s.ModelSettings = []byte(`{"a": 1}`) })},
+		"the least that may": {`{"trigger": 0.5, "goal": 0.1, "sliding_window_percentage": 0.05}`,
+			with(func(s *compaction.Settings) { s.Trigger, s.Goal, s.Percentage = 0.5, 0.1, 0.05 })},
+		"the most that may": {`{"trigger": 0.98, "goal": 0.88, "sliding_window_percentage": 0.95}`,
+			with(func(s *compaction.Settings) { s.Trigger, s.Goal, s.Percentage = 0.98, 0.88, 0.95 })},
+		"a goal just below": {`{"trigger": 0.8, "goal": 0.7}`,
+			with(func(s *compaction.Settings) { s.Trigger, s.Goal = 0.8, 0.7 })},
 	} {
 		before := *base.ClipChars
 		got, err := compaction.ParseSettings([]byte(c.raw), base)
@@ -57,7 +66,8 @@ func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 	for _, c := range []struct{ raw, says string }{
 		{`[]`, "must be a JSON object"},
 		{`{`, "must be a JSON object"},
-		{`{"mode": "everything"}`, `mode is "everything"; it must be one of sliding_window, all, self_compact_all, self_compact_sliding_window`},
+		{`{"mode": "everything"}`, `mode is "everything"; it must be one of sliding_window, all, self_compact_all, ` +
+			`self_compact_sliding_window`},
 		{`{"mode": 3}`, "mode is 3; it must be a string"},
 		{`{"trigger": 0.49}`, "trigger is 0.49; it must be from 0.5 to 0.98"},
 		{`{"trigger": 0.99}`, "trigger is 0.99; it must be from 0.5 to 0.98"},

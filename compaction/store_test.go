@@ -81,9 +81,11 @@ func (k *kept) view() (summary string, said []string) {
 
 // change hides what stands before a place.
 func change(first int, text string) compaction.Change {
-	return compaction.Change{Trigger: "manual", Mode: compaction.SlidingWindow, Window: 8000, FirstVisible: first, Before: 900, After: 100,
+	return compaction.Change{Trigger: "manual", Mode: compaction.SlidingWindow, Window: 8000, FirstVisible: first,
+		Before: 900, After: 100,
 		MessagesBefore: 9, MessagesAfter: 3,
-		Summary: &compaction.Summary{Text: text, From: 2, To: first - 1, FromSeq: 3, ToSeq: int64(first), How: compaction.Extracted}}
+		Summary: &compaction.Summary{Text: text, From: 2, To: first - 1, FromSeq: 3, ToSeq: int64(first),
+			How: compaction.Extracted}}
 }
 
 func (k *kept) commit(c recall.Conversation, ch compaction.Change) compaction.Compaction {
@@ -106,7 +108,8 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	if summary, said := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(said, []string{"three", "four"}) {
 		t.Errorf("the view is %q, %v", summary, said)
 	}
-	if first.Summary == nil || *first.Summary != "They counted." || *first.ToPosition != 3 || first.ConversationID != nil || first.Model != nil {
+	if first.Summary == nil || *first.Summary != "They counted." || *first.ToPosition != 3 ||
+		first.ConversationID != nil || first.Model != nil {
 		t.Errorf("the compaction is %+v", first)
 	}
 	k.say("five")
@@ -122,7 +125,8 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 		t.Errorf("the first cannot be reverted before the second: %v", err)
 	}
 	k.revert(second)
-	if _, err := k.store.Restored(t.Context(), org, second); !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), "reverted already") {
+	if _, err := k.store.Restored(t.Context(), org, second); !errors.Is(err, db.ErrConflict) ||
+		!strings.Contains(err.Error(), "reverted already") {
 		t.Errorf("reverted by who read it before, with an older one left: %v", err)
 	}
 	if summary, said := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(said, []string{"three", "four", "five"}) {
@@ -136,8 +140,10 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	if err != nil || again.RevertedAt == nil {
 		t.Fatalf("the first, reverted: %+v, %v", again, err)
 	}
-	for what, known := range map[string]compaction.Compaction{"reverted a second time": again, "by who read it before": first} {
-		if _, err := k.store.Restored(t.Context(), org, known); !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), "reverted already") {
+	for what, known := range map[string]compaction.Compaction{"reverted a second time": again,
+		"by who read it before": first} {
+		if _, err := k.store.Restored(t.Context(), org, known); !errors.Is(err, db.ErrConflict) ||
+			!strings.Contains(err.Error(), "reverted already") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -174,9 +180,11 @@ func TestAViewIsCompactedOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	events, err := db.One[int](t.Context(), k.pool, `SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'compaction'`, k.agent)
+	events, err := db.One[int](t.Context(), k.pool, `SELECT count(*) FROM events WHERE agent_id = $1 AND type = `+
+		`'compaction'`, k.agent)
 	if c := k.conversation(); err != nil || made != 1 || c.Version != 1 || c.Messages != 5 || events != 1 {
-		t.Errorf("%d were kept, the frame is %d, there are %d messages and %d events, %v; want 1, 1, 5 and 1", made, c.Version, c.Messages, events, err)
+		t.Errorf("%d were kept, the frame is %d, there are %d messages and %d events, %v; want 1, 1, 5 and 1", made,
+			c.Version, c.Messages, events, err)
 	}
 }
 
@@ -203,7 +211,8 @@ func TestWhyASummaryWasExtractedIsKept(t *testing.T) {
 	ch.Summary.Why, ch.Summary.ModelCalls = "it fails (status 500: a\x00b\xff)", 2
 	ch.Summary.PromptTokens, ch.Summary.OutputTokens = 1<<40, 7
 	made := k.commit(k.conversation(), ch)
-	if made.Why == nil || *made.Why != "it fails (status 500: ab\ufffd)" || made.ModelCalls != 2 || made.PromptTokens != 1<<40 || made.OutputTokens != 7 {
+	if made.Why == nil || *made.Why != "it fails (status 500: ab\ufffd)" || made.ModelCalls != 2 ||
+		made.PromptTokens != 1<<40 || made.OutputTokens != 7 {
 		t.Errorf("the compaction is %+v, and says %q", made, *made.Why)
 	}
 }

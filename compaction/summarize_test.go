@@ -18,9 +18,13 @@ import (
 )
 
 // by makes a summary with a model that answers so.
-func by(t *testing.T, e compaction.Evicted, s compaction.Settings, m compaction.Model, answer func(n int, r compaction.Request) (compaction.Reply, error)) (compaction.Summary, []compaction.Request) {
+func by(t *testing.T, e compaction.Evicted, s compaction.Settings, m compaction.Model,
+	answer func(n int, r compaction.Request) (compaction.Reply, error)) (compaction.Summary, []compaction.Request) {
 	t.Helper()
-	model := &writer{answer: func(_ context.Context, n int, r compaction.Request) (compaction.Reply, error) { return answer(n, r) }}
+	model := &writer{answer: func(_ context.Context, n int, r compaction.Request) (compaction.Reply,
+		error) {
+		return answer(n, r)
+	}}
 	m.Summarizer = model
 	if m.Name == "" {
 		m.Name = "fake"
@@ -53,9 +57,11 @@ func good(t *testing.T) string {
 func TestGoodSummaryIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	want := good(t)
-	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{Name: "m"},
+	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(),
+		compaction.Model{Name: "m"},
 		func(int, compaction.Request) (compaction.Reply, error) { return reply(want) })
-	if diff := cmp.Diff(compaction.Summary{Text: want, From: 2, To: 20, FromSeq: 10, ToSeq: 46, Tokens: compaction.SummaryTokens(got), How: compaction.Whole,
+	if diff := cmp.Diff(compaction.Summary{Text: want, From: 2, To: 20, FromSeq: 10, ToSeq: 46,
+		Tokens: compaction.SummaryTokens(got), How: compaction.Whole,
 		Model: "m", ModelCalls: 1, PromptTokens: 10, OutputTokens: 5}, got); diff != "" || len(asked) != 1 {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -64,7 +70,8 @@ func TestGoodSummaryIsTakenAtOnce(t *testing.T) {
 func TestThoughtsAndWrappingsAreTakenOff(t *testing.T) {
 	t.Parallel()
 	want := good(t)
-	for _, text := range []string{"<think>Hm, what\nwas it?</think>\n\n" + want, "I think that…\n</think>\n" + want, "```markdown\n" + want + "\n```", "<summary>\n" + want + "\n</summary>"} {
+	for _, text := range []string{"<think>Hm, what\nwas it?</think>\n\n" + want, "I think that…\n</think>\n" + want,
+		"```markdown\n" + want + "\n```", "<summary>\n" + want + "\n</summary>"} {
 		got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
 			func(int, compaction.Request) (compaction.Reply, error) { return reply(text) })
 		if got.Text != want {
@@ -80,7 +87,8 @@ func TestSummariserDownDoesNotBrickTheAgent(t *testing.T) {
 		func(int, compaction.Request) (compaction.Reply, error) {
 			return compaction.Reply{}, errors.New("connection refused")
 		})
-	if got.How != compaction.Extracted || got.Model != "" || len(asked) != 1 || got.Why != "connection refused" || !strings.Contains(got.Text, "SHOP-2291") {
+	if got.How != compaction.Extracted || got.Model != "" || len(asked) != 1 || got.Why != "connection refused" ||
+		!strings.Contains(got.Text, "SHOP-2291") {
 		t.Errorf("got %+v after %d requests", got, len(asked))
 	}
 }
@@ -92,7 +100,8 @@ func TestSummariserThatHangsIsGivenUp(t *testing.T) {
 		<-ctx.Done()
 		return compaction.Reply{}, ctx.Err()
 	}}
-	got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(),
+	got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: coding(), Budget: 2000},
+		compaction.Defaults(),
 		&compaction.Model{Summarizer: model, Patience: time.Millisecond})
 	if err != nil || got.How != compaction.Extracted || got.Why != "the model took longer than 1ms" {
 		t.Errorf("got %+v, %v", got, err)
@@ -112,24 +121,32 @@ func TestOnlyTheCallersContextIsAnError(t *testing.T) {
 	}
 }
 
-// Letta asked its model to summarise empty transcripts, and transcripts of nothing but an earlier summary, and LM Studio answered null.
+// Letta asked its model to summarise empty transcripts, and transcripts of nothing but an earlier summary, and LM
+// Studio answered null.
 func TestNothingIsPaidForAnEmptyTranscript(t *testing.T) {
 	t.Parallel()
-	previous := &compaction.Summary{Text: "I planned the wedding.", From: 2, To: 9, FromSeq: 3, ToSeq: 17, How: compaction.Whole, Model: "old", Tokens: 99}
-	thought := recall.Message{Position: 10, Seq: 20, Role: recall.Assistant, Content: []recall.Part{{Type: recall.Reasoning, Text: "Hm."}}}
+	previous := &compaction.Summary{Text: "I planned the wedding.", From: 2, To: 9, FromSeq: 3, ToSeq: 17,
+		How: compaction.Whole, Model: "old", Tokens: 99}
+	thought := recall.Message{Position: 10, Seq: 20, Role: recall.Assistant,
+		Content: []recall.Part{{Type: recall.Reasoning, Text: "Hm."}}}
 	for _, c := range []struct {
 		name string
 		e    compaction.Evicted
 		text string
 		to   int
 	}{
-		{"nothing at all", compaction.Evicted{Budget: 500}, "(Made without a model: quotes and lists of what was said and done; nothing is interpreted.)\nNothing was said.", 0},
+		{"nothing at all", compaction.Evicted{Budget: 500}, "(Made without a model: quotes and lists of what was said and " +
+			"done; nothing is interpreted.)\nNothing was said.", 0},
 		{"an earlier summary alone", compaction.Evicted{Budget: 500, Previous: previous}, previous.Text, 9},
-		{"an earlier summary and a thought", compaction.Evicted{Budget: 500, Previous: previous, Messages: []recall.Message{thought}}, previous.Text, 10},
+		{"an earlier summary and a thought", compaction.Evicted{Budget: 500, Previous: previous,
+			Messages: []recall.Message{thought}}, previous.Text, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, asked := by(t, c.e, compaction.Defaults(), compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply("paid") })
+			got, asked := by(t, c.e, compaction.Defaults(), compaction.Model{}, func(int, compaction.Request) (compaction.Reply,
+				error) {
+				return reply("paid")
+			})
 			if len(asked) != 0 || got.Text != c.text || got.To != c.to {
 				t.Errorf("got %+v after %d requests", got, len(asked))
 			}
@@ -140,9 +157,13 @@ func TestNothingIsPaidForAnEmptyTranscript(t *testing.T) {
 // Letta's second pass summarised what the first had kept, and threw the first one's summary away.
 func TestEarlierSummaryIsCarriedAlong(t *testing.T) {
 	t.Parallel()
-	previous := &compaction.Summary{Text: "Before that I moved the archive to /srv/archive-7 for Mira.", From: 1, To: 1, FromSeq: 1, ToSeq: 9, How: compaction.Whole}
+	previous := &compaction.Summary{Text: "Before that I moved the archive to /srv/archive-7 for Mira.", From: 1, To: 1,
+		FromSeq: 1, ToSeq: 9, How: compaction.Whole}
 	e := compaction.Evicted{Messages: coding(), Budget: 2000, Previous: previous}
-	got, asked := by(t, e, compaction.Defaults(), compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+	got, asked := by(t, e, compaction.Defaults(), compaction.Model{}, func(int, compaction.Request) (compaction.Reply,
+		error) {
+		return reply(good(t))
+	})
 	if !strings.Contains(lastOf(asked[0]), previous.Text) {
 		t.Error("the model was not given it")
 	}
@@ -168,7 +189,8 @@ func TestFirstRequestOutlivesAHundredExtractions(t *testing.T) {
 	d.user("Call me Mira. Never book a flight before 09:30, see /notes/travel.md.")
 	for round := range 100 {
 		for i := range 4 {
-			d.user(fmt.Sprintf("Please look at trip %d-%d to Oslo.", round, i)).assistant("It is fine so far, and nothing needs to be changed.")
+			d.user(fmt.Sprintf("Please look at trip %d-%d to Oslo.", round,
+				i)).assistant("It is fine so far, and nothing needs to be changed.")
 		}
 		got := extracted(t, compaction.Evicted{Messages: d.messages, Budget: 600, Previous: s})
 		s, d = &got, &dialogue{}
@@ -183,9 +205,12 @@ func TestFirstRequestOutlivesAHundredExtractions(t *testing.T) {
 // LangChain kept an exception's text for a summary, and the history was gone.
 func TestErrorTextIsNoSummary(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"Error generating summary: connection reset", "An error occurred", "I'm sorry, but I can't help with that.", "I cannot summarize this.",
-		`{"error":{"message":"overloaded"}}`, "<html><body>502</body></html>", "As an AI, I have no access.", "Please provide the transcript.", "Rate limit exceeded.",
-		"Internal Server Error", "OK.", "Done!", "Request timed out.", "No conversation to summarize.", "Sorry, something went wrong", "Traceback (most recent call last):"} {
+	for _, text := range []string{"Error generating summary: connection reset", "An error occurred",
+		"I'm sorry, but I can't help with that.", "I cannot summarize this.",
+		`{"error":{"message":"overloaded"}}`, "<html><body>502</body></html>", "As an AI, I have no access.",
+		"Please provide the transcript.", "Rate limit exceeded.",
+		"Internal Server Error", "OK.", "Done!", "Request timed out.", "No conversation to summarize.",
+		"Sorry, something went wrong", "Traceback (most recent call last):"} {
 		got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
 			func(int, compaction.Request) (compaction.Reply, error) { return reply(text) })
 		if got.How != compaction.Extracted || len(asked) != 2 {
@@ -210,12 +235,13 @@ func TestEchoIsNoSummary(t *testing.T) {
 		if strings.Contains(name, "German") {
 			messages = personal()
 		}
-		got, _ := by(t, compaction.Evicted{Messages: messages, Budget: 2000}, compaction.Defaults(), compaction.Model{}, func(_ int, r compaction.Request) (compaction.Reply, error) {
-			if text == "" {
-				return reply(lastOf(r))
-			}
-			return reply(text)
-		})
+		got, _ := by(t, compaction.Evicted{Messages: messages, Budget: 2000}, compaction.Defaults(), compaction.Model{},
+			func(_ int, r compaction.Request) (compaction.Reply, error) {
+				if text == "" {
+					return reply(lastOf(r))
+				}
+				return reply(text)
+			})
 		if got.How != compaction.Extracted {
 			t.Errorf("%s: got %+v", name, got)
 		}
@@ -227,9 +253,12 @@ func TestSummaryBeginsWithTheFirstThatLeft(t *testing.T) {
 	t.Parallel()
 	messages := coding()
 	first, last := messages[0], messages[len(messages)-1]
-	got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: messages, Budget: 2000, Previous: &compaction.Summary{Text: "They began.",
-		From: first.Position + 1, To: first.Position + 3, FromSeq: first.Seq + 1, ToSeq: first.Seq + 3}}, compaction.Defaults(), nil)
-	if err != nil || got.From != first.Position || got.FromSeq != first.Seq || got.To != last.Position || got.ToSeq != last.Seq {
+	got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: messages, Budget: 2000,
+		Previous: &compaction.Summary{Text: "They began.",
+			From: first.Position + 1, To: first.Position + 3, FromSeq: first.Seq + 1, ToSeq: first.Seq + 3}},
+		compaction.Defaults(), nil)
+	if err != nil || got.From != first.Position || got.FromSeq != first.Seq || got.To != last.Position ||
+		got.ToSeq != last.Seq {
 		t.Errorf("got %+v, %v, want it from %d to %d", got, err, first.Position, last.Position)
 	}
 }
@@ -238,7 +267,8 @@ func TestSummaryBeginsWithTheFirstThatLeft(t *testing.T) {
 func TestEchoOfTheRequestIsNoSummary(t *testing.T) {
 	t.Parallel()
 	e := compaction.Evicted{Messages: coding(), Budget: 2000, Self: &compaction.Self{System: "S", View: coding()}}
-	got, _ := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, func(_ int, r compaction.Request) (compaction.Reply, error) { return reply(lastOf(r)) })
+	got, _ := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{},
+		func(_ int, r compaction.Request) (compaction.Reply, error) { return reply(lastOf(r)) })
 	if got.How != compaction.Extracted {
 		t.Errorf("got %+v", got)
 	}
@@ -259,16 +289,19 @@ func plainText(messages []recall.Message) string {
 // Nothing checked what a model wrote: a summary without the names it stood for was kept all the same.
 func TestWhatASummaryLeavesOutIsAskedForAndThenAdded(t *testing.T) {
 	t.Parallel()
-	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {
-		if n == 1 {
-			return reply("I fixed the nightly import.")
-		}
-		return reply("I fixed it, in commit 9f3c1e7.")
-	})
-	if len(asked) != 2 || !strings.Contains(lastOf(asked[1]), "\n- SHOP-2291\n") || !strings.Contains(lastOf(asked[1]), "- what the user asked for last: Good. Now open") {
+	got, asked := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
+		func(n int, _ compaction.Request) (compaction.Reply, error) {
+			if n == 1 {
+				return reply("I fixed the nightly import.")
+			}
+			return reply("I fixed it, in commit 9f3c1e7.")
+		})
+	if len(asked) != 2 || !strings.Contains(lastOf(asked[1]), "\n- SHOP-2291\n") ||
+		!strings.Contains(lastOf(asked[1]), "- what the user asked for last: Good. Now open") {
 		t.Errorf("it was not asked for: %d requests, the last %q", len(asked), lastOf(asked[len(asked)-1]))
 	}
-	for _, want := range []string{"I fixed it, in commit 9f3c1e7.\n\nLast request, word for word [42]: Good. Now open a pull request against release-4.2", "\n\nAlso named: ", "https://ci.example.com/jobs/8841"} {
+	for _, want := range []string{"I fixed it, in commit 9f3c1e7.\n\nLast request, word for word [42]: Good. Now open " +
+		"a pull request against release-4.2", "\n\nAlso named: ", "https://ci.example.com/jobs/8841"} {
 		if !strings.Contains(got.Text, want) {
 			t.Errorf("%q was not added:\n%s", want, got.Text)
 		}
@@ -287,7 +320,8 @@ func TestSummaryIsWithinItsBudget(t *testing.T) {
 	if len(asked) != 2 || !strings.Contains(lastOf(asked[1]), "too long. Write at most 187 words") {
 		t.Errorf("it was not asked to be shorter: %d requests", len(asked))
 	}
-	if n := tokens.Estimate(got.Text); n > 400 || got.How != compaction.Whole || !strings.Contains(got.Text, "... [summary truncated to fit]") || !strings.Contains(got.Text, "SHOP-2291") {
+	if n := tokens.Estimate(got.Text); n > 400 || got.How != compaction.Whole ||
+		!strings.Contains(got.Text, "... [summary truncated to fit]") || !strings.Contains(got.Text, "SHOP-2291") {
 		t.Errorf("got %d tokens as %s: %q", n, got.How, got.Text)
 	}
 }
@@ -297,7 +331,8 @@ func TestSummaryIsClippedToItsCharacters(t *testing.T) {
 	for _, chars := range []int{100, 400, 1000} {
 		s := compaction.Defaults()
 		s.ClipChars = &chars
-		for _, m := range []*compaction.Model{nil, {Summarizer: &writer{answer: func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+		for _, m := range []*compaction.Model{nil, {Summarizer: &writer{answer: func(context.Context, int,
+			compaction.Request) (compaction.Reply, error) {
 			return reply(strings.Repeat("Ä👩‍🚀 und so weiter. ", 20))
 		}}}} {
 			got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: personal(), Budget: 2000}, s, m)
@@ -341,7 +376,8 @@ func storm(results bool, tokens int) []recall.Message {
 	return d.messages
 }
 
-// Letta capped the summariser at a global limit and bounded its input by the agent's window; ours is bounded by its own, and no more.
+// Letta capped the summariser at a global limit and bounded its input by the agent's window; ours is bounded by its
+// own, and no more.
 func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -360,14 +396,17 @@ func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 		{"the middle is cut", storm(false, 30_000), 0, 16_000, true, compaction.Middle, 3},
 		{"the middle is cut, which was known before", storm(false, 30_000), 16_000, 16_000, true, compaction.Middle, 2},
 		{"the middle is cut, and no number was given", storm(false, 30_000), 0, 16_000, false, compaction.Middle, 3},
-		{"the middle is cut to less than half, and no number was given", storm(false, 8_000), 0, 6_000, false, compaction.Middle, 3},
+		{"the middle is cut to less than half, and no number was given", storm(false, 8_000), 0, 6_000, false,
+			compaction.Middle, 3},
 		{"the window is less than was said", storm(false, 30_000), 64_000, 16_000, true, compaction.Middle, 3},
-		{"the window is far less than was said, and no number was given", storm(false, 30_000), 64_000, 4_000, false, compaction.Extracted, 2},
+		{"the window is far less than was said, and no number was given", storm(false, 30_000), 64_000, 4_000, false,
+			compaction.Extracted, 2},
 		{"the window is too small for anything", storm(true, 80_000), 0, 500, true, compaction.Extracted, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, asked := by(t, compaction.Evicted{Messages: c.messages, Budget: 2000}, compaction.Defaults(), compaction.Model{Window: c.known},
+			got, asked := by(t, compaction.Evicted{Messages: c.messages, Budget: 2000}, compaction.Defaults(),
+				compaction.Model{Window: c.known},
 				overflowing(c.window, c.numbers, "I worked on the import, and read what I was told to."))
 			if got.How != c.how || len(asked) != c.calls {
 				t.Errorf("got %s after %d calls (%s), want %s after %d", got.How, len(asked), got.Why, c.how, c.calls)
@@ -385,10 +424,12 @@ func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 func TestWhatIsCutFromTheMiddleIsNamedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	messages := storm(false, 30_000)
-	got, asked := by(t, compaction.Evicted{Messages: messages, Budget: 2000}, compaction.Defaults(), compaction.Model{Window: 16_000},
+	got, asked := by(t, compaction.Evicted{Messages: messages, Budget: 2000}, compaction.Defaults(),
+		compaction.Model{Window: 16_000},
 		overflowing(16_000, true, "I worked on the import, and was told many rules."))
 	sent := lastOf(asked[0])
-	for _, want := range []string{"Our nightly import breaks", "[Left out here for lack of room: ", "[seq ", "expand(id=", "Now tell me what is in docs/page03.md."} {
+	for _, want := range []string{"Our nightly import breaks", "[Left out here for lack of room: ", "[seq ", "expand(id=",
+		"Now tell me what is in docs/page03.md."} {
 		if !strings.Contains(sent, want) {
 			t.Errorf("the model was not sent %q", want)
 		}
@@ -413,16 +454,23 @@ func TestOwnModelIsSentWhatItHasInItsCache(t *testing.T) {
 	e := compaction.Evicted{Messages: coding(), Budget: 2000,
 		Self: &compaction.Self{System: want[0].Content, Tools: []byte(`[ {"x":1} ]`), View: view}}
 	s := compaction.Settings{Mode: compaction.SelfCompactSlidingWindow}
-	got, asked := by(t, e, s, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+	got, asked := by(t, e, s, compaction.Model{}, func(int, compaction.Request) (compaction.Reply,
+		error) {
+		return reply(good(t))
+	})
 	if got.How != compaction.Own || string(asked[0].Tools) != `[ {"x":1} ]` {
 		t.Errorf("got %s with tools %s", got.How, asked[0].Tools)
 	}
-	if diff := cmp.Diff(want, asked[0].Messages[:2]); diff != "" || asked[0].Messages[2].Role != "assistant" || asked[0].Messages[3].Role != "user" {
+	if diff := cmp.Diff(want, asked[0].Messages[:2]); diff != "" || asked[0].Messages[2].Role != "assistant" ||
+		asked[0].Messages[3].Role != "user" {
 		t.Errorf("-want +got\n%s\n%+v", diff, asked[0].Messages[2:])
 	}
 	for name, first := range map[string]func() (compaction.Reply, error){
-		"it calls a tool":      func() (compaction.Reply, error) { return compaction.Reply{Finish: "tool_calls"}, nil },
-		"its request is wrong": func() (compaction.Reply, error) { return compaction.Reply{}, errors.New("roles must alternate") },
+		"it calls a tool": func() (compaction.Reply, error) { return compaction.Reply{Finish: "tool_calls"}, nil },
+		"its request is wrong": func() (compaction.Reply, error) {
+			return compaction.Reply{},
+				errors.New("roles must alternate")
+		},
 		"its window overflows": func() (compaction.Reply, error) { return compaction.Reply{}, &compaction.Overflow{} },
 	} {
 		got, asked := by(t, e, s, compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {
@@ -431,7 +479,8 @@ func TestOwnModelIsSentWhatItHasInItsCache(t *testing.T) {
 			}
 			return reply(good(t))
 		})
-		if got.How != compaction.Whole || len(asked) != 2 || asked[1].Tools != nil || strings.Contains(asked[1].Messages[0].Content, "above") {
+		if got.How != compaction.Whole || len(asked) != 2 || asked[1].Tools != nil ||
+			strings.Contains(asked[1].Messages[0].Content, "above") {
 			t.Errorf("%s: got %s after %d calls (%s)", name, got.How, len(asked), got.Why)
 		}
 	}
@@ -445,7 +494,8 @@ func TestConfiguredPromptIsUsed(t *testing.T) {
 		if m == compaction.SelfCompactAll {
 			e.Self = &compaction.Self{System: "S", View: coding()}
 		}
-		_, asked := by(t, e, compaction.Settings{Mode: m, Prompt: &prompt}, compaction.Model{}, func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
+		_, asked := by(t, e, compaction.Settings{Mode: m, Prompt: &prompt}, compaction.Model{},
+			func(int, compaction.Request) (compaction.Reply, error) { return reply(good(t)) })
 		instruction := asked[0].Messages[0].Content
 		if m == compaction.SelfCompactAll {
 			instruction = lastOf(asked[0])
@@ -464,12 +514,13 @@ func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
 	e := compaction.Evicted{Messages: messages, Budget: 2000, Self: &compaction.Self{System: "S", View: messages}}
 	most := 0
 	for bits := range 1 << 6 { // overflows, or leaves something out, call by call
-		got, asked := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{}, func(n int, _ compaction.Request) (compaction.Reply, error) {
-			if bits>>(n-1)&1 == 0 {
-				return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
-			}
-			return reply([]string{"I did what I was asked to.", ""}[bits>>5])
-		})
+		got, asked := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{},
+			func(n int, _ compaction.Request) (compaction.Reply, error) {
+				if bits>>(n-1)&1 == 0 {
+					return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+				}
+				return reply([]string{"I did what I was asked to.", ""}[bits>>5])
+			})
 		most = max(most, len(asked))
 		if got.ModelCalls != len(asked) {
 			t.Errorf("%06b: %d calls are said to be made, %d were", bits, got.ModelCalls, len(asked))
@@ -484,11 +535,15 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	t.Parallel()
 	d := &dialogue{messages: coding()}
 	d.user("The token is " + madeUpToken + ", use it.")
-	for _, m := range []*compaction.Model{nil, {Redact: func(s string) string { return strings.ReplaceAll(s, madeUpToken, "[gone]") },
+	for _, m := range []*compaction.Model{nil, {Redact: func(s string) string {
+		return strings.ReplaceAll(s, madeUpToken,
+			"[gone]")
+	},
 		Summarizer: &writer{answer: func(context.Context, int, compaction.Request) (compaction.Reply, error) {
 			return reply("I used the token " + madeUpToken + ".")
 		}}}} {
-		got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: d.messages, Budget: 1000}, compaction.Defaults(), m)
+		got, err := compaction.Summarize(t.Context(), compaction.Evicted{Messages: d.messages, Budget: 1000},
+			compaction.Defaults(), m)
 		if err != nil || strings.Contains(got.Text, madeUpToken) {
 			t.Errorf("got %v: %s", err, got.Text)
 		}
@@ -498,11 +553,14 @@ func TestSecretsAreTakenOut(t *testing.T) {
 func TestIdentifiersOfTexts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
-		{"see https://a.example.com/x?y=1,2&z=(3), and http://localhost:8080/v1.", "https://a.example.com/x?y=1,2&z=(3 http://localhost:8080/v1"},
+		{"see https://a.example.com/x?y=1,2&z=(3), and http://localhost:8080/v1.",
+			"https://a.example.com/x?y=1,2&z=(3 http://localhost:8080/v1"},
 		{"src/main.go:42, ./a, ../b/c.txt, ~/x, C:\\Users\\Ann and/or he/she", "src/main.go:42 ../b/c.txt C:\\Users\\Ann"},
-		{"PROJ-123 #4521 v1.2.3 9f3c1e7 550e8400-e29b-41d4-a716-446655440000", "PROJ-123 #4521 v1.2.3 9f3c1e7 550e8400-e29b-41d4-a716-446655440000"},
+		{"PROJ-123 #4521 v1.2.3 9f3c1e7 550e8400-e29b-41d4-a716-446655440000",
+			"PROJ-123 #4521 v1.2.3 9f3c1e7 550e8400-e29b-41d4-a716-446655440000"},
 		{"on 2026-03-01 at 14:30, for $12,000 or 50% of 3 in 10", "2026-03-01 14:30 $12,000 50%"},
-		{"mail a.b@example.com; call ReadAll() and snake_case, README.md, e.g. z.B. don't", "a.b@example.com ReadAll snake_case README.md"},
+		{"mail a.b@example.com; call ReadAll() and snake_case, README.md, e.g. z.B. don't",
+			"a.b@example.com ReadAll snake_case README.md"},
 		{"请看src/主.go里的订单20260301-7和第42行", "20260301-7"},
 		{"</div> <b>x</b> ... --- :// / \\ @ _", ""},
 		{strings.Repeat("a1", 100), ""},
@@ -520,7 +578,8 @@ func BenchmarkSummarize(b *testing.B) {
 		name  string
 		model *compaction.Model
 	}{
-		{"written", &compaction.Model{Summarizer: &writer{answer: func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+		{"written", &compaction.Model{Summarizer: &writer{answer: func(context.Context, int,
+			compaction.Request) (compaction.Reply, error) {
 			return reply("I worked on the import, and read what I was told to.")
 		}}}},
 		{"extracted", nil},

@@ -21,16 +21,19 @@ func TestWhatIsDue(t *testing.T) {
 	calling := func(tokens int, want string) look { return look{tokens, true, want} }
 	compacted := func(tokens int) look { return look{tokens: tokens, want: "compacted"} }
 	for name, looks := range map[string][]look{
-		"above the trigger, and not at it":          {at(90_000, "warn"), at(90_001, "compact")},
-		"a warning once, before anything leaves":    {at(74_999, ""), at(75_000, "warn"), at(80_000, ""), at(75_000, "")},
-		"and again after usage fell below":          {at(76_000, "warn"), at(74_999, ""), at(75_001, "warn")},
-		"a compaction and the warning":              {at(93_000, "warn compact")},
-		"an open call defers, up to 95 percent":     {calling(91_000, "warn deferred"), calling(94_999, "deferred"), calling(95_000, "compact")},
-		"and what it deferred is done":              {calling(91_000, "warn deferred"), at(91_000, "compact")},
-		"disarmed until usage has grown by 5":       {compacted(88_000), at(92_999, "warn"), at(93_000, "compact")},
-		"never at or above 95":                      {compacted(94_000), at(94_999, "warn"), at(95_000, "compact")},
-		"growth begins where usage fell to":         {compacted(88_000), at(85_500, "warn"), at(90_400, ""), at(90_600, "compact")},
-		"once armed it stays so":                    {compacted(80_000), at(86_000, "warn"), at(84_000, ""), at(90_500, "compact")},
+		"above the trigger, and not at it":       {at(90_000, "warn"), at(90_001, "compact")},
+		"a warning once, before anything leaves": {at(74_999, ""), at(75_000, "warn"), at(80_000, ""), at(75_000, "")},
+		"and again after usage fell below":       {at(76_000, "warn"), at(74_999, ""), at(75_001, "warn")},
+		"a compaction and the warning":           {at(93_000, "warn compact")},
+		"an open call defers, up to 95 percent": {calling(91_000, "warn deferred"), calling(94_999, "deferred"),
+			calling(95_000, "compact")},
+		"and what it deferred is done":        {calling(91_000, "warn deferred"), at(91_000, "compact")},
+		"disarmed until usage has grown by 5": {compacted(88_000), at(92_999, "warn"), at(93_000, "compact")},
+		"never at or above 95":                {compacted(94_000), at(94_999, "warn"), at(95_000, "compact")},
+		"growth begins where usage fell to": {compacted(88_000), at(85_500, "warn"), at(90_400, ""),
+			at(90_600, "compact")},
+		"once armed it stays so": {compacted(80_000), at(86_000, "warn"), at(84_000, ""),
+			at(90_500, "compact")},
 		"an open call defers a compaction disarmed": {compacted(89_000), calling(94_500, "warn deferred")},
 	} {
 		var memory compaction.TriggerState
@@ -84,12 +87,14 @@ func TestNothingIsDueInAnUnknownWindow(t *testing.T) {
 	}
 }
 
-// The trigger fires by a count where no provider ever reported anything, and what a tool returned counts before the next prompt.
+// The trigger fires by a count where no provider ever reported anything, and what a tool returned counts before the
+// next prompt.
 func TestTheTriggerFiresWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 2000).say(recall.User, 1000).look(14_000)
 	due := func() bool {
-		d, _ := compaction.Check(compaction.Estimate(v.View), v.Window, v.Open(), compaction.Defaults(), compaction.TriggerState{})
+		d, _ := compaction.Check(compaction.Estimate(v.View), v.Window, v.Open(), compaction.Defaults(),
+			compaction.TriggerState{})
 		return d.Compact
 	}
 	if due() {

@@ -26,17 +26,25 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		change func(*commit)
 		says   string
 	}{
-		"as it is planned":      {func(*commit) {}, ""},
-		"a message is lost":     {func(c *commit) { c.after.Messages = drop(c.after.Messages, 12) }, "message 12 would be neither"},
-		"the newest is lost":    {func(c *commit) { c.after.Messages = drop(c.after.Messages, 20) }, "message 20 would be neither"},
-		"one is not summarised": {func(c *commit) { c.given.Messages = drop(c.given.Messages, 2) }, "message 2 would be neither"},
-		"one is both":           {func(c *commit) { c.after.Messages = slices.Clone(c.before.Messages) }, "both"},
-		"one is visible twice":  {func(c *commit) { c.after.Messages = append(c.after.Messages, c.after.Messages[3]) }, "is not of the view before"},
-		"one is given twice":    {func(c *commit) { c.given.Messages = append(c.given.Messages, c.given.Messages[0]) }, "message 1 was given"},
+		"as it is planned": {func(*commit) {}, ""},
+		"a message is lost": {func(c *commit) { c.after.Messages = drop(c.after.Messages, 12) },
+			"message 12 would be neither"},
+		"the newest is lost": {func(c *commit) { c.after.Messages = drop(c.after.Messages, 20) },
+			"message 20 would be neither"},
+		"one is not summarised": {func(c *commit) { c.given.Messages = drop(c.given.Messages, 2) },
+			"message 2 would be neither"},
+		"one is both": {func(c *commit) { c.after.Messages = slices.Clone(c.before.Messages) }, "both"},
+		"one is visible twice": {func(c *commit) { c.after.Messages = append(c.after.Messages, c.after.Messages[3]) },
+			"is not of the view before"},
+		"one is given twice": {func(c *commit) { c.given.Messages = append(c.given.Messages, c.given.Messages[0]) },
+			"message 1 was given"},
 		"another is given": {func(c *commit) {
 			c.given.Messages, c.after.Summary.To = append(c.given.Messages, recall.Message{Position: 99}), 99
 		}, "message 99 was given"},
-		"another is visible":         {func(c *commit) { c.after.Messages = append(c.after.Messages, recall.Message{Position: 99}) }, "message 99 would be visible"},
+		"another is visible": {func(c *commit) {
+			c.after.Messages = append(c.after.Messages,
+				recall.Message{Position: 99})
+		}, "message 99 would be visible"},
 		"the order changes":          {func(c *commit) { slices.Reverse(c.after.Messages) }, "neither"},
 		"one is another":             {func(c *commit) { c.after.Messages[0].ID = "message-x" }, "neither"},
 		"one has lost a part":        {func(c *commit) { c.after.Messages[0].Content = nil }, "neither"},
@@ -51,9 +59,13 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 			c.given.Previous = c.before.Summary
 		}, "does not stand for all from position -3"},
 		"another is carried along": {func(c *commit) {
-			c.before.Summary, c.given.Previous = &compaction.Summary{Text: "old", From: 1, To: 1}, &compaction.Summary{Text: "new"}
+			c.before.Summary, c.given.Previous = &compaction.Summary{Text: "old", From: 1, To: 1},
+				&compaction.Summary{Text: "new"}
 		}, "was not carried along"},
-		"nothing leaves, and the summary changes": {func(c *commit) { c.given.Messages, c.after.Messages = nil, c.before.Messages }, "the summary would change"},
+		"nothing leaves, and the summary changes": {func(c *commit) {
+			c.given.Messages, c.after.Messages = nil,
+				c.before.Messages
+		}, "the summary would change"},
 		"a call leaves without its result": {func(c *commit) {
 			c.given.Messages, c.after.Messages = c.before.Messages[:8], c.before.Messages[8:]
 			c.after.Summary.To = 8
@@ -71,11 +83,20 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 			c.given.Messages, c.after.Messages = c.before.Messages[:18], c.before.Messages[18:]
 			c.after.Summary.To = 18
 		}, "message 18 is the newest of the user"},
-		"a clip of what leaves":       {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 3, Chars: 1}} }, "message 3 has no result as part 0"},
-		"a clip of what is no result": {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 18, Chars: 1}} }, "message 18 has no result"},
-		"a clip of no part":           {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 9, Part: 1, Chars: 1}} }, "has no result as part 1"},
-		"a clip twice":                {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 11, Chars: 1}, {Position: 11, Chars: 2}} }, "clipped twice"},
-		"a clip is undone":            {func(c *commit) { c.before.Clips = []compaction.Clip{{Position: 11, Chars: 1}} }, "would show more"},
+		"a clip of what leaves": {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 3, Chars: 1}} },
+			"message 3 has no result as part 0"},
+		"a clip of what is no result": {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 18, Chars: 1}} },
+			"message 18 has no result"},
+		"a clip of no part": {func(c *commit) {
+			c.after.Clips = []compaction.Clip{{Position: 9, Part: 1,
+				Chars: 1}}
+		}, "has no result as part 1"},
+		"a clip twice": {func(c *commit) {
+			c.after.Clips = []compaction.Clip{{Position: 11, Chars: 1},
+				{Position: 11, Chars: 2}}
+		}, "clipped twice"},
+		"a clip is undone": {func(c *commit) { c.before.Clips = []compaction.Clip{{Position: 11, Chars: 1}} },
+			"would show more"},
 	} {
 		v := window(100_000, 0).say(recall.User, 20).say(recall.Assistant, 20).say(recall.User, 20)
 		for range 7 {

@@ -19,7 +19,8 @@ import (
 func (f *fixture) reframe(next recall.ContextView, summary string) (recall.ContextView, error) {
 	var stand *recall.Draft
 	if summary != "" {
-		stand = &recall.Draft{Role: recall.Summary, Content: []recall.Part{{Type: recall.Text, Text: summary, Stats: json.RawMessage(`{"n":1}`)}}}
+		stand = &recall.Draft{Role: recall.Summary, Content: []recall.Part{{Type: recall.Text, Text: summary,
+			Stats: json.RawMessage(`{"n":1}`)}}}
 	}
 	c := f.conversation()
 	var made recall.ContextView
@@ -31,11 +32,13 @@ func (f *fixture) reframe(next recall.ContextView, summary string) (recall.Conte
 	return made, err
 }
 
-// A summary stands right behind the prompt, what is kept behind it, and what comes later joins the view; the log has all of it as it was.
+// A summary stands right behind the prompt, what is kept behind it, and what comes later joins the view; the log has
+// all of it as it was.
 func TestASummaryStandsForWhatItHides(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.append(say(recall.User, "one"), say(recall.Assistant, "two"), say(recall.User, "three"), called("c1", "look", "{}"), returned("c1", "sky"),
+	f.append(say(recall.User, "one"), say(recall.Assistant, "two"), say(recall.User, "three"), called("c1", "look", "{}"),
+		returned("c1", "sky"),
 		say(recall.Assistant, "four"))
 	before := f.conversation().ContextView
 	made, err := f.reframe(recall.ContextView{FirstVisible: 7, Kept: []int{4}, HiddenTokens: 20}, "They counted to two.")
@@ -44,7 +47,8 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 	}
 	f.append(say(recall.User, "five"))
 	want := []string{"You remember.", "They counted to two.", "three", "four", "five"}
-	if diff := cmp.Diff([][]string{want, want, want}, [][]string{f.view(), f.visible(), texts(f.window().Messages)}); diff != "" {
+	if diff := cmp.Diff([][]string{want, want, want}, [][]string{f.view(), f.visible(),
+		texts(f.window().Messages)}); diff != "" {
 		t.Errorf("the view, its ids and the window (-want +got):\n%s", diff)
 	}
 	count := 0
@@ -58,7 +62,8 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 	if made.Version != 1 || c.Version != 1 || *c.SummaryAt != 8 || c.Estimate() != int(c.Tokens)-20 {
 		t.Errorf("the frame is %+v, %+v", made, c.ContextView)
 	}
-	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"}, db.Page{Limit: 50, Ascending: true})
+	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"},
+		db.Page{Limit: 50, Ascending: true})
 	if err != nil || len(all) != 9 || all[7].Role != recall.Summary || string(all[7].Content[0].Stats) != `{"n":1}` {
 		t.Errorf("the log has %d messages, %v; the eighth is %+v", len(all), err, all[7])
 	}
@@ -93,7 +98,8 @@ func TestAViewChangesOnce(t *testing.T) {
 		}
 	}
 	if c := f.conversation(); changed != 1 || c.Version != 1 || c.Messages != 4 {
-		t.Errorf("%d changed the frame, it is at version %d, and there are %d messages; want 1, 1 and 4", changed, c.Version, c.Messages)
+		t.Errorf("%d changed the frame, it is at version %d, and there are %d messages; want 1, 1 and 4", changed, c.Version,
+			c.Messages)
 	}
 }
 
@@ -148,7 +154,8 @@ func TestReportsOfUsage(t *testing.T) {
 	if got := report(9, 50); got.Reported != 100 {
 		t.Errorf("a report of messages that are not there: %+v", got)
 	}
-	if err := f.store.RecordUsage(t.Context(), org, key, 0, recall.Usage{Fixed: 10, Settled: 20, Warned: true}); err != nil {
+	if err := f.store.RecordUsage(t.Context(), org, key, 0,
+		recall.Usage{Fixed: 10, Settled: 20, Warned: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.conversation().Usage; got.Fixed != 10 || got.Settled != 20 || !got.Warned || got.Reported != 100 {
@@ -160,7 +167,8 @@ func TestReportsOfUsage(t *testing.T) {
 	if got := f.conversation().Usage; got.Reported != 0 || got.Warned {
 		t.Errorf("in another frame: %+v", got)
 	}
-	if err := f.store.RecordUsage(t.Context(), org, key, 0, recall.Usage{Warned: true}); err != nil || f.conversation().Warned {
+	if err := f.store.RecordUsage(t.Context(), org, key, 0, recall.Usage{Warned: true}); err != nil ||
+		f.conversation().Warned {
 		t.Errorf("a gauge of the frame before took hold, or failed: %v", err)
 	}
 }

@@ -92,7 +92,8 @@ type Window struct {
 // prompt.
 const MaxWindow = 1000
 
-// Window measures what the model sees of a conversation by the tokens that were counted when its messages were appended.
+// Window measures what the model sees of a conversation by the tokens that were counted when its messages were
+// appended.
 func (s *Store) Window(ctx context.Context, org db.Org, agentID, conversation string) (Window, error) {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	if err != nil {

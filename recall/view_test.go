@@ -47,7 +47,8 @@ func (f *fixture) instruct(text string) {
 func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.append(say(recall.User, "hi"), say(recall.System, "Mind the time."), called("c1", "look", "{}"), returned("c1", "sky"), returned("c9", "whose?"))
+	f.append(say(recall.User, "hi"), say(recall.System, "Mind the time."), called("c1", "look", "{}"),
+		returned("c1", "sky"), returned("c9", "whose?"))
 	f.instruct("You remember.") // as it was: nothing is appended
 	if c := f.conversation(); c.Messages != 6 {
 		t.Errorf("there are %d messages, want 6", c.Messages)
@@ -69,7 +70,8 @@ func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 		return n
 	}
 	whole := f.window()
-	if diff := cmp.Diff(want, texts(whole.Messages)); diff != "" || whole.Count != 7 || whole.Tokens != tokens("hi", "Mind the time.", "look{}", "sky", "whose?", "bye") {
+	if diff := cmp.Diff(want, texts(whole.Messages)); diff != "" || whole.Count != 7 ||
+		whole.Tokens != tokens("hi", "Mind the time.", "look{}", "sky", "whose?", "bye") {
 		t.Errorf("the window has %d messages of %d tokens (-want +got):\n%s", whole.Count, whole.Tokens, diff)
 	}
 	// What a summary stands for is not seen any more.
@@ -118,9 +120,11 @@ func TestAWindowIsBounded(t *testing.T) {
 	}
 	f.append(many...)
 	window := f.window()
-	if len(window.Messages) != recall.MaxWindow+1 || window.Count != len(many)+1 || window.Tokens != 5*len(many) || window.Messages[0].Role != recall.System ||
+	if len(window.Messages) != recall.MaxWindow+1 || window.Count != len(many)+1 || window.Tokens != 5*len(many) ||
+		window.Messages[0].Role != recall.System ||
 		window.Messages[1].Position != 7 {
-		t.Errorf("got %d messages of %d, %d tokens, from %d on", len(window.Messages), window.Count, window.Tokens, window.Messages[1].Position)
+		t.Errorf("got %d messages of %d, %d tokens, from %d on", len(window.Messages), window.Count, window.Tokens,
+			window.Messages[1].Position)
 	}
 	if ids := f.visible(); len(ids) != recall.MaxWindow+1 || ids[0] != "You remember." {
 		t.Errorf("got %d ids, the first of %q", len(ids), ids[0])
@@ -140,8 +144,10 @@ func TestMessagesAreFiltered(t *testing.T) {
 	}
 	broken := say(recall.Assistant, "broken")
 	broken.IsErr, broken.GroupID = true, new("g")
-	thought := recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.Reasoning, Text: "hm"}, {Type: recall.Text, Text: "yes"}}}
-	f.append(say(recall.User, "hi"), say(recall.Assistant, "hello"), thought, called("c", "look", "{}"), returned("c", "sky"), broken,
+	thought := recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.Reasoning, Text: "hm"},
+		{Type: recall.Text, Text: "yes"}}}
+	f.append(say(recall.User, "hi"), say(recall.Assistant, "hello"), thought, called("c", "look", "{}"),
+		returned("c", "sky"), broken,
 		recall.Draft{Role: recall.Assistant, Content: []recall.Part{}})
 	for _, c := range []struct {
 		name   string
@@ -152,8 +158,10 @@ func TestMessagesAreFiltered(t *testing.T) {
 		{"all", recall.MessageFilter{}, db.Page{Ascending: true}, []int{1, 2, 3, 4, 5, 6, 8}},
 		{"errors too", recall.MessageFilter{WithErrors: true, GroupID: "g"}, db.Page{}, []int{7}},
 		{"of roles", recall.MessageFilter{Roles: []recall.Role{recall.User, recall.Tool}}, db.Page{}, []int{6, 2}},
-		{"with parts, or none", recall.MessageFilter{Roles: []recall.Role{recall.Assistant}, Parts: []recall.PartType{recall.Reasoning}}, db.Page{Ascending: true}, []int{4, 8}},
-		{"parts are the assistant's", recall.MessageFilter{Parts: []recall.PartType{recall.ToolCall}}, db.Page{Ascending: true}, []int{1, 2, 5, 6, 8}},
+		{"with parts, or none", recall.MessageFilter{Roles: []recall.Role{recall.Assistant},
+			Parts: []recall.PartType{recall.Reasoning}}, db.Page{Ascending: true}, []int{4, 8}},
+		{"parts are the assistant's", recall.MessageFilter{Parts: []recall.PartType{recall.ToolCall}},
+			db.Page{Ascending: true}, []int{1, 2, 5, 6, 8}},
 		{"after another conversation's", recall.MessageFilter{}, db.Page{After: elsewhere[0].ID, Ascending: true}, []int{}},
 		{"before what is no id", recall.MessageFilter{}, db.Page{Before: "message-1", Ascending: true}, []int{}},
 	} {

@@ -1,5 +1,5 @@
-// Package llm asks language models behind any endpoint of OpenAI's POST /chat/completions for summaries: OpenAI's own, Ollama, vLLM,
-// llama.cpp, LM Studio, OpenRouter and the like.
+// Package llm asks language models for summaries, behind any endpoint that speaks OpenAI's POST /chat/completions:
+// OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter and others.
 package llm
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// maxAnswerBytes bounds an answer. The longest that a model writes are some 128,000 tokens.
+// maxAnswerBytes bounds an answer. Models write at most some 128,000 tokens.
 const maxAnswerBytes = 8 << 20
 
 // Config says where the model is.
 type Config struct {
 	BaseURL string // up to and without /chat/completions; empty means OpenAI's own
-	APIKey  string // empty where the server asks for none
-	Model   string // that is asked where a request names none
-	Window  int    // tokens that the model takes; 0 where nobody said
+	APIKey  string // empty if the server needs none
+	Model   string // default for requests that name none
+	Window  int    // the model's context window in tokens; 0 if unknown
 
-	HTTP     *http.Client  // nil means a client of its own; redirects are never followed, its own timeout is not used
-	Attempts int           // how often a request is sent until it is answered; 0 means 3
+	HTTP     *http.Client  // nil means a new one; redirects are never followed, its Timeout is ignored
+	Attempts int           // of a request until it is answered; 0 means 3
 	Timeout  time.Duration // of one attempt; 0 means 3 min
 
 	FirstPause time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
@@ -42,40 +42,44 @@ type Client struct {
 	at     provider.Endpoint
 	client *openai.Client
 	window int
-	// completion says that the endpoint wants max_completion_tokens for max_tokens, by whatever name it serves its model.
+	// completion is set once the endpoint asked for max_completion_tokens in place of max_tokens.
 	completion atomic.Bool
 }
 
 var _ compaction.Summarizer = (*Client)(nil)
 
-// New checks the configuration; it sends nothing. An error names the setting to change.
+// New checks the configuration without sending a request. An error names the setting to change.
 func New(c Config) (*Client, error) {
 	if c.Window < 0 {
-		return nil, fmt.Errorf("LOCI_LLM_CONTEXT_WINDOW is %d: it must be the tokens that the model takes, or be empty where that is not known", c.Window)
+		return nil, fmt.Errorf("LOCI_LLM_CONTEXT_WINDOW is %d: it must be the tokens that the model takes, or be empty "+
+			"where that is not known", c.Window)
 	}
 	base := *cmp.Or(c.HTTP, &http.Client{})
 	base.Transport = &transport{next: base.Transport}
-	llm := &Client{window: c.Window, at: provider.Endpoint{Kind: "language model", Setting: "LOCI_LLM", Answers: "a chat completion",
+	llm := &Client{window: c.Window, at: provider.Endpoint{Kind: "language model", Setting: "LOCI_LLM",
+		Answers: "a chat completion",
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
-		HTTP: &base, Attempts: cmp.Or(c.Attempts, 3), Timeout: cmp.Or(c.Timeout, 3*time.Minute), MaxAnswerBytes: maxAnswerBytes,
-		FirstPause: c.FirstPause, Refuses: overflows}}
+		HTTP: &base, Attempts: cmp.Or(c.Attempts, 3), Timeout: cmp.Or(c.Timeout, 3*time.Minute),
+		MaxAnswerBytes: maxAnswerBytes,
+		FirstPause:     c.FirstPause, Refuses: overflows}}
 	var err error
 	llm.client, err = llm.at.Client()
 	return llm, err
 }
 
-// Model is the one that is asked where a request names none, and Window what it takes in tokens, 0 where nobody said.
+// Model returns the name of the default model.
 func (c *Client) Model() string { return c.at.Model }
 
-// Window is how many tokens the default model takes; 0 where nobody said.
+// Window returns the default model's context window in tokens; 0 if it is unknown.
 func (c *Client) Window() int { return c.window }
 
-// Complete implements compaction.Summarizer. A request that is too large is a *compaction.Overflow, also where the provider says nothing and
-// cuts it. Every other error but the context's is a sentence for the operator that names the setting to check.
+// Complete implements compaction.Summarizer. It returns a *compaction.Overflow for a request that is too large, even
+// if the provider cuts it without an error. Every other error, except that of ctx, is a sentence for the operator
+// that names the setting to check.
 func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
-	at := c.at // with the model that was asked, for what an error says
-	at.Model = r.Model
+	at := c.at
+	at.Model = r.Model // errors name it
 	answer, x, err := c.send(ctx, r)
 	if c.wantsOtherLimit(r, x, err) {
 		answer, x, err = c.send(ctx, r)
@@ -98,7 +102,7 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 	return reply, nil
 }
 
-// send asks once. What the provider answered is in the exchange.
+// send sends a request once. The exchange holds the provider's answer.
 func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCompletionResponse, *exchange, error) {
 	ask := openai.ChatCompletionRequest{Model: r.Model, Messages: messages(r.Messages), ReasoningEffort: r.Effort}
 	if r.Temperature != nil && !reasons(r.Model) { // go-openai does not send a plain 0
@@ -114,16 +118,18 @@ func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCom
 	return answer, x, err
 }
 
-// wantsOtherLimit notes that an endpoint knows the answer's limit by its newer name only.
+// wantsOtherLimit reports, the first time, that an endpoint knows the limit of an answer only by its newer name.
 func (c *Client) wantsOtherLimit(r compaction.Request, x *exchange, err error) bool {
 	if err == nil || r.MaxTokens == 0 || c.completion.Load() {
 		return false
 	}
-	said := x.status == http.StatusBadRequest && strings.Contains(x.words, "max_completion_tokens") && !overflows(x.status, x.words)
-	return (said || errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated)) && c.completion.CompareAndSwap(false, true)
+	said := x.status == http.StatusBadRequest && strings.Contains(x.words, "max_completion_tokens") &&
+		!overflows(x.status, x.words)
+	return (said || errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated)) &&
+		c.completion.CompareAndSwap(false, true)
 }
 
-// reasons says whether a model is one of OpenAI's that know no max_tokens.
+// reasons reports whether a model is one of OpenAI's that refuse max_tokens.
 func reasons(model string) bool {
 	for _, series := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
 		if strings.HasPrefix(model, series) {
@@ -145,7 +151,8 @@ func messages(turns []chat.Message) []openai.ChatCompletionMessage {
 	return all
 }
 
-// replyOf takes what was said, and not what was thought or called. A refusal is what was said if nothing else was, and the finish then.
+// replyOf returns the text of an answer without reasoning and calls. If there is no text but a refusal, it returns that
+// with the finish Refused.
 func replyOf(answer openai.ChatCompletionResponse) compaction.Reply {
 	choice := answer.Choices[0]
 	reply := compaction.Reply{Text: choice.Message.Content, Finish: string(choice.FinishReason),
@@ -171,7 +178,8 @@ func explain(ctx context.Context, at *provider.Endpoint, x *exchange, err error)
 	}
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check LOCI_LLM_MODEL (%s) and LOCI_LLM_BASE_URL",
+		return fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check LOCI_LLM_MODEL "+
+			"(%s) and LOCI_LLM_BASE_URL",
 			at.Host(), status, reason, at.Model)
 	}
 	return at.Explain(ctx, err)

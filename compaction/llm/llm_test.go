@@ -21,11 +21,12 @@ func TestRequestIsOpenAIs(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
 	tools := []byte(`[{"type":"function","function":{"parameters":{"b":1,"a":"<x>"},"name":"read","x_cache":true}}]`)
-	reply, err := client(t, p, nil).Complete(t.Context(), compaction.Request{Tools: tools, MaxTokens: 99, Messages: []chat.Message{
-		{Role: "system", Content: "S"}, {Role: "user", Content: "U"},
-		{Role: "assistant", Calls: []chat.Call{{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}}},
-		{Role: "tool", CallID: "c1", Content: "R"},
-	}})
+	reply, err := client(t, p, nil).Complete(t.Context(), compaction.Request{Tools: tools, MaxTokens: 99,
+		Messages: []chat.Message{
+			{Role: "system", Content: "S"}, {Role: "user", Content: "U"},
+			{Role: "assistant", Calls: []chat.Call{{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}}},
+			{Role: "tool", CallID: "c1", Content: "R"},
+		}})
 	if err != nil || reply.Text == "" || reply.Finish != "stop" || reply.PromptTokens == 0 || reply.OutputTokens == 0 {
 		t.Fatalf("got %+v, %v", reply, err)
 	}
@@ -34,7 +35,8 @@ func TestRequestIsOpenAIs(t *testing.T) {
 	if err := json.Unmarshal(asked.Body, &body); err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"role":"system","content":"S"},{"role":"user","content":"U"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function",` +
+	want := `[{"role":"system","content":"S"},{"role":"user","content":"U"},{"role":"assistant",` +
+		`"tool_calls":[{"id":"c1","type":"function",` +
 		`"function":{"name":"read","arguments":"{\"path\":\"a.go\"}"}}]},{"role":"tool","content":"R","tool_call_id":"c1"}]`
 	if diff := cmp.Diff(want, string(body["messages"])); diff != "" {
 		t.Errorf("messages: -want +got\n%s", diff)
@@ -43,7 +45,8 @@ func TestRequestIsOpenAIs(t *testing.T) {
 		t.Errorf("got tools %s, want them byte for byte", body["tools"])
 	}
 	if asked.Model != "test-model" || asked.MaxTokens != 99 || asked.Header.Get("Authorization") != "Bearer "+testKey {
-		t.Errorf("got model %q, max_tokens %d, authorization %q", asked.Model, asked.MaxTokens, asked.Header.Get("Authorization"))
+		t.Errorf("got model %q, max_tokens %d, authorization %q", asked.Model, asked.MaxTokens,
+			asked.Header.Get("Authorization"))
 	}
 	for _, absent := range []string{"temperature", "tool_choice", "max_completion_tokens"} {
 		if _, there := body[absent]; there {
@@ -55,8 +58,10 @@ func TestRequestIsOpenAIs(t *testing.T) {
 func TestSettingsOfTheModelAreSent(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
-	s := compaction.Settings{ModelSettings: []byte(`{"provider_type":"openai","temperature":0,"max_output_tokens":321,"reasoning":{"reasoning_effort":"low"}}`)}
-	if _, err := compaction.Summarize(t.Context(), visit(), s, &compaction.Model{Summarizer: client(t, p, nil), Name: "other"}); err != nil {
+	s := compaction.Settings{ModelSettings: []byte(`{"provider_type":"openai","temperature":0,"max_output_tokens":321,` +
+		`"reasoning":{"reasoning_effort":"low"}}`)}
+	if _, err := compaction.Summarize(t.Context(), visit(), s, &compaction.Model{Summarizer: client(t, p, nil),
+		Name: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -68,7 +73,8 @@ func TestSettingsOfTheModelAreSent(t *testing.T) {
 	if err := json.Unmarshal(p.Requests()[0].Body, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Model != "other" || got.Temperature <= 0 || got.Temperature > 1e-9 || got.MaxTokens != 321 || got.Effort != "low" {
+	if got.Model != "other" || got.Temperature <= 0 || got.Temperature > 1e-9 || got.MaxTokens != 321 ||
+		got.Effort != "low" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -88,11 +94,13 @@ func TestAnswersOfEveryShapeAreRead(t *testing.T) {
 		{"parts, thoughts aside", llmtest.Completes(text(parts), "stop"), "One. Two.", "stop"},
 		{"null, with thoughts", llmtest.Null(), "", "stop"},
 		{"no content at all", llmtest.Completes(map[string]any{"role": "assistant"}, "stop"), "", "stop"},
-		{"a call beside the text", llmtest.Completes(map[string]any{"content": "Text.", "tool_calls": []any{map[string]any{"id": "1", "type": "function",
-			"function": map[string]any{"name": "f", "arguments": "{}"}}}}, "tool_calls"), "Text.", "tool_calls"},
+		{"a call beside the text", llmtest.Completes(map[string]any{"content": "Text.",
+			"tool_calls": []any{map[string]any{"id": "1", "type": "function",
+				"function": map[string]any{"name": "f", "arguments": "{}"}}}}, "tool_calls"), "Text.", "tool_calls"},
 		{"a refusal", llmtest.Refuses(), "I'm sorry, but I can't help with that.", compaction.Refused},
 		{"a filter", llmtest.Completes(text("Half a"), "content_filter"), "Half a", "content_filter"},
-		{"no reason to finish", llmtest.Says(200, `{"choices":[{"message":{"content":"Text."},"finish_reason":null}]}`), "Text.", ""},
+		{"no reason to finish", llmtest.Says(200, `{"choices":[{"message":{"content":"Text."},"finish_reason":null}]}`),
+			"Text.", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -124,9 +132,12 @@ func TestFailuresNameTheSettingToCheck(t *testing.T) {
 		{"garbage", llmtest.Garbage(), 1, "something else than a chat completion"},
 		{"another shape", llmtest.Malformed(), 1, "something else than a chat completion"},
 		{"no choice", llmtest.NoChoices(), 1, "without a choice"},
-		{"a bad request", llmtest.Says(400, `{"error":{"message":"roles must alternate"}}`), 1, "refuses the request (status 400: roles must alternate): check LOCI_LLM_MODEL"},
-		{"a failure with status 200", llmtest.Says(200, `{"error":{"message":"upstream is gone","code":502}}`), 3, "status 502: upstream is gone"},
-		{"a failure while it wrote", llmtest.Says(200, `{"choices":[{"message":{"content":"Hal"},"finish_reason":"error","error":{"code":503,"message":"gone"}}]}`), 3, "status 503"},
+		{"a bad request", llmtest.Says(400, `{"error":{"message":"roles must alternate"}}`), 1,
+			"refuses the request (status 400: roles must alternate): check LOCI_LLM_MODEL"},
+		{"a failure with status 200", llmtest.Says(200, `{"error":{"message":"upstream is gone","code":502}}`), 3,
+			"status 502: upstream is gone"},
+		{"a failure while it wrote", llmtest.Says(200, `{"choices":[{"message":{"content":"Hal"},"finish_reason":"error",`+
+			`"error":{"code":503,"message":"gone"}}]}`), 3, "status 503"},
 		{"a redirect", llmtest.Says(307, "", "Location", "http://192.0.2.1/"), 1, "set LOCI_LLM_BASE_URL to where it leads"},
 		{"an endless answer", llmtest.TooLong(9 << 20), 1, "with more than 8 MiB"},
 		{"a connection that breaks", llmtest.Hangup(), 3, "cannot be reached"},
@@ -185,7 +196,11 @@ func TestCallersContextEndsTheCall(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	p.Always(func(http.ResponseWriter, *http.Request, llmtest.Asked) bool { cancel(); <-ctx.Done(); return false })
+	p.Always(func(_ http.ResponseWriter, r *http.Request, _ llmtest.Asked) bool {
+		cancel()
+		<-r.Context().Done() // the client has gone; an answer before that could arrive in spite of the cancellation
+		return true
+	})
 	if _, err := client(t, p, nil).Complete(ctx, ask("hello")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
@@ -194,7 +209,8 @@ func TestCallersContextEndsTheCall(t *testing.T) {
 func TestLimitOfTheAnswerIsNamedAsTheModelWantsIt(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
-	p.Next(llmtest.Says(400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`))
+	p.Next(llmtest.Says(400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this `+
+		`model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`))
 	c := client(t, p, nil)
 	request := ask("hello")
 	request.MaxTokens = 77
@@ -243,7 +259,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		want   string
 	}{
 		{"a blank model", llm.Config{Model: " \t"}, "LOCI_LLM_MODEL is empty"},
-		{"a key of two lines", llm.Config{Model: "m", APIKey: "sk-1\n"}, "LOCI_LLM_API_KEY has a line break or another character that no key has"},
+		{"a key of two lines", llm.Config{Model: "m", APIKey: "sk-1\n"},
+			"LOCI_LLM_API_KEY has a line break or another character that no key has"},
 		{"no model", llm.Config{}, "LOCI_LLM_MODEL is empty: name the model that the language model provider serves"},
 		{"no scheme", llm.Config{BaseURL: "localhost:11434/v1", Model: "m"}, "LOCI_LLM_BASE_URL"},
 		{"a window below nothing", llm.Config{Model: "m", Window: -1}, "LOCI_LLM_CONTEXT_WINDOW is -1"},

@@ -12,36 +12,47 @@ import (
 	"github.com/loci-memory/loci/compaction"
 )
 
-// wordings are how providers say that a request is larger than the model's window, each with the tokens of the window and of the request
-// where the words have them. The first that matches counts: those with numbers stand before those without.
+// wordings match what providers answer to a request that is larger than the model's window, with the tokens of the
+// window and of the request if the answer has them. The first that matches counts: those with numbers come first.
 var wordings = []*regexp.Regexp{
-	// OpenAI, Azure, DeepSeek, vLLM, llama-cpp-python, SGLang; OpenRouter says "this endpoint's", Fireworks "model maximum context length".
-	regexp.MustCompile(`(?i)maximum context length (?:is|of) (?P<window>[\d,]+)(?: tokens)?(?s:.{0,40}?(?:resulted in|you requested(?: a total of)?|your request has|your prompt contains(?: at least)?)(?: about)? (?P<sent>[\d,]+))?`),
-	regexp.MustCompile(`(?i)(?:prompt is too long|input length)\s*[:(]?\s*(?P<sent>[\d,]+)\)?,?(?: exceeds)? (?:the )?model(?:'s)? maximum context length:? \(?(?P<window>[\d,]+)`),
+	// OpenAI, Azure, DeepSeek, vLLM, llama-cpp-python, SGLang; OpenRouter says "this endpoint's", Fireworks "model
+	// maximum context length".
+	regexp.MustCompile(`(?i)maximum context length (?:is|of) (?P<window>[\d,]+)(?: tokens)?(?s:.{0,40}?(?:resulted in|` +
+		`you requested(?: a total of)?|your request has|your prompt contains(?: at least)?)(?: about)? (?P<sent>[\d,]+))?`),
+	regexp.MustCompile(`(?i)(?:prompt is too long|input length)\s*[:(]?\s*(?P<sent>[\d,]+)\)?,?(?: exceeds)? (?:the ` +
+		`)?model(?:'s)? maximum context length:? \(?(?P<window>[\d,]+)`),
 	// OpenAI, models with a limit set for the key's project.
-	regexp.MustCompile(`(?i)input tokens exceed the configured limit of (?P<window>[\d,]+) tokens(?s:.{0,40}?resulted in (?P<sent>[\d,]+))?`),
+	regexp.MustCompile(`(?i)input tokens exceed the configured limit of (?P<window>[\d,]+) tokens(?s:.{0,40}?resulted ` +
+		`in (?P<sent>[\d,]+))?`),
 	// OpenAI and Groq, a request that alone is more than a minute's tokens: waiting never helps.
 	regexp.MustCompile(`(?i)request too large for(?s:.{0,300}?)limit:? (?P<window>[\d,]+),? requested:? (?P<sent>[\d,]+)`),
 	// Anthropic, and Bedrock's and Vertex' endpoints of its models.
 	regexp.MustCompile(`(?i)prompt is too long: (?P<sent>[\d,]+) tokens > (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)exceed context limit: (?P<sent>[\d,]+) \+ [\d,]+ > (?P<window>[\d,]+)`),
 	// Google.
-	regexp.MustCompile(`(?i)input token count \(?(?P<sent>[\d,]+)\)? exceeds the maximum number of tokens allowed \(?(?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)input token count \(?(?P<sent>[\d,]+)\)? exceeds the maximum number of tokens allowed ` +
+		`\(?(?P<window>[\d,]+)`),
 	// Mistral.
-	regexp.MustCompile(`(?i)prompt contains (?P<sent>[\d,]+) tokens(?s:.{0,60}?)too large for model with (?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)prompt contains (?P<sent>[\d,]+) tokens(?s:.{0,60}?)` +
+		`too large for model with (?P<window>[\d,]+)`),
 	// xAI.
 	regexp.MustCompile(`(?i)maximum prompt length is (?P<window>[\d,]+) but the request contains (?P<sent>[\d,]+)`),
 	// vLLM, before a prompt is tokenized with the chat's template; and by the answer's limit.
-	regexp.MustCompile(`(?i)prompt \(length (?P<sent>[\d,]+)\) is longer than the maximum model length of (?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)prompt \(length (?P<sent>[\d,]+)\) is longer than the maximum model length of ` +
+		`(?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)longer than the (?:maximum model length|model's context length) of (?P<window>[\d,]+)`),
 	// SGLang, Together.
-	regexp.MustCompile(`(?i)input \((?P<sent>[\d,]+) tokens\) is longer than the model's context length \((?P<window>[\d,]+)`),
-	regexp.MustCompile(`(?i)input length (?P<sent>[\d,]+) exceeds the maximum allowed(?: input)? length(?: of)? \(?(?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)input \((?P<sent>[\d,]+) tokens\) is longer than the model's context length ` +
+		`\((?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)input length (?P<sent>[\d,]+) exceeds the maximum allowed(?: input)? length(?: of)? ` +
+		`\(?(?P<window>[\d,]+)`),
 	// text-generation-inference.
-	regexp.MustCompile("(?i)`?inputs`? (?:tokens \\+ `?max_new_tokens`? )?must (?:be <=|have less than) (?P<window>[\\d,]+)(?s:.{0,20}?given: (?P<sent>[\\d,]+))?"),
+	regexp.MustCompile("(?i)`?inputs`? (?:tokens \\+ `?max_new_tokens`? )?must (?:be <=|have less than) " +
+		"(?P<window>[\\d,]+)(?s:.{0,20}?given: (?P<sent>[\\d,]+))?"),
 	// llama.cpp: with the numbers in the words, beside them, and before it gave any; its sorting of keys puts n_ctx first.
 	regexp.MustCompile(`(?i)request \((?P<sent>[\d,]+) tokens\) exceeds the available context size \((?P<window>[\d,]+)`),
-	regexp.MustCompile(`(?is)exceeds the available context size.*?n_ctx: (?P<window>[\d,]+).*?n_prompt_tokens: (?P<sent>[\d,]+)`),
+	regexp.MustCompile(`(?is)exceeds the available context size.*?n_ctx: (?P<window>[\d,]+).*?n_prompt_tokens: ` +
+		`(?P<sent>[\d,]+)`),
 	regexp.MustCompile(`(?i)exceeds? the available context size|exceed_context_size_error`),
 	regexp.MustCompile(`(?i)requested tokens \((?P<sent>[\d,]+)\) exceed context window of (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)prompt exceeds n_ctx: (?P<sent>[\d,]+) > (?P<window>[\d,]+)`),
@@ -50,38 +61,51 @@ var wordings = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)prompt too long; exceeded (?:max )?context length`),
 	regexp.MustCompile(`(?i)input (?:length )?exceeds (?:the )?(?:maximum )?context length`),
 	// LM Studio.
-	regexp.MustCompile(`(?i)keep the first (?P<sent>[\d,]+) tokens when(?s:.{0,80}?)context length of only (?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)keep the first (?P<sent>[\d,]+) tokens when(?s:.{0,80}?)context length of only ` +
+		`(?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)reached context length of (?P<window>[\d,]+) tokens`),
 	regexp.MustCompile(`(?i)greater than the context length|context size has been exceeded`),
 	// GitHub's endpoints, Cerebras, Moonshot, DashScope, Cloudflare, ds4.
 	regexp.MustCompile(`(?i)prompt token count of (?P<sent>[\d,]+) exceeds the limit of (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)request body too large for .{0,60}? max size: (?P<window>[\d,]+) tokens`),
-	regexp.MustCompile(`(?i)reduce the length of the messages(?s:.{0,60}?)current length is (?P<sent>[\d,]+) while limit is (?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)reduce the length of the messages(?s:.{0,60}?)current length is (?P<sent>[\d,]+) while ` +
+		`limit is (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)exceeded model token limit:? ?(?P<window>[\d,]+)?(?: \(requested: (?P<sent>[\d,]+))?`),
 	regexp.MustCompile(`(?i)range of input length should be \[\d+, (?P<window>[\d,]+)\]`),
-	regexp.MustCompile(`(?i)input and maximum output tokens \((?P<sent>[\d,]+)\) exceeded this model context window limit \((?P<window>[\d,]+)`),
+	regexp.MustCompile(`(?i)input and maximum output tokens \((?P<sent>[\d,]+)\) exceeded this model context window ` +
+		`limit \((?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)prompt has (?P<sent>[\d,]+) tokens?, but the configured context size is (?P<window>[\d,]+)`),
-	// Without numbers: OpenAI's and everybody's code; Groq; Bedrock; MiniMax; Z.AI; Anthropic by bytes; Cohere; LiteLLM; the rest.
-	regexp.MustCompile(`(?i)context[_ ]length[_ ]exceeded|context[_ ]window[_ ]exceeded|ContextWindowExceeded|string_above_max_length`),
-	regexp.MustCompile(`(?i)(?:exceeds?|larger than|longer than|exceeding) (?:the |this )?(?:model'?s? )?(?:maximum )?context (?:window|length|limit|size)`),
-	regexp.MustCompile(`(?i)context (?:window|length|size|limit) (?:exceeds|exceeded|is exceeded|overflow)|context overflow`),
+	// Without numbers: OpenAI's and everybody's code; Groq; Bedrock; MiniMax; Z.AI; Anthropic by bytes; Cohere; LiteLLM;
+	// the rest.
+	regexp.MustCompile(`(?i)context[_ ]length[_ ]exceeded|context[_ ]window[_ ` +
+		`]exceeded|ContextWindowExceeded|string_above_max_length`),
+	regexp.MustCompile(`(?i)(?:exceeds?|larger than|longer than|exceeding) (?:the |this )?(?:model'?s? )?(?:maximum ` +
+		`)?context (?:window|length|limit|size)`),
+	regexp.MustCompile(`(?i)context (?:window|length|size|limit) (?:exceeds|exceeded|is exceeded|overflow)|` +
+		`context overflow`),
 	regexp.MustCompile(`(?i)reduce the length of the (?:messages|prompt|input)|reduce your prompt`),
-	regexp.MustCompile(`(?i)input is too long for (?:the )?requested model|(?:prompt|input) is too long|prompt exceeds max(?:imum)? length`),
-	regexp.MustCompile(`(?i)request_too_large|request exceeds the maximum size|too many total text bytes|tokens_limit_reached`),
-	regexp.MustCompile(`(?i)too many tokens: size limit exceeded by|token limit exceeded|exceeds the (?:model's )?token limit`),
+	regexp.MustCompile(`(?i)input is too long for (?:the )?requested model|(?:prompt|input) is too long|prompt exceeds ` +
+		`max(?:imum)? length`),
+	regexp.MustCompile(`(?i)request_too_large|request exceeds the maximum size|too many total text ` +
+		`bytes|tokens_limit_reached`),
+	regexp.MustCompile(`(?i)too many tokens: size limit exceeded by|token limit exceeded|exceeds the (?:model's ` +
+		`)?token limit`),
 }
 
-// others are what else is said of tokens: of limits that pass by waiting, and of an answer's limit.
-var others = regexp.MustCompile(`(?i)rate limit|too many requests|per (?:minute|min|hour|day)\b|quota|wait before|throttl|` +
+// others match other answers about tokens: limits that end after some time, and the limit of an answer.
+var others = regexp.MustCompile(`(?i)rate limit|too many requests|per (?:minute|min|hour|day)\b|quota|wait ` +
+	`before|throttl|` +
 	`max_(?:completion_)?tokens(?:'|"| )*(?:is|:) too (?:large|high)|completion tokens, whereas`)
 
-// overflows is overflow for one who only wants to know, from a body as it came.
+// overflows reports whether an answer is an overflow, from its body.
 func overflows(status int, body string) bool { return overflow(status, words([]byte(body))) != nil }
 
-// overflow finds out whether a provider's error is about its model's window. A body too large, status 413, is always, and a bad request
-// without a word, with which some proxies pass one on. The words decide of everything else: some providers say it with a status 500.
+// overflow returns an Overflow if a provider's error is about its model's window, else nil. Status 413 is, and so is a
+// bad request without a body, which some proxies answer. Otherwise the words decide, because some providers answer with
+// status 500.
 func overflow(status int, said string) *compaction.Overflow {
-	if status < http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound {
+	if status < http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden ||
+		status == http.StatusNotFound {
 		return nil
 	}
 	passes := others.MatchString(said)
@@ -92,7 +116,7 @@ func overflow(status int, said string) *compaction.Overflow {
 		}
 		o := &compaction.Overflow{Reason: strings.Join(strings.Fields(found[0]), " ")}
 		o.Window, o.Sent = number(w, found, "window"), number(w, found, "sent")
-		if !passes || o.Window > 0 && o.Sent > o.Window { // more than a whole minute's tokens never passes
+		if !passes || o.Window > 0 && o.Sent > o.Window { // a request of more tokens than a minute allows never succeeds
 			return o
 		}
 	}
@@ -111,18 +135,19 @@ func number(w *regexp.Regexp, found []string, name string) int {
 	return n
 }
 
-// Of a request that a provider read whole, it counts hardly fewer tokens than words. One that reads a fraction of them has cut the request,
-// as Ollama does; so has one that counts fewer than the words and stops at a round number, where the windows of such servers lie.
+// A provider that read a whole request counts hardly fewer tokens than words. One that counts a fraction of them has
+// cut the request, as Ollama does; so has one that counts fewer and stops at a round number, like the windows of such
+// servers.
 const (
 	readShare   = 0.6
 	roundTokens = 1024
-	leastTokens = 1500 // of a request that is looked at: below, there is little to cut
+	leastTokens = 1500 // of the smallest request that is checked
 )
 
-// cut says whether a provider left out some of a request without saying so.
+// cut reports whether a provider left out a part of a request without an error.
 func cut(r compaction.Request, usage openai.Usage) bool {
 	read := usage.PromptTokens
-	if d := usage.PromptTokensDetails; d != nil && d.CachedTokens > read { // counted beside the others
+	if d := usage.PromptTokensDetails; d != nil && d.CachedTokens > read { // some providers do not include them
 		read += d.CachedTokens
 	}
 	sent := 0
@@ -135,8 +160,8 @@ func cut(r compaction.Request, usage openai.Usage) bool {
 	return float64(read) < readShare*float64(sent) || read%roundTokens == 0 && read < sent
 }
 
-// leastCount is about how many tokens a text has at least: one a word or number, however long, and of scripts without spaces one for three
-// characters. It counts neither spaces nor signs, which may be many in a token.
+// leastCount returns a lower estimate of the tokens of a text: one for a word or number of any length, and one for
+// three characters of scripts without spaces. It counts neither spaces nor signs, of which a token may hold many.
 func leastCount(text string) int {
 	count, dense := 0, 0
 	within := false

@@ -24,7 +24,8 @@ func TestOverflowIsKnownInEveryProvidersWords(t *testing.T) {
 			if !ok {
 				t.Fatalf("got %v, want an overflow", err)
 			}
-			if w.HasWindow() && o.Window != 8192 || w.HasSent() && o.Sent != 9000 || !w.HasWindow() && o.Window != 0 || !w.HasSent() && o.Sent != 0 {
+			if w.HasWindow() && o.Window != 8192 || w.HasSent() && o.Sent != 9000 || !w.HasWindow() && o.Window != 0 ||
+				!w.HasSent() && o.Sent != 0 {
 				t.Errorf("got a window of %d and %d sent from %s", o.Window, o.Sent, w.Body)
 			}
 			if n := len(p.Requests()); n != 1 {
@@ -41,16 +42,21 @@ func TestOtherFailuresAreNoOverflow(t *testing.T) {
 		status int
 		body   string
 	}{
-		{"too many requests", 429, `{"error":{"message":"Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 3500. Please try again in 5s.","code":"rate_limit_exceeded"}}`},
+		{"too many requests", 429, `{"error":{"message":"Rate limit reached for gpt-4o on tokens per min (TPM): Limit ` +
+			`30000, Used 29000, Requested 3500. Please try again in 5s.","code":"rate_limit_exceeded"}}`},
 		{"too many tokens for now", 429, `{"message":"Too many tokens, please wait before trying again."}`},
-		{"a quota", 429, `{"error":{"message":"You exceeded your current quota, please check your plan","code":"insufficient_quota"}}`},
+		{"a quota", 429, `{"error":{"message":"You exceeded your current quota, please check your ` +
+			`plan","code":"insufficient_quota"}}`},
 		{"overloaded", 529, `{"error":{"type":"overloaded_error","message":"Overloaded"}}`},
-		{"an answer's limit", 400, `{"error":{"message":"max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided 100000.","param":"max_tokens"}}`},
+		{"an answer's limit", 400, `{"error":{"message":"max_tokens is too large: 100000. This model supports at most ` +
+			`16384 completion tokens, whereas you provided 100000.","param":"max_tokens"}}`},
 		{"a wrong key that speaks of context", 401, `{"error":{"message":"maximum context length is 8192 tokens"}}`},
 		{"a model that is not there", 404, `{"error":{"message":"model with context length exceeded not found"}}`},
-		{"a template", 500, `{"error":{"code":500,"message":"Jinja Exception: System message must be at the beginning","type":"server_error"}}`},
+		{"a template", 500, `{"error":{"code":500,"message":"Jinja Exception: System message must be at the ` +
+			`beginning","type":"server_error"}}`},
 		{"roles", 400, `{"error":{"message":"Conversation roles must alternate user/assistant/user/assistant"}}`},
-		{"what was sent, repeated", 422, `{"detail":[{"loc":["body"],"msg":"field required","input":"the logs say: maximum context length is 8192 tokens"}]}`},
+		{"what was sent, repeated", 422, `{"detail":[{"loc":["body"],"msg":"field required","input":"the logs say: ` +
+			`maximum context length is 8192 tokens"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +72,8 @@ func TestOtherFailuresAreNoOverflow(t *testing.T) {
 
 func TestSilentOverflowIsFound(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("The deploy of service 17 failed again because the disk was full. ", 1200) // 14,400 words, about 15,600 tokens
+	// 14,400 words, about 15,600 tokens
+	long := strings.Repeat("The deploy of service 17 failed again because the disk was full. ", 1200)
 	for _, c := range []struct {
 		name     string
 		text     string
@@ -114,13 +121,15 @@ func TestAnswerThatEndsBeforeItsFirstWordIsAnOverflow(t *testing.T) {
 const testKey = "sk-test-0123456789abcdef"
 
 func ask(text string) compaction.Request {
-	return compaction.Request{Messages: []chat.Message{{Role: "system", Content: "Summarise."}, {Role: "user", Content: text}}}
+	return compaction.Request{Messages: []chat.Message{{Role: "system", Content: "Summarise."},
+		{Role: "user", Content: text}}}
 }
 
 // client returns a client of the provider that retries without a pause.
 func client(t *testing.T, p *llmtest.Provider, change func(*llm.Config)) *llm.Client {
 	t.Helper()
-	config := llm.Config{BaseURL: p.BaseURL(), APIKey: testKey, Model: "test-model", HTTP: p.Client(), FirstPause: time.Nanosecond}
+	config := llm.Config{BaseURL: p.BaseURL(), APIKey: testKey, Model: "test-model", HTTP: p.Client(),
+		FirstPause: time.Nanosecond}
 	if change != nil {
 		change(&config)
 	}

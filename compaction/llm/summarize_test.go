@@ -18,12 +18,15 @@ func visit() compaction.Evicted {
 	var all []recall.Message
 	add := func(role recall.Role, p recall.Part) {
 		n := len(all) + 1
-		all = append(all, recall.Message{Seq: int64(n), Position: n, Role: role, Content: []recall.Part{p}, Tokens: tokens.Estimate(p.Text) + 4,
+		all = append(all, recall.Message{Seq: int64(n), Position: n, Role: role, Content: []recall.Part{p},
+			Tokens:    tokens.Estimate(p.Text) + 4,
 			CreatedAt: time.Date(2026, 3, 1, 9, n, 0, 0, time.UTC)})
 	}
 	for i := range 20 {
-		add(recall.User, recall.Part{Type: recall.Text, Text: fmt.Sprintf("Please read docs/page%02d.md and note what it says of order %d.", i, 4400+i)})
-		add(recall.Assistant, recall.Part{Type: recall.ToolCall, CallID: fmt.Sprint(i), Name: "read_file", Input: fmt.Sprintf(`{"path":"docs/page%02d.md"}`, i)})
+		add(recall.User, recall.Part{Type: recall.Text, Text: fmt.Sprintf("Please read docs/page%02d.md and note what it "+
+			"says of order %d.", i, 4400+i)})
+		add(recall.Assistant, recall.Part{Type: recall.ToolCall, CallID: fmt.Sprint(i), Name: "read_file",
+			Input: fmt.Sprintf(`{"path":"docs/page%02d.md"}`, i)})
 		add(recall.Tool, recall.Part{Type: recall.ToolReturn, CallID: fmt.Sprint(i),
 			Text: strings.Repeat(fmt.Sprintf("Page %d tells how the goods were packed, sent and paid for. ", i), 66)})
 		add(recall.Assistant, recall.Part{Type: recall.Text, Text: fmt.Sprintf("It says that order %d was paid.", 4400+i)})
@@ -116,7 +119,8 @@ func TestEveryProvidersOverflowIsGotAround(t *testing.T) {
 		t.Parallel()
 		p := llmtest.New(t)
 		p.Window, p.Truncate = 8_192, true
-		if got := summarised(t, p, 0, nil); got.How != compaction.Middle || !strings.Contains(got.Text, "Not read by the model") {
+		if got := summarised(t, p, 0, nil); got.How != compaction.Middle ||
+			!strings.Contains(got.Text, "Not read by the model") {
 			t.Errorf("got %s because of %q after %d requests", got.How, got.Why, len(p.Requests()))
 		}
 	})
@@ -131,7 +135,8 @@ func TestKnownWindowSparesTheOverflow(t *testing.T) {
 	}
 	for i, asked := range p.Requests() {
 		if asked.MaxTokens == 0 || llmtest.Tokens(asked.Text())+asked.MaxTokens > 12_000 {
-			t.Errorf("request %d: %d tokens and %d for the answer do not fit 12,000", i+1, llmtest.Tokens(asked.Text()), asked.MaxTokens)
+			t.Errorf("request %d: %d tokens and %d for the answer do not fit 12,000", i+1, llmtest.Tokens(asked.Text()),
+				asked.MaxTokens)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,23 +15,23 @@ import (
 
 type contextKey int
 
-// keyExchange is under which a request's context has its exchange.
+// keyExchange is the key of the exchange in a request's context.
 const keyExchange contextKey = iota
 
-// exchange is what go-openai does not pass on: definitions of tools as they were written, and an answer as it came.
+// exchange holds what go-openai does not pass on: the exact bytes of tool definitions, and the original answer.
 type exchange struct {
 	tools  []byte
 	status int
 	words  string // of an error
 }
 
-// transport stands between go-openai and the net. It puts the tools into the request byte for byte, because a provider's cache holds only
-// what is the same, and finds the failures that come with status 200, as OpenRouter's and LM Studio's do.
+// transport is the transport of go-openai. It inserts the tools into the request byte for byte, because a provider's
+// cache needs the same bytes, and detects failures with status 200, such as those of OpenRouter and LM Studio.
 type transport struct {
 	next http.RoundTripper // nil means the default
 }
 
-// RoundTrip implements http.RoundTripper. The answer's body is in memory already.
+// RoundTrip implements http.RoundTripper. It reads the answer's body into memory.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(keyExchange).(*exchange)
 	if !ok {
@@ -69,7 +70,8 @@ func withTools(req *http.Request, tools []byte) error {
 	return nil
 }
 
-// statusOf is what an answer means. One that is good and has an error and no choice means what the error's code says, or 400.
+// statusOf returns the status of an answer. If an answer with a good status has an error and no choice, that is the
+// error's code, or 400.
 func statusOf(status int, body []byte) int {
 	if status >= http.StatusBadRequest || len(body) > maxAnswerBytes {
 		return status
@@ -93,7 +95,7 @@ func statusOf(status int, body []byte) int {
 		found = answer.Choices[0].Error
 	case len(answer.Error) > 0 && string(answer.Error) != "null":
 		found = &failure{}
-		_ = json.Unmarshal(answer.Error, found) // a text has no code
+		_ = json.Unmarshal(answer.Error, found) // an error that is a text has no code
 	}
 	if found == nil {
 		return status
@@ -104,10 +106,10 @@ func statusOf(status int, body []byte) int {
 	return http.StatusBadRequest
 }
 
-// maxWords is how much of an error is looked at: more is not said of a window, and may be the request.
+// maxWords bounds the bytes of an error that are matched. What follows may be the request itself.
 const maxWords = 8 << 10
 
-// words are what an error says, each value after its key, from whatever JSON it comes in; else its text.
+// words returns the texts and numbers of an error in JSON, each after its key; of another error, its text.
 func words(body []byte) string {
 	var value any
 	said := strings.ToValidUTF8(string(body), "\uFFFD")
@@ -136,19 +138,10 @@ func say(b *strings.Builder, key string, value any) {
 			say(b, key, item)
 		}
 	case map[string]any:
-		for _, name := range sorted(v) {
-			if name != "input" { // what was sent, repeated
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if name != "input" { // it repeats the request
 				say(b, name, v[name])
 			}
 		}
 	}
-}
-
-func sorted(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

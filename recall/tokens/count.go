@@ -61,8 +61,8 @@ func (c *Counter) put(key counted, n int) {
 	c.new[key] = n
 }
 
-// What is counted at once is bounded, for a tokenizer looks back and ahead, and a hostile text makes it look far: the time for a run of
-// spaces and line ends grows with its square. Each cut is worth a token at most.
+// What is counted at once is bounded, for a tokenizer looks back and ahead, and a hostile text makes it look far: the
+// time for a run of spaces and line ends grows with its square. Each cut is worth a token at most.
 const (
 	pieceBytes = 32 << 10
 	spaceBytes = 128 // of a run
@@ -82,8 +82,8 @@ func count(encoding tokenizer.Encoding, text string) (n int) {
 	return n
 }
 
-// cut is where the first piece of a text ends: within a long run of spaces, else before its last line end or space, which belong to what
-// follows them, or between characters.
+// cut is where the first piece of a text ends: within a long run of spaces, else before its last line end or space,
+// which belong to what follows them, or between characters.
 func cut(text string) int {
 	run, space := 0, 0 // where the run of spaces begins, and the last one in the later half
 	inRun := false

@@ -32,8 +32,8 @@ func Estimate(text string) int {
 	return (ascii+charsPerToken-1)/charsPerToken + others
 }
 
-// vocabularies are those of OpenAI's models, by the beginning of their names, the longest first where one begins another. The models of
-// others have vocabularies of their own.
+// vocabularies are those of OpenAI's models, by the beginning of their names, the longest first where one begins
+// another. The models of others have vocabularies of their own.
 var vocabularies = []struct {
 	prefix   string
 	encoding tokenizer.Encoding
@@ -57,7 +57,8 @@ func encodingOf(model string) tokenizer.Encoding {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	name = strings.TrimPrefix(name, "ft:") // fine-tuned
 	for _, v := range vocabularies {
-		if rest, ok := strings.CutPrefix(name, v.prefix); ok && (rest == "" || !isLetterOrDigit(rest[0]) || strings.HasSuffix(v.prefix, "-")) {
+		if rest, ok := strings.CutPrefix(name, v.prefix); ok &&
+			(rest == "" || !isLetterOrDigit(rest[0]) || strings.HasSuffix(v.prefix, "-")) {
 			return v.encoding
 		}
 	}
@@ -66,8 +67,8 @@ func encodingOf(model string) tokenizer.Encoding {
 
 func isLetterOrDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' }
 
-// A Counter counts tokens and remembers what it counted last. It is safe for all goroutines; a nil one counts and remembers nothing. The
-// vocabularies, some megabytes each, are read when a text is first counted by one.
+// A Counter counts tokens and remembers what it counted last. It is safe for all goroutines; a nil one counts and
+// remembers nothing. The vocabularies, some megabytes each, are read when a text is first counted by one.
 type Counter struct {
 	mu       sync.Mutex
 	new, old map[counted]int // when new is full it takes the place of old
@@ -85,8 +86,8 @@ const remembered = 20_000
 // New returns a counter.
 func New() *Counter { return &Counter{} }
 
-// Count counts the tokens of a text for a model, named by its handle (openai/gpt-4o). Where the model is not one of OpenAI's it is Estimate.
-// What a provider charges differs by what it puts around texts.
+// Count counts the tokens of a text for a model, named by its handle (openai/gpt-4o). Where the model is not one of
+// OpenAI's it is Estimate. What a provider charges differs by what it puts around texts.
 func (c *Counter) Count(model, text string) int {
 	encoding := encodingOf(model)
 	if encoding == "" || text == "" {

@@ -25,10 +25,13 @@ func TestModelsAreCountedByTheirVocabulary(t *testing.T) {
 	const o200k, cl100k, estimate = 8, 9, 9
 	counter := tokens.New()
 	for model, want := range map[string]int{
-		"openai/gpt-4o": o200k, "gpt-4o-mini": o200k, "openai/GPT-4.1-nano": o200k, "openai/o1": o200k, "openai/o3-mini": o200k, "openai/gpt-5": o200k,
-		"azure/chatgpt-4o-latest": o200k, "ft:gpt-4o-mini:acme": o200k, "ollama/gpt-oss:20b": o200k, "openrouter/openai/gpt-4o": o200k,
-		"openai/gpt-4-turbo": cl100k, "gpt-4": cl100k, "openai/gpt-3.5-turbo": cl100k, "azure/gpt-35-turbo": cl100k,
-		"anthropic/claude-sonnet-4": estimate, "google/gemini-2.5-pro": estimate, "acme/o1x": estimate, "acme/gpt-4x": estimate, "": estimate,
+		"openai/gpt-4o": o200k, "gpt-4o-mini": o200k, "openai/GPT-4.1-nano": o200k, "openai/o1": o200k,
+		"openai/o3-mini": o200k, "openai/gpt-5": o200k,
+		"azure/chatgpt-4o-latest": o200k, "ft:gpt-4o-mini:acme": o200k, "ollama/gpt-oss:20b": o200k,
+		"openrouter/openai/gpt-4o": o200k,
+		"openai/gpt-4-turbo":       cl100k, "gpt-4": cl100k, "openai/gpt-3.5-turbo": cl100k, "azure/gpt-35-turbo": cl100k,
+		"anthropic/claude-sonnet-4": estimate, "google/gemini-2.5-pro": estimate, "acme/o1x": estimate,
+		"acme/gpt-4x": estimate, "": estimate,
 	} {
 		if got := counter.Count(model, text); got != want {
 			t.Errorf("Count(%q) = %d, want %d", model, got, want)
@@ -62,11 +65,13 @@ func TestCountsAreRemembered(t *testing.T) {
 func TestCutsAreWorthLittle(t *testing.T) {
 	t.Parallel()
 	var counter *tokens.Counter
-	for _, line := range []string{"A line of some words, and 12 numbers.\n", "word ", "日本語の行です。\n", "x", "\tif a[i] < b {\n\t\treturn\n\t}\n\n"} {
+	for _, line := range []string{"A line of some words, and 12 numbers.\n", "word ", "日本語の行です。\n", "x",
+		"\tif a[i] < b {\n\t\treturn\n\t}\n\n"} {
 		const pieces = 9
 		part := strings.Repeat(line, 32_000/len(line)) // fits one piece
 		one := counter.Count("gpt-4o", part)
-		if got := counter.Count("gpt-4o", strings.Repeat(part, pieces)); got < pieces*one-2*pieces || got > pieces*one+2*pieces {
+		if got := counter.Count("gpt-4o", strings.Repeat(part, pieces)); got < pieces*one-2*pieces ||
+			got > pieces*one+2*pieces {
 			t.Errorf("%d times %q…: got %d tokens, want %d times %d", pieces, line, got, pieces, one)
 		}
 	}
@@ -77,7 +82,8 @@ func hostile(bytes int) map[string]string {
 	return map[string]string{
 		"letters": strings.Repeat("a", bytes), "capitals": strings.Repeat("A", bytes), "spaces": strings.Repeat(" ", bytes),
 		"digits": strings.Repeat("7", bytes), "marks": strings.Repeat("=", bytes), "line ends": strings.Repeat("\n", bytes),
-		"lines of nothing": strings.Repeat(" \n", bytes/2), "indented lines of nothing": strings.Repeat("\n\t", bytes/2), "letters of a script": strings.Repeat("ก", bytes/3),
+		"lines of nothing": strings.Repeat(" \n", bytes/2), "indented lines of nothing": strings.Repeat("\n\t", bytes/2),
+		"letters of a script": strings.Repeat("ก", bytes/3),
 	}
 }
 

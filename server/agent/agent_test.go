@@ -36,7 +36,8 @@ func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 		t.Fatal(err)
 	}
 	said := recall.New(pool, recall.Options{})
-	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool, archival.Options{}),
+	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
+		Archival:   archival.New(pool, archival.Options{}),
 		Compaction: &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, pool
 }
 
@@ -56,7 +57,8 @@ func text(t testing.TB, pool *pgxpool.Pool, folder files.Folder, name, content s
 	lines := strings.Count(content, "\n")
 	err := pool.QueryRow(t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines, chars)
-		VALUES (1, $1, $2, $2, 'text/plain', 0, '', 1, $3, $4) RETURNING key`, folder.Key, name, lines, len(content)).Scan(&key)
+		VALUES (1, $1, $2, $2, 'text/plain', 0, '', 1, $3, $4) RETURNING key`,
+		folder.Key, name, lines, len(content)).Scan(&key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +75,13 @@ func TestLimitsFollowTheWindowUnlessTheOperatorSetThem(t *testing.T) {
 		agent agent.Agent
 		want  files.Limits
 	}{
-		"an unknown window":             {agent.Agent{}, files.Limits{MaxOpen: 5, ViewChars: 15_000}},
-		"an unknown model":              {agent.Agent{Model: new("acme/oracle")}, files.Limits{MaxOpen: 5, ViewChars: 15_000}},
-		"a known model":                 {agent.Agent{Model: new("openai/gpt-4o-mini")}, files.Limits{MaxOpen: 10, ViewChars: 25_000, WindowTokens: 128_000}},
-		"the longest prefix of a model": {agent.Agent{Model: new("openai/gpt-4.1-nano")}, files.Limits{MaxOpen: 15, ViewChars: 40_000, WindowTokens: 256_000}},
+		"an unknown window": {agent.Agent{}, files.Limits{MaxOpen: 5, ViewChars: 15_000}},
+		"an unknown model": {agent.Agent{Model: new("acme/oracle")},
+			files.Limits{MaxOpen: 5, ViewChars: 15_000}},
+		"a known model": {agent.Agent{Model: new("openai/gpt-4o-mini")},
+			files.Limits{MaxOpen: 10, ViewChars: 25_000, WindowTokens: 128_000}},
+		"the longest prefix of a model": {agent.Agent{Model: new("openai/gpt-4.1-nano")},
+			files.Limits{MaxOpen: 15, ViewChars: 40_000, WindowTokens: 256_000}},
 		"a limit over the model's": {agent.Agent{Model: new("openai/gpt-4o"), WindowLimit: new(8192)},
 			files.Limits{MaxOpen: 3, ViewChars: 5000, WindowTokens: 8192}},
 		"the operator's own": {agent.Agent{WindowLimit: new(8193), MaxFilesOpen: new(1000), ViewChars: new(100)},
@@ -91,9 +96,11 @@ func TestLimitsFollowTheWindowUnlessTheOperatorSetThem(t *testing.T) {
 func TestAnAgentIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	made := create(t, s, agent.New{Name: "Ada", System: "You count.", Description: new("an agent"), Model: new("openai/gpt-4o"),
-		Metadata: []byte(`{"a": 9007199254740993}`), Tags: []string{"x", "y"}, WindowLimit: new(9000), MaxFilesOpen: new(7), ViewChars: new(200),
-		Settings: agent.Settings{ModelSettings: []byte(`{"b": 2}`)}})
+	made := create(t, s, agent.New{Name: "Ada", System: "You count.", Description: new("an agent"),
+		Model:    new("openai/gpt-4o"),
+		Metadata: []byte(`{"a": 9007199254740993}`), Tags: []string{"x", "y"}, WindowLimit: new(9000), MaxFilesOpen: new(7),
+		ViewChars: new(200),
+		Settings:  agent.Settings{ModelSettings: []byte(`{"b": 2}`)}})
 	got, err := s.Agent(t.Context(), org, made.ID)
 	if diff := cmp.Diff(made, got); diff != "" || err != nil {
 		t.Errorf("created and read differ (%v):\n%s", err, diff)
@@ -101,8 +108,10 @@ func TestAnAgentIsReadAsItWasWritten(t *testing.T) {
 	if _, err := s.Agent(t.Context(), 2, made.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("from another organization: got %v, want ErrNotFound", err)
 	}
-	changed, err := s.Update(t.Context(), org, made.ID, agent.Update{Name: new("Eve"), Tags: []string{}, MaxFilesOpen: agent.Limit{Set: true}})
-	if err != nil || changed.Name != "Eve" || len(changed.Tags) != 0 || changed.MaxFilesOpen != nil || *changed.ViewChars != 200 ||
+	changed, err := s.Update(t.Context(), org, made.ID, agent.Update{Name: new("Eve"), Tags: []string{},
+		MaxFilesOpen: agent.Limit{Set: true}})
+	if err != nil || changed.Name != "Eve" || len(changed.Tags) != 0 || changed.MaxFilesOpen != nil ||
+		*changed.ViewChars != 200 ||
 		*changed.Description != "an agent" || string(changed.Settings.ModelSettings) == "" {
 		t.Errorf("changed: got %+v (%v)", changed, err)
 	}
@@ -121,12 +130,18 @@ func TestValuesOutOfRangeAreRefused(t *testing.T) {
 		n    agent.New
 		want string
 	}{
-		"too many files":             {agent.New{Name: "a", MaxFilesOpen: new(1001)}, "max_files_open cannot exceed 1000. Got: 1001"},
-		"no file":                    {agent.New{Name: "a", MaxFilesOpen: new(0)}, "max_files_open must be at least 1. Got: 0"},
-		"a view too wide":            {agent.New{Name: "a", ViewChars: new(10_000_001)}, "per_file_view_window_char_limit cannot exceed 10000000. Got: 10000001"},
-		"a view too slim":            {agent.New{Name: "a", ViewChars: new(99)}, "per_file_view_window_char_limit must be at least 100. Got: 99"},
-		"no window":                  {agent.New{Name: "a", WindowLimit: new(0)}, "context_window_limit must be at least 1. Got: 0"},
-		"a long name":                {agent.New{Name: strings.Repeat("n", 201)}, "an agent's name has 201 characters; it must have from 1 to 200"},
+		"too many files": {agent.New{Name: "a", MaxFilesOpen: new(1001)},
+			"max_files_open cannot exceed 1000. Got: 1001"},
+		"no file": {agent.New{Name: "a", MaxFilesOpen: new(0)},
+			"max_files_open must be at least 1. Got: 0"},
+		"a view too wide": {agent.New{Name: "a", ViewChars: new(10_000_001)},
+			"per_file_view_window_char_limit cannot exceed 10000000. Got: 10000001"},
+		"a view too slim": {agent.New{Name: "a", ViewChars: new(99)},
+			"per_file_view_window_char_limit must be at least 100. Got: 99"},
+		"no window": {agent.New{Name: "a", WindowLimit: new(0)},
+			"context_window_limit must be at least 1. Got: 0"},
+		"a long name": {agent.New{Name: strings.Repeat("n", 201)},
+			"an agent's name has 201 characters; it must have from 1 to 200"},
 		"a folder that is not there": {agent.New{Name: "a", FolderIDs: []string{"source-none"}}, "there is no such folder"},
 	} {
 		if _, err := s.Create(t.Context(), org, c.n); err == nil || err.Error() != c.want {
@@ -185,7 +200,8 @@ func TestALowerLimitClosesAtOnce(t *testing.T) {
 		text(t, pool, folder, fmt.Sprint(i), "line\n")
 	}
 	a := create(t, s, agent.New{Name: "a", FolderIDs: []string{folder.ID}})
-	if _, err := s.Update(t.Context(), org, a.ID, agent.Update{MaxFilesOpen: agent.Limit{Set: true, Value: new(1)}}); err != nil {
+	if _, err := s.Update(t.Context(), org, a.ID, agent.Update{MaxFilesOpen: agent.Limit{Set: true,
+		Value: new(1)}}); err != nil {
 		t.Fatal(err)
 	}
 	views, err := s.Files.Views(t.Context(), org, a.ID, a.Limits())
@@ -226,7 +242,8 @@ func TestDocumentsCannotForgeStructure(t *testing.T) {
 		t.Fatalf("the section does not parse: %v\n%s", err, *o.Directories)
 	}
 	said := strings.ReplaceAll(hostile, "\r", " ")
-	if d := parsed.Directory; len(d) != 1 || d[0].Name != folder.Name || d[0].Description != said || d[0].Instructions != said || len(d[0].File) != 1 ||
+	if d := parsed.Directory; len(d) != 1 || d[0].Name != folder.Name || d[0].Description != said ||
+		d[0].Instructions != said || len(d[0].File) != 1 ||
 		d[0].File[0].Status != "open" || !strings.Contains(d[0].File[0].Value, "1: "+said) {
 		t.Errorf("the section reads %+v", d)
 	}
@@ -284,7 +301,8 @@ func TestPromptGolden(t *testing.T) {
 	text(t, pool, guide, "a.md", "# A\n\nif a < b && c > d {\n\treturn\n}\n")
 	text(t, pool, guide, "long.txt", strings.Repeat("a line of some length\n", 40))
 	text(t, pool, notes, "closed.txt", "nobody sees this\n")
-	a := create(t, s, agent.New{Name: "a", System: "Begin.", MaxFilesOpen: new(2), ViewChars: new(400), FolderIDs: []string{guide.ID, notes.ID}})
+	a := create(t, s, agent.New{Name: "a", System: "Begin.", MaxFilesOpen: new(2), ViewChars: new(400),
+		FolderIDs: []string{guide.ID, notes.ID}})
 	got, err := s.SystemPrompt(t.Context(), org, a)
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +323,8 @@ func TestPromptGolden(t *testing.T) {
 	}
 }
 
-// What is open fits its share of the window as the prompt shows it, escaped and framed, and the closed files are named within theirs.
+// What is open fits its share of the window as the prompt shows it, escaped and framed, and the closed files are
+// named within theirs.
 func TestDirectoriesFitTheWindow(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -338,7 +357,8 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 	}
 }
 
-// Deleting an agent that is being used, and changing the folders of one whose files are coming in, ends well on both sides.
+// Deleting an agent that is being used, and changing the folders of one whose files are coming in, ends well on both
+// sides.
 func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -363,7 +383,8 @@ func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 			})
 		}
 		group.Go(func() {
-			if _, err := s.Update(ctx, org, a.ID, agent.Update{FolderIDs: []string{folder.ID}}); err != nil && !errors.Is(err, db.ErrNotFound) {
+			if _, err := s.Update(ctx, org, a.ID, agent.Update{FolderIDs: []string{folder.ID}}); err != nil &&
+				!errors.Is(err, db.ErrNotFound) {
 				t.Errorf("update: %v", err)
 			}
 		})
@@ -395,12 +416,14 @@ func TestALimitLoweredUnderWayHolds(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			reqs := []files.OpenRequest{{FileName: "f/1"}, {FileName: "f/2"}, {FileName: "f/3"}, {FileName: "f/4"}}
-			if _, err := s.Files.Open(context.Background(), org, a.ID, files.OpenArgs{Limits: a.Limits(), Requests: reqs}); err != nil && !errors.Is(err, db.ErrInvalid) {
+			_, err := s.Files.Open(context.Background(), org, a.ID, files.OpenArgs{Limits: a.Limits(), Requests: reqs})
+			if err != nil && !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("open: %v", err)
 			}
 		})
 		group.Go(func() {
-			if _, err := s.Update(context.Background(), org, a.ID, agent.Update{MaxFilesOpen: agent.Limit{Set: true, Value: new(1)}}); err != nil {
+			if _, err := s.Update(context.Background(), org, a.ID,
+				agent.Update{MaxFilesOpen: agent.Limit{Set: true, Value: new(1)}}); err != nil {
 				t.Errorf("update: %v", err)
 			}
 		})

@@ -23,7 +23,8 @@ func BenchmarkPrompt(b *testing.B) {
 		b.Fatal(err)
 	}
 	messages := recall.New(pool, recall.Options{})
-	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool, archival.Options{}),
+	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
+		Archival:   archival.New(pool, archival.Options{}),
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New(), Tools: oneTool}
 	folder, err := s.Files.CreateFolder(b.Context(), org, files.NewFolder{Name: "f"})
 	if err != nil {
@@ -34,10 +35,12 @@ func BenchmarkPrompt(b *testing.B) {
 	}
 	n := agent.New{Name: "a", FolderIDs: []string{folder.ID}, WindowLimit: new(1_000_000)}
 	for i := range 20 {
-		n.Blocks = append(n.Blocks, block.New{Label: fmt.Sprint("block-", i), Value: strings.Repeat("A fact about the human. ", 40)})
+		n.Blocks = append(n.Blocks, block.New{Label: fmt.Sprint("block-", i),
+			Value: strings.Repeat("A fact about the human. ", 40)})
 	}
 	for i := range 500 {
-		n.Messages = append(n.Messages, said([]recall.Role{recall.User, recall.Assistant}[i%2], strings.Repeat(fmt.Sprintf("Message %d is about tea. ", i), 25)))
+		n.Messages = append(n.Messages, said([]recall.Role{recall.User, recall.Assistant}[i%2],
+			strings.Repeat(fmt.Sprintf("Message %d is about tea. ", i), 25)))
 	}
 	for _, model := range []string{"anthropic/claude-sonnet-4", "openai/gpt-4o"} {
 		n.Model = &model

@@ -31,7 +31,8 @@ func (m *thinker) Complete(context.Context, compaction.Request) (compaction.Repl
 func fill(t *testing.T, s *agent.Store, a agent.Agent) {
 	t.Helper()
 	for i := range 40 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 60))), said(recall.Assistant, "Yes."))
+		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 60))),
+			said(recall.Assistant, "Yes."))
 	}
 }
 
@@ -60,13 +61,15 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	}
 }
 
-// What a provider counted of an earlier prompt does not speak for one that has grown beside its messages, or by a compaction that was reverted.
+// What a provider counted of an earlier prompt does not speak for one that has grown beside its messages, or by a
+// compaction that was reverted.
 func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
 	for i := range 13 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 126))), said(recall.Assistant, "Yes."))
+		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 126))),
+			said(recall.Assistant, "Yes."))
 	}
 	p, err := s.Assemble(t.Context(), org, a.ID, "", agent.OpenAI)
 	if err != nil || p.Tokens.Total < 7600 || p.Tokens.Total > 8000 {

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// Where blocks and open files leave less than a quarter of the window to messages, the views of files yield, least recently used first, down to
-// stubs; each says so, and the blocks stay whole.
+// Where blocks and open files leave less than a quarter of the window to messages, the views of files yield, least
+// recently used first, down to stubs; each says so, and the blocks stay whole.
 func TestOpenFilesYieldToMessages(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -66,7 +66,8 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 			t.Errorf("%s: %d views are cut, %d to stubs; want %d and %d", c.name, cut, stubs, c.cut, c.stubs)
 		}
 		if h := handOut(t, s, a, ""); h.Tokens.Directories != o.TokensDirectories {
-			t.Errorf("%s: handed out with directories of %d tokens, want the %d of the overview", c.name, h.Tokens.Directories, o.TokensDirectories)
+			t.Errorf("%s: handed out with directories of %d tokens, want the %d of the overview", c.name, h.Tokens.Directories,
+				o.TokensDirectories)
 		}
 	}
 }

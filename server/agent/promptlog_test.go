@@ -21,7 +21,8 @@ import (
 
 // oneTool is a set of tools.
 func oneTool(bool) []json.RawMessage {
-	return []json.RawMessage{[]byte(`{"name":"look","description":"Look at <it>.","parameters":{"type":"object","properties":{"at":{"type":"string"}}}}`)}
+	return []json.RawMessage{[]byte(`{"name":"look","description":"Look at ` +
+		`<it>.","parameters":{"type":"object","properties":{"at":{"type":"string"}}}}`)}
 }
 
 func say(t *testing.T, s *agent.Store, a agent.Agent, messages ...recall.Draft) {
@@ -61,19 +62,24 @@ const pixel = `{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo=","
 func conversation() []recall.Draft {
 	return []recall.Draft{
 		said(recall.Assistant, "Hello, I begin."),
-		{Role: recall.User, Name: new("Ada Lovelace"), Content: []recall.Part{{Type: recall.Text, Text: "What is <this>?"}, {Type: recall.Image, Source: []byte(pixel)}}},
+		{Role: recall.User, Name: new("Ada Lovelace"), Content: []recall.Part{{Type: recall.Text, Text: "What is <this>?"},
+			{Type: recall.Image, Source: []byte(pixel)}}},
 		{Role: recall.Assistant, Model: new("claude-sonnet-4"), Content: []recall.Part{
-			{Type: recall.Reasoning, Text: "I should look.", Signature: "sig-1"}, {Type: recall.RedactedReasoning, Data: "secret"},
+			{Type: recall.Reasoning, Text: "I should look.", Signature: "sig-1"},
+			{Type: recall.RedactedReasoning, Data: "secret"},
 			{Type: recall.Text, Text: "I look twice."}, call("c1", "look", `{"at": "it"}`), call("c2", "look", ``)}},
 		said(recall.System, "The light is on."),
 		returned(recall.Part{CallID: "c2", Text: "", Images: []json.RawMessage{[]byte(pixel)}}),
 		returned(recall.Part{CallID: "c1", Text: "A lamp.", IsError: true}),
 		returned(recall.Part{CallID: "nobody's", Text: "An orphan."}),
-		{Role: recall.Assistant, Model: new("deepseek-r1"), Content: []recall.Part{{Type: recall.Reasoning, Text: "Unsigned.", Signature: "of another"}, {Type: recall.Text, Text: "  \n"}}},
-		{Role: recall.Assistant, Content: []recall.Part{call("c1", "look", `not json`), call("function:look at", "look at", `[1]`)}},
+		{Role: recall.Assistant, Model: new("deepseek-r1"), Content: []recall.Part{{Type: recall.Reasoning, Text: "Unsigned.",
+			Signature: "of another"}, {Type: recall.Text, Text: "  \n"}}},
+		{Role: recall.Assistant, Content: []recall.Part{call("c1", "look", `not json`),
+			call("function:look at", "look at", `[1]`)}},
 		said(recall.User, "Never mind."),
 		said(recall.User, "Look at https://example.com/a.png"),
-		{Role: recall.User, Content: []recall.Part{{Type: recall.Image, Source: []byte(`{"type":"url","url":"https://example.com/a.png"}`)}, {Type: recall.Image, Source: []byte(`{"type":"file"}`)}}},
+		{Role: recall.User, Content: []recall.Part{{Type: recall.Image, Source: []byte(`{"type":"url",` +
+			`"url":"https://example.com/a.png"}`)}, {Type: recall.Image, Source: []byte(`{"type":"file"}`)}}},
 		{Role: recall.Assistant, Content: []recall.Part{call("c3", "look", `{"at":"a"}`), call("c4", "look", `{"at":"b"}`)}},
 		returned(recall.Part{CallID: "c3", Text: "A"}),
 	}
@@ -83,9 +89,12 @@ func conversation() []recall.Draft {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	a := create(t, s, agent.New{Name: "a", System: "Begin.", Model: new("anthropic/claude-sonnet-4"), Messages: conversation(),
+	a := create(t, s, agent.New{Name: "a", System: "Begin.", Model: new("anthropic/claude-sonnet-4"),
+		Messages: conversation(),
 		Blocks:   []block.New{{Label: "persona", Value: "Calm & \"kind\".", Description: new("Who you are")}},
-		Settings: agent.Settings{ToolRules: []byte(`[{"type":"exit_loop","tool_name":"look"},{"type":"constrain_child_tools","tool_name":"look","children":["a","<b>"]},{"type":"run_first","tool_name":"look"},7]`)}})
+		Settings: agent.Settings{ToolRules: []byte(`[{"type":"exit_loop","tool_name":"look"},` +
+			`{"type":"constrain_child_tools","tool_name":"look","children":["a","<b>"]},{"type":"run_first",` +
+			`"tool_name":"look"},7]`)}})
 	for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
 		h := handOut(t, s, a, f)
 		var shown bytes.Buffer
@@ -123,15 +132,20 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	}
 	var all []agent.StoredPrompt
 	for i := range 40 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("Question <%d>\u2028", i)), said(recall.Assistant, strings.Repeat("Answer. ", i)+"!"))
+		say(t, s, a, said(recall.User, fmt.Sprintf("Question <%d>\u2028", i)),
+			said(recall.Assistant, strings.Repeat("Answer. ", i)+"!"))
 		if i == 20 {
-			if _, err := s.Blocks.Edit(t.Context(), org, a.ID, "persona", func(string) (string, error) { return "loud", nil }); err != nil {
+			if _, err := s.Blocks.Edit(t.Context(), org, a.ID, "persona", func(string) (string, error) {
+				return "loud",
+					nil
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		all = append(all, handOut(t, s, a, []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]))
 	}
-	if _, err := pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 60`); err != nil { // as a compaction does
+	// as a compaction does
+	if _, err := pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 60`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Update(t.Context(), org, a.ID, agent.Update{System: new("Other.")}); err != nil {
@@ -172,19 +186,22 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
-			if _, err := s.NextPrompt(t.Context(), org, a.ID, "", []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]); err != nil {
+			if _, err := s.NextPrompt(t.Context(), org, a.ID, "",
+				[]agent.Format{agent.OpenAI, agent.Anthropic}[i%2]); err != nil {
 				t.Errorf("hand out: %v", err)
 			}
 		})
 	}
 	group.Wait()
 	tx := begin(t, pool)
-	_, err := event.Append(t.Context(), tx, org, event.Event{AgentID: a.ID, Type: event.AgentUpdated, RefID: a.ID}) // changes no prompt
+	// changes no prompt
+	_, err := event.Append(t.Context(), tx, org, event.Event{AgentID: a.ID, Type: event.AgentUpdated, RefID: a.ID})
 	if err := errors.Join(err, tx.Commit(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	again := handOut(t, s, a, agent.OpenAI)
-	if before, err := s.PromptAt(t.Context(), org, a.ID, "", again.Seq); err != nil || before.Seq != again.Seq-1 || !bytes.Equal(before.Request, again.Request) && before.Format == agent.OpenAI {
+	if before, err := s.PromptAt(t.Context(), org, a.ID, "", again.Seq); err != nil || before.Seq != again.Seq-1 ||
+		!bytes.Equal(before.Request, again.Request) && before.Format == agent.OpenAI {
 		t.Errorf("handed out again at %d: shown %+v, %v", again.Seq, before, err)
 	}
 	count := func(table string) int {
@@ -234,19 +251,23 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(4000)})
 	for i := range 100 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("What about %d?", i)), said(recall.Assistant, strings.Repeat("So much. ", 40)))
+		say(t, s, a, said(recall.User, fmt.Sprintf("What about %d?", i)),
+			said(recall.Assistant, strings.Repeat("So much. ", 40)))
 	}
 	for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
 		h := handOut(t, s, a, f)
-		if h.Tokens.Total > 3600 || h.Tokens.Summary == 0 || !bytes.Contains(h.Request, []byte("are hidden. To read them, call expand")) {
+		if h.Tokens.Total > 3600 || h.Tokens.Summary == 0 || !bytes.Contains(h.Request,
+			[]byte("are hidden. To read them, call expand")) {
 			t.Errorf("%s: %+v, want at most 90 %% of 4000 with a summary", f, h.Tokens)
 		}
 	}
 	o, _, err := s.Overview(t.Context(), org, a.ID, "")
-	if err != nil || o.SummaryMemory == nil || o.TokensSummaryMemory == 0 || !strings.Contains(o.External, "previous messages are stored in recall memory") {
+	if err != nil || o.SummaryMemory == nil || o.TokensSummaryMemory == 0 ||
+		!strings.Contains(o.External, "previous messages are stored in recall memory") {
 		t.Errorf("the overview: %+v, %v", o, err)
 	}
-	sum := o.TokensSystem + o.TokensCoreMemory + o.TokensToolRules + o.TokensDirectories + o.TokensExternal + o.TokensFunctions + o.TokensSummaryMemory + o.TokensMessages
+	sum := o.TokensSystem + o.TokensCoreMemory + o.TokensToolRules + o.TokensDirectories + o.TokensExternal +
+		o.TokensFunctions + o.TokensSummaryMemory + o.TokensMessages
 	if sum != o.WindowCurrent {
 		t.Errorf("the parts of the overview have %d tokens, all of it %d", sum, o.WindowCurrent)
 	}
@@ -262,7 +283,8 @@ func TestAViewBeyondAnyWindowIsNotHandedOut(t *testing.T) {
 	}
 	say(t, s, a, drafts...)
 	say(t, s, a, drafts[:5]...)
-	if _, err := s.NextPrompt(t.Context(), org, a.ID, "", ""); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "10005 messages") {
+	if _, err := s.NextPrompt(t.Context(), org, a.ID, "", ""); !errors.Is(err, db.ErrInvalid) ||
+		!strings.Contains(err.Error(), "10005 messages") {
 		t.Errorf("got %v, want ErrInvalid with the number of messages", err)
 	}
 	o, messages, err := s.Overview(t.Context(), org, a.ID, "")

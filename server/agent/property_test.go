@@ -22,26 +22,32 @@ import (
 
 // anyText is text with markup, line ends of all kinds and whatever else there is.
 func anyText() *rapid.Generator[string] {
-	return rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>&"'/ \n\r\v\x00-\x1f]|</value>|</memory_blocks>|<!--|\]\]>|&lt;|x){0,8}`))
+	return rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>&"'/ \n\r\v\x00-\x1f]|</value>|</memory_blocks>|<!--|`+
+		`\]\]>|&lt;|x){0,8}`))
 }
 
 func anyState() *rapid.Generator[agent.State] {
 	return rapid.Custom(func(t *rapid.T) agent.State {
-		s := agent.State{System: rapid.StringMatching(`[a-z.]{0,20}`).Draw(t, "system"), Metadata: "<memory_metadata>\n</memory_metadata>"}
+		s := agent.State{System: rapid.StringMatching(`[a-z.]{0,20}`).Draw(t, "system"),
+			Metadata: "<memory_metadata>\n</memory_metadata>"}
 		for range rapid.IntRange(0, 3).Draw(t, "blocks") {
 			s.Blocks = append(s.Blocks, block.Block{Label: rapid.StringMatching(`[a-zA-Z0-9_/-]{1,8}`).Draw(t, "label"),
-				Value: anyText().Draw(t, "value"), Description: new(anyText().Draw(t, "description")), ReadOnly: rapid.Bool().Draw(t, "read only")})
+				Value: anyText().Draw(t, "value"), Description: new(anyText().Draw(t, "description")),
+				ReadOnly: rapid.Bool().Draw(t, "read only")})
 		}
 		var rules []map[string]any
 		for range rapid.IntRange(0, 2).Draw(t, "rules") {
-			rules = append(rules, map[string]any{"type": rapid.SampledFrom([]string{"exit_loop", "run_first", "constrain_child_tools", "max_count_per_step", "odd"}).Draw(t, "type"),
+			rules = append(rules, map[string]any{"type": rapid.SampledFrom([]string{"exit_loop", "run_first",
+				"constrain_child_tools", "max_count_per_step", "odd"}).Draw(t, "type"),
 				"tool_name": anyText().Draw(t, "tool"), "children": []string{anyText().Draw(t, "child")}})
 		}
 		s.Rules, _ = json.Marshal(rules)
 		for range rapid.IntRange(0, 2).Draw(t, "folders") {
-			d := files.Directory{Folder: files.Folder{Name: anyText().Draw(t, "folder"), Instructions: new(anyText().Draw(t, "instructions"))}}
+			d := files.Directory{Folder: files.Folder{Name: anyText().Draw(t, "folder"),
+				Instructions: new(anyText().Draw(t, "instructions"))}}
 			for range rapid.IntRange(0, 2).Draw(t, "files") {
-				d.Files = append(d.Files, files.DirectoryFile{FileName: anyText().Draw(t, "file"), IsOpen: rapid.Bool().Draw(t, "open"), Text: anyText().Draw(t, "text")})
+				d.Files = append(d.Files, files.DirectoryFile{FileName: anyText().Draw(t, "file"),
+					IsOpen: rapid.Bool().Draw(t, "open"), Text: anyText().Draw(t, "text")})
 			}
 			s.Directories = append(s.Directories, d)
 		}
@@ -94,8 +100,8 @@ func plain(s agent.State) agent.State {
 	return p
 }
 
-// Whatever texts of blocks, rules and documents say, a prompt parses, and has the elements that it has with plain texts in their place. The
-// same state gives the same bytes.
+// Whatever texts of blocks, rules and documents say, a prompt parses, and has the elements that it has with plain
+// texts in their place. The same state gives the same bytes.
 func TestNoTextChangesTheStructure(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,7 +127,8 @@ func TestAnEditLeavesWhatIsBeforeIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, other := anyState().Draw(t, "state"), anyState().Draw(t, "other")
 		s.System, other.System = "system", "system"
-		messages := []recall.Message{{Role: recall.User, Position: 2, Content: []recall.Part{{Type: recall.Text, Text: "hi"}}}}
+		messages := []recall.Message{{Role: recall.User, Position: 2,
+			Content: []recall.Part{{Type: recall.Text, Text: "hi"}}}}
 		for changed := range 4 {
 			after, same := s, []string{"system"}
 			switch changed {
@@ -132,7 +139,8 @@ func TestAnEditLeavesWhatIsBeforeIt(t *testing.T) {
 			case 2:
 				after.Directories, same = other.Directories, append(same, agent.State{Blocks: s.Blocks, Rules: s.Rules}.Parts()...)
 			case 3:
-				after.Metadata, same = "<memory_metadata/>", append(same, agent.State{Blocks: s.Blocks, Rules: s.Rules, Directories: s.Directories}.Parts()...)
+				after.Metadata, same = "<memory_metadata/>", append(same, agent.State{Blocks: s.Blocks, Rules: s.Rules,
+					Directories: s.Directories}.Parts()...)
 			}
 			prefix := 0
 			for i, part := range same {
@@ -161,7 +169,8 @@ func anyView() *rapid.Generator[[]recall.Message] {
 	return rapid.Custom(func(t *rapid.T) []recall.Message {
 		var view []recall.Message
 		for i := range rapid.IntRange(0, 40).Draw(t, "messages") {
-			m := recall.Message{Role: rapid.SampledFrom([]recall.Role{recall.System, recall.User, recall.Assistant, recall.Assistant, recall.Tool, recall.Tool, "summary"}).Draw(t, "role"), Position: i + 2}
+			m := recall.Message{Role: rapid.SampledFrom([]recall.Role{recall.System, recall.User, recall.Assistant,
+				recall.Assistant, recall.Tool, recall.Tool, "summary"}).Draw(t, "role"), Position: i + 2}
 			if m.Role == recall.Tool {
 				for _, id := range rapid.SliceOfNDistinct(id, 1, 2, rapid.ID[string]).Draw(t, "results") {
 					m.Content = append(m.Content, recall.Part{Type: recall.ToolReturn, CallID: id, Text: text.Draw(t, "text")})
@@ -170,12 +179,14 @@ func anyView() *rapid.Generator[[]recall.Message] {
 				continue
 			}
 			for range rapid.IntRange(0, 2).Draw(t, "parts") {
-				m.Content = append(m.Content, rapid.SampledFrom([]recall.Part{{Type: recall.Text, Text: text.Draw(t, "text")}, {Type: recall.Image, Source: []byte(pixel)},
+				m.Content = append(m.Content, rapid.SampledFrom([]recall.Part{{Type: recall.Text, Text: text.Draw(t, "text")},
+					{Type: recall.Image, Source: []byte(pixel)},
 					{Type: recall.Reasoning, Text: "hm", Signature: text.Draw(t, "signature")}}).Draw(t, "part"))
 			}
 			if m.Role == recall.Assistant {
 				for _, id := range rapid.SliceOfNDistinct(id, 0, 3, rapid.ID[string]).Draw(t, "calls") {
-					m.Content = append(m.Content, recall.Part{Type: recall.ToolCall, CallID: id, Name: text.Draw(t, "name") + "f", Input: text.Draw(t, "input")})
+					m.Content = append(m.Content, recall.Part{Type: recall.ToolCall, CallID: id, Name: text.Draw(t, "name") + "f",
+						Input: text.Draw(t, "input")})
 				}
 			}
 			view = append(view, m)

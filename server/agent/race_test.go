@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 )
 
-// Whoever attaches several folders locks them all, as attaching does, before any is attached, and in one order: nobody waits for another
-// who waits for it.
+// Whoever attaches several folders locks them all, as attaching does, before any is attached, and in one order:
+// nobody waits for another who waits for it.
 func TestAgentsWithSeveralFoldersLockThemInOneOrder(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -92,7 +92,8 @@ func awaitBlocked(t *testing.T, pool *pgxpool.Pool) {
 			t.Fatal("nobody waits for the first folder")
 		}
 		err := pool.QueryRow(t.Context(), `
-			SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&blocked)
+			SELECT EXISTS (
+				SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&blocked)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,14 +15,17 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 )
 
-// A conversation that nears its window has one job, however often messages are appended, and working on it compacts the conversation.
+// A conversation that nears its window has one job, however often messages are appended, and working on it compacts
+// the conversation.
 func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
 	workers := river.NewWorkers()
 	s.Work(workers)
-	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, Queues: agent.Queues(), TestOnly: true,
-		Logger: slog.New(slog.DiscardHandler), FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, Queues: agent.Queues(),
+		TestOnly: true,
+		Logger:   slog.New(slog.DiscardHandler), FetchCooldown: 5 * time.Millisecond,
+		FetchPollInterval: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +45,8 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	}
 	queued := func() []string {
 		t.Helper()
-		list, err := db.All[string](t.Context(), pool, `SELECT kind || ' ' || queue || ' ' || (args ->> 'agent_id') FROM river_job`)
+		list, err := db.All[string](t.Context(), pool, `SELECT kind || ' ' || queue || ' ' || (args ->> 'agent_id') FROM `+
+			`river_job`)
 		if err != nil {
 			t.Fatal(err)
 		}

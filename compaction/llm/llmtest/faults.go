@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Fault answers a request instead of the model; it says no if the model should answer.
+// Fault answers a request instead of the model, and reports whether it did; else the model answers.
 type Fault func(w http.ResponseWriter, r *http.Request, asked Asked) bool
 
 // Says answers with a status and a body, which is JSON or not; headers are pairs of name and value.
@@ -21,18 +21,20 @@ func Says(status int, body string, headers ...string) Fault {
 	}
 }
 
-// RateLimited asks to come again after so many seconds.
+// RateLimited refuses a request, with a Retry-After in seconds.
 func RateLimited(seconds int) Fault {
-	return Says(http.StatusTooManyRequests, `{"error":{"message":"Rate limit reached for requests","type":"requests","code":"rate_limit_exceeded"}}`,
+	return Says(http.StatusTooManyRequests, `{"error":{"message":"Rate limit reached for `+
+		`requests","type":"requests","code":"rate_limit_exceeded"}}`,
 		"Retry-After", fmt.Sprint(seconds))
 }
 
-// Fails is an error of the server's own.
+// Fails answers with status 500.
 func Fails() Fault {
-	return Says(http.StatusInternalServerError, `{"error":{"message":"The server had an error while processing your request","type":"server_error"}}`)
+	return Says(http.StatusInternalServerError, `{"error":{"message":"The server had an error while processing your `+
+		`request","type":"server_error"}}`)
 }
 
-// Hangs answers nothing until it is released or the caller goes.
+// Hangs does not answer until it is released or the client disconnects.
 func Hangs(release <-chan struct{}) Fault {
 	return func(_ http.ResponseWriter, r *http.Request, _ Asked) bool {
 		select {
@@ -48,25 +50,26 @@ func Hangup() Fault {
 	return func(http.ResponseWriter, *http.Request, Asked) bool { panic(http.ErrAbortHandler) }
 }
 
-// Garbage is no JSON.
+// Garbage answers with a text that is not JSON.
 func Garbage() Fault { return Says(http.StatusOK, "{]") }
 
-// Malformed is JSON whose fields have other types.
+// Malformed answers with JSON whose fields have other types.
 func Malformed() Fault {
 	return Says(http.StatusOK, `{"choices":[{"message":{"role":"assistant","content":{"text":12}}}]}`)
 }
 
-// NoChoices is an answer without one.
+// NoChoices answers without a choice.
 func NoChoices() Fault {
 	return Says(http.StatusOK, `{"id":"x","object":"chat.completion","choices":[]}`)
 }
 
-// Page is what a proxy shows for an error.
+// Page answers with a proxy's error page.
 func Page(status int) Fault {
-	return Says(status, "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", "Content-Type", "text/html")
+	return Says(status, "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>",
+		"Content-Type", "text/html")
 }
 
-// Completes answers well, with any message and reason to finish.
+// Completes answers with a message and a reason to finish.
 func Completes(message map[string]any, finish string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, asked Asked) bool {
 		writeCompletion(w, message, finish, Tokens(asked.Text()), 10)
@@ -74,33 +77,35 @@ func Completes(message map[string]any, finish string) Fault {
 	}
 }
 
-// Writes answers well, with a text.
+// Writes answers with a text.
 func Writes(text string) Fault {
 	return Completes(map[string]any{"role": "assistant", "content": text}, "stop")
 }
 
-// Empty answers with no text.
+// Empty answers with an empty text.
 func Empty() Fault { return Writes("") }
 
-// Null answers with a content of null, and thoughts aside.
+// Null answers with reasoning and a content of null.
 func Null() Fault {
-	return Completes(map[string]any{"role": "assistant", "content": nil, "reasoning_content": "Let me think about it."}, "stop")
+	return Completes(map[string]any{"role": "assistant", "content": nil, "reasoning_content": "Let me think about it."},
+		"stop")
 }
 
-// ErrorText answers as if all were well, with an error for a text.
+// ErrorText answers with status 200 and the text of an error.
 func ErrorText() Fault { return Writes("Error generating summary: connection reset by peer") }
 
-// Refuses declines.
+// Refuses answers with a refusal.
 func Refuses() Fault {
-	return Completes(map[string]any{"role": "assistant", "content": nil, "refusal": "I'm sorry, but I can't help with that."}, "stop")
+	return Completes(map[string]any{"role": "assistant", "content": nil,
+		"refusal": "I'm sorry, but I can't help with that."}, "stop")
 }
 
-// OutOfLength ends for its length before the first word.
+// OutOfLength answers with an empty text that ended for its length.
 func OutOfLength() Fault {
 	return Completes(map[string]any{"role": "assistant", "content": ""}, "length")
 }
 
-// Echo answers with what it was asked.
+// Echo answers with the last message of the request.
 func Echo() Fault {
 	return func(w http.ResponseWriter, r *http.Request, asked Asked) bool {
 		text := ""
@@ -111,13 +116,13 @@ func Echo() Fault {
 	}
 }
 
-// TooLong writes on and on.
+// TooLong answers with at least some characters.
 func TooLong(chars int) Fault {
 	const sentence = "And then something else happened that was of no importance to anybody at all. "
 	return Writes(strings.Repeat(sentence, chars/len(sentence)+1))
 }
 
-// Overflows says that the request is too large, whatever it is.
+// Overflows answers that the request is too large.
 func Overflows(by Wording, window, sent int) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ Asked) bool {
 		by.write(w, window, sent)

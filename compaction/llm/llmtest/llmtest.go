@@ -1,5 +1,5 @@
-// Package llmtest gives tests a language model: a server that speaks OpenAI's POST /chat/completions, counts tokens, overflows as real
-// providers do, and fails as it is told to.
+// Package llmtest gives tests a language model: a server that speaks OpenAI's POST /chat/completions, counts tokens,
+// overflows like real providers, and fails on demand.
 package llmtest
 
 import (
@@ -14,17 +14,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxRequestBytes bounds what a test sends.
+// maxRequestBytes bounds a request.
 const maxRequestBytes = 64 << 20
 
-// Provider is a server whose model writes summaries. Its fields are set before it is asked.
+// Provider is a server whose model writes summaries. Set its fields before the first request.
 type Provider struct {
 	*httptest.Server
-	Window   int                // tokens that the model takes; 0 for any number
-	Wording  Wording            // how it says that a request is larger; the zero value is OpenAI's
-	Truncate bool               // it cuts a request to its window instead, and says nothing, as Ollama does
-	Answer   func(Asked) string // what the model writes; nil means Summary
-	Count    func(r Asked) int  // tokens of a request; nil means Tokens of all its texts
+	Window   int                // the model's context window in tokens; 0 for no limit
+	Wording  Wording            // the answer to a request that is larger; the zero value is OpenAI's
+	Truncate bool               // cut a larger request to the window without an error, like Ollama
+	Answer   func(Asked) string // writes the answer; nil means Summary
+	Count    func(r Asked) int  // counts a request; nil means Tokens of all its texts
 
 	mu     sync.Mutex
 	asked  []Asked
@@ -32,7 +32,7 @@ type Provider struct {
 	always Fault
 }
 
-// Asked is a request as the server got it.
+// Asked is a request that the server received.
 type Asked struct {
 	Model               string          `json:"model"`
 	Messages            []Message       `json:"messages"`
@@ -44,7 +44,7 @@ type Asked struct {
 	Header              http.Header     `json:"-"`
 }
 
-// Message is one of a request's.
+// Message is a message of a request.
 type Message struct {
 	Role       string          `json:"role"`
 	Content    *string         `json:"content"`
@@ -52,7 +52,7 @@ type Message struct {
 	ToolCallID string          `json:"tool_call_id"`
 }
 
-// Text is all that the request says.
+// Text returns all texts of the request.
 func (a Asked) Text() string {
 	var b strings.Builder
 	for _, m := range a.Messages {
@@ -81,31 +81,31 @@ func Start() *Provider {
 	return p
 }
 
-// BaseURL is what LOCI_LLM_BASE_URL would be.
+// BaseURL returns the value for LOCI_LLM_BASE_URL.
 func (p *Provider) BaseURL() string { return p.URL + "/v1" }
 
-// Next answers the next requests by faults, one each; nil answers as the model does.
+// Next sets the faults that answer the next requests, one each; a nil fault lets the model answer.
 func (p *Provider) Next(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = append(p.next, faults...)
 }
 
-// Always answers every request by a fault for which Next has none; nil is the model again.
+// Always sets the fault that answers every request without one of Next; nil lets the model answer.
 func (p *Provider) Always(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.always = f
 }
 
-// Requests are those that came so far, in order.
+// Requests returns the requests received so far, in order.
 func (p *Provider) Requests() []Asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Asked(nil), p.asked...)
 }
 
-// Take returns the requests that came since the last Take, in order, and keeps them no longer.
+// Take returns the requests received since the last Take, in order, and forgets them.
 func (p *Provider) Take() []Asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +168,7 @@ func (p *Provider) count(asked Asked) int {
 	return Tokens(asked.Text()) + 4*len(asked.Messages)
 }
 
-// Tokens counts a text as the fake model does: four characters of ASCII each, one of anything else.
+// Tokens counts the tokens of a text as the model does: one for four characters of ASCII, one for any other character.
 func Tokens(text string) int {
 	ascii, others := 0, 0
 	for _, r := range text {
@@ -181,7 +181,7 @@ func Tokens(text string) int {
 	return (ascii+3)/4 + others
 }
 
-// Summary is what the model writes by itself: what of the last message looks like a name or a number, each once, in prose.
+// Summary is the model's default answer: a sentence with the words of the last message that look like names or numbers.
 func Summary(asked Asked) string {
 	if len(asked.Messages) == 0 || asked.Messages[len(asked.Messages)-1].Content == nil {
 		return "There was nothing to summarise."
@@ -197,7 +197,8 @@ func Summary(asked Asked) string {
 			names = append(names, word)
 		}
 	}
-	return "I worked through what was asked of me and noted what it was about. Named on the way were: " + strings.Join(names, ", ") + "."
+	return "I worked through what was asked of me and noted what it was about. Named on the way were: " +
+		strings.Join(names, ", ") + "."
 }
 
 func writeCompletion(w http.ResponseWriter, message map[string]any, finish string, prompt, output int) {

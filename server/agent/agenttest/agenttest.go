@@ -1,5 +1,5 @@
-// Package agenttest gives tests an agent at work: turn after turn it asks a server for its prompt, sends that to a model, and has what was said
-// captured, with facts among it that are looked for in the end.
+// Package agenttest gives tests an agent at work: turn after turn it asks a server for its prompt, sends the prompt
+// to a model, and captures what was said. Facts among it are looked for in the end.
 package agenttest
 
 import (
@@ -15,33 +15,33 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
-// Agent is an agent at work. It is used by one goroutine.
+// Agent is an agent at work, for one goroutine.
 type Agent struct {
 	Base  string // of the server
 	ID    string
-	Model *llmtest.Provider // that its prompts are sent to, with the agent's window
+	Model *llmtest.Provider // receives its prompts; has the agent's window
 
-	// Captured is called each time something was captured; nil is nothing.
+	// Captured, if not nil, is called after each capture.
 	Captured func(context.Context) error
 
-	Prompts []Prompt    // that were handed out, in order
-	Facts   []Fact      // that were said so far
+	Prompts []Prompt    // handed out so far, in order
+	Facts   []Fact      // said so far
 	Ends    []time.Time // of the turns so far
 
 	window, turns, facts int
 	story                *story
 }
 
-// Prompt is one that was handed out.
+// Prompt is a prompt that was handed out.
 type Prompt struct {
 	Turn    int  // from 1
 	Open    bool // a call of a tool waits for its result
 	Tokens  int  // as the server counts them
-	Counted int  // as the model's provider does; 0 where it refused them
+	Counted int  // as the provider counts them; 0 if it refused the prompt
 	Took    time.Duration
 }
 
-// Life is what an agent is to live through.
+// Life says what an agent does.
 type Life struct {
 	Turns  int
 	Facts  int // at most a hundred
@@ -49,13 +49,15 @@ type Life struct {
 	Seed   uint64
 }
 
-// New makes an agent on a server. Its model is asked at a provider that the caller made for it.
+// New creates an agent on a server. The caller provides the model.
 func New(ctx context.Context, base string, model *llmtest.Provider, l Life) (*Agent, error) {
 	if l.Facts > min(factsAtMost, l.Turns) {
-		return nil, fmt.Errorf("%d facts are to be told in %d turns; it must be at most one in each, and %d", l.Facts, l.Turns, factsAtMost)
+		return nil, fmt.Errorf("%d facts are to be told in %d turns; it must be at most one in each, and %d", l.Facts,
+			l.Turns, factsAtMost)
 	}
 	model.Window = l.Window
-	a := &Agent{Base: base, Model: model, window: l.Window, turns: l.Turns, facts: l.Facts, story: newStory(l.Seed, l.Window)}
+	a := &Agent{Base: base, Model: model, window: l.Window, turns: l.Turns, facts: l.Facts,
+		story: newStory(l.Seed, l.Window)}
 	var made struct {
 		ID string `json:"id"`
 	}
@@ -65,7 +67,7 @@ func New(ctx context.Context, base string, model *llmtest.Provider, l Life) (*Ag
 	return a, err
 }
 
-// Live lives through all turns.
+// Live runs all turns.
 func (a *Agent) Live(ctx context.Context) error {
 	for turn := 1; turn <= a.turns; turn++ {
 		var facts []Fact
@@ -80,7 +82,7 @@ func (a *Agent) Live(ctx context.Context) error {
 	return nil
 }
 
-// live lives through a turn.
+// live runs a turn.
 func (a *Agent) live(ctx context.Context, turn int, t act) error {
 	if err := a.capture(ctx, 0, chatMessage{Role: "user", Content: t.question}); err != nil {
 		return err
@@ -104,7 +106,7 @@ func (a *Agent) live(ctx context.Context, turn int, t act) error {
 	return a.capture(ctx, used, chatMessage{Role: "assistant", Content: t.answer})
 }
 
-// results captures those of a round, together or one by one; between two the prompt is looked at, too.
+// results captures the results of a round, together or one by one, with a prompt between two of them.
 func (a *Agent) results(ctx context.Context, turn int, r round) error {
 	var all []chatMessage
 	for i, text := range r.result {
@@ -127,8 +129,8 @@ func (a *Agent) results(ctx context.Context, turn int, r round) error {
 	return nil
 }
 
-// Think has the next prompt handed out and sends it to the model; it returns what the provider counted, 0 where the prompt was too large for
-// it. An error says what no provider would take, or what a model could not follow.
+// Think sends the next prompt to the model and returns the provider's count of it, 0 if it was too large. It fails if
+// the prompt breaks a rule of providers.
 func (a *Agent) Think(ctx context.Context, turn int, open bool) (used int, err error) {
 	var out struct {
 		Tokens struct {
@@ -160,7 +162,7 @@ func (a *Agent) Think(ctx context.Context, turn int, open bool) (used int, err e
 	return p.Counted, nil
 }
 
-// capture has messages captured that the agent was sent, said or did.
+// capture sends messages to the server's log.
 func (a *Agent) capture(ctx context.Context, used int, messages ...chatMessage) error {
 	body := map[string]any{"messages": messages}
 	if used > 0 {
@@ -181,7 +183,7 @@ func (a *Agent) call(ctx context.Context, method, path string, body, out any) er
 	return send(ctx, method, a.Base+path, sent, out)
 }
 
-// answered is an answer that is not a good one.
+// answered is the error of an answer with another status than 200.
 type answered struct {
 	method, path string
 	status       int
@@ -192,7 +194,7 @@ func (e *answered) Error() string {
 	return fmt.Sprintf("%s %s answers %d: %.500s", e.method, e.path, e.status, e.body)
 }
 
-// send sends JSON, if there is any, and reads JSON into out, if that is not nil.
+// send sends a body of JSON, which may be nil, and reads the answer into out, which may be nil.
 func send(ctx context.Context, method, url string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
@@ -217,7 +219,7 @@ func send(ctx context.Context, method, url string, body []byte, out any) error {
 	return json.Unmarshal(text, out)
 }
 
-// encoded is a value that has a form in JSON, in it.
+// encoded returns a value in JSON; it panics if the value has no form in JSON.
 func encoded(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

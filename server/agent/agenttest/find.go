@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 )
 
-// Found says by which ways a fact can still be reached.
+// Found says in which ways a fact can still be reached.
 type Found struct {
 	Window  bool // it stands in the prompt, as it was said
 	Summary bool // its code stands in the prompt's summary
@@ -21,16 +21,16 @@ type Found struct {
 	Expand  bool // expand finds it in what the prompt names
 }
 
-// Any tells whether there is a way.
+// Any reports whether there is a way.
 func (f Found) Any() bool { return f.Window || f.Summary || f.Search || f.Expand }
 
-// named are the texts that a prompt names for expand.
+// named matches the ids that a prompt names for expand.
 var named = regexp.MustCompile(`expand\(id="([^"]+)"`)
 
-// summaryMark is what a summary's message begins with.
+// summaryMark matches the beginning of a summary's message.
 var summaryMark = regexp.MustCompile(`^\[seq \d+–\d+\] Earlier messages`)
 
-// find looks for the facts that were said, all ways that an agent has.
+// find looks for the facts in all ways that an agent has.
 func (a *Agent) find(ctx context.Context) ([]Found, error) {
 	var out struct {
 		Request struct {
@@ -72,16 +72,17 @@ func (a *Agent) find(ctx context.Context) ([]Found, error) {
 	return all, nil
 }
 
-// searched tells whether a search by words for a fact shows it.
+// searched reports whether conversation_search finds a fact.
 func (a *Agent) searched(ctx context.Context, f Fact) (bool, error) {
 	var out struct {
 		Return string `json:"func_return"`
 	}
-	err := a.call(ctx, http.MethodPost, "/v1/agents/"+a.ID+"/tools/conversation_search/run", map[string]any{"args": map[string]string{"query": f.Asks}}, &out)
+	err := a.call(ctx, http.MethodPost, "/v1/agents/"+a.ID+"/tools/conversation_search/run",
+		map[string]any{"args": map[string]string{"query": f.Asks}}, &out)
 	return strings.Contains(out.Return, f.Code), err
 }
 
-// expanded tells whether one of the texts of some ids has a fact.
+// expanded reports whether expand finds a fact in the text of one of the ids.
 func (a *Agent) expanded(ctx context.Context, ids []string, f Fact) (bool, error) {
 	for _, id := range ids {
 		var out struct {
@@ -102,12 +103,13 @@ func (a *Agent) expanded(ctx context.Context, ids []string, f Fact) (bool, error
 	return false, nil
 }
 
-// compactions are those of the agent's conversation, in order.
+// compactions returns the compactions of the agent's conversation in order.
 func (a *Agent) compactions(ctx context.Context) (all []compaction.Compaction, err error) {
 	after := ""
 	for {
 		var page []compaction.Compaction
-		if err := a.call(ctx, http.MethodGet, "/v1/agents/"+a.ID+"/compactions?order=asc&limit=200&after="+after, nil, &page); err != nil {
+		if err := a.call(ctx, http.MethodGet, "/v1/agents/"+a.ID+"/compactions?order=asc&limit=200&after="+after, nil,
+			&page); err != nil {
 			return nil, err
 		}
 		if len(page) == 0 {
@@ -117,16 +119,17 @@ func (a *Agent) compactions(ctx context.Context) (all []compaction.Compaction, e
 	}
 }
 
-// slack is by how much of a window a provider may count more than the server does: what stands around calls and results.
+// slack is by how much of a window a provider may count more than the server does: what stands around calls and
+// results.
 const slack = 0.02
 
-// Outcome is what became of a life.
+// Outcome is the result of a life.
 type Outcome struct {
 	Compactions []compaction.Compaction // in order
 	Found       []Found                 // of each fact
 }
 
-// Outcome looks at what became of the life so far.
+// Outcome returns the result of the life so far.
 func (a *Agent) Outcome(ctx context.Context) (o Outcome, err error) {
 	if o.Compactions, err = a.compactions(ctx); err == nil {
 		o.Found, err = a.find(ctx)
@@ -134,8 +137,9 @@ func (a *Agent) Outcome(ctx context.Context) (o Outcome, err error) {
 	return o, err
 }
 
-// Check says what of a life is not as it should be: a prompt that its model did not take or that is fuller than trigger allows of the window
-// (by half of the rest while a call is open), a cut that went back, a fact that is out of reach.
+// Check says what of a life is not as it should be: a prompt that its model did not take or that is fuller than
+// trigger allows of the window (by half of the rest while a call is open), a cut that went back, a fact that is out
+// of reach.
 func (a *Agent) Check(o Outcome, trigger float64) error {
 	var wrong []error
 	for _, p := range a.Prompts {
@@ -143,8 +147,10 @@ func (a *Agent) Check(o Outcome, trigger float64) error {
 		if p.Open {
 			limit += (1 - trigger) / 2
 		}
-		if window := float64(a.window); p.Counted == 0 || float64(p.Tokens) > limit*window || float64(p.Counted) > (limit+slack)*window {
-			wrong = append(wrong, fmt.Errorf("turn %d: a prompt of %d tokens, %d as its provider counts, of %d (open: %v)", p.Turn, p.Tokens, p.Counted, a.window, p.Open))
+		if window := float64(a.window); p.Counted == 0 || float64(p.Tokens) > limit*window ||
+			float64(p.Counted) > (limit+slack)*window {
+			wrong = append(wrong, fmt.Errorf("turn %d: a prompt of %d tokens, %d as its provider counts, of %d (open: %v)",
+				p.Turn, p.Tokens, p.Counted, a.window, p.Open))
 		}
 	}
 	last := int64(0)
@@ -159,7 +165,8 @@ func (a *Agent) Check(o Outcome, trigger float64) error {
 	}
 	for i, f := range o.Found {
 		if !f.Any() {
-			wrong = append(wrong, fmt.Errorf("out of reach, said in %s in turn %d: %s", a.Facts[i].In, a.Facts[i].Turn, a.Facts[i].Text))
+			wrong = append(wrong, fmt.Errorf("out of reach, said in %s in turn %d: %s", a.Facts[i].In, a.Facts[i].Turn,
+				a.Facts[i].Text))
 		}
 	}
 	return errors.Join(wrong...)

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
-// sound tells whether a provider takes a prompt's messages: results stand behind their calls, every call has one but those of the last
-// message while one is open, and no call has lost its own.
+// sound checks that a provider accepts a prompt's messages: results stand behind their calls, every call has one but
+// those of the last message while one is open, and no call has lost its own.
 func sound(messages []llmtest.Message, open bool) error {
 	waiting := map[string]bool{}
 	for i, m := range messages {

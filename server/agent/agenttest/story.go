@@ -28,9 +28,11 @@ var carriers = []string{inQuestion, inAnswer, inResult, inLarge, inCall}
 
 // Every fact is about a thing of a place: no two about the same.
 var (
-	things = []string{"spare key", "boiler manual", "wine cellar", "insurance policy", "piano tuner", "greenhouse lamp", "mail box", "fire escape",
+	things = []string{"spare key", "boiler manual", "wine cellar", "insurance policy", "piano tuner", "greenhouse lamp",
+		"mail box", "fire escape",
 		"guest wardrobe", "bicycle shed"}
-	towns = []string{"Lisbon", "Tromsø", "Valparaíso", "Kyoto", "Nairobi", "Reykjavík", "Tbilisi", "Adelaide", "Québec", "Marrakesh"}
+	towns = []string{"Lisbon", "Tromsø", "Valparaíso", "Kyoto", "Nairobi", "Reykjavík", "Tbilisi", "Adelaide", "Québec",
+		"Marrakesh"}
 )
 
 // factsAt most are there to be told.
@@ -39,7 +41,8 @@ var factsAtMost = len(things) * len(towns)
 func newFact(n, turn int) Fact {
 	asks := things[n%len(things)] + " of the house in " + towns[n/len(things)%len(towns)]
 	code := fmt.Sprintf("KX-%05d-%02d", (n*48_271+10_007)%100_000, n%100)
-	return Fact{Turn: turn, In: carriers[(n+n/len(things))%len(carriers)], Asks: asks, Code: code, Text: fmt.Sprintf("The %s has the number %s.", asks, code)}
+	return Fact{Turn: turn, In: carriers[(n+n/len(things))%len(carriers)], Asks: asks, Code: code,
+		Text: fmt.Sprintf("The %s has the number %s.", asks, code)}
 }
 
 // story makes up what is said and done, the same for the same seed.
@@ -68,10 +71,12 @@ type round struct {
 }
 
 // words are what everything but facts is made of.
-var words = strings.Fields(`the build of this service reads its settings from a file and writes a log for every request that takes longer than we
-	expect so the team looked at queries indexes caches and queues first then at how the scheduler hands out work to its workers while tests ran
-	again after each change some failed because of a clock others because two of them shared one directory we moved these apart and added checks
-	next comes the migration which must run before anything else starts or old rows would be read with new code`)
+var words = strings.Fields(`
+	the build of this service reads its settings from a file and writes a log for every request that takes longer
+	than we expect so the team looked at queries indexes caches and queues first then at how the scheduler hands
+	out work to its workers while tests ran again after each change some failed because of a clock others because
+	two of them shared one directory we moved these apart and added checks next comes the migration which must run
+	before anything else starts or old rows would be read with new code`)
 
 // say is a text of about so many tokens, in sentences, some on lines of their own.
 func (s *story) say(tokens int) string {
