@@ -51,12 +51,12 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 	}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": db.Clean(contains)}
 	const order = "p.happened_at, p.key"
-	stretch := p.Stretch(order, `SELECT `+order+` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`, args)
+	clauses := p.Clauses(order, `SELECT `+order+` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`, args)
 	rows, err := db.All[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND c.org = @org AND `+ofAgent+` AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
-		  AND `+stretch.Where+stretch.Order, args)
-	if stretch.Reversed {
+		  AND `+clauses.Where+clauses.Order, args)
+	if clauses.Reversed {
 		slices.Reverse(rows)
 	}
 	return rows, err

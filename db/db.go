@@ -1,5 +1,5 @@
-// Package db opens Loci's Postgres, brings its schema up to date, and holds what every memory shares: the three errors that a caller can
-// act on, the row helpers, the pages of lists, and the organization that each row belongs to.
+// Package db opens Loci's Postgres, brings its schema up to date, and holds what every memory shares: the three errors
+// that a caller can act on, the row helpers, the pages of lists, and the organization that each row belongs to.
 package db
 
 import (
@@ -19,7 +19,7 @@ import (
 // Org is the key of the organization that a row belongs to. Every statement on a tenant's table carries one.
 type Org int32
 
-// DB is what a store needs of Postgres; *pgxpool.Pool and pgx.Tx both are one.
+// DB runs statements. *pgxpool.Pool and pgx.Tx implement it.
 type DB interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
@@ -29,20 +29,20 @@ type DB interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// The failures a caller can act on. Errors of this module wrap one of them, or are the server's own fault.
+// The errors that a caller can act on. Any other error is the server's own failure.
 var (
-	// ErrNotFound: what was named does not exist in this organization.
+	// ErrNotFound: the named thing does not exist in this organization.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: what was asked contradicts what is stored.
+	// ErrConflict: the request contradicts stored data.
 	ErrConflict = errors.New("conflict")
-	// ErrInvalid: what was given breaks a rule; the text says which.
+	// ErrInvalid: an argument breaks a rule, which the text names.
 	ErrInvalid = errors.New("invalid")
 )
 
-// ErrUnreachable is a connection to the database that could not be made, or broke.
+// ErrUnreachable: a connection to the database could not be made, or broke.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
-// caused is a sentence for the caller that is one of the three failures by errors.Is, without repeating its name.
+// caused is an error whose text is a sentence for the caller, and whose kind is one of the three errors above.
 type caused struct {
 	kind error
 	text string
@@ -51,22 +51,22 @@ type caused struct {
 func (c *caused) Error() string { return c.text }
 func (c *caused) Unwrap() error { return c.kind }
 
-// NotFound returns an error that is ErrNotFound and reads as the given sentence.
+// NotFound returns an error of the kind ErrNotFound with the given sentence.
 func NotFound(format string, args ...any) error {
 	return &caused{ErrNotFound, fmt.Sprintf(format, args...)}
 }
 
-// Conflict returns an error that is ErrConflict and reads as the given sentence.
+// Conflict returns an error of the kind ErrConflict with the given sentence.
 func Conflict(format string, args ...any) error {
 	return &caused{ErrConflict, fmt.Sprintf(format, args...)}
 }
 
-// Invalid returns an error that is ErrInvalid and reads as the given sentence.
+// Invalid returns an error of the kind ErrInvalid with the given sentence.
 func Invalid(format string, args ...any) error {
 	return &caused{ErrInvalid, fmt.Sprintf(format, args...)}
 }
 
-// Open migrates the database at url to this program's schema and returns a pool on it, pgvector's types registered.
+// Open migrates the database at url to this program's schema and returns a pool on it.
 func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	if err := Migrate(ctx, url); err != nil {
 		return nil, err
@@ -74,7 +74,6 @@ func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return Connect(ctx, url)
 }
 
-// parse reads a URL, which may say how large a pool is to be.
 func parse(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -92,17 +91,16 @@ func Dial(ctx context.Context, url string) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config.ConnConfig)
 }
 
-// maxConns is how many connections a pool opens at most, where the URL does not say (pool_max_conns): requests wait for the database, not
-// for each other.
+// maxConns is the size of a pool whose URL does not set pool_max_conns.
 const maxConns = 16
 
-// Connect returns a pool on a database whose schema is up to date already.
+// Connect returns a pool on a database whose schema is up to date, with pgvector's types registered.
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
-	config.AfterConnect = prepared
+	config.AfterConnect = setUp
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = maxConns
 	}
@@ -117,22 +115,22 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// prepared makes a new connection ready. Compiling a statement costs more than it saves any of ours.
-func prepared(ctx context.Context, conn *pgx.Conn) error {
+// setUp prepares a new connection. JIT compilation costs our statements more than it saves.
+func setUp(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, `SET jit = off`); err != nil {
 		return err
 	}
 	return pgxvec.RegisterTypes(ctx, conn)
 }
 
-// broken tells whether a connection ended under a statement.
+// broken reports whether a connection ended under a statement.
 func broken(err error) bool {
 	_, network := errors.AsType[*net.OpError](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// Tx runs fn in a transaction, and again, at most twice, if Postgres broke it off to resolve a deadlock. If d is a transaction itself, it
-// runs fn once, in a savepoint: only the whole can be tried again.
+// Tx runs fn in a transaction, and again, at most twice, if Postgres aborted it because of a deadlock or a conflict.
+// If d is a transaction itself, Tx runs fn once, in a savepoint: only the outer transaction can be run again.
 func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	first := 1
 	if _, nested := d.(pgx.Tx); nested {
@@ -181,7 +179,8 @@ func Exec(ctx context.Context, d DB, sql string, args ...any) error {
 	return nil
 }
 
-// Error names the failure behind a Postgres error if a caller can act on it, and returns any other error as it is.
+// Error adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable to an error of Postgres that means one of them, and
+// returns any other error unchanged.
 func Error(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNotFound
@@ -198,7 +197,7 @@ func Error(err error) error {
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	case "23503": // foreign_key_violation
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
-	case "23514", "23502", "22P02", "22021", "22003", "22P05", "22001": // check, not null, text syntax, encoding, range, length
+	case "23514", "23502", "22P02", "22021", "22003", "22P05", "22001": // check, not null, syntax, encoding, range, length
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return err

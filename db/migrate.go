@@ -28,14 +28,14 @@ const lockMigrate = 0x6c6f6369
 // LockIndex is the key of the advisory lock that the server that builds an index holds.
 const LockIndex = 0x6c6f6978
 
-// oldest versions that Loci runs on.
+// The oldest versions that Loci runs on.
 const (
 	minPostgres = 150000
 	minPgvector = "0.8"
 )
 
-// Migrate brings the database at url to this program's schema: Loci's own tables, then the job queue's. Servers that start at the
-// same moment wait for each other. A migration that was cut off is applied again, for each is one transaction.
+// Migrate brings the database at url to this program's schema: Loci's own tables, then River's. Servers that start at
+// the same moment wait for each other. A migration that was interrupted is applied again: each is one transaction.
 func Migrate(ctx context.Context, url string) error {
 	conn, err := Dial(ctx, url)
 	if err != nil {
@@ -57,7 +57,7 @@ func Migrate(ctx context.Context, url string) error {
 	return nil
 }
 
-// prepare checks the server's version and creates the extension.
+// prepare checks the versions of Postgres and pgvector, and creates the extension.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
 	var version int
 	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
@@ -70,12 +70,13 @@ func prepare(ctx context.Context, conn *pgx.Conn) error {
 		return extensionError(err)
 	}
 	var vector string
-	if err := conn.QueryRow(ctx, `SELECT extversion FROM pg_extension WHERE extname = 'vector'`).Scan(&vector); err != nil {
+	err := conn.QueryRow(ctx, `SELECT extversion FROM pg_extension WHERE extname = 'vector'`).Scan(&vector)
+	if err != nil {
 		return fmt.Errorf("read pgvector's version: %w", err)
 	}
 	if !atLeast(vector, minPgvector) {
-		return fmt.Errorf("pgvector %s is too old: Loci needs %s or newer (after installing it, run ALTER EXTENSION vector UPDATE)",
-			vector, minPgvector)
+		return fmt.Errorf("pgvector %s is too old: Loci needs %s or newer "+
+			"(after installing it, run ALTER EXTENSION vector UPDATE)", vector, minPgvector)
 	}
 	return nil
 }
@@ -83,17 +84,18 @@ func prepare(ctx context.Context, conn *pgx.Conn) error {
 func extensionError(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
-		case "0A000", "58P01": // feature_not_supported, undefined_file: the extension's files are not there
-			return fmt.Errorf("the Postgres server has no pgvector: install it on the server's machine (package postgresql-NN-pgvector), "+
-				"or use the pgvector/pgvector image: %w", err)
+		case "0A000", "58P01": // feature_not_supported, undefined_file: the extension's files are missing
+			return fmt.Errorf("the Postgres server has no pgvector: install it on the server's machine "+
+				"(package postgresql-NN-pgvector), or use the pgvector/pgvector image: %w", err)
 		case "42501": // insufficient_privilege
-			return fmt.Errorf("this database user may not create the extension: let a superuser run CREATE EXTENSION vector once: %w", err)
+			return fmt.Errorf("this database user may not create the extension: "+
+				"let a superuser run CREATE EXTENSION vector once: %w", err)
 		}
 	}
 	return fmt.Errorf("create the extension vector: %w", err)
 }
 
-// atLeast compares dotted versions by their numbers.
+// atLeast reports whether a dotted version is at least another.
 func atLeast(version, least string) bool {
 	have, want := strings.Split(version, "."), strings.Split(least, ".")
 	for i, w := range want {
@@ -128,7 +130,7 @@ func migrateOwn(config *pgx.ConnConfig) error {
 	return errors.Join(err, sourceErr, driverErr)
 }
 
-// up applies what is missing. A dirty version was begun and not applied, so the one before it is where the schema stands.
+// up applies the missing migrations. A dirty version was begun and not applied: the schema is at the version before it.
 func up(m *migrate.Migrate) error {
 	version, dirty, err := m.Version()
 	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
@@ -149,7 +151,7 @@ func up(m *migrate.Migrate) error {
 	return nil
 }
 
-// Schema is a fingerprint of the schema that Migrate brings a database to.
+// Schema returns a fingerprint of the schema that Migrate brings a database to.
 func Schema() (string, error) {
 	sum := sha256.New()
 	entries, err := migrations.Files.ReadDir(".")

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes a text storable: UTF-8 without NUL.
+// Clean returns the text as Postgres can store it: valid UTF-8 without NUL.
 func Clean(text string) string {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return text
@@ -14,7 +14,7 @@ func Clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
 
-// Tags are tags as rows have them: clean, each once, in their order, none empty. Never nil.
+// Tags returns the tags clean, without empty and repeated ones, in their order; never nil.
 func Tags(given []string) []string {
 	kept := []string{}
 	for _, t := range given {

@@ -43,7 +43,7 @@ const openRows = `
 	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
 
 // pageRows selects a page of each folder, of all files or of the closed ones: the page of all folders is among them.
-func pageRows(page db.Stretch) string {
+func pageRows(page db.Clauses) string {
 	return `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, f.is_open, f.last_accessed_at
 	FROM agent_folders a
@@ -96,7 +96,7 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q Ag
 
 // agentFilesSQL returns the statement that reads a page, and adds its arguments to args.
 func agentFilesSQL(p db.Page, open *bool, args pgx.StrictNamedArgs) string {
-	page := p.Stretch(db.ByCreation, db.Place(`SELECT created_at, key FROM files WHERE org = @org AND id = @place`), args)
+	page := p.Clauses(db.ByCreation, db.Place(`SELECT created_at, key FROM files WHERE org = @org AND id = @place`), args)
 	query := openRows
 	if open == nil || !*open {
 		query, args["all"] = pageRows(page), open == nil

@@ -47,7 +47,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.
 	}
 	args := pgx.StrictNamedArgs{"org": org, "folder": folder.Key}
 	p.Before, p.After = passageUUID(p.Before), passageUUID(p.After)
-	page := p.Stretch("key", `SELECT key FROM chunks WHERE org = @org AND folder_key = @folder AND id = @place`, args)
+	page := p.Clauses("key", `SELECT key FROM chunks WHERE org = @org AND folder_key = @folder AND id = @place`, args)
 	list, err := db.All[Passage](ctx, s.db, `
 		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
 		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, f.created_at

@@ -235,7 +235,7 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 		order, where, args["of"] = "m.seq", " AND m.agent_key = @of", agent
 	}
 	p.Before, p.After = cursor(p.Before), cursor(p.After)
-	page := p.Stretch(order, `SELECT `+order+` FROM messages m WHERE m.org = @org AND m.id = @place::uuid`+where, args)
+	page := p.Clauses(order, `SELECT `+order+` FROM messages m WHERE m.org = @org AND m.id = @place::uuid`+where, args)
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
 		WHERE m.org = @org`+where+f.where(args)+` AND `+page.Where+page.Order, args)

@@ -137,7 +137,8 @@ func (s *Server) commitConsumer(ctx context.Context, in *struct {
 	OfConsumer
 	Body Commit
 }) (event.Consumer, error) {
-	return event.CommitCursor(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Name, in.Body.Seq, in.Body.Expected.Pointer())
+	return event.CommitCursor(ctx, s.DB, rest.Org(ctx), event.Commit{AgentID: string(in.AgentID), Name: in.Name,
+		Seq: in.Body.Seq, Expected: in.Body.Expected.Pointer()})
 }
 
 func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (rest.Null, error) {

@@ -90,7 +90,7 @@ type uploadCmd struct {
 	remote
 	Folder     string   `arg:"" help:"Name of the folder; it is created if it is new."`
 	Files      []string `arg:"" type:"existingfile" help:"Files to upload."`
-	Duplicates string   `enum:"suffix,skip,error,replace" default:"suffix" help:"What to do about a name the folder has: suffix, skip, error or replace."`
+	Duplicates string   `enum:"suffix,skip,error,replace" default:"suffix" help:"For a name that the folder has."`
 }
 
 // Run implements the command.
@@ -170,7 +170,8 @@ func (c uploadCmd) upload(ctx context.Context, folder, path string) (f files.Fil
 		}
 		sent <- errors.Join(err, out.CloseWithError(err))
 	}()
-	err = c.post(ctx, "/v1/folders/"+folder+"/upload?duplicate_handling="+c.Duplicates, body, form.FormDataContentType(), &f)
+	target := "/v1/folders/" + folder + "/upload?duplicate_handling=" + c.Duplicates
+	err = c.post(ctx, target, body, form.FormDataContentType(), &f)
 	return f, errors.Join(err, body.Close(), <-sent)
 }
 

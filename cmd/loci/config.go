@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -24,8 +25,8 @@ func (secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
 // database holds the settings of the Postgres that a command works on.
 type database struct {
-	Home        string `env:"LOCI_HOME" help:"Directory of the private Postgres (default: the user's data directory; /var/lib/loci for root)."`
-	DatabaseURL secret `env:"LOCI_DATABASE_URL" help:"Postgres to use instead of a private one: postgres://user:password@host:5432/name."`
+	Home        string `env:"LOCI_HOME" help:"Private Postgres' directory (default: user data; root: /var/lib/loci)."`
+	DatabaseURL secret `env:"LOCI_DATABASE_URL" help:"Postgres to use instead: postgres://user:password@host:5432/name."`
 	PostgresBin string `env:"LOCI_POSTGRES_BIN" help:"Directory of the Postgres binaries (default: searched for)."`
 }
 
@@ -43,7 +44,8 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 	if d.DatabaseURL != "" {
 		u, err := url.Parse(string(d.DatabaseURL))
 		if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-			return opened{}, settingError{fmt.Errorf("LOCI_DATABASE_URL is not a URL such as postgres://user:password@host:5432/name")}
+			return opened{}, settingError{
+				errors.New("LOCI_DATABASE_URL is not a URL such as postgres://user:password@host:5432/name")}
 		}
 		return opened{url: string(d.DatabaseURL), close: func() error { return nil }}, nil
 	}

@@ -71,7 +71,7 @@ func (p *process) greet(addr string) {
 Try, in another terminal:
 
   AGENT=$(curl -s '%[1]s/v1/agents/?name=%[2]s' | grep -o 'agent-[0-9a-f-]*' | head -1)
-  curl -s -X POST %[1]s/v1/agents/$AGENT/tools/semantic_search_files/run -d '{"args": {"query": "how are files searched"}}'
+  curl -s -X POST %[1]s/v1/agents/$AGENT/tools/semantic_search_files/run -d '{"args": {"query": "how to search files"}}'
   curl -s -X POST %[1]s/v1/agents/$AGENT/tools/grep_files/run -d '{"args": {"pattern": "curl"}}'
 
 `, base, demoAgent)

@@ -13,7 +13,7 @@ import (
 
 // documents holds the settings of reading documents.
 type documents struct {
-	PDFToText string `name:"pdftotext" env:"LOCI_PDFTOTEXT" help:"Program of poppler to read PDFs with instead of the built-in reader."`
+	PDFToText string `name:"pdftotext" env:"LOCI_PDFTOTEXT" help:"Poppler's program to read PDFs with."`
 }
 
 // readDocumentCmd reads one document in a child process.
@@ -30,7 +30,8 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program, which reads documents in processes of its own: %w", err)
 	}
-	r := &child.Reader{Command: []string{program, "read-document"}, Document: document.Readers{CacheDir: d.cache()}, Log: log}
+	r := &child.Reader{Command: []string{program, "read-document"}, Log: log,
+		Document: document.Readers{CacheDir: d.cache()}}
 	if c.PDFToText != "" {
 		if r.Document.PDFToText, err = exec.LookPath(c.PDFToText); err != nil {
 			return nil, settingError{fmt.Errorf("LOCI_PDFTOTEXT: %w", err)}

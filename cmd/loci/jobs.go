@@ -40,14 +40,14 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 		maps.Copy(queues, archival.Queues())
 	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
-		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter,
-		FetchCooldown: fetchPause, CompletedJobRetentionPeriod: jobsKept,
+		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), FetchCooldown: fetchPause,
+		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, CompletedJobRetentionPeriod: jobsKept,
 		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight},
 	})
 }
 
-// keepPresent holds this server's lock on the database until ctx ends, and takes it again when the connection was lost. It closes ready when
-// the lock is held for the first time.
+// keepPresent holds this server's lock on the database until ctx ends, and takes it again when the connection was lost.
+// It closes ready when the lock is held for the first time.
 func (p *process) keepPresent(ctx context.Context, ready chan struct{}) {
 	presence := queue.Presence{URL: p.pg.url, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
 	once := sync.OnceFunc(func() { close(ready) })

@@ -13,10 +13,10 @@ import (
 
 // language holds the settings of the language model that writes summaries. Without a base URL summaries are extracted.
 type language struct {
-	BaseURL string `name:"llm-base-url" env:"LOCI_LLM_BASE_URL" help:"OpenAI-compatible chat endpoint, such as http://localhost:11434/v1, that writes summaries. Empty: they are extracted without a model."`
+	BaseURL string `name:"llm-base-url" env:"LOCI_LLM_BASE_URL" help:"OpenAI-compatible chat endpoint for summaries."`
 	Key     secret `name:"llm-api-key" env:"LOCI_LLM_API_KEY" help:"Key of the chat endpoint, if it asks for one."`
-	Model   string `name:"llm-model" env:"LOCI_LLM_MODEL" help:"Model that the chat endpoint is asked for where an agent names none."`
-	Window  int    `name:"llm-context-window" env:"LOCI_LLM_CONTEXT_WINDOW" help:"Tokens that this model takes, if that is known."`
+	Model   string `name:"llm-model" env:"LOCI_LLM_MODEL" help:"Model for agents that name none."`
+	Window  int    `name:"llm-context-window" env:"LOCI_LLM_CONTEXT_WINDOW" help:"Window of this model, in tokens."`
 
 	// Less than a request may take in which a summary is made.
 	SummaryPatience time.Duration `hidden:"" default:"150s" help:"How long models may take for one summary."`
@@ -25,8 +25,8 @@ type language struct {
 // extracted returns a function that logs a summary that was extracted because the model did not write it.
 func extracted(log *slog.Logger) func(context.Context, compaction.Compaction) {
 	return func(ctx context.Context, c compaction.Compaction) {
-		log.WarnContext(ctx, "a summary was extracted, because the language model did not write it", "agent", c.AgentID, "compaction", c.ID,
-			"model_calls", c.ModelCalls, "why", *c.Why)
+		log.WarnContext(ctx, "a summary was extracted, because the language model did not write it",
+			"agent", c.AgentID, "compaction", c.ID, "model_calls", c.ModelCalls, "why", *c.Why)
 	}
 }
 
@@ -34,8 +34,8 @@ func extracted(log *slog.Logger) func(context.Context, compaction.Compaction) {
 func (c language) models() (func(context.Context, string) *compaction.Model, error) {
 	if c.BaseURL == "" {
 		if c.Model != "" || c.Key != "" || c.Window != 0 {
-			return nil, settingError{errors.New("LOCI_LLM_MODEL, _API_KEY or _CONTEXT_WINDOW is set without LOCI_LLM_BASE_URL: " +
-				"set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
+			return nil, settingError{errors.New("LOCI_LLM_MODEL, _API_KEY or _CONTEXT_WINDOW is set without " +
+				"LOCI_LLM_BASE_URL: set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
 		}
 		return nil, nil
 	}
@@ -44,7 +44,8 @@ func (c language) models() (func(context.Context, string) *compaction.Model, err
 		return nil, settingError{err}
 	}
 	return func(_ context.Context, handle string) *compaction.Model {
-		m := &compaction.Model{Summarizer: client, Name: handle[strings.IndexByte(handle, '/')+1:], Patience: c.SummaryPatience}
+		name := handle[strings.IndexByte(handle, '/')+1:]
+		m := &compaction.Model{Summarizer: client, Name: name, Patience: c.SummaryPatience}
 		if m.Name == "" || m.Name == client.Model() {
 			m.Name, m.Window = client.Model(), client.Window()
 		}

@@ -1,4 +1,5 @@
-// Command loci is the memory server: it serves the REST API on a private Postgres or on the one of LOCI_DATABASE_URL, and manages API keys.
+// Command loci is the memory server: it serves the REST API on a private Postgres or on the one of LOCI_DATABASE_URL,
+// and manages API keys.
 package main
 
 import (

@@ -434,7 +434,7 @@ func TestTheDemonstrationFillsOnlyAnEmptyDatabase(t *testing.T) {
 			t.Fatalf("folders: got %+v", folders)
 		}
 		p.await(folders[0].ID)
-		if got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how are files searched"}); !strings.Contains(got.Text, "guide/searching.md") {
+		if got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how to search files"}); !strings.Contains(got.Text, "guide/searching.md") {
 			t.Errorf("search: got %+v", got)
 		}
 		if code := p.stop(); code != 0 {

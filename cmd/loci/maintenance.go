@@ -16,8 +16,8 @@ const (
 	pruneEvery    = 10 * time.Minute // between two looks for index entries of deleted files
 )
 
-// maintain runs the periodic maintenance of the database until ctx ends: it builds indexes where there are enough rows, and deletes rows
-// that are kept for a limited time.
+// maintain runs the periodic maintenance of the database until ctx ends: it builds indexes where there are enough rows,
+// and deletes rows that are kept for a limited time.
 func (p *process) maintain(ctx context.Context, s stores) {
 	for wait(ctx, maintainEvery) {
 		p.maintainVectors(ctx, "files", s.files)
@@ -56,8 +56,8 @@ func (p *process) maintainVectors(ctx context.Context, what string, memory vecto
 	}
 }
 
-// indexText keeps the index of grep_files up to date until ctx ends. Where the index lacks text, grep_files reads it all: a failure is
-// tried again later.
+// indexText keeps the index of grep_files up to date until ctx ends. Where the index lacks text, grep_files reads it
+// all: a failure is tried again later.
 func (p *process) indexText(ctx context.Context, store *files.Store) {
 	for pruned := time.Now(); wait(ctx, indexEvery); {
 		blocks, err := store.IndexText(ctx)

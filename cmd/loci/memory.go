@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// memoryBytes is the soft memory limit of the server. Large files come in bursts; the limit makes the garbage collector reuse their memory
-// before it asks the system for more.
+// memoryBytes is the soft memory limit of the server. Large files come in bursts; the limit makes the garbage collector
+// reuse their memory before it asks the system for more.
 const memoryBytes = 256 << 20
 
 // limitMemory sets the soft limit unless the operator set GOMEMLIMIT.
@@ -24,7 +24,8 @@ const (
 	freeBytes = 16 << 20 // less is not worth a collection
 )
 
-// freeMemory returns unused memory to the system while no job is in flight, until ctx ends. The runtime alone would keep it for minutes.
+// freeMemory returns unused memory to the system while no job is in flight, until ctx ends. The runtime alone would
+// keep it for minutes.
 func (p *process) freeMemory(ctx context.Context) {
 	unused := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}}
 	for wait(ctx, freeEvery) {

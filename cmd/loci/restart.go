@@ -11,7 +11,8 @@ const (
 	stableAfter  = time.Minute // a Postgres that ran for so long may be restarted maxRestarts times again
 )
 
-// keepPostgres restarts the private Postgres when it ended by itself. It returns the error after maxRestarts tries in a row.
+// keepPostgres restarts the private Postgres when it ended by itself. It returns the error after maxRestarts tries in a
+// row.
 func (p *process) keepPostgres(ctx context.Context) error {
 	if p.pg.private == nil {
 		return nil

@@ -31,11 +31,11 @@ import (
 // serveCmd serves the REST API until a signal ends it.
 type serveCmd struct {
 	database
-	Addr           string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address to listen on. Other than on loopback it needs an API key."`
+	Addr           string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address to listen on."`
 	APIKey         secret `name:"api-key" env:"LOCI_API_KEY" help:"An API key to register for the default organization."`
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
-	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings in messages, too; hashes and ids are among them."`
+	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
 	RequestPatience time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
@@ -96,8 +96,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, reader: reader, models: models,
-		id: "loci-" + uuid.NewString(), loopback: loopback}
+	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, reader: reader,
+		models: models, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -148,15 +148,16 @@ type stores struct {
 }
 
 func (p *process) stores() (s stores, err error) {
-	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(), Limits: agent.LimitsOf,
-		PromptChars: agent.PromptChars, Read: p.reader.Read})
+	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(),
+		Limits: agent.LimitsOf, PromptChars: agent.PromptChars, Read: p.reader.Read})
 	if err != nil {
 		return s, err
 	}
 	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
 	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Dense: p.dense.space()})
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages})
-	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages, Tokens: tokens.New(),
+	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
+		Archival: s.passages, Tokens: tokens.New(),
 		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
 		Tools:      s.tools.Definitions}
 	s.agents.Jobs, err = p.jobs(s)
@@ -175,8 +176,9 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
-	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages, Tools: s.tools,
-		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log, Version: version(),
+	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
+		Archival: s.passages, Tools: s.tools, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
+		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, Patience: p.RequestPatience}
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
@@ -184,7 +186,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.keepPresent(ctx, present); return nil },
 		func() error { return p.work(ctx, s.agents.Jobs, present) },
 		func() error {
-			return p.dense.connect(ctx, p.pool, vectors{files: s.files, messages: s.messages, passages: s.passages, jobs: s.agents.Jobs})
+			return p.dense.connect(ctx, p.pool,
+				vectors{files: s.files, messages: s.messages, passages: s.passages, jobs: s.agents.Jobs})
 		},
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.maintain(ctx, s); return nil },

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// shared is the one Postgres of a test program.
+// shared is the Postgres of a test program.
 var shared = struct {
 	once sync.Once
 	server
@@ -25,14 +25,15 @@ var shared = struct {
 	count atomic.Int64
 }{}
 
-// server is a Postgres that tests may fill: the URL of a database on it whose user may create databases, and how to end it.
+// server is a Postgres that tests may fill: the URL of a database on it whose user may create databases, and how to end
+// it.
 type server struct {
 	url  string
 	kind string // where it comes from, as a phrase
 	stop func() error
 }
 
-// Main runs a package's tests and ends their Postgres; it is what TestMain calls, and does not return.
+// Main runs a package's tests, ends their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {
 	code := m.Run()
 	if shared.stop != nil {
@@ -44,8 +45,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// New returns a pool on a fresh database, which goes with the test. Without any Postgres the test fails: see start for where one
-// comes from.
+// New returns a pool on a fresh database, which goes with the test. Without any Postgres the test fails: see start for
+// where one comes from.
 func New(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool, err := db.Connect(context.Background(), URL(t))
@@ -59,7 +60,9 @@ func New(t testing.TB) *pgxpool.Pool {
 // URL returns the URL of a fresh database at the current schema, dropped at the end of the test.
 func URL(t testing.TB) string {
 	t.Helper()
-	return create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) { return template(ctx, admin, shared.url) })
+	return create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) {
+		return template(ctx, admin, shared.url)
+	})
 }
 
 // Postgres returns where the tests' Postgres comes from, as a phrase: "a container of …", "a private Postgres", ….
@@ -115,12 +118,14 @@ func template(ctx context.Context, conn *pgx.Conn, serverURL string) (string, er
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, name); err != nil {
 		return "", err
 	}
-	var there bool
-	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&there); err != nil || there {
+	var exists bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
+	if err != nil || exists {
 		return name, err
 	}
 	building := name + "_building"
-	for _, sql := range []string{`DROP DATABASE IF EXISTS ` + building, `CREATE DATABASE ` + building + ` TEMPLATE template0`} {
+	for _, sql := range []string{`DROP DATABASE IF EXISTS ` + building,
+		`CREATE DATABASE ` + building + ` TEMPLATE template0`} {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return "", err
 		}

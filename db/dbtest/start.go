@@ -14,11 +14,11 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// image is the Postgres that operators are told to use.
+// image is the one that the documentation recommends.
 const image = "pgvector/pgvector:pg17"
 
-// start finds a Postgres for the tests of this program: the one that LOCI_TEST_DATABASE_URL names; else a container, if a Docker
-// engine answers and has or gets the image; else a private one from the machine's own binaries.
+// start finds a Postgres for the tests of this program: the one that LOCI_TEST_DATABASE_URL names; else a container, if
+// a Docker engine answers and has or gets the image; else a private one from the machine's own binaries.
 func start() (server, error) {
 	if url := os.Getenv("LOCI_TEST_DATABASE_URL"); url != "" {
 		return server{url: url, kind: "the Postgres of LOCI_TEST_DATABASE_URL"}, nil
@@ -40,7 +40,7 @@ func start() (server, error) {
 	return s, nil
 }
 
-// withoutReaper says that Main ends the container: testcontainers' own reaper is a second image, which not every machine has.
+// withoutReaper disables testcontainers' reaper: Main ends the container, and not every machine has the reaper's image.
 const withoutReaper = "TESTCONTAINERS_RYUK_DISABLED"
 
 func dockerAnswers(ctx context.Context) (answers bool) {

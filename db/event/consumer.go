@@ -13,10 +13,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Consumer is a named reader of an agent's events and how far it has come. Readers of one agent do not know of each other.
+// Consumer is a named reader of an agent's events and the position that it has reached. Consumers are independent of
+// each other.
 type Consumer struct {
 	Name      string    `db:"id" json:"name"`
-	Seq       int64     `db:"seq" json:"seq"` // of the last event that it is done with; 0 at first
+	Seq       int64     `db:"seq" json:"seq"` // of the last event that it has handled; 0 at first
 	CreatedAt time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
 }
@@ -26,7 +27,8 @@ const consumerColumns = `name AS id, seq, created_at, updated_at`
 // maxConsumerChars bounds a consumer's name, in characters.
 const maxConsumerChars = 200
 
-// Consumers lists an agent's consumers by name; Before and After of the page are names. ErrNotFound if the agent is not there.
+// Consumers lists an agent's consumers by name; Before and After of the page are names. ErrNotFound if the agent does
+// not exist.
 func Consumers(ctx context.Context, d db.DB, org db.Org, agentID string, p db.Page) ([]Consumer, error) {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return nil, err
@@ -36,17 +38,22 @@ func Consumers(ctx context.Context, d db.DB, org db.Org, agentID string, p db.Pa
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// ConsumerNamed returns a consumer by its name. ErrNotFound if the agent is not there, or has no such consumer.
+// ConsumerNamed returns a consumer by its name. ErrNotFound if the agent does not exist, or has no such consumer.
 func ConsumerNamed(ctx context.Context, d db.DB, org db.Org, agentID, name string) (Consumer, error) {
 	if err := checkConsumer(name); err != nil {
 		return Consumer{}, err
 	}
 	c, err := db.One[Consumer](ctx, d, `
-		SELECT `+consumerColumns+` FROM event_consumers WHERE org = $1 AND agent_id = $2 AND name = $3`, org, agentID, name)
-	return c, consumerError(ctx, d, org, agentID, name, err)
+		SELECT `+consumerColumns+` FROM event_consumers
+		WHERE org = $1 AND agent_id = $2 AND name = $3`, org, agentID, name)
+	if errors.Is(err, db.ErrNotFound) {
+		err = noConsumer(ctx, d, org, agentID, name)
+	}
+	return c, err
 }
 
-// Cursor is how far a consumer of an agent has come; 0 if there is no such consumer yet. ErrNotFound if the agent is not there.
+// Cursor returns the position of a consumer, 0 if the agent has no such consumer yet. ErrNotFound if the agent does not
+// exist.
 func Cursor(ctx context.Context, d db.DB, org db.Org, agentID, name string) (int64, error) {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return 0, err
@@ -58,36 +65,43 @@ func Cursor(ctx context.Context, d db.DB, org db.Org, agentID, name string) (int
 	return c.Seq, err
 }
 
-// CommitCursor stores how far a consumer has come, forwards or back, and makes the consumer if it is not there. With expected, it does so only if
-// the consumer stands there: of several readers that share a name, one gets each event. ErrConflict says where it stands instead;
-// ErrInvalid if seq lies beyond the agent's newest event; ErrNotFound if the agent is not there.
-func CommitCursor(ctx context.Context, d db.DB, org db.Org, agentID, name string, seq int64, expected *int64) (Consumer, error) {
-	if err := checkConsumer(name); err != nil {
-		return Consumer{}, err
-	}
-	head, err := Head(ctx, d, org, agentID)
-	if err != nil {
-		return Consumer{}, err
-	}
-	if seq < 0 || seq > head {
-		return Consumer{}, db.Invalid("seq is %d; it must be from 0 to %d, the agent's newest event", seq, head)
-	}
-	c, err := commit(ctx, d, org, agentID, name, seq, expected)
-	if !errors.Is(err, db.ErrNotFound) || expected == nil {
-		return c, err
-	}
-	now, err := Cursor(ctx, d, org, agentID, name)
-	if err != nil {
-		return Consumer{}, err
-	}
-	return Consumer{}, db.Conflict("expected_seq is %d, but consumer '%s' stands at %d; read on from there, or commit without expected_seq",
-		*expected, name, now)
+// Commit sets the position of a consumer.
+type Commit struct {
+	AgentID, Name string
+	Seq           int64  // may be lower than before
+	Expected      *int64 // the position before, which a consumer that does not exist yet has at 0; nil: any
 }
 
-// commit returns ErrNotFound if the consumer does not stand where it is expected to. One that is not there stands at 0.
-func commit(ctx context.Context, d db.DB, org db.Org, agentID, name string, seq int64, expected *int64) (Consumer, error) {
-	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "name": name, "seq": seq, "expected": expected}
-	if expected != nil && *expected != 0 {
+// CommitCursor sets the position of a consumer, which it creates if there is none. With Expected it does so only from
+// that position: of several readers that share a name, one gets each event. ErrConflict if the consumer is at another
+// position; ErrInvalid if Seq lies beyond the agent's newest event; ErrNotFound if the agent does not exist.
+func CommitCursor(ctx context.Context, d db.DB, org db.Org, c Commit) (Consumer, error) {
+	if err := checkConsumer(c.Name); err != nil {
+		return Consumer{}, err
+	}
+	head, err := Head(ctx, d, org, c.AgentID)
+	if err != nil {
+		return Consumer{}, err
+	}
+	if c.Seq < 0 || c.Seq > head {
+		return Consumer{}, db.Invalid("seq is %d; it must be from 0 to %d, the agent's newest event", c.Seq, head)
+	}
+	stored, err := c.store(ctx, d, org)
+	if !errors.Is(err, db.ErrNotFound) || c.Expected == nil {
+		return stored, err
+	}
+	now, err := Cursor(ctx, d, org, c.AgentID, c.Name)
+	if err != nil {
+		return Consumer{}, err
+	}
+	return Consumer{}, db.Conflict("expected_seq is %d, but consumer '%s' stands at %d; "+
+		"read on from there, or commit without expected_seq", *c.Expected, c.Name, now)
+}
+
+// store returns ErrNotFound if the consumer is not at the expected position.
+func (c Commit) store(ctx context.Context, d db.DB, org db.Org) (Consumer, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": c.AgentID, "name": c.Name, "seq": c.Seq, "expected": c.Expected}
+	if c.Expected != nil && *c.Expected != 0 {
 		return db.One[Consumer](ctx, d, `
 			UPDATE event_consumers SET seq = @seq, updated_at = now()
 			WHERE org = @org AND agent_id = @agent AND name = @name AND seq = @expected
@@ -100,20 +114,21 @@ func commit(ctx context.Context, d db.DB, org db.Org, agentID, name string, seq 
 		RETURNING `+consumerColumns, args)
 }
 
-// DeleteConsumer forgets a consumer and how far it had come. ErrNotFound if the agent is not there, or has no such consumer.
+// DeleteConsumer deletes a consumer and its position. ErrNotFound if the agent does not exist, or has no such consumer.
 func DeleteConsumer(ctx context.Context, d db.DB, org db.Org, agentID, name string) error {
 	if err := checkConsumer(name); err != nil {
 		return err
 	}
-	err := db.Exec(ctx, d, `DELETE FROM event_consumers WHERE org = $1 AND agent_id = $2 AND name = $3`, org, agentID, name)
-	return consumerError(ctx, d, org, agentID, name, err)
+	err := db.Exec(ctx, d, `
+		DELETE FROM event_consumers WHERE org = $1 AND agent_id = $2 AND name = $3`, org, agentID, name)
+	if errors.Is(err, db.ErrNotFound) {
+		err = noConsumer(ctx, d, org, agentID, name)
+	}
+	return err
 }
 
-// consumerError says what is not there: the agent, or its consumer.
-func consumerError(ctx context.Context, d db.DB, org db.Org, agentID, name string, err error) error {
-	if !errors.Is(err, db.ErrNotFound) {
-		return err
-	}
+// noConsumer returns the ErrNotFound that says whether the agent or its consumer does not exist.
+func noConsumer(ctx context.Context, d db.DB, org db.Org, agentID, name string) error {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 		{"another is independent", "b/ü", 1, at(0), 1, ""},
 		{"one that is not there stands at 0", "c", 1, at(7), 0, "expected_seq is 7, but consumer 'c' stands at 0; read on from there, or commit without expected_seq"},
 	} {
-		c, err := event.CommitCursor(t.Context(), pool, org, agent, step.consumer, step.seq, step.expected)
+		c, err := event.CommitCursor(t.Context(), pool, org,
+			event.Commit{AgentID: agent, Name: step.consumer, Seq: step.seq, Expected: step.expected})
 		switch {
 		case step.problem == "" && (err != nil || c.Seq != step.want || c.Name != step.consumer || c.UpdatedAt.Before(c.CreatedAt)):
 			t.Errorf("%s: got %+v, %v", step.name, c, err)
@@ -49,7 +50,7 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 			t.Errorf("%s: it stands at %d, %v, want %d", step.name, now, err, step.want)
 		}
 	}
-	if _, err := event.CommitCursor(t.Context(), pool, org, other, "a", 5, nil); err != nil {
+	if _, err := event.CommitCursor(t.Context(), pool, org, event.Commit{AgentID: other, Name: "a", Seq: 5}); err != nil {
 		t.Errorf("another agent's of the same name: %v", err)
 	}
 	names := func(p db.Page) (names []string) {
@@ -78,7 +79,7 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 		"of no agent":                 second(event.ConsumerNamed(t.Context(), pool, org, "agent-none", "a")),
 		"a list of no agent":          second(event.Consumers(t.Context(), pool, org, "agent-none", db.Page{})),
 		"of an agent of others":       second(event.ConsumerNamed(t.Context(), pool, 2, other, "a")),
-		"a commit to others":          second(event.CommitCursor(t.Context(), pool, 2, other, "a", 0, nil)),
+		"a commit to others":          second(event.CommitCursor(t.Context(), pool, 2, event.Commit{AgentID: other, Name: "a"})),
 		"deleting one of others":      event.DeleteConsumer(t.Context(), pool, 2, other, "a"),
 		"the cursor of one of others": second(event.Cursor(t.Context(), pool, 2, other, "a")),
 	} {
@@ -102,7 +103,7 @@ func TestNamesOfConsumersAreChecked(t *testing.T) {
 		"a\xff":                  `the consumer's name "a\xff" has control characters, or is not UTF-8`,
 	} {
 		for what, err := range map[string]error{
-			"commit": second(event.CommitCursor(t.Context(), pool, org, agent, name, 1, nil)),
+			"commit": second(event.CommitCursor(t.Context(), pool, org, event.Commit{AgentID: agent, Name: name, Seq: 1})),
 			"read":   second(event.ConsumerNamed(t.Context(), pool, org, agent, name)),
 			"delete": event.DeleteConsumer(t.Context(), pool, org, agent, name),
 		} {
@@ -111,7 +112,7 @@ func TestNamesOfConsumersAreChecked(t *testing.T) {
 			}
 		}
 	}
-	if _, err := event.CommitCursor(t.Context(), pool, org, agent, strings.Repeat("ü", 200), 1, nil); err != nil {
+	if _, err := event.CommitCursor(t.Context(), pool, org, event.Commit{AgentID: agent, Name: strings.Repeat("ü", 200), Seq: 1}); err != nil {
 		t.Errorf("200 characters: %v", err)
 	}
 }

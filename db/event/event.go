@@ -1,5 +1,5 @@
-// Package event keeps the log of what happens to each agent, which orders it by a counter, and the log's readers: slices, named
-// consumers, and followers.
+// Package event keeps the log of what happens to each agent, ordered by a counter, and serves the log's readers:
+// slices, named consumers, and followers.
 package event
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Type says what happened to an agent.
+// Type is the type of an event.
 type Type string
 
-// The events of an agent so far. Memories add theirs here: the order of all of them is one counter.
+// The types of events. Each memory's types are here, because one counter orders them all.
 const (
 	AgentCreated   Type = "agent_created"
 	AgentUpdated   Type = "agent_updated"
@@ -38,33 +38,34 @@ const (
 
 	Compacted          Type = "compaction"
 	CompactionReverted Type = "compaction_reverted"
-	WindowWarning      Type = "window_warning" // three quarters of the context window are in use; the RefID is the conversation's
+	WindowWarning      Type = "window_warning" // three quarters of the window are in use; the RefID is the conversation's
 )
 
-// Types are all of them.
-var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed, MessageAppended,
-	ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted, BlockAttached, BlockDetached, BlockChanged,
-	Compacted, CompactionReverted, WindowWarning}
+// Types are all types.
+var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed,
+	MessageAppended, ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted,
+	BlockAttached, BlockDetached, BlockChanged, Compacted, CompactionReverted, WindowWarning}
 
-// Event is one thing that happened to an agent. Seq numbers an agent's events from 1 without a gap, in the order of their commits.
+// Event is one thing that happened to an agent. Seq numbers an agent's events from 1, without a gap, in the order of
+// their commits.
 type Event struct {
 	AgentID string    `db:"agent_id" json:"-"`
 	Seq     int64     `db:"seq" json:"seq"`
 	Type    Type      `db:"type" json:"type"`
-	RefID   string    `db:"ref_id" json:"ref_id"` // what it happened with: a file, a folder, a message, the agent itself
+	RefID   string    `db:"ref_id" json:"ref_id"` // of what it happened to: a file, a folder, a message, the agent itself
 	At      time.Time `db:"at" json:"at"`
 }
 
-// Append adds events to the logs of their agents and returns them with Seq and At, in the given order. It locks each agent, in
-// order of id, until tx ends: what tx reads of an agent after Append is what stands when tx commits. ErrNotFound if an agent is not
-// there.
+// Append adds events to the logs of their agents and returns them with Seq and At, in the given order. It locks the
+// agents, in the order of their ids, until tx ends: no other transaction changes them in between. ErrNotFound if an
+// agent does not exist.
 func Append(ctx context.Context, tx pgx.Tx, org db.Org, events ...Event) ([]Event, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
 	agents, types, refs := make([]string, len(events)), make([]string, len(events)), make([]string, len(events))
 	for i, e := range events {
 		agents[i], types[i], refs[i] = e.AgentID, string(e.Type), e.RefID
-	}
-	if len(events) == 0 {
-		return nil, nil
 	}
 	written, err := db.All[Event](ctx, tx, `
 		WITH added AS (
@@ -84,7 +85,9 @@ func Append(ctx context.Context, tx pgx.Tx, org db.Org, events ...Event) ([]Even
 			RETURNING agent_id, seq, type, ref_id, at
 		)
 		SELECT w.agent_id, w.seq, w.type, w.ref_id, w.at
-		FROM written w JOIN heads h USING (agent_id) JOIN added a ON a.agent_id = w.agent_id AND w.seq = h.seq - a.total + a.n
+		FROM written w
+		JOIN heads h USING (agent_id)
+		JOIN added a ON a.agent_id = w.agent_id AND w.seq = h.seq - a.total + a.n
 		ORDER BY a.ord`, org, agents, types, refs)
 	if err == nil && len(written) != len(events) {
 		return nil, db.NotFound("there is no such agent")

@@ -22,8 +22,8 @@ type agentKey struct {
 	id  string
 }
 
-// Followers follow the events of agents, whichever server appends them. One query at a time reads the newest positions of all followed
-// agents.
+// Followers follow the events of agents, whichever server appends them. One query at a time reads the newest positions
+// of all followed agents.
 type Followers struct {
 	*Poller[agentKey, int64]
 
@@ -68,10 +68,12 @@ type Follower struct {
 	cursor, head int64 // the positions of the last event that was read, and of the newest event
 }
 
-// Follow returns a follower of an agent's events after a position, those that exist already included. types, if any, are the only ones
-// that it reads. The caller closes it. ErrNotFound if the agent does not exist, ErrInvalid if a type or the position is not valid,
-// ErrConflict if there are MaxSubscriptions.
-func (f *Followers) Follow(ctx context.Context, org db.Org, agentID string, after int64, types []Type) (*Follower, error) {
+// Follow returns a follower of an agent's events after a position, those that exist already included. types, if any,
+// are the only ones that it reads. The caller closes it. ErrNotFound if the agent does not exist, ErrInvalid if a type
+// or the position is not valid, ErrConflict if there are MaxSubscriptions.
+func (f *Followers) Follow(
+	ctx context.Context, org db.Org, agentID string, after int64, types []Type,
+) (*Follower, error) {
 	if err := (Query{After: after, Types: types}).check(); err != nil {
 		return nil, err
 	}
@@ -86,8 +88,9 @@ func (f *Followers) Follow(ctx context.Context, org db.Org, agentID string, afte
 	return &Follower{Subscription: s, db: f.db, types: types, cursor: after}, nil
 }
 
-// Next returns the next events, oldest first, as soon as there are any, and none after the idle time. It reads them when it is called: a
-// slow reader holds nothing in memory. io.EOF when no more follow: the agent was deleted, or Run ended.
+// Next returns the next events, oldest first, as soon as there are any, and none after the idle time. It reads them
+// when it is called: a slow reader holds nothing in memory. io.EOF when no more follow: the agent was deleted, or Run
+// ended.
 func (f *Follower) Next(ctx context.Context, idle time.Duration) ([]Event, error) {
 	quiet := time.NewTimer(idle)
 	defer quiet.Stop()
@@ -113,8 +116,8 @@ func (f *Follower) Next(ctx context.Context, idle time.Duration) ([]Event, error
 	}
 }
 
-// read returns the events among the next positions, and moves on. It reads no further than the newest position that it knows, because no
-// event appears below that any more.
+// read returns the events among the next positions, and moves on. It reads no further than the newest position that it
+// knows, because no event appears below that any more.
 func (f *Follower) read(ctx context.Context) ([]Event, error) {
 	select {
 	case head, open := <-f.Values:

@@ -273,7 +273,7 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []e
 		if len(page) == 0 {
 			continue
 		}
-		_, err = event.CommitCursor(c.Context(), d, org, agent, name, page[len(page)-1].Seq, &cursor)
+		_, err = event.CommitCursor(c.Context(), d, org, event.Commit{AgentID: agent, Name: name, Seq: page[len(page)-1].Seq, Expected: &cursor})
 		if err == nil {
 			read = append(read, page...)
 		} else if !errors.Is(err, db.ErrConflict) {

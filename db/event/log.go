@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -12,27 +13,27 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Limits of a slice of events, in events.
+// The number of events in a slice.
 const (
 	DefaultLimit = 100
 	MaxLimit     = 1000
 )
 
-// Query asks for a slice of an agent's events by their positions, which are their Seq. A bound of 0 is none. Of more events than
-// Limit those nearest to the lower bound are chosen; those nearest to the upper one if Before is the only bound below which they are asked
-// for, which rewinds from there, and of a descending slice.
+// Query selects a slice of an agent's events by position, which is their Seq. A bound of 0 is no bound. If more than
+// Limit events match, the slice has those nearest to the lower bound; with Descending, or with Before and no lower
+// bound, those nearest to the upper bound.
 type Query struct {
 	From, To   int64  // the first and the last position, both in the slice
 	After      int64  // a position below the slice
 	Before     int64  // a position above the slice
-	Types      []Type // none: all
+	Types      []Type // empty: all
 	Limit      int    // in events; 0 is DefaultLimit, at most MaxLimit
 	Descending bool   // the newest first
 }
 
-// Events returns a slice of an agent's events, never nil. An agent's events have no gap and none is added between two that were read: a
-// slice is exact, and whoever goes on after the last Seq that it was given misses none and sees none twice. ErrNotFound if the agent is not
-// there; ErrInvalid if bounds contradict each other, or the limit or a type is none.
+// List returns a slice of an agent's events, never nil. Positions have no gap, and no event appears below one that was
+// read: a reader that continues after the last Seq it received misses none and sees none twice. ErrNotFound if the
+// agent does not exist; ErrInvalid if bounds contradict each other, or the limit or a type is not valid.
 func List(ctx context.Context, d db.DB, org db.Org, agentID string, q Query) ([]Event, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -43,7 +44,8 @@ func List(ctx context.Context, d db.DB, org db.Org, agentID string, q Query) ([]
 	if q.Descending || rewinds {
 		order = "DESC"
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "first": first, "last": last, "limit": q.limit()}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "first": first, "last": last,
+		"limit": cmp.Or(q.Limit, DefaultLimit)}
 	if len(q.Types) > 0 {
 		types, args["types"] = " AND type = ANY (@types)", q.Types
 	}
@@ -60,10 +62,11 @@ func List(ctx context.Context, d db.DB, org db.Org, agentID string, q Query) ([]
 	return events, err
 }
 
-// Head returns the position of an agent's newest event, 0 if it has none. ErrNotFound if the agent is not there.
+// Head returns the position of an agent's newest event, 0 if there are no events. ErrNotFound if the agent does not
+// exist.
 func Head(ctx context.Context, d db.DB, org db.Org, agentID string) (int64, error) {
 	seq, err := db.One[int64](ctx, d, `
-		SELECT coalesce(h.seq, 0) FROM agents a LEFT JOIN agent_heads h ON h.agent_id = a.id
+		SELECT coalesce(h.seq, 0) FROM agents a LEFT JOIN agent_heads h ON h.agent_id = a.id AND h.org = a.org
 		WHERE a.org = $1 AND a.id = $2`, org, agentID)
 	if errors.Is(err, db.ErrNotFound) {
 		return 0, db.NotFound("Agent with ID %s not found", agentID)
@@ -83,7 +86,10 @@ func (q Query) check() error {
 	for _, pair := range []struct {
 		low, high string
 		from, to  int64
-	}{{"from", "to", q.From, q.To}, {"from", "before", q.From, q.Before}, {"after", "to", q.After, q.To}, {"after", "before", q.After, q.Before}} {
+	}{
+		{"from", "to", q.From, q.To}, {"from", "before", q.From, q.Before},
+		{"after", "to", q.After, q.To}, {"after", "before", q.After, q.Before},
+	} {
 		if pair.to > 0 && pair.from > pair.to {
 			return db.Invalid("%s is %d, which is beyond %s, which is %d", pair.low, pair.from, pair.high, pair.to)
 		}
@@ -108,7 +114,7 @@ func checkTypes(types []Type) error {
 	return nil
 }
 
-// bounds are the first and the last position that the query asks for.
+// bounds returns the first and the last position of the slice.
 func (q Query) bounds() (first, last int64) {
 	first, last = max(q.From, min(q.After, math.MaxInt64-1)+1), math.MaxInt64
 	if q.To > 0 {
@@ -118,11 +124,4 @@ func (q Query) bounds() (first, last int64) {
 		last = min(last, q.Before-1)
 	}
 	return first, last
-}
-
-func (q Query) limit() int {
-	if q.Limit == 0 {
-		return DefaultLimit
-	}
-	return q.Limit
 }

@@ -20,8 +20,8 @@ const (
 // ReadFunc reads the values of keys. A key that does not exist any more has no value.
 type ReadFunc[K comparable, V any] func(ctx context.Context, keys []K) (map[K]V, error)
 
-// Poller passes the values of keys on to their subscribers as they change. It reads the values of all subscribed keys at a time, however
-// many subscribe to each, and reads nothing while there are no subscriptions.
+// Poller passes the values of keys on to their subscribers as they change. It reads the values of all subscribed keys
+// at a time, however many subscribe to each, and reads nothing while there are no subscriptions.
 type Poller[K comparable, V any] struct {
 	read  ReadFunc[K, V]
 	every time.Duration
@@ -34,12 +34,14 @@ type Poller[K comparable, V any] struct {
 
 // NewPoller returns a poller that reads at the given interval while Run runs.
 func NewPoller[K comparable, V any](every time.Duration, read ReadFunc[K, V]) *Poller[K, V] {
-	return &Poller[K, V]{read: read, every: every, begin: make(chan struct{}, 1), subscriptions: map[*Subscription[K, V]]struct{}{}}
+	return &Poller[K, V]{read: read, every: every, begin: make(chan struct{}, 1),
+		subscriptions: map[*Subscription[K, V]]struct{}{}}
 }
 
 // Subscription receives the values of one key.
 type Subscription[K comparable, V any] struct {
-	// Values holds the newest value until it is taken. It is closed, empty, when the key is gone, after Close, and when Run ends.
+	// Values holds the newest value until it is taken. It is closed, empty, when the key is gone, after Close, and when
+	// Run ends.
 	Values <-chan V
 
 	poller *Poller[K, V]
@@ -48,7 +50,8 @@ type Subscription[K comparable, V any] struct {
 	values chan V
 }
 
-// Subscribe returns a subscription to a key, whose first value is now. The caller closes it. ErrConflict if there are MaxSubscriptions.
+// Subscribe returns a subscription to a key, whose first value is now. The caller closes it. ErrConflict if there are
+// MaxSubscriptions.
 func (p *Poller[K, V]) Subscribe(key K, now V) (*Subscription[K, V], error) {
 	s := &Subscription[K, V]{poller: p, key: key, last: now, values: make(chan V, 1)}
 	s.Values = s.values
@@ -84,7 +87,8 @@ func (p *Poller[K, V]) Count() int {
 	return len(p.subscriptions)
 }
 
-// Run reads until ctx ends, and then ends all subscriptions. It reports a read that failed to failed, and reads again after a pause.
+// Run reads until ctx ends, and then ends all subscriptions. It reports a read that failed to failed, and reads again
+// after a pause.
 func (p *Poller[K, V]) Run(ctx context.Context, failed func(error)) {
 	defer p.stop()
 	for {

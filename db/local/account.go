@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// account is the user that Postgres runs as: this process's own, or an unprivileged one where this process is root, which
-// Postgres refuses to run as.
+// account is the user that Postgres runs as: this process's own, or, for root, an unprivileged one, because Postgres
+// refuses to run as root.
 type account struct {
 	name string
 	// credential switches a child to the user, without the groups of root; nil where it is this process's own.
 	credential *syscall.Credential
 }
 
-// accountFor is the account for a cluster in data, which need not exist yet: what exists keeps its owner.
+// accountFor returns the account for a cluster in data: the owner of data, if it exists.
 func accountFor(data string) (account, error) {
 	own := os.Geteuid()
 	owner := own
@@ -37,8 +37,8 @@ func accountFor(data string) (account, error) {
 	case own == 0:
 		return account{name(owner), &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}}, nil
 	}
-	return account{}, fmt.Errorf("the data in %s belongs to user %s, not to %s: start Loci as that user, or set LOCI_HOME to "+
-		"another directory", data, name(owner), name(own))
+	return account{}, fmt.Errorf("the data in %s belongs to user %s, not to %s: start Loci as that user, "+
+		"or set LOCI_HOME to another directory", data, name(owner), name(own))
 }
 
 func unprivileged() (account, error) {
@@ -53,11 +53,11 @@ func unprivileged() (account, error) {
 			return account{name, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 		}
 	}
-	return account{}, errors.New("root may not run Postgres, and there is no user postgres or nobody to run it as: start " +
-		"Loci as an ordinary user, or add one with: useradd --system postgres")
+	return account{}, errors.New("root may not run Postgres, and there is no user postgres or nobody to run it as: " +
+		"start Loci as an ordinary user, or add one with: useradd --system postgres")
 }
 
-// uid is the number of the account's user.
+// uid returns the number of the account's user.
 func (a account) uid() int {
 	if a.credential == nil {
 		return os.Geteuid()
@@ -65,7 +65,7 @@ func (a account) uid() int {
 	return int(a.credential.Uid)
 }
 
-// status is what the system knows of the file at path, of its owner above all.
+// status returns the owner and the mode of the file at path.
 func status(path string) (*syscall.Stat_t, error) {
 	var stat syscall.Stat_t
 	if err := syscall.Lstat(path, &stat); err != nil {
@@ -81,7 +81,7 @@ func name(uid int) string {
 	return strconv.Itoa(uid)
 }
 
-// canEnter fails, naming the directory, if the account may not pass through dir or one of its parents.
+// canEnter returns an error that names the directory if the account may not enter dir or one of its parents.
 func (a account) canEnter(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		open, err := a.mayEnter(at)
@@ -89,8 +89,8 @@ func (a account) canEnter(dir string) error {
 			return fmt.Errorf("look at %s: %w", at, err)
 		}
 		if !open {
-			return fmt.Errorf("user %s, whom Postgres runs as, may not enter %s: set LOCI_HOME to a directory open to that user, "+
-				"or open this one with: chmod a+x %s", a.name, at, at)
+			return fmt.Errorf("user %s, whom Postgres runs as, may not enter %s: "+
+				"set LOCI_HOME to a directory open to that user, or open this one with: chmod a+x %s", a.name, at, at)
 		}
 		if at == filepath.Dir(at) {
 			return nil
@@ -98,10 +98,10 @@ func (a account) canEnter(dir string) error {
 	}
 }
 
-// mayEnter reads the permission bits as the system does: the first of owner, group and others that applies decides.
+// mayEnter applies the permission bits as the system does: the first of owner, group and others that matches decides.
 func (a account) mayEnter(dir string) (bool, error) {
 	if a.credential == nil {
-		return true, nil // what this process may not do it is told when it tries
+		return true, nil // this process gets an error when it tries
 	}
 	var stat syscall.Stat_t
 	if err := syscall.Stat(dir, &stat); err != nil {

@@ -16,7 +16,7 @@ import (
 // superuser is the role that owns everything in a private Postgres.
 const superuser = "loci"
 
-// dataMajor is the major version that wrote the data; 0 if there is none yet.
+// dataMajor returns the major version of Postgres that wrote the data; 0 if there is no data yet.
 func dataMajor(data string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,13 +27,14 @@ func dataMajor(data string) (int, error) {
 	}
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fmt.Errorf("%s/PG_VERSION holds %q, not a version of Postgres: set LOCI_HOME to another directory", data, text)
+		return 0, fmt.Errorf("%s/PG_VERSION holds %q, not a version of Postgres: set LOCI_HOME to another directory",
+			data, text)
 	}
 	return major, nil
 }
 
-// initialise makes the cluster unless there is one. It is made beside its place and moved there when complete, so that a crash
-// leaves nothing that looks like a cluster.
+// initialise makes the cluster unless it exists. It makes it in another directory and renames that when it is complete:
+// a crash leaves nothing that looks like a cluster.
 func (h *home) initialise(ctx context.Context, bin Binaries) error {
 	if err := h.removeUnfinished(); err != nil {
 		return fmt.Errorf("remove an unfinished cluster: %w", err)
@@ -42,7 +43,8 @@ func (h *home) initialise(ctx context.Context, bin Binaries) error {
 		return err
 	}
 	if entries, err := os.ReadDir(h.data()); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s holds files, but no cluster of Postgres: move them away, or set LOCI_HOME to another directory", h.data())
+		return fmt.Errorf("%s holds files, but no cluster of Postgres: move them away, or set LOCI_HOME to another directory",
+			h.data())
 	}
 	unfinished, err := os.MkdirTemp(h.dir, "initdb-*")
 	if err != nil {
@@ -65,8 +67,8 @@ func (h *home) removeUnfinished() error {
 	return err
 }
 
-// initdb makes a cluster in dir: UTF-8, sorted by code point, whatever the environment says. Systems without the locale C.UTF-8
-// get C.
+// initdb makes a cluster in dir, in UTF-8 and sorted by code point, whatever the environment sets. Systems without the
+// locale C.UTF-8 get C.
 func (h *home) initdb(ctx context.Context, bin Binaries, dir string) error {
 	if err := h.own(dir); err != nil {
 		return fmt.Errorf("make a cluster: %w", err)
@@ -86,9 +88,9 @@ func (h *home) initdb(ctx context.Context, bin Binaries, dir string) error {
 	return nil
 }
 
-// command is a program of Postgres, run as its account and with nothing of this process's environment.
+// command returns a command for a program of Postgres, run as its account and without this process's environment.
 func (h *home) command(ctx context.Context, bin Binaries, program string, args ...string) *exec.Cmd {
-	// A server outlives the call that starts it; who ends it is Stop.
+	// A server outlives the call that starts it; Stop ends it.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin.Dir, program), args...)
 	cmd.Dir = h.dir
 	cmd.Env = []string{"PATH=" + bin.Dir + ":/usr/bin:/bin", "HOME=" + h.dir, "LC_ALL=C", "TZ=UTC"}
@@ -104,7 +106,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// lastLine is the last line of what a program wrote that is not blank.
+// lastLine returns the last line of a program's output that is not blank.
 func lastLine(out []byte) string {
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
 	return string(bytes.TrimSpace(lines[len(lines)-1]))

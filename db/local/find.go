@@ -22,18 +22,18 @@ const (
 
 const wanted = "Postgres 15 or newer with pgvector 0.8 or newer"
 
-// Binaries are an installed Postgres that has pgvector.
+// Binaries is an installed Postgres with pgvector.
 type Binaries struct {
 	// Dir holds postgres and initdb.
 	Dir string
-	// Major is the version that a cluster's data must be of.
+	// Major is the major version; a cluster's data must have the same.
 	Major int
 	// Vector is the version of pgvector, as in "0.8.0".
 	Vector string
 }
 
-// Find returns the installed Postgres in the directory bin. If bin is empty it looks in PATH and in the directories where
-// packages put it, newest first. The error is a sentence that says what to install.
+// Find returns the installed Postgres in the directory bin. If bin is empty, it searches PATH and the directories of
+// packages, newest first. The error is a sentence that says what to install.
 func Find(ctx context.Context, bin string) (Binaries, error) {
 	if bin != "" {
 		b, err := inspect(ctx, bin)
@@ -45,12 +45,12 @@ func Find(ctx context.Context, bin string) (Binaries, error) {
 	for _, b := range installed(ctx) {
 		return b, nil
 	}
-	return Binaries{}, fmt.Errorf("no %s was found: install it with `make setup`, set LOCI_POSTGRES_BIN to its bin directory, "+
-		"or run Loci with `docker compose up`", wanted)
+	return Binaries{}, fmt.Errorf("no %s was found: install it with `make setup`, "+
+		"set LOCI_POSTGRES_BIN to its bin directory, or run Loci with `docker compose up`", wanted)
 }
 
-// binariesFor returns the binaries for the cluster in data: those that Find returns, or others that are installed if only those
-// are of the major version that wrote the data.
+// binariesFor returns the binaries for the cluster in data: those of Find, or, if their major version did not write the
+// data, others that are installed and did.
 func binariesFor(ctx context.Context, bin, data string) (Binaries, error) {
 	major, err := dataMajor(data)
 	if err != nil {
@@ -65,12 +65,12 @@ func binariesFor(ctx context.Context, bin, data string) (Binaries, error) {
 			return b, nil
 		}
 	}
-	return Binaries{}, fmt.Errorf("the data in %s was written by Postgres %d, but only Postgres %d is installed with pgvector "+
-		"(in %s): install Postgres %d with pgvector, or set LOCI_HOME to another directory",
+	return Binaries{}, fmt.Errorf("the data in %s was written by Postgres %d, but only Postgres %d is installed "+
+		"with pgvector (in %s): install Postgres %d with pgvector, or set LOCI_HOME to another directory",
 		data, major, found.Major, found.Dir, major)
 }
 
-// installed lists the usable installations that are found without being told where.
+// installed returns the usable installations in PATH and in the directories of packages.
 func installed(ctx context.Context) []Binaries {
 	var found []Binaries
 	for _, dir := range usualDirs() {
@@ -103,7 +103,7 @@ func usualDirs() []string {
 	return dirs
 }
 
-// inspect tells the versions of the server in dir, or in a few words why it cannot be used.
+// inspect returns the versions of the server in dir, or why it cannot be used, in a few words.
 func inspect(ctx context.Context, dir string) (Binaries, error) {
 	major, err := serverMajor(ctx, dir)
 	if err != nil {
@@ -141,9 +141,9 @@ func serverMajor(ctx context.Context, dir string) (int, error) {
 
 var versionSetting = regexp.MustCompile(`(?m)^default_version *= *'([^']+)'`)
 
-// vectorVersion reads the version that CREATE EXTENSION would install; it is empty if there is none.
+// vectorVersion returns the version that CREATE EXTENSION would install; empty if there is none.
 func vectorVersion(ctx context.Context, dir string) string {
-	// Some packages keep pg_config with the headers: then the places relative to the binaries must do.
+	// Some packages ship pg_config with the headers only: then the usual directories relative to the binaries are tried.
 	shares := []string{filepath.Join(dir, "../share"), filepath.Join(dir, "../share/postgresql")}
 	if share, err := output(ctx, filepath.Join(dir, "pg_config"), "--sharedir"); err == nil {
 		shares = []string{share}
@@ -157,7 +157,7 @@ func vectorVersion(ctx context.Context, dir string) string {
 	return ""
 }
 
-// output runs a program that answers at once and returns its first line.
+// output runs a program, for at most 10 s, and returns the first line of its output.
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -168,7 +168,7 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 
 var number = regexp.MustCompile(`\d+`)
 
-// versionLess compares the numbers in a and b from left to right.
+// versionLess reports whether version a is lower than b, number by number.
 func versionLess(a, b string) bool {
 	return slices.CompareFunc(number.FindAllString(a, -1), number.FindAllString(b, -1), func(x, y string) int {
 		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))

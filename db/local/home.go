@@ -51,7 +51,7 @@ func makeHome(dir string) (string, error) {
 		if err := os.MkdirAll(abs, 0o755); err != nil {
 			return abs, err
 		}
-		// A strict umask would keep out the user that Postgres runs as; what is private is so in itself.
+		// A strict umask would keep out the user that Postgres runs as; private directories have their own mode.
 		if err := os.Chmod(abs, 0o755); err != nil {
 			return abs, err
 		}
@@ -59,8 +59,8 @@ func makeHome(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// lock takes the home for this process until the file is closed, by the system too. The file stays: its content only serves the
-// sentence that a second server ends with.
+// lock locks the home for this process until the file is closed. The file stays: a second server reads the process
+// number in it for its error.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -92,11 +92,11 @@ func writePID(f *os.File) error {
 }
 
 func (h *home) close() error {
-	_ = syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN) // a process that is just being started has the file too, for a moment
+	_ = syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN) // a process that is starting briefly has the file, too
 	return h.lock.Close()
 }
 
-// privateDir makes dir, reachable by the account of Postgres alone.
+// privateDir makes dir, which only the account of Postgres can enter.
 func (h *home) privateDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -113,7 +113,7 @@ func (h *home) own(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// userDataDir is where the platform keeps a user's data.
+// userDataDir returns the platform's directory for a user's data.
 func userDataDir() (string, error) {
 	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "loci"), nil

@@ -11,16 +11,18 @@ import (
 	"sync/atomic"
 )
 
-// errMemoryInUse is a start that found the shared memory of a crashed server still in use.
+// errMemoryInUse: the shared memory of a crashed server is still in use.
 var errMemoryInUse = errors.New("an earlier Postgres has not ended yet")
 
-// maxLineBytes is how much of one line of the server is kept.
+// maxLineBytes is the length at which a line of the server is cut.
 const maxLineBytes = 8 << 10
 
-// journal passes the lines that a server writes on to a logger, and remembers why it ended. It is an io.Writer that never fails.
+// journal passes the lines that a server writes on to a logger, and keeps the last fatal one. It is an io.Writer that
+// never fails.
 type journal struct {
 	log *slog.Logger
-	// running is set while refused connections and ends are news: neither at the start nor at the stop.
+	// running is set between start and stop. Outside of it, refused connections and ends are expected, and logged at
+	// debug.
 	running atomic.Bool
 
 	mu      sync.Mutex
@@ -67,7 +69,7 @@ func (j *journal) line(line string) {
 	j.log.Log(context.Background(), level, "postgres: "+line)
 }
 
-// levelOf maps what matters to an operator. An ERROR is told to the client whose statement it ends.
+// levelOf returns the level for an operator. An ERROR ends a client's statement, and the client reports it.
 func levelOf(severity string) slog.Level {
 	switch severity {
 	case "FATAL", "PANIC":
@@ -80,7 +82,7 @@ func levelOf(severity string) slog.Level {
 	return slog.LevelDebug
 }
 
-// explain is what happened, and why by the server's own last words.
+// explain returns an error with the given text and the server's last fatal line.
 func (j *journal) explain(what string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

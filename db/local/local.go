@@ -1,5 +1,5 @@
-// Package local runs a private Postgres for one machine, as a child of this process: it finds the binaries, keeps one cluster
-// under a home directory, listens on a unix socket that only its user can reach, and ends when its parent ends.
+// Package local runs a private Postgres for one machine, as a child of this process: it finds the binaries, keeps one
+// cluster under a home directory, listens on a unix socket that only its user can reach, and ends when its parent ends.
 package local
 
 import (
@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Options say where a private Postgres lives and how it runs.
+// Options are the settings of a private Postgres.
 type Options struct {
-	// Home is the directory that holds the cluster; it is made if missing. One server at a time runs on it.
+	// Home is the directory that holds the cluster; Start makes it if it is missing. One server at a time runs on it.
 	Home string
-	// Bin is the directory of the binaries; empty looks for them, as Find does.
+	// Bin is the directory of the binaries; empty: Find searches for them.
 	Bin string
-	// Log gets what Postgres reports: warnings as they are, routine lines at debug level. Nil drops it.
+	// Log receives what Postgres reports: warnings as warnings, routine lines at debug level. Nil: nothing is logged.
 	Log *slog.Logger
-	// Settings are set on the server's command line, over Loci's own and over postgresql.conf.
+	// Settings go on the server's command line; they override Loci's own and those of postgresql.conf.
 	Settings map[string]string
 }
 
-// Server is a running private Postgres. Who started it calls Stop, also after Done.
+// Server is a running private Postgres. The caller of Start calls Stop, also after Done.
 type Server struct {
 	home     *home
 	socket   socket
@@ -39,10 +39,10 @@ type Server struct {
 	stopping atomic.Bool
 }
 
-// Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database "loci" with
-// the extension "vector" answers. What an earlier server left behind is cleared away first: a pid file without its process, or
-// a server without its parent, which is stopped cleanly. It fails with a sentence for the operator, and never deletes data.
-// ctx bounds the start, not the server's life.
+// Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database
+// "loci" with the extension "vector" answers. Before that, it removes the pid file of a crashed server, and stops a
+// server whose parent ended. Errors are sentences for the operator. Start never deletes data. ctx bounds the start, not
+// the server's life.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -70,7 +70,7 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	return s.resume(ctx)
 }
 
-// resume launches the server on its cluster, after clearing away what was there before.
+// resume launches the server on its cluster after removing what an earlier server left.
 func (s *Server) resume(ctx context.Context) (err error) {
 	if err := takeOver(ctx, s.home.data()); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (s *Server) resume(ctx context.Context) (err error) {
 	return s.serve(ctx)
 }
 
-// Restart runs Postgres again after it ended by itself, at the same URL. It does nothing while it runs, and fails after Stop. Nobody
-// calls Stop meanwhile.
+// Restart starts Postgres again after it ended by itself, at the same URL. It does nothing while Postgres runs, and
+// fails after Stop. Nobody calls Stop meanwhile.
 func (s *Server) Restart(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("Postgres was stopped")
@@ -94,8 +94,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.resume(ctx)
 }
 
-// serve launches the server until it is ready. The first try may come while the last processes of a crashed server still hold
-// its shared memory; those end by themselves, so it tries again for a while.
+// serve launches the server until it is ready. The first try may come while the last processes of a crashed server
+// still hold its shared memory; those end by themselves, so it tries again for a while.
 func (s *Server) serve(ctx context.Context) error {
 	patience := time.Now().Add(orphanPatience)
 	for {
@@ -126,7 +126,7 @@ func (s *Server) launch(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady waits for the line in the pid file by which the server says that it takes connections.
+// awaitReady waits until the pid file says that the server accepts connections.
 func (s *Server) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -145,13 +145,13 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// URL is the address of the database "loci", for pgx and libpq alike; it goes through the unix socket.
+// URL returns the URL of the database "loci", through the unix socket, for pgx and libpq.
 func (s *Server) URL() string { return s.socket.url("loci") }
 
-// Done is closed when Postgres has ended, by Stop or by itself; after a Restart it is another channel.
+// Done returns a channel that is closed when Postgres has ended, by Stop or by itself; another one after a Restart.
 func (s *Server) Done() <-chan struct{} { return s.running.Load().done }
 
-// Err says why Postgres ended by itself; it is nil while it runs and after Stop.
+// Err returns why Postgres ended by itself; nil while it runs and after Stop.
 func (s *Server) Err() error {
 	child := s.running.Load()
 	if s.stopping.Load() || !child.ended() {
@@ -160,8 +160,8 @@ func (s *Server) Err() error {
 	return s.journal.explain(fmt.Sprintf("Postgres in %s ended by itself (%v)", s.home.data(), child.cmd.ProcessState))
 }
 
-// Stop shuts Postgres down and waits until it has: open connections are closed, transactions rolled back, everything written.
-// If ctx ends first, the server is ended at once and recovers on its next start; that is reported as an error.
+// Stop shuts Postgres down and waits until it has: open connections are closed, transactions rolled back, everything
+// written. If ctx ends first, the server is ended at once and recovers on its next start; that is reported as an error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() {
 		if !s.running.Load().ended() {
@@ -188,8 +188,8 @@ func (s *Server) shutDown(ctx context.Context) error {
 
 func (s *Server) release() error { return errors.Join(s.socket.remove(), s.home.close()) }
 
-// DefaultHome is the directory for a private Postgres whose operator named none: the user's data directory, and /var/lib/loci for
-// root, whose own home is closed to the user that Postgres runs as.
+// DefaultHome is the directory for a private Postgres whose operator named none: the user's data directory, and
+// /var/lib/loci for root, whose own home is closed to the user that Postgres runs as.
 func DefaultHome() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/lib/loci", nil

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// pidFile is what a server tells about itself in its data directory.
+// pidFile is the content of the file postmaster.pid, which a server writes into its data directory.
 type pidFile struct {
-	// pid is the server's process; 0 if there is no file, or nothing to read in it.
+	// pid is the server's process; 0 if there is no file, or no number in it.
 	pid   int
 	ready bool
 	lines []string
@@ -31,8 +31,8 @@ func readPIDFile(data string) pidFile {
 	return f
 }
 
-// takeOver makes room for a new server on data. One that has lost its parent is stopped; a pid file that a crash left is made
-// harmless. The home is locked, so no other Loci owns what is found.
+// takeOver makes room for a new server on data: it stops a server whose parent ended, and neutralises the pid file of a
+// crashed one. The home is locked, so no other Loci owns either.
 func takeOver(ctx context.Context, data string) error {
 	f := readPIDFile(data)
 	if f.pid > 0 && runsOn(f.pid, data) {
@@ -47,8 +47,9 @@ func takeOver(ctx context.Context, data string) error {
 	return nil
 }
 
-// disarm keeps a pid file from stopping the new server because its process number is in use again. The number becomes that of
-// this process: Postgres ignores its own parent, and still makes sure that nobody uses the shared memory which the file names.
+// disarm keeps a crashed server's pid file from stopping the new server in case its process number is in use again. It
+// sets the number to that of this process: Postgres ignores its own parent, and still checks that nobody uses the
+// shared memory which the file names.
 func disarm(f pidFile, data string) error {
 	path := pidFilePath(data)
 	if f.pid <= 0 {
@@ -61,7 +62,7 @@ func disarm(f pidFile, data string) error {
 	return os.WriteFile(path, []byte(strings.Join(f.lines, "\n")), 0o600)
 }
 
-// stopOrphan stops a server whose parent is gone, cleanly if it can.
+// stopOrphan stops a server whose parent ended, cleanly if possible.
 func stopOrphan(ctx context.Context, pid int, data string) error {
 	for _, step := range []struct {
 		signal   syscall.Signal
@@ -78,7 +79,7 @@ func stopOrphan(ctx context.Context, pid int, data string) error {
 	return fmt.Errorf("a Postgres (pid %d) still runs on %s and does not stop: end it, then start again", pid, data)
 }
 
-// gone waits until no server with pid runs on data.
+// gone waits until no server with pid runs on data, and reports whether that happened in time.
 func gone(ctx context.Context, pid int, data string, patience time.Duration) (bool, error) {
 	deadline := time.After(patience)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -95,7 +96,7 @@ func gone(ctx context.Context, pid int, data string, patience time.Duration) (bo
 	return true, nil
 }
 
-// cutLine parts text after its first line.
+// cutLine cuts the text after its first line.
 func cutLine(text []byte) (line string, rest []byte, found bool) {
 	before, after, found := bytes.Cut(text, []byte("\n"))
 	return string(bytes.TrimRight(before, "\r")), after, found

@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// How long to wait for what ends by itself, or what was told to.
+// How long to wait for processes to end.
 const (
 	// orphanPatience is for the last processes of a crashed server, which end once they notice.
 	orphanPatience = 10 * time.Second
-	// fastPatience is for a fast shutdown, which writes out everything.
+	// fastPatience is for a fast shutdown, which writes everything to disk.
 	fastPatience = 60 * time.Second
 	// immediatePatience is for an immediate shutdown; Postgres kills its own children after 5 seconds.
 	immediatePatience = 10 * time.Second
 )
 
-// child is a process that ends when this one does. The kernel ties that to the thread that started it, so one goroutine keeps
-// that thread from start to end.
+// child is a process that ends when this one does. The kernel ties that to the thread that started it, so one goroutine
+// holds that thread until the child ends.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 }
 
-// spawn starts cmd; the child's end closes done, after which cmd.ProcessState tells how.
+// spawn starts cmd. When the child has ended, done is closed and cmd.ProcessState is set.
 func spawn(cmd *exec.Cmd) (*child, error) {
 	cmd.WaitDelay = orphanPatience
 	c := &child{cmd: cmd, done: make(chan struct{})}
@@ -54,10 +54,10 @@ func (c *child) ended() bool {
 	}
 }
 
-// signal sends sig; a child that has ended needs none.
+// signal sends sig, if the child still runs.
 func (c *child) signal(sig syscall.Signal) { _ = c.cmd.Process.Signal(sig) }
 
-// end sends sig, then kills what does not obey, and waits until the child has ended.
+// end sends sig, kills the child if it does not end in time, and waits until it has ended.
 func (c *child) end(sig syscall.Signal) {
 	c.signal(sig)
 	patience := time.NewTimer(immediatePatience)
@@ -70,7 +70,7 @@ func (c *child) end(sig syscall.Signal) {
 	}
 }
 
-// run runs cmd to its end and returns what it wrote. If ctx ends first, the program is ended.
+// run runs cmd to its end and returns its output. If ctx ends first, run ends the program.
 func run(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// attributes drop root's privileges, keep a terminal's signals away, and have the kernel ask for a fast shutdown when the thread
-// that started the process ends. The kernel forgets that wish when the user changes; the runtime states it afterwards.
+// attributes drop root's privileges, keep a terminal's signals away, and make the kernel send a fast shutdown when the
+// thread that started the process ends. The kernel drops that request when the user changes; the runtime sets it after.
 func (a account) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: a.credential, Setpgid: true, Pdeathsig: syscall.SIGINT}
 }
 
-// runsOn tells whether pid is a server of Postgres on data, which is then its working directory.
+// runsOn reports whether pid is a server of Postgres whose working directory is data.
 func runsOn(pid int, data string) bool {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	name, _ := os.ReadFile(filepath.Join(proc, "comm"))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// defaults are the settings of a private Postgres: reachable by its socket only, sized for one machine that does other things
-// too, and durable.
+// defaults returns the settings of a private Postgres: reachable by its socket only, sized for a machine that does
+// other work too, and durable.
 func defaults(socketDir string) map[string]string {
 	return map[string]string{
 		"listen_addresses":        "",
@@ -19,7 +19,7 @@ func defaults(socketDir string) map[string]string {
 		"jit":                     "off", // it costs more than it saves where queries are short
 		"timezone":                "UTC",
 		"log_timezone":            "UTC",
-		// What is reported goes to the journal, without the statements: they hold what users wrote.
+		// Reports go to the journal without the statements, which hold users' texts.
 		"log_destination":         "stderr",
 		"logging_collector":       "off",
 		"log_line_prefix":         "",
@@ -29,7 +29,7 @@ func defaults(socketDir string) map[string]string {
 	}
 }
 
-// arguments are the command line of the server, in a fixed order.
+// arguments returns the arguments of the server, in a fixed order.
 func (s *Server) arguments(settings map[string]string) []string {
 	all := defaults(s.socket.dir)
 	maps.Copy(all, settings)

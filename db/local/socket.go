@@ -18,7 +18,7 @@ import (
 
 const (
 	socketName = ".s.PGSQL.5432"
-	// maxSocketPath is what every system allows for a socket's path in bytes, with room to spare: macOS 103, Linux 107.
+	// maxSocketPath is in bytes, with room to spare: macOS allows 103, Linux 107.
 	maxSocketPath = 99
 )
 
@@ -29,8 +29,8 @@ type socket struct {
 	record string
 }
 
-// openSocket makes the directory, and removes from it the socket of a crashed server with its lock file, whose process number
-// may be in use again.
+// openSocket makes the directory, and removes the socket of a crashed server with its lock file, whose process number may
+// be in use again.
 func (h *home) openSocket() (socket, error) {
 	s, err := h.socketDir()
 	if err != nil {
@@ -44,8 +44,8 @@ func (h *home) openSocket() (socket, error) {
 	return s, err
 }
 
-// socketDir is in the home, or a temporary directory where that path is too long for a socket or cannot be written in a
-// connection's address, which parts hosts at commas. What a crash left is used again.
+// socketDir returns a directory in the home, or a temporary one if that path is too long for a socket or has a comma,
+// which separates hosts in a URL. It reuses the directory that a crash left.
 func (h *home) socketDir() (socket, error) {
 	s := socket{dir: filepath.Join(h.dir, "run")}
 	if fits(s.dir) {
@@ -68,10 +68,11 @@ func fits(dir string) bool {
 	return len(filepath.Join(dir, socketName)) <= maxSocketPath && !strings.Contains(dir, ",")
 }
 
-// ownsPrivate tells whether dir is one that temporaryDir made, and not what somebody else put in its place.
+// ownsPrivate reports whether temporaryDir made dir, rather than another user.
 func (h *home) ownsPrivate(dir string) bool {
 	stat, err := status(dir)
-	return err == nil && stat.Mode&0o7777 == 0o700 && stat.Mode&syscall.S_IFMT == syscall.S_IFDIR && int(stat.Uid) == h.account.uid()
+	return err == nil && stat.Mode&0o7777 == 0o700 && stat.Mode&syscall.S_IFMT == syscall.S_IFDIR &&
+		int(stat.Uid) == h.account.uid()
 }
 
 func (h *home) temporaryDir() (string, error) {
@@ -85,11 +86,11 @@ func (h *home) temporaryDir() (string, error) {
 		}
 		return dir, h.own(dir)
 	}
-	return "", fmt.Errorf("%s is too long a path for a socket, and %s and /tmp cannot be used: set LOCI_HOME to a shorter one",
-		h.dir, os.TempDir())
+	return "", fmt.Errorf("%s is too long a path for a socket, and %s and /tmp cannot be used: "+
+		"set LOCI_HOME to a shorter one", h.dir, os.TempDir())
 }
 
-// remove deletes what would be litter; a directory in the home is not.
+// remove deletes a temporary directory and its record. A directory in the home stays.
 func (s socket) remove() error {
 	if s.record == "" {
 		return nil
@@ -97,7 +98,7 @@ func (s socket) remove() error {
 	return errors.Join(os.RemoveAll(s.dir), os.Remove(s.record))
 }
 
-// url names everything that the environment could set otherwise. A space is %20: Postgres' clients do not read a plus as one.
+// url sets everything that the environment could override. A space is %20: Postgres' clients do not decode a plus.
 func (s socket) url(database string) string {
 	return "postgres:///" + database + "?" + strings.ReplaceAll(url.Values{
 		"host":                 {s.dir},
@@ -108,7 +109,7 @@ func (s socket) url(database string) string {
 	}.Encode(), "+", "%20")
 }
 
-// prepare makes the database and the extension unless they are there.
+// prepare creates the database and the extension unless they exist.
 func prepare(ctx context.Context, s socket) error {
 	err := execute(ctx, s.url("loci"), "CREATE EXTENSION IF NOT EXISTS vector")
 	var refused *pgconn.PgError

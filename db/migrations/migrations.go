@@ -1,4 +1,5 @@
-// Package migrations holds the schema as SQL files, applied in the order of their numbers and never changed once released.
+// Package migrations holds the schema as SQL files, applied in the order of their numbers and never changed once
+// released.
 package migrations
 
 import "embed"

@@ -13,8 +13,8 @@ import (
 // serverLock is the first half of the advisory lock that a running server holds; the second half is the hash of its ID.
 const serverLock = 0x6c6f6a62
 
-// Presence announces a living server to the others on its database, and returns the running jobs of dead servers to the queue. A
-// server's jobs carry its ID as the client that attempted them.
+// Presence announces a living server to the others on its database, and returns the running jobs of dead servers to the
+// queue. A server's jobs carry its ID as the client that attempted them.
 type Presence struct {
 	URL      string        // of the database
 	ID       string        // this server's, as its River client is configured
@@ -22,8 +22,9 @@ type Presence struct {
 	InFlight *InFlight     // the jobs that this server works on
 }
 
-// Keep holds the server's lock and looks for dead servers until ctx ends or the connection is lost. It calls ready once, when the lock is
-// held and the jobs of dead servers are back in the queue. The lock ends with the connection: the caller calls Keep again.
+// Keep holds the server's lock and looks for dead servers until ctx ends or the connection is lost. It calls ready
+// once, when the lock is held and the jobs of dead servers are back in the queue. The lock ends with the connection:
+// the caller calls Keep again.
 func (p Presence) Keep(ctx context.Context, ready func()) error {
 	conn, err := db.Dial(ctx, p.URL)
 	if err != nil {
@@ -87,8 +88,9 @@ func GiveBack(ctx context.Context, conn interface {
 	return n, nil
 }
 
-// giveBackLost makes the jobs available again that the database counts as this server's, and that are not in flight: the connection broke
-// after River took them, or before River marked them as done. A job younger than 20 seconds may be on its way to or from the worker.
+// giveBackLost makes the jobs available again that the database counts as this server's, and that are not in flight:
+// the connection broke after River took them, or before River marked them as done. A job younger than 20 seconds may be
+// on its way to or from the worker.
 func (p Presence) giveBackLost(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		UPDATE river_job SET state = 'available', finalized_at = NULL
@@ -100,8 +102,8 @@ func (p Presence) giveBackLost(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// retriesFirst puts the jobs that are tried again before those of their queue that have a fair start: a retry is scheduled at a
-// present time, a fair start lies decades back.
+// retriesFirst puts the jobs that are tried again before those of their queue that have a fair start: a retry is
+// scheduled at a present time, a fair start lies decades back.
 func retriesFirst(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		UPDATE river_job j SET scheduled_at = first.scheduled_at

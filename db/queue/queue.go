@@ -1,5 +1,6 @@
-// Package queue holds what all kinds of jobs share on River: one job per piece of work, when a job starts, the fair order in which the
-// folders' jobs start, the jobs that a server works on, and the return of the jobs of servers that died.
+// Package queue holds what all kinds of jobs share on River: one job per piece of work, when a job starts, the fair
+// order in which the folders' jobs start, the jobs that a server works on, and the return of the jobs of servers that
+// died.
 package queue
 
 import (
@@ -20,8 +21,8 @@ func Once(queue string) river.InsertOpts {
 			rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
 }
 
-// Start, embedded in a job's arguments, sets the time at which the job is available, which orders the jobs of a queue. River's own
-// ScheduledAt would make a job wait for River's scheduler, too, which runs seldom. The zero Start is now.
+// Start, embedded in a job's arguments, sets the time at which the job is available, which orders the jobs of a queue.
+// River's own ScheduledAt would make a job wait for River's scheduler, too, which runs seldom. The zero Start is now.
 type Start struct{ at time.Time }
 
 // At returns a start at a time.
