@@ -8,18 +8,19 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 )
 
-// How far before a limit a sentence's and a word's end are looked for, and how much after it is read to be sure of them, in bytes.
+// Bytes that are searched for the start of a sentence or a word.
 const (
-	sentenceReach = 1024
-	wordReach     = 256
-	lookahead     = 64
+	sentenceReach = 1024 // before the limit
+	wordReach     = 256  // before the limit
+	lookahead     = 64   // after it, which decides whether a sentence or a word ends at the limit
 )
 
-// lastSentence returns the last start of a sentence in (from, limit], or 0. Line ends do not end a sentence here: prose is often wrapped.
+// lastSentence returns the last start of a sentence in (from, limit], or 0. Line ends end no sentence, because prose is
+// often wrapped.
 func lastSentence(text string, from, limit int) int {
 	from = runeStart(text, max(from, limit-sentenceReach))
 	to := runeStart(text, min(limit+lookahead, len(text)))
-	from += calm(text[from:to])
+	from += afterLongRun(text[from:to])
 	window := unwrap.Replace(text[from:to])
 	last := 0
 	for it := sentences.FromString(window); it.Next(); {
@@ -32,12 +33,12 @@ func lastSentence(text string, from, limit int) int {
 	return last
 }
 
-// unwrap joins lines without moving a byte.
+// unwrap joins lines and keeps every byte's position.
 var unwrap = strings.NewReplacer("\n", " ", "\r", " ")
 
-// calm returns where in a window the search for sentences may start: after its last long run of ASCII that is neither letter nor digit.
-// After a full stop such a run is read again for each of its runes.
-func calm(window string) int {
+// afterLongRun returns the position after the last run of lookahead ASCII bytes that are neither letters nor digits.
+// The search for sentences starts there, because it takes quadratic time on such a run after a period.
+func afterLongRun(window string) int {
 	start, run := 0, 0
 	for i := range len(window) {
 		if c := window[i]; c >= utf8.RuneSelf || isWord(c) {
@@ -51,21 +52,22 @@ func calm(window string) int {
 	return start
 }
 
-// lastWord returns the last start of a word in (from, limit], or 0: after white space if there is any near, else where UAX #29 parts words.
+// lastWord returns the last start of a word in (from, limit], or 0: after white space if there is any near, else at a
+// word boundary of UAX #29.
 func lastWord(text string, from, limit int) int {
 	from = runeStart(text, max(from, limit-wordReach))
 	window := text[from:runeStart(text, min(limit+lookahead, len(text)))]
-	spaced, any := 0, 0
+	spaced, last := 0, 0
 	for it := words.FromString(window); it.Next() && it.End() < len(window) && from+it.End() <= limit; {
-		any = from + it.End()
-		if isSpace(text[any-1]) && !isSpace(text[any]) {
-			spaced = any
+		last = from + it.End()
+		if isSpace(text[last-1]) && !isSpace(text[last]) {
+			spaced = last
 		}
 	}
 	if spaced > 0 {
 		return spaced
 	}
-	return any
+	return last
 }
 
 // lastLine returns the last start of a line in (from, limit], or 0.
@@ -97,10 +99,10 @@ func firstWord(text string, from, limit int) int {
 	return -1
 }
 
-// atLineStart tells whether a line starts at i.
+// atLineStart reports whether a line starts at i.
 func atLineStart(text string, i int) bool { return i == 0 || text[i-1] == '\n' }
 
-// runeStart moves i back to the start of its rune, by at most a rune's length.
+// runeStart returns the start of the rune at i, or i if that is not within a rune's length.
 func runeStart(text string, i int) int {
 	for j := i; j >= 0 && j > i-utf8.UTFMax; j-- {
 		if j == len(text) || utf8.RuneStart(text[j]) {
@@ -110,7 +112,7 @@ func runeStart(text string, i int) int {
 	return i
 }
 
-// runeEnd moves i on to the end of its rune, by at most a rune's length.
+// runeEnd returns i, or the end of the rune that contains it, or i if that is not within a rune's length.
 func runeEnd(text string, i int) int {
 	for j := i; j <= len(text) && j < i+utf8.UTFMax; j++ {
 		if j == len(text) || utf8.RuneStart(text[j]) {

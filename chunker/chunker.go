@@ -1,8 +1,9 @@
 // Package chunker cuts a document's text into overlapping chunks sized for embedding.
 //
-// A chunk is its overlap, which repeats the end of the chunk before, and its body. The bodies of all chunks, joined, are the text, byte
-// for byte. A body ends where the text does: at a heading, a block, a sentence, a line or a word, whichever of these its kind of text
-// makes the best place that still fills the chunk. No rune is ever cut, and a body is larger than the size only where one rune is.
+// A chunk is an overlap, which repeats the end of the chunk before, and a body. The bodies of all chunks, joined, are
+// the text, byte for byte. A body ends at a heading, a block, a sentence, a line or a word: at the best of these, for
+// its kind of text, that still fills the chunk. No rune is cut, and a body is larger than the size only if it is a
+// single rune.
 package chunker
 
 import "strings"
@@ -13,29 +14,31 @@ const (
 	DefaultOverlapTokens = 50
 )
 
-// Options say how to cut. The zero value cuts prose at the default sizes.
+// Options configure Split. The zero value cuts prose at the default sizes.
 type Options struct {
-	Kind          Kind             // "" is Prose
-	SizeTokens    int              // of a body at most; 0 or less is DefaultSizeTokens
-	OverlapTokens int              // at most, on top of the body; 0 is DefaultOverlapTokens, negative is none; never above half the size
-	Count         func(string) int // tokens of a text, 0 for ""; nil is Estimate. Called some ten times for each chunk
+	Kind       Kind // empty means Prose
+	SizeTokens int  // the most of a body; 0 or less means DefaultSizeTokens
+	// OverlapTokens is the most of an overlap, on top of the body and at most half of SizeTokens. 0 means
+	// DefaultOverlapTokens, a negative number none.
+	OverlapTokens int
+	Count         func(string) int // counts tokens, about ten times per chunk; 0 for ""; nil means Estimate
 }
 
-// A Chunk is a stretch of the text, with its place in it.
+// A Chunk is a part of the text.
 type Chunk struct {
 	Text         string // a substring of the input: overlap, then body
 	StartByte    int    // of Text in the input
-	EndByte      int    // after the last byte of Text in the input
-	OverlapBytes int    // leading bytes of Text that repeat the chunk before; 0 where a section of its own begins
+	EndByte      int    // of Text in the input, exclusive
+	OverlapBytes int    // leading bytes of Text that repeat the chunk before; 0 where a top-level section begins
 	FirstLine    int    // of Text in the input, from 1; a line ends with '\n'
 	LastLine     int    // inclusive
-	// Heading is what the body stands under: for Markdown "Title > Section > Sub" where the body starts (a heading that opens the body
-	// counts), for delimited Rows the header row, else "". At most 1,024 bytes.
+	// Heading is, for Markdown, the headings at the body's start, "Title > Section > Sub", including one that opens the
+	// body; for delimited Rows the header row; else empty. It has at most 1,024 bytes.
 	Heading string
 }
 
-// Split cuts text, which should be valid UTF-8. A text of nothing but white space has no chunks; of any other every byte is in a body.
-// Time is linear in the text.
+// Split cuts a text, which should be valid UTF-8, in linear time. A text of white space has no chunks; in any other,
+// every byte is in a body.
 func Split(text string, o Options) []Chunk {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -56,7 +59,7 @@ func Split(text string, o Options) []Chunk {
 	return chunks
 }
 
-// Lines counts the lines of a text as grep and sed do: "" has none, "a" and "a\n" have one, "a\n\n" has two.
+// Lines counts lines as grep and sed do: "" has none, "a" and "a\n" have one, "a\n\n" has two.
 func Lines(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && text[len(text)-1] != '\n' {
@@ -65,7 +68,7 @@ func Lines(text string) int {
 	return n
 }
 
-// chunk describes the body [from, to), which starts in the given line, with the overlap before it.
+// chunk returns the chunk of the body [from, to), which starts in the given line, and of the overlap before it.
 func (s *splitter) chunk(from, to, overlap, line int, heading string) Chunk {
 	start := from - overlap
 	first := line - strings.Count(s.text[start:from], "\n")

@@ -2,50 +2,48 @@ package chunker
 
 import "strings"
 
-// maxIndent is the deepest indentation told apart.
+// maxIndent is the deepest indentation that ranks of its own.
 const maxIndent = 40
 
-// code is the outline of source code: blocks that begin at the margin, blank lines, and indentation. A comment, and whatever else
-// announces what follows it, stays with that.
+// code is the outline of source code: blocks at the margin, blank lines, and indentation. A comment, a decorator or an
+// attribute stays with the code after it.
 type code struct {
-	blank     bool // the line before is blank
-	announced bool // the last line that is not blank is a comment
+	flat
+	afterBlank   bool // the previous line is blank
+	afterComment bool // the previous line that is not blank is a comment
 }
 
 func (c *code) read(l line) mark {
 	trimmed := strings.TrimSpace(l.head)
 	if trimmed == "" {
-		c.blank = true
+		c.afterBlank = true
 		return mark{pos: l.start}
 	}
 	found := mark{pos: l.start, content: true, rank: c.rank(trimmed, indent(l.head))}
-	c.blank, c.announced = false, announces(trimmed)
+	c.afterBlank, c.afterComment = false, isComment(trimmed)
 	return found
 }
 
 // rank returns the rank of a cut before a line.
 func (c *code) rank(trimmed string, indent int) rank {
 	switch {
-	case closes(trimmed):
+	case isCloser(trimmed):
 		return noCut
-	case c.blank && indent == 0 && !c.announced:
+	case c.afterBlank && indent == 0 && !c.afterComment:
 		return block
-	case c.blank:
+	case c.afterBlank:
 		return part
-	case c.announced:
+	case c.afterComment:
 		return noCut
 	default:
 		return shallow + rank(min(indent, maxIndent))
 	}
 }
 
-func (c *code) inside() bool    { return false }
-func (c *code) depth() int      { return 0 }
-func (c *code) heading() string { return "" }
-func (c *code) clone() outline  { copied := *c; return &copied }
+func (c *code) clone() outline { copied := *c; return &copied }
 
-// announces tells whether a line belongs to what comes after it: a comment, a decorator, an attribute.
-func announces(trimmed string) bool {
+// isComment reports whether a line belongs to the code after it: a comment, a decorator, an attribute.
+func isComment(trimmed string) bool {
 	switch next := trimmed[1:]; trimmed[0] {
 	case '@', '*', ';', '%':
 		return true
@@ -61,7 +59,8 @@ func announces(trimmed string) bool {
 	return false
 }
 
-// closes tells whether a line only ends what is before it.
-func closes(trimmed string) bool {
-	return strings.IndexByte("})]", trimmed[0]) >= 0 || strings.HasPrefix(trimmed, "</") || trimmed == "end" || trimmed == "*/"
+// isCloser reports whether a line only closes the code before it.
+func isCloser(trimmed string) bool {
+	return strings.IndexByte("})]", trimmed[0]) >= 0 || strings.HasPrefix(trimmed, "</") || trimmed == "end" ||
+		trimmed == "*/"
 }

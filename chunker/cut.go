@@ -1,41 +1,41 @@
 package chunker
 
-// A stretch is what a body may be made of, as far as its structure was read.
-type stretch struct {
+// A window is the text that the next body is cut from.
+type window struct {
 	from     int
-	limit    int // the end of the longest body
-	content  int // where the first line starts that is not a heading or blank
-	depth    int // how many headings the first line is under
-	trailing int // where headings start that nothing follows to the end of the text, or the end
+	limit    int // end of the longest body
+	content  int // start of the first line that is neither a heading nor blank
+	depth    int // headings above the first line
+	trailing int // start of headings that only the end of the text follows, or the end of the text
 }
 
-// look reads the structure of the text between from and limit into marks, and what follows as far as it matters: a fifth of that, to see
-// whether a section soon ends, or as much again, to see whether what begins before limit is whole.
-func (s *splitter) look(from, limit int) stretch {
+// readWindow reads the marks between from and limit. It reads on for a fifth of that, which shows whether a section
+// ends soon, and for as much again while a fence or table is open, which shows whether that fits.
+func (s *splitter) readWindow(from, limit int) window {
 	near := min(limit+(limit-from)/5+lookahead, len(s.text))
 	to := min(limit+(limit-from)+headBytes, len(s.text))
 	at := s.outline.clone()
-	st := stretch{from: from, limit: limit, content: to, depth: at.depth(), trailing: len(s.text)}
+	w := window{from: from, limit: limit, content: to, depth: at.depth(), trailing: len(s.text)}
 	s.marks = s.marks[:0]
-	open := -1 // the whole that was not seen to end
+	open := -1 // the mark of the fence or table that has not ended
 	if at.inside() || !atLineStart(s.text, from) {
-		st.content = from
+		w.content = from
 		if at.inside() {
-			s.marks, open = append(s.marks, mark{pos: from, whole: true}), 0
+			s.marks, open = append(s.marks, mark{pos: from, atomic: true}), 0
 		}
 	}
-	headings := -1 // the mark of the headings just read
+	headings := -1 // the mark of the headings that the last lines are
 	for pos := s.lineFrom(from, to); pos >= 0 && pos < to && (pos < near || open >= 0 || headings >= 0); {
 		l, next := lineAt(s.text, pos, to)
 		m := at.read(l)
 		if pos == from {
-			st.depth = at.depth()
+			w.depth = at.depth()
 		}
 		if m.content {
-			st.content = min(st.content, pos)
+			w.content = min(w.content, pos)
 		}
 		headings = s.add(m, headings)
-		if m.whole {
+		if m.atomic {
 			open = len(s.marks) - 1
 		}
 		if open >= 0 && !at.inside() && next >= 0 {
@@ -45,14 +45,14 @@ func (s *splitter) look(from, limit int) stretch {
 		pos = next
 	}
 	if headings >= 0 && to == len(s.text) {
-		st.trailing = s.marks[headings].pos
+		w.trailing = s.marks[headings].pos
 		s.marks[headings].rank = noCut
 	}
-	return st
+	return w
 }
 
-// add keeps a mark. Headings that follow each other are one mark, of the best rank among them. It takes and returns the index of the mark
-// of the headings just read, or -1.
+// add adds a mark; consecutive headings are one mark with the best of their ranks. It takes and returns the index of
+// the mark of the headings that the last lines are, or -1.
 func (s *splitter) add(m mark, headings int) int {
 	switch {
 	case m.heading && headings >= 0:
@@ -71,87 +71,87 @@ func (s *splitter) add(m mark, headings int) int {
 	return -1
 }
 
-// cut returns where a body made of a stretch ends best, and whether a section begins there.
-func (s *splitter) cut(st stretch) (to int, section bool) {
-	best, bestRank, depth := 0, rank(1<<30), st.depth
+// cut returns the best end of the next body in a window, and whether a section starts there.
+func (s *splitter) cut(w window) (to int, section bool) {
+	best, bestRank, depth := 0, rank(1<<30), w.depth
 	for _, m := range s.marks {
-		if m.pos > st.limit {
+		if m.pos > w.limit {
 			break
 		}
-		if m.pos <= st.content || m.rank == noCut {
+		if m.pos <= w.content || m.rank == noCut {
 			continue
 		}
 		if m.heading && depth > 0 && (m.rank == 1 || int(m.rank) < depth) {
-			return m.pos, true // another top-level section, or out of the section this body began in
+			return m.pos, true // a top-level section, or the end of the section that the body started in
 		}
 		if m.heading && depth == 0 {
 			depth = int(m.rank)
 		}
-		if r := s.rankIn(st, m); r <= bestRank && r != noCut {
+		if r := s.rankIn(w, m); r <= bestRank && r != noCut {
 			best, bestRank = m.pos, r
 		}
 	}
 	switch {
-	case st.limit == len(s.text):
-		return st.limit, false
+	case w.limit == len(s.text):
+		return w.limit, false
 	case best > 0:
 		return best, bestRank <= smallSection
 	default:
-		return s.cutLine(st), false
+		return s.cutLine(w), false
 	}
 }
 
-// rankIn returns the rank of a cut at a mark, given how much of the stretch is before it: noCut if too little.
-func (s *splitter) rankIn(st stretch, m mark) rank {
-	fill, full := m.pos-st.from, st.limit-st.from
+// rankIn returns the rank of a cut at a mark, or noCut if too little of the window is before it.
+func (s *splitter) rankIn(w window, m mark) rank {
+	fill, full := m.pos-w.from, w.limit-w.from
 	switch {
 	case m.heading && fill*5 < full:
 		return smallSection
 	case m.heading || m.rank == record:
 		return m.rank
-	case m.whole && m.end > st.limit && s.count(s.text[m.pos:m.end]) <= s.size:
-		return whole
+	case m.atomic && m.end > w.limit && s.count(s.text[m.pos:m.end]) <= s.size:
+		return atomic
 	case m.rank == block && fill*4 >= full, fill*2 >= full:
 		return m.rank
 	}
 	return noCut
 }
 
-// cutLine returns where a stretch without a good mark is cut: at a sentence, a line, a word or a rune.
-func (s *splitter) cutLine(st stretch) int {
-	low := st.from + (st.limit-st.from)/2
-	if st.content >= low && st.content < st.limit {
-		low = st.content
+// cutLine returns where a window without a good mark is cut: at a sentence, a line, a word or a rune.
+func (s *splitter) cutLine(w window) int {
+	low := w.from + (w.limit-w.from)/2
+	if w.content >= low && w.content < w.limit {
+		low = w.content
 	}
-	low = max(low, st.from+1)
+	low = max(low, w.from+1)
 	line := 0
-	if low < st.limit {
-		line = lastLine(s.text, low, st.limit)
+	if low < w.limit {
+		line = lastLine(s.text, low, w.limit)
 	}
-	if s.lines || s.insideWhole(st.limit) {
-		if line == 0 && st.content < low {
-			line = lastLine(s.text, max(st.content, st.from), low)
+	if s.lines || s.insideAtomic(w.limit) {
+		if line == 0 && w.content < low {
+			line = lastLine(s.text, max(w.content, w.from), low)
 		}
-		if line > st.from {
+		if line > w.from {
 			return line
 		}
 	}
 	for _, to := range []func() int{
-		func() int { return lastSentence(s.text, low, st.limit) },
+		func() int { return lastSentence(s.text, low, w.limit) },
 		func() int { return line },
-		func() int { return lastWord(s.text, low, st.limit) },
+		func() int { return lastWord(s.text, low, w.limit) },
 	} {
-		if at := to(); at > st.from {
+		if at := to(); at > w.from {
 			return at
 		}
 	}
-	return st.limit
+	return w.limit
 }
 
-// insideWhole tells whether a place is in the middle of a fence or a table.
-func (s *splitter) insideWhole(pos int) bool {
+// insideAtomic reports whether a position is inside a fence or a table.
+func (s *splitter) insideAtomic(pos int) bool {
 	for _, m := range s.marks {
-		if m.whole && m.pos < pos && (m.end == 0 || pos < m.end) {
+		if m.atomic && m.pos < pos && (m.end == 0 || pos < m.end) {
 			return true
 		}
 	}

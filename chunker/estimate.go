@@ -3,13 +3,14 @@ package chunker
 // unit is the weight of one token.
 const unit = 32
 
-// weights holds each byte's share of a token, in units, as measured with a current vocabulary of 200,000 entries.
+// weights are each byte's share of a token, in units, measured with a vocabulary of 200,000 entries.
 var weights = weightTable()
 
-// Estimate returns about how many tokens a language model's tokenizer makes of a text, from its bytes alone: a lower case letter is 7/32
-// of a token, a capital 14/32, a digit 16/32, other ASCII 19/32, a line break 12/32, a space 4/32; a rune of two bytes is 13/32, of three
-// (Chinese, Japanese, Korean) 24/32, of four 48/32. So English prose comes to 4.6 bytes a token, code to 3.6, rows of numbers to 2.
-// It is within a fifth of the truth on ordinary text and rounds up; it is half the truth on base64, and far above it on long runs of spaces.
+// Estimate estimates the tokens of a text from its bytes and rounds up: a lower-case letter is 7/32 of a token, a
+// capital 14/32, a digit 16/32, other ASCII 19/32, a line break 12/32, a space 4/32; a rune of two bytes is 13/32, of
+// three (Chinese, Japanese, Korean) 24/32, of four 48/32. So English prose has 4.6 bytes per token, code 3.6, rows of
+// numbers 2. On ordinary text it is within a fifth of a tokenizer's count; on base64 it is half of it, on long runs of
+// spaces far more.
 func Estimate(text string) int {
 	sum := 0
 	for i := range len(text) {
@@ -18,7 +19,7 @@ func Estimate(text string) int {
 	return (sum + unit - 1) / unit
 }
 
-// weightTable builds weights. A rune's weight is on its first byte: its others weigh nothing.
+// weightTable returns weights. A rune's first byte has its weight, the others have none.
 func weightTable() (w [256]uint8) {
 	fill := func(first, last byte, weight uint8) {
 		for b := int(first); b <= int(last); b++ {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/loci-memory/loci/chunker"
 )
 
@@ -39,7 +40,8 @@ func show(chunks []chunker.Chunk) string {
 	var b strings.Builder
 	for i, c := range chunks {
 		overlap, body := c.Text[:c.OverlapBytes], c.Text[c.OverlapBytes:]
-		fmt.Fprintf(&b, "chunk %d: lines %d-%d, bytes %d-%d, %d tokens and %d of overlap\n", i, c.FirstLine, c.LastLine, c.StartByte, c.EndByte,
+		fmt.Fprintf(&b, "chunk %d: lines %d-%d, bytes %d-%d, %d tokens and %d of overlap\n", i, c.FirstLine, c.LastLine,
+			c.StartByte, c.EndByte,
 			chunker.Estimate(body), chunker.Estimate(overlap))
 		fmt.Fprintf(&b, "heading: %q\n", c.Heading)
 		bars(&b, "~", overlap)

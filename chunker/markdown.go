@@ -1,31 +1,29 @@
 package chunker
 
-import (
-	"strings"
-)
+import "strings"
 
-// Limits on a heading, in bytes.
+// Limits of a heading, in bytes.
 const (
-	maxHeading = 1024
+	maxHeading = 1024 // all titles of a path
 	maxTitle   = 200
 )
 
-// maxFrontMatter is how far the end of front matter is looked for, in bytes.
+// maxFrontMatter bounds front matter, in bytes.
 const maxFrontMatter = 16 << 10
 
-// markdown is the outline of a Markdown document: the headings in force, and the fence or table it is in. It reads what decides where to
-// cut and no more: a setext heading has one line, and a fence may be indented by any amount, as it is in lists.
+// markdown is the outline of a Markdown document: the current headings, and the fence or table around. It reads only
+// what decides where to cut: a setext heading has one line, and a fence may be indented by any amount, as in lists.
 type markdown struct {
-	titles    [6]string // in force, by level
-	level     int       // of the heading in force, 0 before the first
-	front     int       // where the front matter ends
-	fence     string    // the run of characters that opened the fence, "" outside
-	table     bool
-	underline bool // the next line is the underline of a setext heading
-	paragraph bool // the line before is text
+	titles    [6]string // of the current headings, by level
+	level     int       // of the current heading, 0 before the first
+	front     int       // end of the front matter
+	fence     string    // the characters that opened the fence around, empty outside
+	table     bool      // the line is in a table
+	underline bool      // the next line is the underline of a setext heading
+	paragraph bool      // the previous line is text
 }
 
-// newMarkdown returns the outline at the top of text, after looking for front matter.
+// newMarkdown returns the outline at the start of a text, after its front matter.
 func newMarkdown(text string) *markdown {
 	m := &markdown{}
 	if !strings.HasPrefix(text, "---\n") && !strings.HasPrefix(text, "---\r\n") {
@@ -70,9 +68,9 @@ func (m *markdown) readFence(l line, trimmed string) mark {
 	return mark{pos: l.start, content: true}
 }
 
-// readHeading puts a heading in force.
+// readHeading makes a heading the current one.
 func (m *markdown) readHeading(l line, level int, title string) mark {
-	m.titles[level-1], m.level = clip(title, maxTitle), level
+	m.titles[level-1], m.level = shorten(title, maxTitle), level
 	clear(m.titles[level:])
 	m.paragraph = false
 	return mark{pos: l.start, heading: true, rank: rank(m.depth())}
@@ -85,12 +83,12 @@ func (m *markdown) readText(l line, trimmed string) mark {
 	m.paragraph = true
 	if m.fence = fenceOf(trimmed); m.fence != "" {
 		m.paragraph = false
-		found.rank, found.whole = block, true
+		found.rank, found.atomic = block, true
 		return found
 	}
 	if isRow(l.head) && isDelimiterRow(l.next()) {
 		m.table, m.paragraph = true, false
-		found.rank, found.whole = block, true
+		found.rank, found.atomic = block, true
 		return found
 	}
 	switch item := isItem(trimmed); {
@@ -99,7 +97,7 @@ func (m *markdown) readText(l line, trimmed string) mark {
 	case !afterText || item && indent(l.head) == 0:
 		found.rank = part
 	case item:
-		found.rank = shallow + rank(min(indent(l.head), 40))
+		found.rank = shallow + rank(min(indent(l.head), maxIndent))
 	}
 	return found
 }
@@ -126,12 +124,12 @@ func (m *markdown) heading() string {
 			path = append(path, title)
 		}
 	}
-	return clip(strings.Join(path, " > "), maxHeading)
+	return shorten(strings.Join(path, " > "), maxHeading)
 }
 
 func (m *markdown) clone() outline { c := *m; return &c }
 
-// headingOf returns the level and the title of the heading that a line is, or level 0.
+// headingOf returns the level and title of a line that is a heading, or level 0.
 func headingOf(l line, afterText bool) (level int, title string) {
 	text := strings.TrimLeft(l.head, " ")
 	if len(l.head)-len(text) > 3 || text == "" {
@@ -163,7 +161,7 @@ func atxHeading(text string) (level int, title string) {
 	return level, title
 }
 
-// canBeHeading tells whether a line can be made a heading by the line below it.
+// canBeHeading reports whether an underline below can make a line a heading.
 func canBeHeading(text string) bool {
 	return text[0] != '>' && text[0] != '|' && !isItem(text) && fenceOf(text) == "" && underlineOf(text) == 0
 }
@@ -195,15 +193,15 @@ func fenceOf(trimmed string) string {
 	return run
 }
 
-// isRow tells whether a line can be a table's.
+// isRow reports whether a line can be a row of a table.
 func isRow(head string) bool { return strings.Contains(head, "|") }
 
-// isDelimiterRow tells whether a line parts a table's header from its body: "| --- | :-: |".
+// isDelimiterRow reports whether a line separates a table's header from its body: "| --- | :-: |".
 func isDelimiterRow(head string) bool {
 	return strings.Contains(head, "|") && strings.Contains(head, "-") && strings.Trim(head, "|-: \t") == ""
 }
 
-// isItem tells whether a line starts an item of a list.
+// isItem reports whether a line starts a list item.
 func isItem(trimmed string) bool {
 	marker := "-*+"
 	if trimmed[0] >= '0' && trimmed[0] <= '9' {

@@ -1,42 +1,40 @@
 package chunker
 
-import (
-	"strings"
-)
+import "strings"
 
-// rank says how good a place to cut is: the lower, the better.
+// rank orders places to cut: the lowest is the best.
 type rank int
 
-// The ranks. Sections have the ranks 1 to 6, by how many headings they are under, themselves included.
+// The ranks. A section has the rank 1 to 6 of its depth in headings.
 const (
 	noCut        rank = 0
-	smallSection rank = 7  // a section of any depth, when what is before it fills little of the chunk
-	whole        rank = 8  // a fence or table that fits in a chunk, but not in what is left of this one
+	smallSection rank = 7  // a section after text that fills little of the chunk
+	atomic       rank = 8  // a fence or table that fits in a chunk, but not in the rest of this one
 	record       rank = 9  // a row
 	block        rank = 10 // a paragraph, or a top-level block of code
 	part         rank = 11 // a list item, or code after a blank line
-	shallow      rank = 12 // a line of code at the margin; an indented one ranks after it by its indentation
+	shallow      rank = 12 // a line at the margin; an indented line adds its indentation
 )
 
-// A mark is a place where structure begins, always at the start of a line.
+// A mark is the start of a line that begins a part of the structure.
 type mark struct {
 	pos     int
-	end     int  // for a whole: where it ends, 0 if not within what was read
-	rank    rank // noCut where nothing should be parted
-	content bool // the line holds something other than a heading or white space
-	heading bool // the line is a heading
-	whole   bool // a fence or table begins
+	end     int  // of an atomic mark's fence or table; 0 if it was not read
+	rank    rank // noCut where the text should not be cut
+	content bool // the line is neither a heading nor blank
+	heading bool
+	atomic  bool // a fence or table starts, to be kept in one chunk
 }
 
-// A line is one line of the text as an outline reads it.
+// A line is a line of the text as an outline reads it.
 type line struct {
 	text  string // the whole text
 	start int
-	head  string // without its end, at most headBytes
-	after int    // where the line after it starts, -1 if this is the last or longer than headBytes
+	head  string // the line without its end, at most headBytes
+	after int    // start of the next line; -1 if this is the last or longer than headBytes
 }
 
-// next returns the head of the line after l, "" if there is none or l is long.
+// next returns the head of the next line; empty if there is none or l is long.
 func (l line) next() string {
 	if l.after < 0 {
 		return ""
@@ -44,25 +42,32 @@ func (l line) next() string {
 	return strings.TrimSuffix(headAt(l.text, l.after), "\r")
 }
 
-// headBytes is how much of a line is looked at to know what it is.
+// headBytes bounds what an outline reads of a line.
 const headBytes = 1024
 
-// An outline reads a document's structure, line by line from the top. Of a long line it sees the head only.
+// An outline reads the structure of a text line by line.
 type outline interface {
 	read(l line) mark
-	inside() bool    // the next line is still part of a fence, table or record
-	depth() int      // how many headings the line read last is under
-	heading() string // those headings, or the header row
+	inside() bool    // reports whether the next line continues a fence or a table
+	depth() int      // returns the number of headings above the last line
+	heading() string // returns those headings, or the header row
 	clone() outline
 }
 
-// newOutline returns the outline at the top of text.
+// flat is an outline without fences, tables and headings.
+type flat struct{}
+
+func (flat) inside() bool    { return false }
+func (flat) depth() int      { return 0 }
+func (flat) heading() string { return "" }
+
+// newOutline returns the outline at the start of a text.
 func newOutline(kind Kind, text string) outline {
 	switch kind {
 	case Markdown:
 		return newMarkdown(text)
 	case Code:
-		return &code{blank: true}
+		return &code{afterBlank: true}
 	case Rows:
 		return newRows(text)
 	default:
@@ -70,7 +75,7 @@ func newOutline(kind Kind, text string) outline {
 	}
 }
 
-// lineAt returns the line that starts at pos, and where the next one starts; -1 if that is not before to and pos+headBytes.
+// lineAt returns the line that starts at pos and the start of the next one, or -1 if that is not before to.
 func lineAt(text string, pos, to int) (line, int) {
 	head := headAt(text, pos)
 	next := pos + len(head) + 1
@@ -89,7 +94,7 @@ func headAt(text string, pos int) string {
 	return text[pos:end]
 }
 
-// longLineEnd returns the start of the line after the one that goes on at pos, or -1 if that is not before to.
+// longLineEnd returns the start of the line after the one that continues at pos, or -1 if that is not before to.
 func longLineEnd(text string, pos, to int) int {
 	if pos >= to {
 		return -1
@@ -100,15 +105,15 @@ func longLineEnd(text string, pos, to int) int {
 	return -1
 }
 
-// clip shortens a heading to n bytes.
-func clip(s string, n int) string {
+// shorten returns the whole runes in the first n bytes of a heading.
+func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	return s[:runeStart(s, n)]
 }
 
-// indent returns the width of the white space before a line, a tab counting four.
+// indent returns the width of the white space before a line; a tab counts as four.
 func indent(head string) int {
 	width := 0
 	for i := range len(head) {
@@ -123,21 +128,3 @@ func indent(head string) int {
 	}
 	return width
 }
-
-// prose is the outline of paragraphs parted by blank lines, or by pages.
-type prose struct{ text bool }
-
-func (p *prose) read(l line) mark {
-	content := strings.TrimSpace(l.head) != ""
-	m := mark{pos: l.start, content: content}
-	if content && (!p.text || l.head[0] == '\f') {
-		m.rank = block
-	}
-	p.text = content
-	return m
-}
-
-func (p *prose) inside() bool    { return false }
-func (p *prose) depth() int      { return 0 }
-func (p *prose) heading() string { return "" }
-func (p *prose) clone() outline  { c := *p; return &c }

@@ -6,21 +6,21 @@ import (
 	"unicode"
 )
 
-// How far a quoted cell may run over lines, and how much of the text is read to know its delimiter, in bytes.
 const (
-	maxRecord = 16 << 10
-	maxSniff  = 64 << 10
+	maxRecord = 16 << 10 // bytes of a record with line ends in quotes
+	maxSniff  = 64 << 10 // bytes that are read to find the delimiter
 )
 
-// rows is the outline of a text of records. Where it is a table of delimited values, a record may run over lines inside quotes.
+// rows is the outline of records. In delimited values, a quoted cell may contain line ends.
 type rows struct {
+	flat
 	text      string
 	delimited bool
 	header    string
-	until     int // where the record that was read last ends
+	until     int // end of the last record
 }
 
-// newRows returns the outline at the top of text, after looking for a delimiter and a header.
+// newRows returns the outline at the start of a text, with its delimiter and header.
 func newRows(text string) *rows {
 	r := &rows{text: text}
 	first := firstFields(text)
@@ -30,7 +30,7 @@ func newRows(text string) *rows {
 	r.delimited = true
 	if isHeader(first) {
 		header := strings.TrimPrefix(text[:recordEnd(text, 0)], "\ufeff")
-		r.header = clip(strings.TrimRight(header, "\r\n"), maxHeading)
+		r.header = shorten(strings.TrimRight(header, "\r\n"), maxHeading)
 	}
 	return r
 }
@@ -47,13 +47,11 @@ func (r *rows) read(l line) mark {
 	return found
 }
 
-func (r *rows) inside() bool    { return false }
-func (r *rows) depth() int      { return 0 }
 func (r *rows) heading() string { return r.header }
-func (r *rows) clone() outline  { c := *r; return &c }
+func (r *rows) clone() outline  { copied := *r; return &copied }
 
-// recordEnd returns where the record that starts at pos ends: after the first line that leaves no quote open. Where there is none within
-// maxRecord bytes the record is the one line, of which a long one's end is not looked for.
+// recordEnd returns the end of the record that starts at pos: that of the first line that leaves no quote open. If
+// there is none within maxRecord bytes, the record is one line, or its first maxRecord bytes.
 func recordEnd(text string, pos int) int {
 	near := text[pos:min(pos+maxRecord, len(text))]
 	firstEnd, quotes := len(near), 0
@@ -71,8 +69,8 @@ func recordEnd(text string, pos int) int {
 	return pos + firstEnd
 }
 
-// firstFields returns the first record of a table of delimited values, or nil if the first two records do not have the same number of
-// fields, two or more, by any delimiter.
+// firstFields returns the first record of delimited values. It returns nil unless one of the delimiters splits the
+// first two records into an equal number of fields, at least two.
 func firstFields(text string) (fields []string) {
 	text = strings.TrimPrefix(text[:min(maxSniff, len(text))], "\ufeff")
 	if text = strings.TrimLeft(text, "\r\n"); text == "" || text[0] == '{' || text[0] == '[' {
@@ -92,7 +90,7 @@ func firstFields(text string) (fields []string) {
 	return fields
 }
 
-// isHeader tells whether a record names columns: short, different words, none of them a number, a date or a sentence.
+// isHeader reports whether a record names columns: its fields are short and distinct, and none is a number or a date.
 func isHeader(fields []string) bool {
 	seen := make(map[string]bool, len(fields))
 	for _, field := range fields {

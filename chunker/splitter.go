@@ -2,16 +2,16 @@ package chunker
 
 import "strings"
 
-// A splitter cuts one text from the top, and knows the outline up to where it is.
+// A splitter cuts one text from its start, with the outline up to the next body.
 type splitter struct {
 	text    string
 	size    int
 	overlap int
 	count   func(string) int
-	lines   bool // lines come before sentences
+	lines   bool // cut at lines rather than at sentences
 	outline outline
-	marks   []mark // of the stretch in hand
-	span    int    // bytes that the chunk before could have had
+	marks   []mark // of the current window
+	span    int    // bytes of the last window
 }
 
 func newSplitter(text string, o Options) *splitter {
@@ -42,37 +42,37 @@ func (s *splitter) headingAt(from int) string {
 	return at.heading()
 }
 
-// next returns where the body that starts at from ends, and whether a section begins there. It moves the outline on.
+// next returns the end of the body that starts at from, and whether a section starts there. It moves the outline there.
 func (s *splitter) next(from int) (to int, section bool) {
 	limit := s.reach(from)
 	s.span = limit - from
-	st := s.look(from, limit)
-	for to, section = s.balanced(st); s.count(s.text[from:to]) > s.size && to > runeEnd(s.text, from+1); {
-		// A tokenizer may find more tokens in a shorter text.
-		st.limit = max(runeEnd(s.text, from+1), runeStart(s.text, to-1-(to-from)/8))
-		to, section = s.cut(st)
+	w := s.readWindow(from, limit)
+	for to, section = s.balanced(w); s.count(s.text[from:to]) > s.size && to > runeEnd(s.text, from+1); {
+		// A tokenizer may count more tokens in a shorter text.
+		w.limit = max(runeEnd(s.text, from+1), runeStart(s.text, to-1-(to-from)/8))
+		to, section = s.cut(w)
 	}
 	s.advance(from, to)
 	return to, section
 }
 
-// balanced cuts a stretch, and again where a crumb would be left of the text or section.
-func (s *splitter) balanced(st stretch) (to int, section bool) {
-	to, section = s.cut(st)
-	end := s.sectionEnd(st.limit)
-	if section || to >= end || end-to > s.span || s.count(s.text[to:end]) >= s.size/5 && to < st.trailing {
+// balanced cuts a window, earlier than necessary if little of the text or section would remain.
+func (s *splitter) balanced(w window) (to int, section bool) {
+	to, section = s.cut(w)
+	end := s.sectionEnd(w.limit)
+	if section || to >= end || end-to > s.span || s.count(s.text[to:end]) >= s.size/5 && to < w.trailing {
 		return to, section
 	}
-	shorter := st
-	top := min(st.content, st.limit)
+	shorter := w
+	top := min(w.content, w.limit)
 	shorter.limit = runeStart(s.text, top+(end-top)*2/3)
-	if shorter.limit <= st.from || shorter.limit >= st.limit {
+	if shorter.limit <= w.from || shorter.limit >= w.limit {
 		return to, section
 	}
 	return s.cut(shorter)
 }
 
-// sectionEnd returns where the section that goes on at limit ends, if that was read, or the end of the text.
+// sectionEnd returns the end of the section at limit if it was read, else the end of the text.
 func (s *splitter) sectionEnd(limit int) int {
 	for _, m := range s.marks {
 		if m.heading && m.rank != noCut && m.pos > limit {
@@ -82,20 +82,22 @@ func (s *splitter) sectionEnd(limit int) int {
 	return len(s.text)
 }
 
-// reach returns the furthest end of a body that starts at from: at least one rune.
+// reach returns the end of the longest body that starts at from: at least one rune.
 func (s *splitter) reach(from int) int {
-	n := furthest(len(s.text)-from, s.span, s.size, func(n int) int { return s.count(s.text[from:runeStart(s.text, from+n)]) })
+	weight := func(n int) int { return s.count(s.text[from:runeStart(s.text, from+n)]) }
+	n := furthest(len(s.text)-from, s.span, s.size, weight)
 	return max(runeStart(s.text, from+n), runeEnd(s.text, from+1))
 }
 
-// overlapBefore returns how many bytes before to, of the body that starts at from, the next chunk repeats. They start with a line or a
-// word, if one starts in their first half, and not with a line break; of rows only whole ones are repeated.
+// overlapBefore returns the bytes before to that the next chunk repeats of the body that starts at from. They start at
+// a line or a word if one starts in their first half, and not with a line break. Only whole rows are repeated.
 func (s *splitter) overlapBefore(from, to int) int {
 	if s.overlap == 0 || to == len(s.text) {
 		return 0
 	}
 	guess := 1 + s.span*s.overlap/s.size
-	n := furthest(to-from, guess, s.overlap, func(n int) int { return s.count(s.text[runeEnd(s.text, to-n):to]) })
+	weight := func(n int) int { return s.count(s.text[runeEnd(s.text, to-n):to]) }
+	n := furthest(to-from, guess, s.overlap, weight)
 	start := runeEnd(s.text, to-n)
 	if first := s.firstRecord(start, to); first >= 0 {
 		return to - first
@@ -129,7 +131,7 @@ func (s *splitter) firstRecord(start, to int) int {
 	return -1
 }
 
-// furthest returns the greatest n up to most whose weight is at most limit, for a weight that grows with n, trying guess first.
+// furthest returns the greatest n up to most whose weight, which grows with n, is at most limit. It tries guess first.
 func furthest(most, guess, limit int, weight func(n int) int) int {
 	low, high := 0, most+1 // low fits, high does not
 	for tries := 0; high-low > 1; tries++ {

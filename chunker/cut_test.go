@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/loci-memory/loci/chunker"
 	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/chunker"
 )
 
 // bodies splits a text and returns the chunks without their overlaps.
@@ -30,40 +31,66 @@ func TestSplitCutsAtTheBestPlace(t *testing.T) {
 		{"top-level sections stay apart however small", chunker.Markdown, 100, []string{"# A\na\n", "# B\nb\n"}},
 		{"setext headings are headings", chunker.Markdown, 100, []string{"A\n===\na\n\n", "B\n===\nb\n"}},
 		{"headings may end in CRLF", chunker.Markdown, 100, []string{"# A\r\na\r\n", "# B\r\nb\r\n"}},
-		{"the sections of a document without a title are top-level", chunker.Markdown, 100, []string{"## A\na\n", "## B\nb\n"}},
+		{"the sections of a document without a title are top-level", chunker.Markdown, 100,
+			[]string{"## A\na\n", "## B\nb\n"}},
 		{"small sisters share a chunk", chunker.Markdown, 100, []string{"# T\n## A\na\n## B\nb\n"}},
-		{"a section does not share with its mother's sister", chunker.Markdown, 60, []string{"# T\n## A\n" + strings.Repeat("a ", 20) + "\n", "### A1\n" + strings.Repeat("a ", 20) + "\n", "## B\nb\n"}},
-		{"a section that does not fit starts a chunk", chunker.Markdown, 40, []string{"# T\n## A\nshort text\n", "## B\nthis one is rather longer text\n"}},
+		{"a section does not share with its mother's sister", chunker.Markdown, 60,
+			[]string{"# T\n## A\n" + strings.Repeat("a ", 20) + "\n", "### A1\n" + strings.Repeat("a ", 20) + "\n",
+				"## B\nb\n"}},
+		{"a section that does not fit starts a chunk", chunker.Markdown, 40,
+			[]string{"# T\n## A\nshort text\n", "## B\nthis one is rather longer text\n"}},
 		{"a hash in a fence is no heading", chunker.Markdown, 100, []string{"# A\n```\n# B\n```\na\n"}},
 		{"a tilde fence is closed by tildes", chunker.Markdown, 100, []string{"# A\n~~~\n```\n# B\n~~~\n", "# C\nc\n"}},
-		{"a hash needs a space", chunker.Markdown, 100, []string{"# A\n#B\n####### C\n"}},
-		{"front matter is no heading", chunker.Markdown, 100, []string{"---\n# by hand\ntitle: x\nday: 1\n---\n# A\na\n", "# B\nb\n"}},
-		{"a heading goes with what follows", chunker.Markdown, 30, []string{"aaaa aaaa aaaa aaaa\n\n", "# H\n\nbbbb bbbb bbbb bbbb\n"}},
-		{"a heading that nothing follows stays with what is before", chunker.Markdown, 60, []string{"# A\naaaa aaaa\n\n# B\n"}},
-		{"headings that follow each other stay together", chunker.Markdown, 30, []string{"# A\na\n", "# B\n## C\n### D\nd\n"}},
-		{"a fence is kept whole", chunker.Markdown, 40, []string{"some words before\n\n", "```\nlet a = 1\n\nlet b = 2\n```\n\n", "and some words after it\n"}},
-		{"a table is kept whole", chunker.Markdown, 40, []string{"some words before:\n", "| a | b |\n|---|---|\n| 1 | 2 |\n\n", "and some words after it\n"}},
-		{"a table that just fits is kept whole", chunker.Markdown, 40, []string{"aaaa aaa\n\n| a | b |\n|---|---|\n| 1 | 2 |\n", "\nbbbb bbbb bbbb bbbb\n"}},
-		{"a fence that is too long is cut at a line", chunker.Markdown, 40, []string{"```\naaaa aaaa aaaa\nbbbb. Bbb bbbb\n", "cccc cccc cccc cccc\n```\n"}},
-		{"a long heading that nothing follows is not left alone", chunker.Markdown, 60, []string{strings.Repeat("aaaa ", 10), "aaaa\n# A long heading here\n"}},
-		{"a table that is too long is cut at a row", chunker.Markdown, 40, []string{"| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n", "| 5 | 6 |\n| 7 | 8 |\n"}},
+		{"a heading needs a space after its hashes", chunker.Markdown, 100, []string{"# A\n#B\n####### C\n"}},
+		{"front matter is no heading", chunker.Markdown, 100,
+			[]string{"---\n# by hand\ntitle: x\nday: 1\n---\n# A\na\n", "# B\nb\n"}},
+		{"a heading goes with what follows", chunker.Markdown, 30,
+			[]string{"aaaa aaaa aaaa aaaa\n\n", "# H\n\nbbbb bbbb bbbb bbbb\n"}},
+		{"a heading that nothing follows stays with what is before", chunker.Markdown, 60,
+			[]string{"# A\naaaa aaaa\n\n# B\n"}},
+		{"headings that follow each other stay together", chunker.Markdown, 30,
+			[]string{"# A\na\n", "# B\n## C\n### D\nd\n"}},
+		{"a fence is kept whole", chunker.Markdown, 40,
+			[]string{"some words before\n\n", "```\nlet a = 1\n\nlet b = 2\n```\n\n", "and some words after it\n"}},
+		{"a table is kept whole", chunker.Markdown, 40,
+			[]string{"some words before:\n", "| a | b |\n|---|---|\n| 1 | 2 |\n\n", "and some words after it\n"}},
+		{"a table that just fits is kept whole", chunker.Markdown, 40,
+			[]string{"aaaa aaa\n\n| a | b |\n|---|---|\n| 1 | 2 |\n", "\nbbbb bbbb bbbb bbbb\n"}},
+		{"a fence that is too long is cut at a line", chunker.Markdown, 40,
+			[]string{"```\naaaa aaaa aaaa\nbbbb. Bbb bbbb\n", "cccc cccc cccc cccc\n```\n"}},
+		{"a long heading that nothing follows is not left alone", chunker.Markdown, 60,
+			[]string{strings.Repeat("aaaa ", 10), "aaaa\n# A long heading here\n"}},
+		{"a table that is too long is cut at a row", chunker.Markdown, 40,
+			[]string{"| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n", "| 5 | 6 |\n| 7 | 8 |\n"}},
 		{"a list is cut at an item", chunker.Markdown, 30, []string{"- one item. Yes.\n", "- another item. Also.\n"}},
-		{"a function stays whole", chunker.Code, 40, []string{"var a = 1\n\nvar b = 2\n\n", "func f() {\n\tg()\n\n\th()\n}\n"}},
-		{"a comment stays with what follows", chunker.Code, 40, []string{"var a = 1\nvar bb = 22\n\n", "// f does it.\nfunc f() {\n}\n"}},
-		{"a comment before a blank line does too", chunker.Code, 40, []string{"var a = 1\nvar bb = 22\n\n", "// Section.\n\nfunc f() {\n\tg()\n}\n"}},
-		{"a function that is too long is cut at a blank line", chunker.Code, 40, []string{"func f() {\n\taaaaa()\n\tbbbbb()\n\n", "\tccccc()\n\tddddd()\n}\n"}},
-		{"a long comment is cut at a line", chunker.Code, 40, []string{"// aaaa aaaa aaaa\n// bbbb. Bbb bb\n", "// cccc cccc cccc cccc\n"}},
-		{"a bracket stays with what it closes", chunker.Code, 40, []string{"func f() {\n\tif bbbb {\n", "\t\tcccccccccccc()\n\t}\n\tddddddddd()\n}\n"}},
-		{"then at the shallowest line", chunker.Code, 40, []string{"{\n  \"a\": {\n    \"b\": 1,\n  },\n", "  \"c\": {\n    \"d\": 222222,\n  }\n}\n"}},
-		{"a paragraph stays whole", chunker.Prose, 40, []string{"One. Two. Three is here.\n\n", "Four is a paragraph. Five.\n"}},
-		{"a long paragraph is cut at a sentence, though lines are wrapped", chunker.Prose, 40, []string{"This is a sentence that\nis over. ", "Then\nit goes on for some time here.\n"}},
-		{"a long sentence is cut at a line", chunker.Prose, 40, []string{"this is a sentence that\n", "never comes to its end and\n"}},
+		{"a function stays whole", chunker.Code, 40,
+			[]string{"var a = 1\n\nvar b = 2\n\n", "func f() {\n\tg()\n\n\th()\n}\n"}},
+		{"a comment stays with what follows", chunker.Code, 40,
+			[]string{"var a = 1\nvar bb = 22\n\n", "// f does it.\nfunc f() {\n}\n"}},
+		{"a comment before a blank line does too", chunker.Code, 40,
+			[]string{"var a = 1\nvar bb = 22\n\n", "// Section.\n\nfunc f() {\n\tg()\n}\n"}},
+		{"a function that is too long is cut at a blank line", chunker.Code, 40,
+			[]string{"func f() {\n\taaaaa()\n\tbbbbb()\n\n", "\tccccc()\n\tddddd()\n}\n"}},
+		{"a long comment is cut at a line", chunker.Code, 40,
+			[]string{"// aaaa aaaa aaaa\n// bbbb. Bbb bb\n", "// cccc cccc cccc cccc\n"}},
+		{"a bracket stays with what it closes", chunker.Code, 40,
+			[]string{"func f() {\n\tif bbbb {\n", "\t\tcccccccccccc()\n\t}\n\tddddddddd()\n}\n"}},
+		{"then at the shallowest line", chunker.Code, 40,
+			[]string{"{\n  \"a\": {\n    \"b\": 1,\n  },\n", "  \"c\": {\n    \"d\": 222222,\n  }\n}\n"}},
+		{"a paragraph stays whole", chunker.Prose, 40,
+			[]string{"One. Two. Three is here.\n\n", "Four is a paragraph. Five.\n"}},
+		{"a long paragraph is cut at a sentence, though lines are wrapped", chunker.Prose, 40,
+			[]string{"This is a sentence that\nis over. ", "Then\nit goes on for some time here.\n"}},
+		{"a long sentence is cut at a line", chunker.Prose, 40,
+			[]string{"this is a sentence that\n", "never comes to its end and\n"}},
 		{"a long line is cut at a word", chunker.Prose, 20, []string{"these are some ", "words on a line"}},
 		{"a long word is cut at a rune", chunker.Prose, 10, []string{"ééééé", "ééééé", "éééé"}},
 		{"Chinese is cut at a sentence", chunker.Prose, 30, []string{"我喜欢读书。", "他每天都在写作。"}},
-		{"rows stay whole", chunker.Rows, 30, []string{"a,b\n1,\"x\ny\"\n2,\"xx\nyy\"\n3,z\n", "4,\"zzzz\n\nzzzzz\"\n5,yyyy\n"}},
+		{"rows stay whole", chunker.Rows, 30,
+			[]string{"a,b\n1,\"x\ny\"\n2,\"xx\nyy\"\n3,z\n", "4,\"zzzz\n\nzzzzz\"\n5,yyyy\n"}},
 		{"JSON lines stay whole", chunker.Rows, 30, []string{"{\"a\": 1}\n{\"b\": [1, 2]}\n", "{\"c\": \"text, text\"}\n"}},
-		{"an odd quote keeps no rows together for ever", chunker.Rows, 30, []string{"a,b\n1,5\"\n2,yyyy\n3,z\n4,zz\n", "5,zzz\n6,zzzz\n7,zzzzz\n"}},
+		{"an odd quote does not join rows forever", chunker.Rows, 30,
+			[]string{"a,b\n1,5\"\n2,yyyy\n3,z\n4,zz\n", "5,zzz\n6,zzzz\n7,zzzzz\n"}},
 		{"a short rest is balanced", chunker.Prose, 40, []string{"aaaa bbbb cccc dddd eeee ", "ffff gggg hhhh iiii"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -85,16 +112,26 @@ func TestSplitNamesWhatABodyStandsUnder(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"nothing before the first heading", chunker.Markdown, "text that is there, and fills a chunk\n# A\na\n", []string{"", "A"}},
-		{"the path", chunker.Markdown, "# A #\n## B\n### C ##\naaaa aaaa aaaa\n## D\ndddd dddd dddd dddd dddd\n", []string{"A", "A > D"}},
-		{"a level that is left out", chunker.Markdown, "# A\naaaa aaaa aaaa aaaa aaaa aaaa\n### C\ncccc cccc cccc\n", []string{"A", "A > C"}},
-		{"a section that goes on", chunker.Markdown, "# A\naaaa aaaa aaaa aaaa aaaa aaaa\n\nbbbb bbbb bbbb bbbb bbbb\n", []string{"A", "A"}},
-		{"a hash after a cut in a line is no heading", chunker.Markdown, strings.Repeat("aaaa ", 8) + "# b cc dd ee ff gg hh\n", []string{"", ""}},
-		{"the header row", chunker.Rows, "id,name\r\n1,aaaaaaaaaaaa\r\n2,bbbbbbbbbbbbb\r\n3,c\r\n", []string{"id,name", "id,name"}},
-		{"a header of tabs, after a byte order mark", chunker.Rows, "\ufeffid\tname\n1\taaaaaaaaaaaaa\n2\tbbbbbbbbbbbbbb\n", []string{"id\tname", "id\tname"}},
-		{"no header where the first row is data", chunker.Rows, "1,aaaaaaaaaaaaaaaaaaaaa\n2,bbbbbbbbbbbbbbbbbb\n", []string{"", ""}},
-		{"no header in a log", chunker.Rows, "2024-01-01 10:00:00,123 INFO a\n2024-01-01 10:00:00,124 INFO b\n", []string{"", ""}},
-		{"no header in JSON lines", chunker.Rows, "{\"a\": 1, \"b\": \"aaaaaaaaa\"}\n{\"a\": 2, \"b\": \"bbbbbbbb\"}\n", []string{"", ""}},
+		{"nothing before the first heading", chunker.Markdown, "text that is there, and fills a chunk\n# A\na\n",
+			[]string{"", "A"}},
+		{"the path", chunker.Markdown, "# A #\n## B\n### C ##\naaaa aaaa aaaa\n## D\ndddd dddd dddd dddd dddd\n",
+			[]string{"A", "A > D"}},
+		{"a level that is left out", chunker.Markdown, "# A\naaaa aaaa aaaa aaaa aaaa aaaa\n### C\ncccc cccc cccc\n",
+			[]string{"A", "A > C"}},
+		{"a section that goes on", chunker.Markdown, "# A\naaaa aaaa aaaa aaaa aaaa aaaa\n\nbbbb bbbb bbbb bbbb bbbb\n",
+			[]string{"A", "A"}},
+		{"a hash after a cut in a line is no heading", chunker.Markdown,
+			strings.Repeat("aaaa ", 8) + "# b cc dd ee ff gg hh\n", []string{"", ""}},
+		{"the header row", chunker.Rows, "id,name\r\n1,aaaaaaaaaaaa\r\n2,bbbbbbbbbbbbb\r\n3,c\r\n",
+			[]string{"id,name", "id,name"}},
+		{"a header of tabs, after a byte order mark", chunker.Rows, "\ufeffid\tname\n1\taaaaaaaaaaaaa\n2\tbbbbbbbbbbbbbb\n",
+			[]string{"id\tname", "id\tname"}},
+		{"no header where the first row is data", chunker.Rows, "1,aaaaaaaaaaaaaaaaaaaaa\n2,bbbbbbbbbbbbbbbbbb\n",
+			[]string{"", ""}},
+		{"no header in a log", chunker.Rows, "2024-01-01 10:00:00,123 INFO a\n2024-01-01 10:00:00,124 INFO b\n",
+			[]string{"", ""}},
+		{"no header in JSON lines", chunker.Rows, "{\"a\": 1, \"b\": \"aaaaaaaaa\"}\n{\"a\": 2, \"b\": \"bbbbbbbb\"}\n",
+			[]string{"", ""}},
 		{"nothing in code", chunker.Code, "# A\naaaa aaaa aaaa aaaa\n\n# B\nbbbb bbbb bbbb bbbb bbbb\n", []string{"", ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,7 +156,8 @@ func TestSplitOverlapsFromALineOrAWord(t *testing.T) {
 		want string // the overlap of the second chunk
 	}{
 		{"from a line", chunker.Prose, "aaaa aaaa aaaa aaaa\nbbbb bbbb bbb\n\ncccc cccc cccc cccc\n", "bbbb bbbb bbb\n\n"},
-		{"from a word", chunker.Prose, "aaaa aaaa aaaa aaaa aaaa aaaa bbbb bbb\n\ncccc cccc cccc cccc\n", "aaaa bbbb bbb\n\n"},
+		{"from a word", chunker.Prose, "aaaa aaaa aaaa aaaa aaaa aaaa bbbb bbb\n\ncccc cccc cccc cccc\n",
+			"aaaa bbbb bbb\n\n"},
 		{"from anywhere in a long word", chunker.Prose, strings.Repeat("a", 60), strings.Repeat("a", 15)},
 		{"not across a heading", chunker.Markdown, "# T\n## A\naaaa aaaa aaaa\n## B\nbbbb bbbb bbbb bbbb\n", ""},
 		{"whole rows", chunker.Rows, "k,v\n1,aaaaaaaaa\n2,bbbbbbbbb\n3,cccc\n4,dddddddd\n", "3,cccc\n"},
@@ -127,7 +165,8 @@ func TestSplitOverlapsFromALineOrAWord(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			chunks := chunker.Split(c.text, chunker.Options{Kind: c.kind, SizeTokens: 40, OverlapTokens: 15, Count: counts["bytes"]})
+			chunks := chunker.Split(c.text, chunker.Options{Kind: c.kind, SizeTokens: 40, OverlapTokens: 15,
+				Count: counts["bytes"]})
 			if len(chunks) != 2 {
 				t.Fatalf("Split(%q) = %d chunks, want 2: %+v", c.text, len(chunks), chunks)
 			}
@@ -138,7 +177,7 @@ func TestSplitOverlapsFromALineOrAWord(t *testing.T) {
 	}
 }
 
-// documents draws Markdown of sections with short headings, as its parts.
+// documents generates the parts of Markdown texts: short headings, fences, tables and paragraphs.
 func documents() *rapid.Generator[[]string] {
 	words := func(least, most int) *rapid.Generator[string] {
 		return rapid.Map(rapid.IntRange(least, most), func(n int) string { return strings.Repeat("word ", n) })
@@ -177,7 +216,7 @@ func TestSplitOfMarkdownKeepsItsStructure(t *testing.T) {
 			case !heading && afterHeading && starts[at]:
 				t.Fatalf("a chunk ends between a heading and what follows it at %d of %q", at, text)
 			case (part[0] == '`' || part[0] == '|') && !afterHeading:
-				for inside := at + 1; inside < at+len(part)-1; inside++ { // the blank line after it may part
+				for inside := at + 1; inside < at+len(part)-1; inside++ { // the blank line after it may be cut off
 					if starts[inside] {
 						t.Fatalf("%q is torn at %d of %q", part, inside, text)
 					}
@@ -189,7 +228,7 @@ func TestSplitOfMarkdownKeepsItsStructure(t *testing.T) {
 	})
 }
 
-// allHeadings tells whether parts are nothing but headings.
+// allHeadings reports whether all parts are headings.
 func allHeadings(parts []string) bool {
 	for _, part := range parts {
 		if part[0] != '#' {
