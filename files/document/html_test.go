@@ -44,6 +44,14 @@ func TestHTMLOfSmallPages(t *testing.T) {
 			`<div class="navfooter">Next</div>`, "text\n"},
 		{"by its role, too", `<div role="navigation"><a href=x>Up</a></div><p>text</p>`, "text\n"},
 		{"text stays as it is shown", "<p>if a &lt; b_c_d && *x* > 1.&nbsp;#2</p>", "if a < b_c_d && *x* > 1. #2\n"},
+		{"pipes in cells", "<table><tr><td>a|b<td><code>c|d</code><tr><td>e<td>f</table>|",
+			"| a\\|b | `c\\|d` |\n|---|---|\n| e | f |\n\n|\n"},
+		{"pipes in a table that is laid out as text", "<table><tr><td>a|b<ul><li>c|d</ul></table>", "a|b\n\n- c|d\n"},
+		{"a bell is not a mark", "<p>a\ab|c</p>", "ab|c\n"},
+		{"raised numbers", "<p>10<sup>6</sup> m<sup>n+1</sup> 1<sup>st</sup> H<sub>2</sub>O", "10^6 m^n+1 1st H2O\n"},
+		{"a raised mark that begins", "<p><sup>1</sup> See above", "1 See above\n"},
+		{"definitions", "<dl><dt>a<dd>b<p>c<dt>d<dd>e</dl>", "a\n\n: b\n  \n  c\n\nd\n\n: e\n"},
+		{"a link without text goes", "<p><a href=''>a</a> <a href='x'></a>b", "[a]() b\n"},
 		{"forms go", "<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
