@@ -1,5 +1,5 @@
-// Package archival keeps what is to be remembered for good: passages in archives, which agents share, found by what they say. It owns
-// archives and passages and what is attached to which agent; it knows an agent only by its id.
+// Package archival stores passages in archives, which agents share and search. It owns the tables of archives, passages and attachments; it
+// knows an agent only by its id.
 package archival
 
 import (
@@ -9,21 +9,21 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Archive is a set of passages that is attached to agents as one.
+// Archive is a set of passages, attached to agents as a whole.
 type Archive struct {
 	Key         int64           `db:"key" json:"-"`
 	ID          string          `db:"id" json:"id"`
 	Name        string          `db:"name" json:"name"`
 	Description *string         `db:"description" json:"description"`
 	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
-	Embedding   *string         `db:"embedding" json:"-"` // the model that the archive's maker named
+	Embedding   *string         `db:"embedding" json:"-"` // the model that the creator of the archive named
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
 
-	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil if there was no embeddings endpoint yet
+	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil if no embeddings endpoint was configured yet
 }
 
-// NewArchive is what an archive is made from.
+// NewArchive describes an archive to create.
 type NewArchive struct {
 	Name        string // 1 to 255 characters
 	Description *string
@@ -46,23 +46,23 @@ type Passage struct {
 	Text       string          `db:"text" json:"text"`
 	Tags       []string        `db:"tags" json:"tags"` // each once, in the order given
 	Metadata   json.RawMessage `db:"metadata" json:"metadata"`
-	HappenedAt time.Time       `db:"happened_at" json:"created_at"` // when what it says was so; when it was stored, if nobody said
+	HappenedAt time.Time       `db:"happened_at" json:"created_at"` // when the fact happened; the time of the insert if the caller named none
 	StoredAt   time.Time       `db:"created_at" json:"stored_at"`
 	UpdatedAt  time.Time       `db:"updated_at" json:"updated_at"`
 }
 
-// Draft is a passage to insert. HappenedAt nil is now.
+// Draft is a passage to insert.
 type Draft struct {
 	Text       string
 	Tags       []string
-	Metadata   json.RawMessage
-	HappenedAt *time.Time
+	Metadata   json.RawMessage // nil is {}
+	HappenedAt *time.Time      // nil is now
 }
 
-// Inserted is a passage that was inserted, or was there already.
+// Inserted is a passage that an insert stored or found; its Key is 0.
 type Inserted struct {
 	Passage
-	Duplicate bool // its text was in the archive already: it is as it was
+	Duplicate bool `db:"duplicate"` // the archive had the text already, and the passage did not change
 }
 
 // PassageUpdate changes the fields that are not nil; a non-nil slice replaces the tags.
@@ -72,23 +72,23 @@ type PassageUpdate struct {
 	Metadata json.RawMessage
 }
 
-// Match says how the tags of a search must be among a passage's.
+// Match is how many of a search's tags a passage must have.
 type Match string
 
-// Any tag is enough, or all must be there.
+// The passage has any of the tags, or all of them.
 const (
 	Any Match = "any"
 	All Match = "all"
 )
 
-// Query asks for passages: those that Text is about, or the newest where it is empty. Empty fields do not narrow it.
+// Query asks for the passages that Text is about, or for the newest if it is empty. Empty fields match all passages.
 type Query struct {
 	Text       string
-	AgentID    string // in the archives of an agent
-	ArchiveID  string // in one archive, where no agent is given
+	AgentID    string // whose archives are searched
+	ArchiveID  string // the one archive to search; ignored if AgentID is set
 	Tags       []string
 	Match      Match      // empty is Any
-	Start, End *time.Time // of HappenedAt; both belong to it
+	Start, End *time.Time // of HappenedAt, both inclusive
 	Limit      int        // 1 to SearchMax; 0 is 1
 }
 
@@ -103,7 +103,7 @@ type Hit struct {
 	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
 }
 
-// Results are what a search found, the best first.
+// Results are the passages that a search found, the best first.
 type Results struct {
 	Hits      []Hit
 	ByMeaning bool   // they were ranked by meaning too

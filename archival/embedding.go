@@ -35,7 +35,7 @@ func (s *Store) Queue() *embed.Queue[passages] {
 		Worker: embed.Worker[job]{
 			DB: s.db,
 			Vectors: embed.Vectors{Endpoint: s.dense, Table: vectorTable, Row: "passage_key", Rows: "passages",
-				Columns: "org, archive_key, tags, happened_at", IndexRows: s.indexRows, Pending: `
+				Columns: "org, archive_key, tags, happened_at", IndexRows: s.search.IndexRows, Pending: `
 					SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.key = u.archive_key
 					WHERE u.refused IS NULL AND c.embedded_space = $1 AND c.deleted_at IS NULL`},
 			Openings: true, Next: s.nextBatch,

@@ -4,29 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
 )
 
-// SetIndexRows sets the size of a scope up to which a search reads all of it.
-func (s *Store) SetIndexRows(rows int) { s.indexRows = rows }
-
-// WordSQL is the statement that finds the candidates of a query by words.
-func (s *Store) WordSQL(ctx context.Context, org db.Org, q Query) (string, pgx.StrictNamedArgs, error) {
-	in, err := s.scope(ctx, org, q)
-	if err != nil {
-		return "", nil, err
-	}
-	idf, err := s.statistics(ctx, in)
-	if err != nil {
-		return "", nil, err
-	}
-	query := idf.Query(q.Text)
-	sql, args := in.wordSQL(query, s.candidateTerms(in, idf, query))
-	return sql, args, nil
-}
+// SetIndexRows sets the number of rows up to which a search reads all of them.
+func (s *Store) SetIndexRows(rows int) { s.search.IndexRows = rows }
 
 // SetSettle sets how long a job waits for more to be inserted.
 func (s *Store) SetSettle(d time.Duration) { s.settle = d }
@@ -43,18 +25,4 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) erro
 		more, err = q.Once(ctx, job{Org: org, Owner: key}, space)
 	}
 	return err
-}
-
-// Nearest is the statement that ranks what a query may see by meaning, and its arguments.
-func Nearest(s *Store, ctx context.Context, org db.Org, q Query, vector []float32, exact bool) (string, pgx.StrictNamedArgs, error) {
-	in, err := s.scope(ctx, org, q)
-	n := s.nearest(in, embed.Half(vector))
-	return n.SQL(exact), n.Args, err
-}
-
-// WordsAlone returns the store as it is without an embeddings endpoint.
-func (s *Store) WordsAlone() *Store {
-	in := *s
-	in.dense = nil
-	return &in
 }

@@ -10,57 +10,50 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of what is inserted.
+// Limits of what is inserted.
 const (
-	MaxPassages   = 10_000   // of a call
+	MaxPassages   = 10_000   // drafts of a call
 	MaxTextBytes  = 16 << 20 // of a draft
 	PassageTokens = 2_000    // of a passage: a longer text becomes several
 	MaxTags       = 100      // of a passage
 	maxTagChars   = 200
 )
 
-// Insert adds passages to an archive, all or none. A text that is longer than PassageTokens becomes several passages, one after the other;
-// one that the archive has already is not stored again. The result has what became of the drafts, in their order. ErrNotFound if the archive
-// is not there; ErrInvalid if a draft breaks a rule.
+// Insert adds passages to an archive, all or none, and returns them in the drafts' order. A text longer than PassageTokens becomes several
+// passages, one after the other. A text that the archive already has is not stored again. ErrNotFound if the archive does not exist;
+// ErrInvalid if a draft breaks a rule.
 func (s *Store) Insert(ctx context.Context, org db.Org, archiveID string, drafts []Draft) ([]Inserted, error) {
-	ready, err := prepare(each(drafts))
-	if err != nil {
-		return nil, err
-	}
-	return s.insertAll(ctx, org, archiveID, ready)
+	return s.insertDrafts(ctx, org, drafts, func() (string, error) { return archiveID, nil })
 }
 
-// InsertFor is Insert into the default archive of an agent, which is made where it has none. ErrNotFound if the agent is not there.
+// InsertFor is Insert into the default archive of an agent, which it creates if the agent has none. ErrNotFound if the agent does not exist.
 func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, drafts []Draft) ([]Inserted, error) {
-	ready, err := prepare(each(drafts))
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.defaultArchive(ctx, org, agentID)
-	if err != nil {
-		ready.close()
-		return nil, err
-	}
-	return s.insertAll(ctx, org, c.ID, ready)
+	return s.insertDrafts(ctx, org, drafts, func() (string, error) {
+		archive, err := s.defaultArchive(ctx, org, agentID)
+		return archive.ID, err
+	})
 }
 
-func each(drafts []Draft) iter.Seq2[Draft, error] {
-	return func(yield func(Draft, error) bool) {
+// insertDrafts asks for the archive's id only once the drafts are checked.
+func (s *Store) insertDrafts(ctx context.Context, org db.Org, drafts []Draft, archive func() (string, error)) ([]Inserted, error) {
+	batch, err := readBatch(func(yield func(Draft, error) bool) {
 		for _, d := range drafts {
 			if !yield(d, nil) {
 				return
 			}
 		}
-	}
-}
-
-func (s *Store) insertAll(ctx context.Context, org db.Org, archiveID string, ready *pieces) ([]Inserted, error) {
-	defer ready.close()
-	batch, err := s.insert(ctx, org, archiveID, ready)
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer batch.Close()
+	id, err := archive()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.insert(ctx, org, id, batch); err != nil {
+		return nil, err
+	}
 	var all []Inserted
 	for p, err := range batch.Inserted() {
 		if err != nil {
@@ -69,6 +62,20 @@ func (s *Store) insertAll(ctx context.Context, org db.Org, archiveID string, rea
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// InsertMany is Insert of drafts that arrive one by one. It reads all of them before it asks the database; an error among them ends it,
+// and nothing is inserted.
+func (s *Store) InsertMany(ctx context.Context, org db.Org, archiveID string, drafts iter.Seq2[Draft, error]) (*Batch, error) {
+	batch, err := readBatch(drafts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.insert(ctx, org, archiveID, batch); err != nil {
+		batch.Close()
+		return nil, err
+	}
+	return batch, nil
 }
 
 func (d Draft) check() error {
@@ -93,14 +100,14 @@ func checkTags(tags []string) error {
 	return nil
 }
 
-// split cuts a text that is too long for a passage: the pieces, joined, are the text.
+// split cuts a text that is too long for a passage. The parts, joined, are the text.
 func split(text string) []string {
 	if chunker.Estimate(text) <= PassageTokens {
 		return []string{text}
 	}
-	var pieces []string
+	var parts []string
 	for _, c := range chunker.Split(text, chunker.Options{SizeTokens: PassageTokens, OverlapTokens: -1}) {
-		pieces = append(pieces, c.Text)
+		parts = append(parts, c.Text)
 	}
-	return pieces
+	return parts
 }

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -53,7 +52,7 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 			t.Errorf("got %+v", h)
 		}
 	}
-	w.store = w.store.WordsAlone()
+	w.store = archival.New(w.pool, archival.Options{})
 	if got := w.search(q); got.ByMeaning || len(got.Hits) != 1 || got.Hits[0].MeaningRank != 0 {
 		t.Errorf("without an endpoint: got %+v", got)
 	}
@@ -167,47 +166,37 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const question = "entry number77 of series77"
-	vector, day := embedtest.Direction(question, 32), time.Now().Add(-24*time.Hour)
+	plans, day := dbtest.NewPlans(t, w.pool), time.Now().Add(-24*time.Hour)
+	w.store = archival.New(plans, archival.Options{Dense: w.dense})
 	index := fmt.Sprintf("Index Scan using passage_vectors_space_%d", w.space.ID)
 	for _, c := range []struct {
-		name  string
-		query archival.Query
-		exact bool
-		want  string
+		name        string
+		query       archival.Query
+		indexRows   int
+		table, want string
 	}{
-		{"an agent", archival.Query{AgentID: w.agent}, false, index},
-		{"an agent's of a tag and some days", archival.Query{AgentID: w.agent, Tags: []string{"odd", "none"}, Start: &day}, false, index},
-		{"an agent's of all of its tags", archival.Query{AgentID: w.agent, Tags: []string{"odd"}, Match: archival.All}, false, index},
-		{"the organization", archival.Query{}, false, index},
-		{"an agent, exactly", archival.Query{AgentID: w.agent}, true, "passage_vectors"},
-		{"a small archive, exactly", archival.Query{ArchiveID: small.ID}, true, "passage_vectors_scope"},
+		{"an agent", archival.Query{AgentID: w.agent}, 1000, "passage_vectors", index},
+		{"an agent's of a tag and some days", archival.Query{AgentID: w.agent, Tags: []string{"odd", "none"}, Start: &day}, 1000, "passage_vectors", index},
+		{"an agent's of all of its tags", archival.Query{AgentID: w.agent, Tags: []string{"odd"}, Match: archival.All}, 1000, "passage_vectors", index},
+		{"the organization", archival.Query{}, 1000, "passage_vectors", index},
+		{"an agent, exactly", archival.Query{AgentID: w.agent}, 50_000, "passage_vectors", "passage_vectors"},
+		{"a small archive, exactly", archival.Query{ArchiveID: small.ID}, 1000, "passage_vectors", "passage_vectors_scope"},
+		{"an agent, by words", archival.Query{AgentID: w.agent}, 1000, "@terms", "passages_terms"},
+		{"an agent's of some tags, by words", archival.Query{AgentID: w.agent, Tags: []string{"tag77"}}, 1000, "@terms", "passages_terms"},
+		{"a small archive, by words", archival.Query{ArchiveID: small.ID}, 1000, "r.lex", "passages_"},
 	} {
-		sql, args, err := archival.Nearest(w.store, t.Context(), org, c.query, vector, c.exact)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if plan := w.explain(sql, args); !strings.Contains(plan, c.want) || c.exact && strings.Contains(plan, index) || strings.Contains(plan, "on passages") {
+		c.query.Text, c.query.Limit = question, 1
+		w.store.SetIndexRows(c.indexRows)
+		plans.Large = c.want == index
+		w.search(c.query)
+		plan := plans.Take(c.table)
+		if !strings.Contains(plan, c.want) || c.want != index && strings.Contains(plan, index) ||
+			c.table == "passage_vectors" && strings.Contains(plan, "on passages") || c.table == "r.lex" && strings.Contains(plan, "passages_terms") {
 			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
-	for _, c := range []struct {
-		name  string
-		query archival.Query
-		want  string
-	}{
-		{"an agent", archival.Query{AgentID: w.agent}, "passages_terms"},
-		{"an agent's of some tags", archival.Query{AgentID: w.agent, Tags: []string{"tag77"}}, "passages_terms"},
-		{"a small archive", archival.Query{ArchiveID: small.ID}, "passages_"},
-	} {
-		c.query.Text = question
-		sql, args, err := w.store.WordSQL(t.Context(), org, c.query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if plan := w.explain(sql, args); !strings.Contains(plan, c.want) || c.query.ArchiveID == small.ID && strings.Contains(plan, "passages_terms") {
-			t.Errorf("%s, by words: the plan is not by %q:\n%s", c.name, c.want, plan)
-		}
-	}
+	w.store = archival.New(w.pool, archival.Options{Dense: w.dense})
+	w.store.SetIndexRows(1000)
 	near := w.found(archival.Query{Text: question})
 	w.store.SetIndexRows(1 << 40)
 	found := 0
@@ -226,21 +215,4 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 	if got := w.found(archival.Query{Text: question, Tags: []string{"tag9"}}); len(got) != 2 {
 		t.Errorf("of two with a tag among 3,000 were found %q", got)
 	}
-}
-
-// explain returns the plan of a statement as a search runs it.
-func (w *world) explain(sql string, args ...any) string {
-	w.Helper()
-	var plan []string
-	err := pgx.BeginFunc(w.Context(), w.pool, func(tx pgx.Tx) (err error) {
-		if _, err := tx.Exec(w.Context(), `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)`); err != nil {
-			return err
-		}
-		plan, err = db.All[string](w.Context(), tx, "EXPLAIN "+sql, args...)
-		return err
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return strings.Join(plan, "\n")
 }

@@ -17,16 +17,19 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at, p.created_at, p.updated_at` //nolint:gosec // no password
+//nolint:gosec // no password
+const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at, p.created_at,
+	p.updated_at`
 
-// ofAgent says that an archive c is one of the agent @agent's.
-const ofAgent = `EXISTS (SELECT FROM agent_archives a WHERE a.archive_key = c.key AND a.agent_id = @agent)`
+// isAgents is the condition that an archive c is attached to the agent @agent of the organization @org.
+const isAgents = `EXISTS (SELECT FROM agent_archives a WHERE a.org = @org AND a.archive_key = c.key AND a.agent_id = @agent)`
 
-// Passage returns a passage by its id: any of the organization's, or one in the archives of an agent.
+// Passage returns a passage by its id: any of the organization's, or one in the archives of an agent if agentID is not empty. ErrNotFound
+// if there is none.
 func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Passage, error) {
 	p, err := db.One[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+ofAgent+`)`,
+		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+isAgents+`)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
 	return p, passageError(err, id)
 }
@@ -38,10 +41,11 @@ func passageError(err error, id string) error {
 	return err
 }
 
-// Passages lists the passages in the archives of an agent in the order of when they happened, those that contain a text in any case where
-// that is not empty. Before and After of the page are earlier and later, whatever the order. ErrNotFound if the agent is not there.
+// Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it lists those whose text
+// contains it, in upper or lower case. Before and After of the page are earlier and later, whatever the order. ErrNotFound if the agent
+// does not exist.
 func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains string, p db.Page) ([]Passage, error) {
-	if err := s.knows(ctx, org, agentID); err != nil {
+	if err := s.checkAgent(ctx, org, agentID); err != nil {
 		return nil, err
 	}
 	for _, id := range []*string{&p.Before, &p.After} {
@@ -54,7 +58,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 	clauses := p.Clauses(order, `SELECT `+order+` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`, args)
 	rows, err := db.All[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND `+ofAgent+` AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
+		WHERE p.org = @org AND c.org = @org AND `+isAgents+` AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
 		  AND `+clauses.Where+clauses.Order, args)
 	if clauses.Reversed {
 		slices.Reverse(rows)
@@ -62,15 +66,15 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 	return rows, err
 }
 
-// CountPassages says how many passages the archives of an agent have.
+// CountPassages counts the passages in the archives of an agent.
 func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (int, error) {
 	return db.One[int](ctx, s.db, `
 		SELECT count(*) FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND `+ofAgent, pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		WHERE p.org = @org AND c.org = @org AND `+isAgents, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// UpdatePassage changes a passage: any of the organization's, or one in the archives of an agent. ErrConflict if its archive has the
-// new text already; ErrInvalid if that is too long for one passage.
+// UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if its archive has the new text already; ErrInvalid if the
+// text is too long for one passage.
 func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
 	if err := u.check(); err != nil {
 		return Passage{}, err
@@ -85,7 +89,7 @@ func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id strin
 		if err := in.change(ctx, org, archive, before, u); err != nil {
 			return err
 		}
-		if err := in.tell(ctx, org, archive, event.PassageUpdated, before.ID); err != nil {
+		if err := in.appendEvents(ctx, org, archive, event.PassageUpdated, before.ID); err != nil {
 			return err
 		}
 		changed, err = in.Passage(ctx, org, agentID, id)
@@ -100,19 +104,20 @@ func (u PassageUpdate) check() error {
 			return err
 		}
 		if n := chunker.Estimate(*u.Text); n > PassageTokens {
-			return db.Invalid("the text has about %d tokens; a passage may have at most %d. Delete this one and insert the text, which is cut then", n, PassageTokens)
+			return db.Invalid("the text has about %d tokens; a passage may have at most %d. "+
+				"Delete this one and insert the text, which is cut then", n, PassageTokens)
 		}
 	}
 	return checkTags(u.Tags)
 }
 
-// lockPassage holds a passage's archive and locks the passage, in this order, as all do; it returns the archive's key too.
+// lockPassage locks a passage's archive and then the passage, the order in which all requests lock them. It returns the archive's key too.
 func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string) (Passage, int64, error) {
 	p, err := s.Passage(ctx, org, agentID, id)
 	if err != nil {
 		return Passage{}, 0, err
 	}
-	archive, err := s.hold(ctx, org, p.ArchiveID)
+	archive, err := s.share(ctx, org, p.ArchiveID)
 	if err != nil {
 		return Passage{}, 0, passageError(err, id)
 	}
@@ -126,8 +131,7 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string)
 func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
 	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil, "lex": (*pgvector.SparseVector)(nil), "terms": nil,
 		"tags": nil, "metadata": u.Metadata}
-	again := u.Text != nil && *u.Text != p.Text
-	if again {
+	if u.Text != nil {
 		text := db.Clean(*u.Text)
 		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
 		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, embed.Owned(archive, lex.Terms)
@@ -137,8 +141,9 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	}
 	err := db.Exec(ctx, s.db, `
 		UPDATE passages
-		SET text = coalesce(@text, text), sha256 = coalesce(@sum, sha256), lex = coalesce(@lex, lex), terms = coalesce(@terms::bigint[], terms),
-		    tags = coalesce(@tags::text[], tags), metadata = coalesce(@metadata, metadata), updated_at = now()
+		SET text = coalesce(@text, text), sha256 = coalesce(@sum, sha256), lex = coalesce(@lex, lex),
+		    terms = coalesce(@terms::bigint[], terms), tags = coalesce(@tags::text[], tags),
+		    metadata = coalesce(@metadata, metadata), updated_at = now()
 		WHERE org = @org AND key = @key`, args)
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.ConstraintName == "passages_text_key" {
 		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)
@@ -146,7 +151,12 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	if err != nil {
 		return err
 	}
-	if again {
+	return s.updateVectors(ctx, org, archive, p, u)
+}
+
+// updateVectors makes a passage with a new text wait for its vectors, and writes new tags to those of the others.
+func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
+	if u.Text != nil && *u.Text != p.Text {
 		if _, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key); err != nil {
 			return err
 		}
@@ -155,11 +165,11 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	if u.Tags == nil {
 		return nil
 	}
-	_, err = s.db.Exec(ctx, `UPDATE passage_vectors SET tags = $3 WHERE org = $1 AND passage_key = $2`, org, p.Key, db.Tags(u.Tags))
+	_, err := s.db.Exec(ctx, `UPDATE passage_vectors SET tags = $3 WHERE org = $1 AND passage_key = $2`, org, p.Key, db.Tags(u.Tags))
 	return err
 }
 
-// DeletePassage deletes a passage: any of the organization's, or one in the archives of an agent.
+// DeletePassage deletes a passage, which it finds as Passage does.
 func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -170,6 +180,6 @@ func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id strin
 		if err := db.Exec(ctx, tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, org, p.Key); err != nil {
 			return err
 		}
-		return in.tell(ctx, org, archive, event.PassageDeleted, p.ID)
+		return in.appendEvents(ctx, org, archive, event.PassageDeleted, p.ID)
 	})
 }

@@ -131,7 +131,7 @@ func model(t *testing.T) *embedtest.Endpoint {
 func TestRetrievalOfPassages(t *testing.T) {
 	t.Parallel()
 	w := newDenseWorld(t, model(t))
-	words := w.store.WordsAlone()
+	words := archival.New(w.pool, archival.Options{})
 	all := map[string]*embedtest.Quality{}
 	for seed := range uint64(4) {
 		l, c := newLibrary(seed), w.archive(fmt.Sprint("library ", seed))

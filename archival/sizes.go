@@ -5,14 +5,17 @@ import (
 	"time"
 )
 
-// sizes remembers for a while which archives are large: to count their passages takes longer than to search them. It is safe for all
-// goroutines.
+// sizeLife is how long an archive that was found to be large is not counted again.
+const sizeLife = time.Minute
+
+// sizes remembers which archives are large, because counting their passages takes longer than searching them. It is safe for concurrent
+// use.
 type sizes struct {
 	mu    sync.Mutex
 	until map[int64]time.Time // by the archive's key
 }
 
-// large are the archives that are known to be.
+// large returns the keys of the archives that are known to be large.
 func (s *sizes) large() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,14 +30,14 @@ func (s *sizes) large() []int64 {
 	return keys
 }
 
-// note remembers an archive that was found to be large, from now on; one that is remembered already is not remembered longer.
-func (s *sizes) note(key int64) {
+// addLarge remembers an archive for sizeLife. It does not prolong the time of one that is remembered already.
+func (s *sizes) addLarge(key int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.until == nil {
 		s.until = map[int64]time.Time{}
 	}
 	if _, known := s.until[key]; !known {
-		s.until[key] = time.Now().Add(scopeLife)
+		s.until[key] = time.Now().Add(sizeLife)
 	}
 }

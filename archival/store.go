@@ -13,41 +13,34 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Options are what a Store needs beside its database.
+// Options configure a Store.
 type Options struct {
 	Dense *embed.Dense // the embeddings endpoint; nil ranks by words alone
 }
 
 // Store keeps archives in Postgres.
 type Store struct {
-	db    db.DB
-	idf   *embed.IDFCache
-	sizes *sizes
-	dense *embed.Dense
-
-	indexRows int           // scopes of more rows are read through the indexes
-	settle    time.Duration // between an insert and the job that embeds it
+	db     db.DB
+	search *embed.Search
+	sizes  *sizes
+	dense  *embed.Dense
+	settle time.Duration // between an insert and the job that embeds it
 }
-
-// scopeLife is how long the word statistics of a scope are used before they are sampled again.
-const scopeLife = time.Minute
-
-// indexRows is the size of a scope up to which an exact scan is faster than an index, or as fast.
-const indexRows = 50_000
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, sizes: &sizes{}, dense: o.Dense, indexRows: indexRows, settle: embed.Settle}
+	search := embed.NewSearch(o.Dense, "passages", vectorTable, "passage_key")
+	return &Store{db: d, search: search, sizes: &sizes{}, dense: o.Dense, settle: embed.Settle}
 }
 
-// With returns the store working in tx.
+// With returns a copy of the store that works in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
 	in := *s
 	in.db = tx
 	return &in
 }
 
-// uuidOf is the UUID of a passage's id; one that is no such id is of no passage.
+// uuidOf returns the UUID of a passage's id, or the nil UUID, which no passage has, if id is malformed.
 func uuidOf(id string) uuid.UUID {
 	parsed, err := uuid.Parse(strings.TrimPrefix(id, "passage-"))
 	if err != nil {
@@ -58,11 +51,15 @@ func uuidOf(id string) uuid.UUID {
 
 func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }
 
-// knows returns ErrNotFound unless the organization has the agent.
-func (s *Store) knows(ctx context.Context, org db.Org, agentID string) error {
+// checkAgent returns ErrNotFound unless the organization has the agent.
+func (s *Store) checkAgent(ctx context.Context, org db.Org, agentID string) error {
 	_, err := db.One[string](ctx, s.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, org, agentID)
+	return agentError(err, agentID)
+}
+
+func agentError(err error, id string) error {
 	if isNotFound(err) {
-		return db.NotFound("Agent with ID %s not found", agentID)
+		return db.NotFound("Agent with ID %s not found", id)
 	}
 	return err
 }

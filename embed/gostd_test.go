@@ -29,14 +29,14 @@ func TestFindsFunctionsByWhatTheyDo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rng.Shuffle(len(functions), func(i, j int) { functions[i], functions[j] = functions[j], functions[i] })
 	index := make(map[int32][]posting)
-	var sample [][]int32
+	var sample [][]int64
 	for i, f := range functions {
 		lex := embed.Document(f.code)
 		for k, id := range lex.Terms {
 			index[id] = append(index[id], posting{i, lex.Vector.Values()[k]})
 		}
 		if i < embed.SampleRows {
-			sample = append(sample, lex.Terms)
+			sample = append(sample, embed.Owned(0, lex.Terms))
 		}
 	}
 	idf := embed.NewIDF(sample, len(functions))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,11 +16,11 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// sampled are the terms of texts.
-func sampled(texts ...string) [][]int32 {
-	var sample [][]int32
+// sampled returns the terms of texts, as rows of one owner have them.
+func sampled(texts ...string) [][]int64 {
+	var sample [][]int64
 	for _, text := range texts {
-		sample = append(sample, embed.Document(text).Terms)
+		sample = append(sample, embed.Owned(7, embed.Document(text).Terms))
 	}
 	return sample
 }
@@ -76,70 +75,58 @@ func TestQueryOfStopWords(t *testing.T) {
 	}
 }
 
-// clock is a time that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-func TestCacheKeepsForItsTime(t *testing.T) {
+func TestTheCacheHoldsLargeScopesForAMinute(t *testing.T) {
 	t.Parallel()
-	c := &clock{now: testNow}
-	cache := &embed.IDFCache{Live: time.Minute, Now: c.Now}
-	loads := 0
-	get := func() *embed.IDF {
-		idf, err := cache.Get(t.Context(), "scope", func(context.Context) (*embed.IDF, error) {
-			loads++
-			return embed.NewIDF(nil, loads), nil
+	for _, c := range []struct {
+		name, key string
+		rows      int
+		want      []int // loads by then: at once, again, after 59 s, after 60 s
+	}{
+		{"a large scope", "scope", embed.SampleRows + 1, []int{1, 1, 1, 2}},
+		{"a small scope", "scope", embed.SampleRows, []int{1, 2, 3, 4}},
+		{"a scope without a name", "", embed.SampleRows + 1, []int{1, 2, 3, 4}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cache, loads := &embed.IDFCache{}, 0
+			for i, pause := range []time.Duration{0, 0, 59 * time.Second, time.Second} {
+				time.Sleep(pause)
+				idf, err := cache.Get(t.Context(), c.key, func(context.Context) (*embed.IDF, error) {
+					loads++
+					return embed.NewIDF(nil, c.rows), nil
+				})
+				if err != nil || idf.Rows() != c.rows || loads != c.want[i] {
+					t.Errorf("%s, time %d: got %d loads (%v), want %d", c.name, i, loads, err, c.want[i])
+				}
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return idf
-	}
-	for _, step := range []struct {
-		move time.Duration
-		want int
-	}{{0, 1}, {59 * time.Second, 1}, {time.Second, 2}, {time.Hour, 3}, {0, 3}} {
-		c.move(step.move)
-		if got := get().Rows(); got != step.want {
-			t.Errorf("%v later: got load %d, want %d", step.move, got, step.want)
-		}
 	}
 }
 
-func TestCacheKeepsTheNewestScopes(t *testing.T) {
+func TestTheCacheHoldsTheNewestScopes(t *testing.T) {
 	t.Parallel()
-	c := &clock{now: testNow}
-	cache := &embed.IDFCache{Entries: 3, Live: time.Hour, Now: c.Now}
-	var loaded []string
-	get := func(key string) {
-		c.move(time.Second)
-		if _, err := cache.Get(t.Context(), key, func(context.Context) (*embed.IDF, error) {
-			loaded = append(loaded, key)
-			return embed.NewIDF(nil, 0), nil
-		}); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		cache, loads := &embed.IDFCache{}, 0
+		get := func(key int) {
+			time.Sleep(time.Millisecond)
+			if _, err := cache.Get(t.Context(), fmt.Sprint(key), func(context.Context) (*embed.IDF, error) {
+				loads++
+				return embed.NewIDF(nil, embed.SampleRows+1), nil
+			}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	for _, key := range []string{"a", "b", "c", "a", "d", "b", "c", "d", "a"} {
-		get(key)
-	}
-	if want := []string{"a", "b", "c", "d", "a"}; !slices.Equal(loaded, want) {
-		t.Errorf("got loads of %v, want %v", loaded, want)
-	}
+		for key := range 1025 { // one more than the cache holds
+			get(key)
+		}
+		get(1)
+		if loads != 1025 {
+			t.Errorf("got %d loads, want the second scope cached", loads)
+		}
+		get(0)
+		if loads != 1026 {
+			t.Errorf("got %d loads, want the oldest scope loaded again", loads)
+		}
+	})
 }
 
 func TestCacheKeepsNoError(t *testing.T) {
@@ -204,9 +191,9 @@ func TestCacheOutlivesACallerThatGivesUp(t *testing.T) {
 			go func() {
 				idf, err := cache.Get(t.Context(), "k", func(context.Context) (*embed.IDF, error) {
 					loads.Add(1)
-					return embed.NewIDF(nil, 7), nil
+					return embed.NewIDF(nil, 7000), nil
 				})
-				if err != nil || idf.Rows() != 7 {
+				if err != nil || idf.Rows() != 7000 {
 					t.Errorf("a caller that waits: got %v, %v, want what one of them loads", idf, err)
 				}
 			}()

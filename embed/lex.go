@@ -36,7 +36,7 @@ type Lex struct {
 
 // Document returns the BM25 weights of a text's terms: all of BM25 but the idf, which belongs to the query.
 func Document(text string) Lex {
-	ids := termIDs(text)
+	ids := TermIDs(text)
 	length := len(ids)
 	weights := counted(ids)
 	for i, w := range weights {
@@ -51,11 +51,21 @@ func Saturated(tf, length float64) float64 {
 	return tf * (saturation + 1) / (tf + damp)
 }
 
-// TermIDs returns the terms of a text, ascending and as often as the text has them: the indices of its weights.
-func TermIDs(text string) []int32 { return termIDs(text) }
+// ownedBits is how many bits of an owned term are the word's: as many as the Lexicon needs.
+const ownedBits = 24
 
-// termIDs returns the places of a text's terms, ascending and as often as the text has them.
-func termIDs(text string) []int32 {
+// Owned returns terms with their owner's key in the bits above the word's, so that an entry of an index on the terms of many owners belongs
+// to one owner. A key has at most 39 bits; with key 0 the terms are plain. Never nil.
+func Owned(owner int64, terms []int32) []int64 {
+	owned := make([]int64, len(terms))
+	for i, t := range terms {
+		owned[i] = owner<<ownedBits | int64(t)
+	}
+	return owned
+}
+
+// TermIDs returns the places of a text's terms, ascending and as often as the text has them.
+func TermIDs(text string) []int32 {
 	ids := make([]int32, 0, 128)
 	eachTerm(text, func(t *term) { ids = append(ids, t.id) })
 	slices.Sort(ids)

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -20,8 +19,12 @@ func TestListsReadThePageAlone(t *testing.T) {
 	if _, err := w.pool.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
-	args := func() pgx.StrictNamedArgs { return pgx.StrictNamedArgs{"org": org, "agent": agent} }
-	list, _, err := w.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{Limit: 1}})
+	plans := dbtest.NewPlans(t, w.pool)
+	store, err := files.New(plans, files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := store.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{Limit: 1}})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %v (%v)", list, err)
 	}
@@ -32,9 +35,12 @@ func TestListsReadThePageAlone(t *testing.T) {
 		"before a file":     {Limit: 50, Before: list[0].FileID},
 		"between two files": {Limit: 50, After: list[0].FileID, Before: list[0].FileID},
 	} {
-		a := args()
-		sql := files.AgentFilesSQL(p, a)
-		if plan := w.explain("", sql, a); !strings.Contains(plan, "using files_folder") || strings.Contains(plan, "Seq Scan on files") {
+		plans.Take("")
+		if _, _, err := store.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: p}); err != nil {
+			t.Fatal(err)
+		}
+		plan := plans.Take("CROSS JOIN LATERAL")
+		if !strings.Contains(plan, "using files_folder") || strings.Contains(plan, "Seq Scan on files") {
 			t.Errorf("%s:\n%s", name, plan)
 		}
 	}

@@ -27,7 +27,7 @@ func (s *Store) vectors() embed.Vectors {
 	return embed.Vectors{Endpoint: s.o.Dense, Table: vectorTable, Row: "chunk_key", Rows: "chunks",
 		Columns:   "org, folder_key",
 		Pending:   `SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`,
-		IndexRows: s.indexRows}
+		IndexRows: s.search.IndexRows}
 }
 
 // await queues the vectors of a generation's chunks, where an endpoint makes some.

@@ -6,7 +6,6 @@ package files
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -40,21 +39,12 @@ const DefaultMaxUploadBytes = 50 << 20
 
 // Store keeps files in Postgres.
 type Store struct {
-	db   db.DB
-	jobs *river.Client[pgx.Tx] // inserts only
-	idf  *embed.IDFCache
-	o    Options
-
-	grep *grep.Searcher
-
-	indexRows int // scopes of more rows are read through the indexes
+	db     db.DB
+	jobs   *river.Client[pgx.Tx] // inserts only
+	search *embed.Search
+	grep   *grep.Searcher
+	o      Options
 }
-
-// scopeLife is how long the word statistics of a scope are used before they are sampled again.
-const scopeLife = time.Minute
-
-// indexRows is the size of a scope up to which an exact scan is faster than an index, or as fast.
-const indexRows = 50_000
 
 // New returns a store on d. It removes what a server that was killed left in TempDir.
 func New(d db.DB, o Options) (*Store, error) {
@@ -69,7 +59,8 @@ func New(d db.DB, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	return &Store{db: d, jobs: jobs, idf: &embed.IDFCache{Live: scopeLife}, o: o, grep: grep.New(), indexRows: indexRows}, nil
+	search := embed.NewSearch(o.Dense, "chunks", vectorTable, "chunk_key")
+	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o}, nil
 }
 
 // With returns the store working in tx.
@@ -111,9 +102,9 @@ type Hit struct {
 	MediaType   string  `db:"media_type"`
 	Heading     string  `db:"heading"`
 	Text        string  `db:"text"`
-	Score       float64 `db:"-"`
-	WordsRank   int     `db:"-"` // 1-based place by words, 0 if not among them
-	MeaningRank int     `db:"-"` // 1-based place by meaning, 0 if not among them
+	Score       float64 `db:"score"`
+	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
+	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
 }
 
 // Pages are those that the chunk stands on.

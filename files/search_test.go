@@ -3,7 +3,6 @@ package files_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
@@ -112,44 +112,34 @@ func (w *world) index(space embed.Space) {
 
 func TestSearchPlans(t *testing.T) {
 	t.Parallel()
-	w, _, space := newDenseWorld(t, 16)
-	folder := w.stock("f", 5000, &space, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
+	e := embedtest.New(t, 16)
+	dense := e.Dense(t)
+	w, space := newWorldOn(t, e, dense, files.Queues())
+	agent := w.agentWith(w.stock("f", 5000, &space, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
 	w.index(space)
-	q := embed.NewIDF(nil, 0).Query("entry 77")
-	vector := embed.Half(embed.Normalize(embedtest.Direction("entry 77", 16)))
-	scope := func(extra pgx.StrictNamedArgs) pgx.StrictNamedArgs {
-		args := pgx.StrictNamedArgs{"org": org, "folders": []int64{folder.Key}, "files": []int64(nil), "limit": 200}
-		maps.Copy(args, extra)
-		return args
+	plans := dbtest.NewPlans(t, w.pool)
+	store, err := files.New(plans, files.Options{Dense: dense})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		sql      string
-		args     pgx.StrictNamedArgs
-		settings string
-		has, not string
+	vectors := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
+	for _, c := range []struct {
+		name             string
+		rows             int
+		table, has, lack string
 	}{
-		"a small scope is ranked by meaning exactly": {files.NearestSQL(space, true), scope(pgx.StrictNamedArgs{"q": vector}), "",
-			"", "chunk_vectors_space_"},
-		"a large scope is ranked by meaning through the space's index": {files.NearestSQL(space, false), scope(pgx.StrictNamedArgs{"q": vector}),
-			"SET LOCAL hnsw.iterative_scan = relaxed_order", fmt.Sprintf("chunk_vectors_space_%d", space.ID), ""},
-		"a small scope is ranked by words exactly": {files.WordsExact, scope(pgx.StrictNamedArgs{"q": q.Vector}), "", "", "chunks_terms"},
-		"a large scope is ranked by words through the index on terms": {files.WordsIndexed,
-			scope(pgx.StrictNamedArgs{"q": q.Vector, "rarest": q.Rarest[:1]}), "SET LOCAL enable_seqscan = off", "chunks_terms", ""},
+		{"few rows are ranked by meaning exactly", 50_000, "chunk_vectors", "chunk_vectors", vectors},
+		{"many rows are ranked by meaning through the space's index", 1000, "chunk_vectors", vectors, ""},
+		{"few rows are ranked by words exactly", 50_000, "r.lex", "chunks", "chunks_terms"},
+		{"many rows are ranked by words through the index on terms", 1000, "@terms", "chunks_terms", ""},
 	} {
-		var plan []string
-		err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
-			if c.settings != "" {
-				if _, err := tx.Exec(t.Context(), c.settings); err != nil {
-					return err
-				}
-			}
-			var err error
-			plan, err = db.All[string](t.Context(), tx, "EXPLAIN "+c.sql, c.args)
-			return err
-		})
-		text := strings.Join(plan, "\n")
-		if err != nil || !strings.Contains(text, c.has) || c.not != "" && strings.Contains(text, c.not) {
-			t.Errorf("%s: want %q and not %q in (%v)\n%s", name, c.has, c.not, err, text)
+		store.SetIndexRows(c.rows)
+		plans.Large = c.rows == 1000
+		if _, err := store.Search(t.Context(), org, agent, files.Query{Text: "77", Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if plan := plans.Take(c.table); !strings.Contains(plan, c.has) || c.lack != "" && strings.Contains(plan, c.lack) {
+			t.Errorf("%s: want %q and not %q in\n%s", c.name, c.has, c.lack, plan)
 		}
 	}
 }

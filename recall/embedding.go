@@ -36,7 +36,7 @@ func (s *Store) Queue() *embed.Queue[messages] {
 		Worker: embed.Worker[job]{
 			DB: s.db,
 			Vectors: embed.Vectors{Endpoint: s.o.Dense, Table: vectorTable, Row: "message_key", Rows: "messages",
-				Columns: "org, agent_key, conversation_key, position, role, created_at", IndexRows: s.indexRows,
+				Columns: "org, agent_key, conversation_key, position, role, created_at", IndexRows: s.search.IndexRows,
 				Pending: `SELECT coalesce(sum(messages - embedded), 0) FROM conversations WHERE ` + waiting + `$1) = $1`},
 			Openings: true, Next: s.nextBatch,
 		},

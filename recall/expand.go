@@ -84,11 +84,11 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID, id string) 
 		return s.seqRangeText(ctx, org, agentID, r)
 	}
 	if strings.HasPrefix(id, "message-") {
-		around, err := s.Around(ctx, org, agentID, id, 0, 0)
+		found, err := s.Neighbors(ctx, org, NeighborQuery{AgentID: agentID, MessageID: id})
 		if err != nil {
 			return "", err
 		}
-		return around.Messages[around.At].Text(), nil
+		return found.Messages[found.At].Text(), nil
 	}
 	return s.longResult(ctx, org, agentID, id)
 }

@@ -8,28 +8,20 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
 )
 
-// WordsAlone ranks as Search does, without what stands around a message: the ids of the best.
+// WordsAlone ranks as Search does, by words and without the context of a message, and returns the ids of the best.
 func (s *Store) WordsAlone(ctx context.Context, org db.Org, q Query) ([]string, error) {
-	in, err := s.scope(ctx, org, q)
+	q.Mode = ByWords
+	f, err := s.searchFilter(ctx, org, q)
 	if err != nil {
 		return nil, err
 	}
-	idf, err := s.statistics(ctx, in)
+	ranking, err := s.rank(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	words, err := s.byWords(ctx, in, idf, idf.Query(q.Text))
-	if err != nil {
-		return nil, err
-	}
-	ranked := make([]candidate, len(words))
-	for i, h := range words {
-		ranked[i] = candidate{Key: h.ID}
-	}
-	hits, err := s.hits(ctx, in, ranked)
+	hits, err := s.hits(ctx, f, ranking.Rows)
 	ids := make([]string, len(hits))
 	for i, h := range hits {
 		ids[i] = h.ID
@@ -45,24 +37,8 @@ func Dates(text string) (all [][3]int) {
 	return all
 }
 
-// SetIndexRows sets the size of a scope up to which a search reads all of it.
-func (s *Store) SetIndexRows(rows int) { s.indexRows = rows }
-
-// WordSQL is the statement that finds the candidates of a query by words.
-func (s *Store) WordSQL(ctx context.Context, org db.Org, q Query) (string, pgx.StrictNamedArgs, error) {
-	in, err := s.scope(ctx, org, q)
-	if err != nil {
-		return "", nil, err
-	}
-	idf, err := s.statistics(ctx, in)
-	if err != nil {
-		return "", nil, err
-	}
-	query := idf.Query(q.Text)
-	terms, err := s.candidateTerms(ctx, in, idf, query)
-	sql, args := in.wordSQL(query, terms)
-	return sql, args, err
-}
+// SetIndexRows sets the number of rows up to which a search reads all of them.
+func (s *Store) SetIndexRows(rows int) { s.search.IndexRows = rows }
 
 // SetSettle sets how long a job waits for more to be appended.
 func (s *Store) SetSettle(d time.Duration) { s.settle = d }
@@ -79,13 +55,6 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 		more, err = q.Once(ctx, job{Org: org, Owner: agent}, space)
 	}
 	return err
-}
-
-// Nearest is the statement that ranks what a query may see by meaning, and its arguments.
-func Nearest(s *Store, ctx context.Context, org db.Org, q Query, vector []float32, exact bool) (string, pgx.StrictNamedArgs, error) {
-	in, err := s.scope(ctx, org, q)
-	n := s.nearest(in, embed.Half(vector))
-	return n.SQL(exact), n.Args, err
 }
 
 // ViewPlan is how Postgres reads what the model sees of an agent's default conversation.

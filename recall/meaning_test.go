@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
@@ -148,29 +147,32 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 	if _, err := f.pool.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
-	vector, day := embedtest.Direction("entry 77 of series 27", 32), time.Now().Add(-24*time.Hour)
+	plans, day := dbtest.NewPlans(t, f.pool), time.Now().Add(-24*time.Hour)
+	f.store = recall.New(plans, recall.Options{Dense: f.dense})
 	index := fmt.Sprintf("Index Scan using message_vectors_space_%d", f.space.ID)
 	for _, c := range []struct {
-		name  string
-		query recall.Query
-		exact bool
-		want  string
+		name      string
+		query     recall.Query
+		indexRows int
+		want      string
 	}{
-		{"an agent", recall.Query{AgentID: f.agent}, false, index},
-		{"an agent's of some roles and days", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.User}, Start: &day}, false, index},
-		{"the organization", recall.Query{}, false, index},
-		{"an agent, exactly", recall.Query{AgentID: f.agent}, true, "message_vectors"},
-		{"a conversation, exactly", recall.Query{AgentID: f.agent, Conversation: small}, true, "message_vectors_scope"},
+		{"an agent", recall.Query{AgentID: f.agent}, 1000, index},
+		{"an agent's of some roles and days", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.User}, Start: &day}, 1000, index},
+		{"the organization", recall.Query{}, 1000, index},
+		{"an agent, exactly", recall.Query{AgentID: f.agent}, 50_000, "message_vectors"},
+		{"a conversation, exactly", recall.Query{AgentID: f.agent, Conversation: small}, 1000, "message_vectors_scope"},
 	} {
-		sql, args, err := recall.Nearest(f.store, t.Context(), org, c.query, vector, c.exact)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan := f.explain(sql, args)
-		if !strings.Contains(plan, c.want) || c.exact && strings.Contains(plan, index) || strings.Contains(plan, "on messages") {
+		c.query.Text, c.query.Limit = "entry 77 of series 27", 1
+		f.store.SetIndexRows(c.indexRows)
+		plans.Large = c.want == index
+		f.search(c.query)
+		plan := plans.Take("message_vectors")
+		if !strings.Contains(plan, c.want) || c.want != index && strings.Contains(plan, index) || strings.Contains(plan, "on messages") {
 			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
+	f.store = recall.New(f.pool, recall.Options{Dense: f.dense})
+	f.store.SetIndexRows(1000)
 	q := recall.Query{Text: "entry 77 of series 27", AgentID: f.agent, Limit: 10, Mode: recall.ByMeaning}
 	near := ids(f.search(q))
 	f.store.SetIndexRows(1 << 40)
@@ -189,23 +191,6 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 	if got := f.search(q); len(got.Hits) != 10 || slices.ContainsFunc(got.Hits, func(h recall.Hit) bool { return h.MeaningRank == 0 }) {
 		t.Errorf("of a conversation of 10 among 3,000 %d were found", len(got.Hits))
 	}
-}
-
-// explain returns the plan of a statement as a search runs it.
-func (f *fixture) explain(sql string, args ...any) string {
-	f.Helper()
-	var plan []string
-	err := pgx.BeginFunc(f.Context(), f.pool, func(tx pgx.Tx) (err error) {
-		if _, err := tx.Exec(f.Context(), `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)`); err != nil {
-			return err
-		}
-		plan, err = db.All[string](f.Context(), tx, "EXPLAIN "+sql, args...)
-		return err
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	return strings.Join(plan, "\n")
 }
 
 // The vectors of a model that no server has used for a week go; a conversation that has only them is embedded again.

@@ -2,38 +2,38 @@ package recall
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
 
-// Query asks for messages: those that Text is about, or the newest where it is empty. Empty fields do not narrow it.
+// Query asks for the messages that Text is about, or for the newest if it is empty. Empty fields match all messages.
 type Query struct {
 	Text         string
-	AgentID      string // empty: of the whole organization
+	AgentID      string // empty is the whole organization
 	Conversation string // an id, or DefaultConversation of AgentID
 	Roles        []Role
-	Start, End   *time.Time     // both ends belong to it
+	Start, End   *time.Time     // both inclusive
 	Limit        int            // 1 to SearchMax; 0 is 1
-	Unseen       bool           // without what the model sees of the conversation (or of the default one) anyway
+	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	Mode         Mode           // empty is ByBoth
-	Zone         *time.Location // in which the query's days and months are; nil is UTC
+	Zone         *time.Location // of the days and months that Text names; nil is UTC
 }
 
-// Mode says what a search ranks by.
+// Mode is what a search ranks by.
 type Mode string
 
-// The modes, as Letta names them. ByMeaning needs an embeddings endpoint; ByBoth does without where there is none.
+// The modes, as Letta names them. ByMeaning needs an embeddings endpoint; without one, ByBoth ranks by words.
 const (
 	ByBoth    Mode = "hybrid"
 	ByWords   Mode = "fts"
 	ByMeaning Mode = "vector"
 )
+
+var errNoEndpoint = db.Invalid("search_mode is %q, and there is no embeddings endpoint to rank by meaning: set LOCI_EMBEDDING_BASE_URL, "+
+	"or search with %q or %q", ByMeaning, ByWords, ByBoth)
 
 // SearchMax is the most messages that a search returns.
 const SearchMax = 100
@@ -41,172 +41,106 @@ const SearchMax = 100
 // Hit is a message that a search found.
 type Hit struct {
 	Message
-	Score       float64 `json:"score"`
-	WordsRank   int     `json:"words_rank"`   // from 1; 0 if it shares no word with the query
-	MeaningRank int     `json:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
-	Snippet     string  `json:"snippet"`
+	Score       float64 `db:"score" json:"score"`
+	WordsRank   int     `db:"words_rank" json:"words_rank"`     // from 1; 0 if it shares no word with the query
+	MeaningRank int     `db:"meaning_rank" json:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
+	Snippet     string  `db:"-" json:"snippet"`
 }
 
-// Results are what a search found, the best first.
+// Results are the messages that a search found, the best first.
 type Results struct {
 	Hits     []Hit
-	Ranked   Mode   // what they were ranked by, which is words where the endpoint did not answer; empty for the newest
-	Wordless bool   // the query has no word that tells texts apart
-	Note     string // a sentence on what the ranking lacks, empty if nothing
+	Ranked   Mode   // what they were ranked by: ByWords where the endpoint did not answer; empty for the newest
+	Wordless bool   // the query has only stop words
+	Note     string // a sentence on what the ranking lacks; empty if nothing
 }
 
-// Search finds messages: by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the conversation is not
-// there; ErrInvalid if it is to rank by meaning and there is no endpoint.
+// Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the conversation does
+// not exist; ErrInvalid if the mode is ByMeaning and no endpoint is configured.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if q.Mode == ByMeaning && s.o.Dense == nil {
 		return Results{}, errNoEndpoint
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
-	in, err := s.scope(ctx, org, q)
-	if err != nil || in.rows == 0 {
+	f, err := s.searchFilter(ctx, org, q)
+	if err != nil || f.rows == 0 {
 		return Results{Hits: []Hit{}}, err
 	}
 	if strings.TrimSpace(q.Text) == "" {
-		return s.newest(ctx, in)
+		return s.newest(ctx, f)
 	}
-	idf, err := s.statistics(ctx, in)
+	ranking, err := s.rank(ctx, f)
 	if err != nil {
 		return Results{}, err
 	}
-	query := idf.Query(db.Clean(q.Text))
-	out := Results{Ranked: ByWords, Wordless: len(query.Rarest) == 0}
-	var words, meaning []embed.Hit
-	if q.Mode != ByWords {
-		if meaning, err = s.byMeaning(ctx, in, &out); err != nil {
-			return Results{}, err
-		}
-	}
-	if out.Ranked != ByMeaning {
-		if words, err = s.byWords(ctx, in, idf, query); err != nil {
-			return Results{}, err
-		}
-	}
-	ranked, err := s.inContext(ctx, in, query, words, embed.Fuse(words, meaning, meaningWeight))
+	rows, err := s.rankInContext(ctx, f, ranking)
 	if err != nil {
 		return Results{}, err
 	}
-	out.Hits, err = s.hits(ctx, in, ranked)
+	out := Results{Ranked: ByWords, Wordless: len(ranking.Query.Rarest) == 0, Note: ranking.Note}
+	switch {
+	case !ranking.ByWords:
+		out.Ranked = ByMeaning
+	case ranking.ByMeaning:
+		out.Ranked = ByBoth
+	}
+	out.Hits, err = s.hits(ctx, f, rows)
 	return out, err
 }
 
-// meaningWeight is that of an embeddings endpoint's vectors against the words.
-const meaningWeight = 1.0
+// rank ranks each message by its own words and meaning.
+func (s *Store) rank(ctx context.Context, f searchFilter) (embed.Ranking, error) {
+	return s.search.Rank(ctx, s.db, embed.Question{
+		Text:        f.q.Text,
+		Filter:      f.sql(),
+		Limit:       f.q.Limit,
+		WordsOnly:   f.q.Mode == ByWords,
+		MeaningOnly: f.q.Mode == ByMeaning,
+		Scope:       f.statisticsScope(),
+		Sample:      func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, f) },
+		Owners:      func(ctx context.Context) ([]int64, error) { return s.agentKeys(ctx, f) },
+	})
+}
 
-// newest are the last messages of a scope.
-func (s *Store) newest(ctx context.Context, in scope) (Results, error) {
-	args := in.args()
-	args["limit"] = in.q.Limit
+// agentKeys returns the keys of the agents whose messages a search may see.
+func (s *Store) agentKeys(ctx context.Context, f searchFilter) ([]int64, error) {
+	if f.agent != 0 {
+		return []int64{f.agent}, nil
+	}
+	return db.All[int64](ctx, s.db, `SELECT key FROM agents WHERE org = $1 ORDER BY key LIMIT $2`, f.org, embed.MaxOwners+1)
+}
+
+// newest returns the last messages that a search may see.
+func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
+	filter := f.sql()
+	filter.Args["limit"] = f.q.Limit
 	keys, err := db.All[int64](ctx, s.db, `
-		SELECT m.key FROM messages m WHERE`+in.where()+` ORDER BY m.created_at DESC, m.key DESC LIMIT @limit`, args)
+		SELECT r.key FROM messages r
+		WHERE `+filter.Rows+`
+		ORDER BY r.created_at DESC, r.key DESC
+		LIMIT @limit`, filter.Args)
 	if err != nil {
 		return Results{}, err
 	}
-	ranked := make([]candidate, len(keys))
+	rows := make([]embed.Scored, len(keys))
 	for i, key := range keys {
-		ranked[i] = candidate{Key: key}
+		rows[i].ID = key
 	}
-	hits, err := s.hits(ctx, in, ranked)
+	hits, err := s.hits(ctx, f, rows)
 	return Results{Hits: hits}, err
 }
 
-// manyAgents is of how many agents one query asks the index for terms.
-const manyAgents = 5000
-
-// byWords ranks by BM25: over a large scope the rows that share the query's rarest terms, where these are few; else, and where they are
-// too few, all of the scope.
-func (s *Store) byWords(ctx context.Context, in scope, idf *embed.IDF, q embed.Query) ([]embed.Hit, error) {
-	if len(q.Rarest) == 0 {
-		return nil, nil
+// hits reads the best messages, as many as the query asks for.
+func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored) ([]Hit, error) {
+	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: f.org, Limit: f.q.Limit, SQL: `
+		SELECT ` + messageColumns + `, ` + embed.HitColumns + `
+		FROM ` + embed.HitTable + `
+		JOIN (` + messageTables + `) ON m.key = hit.key
+		WHERE m.org = @org
+		ORDER BY hit.place`}, rows)
+	for i := range hits {
+		h := &hits[i]
+		h.Snippet = snippet(searchable(h.Role, h.Name, h.Content), f.q.Text)
 	}
-	terms, err := s.candidateTerms(ctx, in, idf, q)
-	if err != nil {
-		return nil, err
-	}
-	if len(terms) > 0 {
-		hits, err := s.wordArm(ctx, in, q, terms)
-		if err != nil || len(hits) >= in.q.Limit {
-			return hits, err
-		}
-	}
-	return s.wordArm(ctx, in, q, nil)
-}
-
-// candidateTerms are the terms by which the index finds the candidates of a large scope; none where all of it is to be read.
-func (s *Store) candidateTerms(ctx context.Context, in scope, idf *embed.IDF, q embed.Query) ([]int64, error) {
-	if in.rows <= s.indexRows {
-		return nil, nil
-	}
-	return s.indexTerms(ctx, in, idf.Candidates(q))
-}
-
-// indexTerms are terms as the index has them, of each agent of the scope; none if these are too many.
-func (s *Store) indexTerms(ctx context.Context, in scope, terms []int32) ([]int64, error) {
-	agents := []int64{in.agent}
-	if in.agent == 0 {
-		var err error
-		agents, err = db.All[int64](ctx, s.db, `SELECT key FROM agents WHERE org = $1 ORDER BY key LIMIT $2`, in.org, manyAgents+1)
-		if err != nil || len(agents) > manyAgents {
-			return nil, err
-		}
-	}
-	var owned []int64
-	for _, agent := range agents {
-		owned = append(owned, embed.Owned(agent, terms)...)
-	}
-	return owned, nil
-}
-
-func (s *Store) wordArm(ctx context.Context, in scope, q embed.Query, terms []int64) ([]embed.Hit, error) {
-	sql, args := in.wordSQL(q, terms)
-	hits, err := db.All[embed.Hit](ctx, s.db, sql, args)
-	return slices.DeleteFunc(hits, func(h embed.Hit) bool { return h.Score <= 0 }), err
-}
-
-// byTerms keeps the other indexes out of a statement that the one on terms answers: its terms name the agent already, and all of a large
-// agent's entries would be read beside.
-var byTerms = strings.NewReplacer("m.agent_key =", "m.agent_key + 0 =", "m.conversation_key =", "m.conversation_key + 0 =")
-
-// wordSQL ranks a scope by words, or those of its rows that have one of the terms.
-func (c scope) wordSQL(q embed.Query, terms []int64) (string, pgx.StrictNamedArgs) {
-	args, where := c.args(), c.where()
-	args["q"], args["limit"] = q.Vector, embed.ArmRows
-	if len(terms) > 0 {
-		args["terms"], where = terms, byTerms.Replace(where)+` AND m.terms && @terms`
-	}
-	return `
-		SELECT id, -distance AS score FROM (
-			SELECT m.key AS id, m.lex <#> @q AS distance FROM messages m
-			WHERE` + where + `
-			ORDER BY distance, id
-			LIMIT @limit
-		) nearest`, args
-}
-
-// hits reads the best candidates, as many as were asked for.
-func (s *Store) hits(ctx context.Context, in scope, ranked []candidate) ([]Hit, error) {
-	ranked = ranked[:min(len(ranked), in.q.Limit)]
-	keys := make([]int64, len(ranked))
-	for i, c := range ranked {
-		keys[i] = c.Key
-	}
-	rows, err := db.All[Message](ctx, s.db, `
-		SELECT `+messageColumns+` FROM unnest($2::bigint[]) WITH ORDINALITY AS wanted (key, place)
-		JOIN `+messageTables+` ON m.key = wanted.key
-		WHERE m.org = $1
-		ORDER BY wanted.place`, in.org, keys)
-	if err != nil {
-		return nil, err
-	}
-	hits := make([]Hit, 0, len(rows))
-	for _, m := range rows {
-		c := ranked[slices.Index(keys, m.Key)]
-		hits = append(hits, Hit{Message: m, Score: c.Score, WordsRank: c.WordsRank, MeaningRank: c.MeaningRank,
-			Snippet: snippet(searchable(m.Role, m.Name, m.Content), in.q.Text)})
-	}
-	return hits, nil
+	return hits, err
 }

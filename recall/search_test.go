@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -132,38 +133,22 @@ func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := recall.Query{Text: "talk about subject77", AgentID: f.agent, Limit: 4}
+	plans := dbtest.NewPlans(t, f.pool)
+	f.store = recall.New(plans, recall.Options{})
 	small, err := f.store.WordsAlone(t.Context(), org, q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plan := f.plan(q); !strings.Contains(plan, "messages_seq_key") && !strings.Contains(plan, "Seq Scan on messages") {
+	f.must(err)
+	if plan := plans.Take("r.lex"); !strings.Contains(plan, "messages_seq_key") && !strings.Contains(plan, "Seq Scan on messages") {
 		t.Errorf("a small scope is read by another plan:\n%s", plan)
 	}
 	f.store.SetIndexRows(1000)
 	large, err := f.store.WordsAlone(t.Context(), org, q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plan := f.plan(q); !strings.Contains(plan, "messages_terms") {
+	f.must(err)
+	if plan := plans.Take("@terms"); !strings.Contains(plan, "messages_terms") {
 		t.Errorf("a large scope is not read through the index:\n%s", plan)
 	}
 	if diff := cmp.Diff(small, large); diff != "" || len(small) != 4 {
 		t.Errorf("a small and a large scope (-small +large):\n%s", diff)
 	}
-}
-
-// plan is how Postgres reads the candidates of a query by words.
-func (f *fixture) plan(q recall.Query) string {
-	f.Helper()
-	sql, args, err := f.store.WordSQL(f.Context(), org, q)
-	if err != nil {
-		f.Fatal(err)
-	}
-	lines, err := db.All[string](f.Context(), f.pool, "EXPLAIN "+sql, args)
-	if err != nil {
-		f.Fatal(err)
-	}
-	return strings.Join(lines, "\n")
 }
 
 func TestSearchFindsByWordsAndSurroundings(t *testing.T) {

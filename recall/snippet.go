@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// snippetBytes is about how much of a message a hit shows.
+// snippetBytes is about the length of a snippet.
 const snippetBytes = 400
 
-// snippet is the stretch of a text with most of the query's words, whole characters; an ellipsis stands where text is left out.
+// snippet returns the part of a text with the most of the query's words, in whole characters. An ellipsis marks omitted text.
 func snippet(text, query string) string {
 	if len(text) <= snippetBytes {
 		return text
 	}
-	from := bestStretch(text, embed.TermIDs(query))
+	from := bestWindow(text, embed.TermIDs(query))
 	to := min(from+snippetBytes, len(text))
 	from = max(to-snippetBytes, 0)
 	for from > 0 && !utf8.RuneStart(text[from]) {
@@ -37,8 +37,8 @@ func snippet(text, query string) string {
 	return s
 }
 
-// bestStretch is where the stretch begins whose windows of half its size have most different terms of the query.
-func bestStretch(text string, terms []int32) int {
+// bestWindow returns the start of the window of snippetBytes that has the most different terms.
+func bestWindow(text string, terms []int32) int {
 	const step = snippetBytes / 4
 	wanted := map[int32]bool{}
 	for _, t := range terms {

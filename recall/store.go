@@ -21,24 +21,16 @@ type Options struct {
 // Store keeps conversations in Postgres.
 type Store struct {
 	db        db.DB
-	idf       *embed.IDFCache
+	search    *embed.Search
 	redactors *sync.Map // *redact.Redactor by organization
 	o         Options
-
-	indexRows int           // scopes of more rows are read through the indexes
 	settle    time.Duration // between an append and the job that embeds it
 }
 
-// scopeLife is how long the word statistics of a scope are used before they are sampled again.
-const scopeLife = time.Minute
-
-// indexRows is the size of a scope up to which an exact scan is faster than an index, or as fast.
-const indexRows = 50_000
-
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	return &Store{db: d, idf: &embed.IDFCache{Live: scopeLife}, redactors: &sync.Map{}, o: o, indexRows: indexRows,
-		settle: embed.Settle}
+	search := embed.NewSearch(o.Dense, "messages", vectorTable, "message_key")
+	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: embed.Settle}
 }
 
 // With returns the store working in tx.

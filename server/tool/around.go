@@ -27,7 +27,8 @@ func (m Memories) readAround(ctx context.Context, c call, a conversationArgs, at
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := m.Recall.Around(ctx, c.org, c.agent.ID, string(a.Around), before, after)
+	found, err := m.Recall.Neighbors(ctx, c.org, recall.NeighborQuery{AgentID: c.agent.ID, MessageID: string(a.Around),
+		Before: before, After: after})
 	if err != nil {
 		return Result{}, err
 	}
@@ -38,9 +39,9 @@ func (m Memories) readAround(ctx context.Context, c call, a conversationArgs, at
 func side(name string, asked *number) (int, error) {
 	n := int(deref(asked, messagesSide))
 	if n < 0 {
-		return 0, db.Invalid("%s must be between 0 and %d, got %d", name, recall.MaxAround, n)
+		return 0, db.Invalid("%s must be between 0 and %d, got %d", name, recall.MaxNeighbors, n)
 	}
-	return min(n, recall.MaxAround), nil
+	return min(n, recall.MaxNeighbors), nil
 }
 
 func aroundCall(id string, before, after int) string {
@@ -49,7 +50,7 @@ func aroundCall(id string, before, after int) string {
 }
 
 // aroundText shows the messages around one in their order. Where not all of them fit, those farthest from it are left out.
-func aroundText(before, after int, s recall.Surroundings, at clock) string {
+func aroundText(before, after int, s recall.Neighbors, at clock) string {
 	farthest := max(s.At, len(s.Messages)-1-s.At)
 	return most(farthest+1, func(n int) string {
 		first, end := max(s.At-n+1, 0), min(s.At+n, len(s.Messages))

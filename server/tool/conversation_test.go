@@ -91,15 +91,15 @@ func TestAroundText(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		before, after int
-		s             recall.Surroundings
+		s             recall.Neighbors
 	}{
-		{"around", 5, 5, recall.Surroundings{Messages: []recall.Message{message(4, recall.User, time.Hour, "How often?"), called, result, orphan}, At: 1, Total: 20}},
-		{"around_all", 5, 5, recall.Surroundings{Messages: []recall.Message{elsewhere}, Total: 1}},
-		{"around_more", 2, 9, recall.Surroundings{Messages: []recall.Message{called, result}, At: 1, Total: 7}},
+		{"around", 5, 5, recall.Neighbors{Messages: []recall.Message{message(4, recall.User, time.Hour, "How often?"), called, result, orphan}, At: 1, Total: 20}},
+		{"around_all", 5, 5, recall.Neighbors{Messages: []recall.Message{elsewhere}, Total: 1}},
+		{"around_more", 2, 9, recall.Neighbors{Messages: []recall.Message{called, result}, At: 1, Total: 7}},
 	} {
 		golden(t, tt.name, tool.AroundText(tt.before, tt.after, tt.s, noon))
 	}
-	got := tool.AroundText(0, 0, recall.Surroundings{Messages: []recall.Message{long}, Total: 8}, noon)
+	got := tool.AroundText(0, 0, recall.Neighbors{Messages: []recall.Message{long}, Total: 8}, noon)
 	want := `  ... [cut: the message has 23000 bytes. To read on, call: expand(id="` + long.ID + `", offset=20000)]`
 	if !strings.Contains(got, want) {
 		t.Errorf("a long message ends in %q, want %q", got[len(got)-300:], want)
@@ -108,7 +108,7 @@ func TestAroundText(t *testing.T) {
 
 func TestWhatDoesNotFitAroundIsFarthestFromIt(t *testing.T) {
 	t.Parallel()
-	s := recall.Surroundings{At: 3, Total: 50}
+	s := recall.Neighbors{At: 3, Total: 50}
 	for i := range 20 {
 		s.Messages = append(s.Messages, message(i+10, recall.User, time.Hour, strings.Repeat("é", 6000)))
 	}

@@ -88,7 +88,7 @@ func MessagesText(args string, r recall.Results, now time.Time) (string, error) 
 }
 
 // AroundText shows messages around one, at a time and in its zone.
-func AroundText(before, after int, s recall.Surroundings, now time.Time) string {
+func AroundText(before, after int, s recall.Neighbors, now time.Time) string {
 	return aroundText(before, after, s, clock{now, now.Location()})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-func TestWhatIsAroundAMessage(t *testing.T) {
+func TestNeighbors(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	var drafts []recall.Draft
@@ -37,18 +37,20 @@ func TestWhatIsAroundAMessage(t *testing.T) {
 		{"no further than the beginning", said[0], 100, 0, []int{1, 2}, 1},
 		{"no further than the end, and not in another conversation", said[8], 0, 100, []int{10}, 0},
 	} {
-		got, err := f.store.Around(t.Context(), org, f.agent, tt.of.ID, tt.before, tt.after)
+		got, err := f.store.Neighbors(t.Context(), org,
+			recall.NeighborQuery{AgentID: f.agent, MessageID: tt.of.ID, Before: tt.before, After: tt.after})
 		var positions []int
 		for _, m := range got.Messages {
 			positions = append(positions, m.Position)
 		}
 		if err != nil || !slices.Equal(positions, tt.want) || got.At != tt.at || got.Total != 10 {
-			t.Errorf("%s: got positions %v, at %d, of %d, %v; want %v at %d of 10", tt.name, positions, got.At, got.Total, err, tt.want, tt.at)
+			t.Errorf("%s: got positions %v, at %d, of %d, %v; want %v at %d of 10",
+				tt.name, positions, got.At, got.Total, err, tt.want, tt.at)
 		}
 	}
 }
 
-func TestAroundRefuses(t *testing.T) {
+func TestNeighborsRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	mine := f.append(say(recall.User, "hello"))[0].ID
@@ -63,10 +65,11 @@ func TestAroundRefuses(t *testing.T) {
 		{"what is no id", org, f.agent, "x", 1, 1, db.ErrNotFound},
 		{"another agent's message", org, f.newAgent(), mine, 1, 1, db.ErrNotFound},
 		{"another organization's message", 2, f.agent, mine, 1, 1, db.ErrNotFound},
-		{"too many messages", org, f.agent, mine, 0, recall.MaxAround + 1, db.ErrInvalid},
+		{"too many messages", org, f.agent, mine, 0, recall.MaxNeighbors + 1, db.ErrInvalid},
 		{"fewer than none", org, f.agent, mine, -1, 0, db.ErrInvalid},
 	} {
-		if _, err := f.store.Around(t.Context(), tt.org, tt.agent, tt.id, tt.before, tt.after); !errors.Is(err, tt.want) {
+		q := recall.NeighborQuery{AgentID: tt.agent, MessageID: tt.id, Before: tt.before, After: tt.after}
+		if _, err := f.store.Neighbors(t.Context(), tt.org, q); !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
 		}
 	}

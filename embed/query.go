@@ -1,0 +1,67 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pgvector/pgvector-go"
+)
+
+// A search waits queryTimeout for the endpoint. After a failure, searches do not ask the endpoint for queryPause.
+const (
+	queryTimeout = 5 * time.Second
+	queryPause   = 15 * time.Second
+)
+
+var errNoAnswer = errors.New("The embeddings endpoint did not answer")
+
+// embedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning. The note then says
+// why, in a sentence for the model; it is empty if no endpoint is configured.
+func (d *Dense) embedQuery(ctx context.Context, text string) (vector *pgvector.HalfVector, space Space, note string) {
+	if d == nil {
+		return nil, Space{}, ""
+	}
+	space, ok := d.Space()
+	if !ok {
+		return nil, space, "The embeddings endpoint has not answered yet, so this was ranked by words alone."
+	}
+	values, err := d.askForQuery(ctx, text)
+	switch {
+	case err != nil:
+		return nil, space, fmt.Sprintf("%v, so this was ranked by words alone.", err)
+	case values == nil:
+		return nil, space, ""
+	case len(values) != space.Dimension:
+		return nil, space, "The embeddings endpoint answers with another model's vectors, so this was ranked by words alone."
+	}
+	return new(Half(values)), space, ""
+}
+
+// askForQuery asks the endpoint. The text of an error begins a sentence.
+func (d *Dense) askForQuery(ctx context.Context, text string) ([]float32, error) {
+	if until := d.rest.Load(); until != nil && time.Now().Before(*until) {
+		return nil, errNoAnswer
+	}
+	embedder := d.Queries
+	if embedder == nil {
+		embedder = d.Embedder
+	}
+	limited, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	vectors, err := embedder.Embed(limited, []Item{{ID: 1, Text: text}})
+	if _, refused := errors.AsType[*RefusedError](err); refused {
+		return nil, errors.New("The embeddings endpoint refused the query")
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			d.rest.Store(new(time.Now().Add(queryPause)))
+		}
+		return nil, errNoAnswer
+	}
+	if len(vectors) == 0 {
+		return nil, nil
+	}
+	return vectors[0].Values, nil
+}

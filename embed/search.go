@@ -1,0 +1,231 @@
+package embed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// IndexRows is the number of rows up to which an exact scan is at least as fast as an index.
+const IndexRows = 50_000
+
+// meaningWeight is the weight of an endpoint's vectors against the words.
+const meaningWeight = 1.0
+
+// MaxOwners is the most owners whose terms a search looks up in an index; a scope of more is scanned.
+const MaxOwners = 5_000
+
+// Search ranks the rows of one memory's table: by words (BM25), and by meaning where an embeddings endpoint answers. Set the fields before
+// the first use; it is then safe for concurrent use.
+type Search struct {
+	Dense     *Dense // nil ranks by words alone
+	Table     string // has the columns key, lex and terms
+	Vectors   string // the table of the rows' vectors, with the columns space_id and embedding
+	VectorKey string // the column of Vectors that holds a row's key
+	IndexRows int    // a scope of more rows is searched through the indexes
+
+	statistics IDFCache
+}
+
+// NewSearch returns a search of a table that uses the indexes above IndexRows rows.
+func NewSearch(dense *Dense, table, vectors, vectorKey string) *Search {
+	return &Search{Dense: dense, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows}
+}
+
+// Filter is what a search may see, as conditions in SQL.
+type Filter struct {
+	Rows    string              // a condition on rows r of Search.Table
+	Vectors string              // the same condition on rows v of Search.Vectors
+	Indexed string              // Rows in a form that no index but the one on terms can answer; empty is Rows
+	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has
+}
+
+// Question is one search.
+type Question struct {
+	Text        string
+	Filter      Filter
+	Limit       int // the hits that are wanted: where an index finds fewer, the exact query runs
+	WordsOnly   bool
+	MeaningOnly bool // but by words where the endpoint does not answer
+
+	// Scope names the rows that the statistics are of, whatever else the filter narrows them to. Statistics of an empty name are not cached.
+	Scope string
+	// Sample reads the statistics of the scope.
+	Sample func(context.Context) (*IDF, error)
+	// Owners returns the keys of the rows' owners where Search.Table has owned terms (see Owned); nil where it has plain ones.
+	Owners func(context.Context) ([]int64, error)
+}
+
+// Ranking is what a search found.
+type Ranking struct {
+	Rows      []Scored // the best first; never nil
+	Query     Query    // the query's words
+	BestWords float64  // the BM25 score of the best row by words; 0 if there is none
+	ByWords   bool
+	ByMeaning bool
+	Note      string // a sentence on what the ranking lacks; empty if nothing
+}
+
+// Rank ranks the rows that a question may see. It calls the endpoint, so d must not be a transaction.
+func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error) {
+	q.Text = db.Clean(q.Text)
+	idf, err := s.statistics.Get(ctx, q.Scope, q.Sample)
+	if err != nil {
+		return Ranking{}, err
+	}
+	out := Ranking{Query: idf.Query(q.Text)}
+	var words, meaning []Hit
+	if !q.WordsOnly {
+		if meaning, err = s.byMeaning(ctx, d, q, idf, &out); err != nil {
+			return Ranking{}, err
+		}
+	}
+	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; out.ByWords {
+		if words, err = s.byWords(ctx, d, q, idf, out.Query); err != nil {
+			return Ranking{}, err
+		}
+	}
+	for _, h := range words {
+		out.BestWords = max(out.BestWords, h.Score)
+	}
+	out.Rows = Fuse(words, meaning, meaningWeight)
+	return out, nil
+}
+
+// byWords ranks by BM25. In a large scope it first reads only the rows that share the query's rarest terms.
+func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) ([]Hit, error) {
+	if len(query.Rarest) == 0 {
+		return nil, nil
+	}
+	args := maps.Clone(q.Filter.Args)
+	args["q"] = query.Vector
+	if idf.Rows() > s.IndexRows {
+		terms, err := q.indexTerms(ctx, idf.Candidates(query))
+		if err != nil {
+			return nil, err
+		}
+		if len(terms) > 0 {
+			indexed := maps.Clone(args)
+			indexed["terms"] = terms
+			hits, err := s.readWords(ctx, d, cmp.Or(q.Filter.Indexed, q.Filter.Rows)+` AND r.terms && @terms`, indexed)
+			if err != nil || len(hits) >= q.Limit {
+				return hits, err
+			}
+		}
+	}
+	return s.readWords(ctx, d, q.Filter.Rows, args)
+}
+
+// indexTerms returns terms as the index has them, for each owner; none if there are too many owners.
+func (q Question) indexTerms(ctx context.Context, terms []int32) ([]int64, error) {
+	if q.Owners == nil || len(terms) == 0 {
+		return Owned(0, terms), nil
+	}
+	owners, err := q.Owners(ctx)
+	if err != nil || len(owners) > MaxOwners {
+		return nil, err
+	}
+	all := make([]int64, 0, len(owners)*len(terms))
+	for _, owner := range owners {
+		all = append(all, Owned(owner, terms)...)
+	}
+	return all, nil
+}
+
+// readWords reads the best rows by words. Rows that share no word with the query are not among them.
+func (s *Search) readWords(ctx context.Context, d db.DB, condition string, args pgx.StrictNamedArgs) ([]Hit, error) {
+	hits, err := db.All[Hit](ctx, d, fmt.Sprintf(`
+		SELECT id, -distance AS score FROM (
+			SELECT r.key AS id, r.lex <#> @q AS distance FROM %s r
+			WHERE %s
+			ORDER BY distance, id
+			LIMIT %d
+		) nearest`, s.Table, condition, ArmRows), args)
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 }), err
+}
+
+// byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly where the scope is
+// small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not.
+func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) ([]Hit, error) {
+	vector, space, note := s.Dense.embedQuery(ctx, q.Text)
+	if out.Note = note; vector == nil {
+		return nil, nil
+	}
+	out.ByMeaning = true
+	args := maps.Clone(q.Filter.Args)
+	args["q"] = *vector
+	if idf.Rows() > s.IndexRows {
+		hits, err := scanIndex(ctx, d, s.meaningSQL(space, q.Filter, "%s"), args)
+		if err != nil || len(hits) >= q.Limit {
+			return hits, err
+		}
+	}
+	return db.All[Hit](ctx, d, s.meaningSQL(space, q.Filter, "(%s) + 0"), args)
+}
+
+// meaningSQL orders by the distance of embedding from @q. An index of vectors answers only the plain form of the distance, with the space
+// and the dimension as literals, as its own definition names them. Wrapped in another expression, no index has it.
+func (s *Search) meaningSQL(space Space, f Filter, form string) string {
+	distance := fmt.Sprintf(form, fmt.Sprintf("v.embedding::halfvec(%d) <#> @q::halfvec(%[1]d)", space.Dimension))
+	return fmt.Sprintf(`
+		SELECT id, -distance AS score FROM (
+			SELECT v.%s AS id, %s AS distance FROM %s v
+			WHERE v.space_id = %d AND %s
+			ORDER BY distance
+			LIMIT %d
+		) nearest`, s.VectorKey, distance, s.Vectors, space.ID, f.Vectors, ArmRows)
+}
+
+// scanSettings make a scan of a vector index continue until enough rows pass the filter.
+const scanSettings = `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true)`
+
+// scanIndex reads the hits of a vector search through the space's index, in one round trip: in a transaction of its own, or as part of
+// d's. Their order is nearly right; Fuse corrects it.
+func scanIndex(ctx context.Context, d db.DB, sql string, args pgx.StrictNamedArgs) (hits []Hit, err error) {
+	var batch pgx.Batch
+	batch.Queue(scanSettings)
+	batch.Queue(sql, args).Query(func(rows pgx.Rows) error {
+		hits, err = pgx.CollectRows(rows, pgx.RowToStructByName[Hit])
+		return err
+	})
+	return hits, db.Error(d.SendBatch(ctx, &batch).Close())
+}
+
+// HitTable and HitColumns are what a statement for ReadHits reads the rows' places from.
+const (
+	HitTable = `unnest(@keys::bigint[], @scores::float8[], @words::integer[], @meanings::integer[])
+		WITH ORDINALITY AS hit (key, score, words_rank, meaning_rank, place)`
+	HitColumns = `hit.score, hit.words_rank, hit.meaning_rank`
+)
+
+// HitQuery reads the rows of a ranking.
+type HitQuery struct {
+	SQL   string // selects from HitTable and the memory's tables, of the organization @org, in the order of hit.place
+	Org   db.Org
+	Limit int
+}
+
+// ReadHits reads the best rows, at most Limit. It passes over rows that were deleted since they were found.
+func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery, ranked []Scored) ([]T, error) {
+	hits := []T{}
+	for len(ranked) > 0 && len(hits) < q.Limit {
+		n := min(q.Limit-len(hits), len(ranked))
+		keys, scores, words, meanings := make([]int64, n), make([]float64, n), make([]int, n), make([]int, n)
+		for i, r := range ranked[:n] {
+			keys[i], scores[i], words[i], meanings[i] = r.ID, r.Score, r.WordsRank, r.MeaningRank
+		}
+		rows, err := db.All[T](ctx, d, q.SQL, pgx.StrictNamedArgs{"org": q.Org, "keys": keys, "scores": scores, "words": words,
+			"meanings": meanings})
+		if err != nil {
+			return nil, err
+		}
+		hits, ranked = append(hits, rows...), ranked[n:]
+	}
+	return hits, nil
+}

@@ -1,0 +1,271 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// What a message gains from its context, in shares of the best message's own score. An answer seldom has the words of its question, but
+// often stands beside messages that do: on dialogues, neighbors add 8 points of recall at 10, sessions and participants 4 more. On
+// unrelated texts, such as the functions of a program, they cost 2.
+const (
+	sessionShare     = 0.5  // of the score of the message's session, taken as one text
+	answerShare      = 0.15 // of the score of a question just before the message
+	participantBonus = 0.15 // where the query names the speaker
+	dayBonus         = 0.3  // where the query names the day
+	monthBonus       = 0.15 // the month
+	yearBonus        = 0.05 // the year alone
+)
+
+// neighborShares are the shares of the scores of the messages one and two places before and after.
+var neighborShares = []float64{0.3, 0.2}
+
+// Limits of the work.
+const (
+	maxSurrounded   = 50 // of the best messages, whose neighbors become candidates too
+	maxSessions     = 50
+	maxSessionTerms = 12 // of the query's rarest, by which a session is scored
+)
+
+// candidate is a message on its way to be a hit.
+type candidate struct {
+	Key          int64     `db:"key"`
+	Conversation int64     `db:"conversation_key"`
+	Position     int       `db:"position"`
+	Session      int       `db:"session"`
+	Name         *string   `db:"name"`
+	Opening      *string   `db:"opening"` // of the text
+	Asks         bool      `db:"asks"`    // the text ends with a question mark
+	CreatedAt    time.Time `db:"created_at"`
+
+	Own   embed.Scored `db:"-"` // zero if the search itself did not find it
+	Score float64      `db:"-"` // with what it gains
+}
+
+// place is a position in a conversation: of a message, or of the first message of a session.
+type place struct {
+	conversation int64
+	position     int
+}
+
+// rankInContext ranks the messages that a search found by their context, together with the neighbors of the best.
+func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.Ranking) ([]embed.Scored, error) {
+	if len(found.Rows) == 0 {
+		return nil, nil
+	}
+	all, err := s.candidates(ctx, f, found.Rows)
+	if err != nil {
+		return nil, err
+	}
+	addNeighbors(all)
+	sortBest(all) // the best sessions are scored
+	if err := s.addSessions(ctx, f.org, all, found); err != nil {
+		return nil, err
+	}
+	addParticipants(all, f.q.Text)
+	addDates(all, f.q.Text, f.q.Zone)
+	sortBest(all)
+	ranked := make([]embed.Scored, len(all))
+	for i, c := range all {
+		ranked[i] = embed.Scored{ID: c.Key, Score: c.Score, WordsRank: c.Own.WordsRank, MeaningRank: c.Own.MeaningRank}
+	}
+	return ranked, nil
+}
+
+// sortBest sorts candidates, the best first, then the newer first.
+func sortBest(all []candidate) {
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Key, a.Key))
+	})
+}
+
+// candidates reads the messages that were found, and those next to the best of them.
+func (s *Store) candidates(ctx context.Context, f searchFilter, found []embed.Scored) ([]candidate, error) {
+	keys := make([]int64, len(found))
+	own := make(map[int64]embed.Scored, len(found))
+	for i, r := range found {
+		keys[i], own[r.ID] = r.ID, r
+	}
+	filter := f.sql()
+	filter.Args["keys"], filter.Args["best"] = keys, keys[:min(maxSurrounded, len(keys))]
+	const columns = `r.key, r.conversation_key, r.position, r.session, r.name, left(r.content -> 0 ->> 'text', 80) AS opening,
+		coalesce(right(rtrim(r.content -> 0 ->> 'text'), 1) = '?', false) AS asks, r.created_at`
+	all, err := db.All[candidate](ctx, s.db, `
+		SELECT `+columns+` FROM messages r WHERE r.org = @org AND r.key = ANY (@keys)
+		UNION ALL
+		SELECT `+columns+`
+		FROM (
+			SELECT DISTINCT b.conversation_key, b.position + n AS position
+			FROM messages b CROSS JOIN generate_series(-2, 2) AS n
+			WHERE b.org = @org AND b.key = ANY (@best)
+		) near JOIN messages r USING (conversation_key, position)
+		WHERE `+filter.Rows+` AND r.key <> ALL (@keys)`, filter.Args)
+	for i := range all {
+		all[i].Own = own[all[i].Key]
+	}
+	return all, err
+}
+
+// addNeighbors sets the score of each candidate to its own and its shares of its neighbors'.
+func addNeighbors(all []candidate) {
+	own := make(map[place]float64, len(all))
+	questions := make(map[place]float64, len(all))
+	for _, c := range all {
+		at := place{c.Conversation, c.Position}
+		own[at] = c.Own.Score
+		if c.Asks {
+			questions[at] = c.Own.Score
+		}
+	}
+	for i := range all {
+		c := &all[i]
+		at := func(offset int) place { return place{c.Conversation, c.Position + offset} }
+		c.Score = c.Own.Score + answerShare*questions[at(-1)]
+		for n, share := range neighborShares {
+			c.Score += share * (own[at(-n-1)] + own[at(n+1)])
+		}
+	}
+}
+
+// addSessions adds to the candidates their shares of their sessions' scores, which are measured in the best score of a message by words.
+func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
+	if found.BestWords == 0 {
+		return nil
+	}
+	scores, err := s.scoreSessions(ctx, org, bestSessions(all), found.Query)
+	for i, c := range all {
+		all[i].Score += sessionShare * scores[place{c.Conversation, c.Session}] / found.BestWords
+	}
+	return err
+}
+
+// bestSessions returns the first maxSessions sessions of candidates.
+func bestSessions(all []candidate) []place {
+	var sessions []place
+	seen := map[place]bool{}
+	for _, c := range all {
+		if at := (place{c.Conversation, c.Session}); !seen[at] && len(sessions) < maxSessions {
+			seen[at] = true
+			sessions = append(sessions, at)
+		}
+	}
+	return sessions
+}
+
+// scoreSessions returns the BM25 scores of sessions, each taken as one text.
+func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place, q embed.Query) (map[place]float64, error) {
+	conversations, firsts := make([]int64, len(sessions)), make([]int, len(sessions))
+	for i, at := range sessions {
+		conversations[i], firsts[i] = at.conversation, at.position
+	}
+	args := pgx.StrictNamedArgs{"org": org, "conversations": conversations, "sessions": firsts}
+	terms := q.Rarest[:min(maxSessionTerms, len(q.Rarest))]
+	sums := make([]string, len(terms))
+	for i, t := range terms {
+		name := fmt.Sprintf("t%d", i)
+		args[name] = pgvector.NewSparseVectorFromMap(map[int32]float32{t: 1}, embed.Lexicon)
+		sums[i] = "-sum(m.lex <#> @" + name + ")"
+	}
+	type row struct {
+		Conversation int64     `db:"conversation_key"`
+		Session      int       `db:"session"`
+		Tokens       int64     `db:"tokens"`
+		Counts       []float64 `db:"counts"`
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT m.conversation_key, m.session, sum(m.tokens) AS tokens, ARRAY[`+strings.Join(sums, ", ")+`]::float8[] AS counts
+		FROM unnest(@conversations::bigint[], @sessions::integer[]) AS wanted (conversation_key, session)
+		JOIN messages m ON m.conversation_key = wanted.conversation_key AND m.session = wanted.session
+		               AND m.position BETWEEN wanted.session AND wanted.session + `+fmt.Sprint(sessionMessages)+`
+		WHERE m.org = @org AND m.lex IS NOT NULL
+		GROUP BY m.conversation_key, m.session`, args)
+	idf, scores := weights(q), make(map[place]float64, len(rows))
+	for _, r := range rows {
+		score := 0.0
+		for i, t := range terms {
+			score += idf[t] * embed.Saturated(r.Counts[i], float64(r.Tokens)*termsPerToken)
+		}
+		scores[place{r.Conversation, r.Session}] = score
+	}
+	return scores, err
+}
+
+// termsPerToken is about how many searchable terms a token has.
+const termsPerToken = 0.5
+
+// weights returns the weights of a query's terms.
+func weights(q embed.Query) map[int32]float64 {
+	all := make(map[int32]float64, len(q.Rarest))
+	values := q.Vector.Values()
+	for i, t := range q.Vector.Indices() {
+		all[t] = float64(values[i])
+	}
+	return all
+}
+
+// speakerPrefix is the name at the beginning of a text such as "Ann: hello".
+var speakerPrefix = regexp.MustCompile(`^([\pL][\pL\pN_.'-]{1,30}(?: [\pL][\pL\pN_.'-]{1,30})?): `)
+
+// speaker returns the name of who said a message, in lower case; empty if it is unknown.
+func (c candidate) speaker() string {
+	if c.Name != nil {
+		return strings.ToLower(*c.Name)
+	}
+	if c.Opening != nil {
+		if found := speakerPrefix.FindStringSubmatch(*c.Opening); found != nil {
+			return strings.ToLower(found[1])
+		}
+	}
+	return ""
+}
+
+var word = regexp.MustCompile(`[\pL\pN_]+`)
+
+// addParticipants adds a bonus to the candidates whose speaker the query names, unless it names every speaker.
+func addParticipants(all []candidate, query string) {
+	asked := map[string]bool{}
+	for _, w := range word.FindAllString(strings.ToLower(query), -1) {
+		asked[w] = true
+	}
+	named := func(speaker string) bool {
+		first := word.FindString(speaker)
+		return len(first) > 1 && asked[first]
+	}
+	distinguishes := slices.ContainsFunc(all, func(c candidate) bool {
+		speaker := c.speaker()
+		return speaker != "" && !named(speaker)
+	})
+	for i := range all {
+		if distinguishes && named(all[i].speaker()) {
+			all[i].Score += participantBonus
+		}
+	}
+}
+
+// addDates adds a bonus to the candidates of a time that the query names.
+func addDates(all []candidate, query string, zone *time.Location) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	dates := datesIn(query)
+	for i := range all {
+		bonus := 0.0
+		for _, d := range dates {
+			if d.includes(all[i].CreatedAt.In(zone)) {
+				bonus = max(bonus, d.bonus())
+			}
+		}
+		all[i].Score += bonus
+	}
+}

@@ -1,0 +1,164 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// searchFilter is what a search may see: the messages of a conversation, of an agent, or of the organization, narrowed by its query.
+type searchFilter struct {
+	org          db.Org
+	agent        int64   // 0 is all
+	conversation int64   // 0 is all of the agent
+	rows         int     // the number of messages, at most
+	deleted      []int64 // conversations that are not cleared away yet
+	q            Query
+
+	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, and those at the positions visibleKept.
+	visibleIn   int64
+	visibleFrom int
+	visibleKept []int
+}
+
+// searchFilter returns what a query may see. ErrNotFound if the agent or the conversation does not exist.
+func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFilter, error) {
+	f := searchFilter{org: org, q: q}
+	if q.AgentID != "" {
+		agent, err := s.agentKey(ctx, org, q.AgentID)
+		if err != nil {
+			return searchFilter{}, err
+		}
+		f.agent = agent
+	}
+	if q.Conversation != "" {
+		c, err := s.Conversation(ctx, org, q.AgentID, q.Conversation)
+		if err != nil {
+			return searchFilter{}, err
+		}
+		f.agent, f.conversation = c.AgentKey, c.Key
+	}
+	if q.Unseen && f.agent != 0 {
+		if err := s.excludeVisible(ctx, &f); err != nil {
+			return searchFilter{}, err
+		}
+	}
+	return f, s.countMessages(ctx, &f)
+}
+
+// excludeVisible excludes the messages of the conversation that no summary stands for: the model sees them anyway. Before a conversation's
+// first summary it is unknown how much of it the model sees, and nothing is excluded.
+func (s *Store) excludeVisible(ctx context.Context, f *searchFilter) error {
+	type row struct {
+		Key          int64 `db:"key"`
+		FirstVisible int   `db:"first_visible"`
+		Kept         []int `db:"kept"`
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT key, first_visible, kept FROM conversations
+		WHERE org = $1 AND agent_key = $2 AND CASE WHEN $3 = 0 THEN is_default ELSE key = $3 END AND first_visible > 1`,
+		f.org, f.agent, f.conversation)
+	for _, r := range rows {
+		f.visibleIn, f.visibleFrom, f.visibleKept = r.Key, r.FirstVisible, r.Kept
+	}
+	return err
+}
+
+func (s *Store) countMessages(ctx context.Context, f *searchFilter) error {
+	type row struct {
+		Rows    int     `db:"rows"`
+		Deleted []int64 `db:"deleted"`
+	}
+	r, err := db.One[row](ctx, s.db, `
+		SELECT coalesce(sum(messages) FILTER (WHERE deleted_at IS NULL), 0)::bigint AS rows,
+		       coalesce(array_agg(key ORDER BY key) FILTER (WHERE deleted_at IS NOT NULL), '{}') AS deleted
+		FROM conversations
+		WHERE org = $1 AND ($2 = 0 OR agent_key = $2) AND ($3 = 0 OR key = $3)`, f.org, f.agent, f.conversation)
+	f.rows, f.deleted = r.Rows, r.Deleted
+	return err
+}
+
+// byTermsAlone excludes all indexes but the one on terms. Those terms name the agent already; all of a large agent's entries in another
+// index would be read beside them.
+var byTermsAlone = strings.NewReplacer("r.agent_key =", "r.agent_key + 0 =", "r.conversation_key =", "r.conversation_key + 0 =")
+
+// sql returns the filter as conditions.
+func (f searchFilter) sql() embed.Filter {
+	const hasWords = `r.lex IS NOT NULL AND `
+	rows, args := f.condition()
+	return embed.Filter{
+		Rows:    hasWords + strings.ReplaceAll(rows, "$", "r"),
+		Vectors: strings.ReplaceAll(rows, "$", "v"),
+		Indexed: hasWords + byTermsAlone.Replace(strings.ReplaceAll(rows, "$", "r")),
+		Args:    args,
+	}
+}
+
+// condition returns a condition on rows $ of messages or of their vectors, and its arguments.
+func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
+	where, args := `$.org = @org AND $.conversation_key <> ALL (@deleted)`, pgx.StrictNamedArgs{"org": f.org, "deleted": f.deleted}
+	add := func(condition string, name string, value any) {
+		where += ` AND ` + condition
+		args[name] = value
+	}
+	if f.agent != 0 {
+		add(`$.agent_key = @agent`, "agent", f.agent)
+	} else {
+		where += ` AND $.agent_key IN (SELECT key FROM agents WHERE org = @org)`
+	}
+	if f.conversation != 0 {
+		add(`$.conversation_key = @conversation`, "conversation", f.conversation)
+	}
+	if f.visibleIn != 0 {
+		add(`NOT ($.conversation_key = @visible_in AND ($.position >= @visible_from OR $.position = ANY (@visible_kept)))`,
+			"visible_in", f.visibleIn)
+		args["visible_from"], args["visible_kept"] = f.visibleFrom, f.visibleKept
+	}
+	if len(f.q.Roles) > 0 {
+		add(`$.role = ANY (@roles)`, "roles", f.q.Roles)
+	} else {
+		where += ` AND $.role <> 'summary'` // the log has what a summary says
+	}
+	if f.q.Start != nil {
+		add(`$.created_at >= @start`, "start", *f.q.Start)
+	}
+	if f.q.End != nil {
+		add(`$.created_at <= @end`, "end", *f.q.End)
+	}
+	return where, args
+}
+
+// statisticsScope names the messages that the word statistics are of, whatever else the query filters by.
+func (f searchFilter) statisticsScope() string { return fmt.Sprint(f.org, f.agent, f.conversation) }
+
+// sample reads the terms of up to embed.SampleRows messages, evenly spread over the conversation, the agent or the organization.
+func (s *Store) sample(ctx context.Context, f searchFilter) (*embed.IDF, error) {
+	place, rows := "key", `org = @org`
+	ends := `SELECT min(key) AS first, max(key) AS last FROM messages WHERE org = @org`
+	args := pgx.StrictNamedArgs{"org": f.org, "n": int64(embed.SampleRows)}
+	switch {
+	case f.conversation != 0:
+		place, rows, args["key"] = "position", `org = @org AND conversation_key = @key`, f.conversation
+		ends = `SELECT 1::bigint AS first, messages::bigint AS last FROM conversations WHERE org = @org AND key = @key`
+	case f.agent != 0:
+		place, rows, args["key"] = "seq", `org = @org AND agent_key = @key`, f.agent
+		ends = `SELECT min(seq) AS first, max(seq) AS last FROM messages WHERE org = @org AND agent_key = @key`
+	}
+	terms, err := db.All[[]int64](ctx, s.db, `
+		WITH ends AS (`+ends+`), places AS (
+			SELECT first + (last - first + 1) * n / least(@n, last - first + 1) AS place
+			FROM ends CROSS JOIN LATERAL generate_series(0, least(@n, last - first + 1) - 1) AS n
+		), drawn AS (
+			SELECT DISTINCT m.key
+			FROM places CROSS JOIN LATERAL (
+				SELECT key FROM messages WHERE `+rows+` AND `+place+` >= places.place ORDER BY `+place+` LIMIT 1
+			) m
+		)
+		SELECT m.terms FROM drawn JOIN messages m USING (key) WHERE m.org = @org AND m.terms IS NOT NULL ORDER BY m.key`, args)
+	return embed.NewIDF(terms, f.rows), err
+}

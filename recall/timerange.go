@@ -1,0 +1,66 @@
+package recall
+
+import (
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// ParseStart reads the start of a time range in ISO 8601: a date, or a date and a time to the minute or finer, with an offset, with Z, or
+// in zone (nil is UTC). It returns nil for an empty text. ErrInvalid if the text is none of these.
+func ParseStart(text string, zone *time.Location) (*time.Time, error) {
+	at, _, err := parseTime("start_date", text, zone)
+	return at, err
+}
+
+// ParseEnd reads the inclusive end of a time range, as ParseStart reads its start: the last moment of the day, the minute or the second
+// that the text names.
+func ParseEnd(text string, zone *time.Location) (*time.Time, error) {
+	at, last, err := parseTime("end_date", text, zone)
+	if at != nil {
+		return &last, err
+	}
+	return nil, err
+}
+
+// resolution is that of Postgres' timestamps.
+const resolution = time.Microsecond
+
+// timeForms are the times that may follow a date, with the duration that each names.
+var timeForms = []struct {
+	layout string
+	lasts  time.Duration
+}{
+	{"2006-01-02T15:04", time.Minute},
+	{"2006-01-02T15:04:05", time.Second},
+}
+
+// parseTime returns the first and the last moment that a text names; nil if it is empty.
+func parseTime(field, text string, zone *time.Location) (first *time.Time, last time.Time, err error) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	given := strings.ToUpper(strings.TrimSpace(text))
+	if given == "" {
+		return nil, time.Time{}, nil
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, given, zone); err == nil {
+		return &day, day.AddDate(0, 0, 1).Add(-resolution), nil
+	}
+	given = strings.Replace(given, " ", "T", 1)
+	for _, form := range timeForms {
+		for _, offset := range []string{"", "Z07:00", "Z0700", "Z07"} {
+			at, err := time.ParseInLocation(form.layout+offset, given, zone)
+			if err != nil {
+				continue
+			}
+			if strings.ContainsAny(given, ".,") { // a fraction names a moment
+				return &at, at, nil
+			}
+			return &at, at.Add(form.lasts - resolution), nil
+		}
+	}
+	return nil, time.Time{}, db.Invalid("Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
+		field, short(text))
+}
