@@ -12,62 +12,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/block"
 )
-
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
-const org = db.Org(1)
-
-func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
-	t.Helper()
-	pool := dbtest.New(t)
-	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := recall.New(pool, recall.Options{})
-	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
-		Archival:   archival.New(pool, archival.Options{}),
-		Compaction: &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, pool
-}
-
-func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {
-	t.Helper()
-	a, err := s.Create(t.Context(), org, n)
-	if err != nil {
-		t.Fatalf("create %s: %v", n.Name, err)
-	}
-	return a
-}
-
-// text stores a file as if it had been uploaded and parsed.
-func text(t testing.TB, pool *pgxpool.Pool, folder files.Folder, name, content string) {
-	t.Helper()
-	var key int64
-	lines := strings.Count(content, "\n")
-	err := pool.QueryRow(t.Context(), `
-		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines, chars)
-		VALUES (1, $1, $2, $2, 'text/plain', 0, '', 1, $3, $4) RETURNING key`,
-		folder.Key, name, lines, len(content)).Scan(&key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pool.Exec(t.Context(), `
-		INSERT INTO file_segments (file_key, generation, ordinal, org, first_line, lines, continues, text)
-		VALUES ($1, 1, 0, 1, 1, $2, false, $3)`, key, lines, content); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestLimitsFollowTheWindowUnlessTheOperatorSetThem(t *testing.T) {
 	t.Parallel()
@@ -191,15 +140,9 @@ func TestListFilters(t *testing.T) {
 
 func TestALowerLimitClosesAtOnce(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
-	folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "f"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 4 {
-		text(t, pool, folder, fmt.Sprint(i), "line\n")
-	}
-	a := create(t, s, agent.New{Name: "a", FolderIDs: []string{folder.ID}})
+	s, _ := newStore(t)
+	documents := folder(t, s, "f", 4, "%d", "line\n")
+	a := create(t, s, agent.New{Name: "a", FolderIDs: []string{documents.ID}})
 	if _, err := s.Update(t.Context(), org, a.ID, agent.Update{MaxFilesOpen: agent.Limit{Set: true,
 		Value: new(1)}}); err != nil {
 		t.Fatal(err)
@@ -251,15 +194,9 @@ func TestDocumentsCannotForgeStructure(t *testing.T) {
 
 func TestThePromptIsTheSameForTheSameState(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
-	folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "f"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		text(t, pool, folder, fmt.Sprint("file-", i), "line\n")
-	}
-	a := create(t, s, agent.New{Name: "a", System: "Begin.", FolderIDs: []string{folder.ID}})
+	s, _ := newStore(t)
+	documents := folder(t, s, "f", 3, "file-%d", "line\n")
+	a := create(t, s, agent.New{Name: "a", System: "Begin.", FolderIDs: []string{documents.ID}})
 	prompt := func() string {
 		t.Helper()
 		p, err := s.SystemPrompt(t.Context(), org, a)
@@ -275,7 +212,7 @@ func TestThePromptIsTheSameForTheSameState(t *testing.T) {
 	if !strings.HasPrefix(first, "Begin.\n\n<directories>") || !strings.Contains(first, "- AGENT_ID: "+a.ID) {
 		t.Errorf("the prompt reads\n%s", first)
 	}
-	if err := s.Files.Detach(context.Background(), org, a.ID, folder.ID); err != nil {
+	if err := s.Files.Detach(context.Background(), org, a.ID, documents.ID); err != nil {
 		t.Fatal(err)
 	}
 	if after := prompt(); strings.Contains(after, "<directories>") {
@@ -327,18 +264,12 @@ func TestPromptGolden(t *testing.T) {
 // named within theirs.
 func TestDirectoriesFitTheWindow(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
+	s, _ := newStore(t)
 	markup := strings.Repeat("<td>&amp;</td><td>&lt;</td>\n", 400)
 	var ids []string
 	for d := range 3 {
-		folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: fmt.Sprint("folder-", d)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range 60 {
-			text(t, pool, folder, fmt.Sprintf("%d.html", i), markup)
-		}
-		ids = append(ids, folder.ID)
+		documents := folder(t, s, fmt.Sprint("folder-", d), 60, "%d.html", markup)
+		ids = append(ids, documents.ID)
 	}
 	for _, window := range []int{2000, 4096, 8192, 32_768, 200_000} {
 		for _, most := range []*int{nil, new(100)} {
@@ -361,18 +292,12 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 // sides.
 func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
-	folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "f"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 6 {
-		text(t, pool, folder, fmt.Sprint(i), "line\n")
-	}
+	s, _ := newStore(t)
+	documents := folder(t, s, "f", 6, "%d", "line\n")
 	ctx := context.Background()
 	var group sync.WaitGroup
 	for range 10 {
-		a := create(t, s, agent.New{Name: "a", FolderIDs: []string{folder.ID}})
+		a := create(t, s, agent.New{Name: "a", FolderIDs: []string{documents.ID}})
 		for i := range 4 {
 			group.Go(func() {
 				_, err := s.Files.Open(ctx, org, a.ID,
@@ -383,7 +308,7 @@ func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 			})
 		}
 		group.Go(func() {
-			if _, err := s.Update(ctx, org, a.ID, agent.Update{FolderIDs: []string{folder.ID}}); err != nil &&
+			if _, err := s.Update(ctx, org, a.ID, agent.Update{FolderIDs: []string{documents.ID}}); err != nil &&
 				!errors.Is(err, db.ErrNotFound) {
 				t.Errorf("update: %v", err)
 			}
@@ -403,16 +328,10 @@ func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 // However a lowered limit meets calls that open files, it holds when all are answered.
 func TestALimitLoweredUnderWayHolds(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
-	folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "f"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 6 {
-		text(t, pool, folder, fmt.Sprint(i), "line\n")
-	}
+	s, _ := newStore(t)
+	documents := folder(t, s, "f", 6, "%d", "line\n")
 	for range 15 {
-		a := create(t, s, agent.New{Name: "a", MaxFilesOpen: new(4), FolderIDs: []string{folder.ID}})
+		a := create(t, s, agent.New{Name: "a", MaxFilesOpen: new(4), FolderIDs: []string{documents.ID}})
 		var group sync.WaitGroup
 		group.Go(func() {
 			reqs := []files.OpenRequest{{FileName: "f/1"}, {FileName: "f/2"}, {FileName: "f/3"}, {FileName: "f/4"}}

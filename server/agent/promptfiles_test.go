@@ -1,11 +1,9 @@
 package agent_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 )
@@ -14,14 +12,8 @@ import (
 // recently used first, down to stubs; each says so, and the blocks stay whole.
 func TestOpenFilesYieldToMessages(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
-	folder, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "f"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		text(t, pool, folder, fmt.Sprintf("%d.txt", i), strings.Repeat("日本語 and some words of it\n", 300))
-	}
+	s, _ := newStore(t)
+	documents := folder(t, s, "f", 3, "%d.txt", strings.Repeat("日本語 and some words of it\n", 300))
 	const window = 12_000
 	for _, c := range []struct {
 		name       string
@@ -33,7 +25,7 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 		{"a larger one", 20_000, 2, 1},
 		{"one that leaves nothing", 36_000, 3, 3},
 	} {
-		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{folder.ID},
+		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{documents.ID},
 			Blocks: []block.New{{Label: "b", Value: strings.Repeat("word ", c.block/5)}}})
 		o, _, err := s.Overview(t.Context(), org, a.ID, "")
 		if err != nil {

@@ -1,0 +1,112 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+func text(role recall.Role, s string) recall.Message {
+	return recall.Message{Role: role, Content: []recall.Part{{Type: recall.Text, Text: s}}}
+}
+
+// visit is a question with an image, parallel calls of which one has no result, and an answer.
+func visit() []recall.Message {
+	image := recall.Part{Type: recall.Image,
+		Source: json.RawMessage(`{"type":"base64","media_type":"image/png","data":"aGk="}`)}
+	ask := text(recall.User, "What is this?")
+	ask.Name, ask.Content = new("Ann B"), append(ask.Content, image)
+	call := recall.Message{Role: recall.Assistant, Position: 2, Content: []recall.Part{
+		{Type: recall.Reasoning, Text: "Hm.", Signature: "sig"},
+		{Type: recall.ToolCall, CallID: "a", Name: "look up", Input: `{ "q": 1 }`},
+		{Type: recall.ToolCall, CallID: "b", Name: "f", Input: ""}}}
+	result := recall.Message{Role: recall.Tool, Content: []recall.Part{
+		{Type: recall.ToolReturn, CallID: "a", Text: "Found.\n"}, {Type: recall.ToolReturn, CallID: "z", Text: "lost"}}}
+	return []recall.Message{text(recall.Summary, "Before."), ask, call, result, text(recall.Assistant, "A cat. ")}
+}
+
+func joined(messages []json.RawMessage) string {
+	lines := make([]string, len(messages))
+	for i, m := range messages {
+		lines[i] = string(m)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestOpenAI(t *testing.T) {
+	t.Parallel()
+	want := strings.Join([]string{
+		`{"role":"user","content":"Before."}`,
+		`{"role":"user","name":"Ann_B","content":[{"type":"text","text":"What is this?"},` +
+			`{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}]}`,
+		`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"look_up",` +
+			`"arguments":"{ \"q\": 1 }"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"tool","tool_call_id":"a","content":"Found."}`,
+		`{"role":"tool","tool_call_id":"b","content":"The result of this call was not recorded."}`,
+		`{"role":"assistant","content":"A cat. "}`}, "\n")
+	got, n := chat.OpenAI(visit(), tokens.Estimate)
+	if diff := cmp.Diff(want, joined(got)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if least := tokens.PerImage + 6*tokens.PerMessage; n < least || n > least+60 {
+		t.Errorf("got %d tokens, want %d and those of the texts", n, least)
+	}
+}
+
+func TestAnthropic(t *testing.T) {
+	t.Parallel()
+	want := strings.Join([]string{
+		`{"role":"user","content":[{"type":"text","text":"Before."},{"type":"text","text":"Ann B: What is this?"},` +
+			`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}]}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"sig"},` +
+			`{"type":"tool_use","id":"a","name":"look_up","input":{"q":1}},{"type":"tool_use","id":"b","name":"f","input":{}}]}`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"Found.\n"}]},` +
+			`{"type":"tool_result","tool_use_id":"b","content":[{"type":"text",` +
+			`"text":"The result of this call was not recorded."}],"is_error":true}]}`,
+		`{"role":"assistant","content":[{"type":"text","text":"A cat."}]}`}, "\n")
+	got, _ := chat.Anthropic(visit(), tokens.Estimate)
+	if diff := cmp.Diff(want, joined(got)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	first, _ := chat.Anthropic(visit()[4:], tokens.Estimate)
+	if len(first) != 2 || !strings.HasPrefix(string(first[0]), `{"role":"user"`) {
+		t.Errorf("a conversation that the assistant begins: got %s", joined(first))
+	}
+}
+
+// The agent's own model gets as texts what it is sent as messages.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	want := []chat.Message{
+		{Role: "user", Content: "Before."},
+		{Role: "user", Content: "What is this?\n[image]"},
+		{Role: "assistant", Calls: []chat.Call{{ID: "a", Name: "look_up", Arguments: `{ "q": 1 }`},
+			{ID: "b", Name: "f", Arguments: "{}"}}},
+		{Role: "tool", Content: "Found.", CallID: "a"},
+		{Role: "tool", Content: "The result of this call was not recorded.", CallID: "b"},
+		{Role: "assistant", Content: "A cat. "}}
+	if diff := cmp.Diff(want, chat.Texts(visit())); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// Ids come again in long conversations; a provider takes each once.
+func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	var view []recall.Message
+	for position := range 2 {
+		view = append(view, recall.Message{Role: recall.Assistant, Position: position,
+			Content: []recall.Part{{Type: recall.ToolCall, CallID: "a", Name: "f"}}},
+			recall.Message{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "a", Text: "x"}}})
+	}
+	got := chat.Texts(view)
+	if len(got) != 4 || got[0].Calls[0].ID != "a" || got[2].Calls[0].ID == "a" || got[2].Calls[0].ID != got[3].CallID {
+		t.Errorf("got %+v", got)
+	}
+}

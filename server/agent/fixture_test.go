@@ -1,0 +1,76 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+const org = db.Org(1)
+
+func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
+	t.Helper()
+	pool := dbtest.New(t)
+	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := recall.New(pool, recall.Options{})
+	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
+		Archival:   archival.New(pool, archival.Options{}),
+		Compaction: &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, pool
+}
+
+func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {
+	t.Helper()
+	a, err := s.Create(t.Context(), org, n)
+	if err != nil {
+		t.Fatalf("create %s: %v", n.Name, err)
+	}
+	return a
+}
+
+// text stores a file as if it had been uploaded and parsed.
+func text(t testing.TB, pool db.DB, folder files.Folder, name, content string) {
+	t.Helper()
+	var key int64
+	lines := strings.Count(content, "\n")
+	err := pool.QueryRow(t.Context(), `
+		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines, chars)
+		VALUES (1, $1, $2, $2, 'text/plain', 0, '', 1, $3, $4) RETURNING key`,
+		folder.Key, name, lines, len(content)).Scan(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `
+		INSERT INTO file_segments (file_key, generation, ordinal, org, first_line, lines, continues, text)
+		VALUES ($1, 1, 0, 1, 1, $2, false, $3)`, key, lines, content); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folder creates a folder of some files with one content each; format makes a name of a file's number.
+func folder(t *testing.T, s *agent.Store, name string, count int, format, content string) files.Folder {
+	t.Helper()
+	f, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range count {
+		text(t, s.DB, f, fmt.Sprintf(format, i), content)
+	}
+	return f
+}
