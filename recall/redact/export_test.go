@@ -9,7 +9,7 @@ func (r *Redactor) Work(text string) (redacted string, bytes int) {
 // Keywords returns the keywords of all rules.
 func Keywords() (list []string) {
 	for _, r := range fullEngine().rules {
-		list = append(append(list, r.exact...), r.folded...)
+		list = append(append(list, r.Exact...), r.Folded...)
 	}
 	return list
 }
@@ -17,7 +17,7 @@ func Keywords() (list []string) {
 // Warm compiles all patterns and returns their number.
 func Warm() (patterns int) {
 	for _, r := range fullEngine().rules {
-		if r.pattern != "" {
+		if r.Pattern != "" {
 			r.regexp()
 			patterns++
 		}

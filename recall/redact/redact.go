@@ -1,8 +1,6 @@
 // Package redact replaces secrets of known shapes in texts: provider keys, private keys, passwords in URLs and headers.
 package redact
 
-//go:generate go run -modfile=../../tools/go.mod gen.go
-
 import (
 	"crypto/hmac"
 	"crypto/sha256"
@@ -100,7 +98,7 @@ func (r *Redactor) placeholder(f finding) string {
 	mac := hmac.New(sha256.New, r.key)
 	mac.Write([]byte(f.secret))
 	length, sum := utf8.RuneCountInString(f.secret), hex.EncodeToString(mac.Sum(nil)[:4])
-	return fmt.Sprintf("%s%s:%d:%s]", placeholderStart, f.rule.id, length, sum)
+	return fmt.Sprintf("%s%s:%d:%s]", placeholderStart, f.rule.ID, length, sum)
 }
 
 // nextPlaceholder returns the bounds of the first placeholder at or after a position, or the text's end twice.

@@ -14,18 +14,18 @@ import (
 // A certain rule applies by default. A rule is certain if at least three characters of the secret are fixed, hyphens
 // aside (a provider's prefix, for example), if it finds a PEM block, or if the text around names the secret exactly:
 // the password in a URL, the value of an Authorization header, a field of one name and size. A rule is uncertain if it
-// accepts any hash, id or word that follows a provider's name or "key". gen.go decides this for the rules of gitleaks.
+// accepts any hash, id or word that follows a provider's name or "key". tools/gitleaksrules decides this for the rules of gitleaks.
 type rule struct {
-	id      string
-	pattern string   // the secret is its first group that took part, else the whole match
-	exact   []string // case-sensitive keywords
-	folded  []string // case-insensitive keywords, in lower case
-	entropy float64  // the secret has more bits per character than this
-	group   int      // the group that is the secret, if not the first
-	longest int      // most bytes of a match, 0 if unbounded; where set, every match contains a keyword
+	ID      string
+	Pattern string   // the secret is its first group that took part, else the whole match
+	Exact   []string // case-sensitive keywords
+	Folded  []string // case-insensitive keywords, in lower case
+	Entropy float64  // the secret has more bits per character than this
+	Group   int      // the group that is the secret, if not the first
+	Longest int      // most bytes of a match, 0 if unbounded; where set, every match contains a keyword
 	ahead   int      // bytes searched after a keyword, if not windowAhead
-	certain bool
-	allow   []allowlist
+	Certain bool
+	Allow   []allowlist
 
 	near   func(text string, end int) bool                        // optional cheap check of the text after a keyword
 	accept func(secret string) bool                               // optional check of the secret
@@ -37,9 +37,9 @@ type rule struct {
 
 // allowlist describes matches that are not secrets.
 type allowlist struct {
-	patterns []string
-	words    string // separated by spaces, case-insensitive
-	match    bool   // apply the patterns to the whole match instead of the secret
+	Patterns []string
+	Words    string // separated by spaces, case-insensitive
+	Match    bool   // apply the patterns to the whole match instead of the secret
 
 	once      sync.Once
 	regex     *re2.Regexp
@@ -48,15 +48,15 @@ type allowlist struct {
 
 // regexp returns the compiled pattern.
 func (r *rule) regexp() *re2.Regexp {
-	r.once.Do(func() { r.regex = re2.MustCompile(r.pattern) })
+	r.once.Do(func() { r.regex = re2.MustCompile(r.Pattern) })
 	return r.regex
 }
 
 // reach returns how many bytes after and before the end of a keyword the pattern searches.
 func (r *rule) reach() (ahead, back int) {
 	switch {
-	case r.longest > 0:
-		return r.longest + 1, min(r.longest, windowBack) + 1
+	case r.Longest > 0:
+		return r.Longest + 1, min(r.Longest, windowBack) + 1
 	case r.ahead > 0:
 		return r.ahead, windowBack
 	}
@@ -65,8 +65,8 @@ func (r *rule) reach() (ahead, back int) {
 
 // secret returns the bounds of the secret in a match.
 func (r *rule) secret(m []int) (from, to int) {
-	if r.group > 0 {
-		return m[2*r.group], m[2*r.group+1]
+	if r.Group > 0 {
+		return m[2*r.Group], m[2*r.Group+1]
 	}
 	for i := 2; i < len(m); i += 2 {
 		if m[i+1] > m[i] {
@@ -79,12 +79,12 @@ func (r *rule) secret(m []int) (from, to int) {
 // isSecret reports whether what the pattern matched is a secret. Quotes and numbers never are: replacing them would
 // break the JSON around.
 func (r *rule) isSecret(secret, match string) bool {
-	if strings.IndexByte(secret, '"') >= 0 || isNumber(secret) || r.entropy > 0 && entropy(secret) <= r.entropy ||
-		r.accept != nil && !r.accept(secret) || allowedAnywhere.allows(secret, match) {
+	if strings.IndexByte(secret, '"') >= 0 || isNumber(secret) || r.Entropy > 0 && entropy(secret) <= r.Entropy ||
+		r.accept != nil && !r.accept(secret) || gitleaks().Allow.allows(secret, match) {
 		return false
 	}
-	for i := range r.allow {
-		if r.allow[i].allows(secret, match) {
+	for i := range r.Allow {
+		if r.Allow[i].allows(secret, match) {
 			return false
 		}
 	}
@@ -93,15 +93,15 @@ func (r *rule) isSecret(secret, match string) bool {
 
 func (a *allowlist) allows(secret, match string) bool {
 	a.once.Do(func() {
-		if len(a.patterns) > 0 {
-			a.regex = re2.MustCompile("(?:" + strings.Join(a.patterns, ")|(?:") + ")")
+		if len(a.Patterns) > 0 {
+			a.regex = re2.MustCompile("(?:" + strings.Join(a.Patterns, ")|(?:") + ")")
 		}
-		if a.words != "" {
-			a.automaton = newAutomaton(strings.Fields(a.words), false)
+		if a.Words != "" {
+			a.automaton = newAutomaton(strings.Fields(a.Words), false)
 		}
 	})
 	text := secret
-	if a.match {
+	if a.Match {
 		text = match
 	}
 	return a.regex != nil && a.regex.MatchString(text) || a.automaton != nil && a.automaton.Iter(secret).Next() != nil

@@ -19,47 +19,47 @@ const farAhead = 16 << 10
 
 // token returns a rule for a token with a provider's prefix, which keywords repeat. longest includes what is around.
 func token(id, shape string, entropy float64, longest int, keywords ...string) rule {
-	return rule{id: id, pattern: shapeStart + "(" + shape + ")" + shapeEnd, exact: keywords, entropy: entropy,
-		longest: longest, certain: true}
+	return rule{ID: id, Pattern: shapeStart + "(" + shape + ")" + shapeEnd, Exact: keywords, Entropy: entropy,
+		Longest: longest, Certain: true}
 }
 
 // authorization returns a rule for a value of an Authorization header with at least minDigits digits.
 func authorization(id, value string, minDigits int) rule {
-	return rule{id: id, pattern: authorizationHeader + value, folded: []string{"authorization"}, certain: true,
+	return rule{ID: id, Pattern: authorizationHeader + value, Folded: []string{"authorization"}, Certain: true,
 		ahead: farAhead, accept: func(s string) bool { return digits(s) >= minDigits }}
 }
 
 // ownRules are the rules that gitleaks lacks, or has in a form that matches too much or too little. They come first, so
 // their names win where gitleaks finds the same secret.
 var ownRules = []rule{
-	{id: "private-key", exact: []string{"-----BEGIN"}, certain: true, find: privateKey},
-	{id: "private-key-base64", pattern: `LS0tLS1CRUdJTi[A-Za-z0-9+/]{50,}={0,2}`, exact: []string{"LS0tLS1CRUdJTi"},
-		certain: true, ahead: farAhead, accept: isEncodedKey},
+	{ID: "private-key", Exact: []string{"-----BEGIN"}, Certain: true, find: privateKey},
+	{ID: "private-key-base64", Pattern: `LS0tLS1CRUdJTi[A-Za-z0-9+/]{50,}={0,2}`, Exact: []string{"LS0tLS1CRUdJTi"},
+		Certain: true, ahead: farAhead, accept: isEncodedKey},
 	token("loci-api-key", `loci_[A-Z2-7]{40}`, 0, 60, "loci_"),
-	{id: "jwt", pattern: shapeStart + `(eyJ[\w-]{14,}\.eyJ[\w-]{14,}\.[\w-]{10,}={0,2})` + shapeEnd,
-		exact: []string{"eyJ"}, entropy: 3, certain: true, ahead: farAhead},
-	{id: "url-password", pattern: `[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s/?#:@"'<>\\\x60]{0,128}:` +
-		`((?:[^\s/?#"'<>\\\x60]|\\u00[0-9a-fA-F]{2}){3,256})@[^\s@"'\\]`, exact: []string{"://"}, longest: 1600,
-		certain: true, near: hasUser, accept: isPassword},
-	{id: "authorization-basic", pattern: authorizationHeader + `basic\s{1,4}([A-Za-z0-9+/]{8,}={0,2})`,
-		folded: []string{"authorization"}, certain: true, accept: isCredentials},
+	{ID: "jwt", Pattern: shapeStart + `(eyJ[\w-]{14,}\.eyJ[\w-]{14,}\.[\w-]{10,}={0,2})` + shapeEnd,
+		Exact: []string{"eyJ"}, Entropy: 3, Certain: true, ahead: farAhead},
+	{ID: "url-password", Pattern: `[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s/?#:@"'<>\\\x60]{0,128}:` +
+		`((?:[^\s/?#"'<>\\\x60]|\\u00[0-9a-fA-F]{2}){3,256})@[^\s@"'\\]`, Exact: []string{"://"}, Longest: 1600,
+		Certain: true, near: hasUser, accept: isPassword},
+	{ID: "authorization-basic", Pattern: authorizationHeader + `basic\s{1,4}([A-Za-z0-9+/]{8,}={0,2})`,
+		Folded: []string{"authorization"}, Certain: true, accept: isCredentials},
 	authorization("authorization-token", `(?:bearer|token|bot|jwt|key|(?:api|sso|genie|klaviyo-api)[-_]?(?:key|token)|`+
 		`negotiate|ntlm|ssws|hawk|aws4-hmac-sha256|zoho-oauthtoken|pveapitoken)[\s=]{1,4}\\{0,4}["']?([\w.~+/=-]{10,})`, 1),
 	authorization("authorization-value", `([\w.~+/=-]{20,})(?:["'\x60\s\\<,;)}\]]|$)`, 3),
-	{id: "aws-secret-access-key", pattern: `(?i)aws_?secret_?(?:access_?)?key[\s"'\\]{0,6}[:=][\s"'\\]{0,6}` +
-		`([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`, folded: []string{"aws_secret", "awssecret"}, entropy: 3.5, longest: 90,
-		certain: true},
-	{id: "azure-storage-key", pattern: `AccountKey=([A-Za-z0-9+/]{86}==)`, exact: []string{"AccountKey="}, longest: 100,
-		certain: true},
-	{id: "azure-sas-signature", pattern: `[?&;]sig=([A-Za-z0-9%]{43,63}%3[dD])`, exact: []string{"sig="}, longest: 80,
-		certain: true},
+	{ID: "aws-secret-access-key", Pattern: `(?i)aws_?secret_?(?:access_?)?key[\s"'\\]{0,6}[:=][\s"'\\]{0,6}` +
+		`([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`, Folded: []string{"aws_secret", "awssecret"}, Entropy: 3.5, Longest: 90,
+		Certain: true},
+	{ID: "azure-storage-key", Pattern: `AccountKey=([A-Za-z0-9+/]{86}==)`, Exact: []string{"AccountKey="}, Longest: 100,
+		Certain: true},
+	{ID: "azure-sas-signature", Pattern: `[?&;]sig=([A-Za-z0-9%]{43,63}%3[dD])`, Exact: []string{"sig="}, Longest: 80,
+		Certain: true},
 
 	// gitleaks has these with a shape that matches more than the provider's tokens.
 	token("atlassian-api-token", `AT[AC]TT3[\w=-]{100,250}`, 3.5, 270, "ATATT3", "ATCTT3"),
-	{id: "azure-ad-client-secret", pattern: `(?:^|[^\w~.\\-]|\\{1,4}[nrt"'/])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})` + shapeEnd,
-		exact: []string{"Q~"}, entropy: 3, longest: 60, certain: true},
-	{id: "aws-bedrock-api-key", pattern: `(bedrock-api-key-[A-Za-z0-9+/=_-]{40,})`, exact: []string{"bedrock-api-key-"},
-		entropy: 3, certain: true},
+	{ID: "azure-ad-client-secret", Pattern: `(?:^|[^\w~.\\-]|\\{1,4}[nrt"'/])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})` + shapeEnd,
+		Exact: []string{"Q~"}, Entropy: 3, Longest: 60, Certain: true},
+	{ID: "aws-bedrock-api-key", Pattern: `(bedrock-api-key-[A-Za-z0-9+/=_-]{40,})`, Exact: []string{"bedrock-api-key-"},
+		Entropy: 3, Certain: true},
 	token("huggingface-access-token", `hf_[A-Za-z0-9]{34,40}`, 3, 60, "hf_"),
 	token("sonar-api-token", `sq[pua]_[a-f0-9]{40}`, 0, 60, "sqp_", "squ_", "sqa_"),
 	token("sourcegraph-access-token", `sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}`, 0, 80, "sgp_"),
@@ -71,11 +71,11 @@ var ownRules = []rule{
 	token("anthropic-api-key", `sk-ant-[a-z]{3,6}[0-9]{2}-[\w-]{60,120}`, 3, 150, "sk-ant-"),
 	token("openai-api-key", `sk-(?:proj-|svcacct-|admin-|None-)?[A-Za-z0-9][\w-]{18,180}T3BlbkFJ[\w-]{18,180}`,
 		3, 400, "T3BlbkFJ"),
-	{id: "secret-key", pattern: shapeStart + `(sk-(?:[a-z]{2,8}-){0,2}(?:v[0-9]-)?[A-Za-z0-9]{32,160})` + shapeEnd,
-		exact: []string{"sk-"}, entropy: 3.3, longest: 210, certain: true,
+	{ID: "secret-key", Pattern: shapeStart + `(sk-(?:[a-z]{2,8}-){0,2}(?:v[0-9]-)?[A-Za-z0-9]{32,160})` + shapeEnd,
+		Exact: []string{"sk-"}, Entropy: 3.3, Longest: 210, Certain: true,
 		accept: func(s string) bool { return digits(s) > 2 }},
-	{id: "discord-bot-token", pattern: shapeStart + `([MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,38})` + shapeEnd,
-		folded: []string{"discord"}, entropy: 4, certain: true},
+	{ID: "discord-bot-token", Pattern: shapeStart + `([MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,38})` + shapeEnd,
+		Folded: []string{"discord"}, Entropy: 4, Certain: true},
 	token("docker-access-token", `dckr_(?:pat|oat)_[\w-]{27,40}`, 0, 60, "dckr_"),
 	token("figma-access-token", `fig[duo]r?_[\w-]{40,60}`, 3.5, 80, "figd_", "figu_", "figo_", "figur_"),
 	token("google-oauth-secret", `GOCSPX-[\w-]{28}`, 0, 50, "GOCSPX-"),

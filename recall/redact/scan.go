@@ -36,7 +36,7 @@ var (
 	ruleIDs       = sync.OnceValue(func() map[string]bool {
 		ids := map[string]bool{}
 		for _, r := range fullEngine().rules {
-			ids[r.id] = true
+			ids[r.ID] = true
 		}
 		return ids
 	})
@@ -52,16 +52,16 @@ func engineOf(o Options) *engine {
 func newEngine(uncertain bool) *engine {
 	e := &engine{}
 	var words []string
-	for _, table := range [][]rule{ownRules, gitleaksRules} {
+	for _, table := range [][]rule{ownRules, gitleaks().Rules} {
 		for i := range table {
 			r := &table[i]
-			if !r.certain && !uncertain {
+			if !r.Certain && !uncertain {
 				continue
 			}
-			for _, word := range r.exact {
+			for _, word := range r.Exact {
 				words, e.keywords = append(words, word), append(e.keywords, keyword{len(e.rules), word})
 			}
-			for _, word := range r.folded {
+			for _, word := range r.Folded {
 				words, e.keywords = append(words, word), append(e.keywords, keyword{rule: len(e.rules)})
 			}
 			e.rules = append(e.rules, r)
@@ -169,7 +169,7 @@ func (s *scanner) search(r *rule, w *window) {
 		from, to := r.secret(m)
 		f := finding{from: w.from + from, to: w.from + to, rule: r}
 		if w.from+m[1] == w.to && w.to < len(s.text) { // the match may end after the window
-			if r.longest > 0 {
+			if r.Longest > 0 {
 				continue // it contains another keyword, whose window is still to come
 			}
 			for f.to < len(s.text) && isTokenByte(s.text[f.to]) {
