@@ -57,7 +57,10 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close(context.Background())
-		before := []string{`CREATE EXTENSION vector; CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL);`}
+		before := []string{
+			`CREATE EXTENSION vector;
+			CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL);`,
+		}
 		for _, name := range names[:version] {
 			sql, err := fs.ReadFile(migrations.Files, name)
 			if err != nil {

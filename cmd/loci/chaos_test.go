@@ -11,7 +11,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,86 +25,6 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// build builds the program, to be killed.
-func build(t *testing.T) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "loci")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build the program: %v: %s", err, out)
-	}
-	return path
-}
-
-// victim is a server in a process of its own.
-type victim struct {
-	t    testing.TB
-	path string // of the program
-	args []string
-	tmp  string // its own, for temporary files
-
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	base string
-	log  *lines
-}
-
-// launch runs the program on a port of its own.
-func launch(t testing.TB, path string, args ...string) *victim {
-	t.Helper()
-	v := &victim{t: t, path: path, args: append([]string{"serve", "--addr=127.0.0.1:0"}, args...), tmp: t.TempDir(), log: newLines()}
-	t.Cleanup(v.kill)
-	v.start()
-	return v
-}
-
-// start runs the server and waits until it serves.
-func (v *victim) start() {
-	v.t.Helper()
-	out := newLines()
-	cmd := exec.CommandContext(context.Background(), v.path, v.args...) //nolint:gosec // what was built
-	cmd.Env = append(os.Environ(), "TMPDIR="+v.tmp)
-	cmd.Stdout, cmd.Stderr = out, v.log
-	if err := cmd.Start(); err != nil {
-		v.t.Fatal(err)
-	}
-	v.mu.Lock()
-	v.cmd = cmd
-	v.mu.Unlock()
-	deadline := time.After(patience)
-	for {
-		if at := serves.FindStringSubmatch(out.String()); at != nil {
-			v.mu.Lock()
-			v.base = at[1]
-			v.mu.Unlock()
-			return
-		}
-		select {
-		case <-out.wake:
-		case <-deadline:
-			v.t.Fatalf("the server does not serve:\n%s", v.log)
-		}
-	}
-}
-
-// kill ends the server as a crash would.
-func (v *victim) kill() {
-	v.mu.Lock()
-	cmd := v.cmd
-	v.mu.Unlock()
-	if cmd == nil {
-		return // it never ran
-	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-}
-
-// url is where the server is, or was.
-func (v *victim) url() string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.base
-}
-
 // promise is an upload that was acknowledged.
 type promise struct {
 	ID      string
@@ -117,7 +36,7 @@ type promise struct {
 type chaos struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
-	servers []*victim
+	servers []*serverProcess
 	folder  string
 	dice    *rand.Rand
 
@@ -127,8 +46,9 @@ type chaos struct {
 	last     map[string]int      // which of these was acknowledged last
 }
 
-// The servers are killed at random moments of uploading, parsing, embedding and replacing. Whatever was acknowledged is there soon
-// after they run again: once, whole, and with nothing left over. LOCI_CHAOS_ROUNDS says how often, LOCI_CHAOS_SEED repeats a run.
+// The servers are killed at random moments of uploading, parsing, embedding and replacing. Whatever was acknowledged is
+// there soon after they run again: once, whole, and with nothing left over. LOCI_CHAOS_ROUNDS says how often,
+// LOCI_CHAOS_SEED repeats a run.
 func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -140,10 +60,20 @@ func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	fake := http.Server{Handler: http.HandlerFunc(embedAnything)} //nolint:gosec // on loopback, for a test
 	base := listen(t, &fake)
 	url := dbtest.EmptyURL(t)
-	args := []string{"--database-url=" + url, "--embedding-base-url=" + base + "/v1", "--embedding-model=fake", "--log-level=warn"}
-	path := build(t)
-	c := &chaos{t: t, servers: []*victim{launch(t, path, args...), launch(t, path, args...)}, dice: rand.New(rand.NewPCG(uint64(seed), 1)), //nolint:gosec // repeatable
-		promises: map[string]promise{}, tried: map[string][]string{}, last: map[string]int{}}
+	args := []string{
+		"--database-url=" + url,
+		"--embedding-base-url=" + base + "/v1",
+		"--embedding-model=fake",
+		"--log-level=warn",
+	}
+	c := &chaos{
+		t:        t,
+		servers:  launchTwo(t, args...),
+		dice:     rand.New(rand.NewPCG(uint64(seed), 1)), //nolint:gosec // repeatable
+		promises: map[string]promise{},
+		tried:    map[string][]string{},
+		last:     map[string]int{},
+	}
 	var err error
 	if c.pool, err = db.Connect(t.Context(), url); err != nil {
 		t.Fatal(err)
@@ -154,7 +84,13 @@ func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	for round := range rounds {
 		c.round(round)
 		if t.Failed() {
-			t.Fatalf("round %d; repeat with LOCI_CHAOS_SEED=%d\nfirst server:\n%s\nsecond server:\n%s", round, seed, c.servers[0].log, c.servers[1].log)
+			t.Fatalf(
+				"round %d; repeat with LOCI_CHAOS_SEED=%d\nfirst server:\n%s\nsecond server:\n%s",
+				round,
+				seed,
+				c.servers[0].log,
+				c.servers[1].log,
+			)
 		}
 	}
 	t.Logf("%d rounds with %d acknowledged uploads in %v", rounds, len(c.promises), time.Since(began).Round(time.Second))
@@ -206,16 +142,16 @@ func (c *chaos) round(n int) {
 	}
 	for range 1 + c.dice.IntN(2) {
 		wait(ctx, time.Duration(10+c.dice.IntN(400))*time.Millisecond)
-		switch victims := c.dice.IntN(3); victims {
+		switch killed := c.dice.IntN(3); killed {
 		case 2:
 			c.servers[0].kill()
 			c.servers[1].kill()
 			c.servers[0].start()
 			c.servers[1].start()
 		default:
-			c.servers[victims].kill()
+			c.servers[killed].kill()
 			wait(ctx, time.Duration(c.dice.IntN(200))*time.Millisecond)
-			c.servers[victims].start()
+			c.servers[killed].start()
 		}
 	}
 	restarted := time.Now()
@@ -224,10 +160,16 @@ func (c *chaos) round(n int) {
 	c.settle()
 	settled := time.Since(restarted)
 	c.check()
-	c.t.Logf("round %d: %d acknowledged, complete %v after the restart", n, len(c.promises), settled.Round(time.Millisecond))
+	c.t.Logf(
+		"round %d: %d acknowledged, complete %v after the restart",
+		n,
+		len(c.promises),
+		settled.Round(time.Millisecond),
+	)
 }
 
-// client uploads small files and larger ones, new ones and replacements, to one server or the other, until told to stop.
+// client uploads small files and larger ones, new ones and replacements, to one server or the other, until told to
+// stop.
 func (c *chaos) client(ctx context.Context, dice *rand.Rand, client, round int) {
 	who := fmt.Sprintf("%d-%d", client, round)
 	for i := 0; ctx.Err() == nil; i++ {
@@ -324,7 +266,8 @@ func (c *chaos) settle() {
 	c.t.Helper()
 	deadline := time.Now().Add(recovery)
 	const left = `
-		SELECT (SELECT count(*) FROM files WHERE generation < wanted_generation OR error IS NOT NULL) + (SELECT count(*) FROM embed_batches) +
+		SELECT (SELECT count(*) FROM files WHERE generation < wanted_generation OR error IS NOT NULL) +
+		       (SELECT count(*) FROM embed_batches) +
 		       (SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled', 'pending'))`
 	for {
 		n, err := db.One[int](c.t.Context(), c.pool, left)
@@ -344,8 +287,11 @@ func (c *chaos) settle() {
 // dump shows the work that does not end.
 func (c *chaos) dump() {
 	for _, sql := range []string{
-		`SELECT row_to_json(j)::text FROM (SELECT id, kind, state, queue, args, attempt, attempted_by, attempted_at, scheduled_at, errors FROM river_job WHERE state NOT IN ('completed', 'cancelled') LIMIT 10) j`,
-		`SELECT row_to_json(f)::text FROM (SELECT * FROM files WHERE generation < wanted_generation OR error IS NOT NULL LIMIT 10) f`,
+		`SELECT row_to_json(j)::text FROM (
+			SELECT id, kind, state, queue, args, attempt, attempted_by, attempted_at, scheduled_at, errors FROM river_job
+			WHERE state NOT IN ('completed', 'cancelled') LIMIT 10) j`,
+		`SELECT row_to_json(f)::text FROM (
+			SELECT * FROM files WHERE generation < wanted_generation OR error IS NOT NULL LIMIT 10) f`,
 		`SELECT row_to_json(b)::text FROM (SELECT * FROM embed_batches LIMIT 10) b`,
 	} {
 		rows, err := db.All[string](c.t.Context(), c.pool, sql)
@@ -358,18 +304,24 @@ func (c *chaos) check() {
 	c.t.Helper()
 	for _, w := range []struct{ what, sql string }{
 		{"duplicate chunks", `SELECT count(*) FROM (SELECT FROM chunks GROUP BY file_key, ordinal HAVING count(*) > 1) d`},
-		{"chunks of another generation", `SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE c.generation <> f.generation`},
-		{"files whose chunks are not as many as they say", `SELECT count(*) FROM files f WHERE chunks <> (SELECT count(*) FROM chunks c WHERE c.file_key = f.key)`},
-		{"segments of another generation", `SELECT count(*) FROM file_segments g JOIN files f ON f.key = g.file_key WHERE g.generation <> f.generation`},
-		{"rows without their file", `SELECT (SELECT count(*) FROM chunks x WHERE NOT EXISTS (SELECT FROM files f WHERE f.key = x.file_key)) +
+		{"chunks of another generation", `
+			SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE c.generation <> f.generation`},
+		{"files whose chunks are not as many as they say", `
+			SELECT count(*) FROM files f WHERE chunks <> (SELECT count(*) FROM chunks c WHERE c.file_key = f.key)`},
+		{"segments of another generation", `
+			SELECT count(*) FROM file_segments g JOIN files f ON f.key = g.file_key WHERE g.generation <> f.generation`},
+		{"rows without their file", `
+			SELECT (SELECT count(*) FROM chunks x WHERE NOT EXISTS (SELECT FROM files f WHERE f.key = x.file_key)) +
 			(SELECT count(*) FROM file_segments x WHERE NOT EXISTS (SELECT FROM files f WHERE f.key = x.file_key)) +
 			(SELECT count(*) FROM file_originals x WHERE NOT EXISTS (SELECT FROM files f WHERE f.key = x.file_key)) +
 			(SELECT count(*) FROM chunk_vectors x WHERE NOT EXISTS (SELECT FROM chunks c WHERE c.key = x.chunk_key))`},
-		{"chunks without a vector", `SELECT count(*) FROM chunks c WHERE NOT EXISTS (SELECT FROM chunk_vectors v WHERE v.chunk_key = c.key)`},
+		{"chunks without a vector", `
+			SELECT count(*) FROM chunks c WHERE NOT EXISTS (SELECT FROM chunk_vectors v WHERE v.chunk_key = c.key)`},
 		{"originals that are not whole", `SELECT count(*) FROM files f WHERE sha256 <> (
 			SELECT sha256(string_agg(bytes, ''::bytea ORDER BY ordinal)) FROM file_originals o WHERE o.file_key = f.key)`},
 		{"files that still replace another", `SELECT count(*) FROM files WHERE replaces IS NOT NULL`},
-		{"names that two files have", `SELECT count(*) FROM (SELECT FROM files GROUP BY folder_key, name HAVING count(*) > 1) d`},
+		{"names that two files have", `
+			SELECT count(*) FROM (SELECT FROM files GROUP BY folder_key, name HAVING count(*) > 1) d`},
 	} {
 		if n, err := db.One[int](c.t.Context(), c.pool, w.sql); n != 0 || err != nil {
 			c.t.Errorf("%d %s (%v)", n, w.what, err)
@@ -392,15 +344,27 @@ func (c *chaos) download() {
 	for _, f := range list {
 		want, promised := c.promises[f.ID]
 		status, original := p.send("GET", "/v1/folders/"+c.folder+"/files/"+f.ID+"/original", nil)
-		text := call[struct{ Content string }](p, "GET", "/v1/folders/"+c.folder+"/files/"+f.ID+"?include_content=true", nil).Content
+		text := call[struct{ Content string }](
+			p,
+			"GET",
+			"/v1/folders/"+c.folder+"/files/"+f.ID+"?include_content=true",
+			nil,
+		).Content
 		if promised && (status != http.StatusOK || string(original) != want.content || text != want.content) {
-			c.t.Errorf("%s: got status %d, %d bytes of original and %d of text, want %d", f.FileName, status, len(original), len(text), len(want.content))
+			c.t.Errorf(
+				"%s: got status %d, %d bytes of original and %d of text, want %d",
+				f.FileName,
+				status,
+				len(original),
+				len(text),
+				len(want.content),
+			)
 		}
 	}
 }
 
-// checkPromises compares the files that there are with what was sent. A file that was replaced is gone; its name has what was acknowledged
-// last, or what was sent after that and came through all the same.
+// checkPromises compares the files that there are with what was sent. A file that was replaced is gone; its name has
+// what was acknowledged last, or what was sent after that and came through all the same.
 func (c *chaos) checkPromises() {
 	c.t.Helper()
 	type row struct {
@@ -410,7 +374,8 @@ func (c *chaos) checkPromises() {
 		Sent []byte `db:"sent"`
 	}
 	rows, err := db.All[row](c.t.Context(), c.pool, `
-		SELECT f.id, f.name, (SELECT string_agg(text, '' ORDER BY ordinal) FROM file_segments g WHERE g.file_key = f.key) AS text,
+		SELECT f.id, f.name,
+		       (SELECT string_agg(text, '' ORDER BY ordinal) FROM file_segments g WHERE g.file_key = f.key) AS text,
 		       (SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals o WHERE o.file_key = f.key) AS sent
 		FROM files f ORDER BY f.key`)
 	if err != nil {
@@ -420,7 +385,13 @@ func (c *chaos) checkPromises() {
 	for _, r := range rows {
 		byID[r.ID], byName[r.Name] = r, r
 		if p, promised := c.promises[r.ID]; promised && (r.Text != p.content || string(r.Sent) != p.content) {
-			c.t.Errorf("%s has %d bytes of text and %d of original, not the %d that were sent", r.Name, len(r.Text), len(r.Sent), len(p.content))
+			c.t.Errorf(
+				"%s has %d bytes of text and %d of original, not the %d that were sent",
+				r.Name,
+				len(r.Text),
+				len(r.Sent),
+				len(p.content),
+			)
 		}
 	}
 	for id, p := range c.promises {

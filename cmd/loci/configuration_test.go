@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write docs/configuration.md from the fl
 
 const configurationHead = `# Configuration
 
-Each setting is an environment variable and a flag of ` + "`loci serve`" + `. A variable that is set to nothing counts as unset.
+Each setting is an environment variable and a flag of ` + "`loci serve`" + `. An empty variable counts as unset.
 This page is generated from the flags: ` + "`go test ./cmd/loci -run TestConfigurationIsDocumented -update`" + `.
 
 | variable | flag | default | meaning |

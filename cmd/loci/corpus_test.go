@@ -20,8 +20,24 @@ import (
 type question struct{ text, file string }
 
 // goPackages are the parts of Go's standard library that are ingested.
-var goPackages = []string{"net/http", "encoding/json", "encoding/csv", "bufio", "regexp", "strings", "sort", "sync", "time", "os/exec", "context",
-	"compress/gzip", "html/template", "mime/multipart", "path/filepath", "text/tabwriter"}
+var goPackages = []string{
+	"net/http",
+	"encoding/json",
+	"encoding/csv",
+	"bufio",
+	"regexp",
+	"strings",
+	"sort",
+	"sync",
+	"time",
+	"os/exec",
+	"context",
+	"compress/gzip",
+	"html/template",
+	"mime/multipart",
+	"path/filepath",
+	"text/tabwriter",
+}
 
 var goQuestions = []question{
 	{"how does the client follow redirects", "net/http/client.go"},
@@ -56,8 +72,8 @@ var manualQuestions = []question{
 	{"limit the memory that a sort may use before it writes to disk", "runtime-config-resource.html"},
 }
 
-// A real corpus: every file is ingested, questions find their file among the first five results without any model, and grep agrees with
-// the program of that name.
+// A real corpus: every file is ingested, questions find their file among the first five results without any model, and
+// grep agrees with the program of that name.
 func TestARealCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
@@ -70,7 +86,8 @@ func TestARealCorpus(t *testing.T) {
 	})
 	t.Run("grep agrees with grep", func(t *testing.T) {
 		root := strings.TrimSpace(output(t, exec.CommandContext(t.Context(), "go", "env", "GOROOT"))) + "/src"
-		for _, pattern := range []string{"func .*Redirect", "^package ", "errors?\\.New\\(", "TODO", "[0-9]{4,}", "\\bnil\\b.*\\bnil\\b", "^$^", "é|ü"} {
+		for _, pattern := range []string{"func .*Redirect", "^package ", "errors?\\.New\\(", "TODO", "[0-9]{4,}",
+			"\\bnil\\b.*\\bnil\\b", "^$^", "é|ü"} {
 			want, got := systemGrep(t, root, pattern), p.grepAll(t, pattern)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-grep +loci):\n%s", pattern, diff)
@@ -98,12 +115,15 @@ func goFiles(t *testing.T, root string) (paths []string) {
 		if err != nil || len(list) == 0 {
 			t.Fatalf("package %s: %v", name, err)
 		}
-		paths = append(paths, slices.DeleteFunc(list, func(path string) bool { return strings.HasSuffix(path, "_test.go") })...)
+		paths = append(
+			paths,
+			slices.DeleteFunc(list, func(path string) bool { return strings.HasSuffix(path, "_test.go") })...)
 	}
 	return paths
 }
 
-// ingest uploads files under their paths below root, waits until every one is completed, and returns an agent that has them.
+// ingest uploads files under their paths below root, waits until every one is completed, and returns an agent that has
+// them.
 func (p *program) ingest(t *testing.T, name, root string, paths []string) (agent string) {
 	t.Helper()
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": name})
@@ -163,7 +183,11 @@ func (p *program) grepAll(t *testing.T, pattern string) (all []string) {
 	agents := call[[]identified](p, "GET", "/v1/agents/?name=go", nil)
 	file := ""
 	for offset := 0; ; {
-		got := p.tool(agents[0].ID, "grep_files", map[string]any{"pattern": pattern, "offset": offset, "context_lines": 0, "case_sensitive": true})
+		got := p.tool(
+			agents[0].ID,
+			"grep_files",
+			map[string]any{"pattern": pattern, "offset": offset, "context_lines": 0, "case_sensitive": true},
+		)
 		if got.Status != "success" {
 			t.Fatalf("%s: %+v", pattern, got)
 		}

@@ -23,8 +23,8 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// appendOver appends something of its own to an agent's log, over REST, and returns what its event refers to. It is idempotent: a caller
-// that got no answer repeats it with the same key.
+// appendOver appends something of its own to an agent's log, over REST, and returns what its event refers to. It is
+// idempotent: a caller that got no answer repeats it with the same key.
 func appendOver(ctx context.Context, base, agent, key string) (ref string, err error) {
 	message := map[string]any{"role": "user", "content": key, "otid": key}
 	out, err := ask[struct{ Messages []identified }](ctx, http.MethodPost, base+"/v1/agents/"+agent+"/messages/capture",
@@ -74,7 +74,7 @@ type happened struct {
 type ledger struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
-	servers []*victim
+	servers []*serverProcess
 	agents  []string
 	enough  context.Context // ends when writers are to stop
 	done    context.Context // ends when all have written
@@ -84,9 +84,9 @@ type ledger struct {
 	read     map[string][]happened
 }
 
-// Eight writers append through two servers, of which one after the other is killed at random moments, while readers read. In the end each
-// agent's log has no gap, has everything that was acknowledged once, and each reader has read it once, over all its breaks.
-// LOCI_CHAOS_ROUNDS says how often servers are killed, LOCI_CHAOS_SEED repeats a run.
+// Eight writers append through two servers, of which one after the other is killed at random moments, while readers
+// read. In the end each agent's log has no gap, has everything that was acknowledged once, and each reader has read it
+// once, over all its breaks. LOCI_CHAOS_ROUNDS says how often servers are killed, LOCI_CHAOS_SEED repeats a run.
 func TestTheLogOutlivesKilledServers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -124,15 +124,20 @@ func TestTheLogOutlivesKilledServers(t *testing.T) {
 		l.check(agent)
 	}
 	if t.Failed() {
-		t.Logf("repeat with LOCI_CHAOS_SEED=%d\nfirst server:\n%s\nsecond server:\n%s", seed, l.servers[0].log, l.servers[1].log)
+		t.Logf(
+			"repeat with LOCI_CHAOS_SEED=%d\nfirst server:\n%s\nsecond server:\n%s",
+			seed,
+			l.servers[0].log,
+			l.servers[1].log,
+		)
 	}
 }
 
 func newLedger(t *testing.T) *ledger {
 	t.Helper()
-	address, path := dbtest.EmptyURL(t), build(t)
+	address := dbtest.EmptyURL(t)
 	args := []string{"--database-url=" + address, "--log-level=warn"}
-	l := &ledger{t: t, servers: []*victim{launch(t, path, args...), launch(t, path, args...)}, promised: map[string][]string{}, read: map[string][]happened{}}
+	l := &ledger{t: t, servers: launchTwo(t, args...), promised: map[string][]string{}, read: map[string][]happened{}}
 	var err error
 	if l.pool, err = db.Connect(t.Context(), address); err != nil {
 		t.Fatal(err)
@@ -148,8 +153,8 @@ func newLedger(t *testing.T) *ledger {
 // server is one of the two, by chance.
 func (l *ledger) server(dice *rand.Rand) string { return l.servers[dice.IntN(2)].url() }
 
-// writer appends to the first agent, which all share, and to the others, until told to stop. Where there is no answer it tries again, with
-// whatever server: half of the time only, so that there are appends of which nobody knows.
+// writer appends to the first agent, which all share, and to the others, until told to stop. Where there is no answer
+// it tries again, with whatever server: half of the time only, so that there are appends of which nobody knows.
 func (l *ledger) writer(dice *rand.Rand, who int) {
 	for n := 0; l.enough.Err() == nil; n++ {
 		agent, key := l.agents[max(0, dice.IntN(6)-3)], fmt.Sprintf("append %d-%d", who, n)
@@ -191,13 +196,23 @@ func (l *ledger) note(reader string, events ...happened) {
 func (l *ledger) consumes(agent string) {
 	dice, deadline := rand.New(rand.NewPCG(1, 2)), time.Now().Add(patience) //nolint:gosec // which server it asks
 	for last := int64(0); !l.over(agent, last) && time.Now().Before(deadline); {
-		page, err := ask[[]happened](l.t.Context(), http.MethodGet, l.server(dice)+"/v1/agents/"+agent+"/events?consumer=reader&limit=7", nil)
+		page, err := ask[[]happened](
+			l.t.Context(),
+			http.MethodGet,
+			l.server(dice)+"/v1/agents/"+agent+"/events?consumer=reader&limit=7",
+			nil,
+		)
 		if err != nil || len(page) == 0 {
 			wait(l.t.Context(), 5*time.Millisecond)
 			continue
 		}
 		for last = page[len(page)-1].Seq; time.Now().Before(deadline); wait(l.t.Context(), 5*time.Millisecond) {
-			_, err := ask[any](l.t.Context(), http.MethodPut, l.server(dice)+"/v1/agents/"+agent+"/consumers/reader", map[string]any{"seq": last})
+			_, err := ask[any](
+				l.t.Context(),
+				http.MethodPut,
+				l.server(dice)+"/v1/agents/"+agent+"/consumers/reader",
+				map[string]any{"seq": last},
+			)
 			if err == nil {
 				l.note("consumer of "+agent, page...)
 				break
@@ -263,7 +278,12 @@ func stream(ctx context.Context, target string, last int64, take func(happened) 
 // check looks at an agent's log, and compares it with what was promised and with what was read.
 func (l *ledger) check(agent string) {
 	l.t.Helper()
-	log, err := db.All[happened](l.t.Context(), l.pool, `SELECT seq, type, ref_id, at FROM events WHERE agent_id = $1 ORDER BY seq`, agent)
+	log, err := db.All[happened](
+		l.t.Context(),
+		l.pool,
+		`SELECT seq, type, ref_id, at FROM events WHERE agent_id = $1 ORDER BY seq`,
+		agent,
+	)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -283,7 +303,8 @@ func (l *ledger) check(agent string) {
 		}
 	}
 	for _, reader := range []string{"consumer of " + agent, "stream of " + agent} {
-		if diff := cmp.Diff(log, l.read[reader], cmp.Transformer("at", func(at time.Time) int64 { return at.UnixMicro() })); diff != "" {
+		micros := cmp.Transformer("at", func(at time.Time) int64 { return at.UnixMicro() })
+		if diff := cmp.Diff(log, l.read[reader], micros); diff != "" {
 			l.t.Errorf("%s (-log +read):\n%s", reader, diff)
 		}
 	}

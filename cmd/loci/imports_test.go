@@ -10,18 +10,21 @@ import (
 	"testing"
 )
 
-// module is the path that the packages below are under.
+// module is the import path of this module.
 const module = "github.com/loci-memory/loci"
 
-// house says what each package may import of the others. Memories (recall, archival, files) do not know each other; no arrow goes up.
-// A package that is not here, or an arrow that is not, is a change of the design: make it here first, and say why.
+// house lists, for each package, the packages of this module that it may import. The memories (recall, archival, files)
+// do not import each other, and no package imports one above it. A new package or import is a change of the design: add
+// it here, and give the reason in the commit.
 var house = map[string][]string{
-	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"}, // it drives an agent as tests do
-	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child", "recall", "recall/tokens", "archival", "compaction",
-		"compaction/llm", "server", "server/apikey", "server/agent", "server/block", "server/tool", "server/mcp"},
+	// bench drives an agent as the tests do.
+	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"},
+	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child",
+		"recall", "recall/tokens", "archival", "compaction", "compaction/llm", "server", "server/apikey", "server/agent",
+		"server/block", "server/tool", "server/mcp"},
 	"server/apikey": {"db"},
-	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent", "server/block", "server/capture",
-		"server/console", "server/rest", "server/tool"},
+	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent",
+		"server/block", "server/capture", "server/console", "server/rest", "server/tool"},
 	"server/capture":    {"db", "recall", "server/rest"},
 	"server/rest":       {"db", "files", "recall"},
 	"server/servertest": {},
@@ -57,8 +60,9 @@ var house = map[string][]string{
 	"recall/tokens":          {},
 }
 
-// forTests may be imported by the tests of every package, and by nothing else that is not listed above.
-var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest", "server/agent/agenttest", "server/servertest"}
+// forTests lists the packages that the tests of every package may import, and product code only where the map says so.
+var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
+	"server/agent/agenttest", "server/servertest"}
 
 // The web frameworks, and the packages that may import them.
 var (
@@ -79,12 +83,12 @@ func TestPackagesImportWhatTheDesignAllows(t *testing.T) {
 		name := within(p.ImportPath)
 		allowed, planned := house[name]
 		if !planned {
-			t.Errorf("package %s is not in the design", name)
+			t.Errorf("package %s is not in the map of allowed imports", name)
 			continue
 		}
 		for _, path := range p.Imports {
 			if strings.HasPrefix(path, module) && !slices.Contains(allowed, within(path)) {
-				t.Errorf("%s imports %s, which the design does not allow", name, within(path))
+				t.Errorf("%s imports %s, which the map does not allow", name, within(path))
 			}
 			if isFramework(path) && !slices.Contains(frameworkOwners, name) {
 				t.Errorf("%s imports %s; only %v may", name, path, frameworkOwners)
@@ -92,9 +96,9 @@ func TestPackagesImportWhatTheDesignAllows(t *testing.T) {
 		}
 		for _, path := range append(p.TestImports, p.XTestImports...) {
 			in := within(path)
-			if strings.HasPrefix(path, module) && in != name && !slices.Contains(allowed, in) && !slices.Contains(forTests, in) &&
-				!reaches(allowed, in) {
-				t.Errorf("the tests of %s import %s, which lies above or beside it", name, in)
+			if strings.HasPrefix(path, module) && in != name && !slices.Contains(allowed, in) &&
+				!slices.Contains(forTests, in) && !reaches(allowed, in) {
+				t.Errorf("the tests of %s import %s, which the map puts above or beside it", name, in)
 			}
 		}
 	}
@@ -104,7 +108,7 @@ func isFramework(path string) bool {
 	return slices.ContainsFunc(frameworks, func(f string) bool { return strings.HasPrefix(path, f) })
 }
 
-// reaches says whether a package is below one of the others.
+// reaches reports whether the package to is one of the packages from, or below one of them.
 func reaches(from []string, to string) bool {
 	for _, p := range from {
 		if p == to || reaches(house[p], to) {
@@ -118,7 +122,8 @@ func within(path string) string { return strings.TrimPrefix(strings.TrimPrefix(p
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports",
+		module+"/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

@@ -81,21 +81,8 @@ func serve(t testing.TB, args ...string) *program {
 			t.Errorf("the server ended with %d:\n%s", code, errs)
 		}
 	})
-	deadline := time.After(patience)
-	for {
-		if at := serves.FindStringSubmatch(out.String()); at != nil {
-			p.base = at[1]
-			return p
-		}
-		select {
-		case <-out.wake:
-		case code := <-ended:
-			ended <- 0
-			t.Fatalf("the server ended with %d before it served:\n%s", code, errs)
-		case <-deadline:
-			t.Fatalf("the server does not serve:\n%s", errs)
-		}
-	}
+	p.base = awaitServing(t, out, errs, ended)
+	return p
 }
 
 // send makes a request; a body that is not a reader is sent as JSON.
@@ -181,15 +168,26 @@ type stored struct {
 	Pages        int    `json:"total_pages"`
 }
 
-// await waits until none of a folder's files is in work, and returns them by name.
+// await waits until no file of a folder is being processed, and returns the files by name.
 func (p *program) await(folder string) map[string]stored {
+	p.t.Helper()
+	return p.awaitWith(
+		folder,
+		func(method, path string) ([]stored, bool) { return call[[]stored](p, method, path, nil), true },
+	)
+}
+
+// awaitWith is await with a function that reads a page of files; it reports false for a list that must be read again.
+func (p *program) awaitWith(folder string, read func(method, path string) (page []stored, ok bool)) map[string]stored {
 	p.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		list := map[string]stored{}
-		working := 0
+		list, working := map[string]stored{}, 0
 		for after := ""; ; {
-			page := call[[]stored](p, "GET", "/v1/folders/"+folder+"/files?limit=1000&after="+after, nil)
+			page, ok := read("GET", "/v1/folders/"+folder+"/files?limit=1000&after="+after)
+			if !ok {
+				working++
+			}
 			if len(page) == 0 {
 				break
 			}
@@ -205,7 +203,7 @@ func (p *program) await(folder string) map[string]stored {
 			return list
 		}
 		if time.Now().After(deadline) || !wait(p.t.Context(), 20*time.Millisecond) {
-			p.t.Fatalf("%d files are still in work", working)
+			p.t.Fatalf("%d files are still being processed", working)
 		}
 	}
 }
@@ -225,8 +223,18 @@ func TestTheMainJob(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"})
-	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "reader", "folder_ids": []string{folder.ID}})
-	call[stored](p, "POST", "/v1/folders/"+folder.ID+"/upload", fileForm(t, "tides.md", []byte("# Tides\n\nThe moon pulls the sea.\n")))
+	agent := call[identified](
+		p,
+		"POST",
+		"/v1/agents/",
+		map[string]any{"name": "reader", "folder_ids": []string{folder.ID}},
+	)
+	call[stored](
+		p,
+		"POST",
+		"/v1/folders/"+folder.ID+"/upload",
+		fileForm(t, "tides.md", []byte("# Tides\n\nThe moon pulls the sea.\n")),
+	)
 	if f := p.await(folder.ID)["tides.md"]; f.Status != "completed" || f.Chunks == 0 {
 		t.Fatalf("the file is %+v", f)
 	}
@@ -237,7 +245,8 @@ func TestTheMainJob(t *testing.T) {
 	}{
 		{"semantic_search_files", map[string]any{"query": "what pulls the sea"}, "The moon pulls the sea."},
 		{"grep_files", map[string]any{"pattern": "moon"}, "> 3: The moon pulls the sea."},
-		{"open_files", map[string]any{"file_requests": []map[string]any{{"file_name": "notes/tides.md"}}}, "* Opened notes/tides.md"},
+		{"open_files", map[string]any{"file_requests": []map[string]any{{"file_name": "notes/tides.md"}}},
+			"* Opened notes/tides.md"},
 		{"list_files", nil, "notes/tides.md"},
 	} {
 		if got := p.tool(agent.ID, c.tool, c.args); got.Status != "success" || !strings.Contains(got.Text, c.want) {
@@ -258,7 +267,12 @@ func TestDocumentsAreReadInChildren(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "talks"})
-	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "reader", "folder_ids": []string{folder.ID}})
+	agent := call[identified](
+		p,
+		"POST",
+		"/v1/agents/",
+		map[string]any{"name": "reader", "folder_ids": []string{folder.ID}},
+	)
 	raw, err := os.ReadFile("../../files/document/testdata/office/slides.pptx")
 	if err != nil {
 		t.Fatal(err)
@@ -272,10 +286,15 @@ func TestDocumentsAreReadInChildren(t *testing.T) {
 	if f := list["cut.pptx"]; f.Status != "error" || !strings.Contains(f.ErrorMessage, "damaged") {
 		t.Errorf("a part of them is %+v", f)
 	}
-	if got := p.tool(agent.ID, "grep_files", map[string]any{"pattern": "Twice a day"}); !strings.Contains(got.Text, "talks/talk.pptx:9 (slide 2) ===") {
+	if got := p.tool(agent.ID, "grep_files", map[string]any{"pattern": "Twice a day"}); !strings.Contains(
+		got.Text,
+		"talks/talk.pptx:9 (slide 2) ===",
+	) {
 		t.Errorf("got %+v", got)
 	}
-	if status, answer := p.send("POST", "/v1/folders/"+folder.ID+"/upload", fileForm(t, "a.zip", []byte("PK\x05\x06"+strings.Repeat("\x00", 18)))); status != http.StatusUnsupportedMediaType ||
+	zip := fileForm(t, "a.zip", []byte("PK\x05\x06"+strings.Repeat("\x00", 18)))
+	status, answer := p.send("POST", "/v1/folders/"+folder.ID+"/upload", zip)
+	if status != http.StatusUnsupportedMediaType ||
 		!strings.Contains(string(answer), "Archives are not unpacked: upload the files in them.") {
 		t.Errorf("an archive: %d %s", status, answer)
 	}
@@ -293,31 +312,67 @@ func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
 	for name, c := range map[string]struct{ args, want []string }{
-		"an address without port":         {[]string{"--addr=127.0.0.1"}, []string{"LOCI_ADDR", "127.0.0.1"}},
-		"a port that is none":             {[]string{"--addr=127.0.0.1:99999"}, []string{"LOCI_ADDR", "99999"}},
-		"other machines without a key":    {[]string{"--addr=0.0.0.0:0", "--database-url=" + url}, []string{"LOCI_ADDR", "LOCI_API_KEY"}},
-		"a key that is too short":         {[]string{"--api-key=short", "--database-url=" + url}, []string{"LOCI_API_KEY"}},
-		"a database URL that is none":     {[]string{"--database-url=db:5432"}, []string{"LOCI_DATABASE_URL"}},
-		"a size that is no number":        {[]string{"--max-upload-bytes=many"}, []string{"max-upload-bytes"}},
-		"a size of nothing":               {[]string{"--max-upload-bytes=0"}, []string{"LOCI_MAX_UPLOAD_BYTES"}},
-		"a log level that is none":        {[]string{"--log-level=loud"}, []string{"LOCI_LOG_LEVEL", "loud"}},
-		"an endpoint that is no URL":      {[]string{"--embedding-base-url=here", "--embedding-model=m"}, []string{"LOCI_EMBEDDING_BASE_URL"}},
-		"an endpoint without model":       {[]string{"--embedding-base-url=http://127.0.0.1:1/v1"}, []string{"LOCI_EMBEDDING_MODEL"}},
-		"a model without endpoint":        {[]string{"--embedding-model=m"}, []string{"LOCI_EMBEDDING_BASE_URL"}},
-		"a dimension out of range":        {[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-dimensions=5000"}, []string{"LOCI_EMBEDDING_DIMENSIONS"}},
-		"a language model that is no URL": {[]string{"--llm-base-url=localhost:11434", "--llm-model=m"}, []string{"LOCI_LLM_BASE_URL", "http://localhost:11434/v1"}},
-		"a language model by FTP":         {[]string{"--llm-base-url=ftp://127.0.0.1/v1", "--llm-model=m"}, []string{"LOCI_LLM_BASE_URL"}},
-		"a chat endpoint without model":   {[]string{"--llm-base-url=http://127.0.0.1:1/v1"}, []string{"LOCI_LLM_MODEL"}},
-		"a chat model without endpoint":   {[]string{"--llm-model=m"}, []string{"LOCI_LLM_BASE_URL"}},
-		"a chat key without endpoint":     {[]string{"--llm-api-key=k"}, []string{"LOCI_LLM_BASE_URL"}},
-		"a window without endpoint":       {[]string{"--llm-context-window=8192"}, []string{"LOCI_LLM_BASE_URL"}},
-		"a window of less than nothing":   {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-context-window=-1"}, []string{"LOCI_LLM_CONTEXT_WINDOW", "-1"}},
-		"a window that is no number":      {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-context-window=8k"}, []string{"llm-context-window", "8k"}},
-		"a chat key of two lines":         {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-api-key=sk-1\n"}, []string{"LOCI_LLM_API_KEY"}},
-		"an embeddings key of two lines":  {[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-api-key=sk-1\n"}, []string{"LOCI_EMBEDDING_API_KEY"}},
-		"a chat model that is blank":      {[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model= "}, []string{"LOCI_LLM_MODEL"}},
-		"a directory without Postgres":    {[]string{"--home=" + home, "--postgres-bin=/nowhere"}, []string{"/nowhere"}},
-		"a reader that is not there":      {[]string{"--pdftotext=/nowhere/pdftotext"}, []string{"LOCI_PDFTOTEXT", "/nowhere/pdftotext"}},
+		"an address without port": {[]string{"--addr=127.0.0.1"}, []string{"LOCI_ADDR", "127.0.0.1"}},
+		"a port that is none":     {[]string{"--addr=127.0.0.1:99999"}, []string{"LOCI_ADDR", "99999"}},
+		"other machines without a key": {
+			[]string{"--addr=0.0.0.0:0", "--database-url=" + url},
+			[]string{"LOCI_ADDR", "LOCI_API_KEY"},
+		},
+		"a key that is too short":     {[]string{"--api-key=short", "--database-url=" + url}, []string{"LOCI_API_KEY"}},
+		"a database URL that is none": {[]string{"--database-url=db:5432"}, []string{"LOCI_DATABASE_URL"}},
+		"a size that is no number":    {[]string{"--max-upload-bytes=many"}, []string{"max-upload-bytes"}},
+		"a size of nothing":           {[]string{"--max-upload-bytes=0"}, []string{"LOCI_MAX_UPLOAD_BYTES"}},
+		"a log level that is none":    {[]string{"--log-level=loud"}, []string{"LOCI_LOG_LEVEL", "loud"}},
+		"an endpoint that is no URL": {
+			[]string{"--embedding-base-url=here", "--embedding-model=m"},
+			[]string{"LOCI_EMBEDDING_BASE_URL"},
+		},
+		"an endpoint without model": {
+			[]string{"--embedding-base-url=http://127.0.0.1:1/v1"},
+			[]string{"LOCI_EMBEDDING_MODEL"},
+		},
+		"a model without endpoint": {[]string{"--embedding-model=m"}, []string{"LOCI_EMBEDDING_BASE_URL"}},
+		"a dimension out of range": {
+			[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-dimensions=5000"},
+			[]string{"LOCI_EMBEDDING_DIMENSIONS"},
+		},
+		"a language model that is no URL": {
+			[]string{"--llm-base-url=localhost:11434", "--llm-model=m"},
+			[]string{"LOCI_LLM_BASE_URL", "http://localhost:11434/v1"},
+		},
+		"a language model by FTP": {
+			[]string{"--llm-base-url=ftp://127.0.0.1/v1", "--llm-model=m"},
+			[]string{"LOCI_LLM_BASE_URL"},
+		},
+		"a chat endpoint without model": {[]string{"--llm-base-url=http://127.0.0.1:1/v1"}, []string{"LOCI_LLM_MODEL"}},
+		"a chat model without endpoint": {[]string{"--llm-model=m"}, []string{"LOCI_LLM_BASE_URL"}},
+		"a chat key without endpoint":   {[]string{"--llm-api-key=k"}, []string{"LOCI_LLM_BASE_URL"}},
+		"a window without endpoint":     {[]string{"--llm-context-window=8192"}, []string{"LOCI_LLM_BASE_URL"}},
+		"a window of less than nothing": {
+			[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-context-window=-1"},
+			[]string{"LOCI_LLM_CONTEXT_WINDOW", "-1"},
+		},
+		"a window that is no number": {
+			[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-context-window=8k"},
+			[]string{"llm-context-window", "8k"},
+		},
+		"a chat key of two lines": {
+			[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model=m", "--llm-api-key=sk-1\n"},
+			[]string{"LOCI_LLM_API_KEY"},
+		},
+		"an embeddings key of two lines": {
+			[]string{"--embedding-base-url=http://127.0.0.1:1/v1", "--embedding-model=m", "--embedding-api-key=sk-1\n"},
+			[]string{"LOCI_EMBEDDING_API_KEY"},
+		},
+		"a chat model that is blank": {
+			[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model= "},
+			[]string{"LOCI_LLM_MODEL"},
+		},
+		"a directory without Postgres": {[]string{"--home=" + home, "--postgres-bin=/nowhere"}, []string{"/nowhere"}},
+		"a reader that is not there": {
+			[]string{"--pdftotext=/nowhere/pdftotext"},
+			[]string{"LOCI_PDFTOTEXT", "/nowhere/pdftotext"},
+		},
 		"a flag that is none":             {[]string{"--colour"}, []string{"colour"}},
 		"a database that does not answer": {[]string{"--database-url=postgres://127.0.0.1:1/none"}, []string{"database"}},
 	} {
@@ -348,9 +403,21 @@ func TestAnotherDimensionStopsTheStart(t *testing.T) {
 	})}
 	base := listen(t, &fake)
 	out, errs := newLines(), newLines()
-	code := run(t.Context(), []string{"serve", "--addr=127.0.0.1:0", "--database-url=" + dbtest.EmptyURL(t), "--embedding-base-url=" + base + "/v1",
-		"--embedding-model=tiny", "--embedding-dimensions=4"}, out, errs)
-	if text := errs.String(); code != 2 || !strings.Contains(text, "3") || !strings.Contains(text, "4") || !strings.Contains(text, "LOCI_EMBEDDING_DIMENSIONS") {
+	code := run(
+		t.Context(),
+		[]string{
+			"serve",
+			"--addr=127.0.0.1:0",
+			"--database-url=" + dbtest.EmptyURL(t),
+			"--embedding-base-url=" + base + "/v1",
+			"--embedding-model=tiny",
+			"--embedding-dimensions=4",
+		},
+		out,
+		errs,
+	)
+	if text := errs.String(); code != 2 || !strings.Contains(text, "3") || !strings.Contains(text, "4") ||
+		!strings.Contains(text, "LOCI_EMBEDDING_DIMENSIONS") {
 		t.Errorf("got %d: %s", code, text)
 	}
 }
@@ -406,13 +473,20 @@ func TestUploadCommand(t *testing.T) {
 	}
 	for range 2 {
 		out, errs := newLines(), newLines()
-		code := run(t.Context(), []string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "notes", good, bad}, out, errs)
-		if code != 1 || !strings.Contains(out.String(), "good.md: 3 lines, 1 chunks") || !strings.Contains(errs.String(), "Unsupported file type") {
+		code := run(
+			t.Context(),
+			[]string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "notes", good, bad},
+			out,
+			errs,
+		)
+		if code != 1 || !strings.Contains(out.String(), "good.md: 3 lines, 1 chunks") ||
+			!strings.Contains(errs.String(), "Unsupported file type") {
 			t.Errorf("got %d:\n%s\n%s", code, out, errs)
 		}
 	}
 	out, errs := newLines(), newLines()
-	if code := run(t.Context(), []string{"health", "--addr=" + p.base}, out, errs); code != 0 || !strings.HasPrefix(out.String(), "ok") {
+	if code := run(t.Context(), []string{"health", "--addr=" + p.base}, out, errs); code != 0 ||
+		!strings.HasPrefix(out.String(), "ok") {
 		t.Errorf("health: got %d, %s%s", code, out, errs)
 	}
 	if code := run(t.Context(), []string{"health", "--addr=127.0.0.1:1"}, out, errs); code != 1 {
@@ -434,7 +508,11 @@ func TestTheDemonstrationFillsOnlyAnEmptyDatabase(t *testing.T) {
 			t.Fatalf("folders: got %+v", folders)
 		}
 		p.await(folders[0].ID)
-		if got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how to search files"}); !strings.Contains(got.Text, "guide/searching.md") {
+		got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how to search files"})
+		if !strings.Contains(
+			got.Text,
+			"guide/searching.md",
+		) {
 			t.Errorf("search: got %+v", got)
 		}
 		if code := p.stop(); code != 0 {

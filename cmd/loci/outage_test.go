@@ -115,14 +115,29 @@ func (p *program) recovers(folder string) {
 func (p *program) uploads(folder, name string, n int) {
 	p.t.Helper()
 	for i := range n {
-		call[stored](p, "POST", "/v1/folders/"+folder+"/upload", fileForm(p.t, fmt.Sprintf("%s-%d.md", name, i), bytes.Repeat([]byte("some words\n"), 2000)))
+		call[stored](
+			p,
+			"POST",
+			"/v1/folders/"+folder+"/upload",
+			fileForm(p.t, fmt.Sprintf("%s-%d.md", name, i), bytes.Repeat([]byte("some words\n"), 2000)),
+		)
 	}
 }
 
-// completed fails unless all of a folder's files are complete.
+// completed fails unless all of a folder's files are complete. Requests may still be refused meanwhile.
 func (p *program) completed(folder string, n int) {
 	p.t.Helper()
-	list := p.await(folder)
+	list := p.awaitWith(folder, func(method, path string) (page []stored, ok bool) {
+		status, answer := p.send(method, path, nil)
+		if status == http.StatusServiceUnavailable {
+			refused(p.t, "meanwhile", status, answer)
+			return nil, false
+		}
+		if err := json.Unmarshal(answer, &page); err != nil || status != http.StatusOK {
+			p.t.Fatalf("%s %s: got %d %s (%v)", method, path, status, answer, err)
+		}
+		return page, true
+	})
 	for name, f := range list {
 		if f.Status != "completed" {
 			p.t.Errorf("%s is %+v", name, f)
@@ -133,11 +148,15 @@ func (p *program) completed(folder string, n int) {
 	}
 }
 
-// Postgres is stopped, has a process killed, and hangs: requests are refused with a reason, and all goes on by itself afterwards.
+// Postgres is stopped, has a process killed, and hangs: requests are refused with a reason, and all goes on by itself
+// afterwards.
 func TestTheServerOutlivesItsDatabase(t *testing.T) {
 	t.Parallel()
 	home := newHome(t)
-	pg, err := local.Start(t.Context(), local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"), Settings: map[string]string{"fsync": "off"}})
+	pg, err := local.Start(
+		t.Context(),
+		local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"), Settings: map[string]string{"fsync": "off"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,12 +220,14 @@ func TestAKilledPostgresIsStartedAgain(t *testing.T) {
 func TestAnEndpointThatHangsDelaysNothing(t *testing.T) {
 	t.Parallel()
 	hung := make(chan struct{})
-	fake := http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { //nolint:gosec // on loopback, for a test
-		select {
-		case <-hung:
-		case <-r.Context().Done():
-		}
-	})}
+	fake := http.Server{
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { //nolint:gosec // on loopback, for a test
+			select {
+			case <-hung:
+			case <-r.Context().Done():
+			}
+		}),
+	}
 	base := listen(t, &fake)
 	t.Cleanup(func() { close(hung) })
 	p := serve(t, "--home="+newHome(t), "--embedding-base-url="+base+"/v1", "--embedding-model=m", "--log-level=error")

@@ -36,7 +36,13 @@ func newPair(t *testing.T) *pair {
 	}
 	address := dbtest.EmptyURL(t)
 	for i := range p.programs {
-		p.programs[i] = serve(t, "--database-url="+address, "--llm-base-url="+m.BaseURL(), "--llm-model=m", "--log-level=error")
+		p.programs[i] = serve(
+			t,
+			"--database-url="+address,
+			"--llm-base-url="+m.BaseURL(),
+			"--llm-model=m",
+			"--log-level=error",
+		)
 	}
 	var err error
 	if p.pool, err = db.Connect(t.Context(), address); err != nil {
@@ -89,14 +95,17 @@ func (p *pair) stands(agent string) int {
 	return len(p.checkFrames(&thread{agent: agent, conversation: recall.DefaultConversation}, c))
 }
 
-// Two servers that compact one conversation at the same moment compact it once, and whoever comes second is told that nothing is left to do.
+// Two servers that compact one conversation at the same moment compact it once, and whoever comes second is told that
+// nothing is left to do.
 func TestTwoServersCompactAConversationOnce(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.held.Store(true)
 	for round := range 12 {
 		agent := p.programs[0].crowded(nil)
-		path, body := "/v1/agents/"+agent+"/summarize", map[string]any{"compaction_settings": map[string]any{"mode": []string{"sliding_window", "all"}[round%2]}}
+		path, body := "/v1/agents/"+agent+"/summarize", map[string]any{
+			"compaction_settings": map[string]any{"mode": []string{"sliding_window", "all"}[round%2]},
+		}
 		first, second := p.at(0, path, body), p.at(1, path, body)
 		p.await(2)
 		p.answer <- struct{}{}
@@ -105,19 +114,34 @@ func TestTwoServersCompactAConversationOnce(t *testing.T) {
 		if b.status == http.StatusOK {
 			a, b = b, a
 		}
-		if !a.is(http.StatusOK, `"how":"whole"`) || !b.is(http.StatusBadRequest, "nothing to compact") || p.stands(agent) != 1 {
-			t.Fatalf("round %d: %d compactions stand; got %d %.300s and %d %.300s", round, p.stands(agent), a.status, a.text, b.status, b.text)
+		if !a.is(http.StatusOK, `"how":"whole"`) || !b.is(http.StatusBadRequest, "nothing to compact") ||
+			p.stands(agent) != 1 {
+			t.Fatalf(
+				"round %d: %d compactions stand; got %d %.300s and %d %.300s",
+				round,
+				p.stands(agent),
+				a.status,
+				a.text,
+				b.status,
+				b.text,
+			)
 		}
 	}
 }
 
-// A compaction that another server reverts while the next is made, or while it reverts it too, leaves one of both outcomes.
+// A compaction that another server reverts while the next is made, or while it reverts it too, leaves one of both
+// outcomes.
 func TestRevertsRaceCompactions(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	won := map[string]int{}
 	for round := range 24 {
-		agent := call[identified](p.programs[0], "POST", "/v1/agents", map[string]any{"name": "a", "context_window_limit": 100_000}).ID
+		agent := call[identified](
+			p.programs[0],
+			"POST",
+			"/v1/agents",
+			map[string]any{"name": "a", "context_window_limit": 100_000},
+		).ID
 		p.programs[0].says(agent, 10)
 		path, all := "/v1/agents/"+agent, map[string]any{"compaction_settings": map[string]any{"mode": "all"}}
 		compact := p.at(0, path+"/summarize", all)
@@ -153,7 +177,15 @@ func TestRevertsRaceCompactions(t *testing.T) {
 		c, stand := <-compact, p.stands(agent)
 		one := r.status == http.StatusOK && stand == 1 || r.status == http.StatusConflict && stand == 2
 		if !one || !c.is(http.StatusOK, `"how":"whole"`) {
-			t.Errorf("round %d: %d compactions stand; got %d %.300s and, of the revert, %d %s", round, stand, c.status, c.text, r.status, r.text)
+			t.Errorf(
+				"round %d: %d compactions stand; got %d %.300s and, of the revert, %d %s",
+				round,
+				stand,
+				c.status,
+				c.text,
+				r.status,
+				r.text,
+			)
 		}
 		won[fmt.Sprint(r.status)]++
 	}

@@ -31,7 +31,7 @@ import (
 type windows struct {
 	t        *testing.T
 	pool     *pgxpool.Pool
-	servers  []*victim
+	servers  []*serverProcess
 	thinking atomic.Int64 // requests that the model is at
 	threads  []*thread
 	enough   context.Context // ends when loops are to stop
@@ -51,11 +51,11 @@ type thread struct {
 	beside   []recall.Appended // and others
 }
 
-// A model that thinks, two servers, and one of them killed at random moments: agents' loops capture turns with calls of tools through both
-// of them, prompts are handed out, and others compact, revert and interrupt. In the end each conversation has what was acknowledged, once
-// and in order, and was compacted one frame after the other; each prompt, then and meanwhile, was within its window, and had each result
-// with its call; and all that was said is in view, or in the range that the summary names. LOCI_CHAOS_ROUNDS says how often servers are
-// killed, LOCI_CHAOS_SEED repeats a run.
+// A model that thinks, two servers, and one of them killed at random moments: agents' loops capture turns with calls of
+// tools through both of them, prompts are handed out, and others compact, revert and interrupt. In the end each
+// conversation has what was acknowledged, once and in order, and was compacted one frame after the other; each prompt,
+// then and meanwhile, was within its window, and had each result with its call; and all that was said is in view, or in
+// the range that the summary names. LOCI_CHAOS_ROUNDS says how often servers are killed, LOCI_CHAOS_SEED repeats a run.
 func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -83,7 +83,7 @@ func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	hit := 0
 	for range rounds {
 		wait(t.Context(), time.Duration(100+dice.IntN(900))*time.Millisecond)
-		for tries := 0; dice.IntN(3) > 0 && w.thinking.Load() == 0 && tries < 200; tries++ { // two of three while the model thinks
+		for tries := 0; dice.IntN(3) > 0 && w.thinking.Load() == 0 && tries < 200; tries++ { // two of three: thinking
 			wait(t.Context(), 5*time.Millisecond)
 		}
 		if w.thinking.Load() > 0 {
@@ -100,21 +100,37 @@ func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	for _, th := range w.threads {
 		w.check(th)
 	}
-	t.Logf("%d of %d kills while the model was thinking, in %v; %v", hit, rounds, time.Since(began).Round(time.Second), w.counted)
+	t.Logf(
+		"%d of %d kills while the model was thinking, in %v; %v",
+		hit,
+		rounds,
+		time.Since(began).Round(time.Second),
+		w.counted,
+	)
 	if hit == 0 || w.counted["compacted 200"] == 0 { // a revert may never fit
 		t.Error("nothing was killed or compacted while it was worth it")
 	}
 	if t.Failed() {
-		t.Logf("repeat with LOCI_CHAOS_SEED=%d\nfirst server:\n%s\nsecond server:\n%s", seed, w.servers[0].log, w.servers[1].log)
+		t.Logf(
+			"repeat with LOCI_CHAOS_SEED=%d\nfirst server:\n%s\nsecond server:\n%s",
+			seed,
+			w.servers[0].log,
+			w.servers[1].log,
+		)
 	}
 }
 
 func newWindows(t *testing.T, dice *rand.Rand) *windows {
 	t.Helper()
 	w := &windows{t: t, counted: map[string]int{}}
-	address, path := dbtest.EmptyURL(t), build(t)
-	args := []string{"--database-url=" + address, "--llm-base-url=" + w.model(dice.Uint64()).BaseURL(), "--llm-model=fake", "--log-level=error"}
-	w.servers = []*victim{launch(t, path, args...), launch(t, path, args...)}
+	address := dbtest.EmptyURL(t)
+	args := []string{
+		"--database-url=" + address,
+		"--llm-base-url=" + w.model(dice.Uint64()).BaseURL(),
+		"--llm-model=fake",
+		"--log-level=error",
+	}
+	w.servers = launchTwo(t, args...)
 	var err error
 	if w.pool, err = db.Connect(t.Context(), address); err != nil {
 		t.Fatal(err)
@@ -123,11 +139,21 @@ func newWindows(t *testing.T, dice *rand.Rand) *windows {
 	p := &program{t: t, base: w.servers[0].url()}
 	for i, mode := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow, compaction.All} {
 		window := 12_000 + 2_000*i
-		agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "system": "Be kind.", "context_window_limit": window,
-			"compaction_settings": map[string]any{"mode": mode}}).ID
+		agent := call[identified](
+			p,
+			"POST",
+			"/v1/agents",
+			map[string]any{"name": "a", "system": "Be kind.", "context_window_limit": window,
+				"compaction_settings": map[string]any{"mode": mode}},
+		).ID
 		w.threads = append(w.threads, &thread{agent: agent, conversation: recall.DefaultConversation, window: window})
 		if i == 0 {
-			own := call[identified](p, "POST", "/v1/conversations?agent_id="+agent, map[string]any{"context_window_limit": 14_000}).ID
+			own := call[identified](
+				p,
+				"POST",
+				"/v1/conversations?agent_id="+agent,
+				map[string]any{"context_window_limit": 14_000},
+			).ID
 			w.threads = append(w.threads, &thread{agent: agent, conversation: own, window: 14_000})
 		}
 	}
@@ -139,7 +165,13 @@ func (w *windows) model(seed uint64) *llmtest.Provider {
 	p := llmtest.New(w.t)
 	var mu sync.Mutex
 	dice := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // repeatable
-	faults := []llmtest.Fault{llmtest.Fails(), llmtest.Empty(), llmtest.Garbage(), llmtest.Hangup(), llmtest.Overflows(llmtest.Wordings[0], 4000, 9000)}
+	faults := []llmtest.Fault{
+		llmtest.Fails(),
+		llmtest.Empty(),
+		llmtest.Garbage(),
+		llmtest.Hangup(),
+		llmtest.Overflows(llmtest.Wordings[0], 4000, 9000),
+	}
 	p.Always(func(out http.ResponseWriter, r *http.Request, asked llmtest.Asked) bool {
 		w.thinking.Add(1)
 		defer w.thinking.Add(-1)
@@ -151,7 +183,8 @@ func (w *windows) model(seed uint64) *llmtest.Provider {
 	return p
 }
 
-// asks makes a request of one of the servers, and says no if there was no answer. Nothing is ever the server's own fault.
+// asks makes a request of one of the servers, and says no if there was no answer. Nothing is ever the server's own
+// fault.
 func (w *windows) asks(dice *rand.Rand, what, method, path string, body any) (status int, answer []byte, ok bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -181,9 +214,15 @@ func (w *windows) asks(dice *rand.Rand, what, method, path string, body any) (st
 	return res.StatusCode, answer, true
 }
 
-// capture keeps messages of a thread, by whatever server answers, until one does; a caller that loses patience does not try again. Each
-// message has a mark of its own, which stands in its text.
-func (w *windows) capture(dice *rand.Rand, th *thread, again bool, usage any, messages ...map[string]any) (appended []recall.Appended) {
+// capture keeps messages of a thread, by whatever server answers, until one does; a caller that loses patience does not
+// try again. Each message has a mark of its own, which stands in its text.
+func (w *windows) capture(
+	dice *rand.Rand,
+	th *thread,
+	again bool,
+	usage any,
+	messages ...map[string]any,
+) (appended []recall.Appended) {
 	for _, m := range messages {
 		th.mu.Lock()
 		th.said++
@@ -221,10 +260,19 @@ func (w *windows) says(dice *rand.Rand, th *thread, usage any, messages ...map[s
 	th.promised = append(th.promised, got...)
 }
 
-// loops is an agent at work: it is asked for something, calls tools, several at once, gets their results one by one or together, and answers.
+// loops is an agent at work: it is asked for something, calls tools, several at once, gets their results one by one or
+// together, and answers.
 func (w *windows) loops(dice *rand.Rand, th *thread) {
 	for turn := 0; w.enough.Err() == nil; turn++ {
-		w.says(dice, th, nil, map[string]any{"role": "user", "content": fmt.Sprintf("Look into /srv/%s/%d.log. %s", th.conversation, turn, prose(dice, 100+dice.IntN(1500)))})
+		w.says(
+			dice,
+			th,
+			nil,
+			map[string]any{
+				"role":    "user",
+				"content": fmt.Sprintf("Look into /srv/%s/%d.log. %s", th.conversation, turn, prose(dice, 100+dice.IntN(1500))),
+			},
+		)
 		for range dice.IntN(4) {
 			usage := w.prompts(dice, th)
 			var calls, results []map[string]any
@@ -233,7 +281,14 @@ func (w *windows) loops(dice *rand.Rand, th *thread) {
 				if slices.ContainsFunc(calls, func(c map[string]any) bool { return c["id"] == id }) {
 					continue
 				}
-				calls = append(calls, map[string]any{"id": id, "type": "function", "function": map[string]any{"name": "read", "arguments": `{"path":"/srv/x"}`}})
+				calls = append(
+					calls,
+					map[string]any{
+						"id":       id,
+						"type":     "function",
+						"function": map[string]any{"name": "read", "arguments": `{"path":"/srv/x"}`},
+					},
+				)
 				size := 200 + dice.IntN(2500)
 				if dice.IntN(15) == 0 {
 					size = 15_000 + dice.IntN(20_000)
@@ -279,7 +334,8 @@ type handed struct {
 	}
 }
 
-// prompts asks for a thread's next prompt until there is one, looks at it, and returns what a provider would have counted, as some tell.
+// prompts asks for a thread's next prompt until there is one, looks at it, and returns what a provider would have
+// counted, as some tell.
 func (w *windows) prompts(dice *rand.Rand, th *thread) (usage any) {
 	for {
 		p, ok := w.prompt(dice, th)
@@ -293,7 +349,13 @@ func (w *windows) prompts(dice *rand.Rand, th *thread) (usage any) {
 }
 
 func (w *windows) prompt(dice *rand.Rand, th *thread) (p handed, ok bool) {
-	status, answer, ok := w.asks(dice, "handed out", "GET", "/v1/agents/"+th.agent+"/prompt?format=openai&conversation_id="+th.conversation, nil)
+	status, answer, ok := w.asks(
+		dice,
+		"handed out",
+		"GET",
+		"/v1/agents/"+th.agent+"/prompt?format=openai&conversation_id="+th.conversation,
+		nil,
+	)
 	if !ok {
 		return p, false
 	}
@@ -310,8 +372,8 @@ func (w *windows) prompt(dice *rand.Rand, th *thread) (p handed, ok bool) {
 	return p, true
 }
 
-// paired says what providers would refuse: a system prompt comes first and no other does, then nothing that answers; each call is followed by its
-// result before anything else, but the last ones, and each result follows its call.
+// paired says what providers would refuse: a system prompt comes first and no other does, then nothing that answers;
+// each call is followed by its result before anything else, but the last ones, and each result follows its call.
 func (p handed) paired() error {
 	open := []string{}
 	for i, m := range p.Request.Messages {
@@ -348,7 +410,13 @@ func (w *windows) reads(dice *rand.Rand) {
 func (w *windows) interrupts(dice *rand.Rand) {
 	for w.enough.Err() == nil {
 		th := w.threads[dice.IntN(len(w.threads))]
-		got := w.capture(dice, th, false, nil, map[string]any{"role": "user", "content": "By the way: " + prose(dice, 50+dice.IntN(500))})
+		got := w.capture(
+			dice,
+			th,
+			false,
+			nil,
+			map[string]any{"role": "user", "content": "By the way: " + prose(dice, 50+dice.IntN(500))},
+		)
 		th.mu.Lock()
 		th.beside = append(th.beside, got...)
 		th.mu.Unlock()
@@ -366,7 +434,9 @@ func (w *windows) meddles(dice *rand.Rand) {
 				body["compaction_settings"] = map[string]any{"mode": "all"}
 			}
 			status, answer, ok := w.asks(dice, "compacted", "POST", "/v1/conversations/"+th.conversation+"/compact", body)
-			if ok && status != http.StatusOK && (status != http.StatusBadRequest || !bytes.Contains(answer, []byte("nothing to compact"))) && status != http.StatusConflict {
+			if ok && status != http.StatusOK &&
+				(status != http.StatusBadRequest || !bytes.Contains(answer, []byte("nothing to compact"))) &&
+				status != http.StatusConflict {
 				w.t.Errorf("compacting: got %d %s", status, answer)
 			}
 			if ok && status == http.StatusOK && dice.IntN(2) == 0 { // while it still fits
@@ -380,7 +450,13 @@ func (w *windows) meddles(dice *rand.Rand) {
 }
 
 func (w *windows) reverts(dice *rand.Rand, th *thread) {
-	_, list, ok := w.asks(dice, "listed", "GET", "/v1/agents/"+th.agent+"/compactions?limit=5&conversation_id="+th.conversation, nil)
+	_, list, ok := w.asks(
+		dice,
+		"listed",
+		"GET",
+		"/v1/agents/"+th.agent+"/compactions?limit=5&conversation_id="+th.conversation,
+		nil,
+	)
 	var known []compaction.Compaction
 	if !ok || json.Unmarshal(list, &known) != nil {
 		return
@@ -445,7 +521,14 @@ func (w *windows) check(th *thread) {
 		w.t.Fatal("there is no prompt")
 	}
 	w.checkView(th, c, log, standing, p)
-	w.t.Logf("%s of %s: %d messages, %d of them acknowledged, frame %d", th.conversation, th.agent, len(log), len(th.promised)+len(th.beside), c.Version)
+	w.t.Logf(
+		"%s of %s: %d messages, %d of them acknowledged, frame %d",
+		th.conversation,
+		th.agent,
+		len(log),
+		len(th.promised)+len(th.beside),
+		c.Version,
+	)
 }
 
 // checkLog compares the log with what was promised.
@@ -484,11 +567,13 @@ type made struct {
 	Reverted  bool            `db:"reverted"`
 }
 
-// checkFrames goes through what changed the view of a conversation, one after the other, and returns the compactions that stand.
+// checkFrames goes through what changed the view of a conversation, one after the other, and returns the compactions
+// that stand.
 func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []made) {
 	w.t.Helper()
 	rows, err := db.All[made](w.t.Context(), w.pool, `
-		SELECT id, frame, before, from_position, to_position, from_seq, to_seq, summary_position, reverted_at IS NOT NULL AS reverted
+		SELECT id, frame, before, from_position, to_position, from_seq, to_seq, summary_position,
+		       reverted_at IS NOT NULL AS reverted
 		FROM compactions WHERE conversation_key = $1 ORDER BY frame`, c.Key)
 	if err != nil {
 		w.t.Fatal(err)
@@ -498,7 +583,8 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 		byID[k.ID] = k
 	}
 	events, err := db.All[happened](w.t.Context(), w.pool, `
-		SELECT seq, type, ref_id, at FROM events WHERE agent_id = $1 AND type IN ('compaction', 'compaction_reverted') ORDER BY seq`, th.agent)
+		SELECT seq, type, ref_id, at FROM events
+		WHERE agent_id = $1 AND type IN ('compaction', 'compaction_reverted') ORDER BY seq`, th.agent)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -516,7 +602,15 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 		}
 		if e.Type == string(event.Compacted) {
 			if told++; k.Frame != frame || inForce != "" && inForce != framed(before) {
-				w.t.Errorf("%s: compaction %s made frame %d of %s, want %d of %s", th.conversation, k.ID, k.Frame, framed(before), frame, inForce)
+				w.t.Errorf(
+					"%s: compaction %s made frame %d of %s, want %d of %s",
+					th.conversation,
+					k.ID,
+					k.Frame,
+					framed(before),
+					frame,
+					inForce,
+				)
 			}
 			standing, inForce = append(standing, k), ""
 			continue
@@ -527,9 +621,19 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 		standing, inForce = standing[:len(standing)-1], framed(before)
 	}
 	if told != len(rows) || c.Version != frame || inForce != "" && inForce != framed(c.ContextView) {
-		w.t.Errorf("%s: %d compactions, of which %d were told; frame %d is %s, want %d and %s", th.conversation, len(rows), told, c.Version, framed(c.ContextView), frame, inForce)
+		w.t.Errorf(
+			"%s: %d compactions, of which %d were told; frame %d is %s, want %d and %s",
+			th.conversation,
+			len(rows),
+			told,
+			c.Version,
+			framed(c.ContextView),
+			frame,
+			inForce,
+		)
 	}
-	if n := len(standing); n > 0 && (standing[n-1].Frame > c.Version || standing[n-1].SummaryAt != nil && *standing[n-1].SummaryAt != *c.SummaryAt) {
+	if n := len(standing); n > 0 &&
+		(standing[n-1].Frame > c.Version || standing[n-1].SummaryAt != nil && *standing[n-1].SummaryAt != *c.SummaryAt) {
 		w.t.Errorf("%s: the view is %s, and %+v stands", th.conversation, framed(c.ContextView), standing[n-1])
 	}
 	return standing
@@ -543,12 +647,20 @@ func framed(f recall.ContextView) string {
 	if f.SummaryAt != nil {
 		at = *f.SummaryAt
 	}
-	return fmt.Sprintf("from %d, with %v, summary at %d, clips %v, %d tokens hidden", f.FirstVisible, f.Kept, at, clips, f.HiddenTokens)
+	return fmt.Sprintf(
+		"from %d, with %v, summary at %d, clips %v, %d tokens hidden",
+		f.FirstVisible,
+		f.Kept,
+		at,
+		clips,
+		f.HiddenTokens,
+	)
 }
 
 var expandable = regexp.MustCompile(`expand\(id="([^"]+)"`)
 
-// checkView looks for each message of the log: it is in view, whole or with a place to read it, or in the range of the summary that stands.
+// checkView looks for each message of the log: it is in view, whole or with a place to read it, or in the range of the
+// summary that stands.
 func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, standing []made, p handed) {
 	w.t.Helper()
 	var last made
@@ -578,7 +690,13 @@ func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, sta
 		leaves := last.To != nil && *last.From <= m.Position && m.Position <= *last.To && !slices.Contains(c.Kept, m.Position)
 		switch {
 		case seen == leaves:
-			w.t.Errorf("%s: message %d is in view (%v), and in the range of the summary (%v)", th.conversation, m.Position, seen, leaves)
+			w.t.Errorf(
+				"%s: message %d is in view (%v), and in the range of the summary (%v)",
+				th.conversation,
+				m.Position,
+				seen,
+				leaves,
+			)
 		case leaves && !strings.Contains(hidden, m.Text):
 			w.t.Errorf("%s: message %d is not read by the range of the summary", th.conversation, m.Position)
 		case seen && strings.TrimSpace(text) != strings.TrimSpace(m.Text):
@@ -596,7 +714,12 @@ func (w *windows) expanded(th *thread, id string) string {
 	p := &program{t: w.t, base: w.servers[0].url()}
 	all := ""
 	for offset := 0; ; {
-		e := call[recall.Expansion](p, "GET", fmt.Sprintf("/v1/agents/%s/expand/%s?limit=1000000&offset=%d", th.agent, url.PathEscape(id), offset), nil)
+		e := call[recall.Expansion](
+			p,
+			"GET",
+			fmt.Sprintf("/v1/agents/%s/expand/%s?limit=1000000&offset=%d", th.agent, url.PathEscape(id), offset),
+			nil,
+		)
 		all += e.Text
 		if e.NextOffset == nil {
 			return all

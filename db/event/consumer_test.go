@@ -16,6 +16,7 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
 	agent, other := newHistory(t, pool, 10), newHistory(t, pool, 5)
+	const readOn = "; read on from there, or commit without expected_seq"
 	at := func(seq int64) *int64 { return &seq }
 	for _, step := range []struct {
 		name     string
@@ -27,8 +28,8 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 	}{
 		{"the first commit makes it", "a", 4, nil, 4, ""},
 		{"where it is expected, it goes on", "a", 6, at(4), 6, ""},
-		{"elsewhere, it stays", "a", 8, at(4), 6, "expected_seq is 4, but consumer 'a' stands at 6; read on from there, or commit without expected_seq"},
-		{"it is there already", "a", 8, at(0), 6, "expected_seq is 0, but consumer 'a' stands at 6; read on from there, or commit without expected_seq"},
+		{"elsewhere, it stays", "a", 8, at(4), 6, "expected_seq is 4, but consumer 'a' stands at 6" + readOn},
+		{"it is there already", "a", 8, at(0), 6, "expected_seq is 0, but consumer 'a' stands at 6" + readOn},
 		{"it may go back", "a", 2, nil, 2, ""},
 		{"to the very beginning", "a", 0, at(2), 0, ""},
 		{"where it stands as one that is not there", "a", 3, at(0), 3, ""},
@@ -36,14 +37,16 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 		{"not beyond it", "a", 11, nil, 10, "seq is 11; it must be from 0 to 10, the agent's newest event"},
 		{"not below the first", "a", -1, nil, 10, "seq is -1; it must be from 0 to 10, the agent's newest event"},
 		{"another is independent", "b/ü", 1, at(0), 1, ""},
-		{"one that is not there stands at 0", "c", 1, at(7), 0, "expected_seq is 7, but consumer 'c' stands at 0; read on from there, or commit without expected_seq"},
+		{"one that is not there stands at 0", "c", 1, at(7), 0, "expected_seq is 7, but consumer 'c' stands at 0" + readOn},
 	} {
 		c, err := event.CommitCursor(t.Context(), pool, org,
 			event.Commit{AgentID: agent, Name: step.consumer, Seq: step.seq, Expected: step.expected})
 		switch {
-		case step.problem == "" && (err != nil || c.Seq != step.want || c.Name != step.consumer || c.UpdatedAt.Before(c.CreatedAt)):
+		case step.problem == "" && (err != nil || c.Seq != step.want || c.Name != step.consumer ||
+			c.UpdatedAt.Before(c.CreatedAt)):
 			t.Errorf("%s: got %+v, %v", step.name, c, err)
-		case step.problem != "" && (err == nil || err.Error() != step.problem || !errors.Is(err, db.ErrConflict) && !errors.Is(err, db.ErrInvalid)):
+		case step.problem != "" && (err == nil || err.Error() != step.problem ||
+			!errors.Is(err, db.ErrConflict) && !errors.Is(err, db.ErrInvalid)):
 			t.Errorf("%s: got %v, want %s", step.name, err, step.problem)
 		}
 		if now, err := event.Cursor(t.Context(), pool, org, agent, step.consumer); err != nil || now != step.want {
@@ -74,12 +77,13 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 		t.Error(err)
 	}
 	for what, err := range map[string]error{
-		"one that was deleted":        second(event.ConsumerNamed(t.Context(), pool, org, agent, "a")),
-		"deleting it again":           event.DeleteConsumer(t.Context(), pool, org, agent, "a"),
-		"of no agent":                 second(event.ConsumerNamed(t.Context(), pool, org, "agent-none", "a")),
-		"a list of no agent":          second(event.Consumers(t.Context(), pool, org, "agent-none", db.Page{})),
-		"of an agent of others":       second(event.ConsumerNamed(t.Context(), pool, 2, other, "a")),
-		"a commit to others":          second(event.CommitCursor(t.Context(), pool, 2, event.Commit{AgentID: other, Name: "a"})),
+		"one that was deleted":  second(event.ConsumerNamed(t.Context(), pool, org, agent, "a")),
+		"deleting it again":     event.DeleteConsumer(t.Context(), pool, org, agent, "a"),
+		"of no agent":           second(event.ConsumerNamed(t.Context(), pool, org, "agent-none", "a")),
+		"a list of no agent":    second(event.Consumers(t.Context(), pool, org, "agent-none", db.Page{})),
+		"of an agent of others": second(event.ConsumerNamed(t.Context(), pool, 2, other, "a")),
+		"a commit to others": second(event.CommitCursor(t.Context(), pool, 2, event.Commit{
+			AgentID: other, Name: "a"})),
 		"deleting one of others":      event.DeleteConsumer(t.Context(), pool, 2, other, "a"),
 		"the cursor of one of others": second(event.Cursor(t.Context(), pool, 2, other, "a")),
 	} {
@@ -112,7 +116,8 @@ func TestNamesOfConsumersAreChecked(t *testing.T) {
 			}
 		}
 	}
-	if _, err := event.CommitCursor(t.Context(), pool, org, event.Commit{AgentID: agent, Name: strings.Repeat("ü", 200), Seq: 1}); err != nil {
+	longest := event.Commit{AgentID: agent, Name: strings.Repeat("ü", 200), Seq: 1}
+	if _, err := event.CommitCursor(t.Context(), pool, org, longest); err != nil {
 		t.Errorf("200 characters: %v", err)
 	}
 }

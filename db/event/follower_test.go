@@ -63,7 +63,23 @@ func TestAFollowerGoesOnWithWhatIsAppended(t *testing.T) {
 	pool := dbtest.New(t)
 	followers, _ := newFollowers(t, pool)
 	agent, other := newHistory(t, pool, 100), newHistory(t, pool, 1)
-	whole, late, messages := follow(t, followers, agent, 0), follow(t, followers, agent, 98), follow(t, followers, agent, 85, event.MessageAppended)
+	whole, late, messages := follow(
+		t,
+		followers,
+		agent,
+		0,
+	), follow(
+		t,
+		followers,
+		agent,
+		98,
+	), follow(
+		t,
+		followers,
+		agent,
+		85,
+		event.MessageAppended,
+	)
 	if diff := cmp.Diff(to(1, 100), next(t, whole, 100)); diff != "" {
 		t.Errorf("what was there (-want +got):\n%s", diff)
 	}
@@ -74,7 +90,12 @@ func TestAFollowerGoesOnWithWhatIsAppended(t *testing.T) {
 		t.Errorf("while nothing happens: got %v, %v", got, err)
 	}
 	for seq := int64(101); seq <= 103; seq++ {
-		write(t, pool, event.Event{AgentID: other, Type: event.AgentUpdated}, event.Event{AgentID: agent, Type: event.MessageAppended})
+		write(
+			t,
+			pool,
+			event.Event{AgentID: other, Type: event.AgentUpdated},
+			event.Event{AgentID: agent, Type: event.MessageAppended},
+		)
 		for _, follower := range []*event.Follower{whole, late} {
 			if diff := cmp.Diff(to(seq, seq), next(t, follower, 1)); diff != "" {
 				t.Errorf("what happens (-want +got):\n%s", diff)
@@ -173,7 +194,8 @@ func turns(ctx context.Context, tx pgx.Tx, dice *rand.Rand) error {
 	return nil
 }
 
-// writer appends in transactions, of which every fourth is aborted at a random moment. Some wait for each other before they append.
+// writer appends in transactions, of which every fourth is aborted at a random moment. Some wait for each other before
+// they append.
 func (c *crowd) writer(who int) {
 	dice := rand.New(rand.NewPCG(7, uint64(who)))
 	for n := range 12 {
@@ -273,7 +295,12 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []e
 		if len(page) == 0 {
 			continue
 		}
-		_, err = event.CommitCursor(c.Context(), d, org, event.Commit{AgentID: agent, Name: name, Seq: page[len(page)-1].Seq, Expected: &cursor})
+		_, err = event.CommitCursor(
+			c.Context(),
+			d,
+			org,
+			event.Commit{AgentID: agent, Name: name, Seq: page[len(page)-1].Seq, Expected: &cursor},
+		)
 		if err == nil {
 			read = append(read, page...)
 		} else if !errors.Is(err, db.ErrConflict) {
@@ -315,7 +342,14 @@ func (c *crowd) check(reader, agent string, read []event.Event) {
 	c.Helper()
 	want := c.written[agent]
 	if len(read) == 0 || len(read) != len(want) || !slices.Equal(seqs(read), to(1, int64(len(read)))) {
-		c.Errorf("%s of %s read %d events, want the %d that were written, at %v", reader, agent, len(read), len(want), seqs(read))
+		c.Errorf(
+			"%s of %s read %d events, want the %d that were written, at %v",
+			reader,
+			agent,
+			len(read),
+			len(want),
+			seqs(read),
+		)
 	}
 	for _, e := range read {
 		if !want[e.RefID] {
@@ -324,8 +358,8 @@ func (c *crowd) check(reader, agent string, read []event.Event) {
 	}
 }
 
-// Thirty-two writers append to one agent and to many, with delays and aborts, while readers of all kinds read: each sees every event once,
-// in order and without a gap, over its own breaks.
+// Thirty-two writers append to one agent and to many, with delays and aborts, while readers of all kinds read: each
+// sees every event once, in order and without a gap, over its own breaks.
 func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
@@ -363,7 +397,12 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 		reader("pages", agent, seed, func(dice *rand.Rand) []event.Event { return c.pages(pool, agent, dice) })
 		reader("follower", agent, seed+10, func(dice *rand.Rand) []event.Event { return c.follows(followers, agent, dice) })
 		for k := range uint64(3) {
-			reader("consumer", agent, seed+20*(k+1), func(dice *rand.Rand) []event.Event { return c.consumes(pool, agent, "shared", dice) })
+			reader(
+				"consumer",
+				agent,
+				seed+20*(k+1),
+				func(dice *rand.Rand) []event.Event { return c.consumes(pool, agent, "shared", dice) },
+			)
 		}
 	}
 	writing.Wait()

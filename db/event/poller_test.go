@@ -44,7 +44,10 @@ func (s *source) set(fails error, values map[string]int) {
 }
 
 // newPoller runs a poller of a source until the test ends or stop is called. What fails is sent to failed.
-func newPoller(t *testing.T, values map[string]int) (s *source, p *event.Poller[string, int], failed chan error, stop func()) {
+func newPoller(
+	t *testing.T,
+	values map[string]int,
+) (s *source, p *event.Poller[string, int], failed chan error, stop func()) {
 	t.Helper()
 	s = &source{t: t, values: values, asked: make(chan []string)}
 	p, failed = event.NewPoller(time.Millisecond, s.read), make(chan error, 1)

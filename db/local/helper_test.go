@@ -24,7 +24,8 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// helperHome, when set, turns this test binary into a program that serves a private Postgres there until its input ends.
+// helperHome, when set, turns this test binary into a program that serves a private Postgres there until its input
+// ends.
 const helperHome = "LOCAL_TEST_HELPER_HOME"
 
 // patience bounds every wait for another process; reaching it is a failure.
@@ -73,7 +74,8 @@ func newCluster(t *testing.T) string {
 		t.Fatalf("make a cluster to copy: %v", template.err)
 	}
 	home := newHome(t)
-	out, err := exec.CommandContext(t.Context(), "cp", "-Rp", filepath.Join(template.dir, "postgres"), home).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "cp", "-Rp", filepath.Join(template.dir, "postgres"), home).
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("copy a cluster: %v: %s", err, out)
 	}

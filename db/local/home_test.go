@@ -156,7 +156,13 @@ func TestFindRefusesWhatCannotServe(t *testing.T) {
 			if err == nil {
 				t.Fatalf("Find(%s) = %+v, want an error", row.bin, got)
 			}
-			wantSentence(t, err.Error(), "LOCI_POSTGRES_BIN is "+row.bin, row.want, "Postgres 15 or newer with pgvector 0.8 or newer")
+			wantSentence(
+				t,
+				err.Error(),
+				"LOCI_POSTGRES_BIN is "+row.bin,
+				row.want,
+				"Postgres 15 or newer with pgvector 0.8 or newer",
+			)
 		})
 	}
 }

@@ -64,10 +64,28 @@ func TestClusterIsPrivateAndUTF8(t *testing.T) {
 
 func TestEnvironmentIsNotInherited(t *testing.T) {
 	t.Parallel()
-	h := startHelper(t, newHome(t), "LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "TZ=Asia/Kathmandu", "PGHOST=nowhere.invalid",
-		"PGPORT=1", "PGDATA=/nonexistent", "PGUSER=nobody", "PGDATABASE=nothing", "PGSSLMODE=verify-full", "PGPASSWORD=wrong",
-		"PGSSLROOTCERT=/nonexistent", "PGTARGETSESSIONATTRS=standby", "HOME=/nonexistent")
-	got := []string{ask(t, h.url, "SHOW server_encoding"), ask(t, h.url, "SHOW timezone"), ask(t, h.url, "SELECT upper('i')")}
+	h := startHelper(
+		t,
+		newHome(t),
+		"LC_ALL=tr_TR.UTF-8",
+		"LANG=tr_TR.UTF-8",
+		"TZ=Asia/Kathmandu",
+		"PGHOST=nowhere.invalid",
+		"PGPORT=1",
+		"PGDATA=/nonexistent",
+		"PGUSER=nobody",
+		"PGDATABASE=nothing",
+		"PGSSLMODE=verify-full",
+		"PGPASSWORD=wrong",
+		"PGSSLROOTCERT=/nonexistent",
+		"PGTARGETSESSIONATTRS=standby",
+		"HOME=/nonexistent",
+	)
+	got := []string{
+		ask(t, h.url, "SHOW server_encoding"),
+		ask(t, h.url, "SHOW timezone"),
+		ask(t, h.url, "SELECT upper('i')"),
+	}
 	got = append(got, ask(t, h.url, "SELECT count(*)::text FROM pg_file_settings WHERE setting LIKE '%Kathmandu%'"))
 	if diff := cmp.Diff([]string{"UTF8", "UTC", "I", "0"}, got); diff != "" {
 		t.Errorf("encoding, time zone, upper('i') and inherited settings in a hostile environment (-want +got):\n%s", diff)
@@ -211,7 +229,15 @@ func TestStalePIDFileIsNoObstacle(t *testing.T) {
 	home := newCluster(t)
 	s := start(t, local.Options{Home: home})
 	keep(t, s.URL())
-	pidFile, lockFile := filepath.Join(home, "postgres", "postmaster.pid"), filepath.Join(home, "run", ".s.PGSQL.5432.lock")
+	pidFile, lockFile := filepath.Join(
+		home,
+		"postgres",
+		"postmaster.pid",
+	), filepath.Join(
+		home,
+		"run",
+		".s.PGSQL.5432.lock",
+	)
 	left, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)

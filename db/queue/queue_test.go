@@ -34,7 +34,8 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 	<-ready
 	state := func(server string) (state string) {
 		t.Helper()
-		if err := pool.QueryRow(t.Context(), `SELECT state FROM river_job WHERE attempted_by[2] = $1`, server).Scan(&state); err != nil {
+		err := pool.QueryRow(t.Context(), `SELECT state FROM river_job WHERE attempted_by[2] = $1`, server).Scan(&state)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return state

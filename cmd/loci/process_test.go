@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// serverProcess is a server in a process of its own, which a test can kill.
+type serverProcess struct {
+	t    testing.TB
+	path string // of the program
+	args []string
+	tmp  string // for its temporary files
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	base string
+	log  *lines
+}
+
+// launchTwo builds the program and starts two servers with the same arguments.
+func launchTwo(t testing.TB, args ...string) []*serverProcess {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "loci")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v: %s", err, out)
+	}
+	two := make([]*serverProcess, 2)
+	for i := range two {
+		two[i] = &serverProcess{t: t, path: path, args: append([]string{"serve", "--addr=127.0.0.1:0"}, args...),
+			tmp: t.TempDir(), log: newLines()}
+		t.Cleanup(two[i].kill)
+		two[i].start()
+	}
+	return two
+}
+
+// start runs the server and waits until it serves.
+func (p *serverProcess) start() {
+	p.t.Helper()
+	out := newLines()
+	cmd := exec.CommandContext(context.Background(), p.path, p.args...) //nolint:gosec // the program that was built
+	cmd.Env = append(os.Environ(), "TMPDIR="+p.tmp)
+	cmd.Stdout, cmd.Stderr = out, p.log
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.cmd = cmd
+	p.mu.Unlock()
+	base := awaitServing(p.t, out, p.log, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.base = base
+}
+
+// awaitServing waits until a server has written its URL to out, and returns it. ended, if any, receives the exit code
+// of a server that ends instead.
+func awaitServing(t testing.TB, out, log *lines, ended chan int) (base string) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		if at := serves.FindStringSubmatch(out.String()); at != nil {
+			return at[1]
+		}
+		select {
+		case <-out.wake:
+		case code := <-ended:
+			ended <- 0
+			t.Fatalf("the server ended with %d before it served:\n%s", code, log)
+		case <-deadline:
+			t.Fatalf("the server does not serve:\n%s", log)
+		}
+	}
+}
+
+// kill ends the server as a crash would.
+func (p *serverProcess) kill() {
+	p.mu.Lock()
+	cmd := p.cmd
+	p.mu.Unlock()
+	if cmd == nil {
+		return // it never ran
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+// url returns the URL of the server, or of its last run.
+func (p *serverProcess) url() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.base
+}
