@@ -45,7 +45,7 @@ var house = map[string][]string{
 	"recall":                 {"db", "db/queue", "db/event", "embed", "recall/redact", "recall/tokens"},
 	"recall/chat":            {"recall", "recall/tokens"},
 	"recall/redact":          {},
-	"embed":                  {"db", "embed/provider"},
+	"embed":                  {"db", "db/queue", "embed/provider"},
 	"embed/provider":         {},
 	"embed/embedtest":        {"db", "embed"},
 	"db":                     {"db/migrations"},
