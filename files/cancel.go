@@ -12,18 +12,18 @@ import (
 // errCancelled is the error of a file whose work was cancelled.
 const errCancelled = "cancelled by request; retry the file to go on"
 
-// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. What it
-// replaces stays, and so does the text that it has. Cancelling it twice changes nothing; ErrConflict if there is no
+// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. The text
+// that it has stays, and so does a file that it replaces. Cancelling twice changes nothing; ErrConflict if there is no
 // work.
 func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
-	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, w work) error {
+	return s.updateLocked(ctx, org, folderID, fileID, func(in *Store, f File, w workState) error {
 		switch {
 		case w.Cancelled:
 			return nil
 		case f.Status == Completed || f.Status == Failed:
 			return db.Conflict("there is no work on '%s' to cancel: its status is '%s'", f.Name, f.Status)
 		}
-		// While it is parsed, the generation that is made is not wanted any more: its commit is fenced off.
+		// A generation that is being parsed is then no longer wanted, and is not committed.
 		if _, err := in.db.Exec(ctx, `
 			UPDATE files
 			SET cancelled = true, error = $3, turn = NULL, updated_at = now(),
@@ -31,44 +31,48 @@ func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string)
 			WHERE org = $1 AND key = $2`, org, f.Key, errCancelled); err != nil {
 			return err
 		}
-		if _, err := in.db.Exec(ctx, `UPDATE embed_batches SET turn = NULL WHERE org = $1 AND file_key = $2 AND turn IS NOT NULL`,
-			org, f.Key); err != nil {
+		if _, err := in.db.Exec(ctx, `
+			UPDATE embed_batches SET turn = NULL WHERE org = $1 AND file_key = $2 AND turn IS NOT NULL`, org, f.Key); err != nil {
 			return err
 		}
-		return in.dismiss(ctx, f.Key)
+		return in.cancelJobs(ctx, f.Key)
 	})
 }
 
-// Retry queues a file again whose work failed or was cancelled, from where it stopped. ErrConflict if it did not.
+// Retry resumes the work on a file that failed or was cancelled. ErrConflict for any other file.
 func (s *Store) Retry(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
-	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, w work) error {
+	return s.updateLocked(ctx, org, folderID, fileID, func(in *Store, f File, w workState) error {
 		if f.Status != Failed {
-			return db.Conflict("'%s' has not failed: its status is '%s'; only a failed or cancelled file is tried again", f.Name, f.Status)
+			return db.Conflict("'%s' has not failed: its status is '%s'; only a failed or cancelled file is tried again",
+				f.Name, f.Status)
 		}
 		if w.Generation < w.Wanted {
-			return in.want(ctx, org, []int64{f.Key})
+			return in.queueParsing(ctx, org, []int64{f.Key})
 		}
 		if _, err := in.db.Exec(ctx, `
-			UPDATE files SET cancelled = false, error = NULL, updated_at = now() WHERE org = $1 AND key = $2`, org, f.Key); err != nil {
+			UPDATE files SET cancelled = false, error = NULL, updated_at = now()
+			WHERE org = $1 AND key = $2`, org, f.Key); err != nil {
 			return err
 		}
 		return in.call(ctx, in.space(), []int64{f.Key}, embedWidth)
 	})
 }
 
-// work is how far a file's work is.
-type work struct {
+// workState is the state of a file's work.
+type workState struct {
 	Generation int  `db:"generation"`
 	Wanted     int  `db:"wanted_generation"`
 	Cancelled  bool `db:"cancelled"`
 }
 
-// change does something to a file while nobody else does, and returns it as it is then.
-func (s *Store) change(ctx context.Context, org db.Org, folderID, fileID string, do func(in *Store, f File, w work) error) (f File, err error) {
+// updateLocked calls update with a locked file, and returns the file as it is afterwards.
+func (s *Store) updateLocked(ctx context.Context, org db.Org, folderID, fileID string,
+	update func(in *Store, f File, w workState) error) (f File, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		w, err := db.One[work](ctx, tx, `
-			SELECT f.generation, f.wanted_generation, f.cancelled FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
+		w, err := db.One[workState](ctx, tx, `
+			SELECT f.generation, f.wanted_generation, f.cancelled
+			FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 			WHERE f.org = $1 AND d.id = $2 AND f.id = $3
 			FOR NO KEY UPDATE OF f`, org, folderID, fileID)
 		if errors.Is(err, db.ErrNotFound) {
@@ -80,7 +84,7 @@ func (s *Store) change(ctx context.Context, org db.Org, folderID, fileID string,
 		if f, err = in.File(ctx, org, folderID, fileID, false); err != nil {
 			return err
 		}
-		if err := do(in, f, w); err != nil {
+		if err := update(in, f, w); err != nil {
 			return err
 		}
 		f, err = in.File(ctx, org, folderID, fileID, false)

@@ -173,7 +173,9 @@ func TestReparsingKeepsTheTextUntilTheNewIsReady(t *testing.T) {
 	f, other := w.upload(folder, "a.txt", "old\n"), w.upload(folder, "b.txt", "old too\n")
 	parser := func(makes string) {
 		t.Helper()
-		if _, err := w.pool.Exec(t.Context(), `UPDATE file_originals SET bytes = $1`, []byte(makes)); err != nil {
+		if _, err := w.pool.Exec(t.Context(), `
+			WITH original AS (UPDATE file_originals SET bytes = $1) UPDATE files SET size_bytes = $2`,
+			[]byte(makes), len(makes)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,12 +27,12 @@ type Download struct {
 	first int64  // of the piece
 }
 
-// piecePatience bounds the wait for one piece of an original.
-const piecePatience = 30 * time.Second
+// pieceTimeout bounds the wait for one piece of an original.
+const pieceTimeout = 30 * time.Second
 
 // Download returns a file as it was uploaded, to be read while ctx lasts. ErrNotFound if the folder has no such file.
 func (s *Store) Download(ctx context.Context, org db.Org, folderID, fileID string) (*Download, error) {
-	ask, cancel := context.WithTimeout(ctx, piecePatience)
+	ask, cancel := context.WithTimeout(ctx, pieceTimeout)
 	defer cancel()
 	o, err := db.One[Download](ask, s.db, `
 		SELECT f.key, f.name, f.media_type, f.size_bytes, f.sha256, f.created_at
@@ -51,7 +51,7 @@ func (d *Download) Read(into []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if d.at < d.first || d.at >= d.first+int64(len(d.piece)) {
-		if err := d.load(d.at / pieceBytes); err != nil {
+		if err := d.readPiece(d.at / pieceBytes); err != nil {
 			return 0, err
 		}
 	}
@@ -60,8 +60,8 @@ func (d *Download) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-func (d *Download) load(ordinal int64) error {
-	ctx, cancel := context.WithTimeout(d.ctx, piecePatience)
+func (d *Download) readPiece(ordinal int64) error {
+	ctx, cancel := context.WithTimeout(d.ctx, pieceTimeout)
 	defer cancel()
 	piece, err := db.One[[]byte](ctx, d.store.db, `
 		SELECT bytes FROM file_originals WHERE org = $1 AND file_key = $2 AND ordinal = $3`, d.org, d.Key, ordinal)

@@ -141,7 +141,7 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 		if err := in.appendWhereOpen(ctx, org, f.Key, event.FileClosed, f.ID); err != nil {
 			return err
 		}
-		if err := in.dismiss(ctx, f.Key); err != nil {
+		if err := in.cancelJobs(ctx, f.Key); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM files WHERE org = $1 AND key = $2`, org, f.Key)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -22,34 +21,28 @@ import (
 )
 
 // parseWorker makes the text and the chunks of a file.
-type parseWorker struct {
-	river.WorkerDefaults[ParseArgs]
-	store *Store
-}
-
-// NextRetry implements river.Worker.
-func (w *parseWorker) NextRetry(job *river.Job[ParseArgs]) time.Time {
-	return time.Now().Add(pause(len(job.Errors) + 1))
-}
+type parseWorker struct{ worker[ParseArgs] }
 
 // Work implements river.Worker.
 func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error {
 	if crashes(job.JobRow) >= maxCrashes {
-		return w.store.fail(ctx, job.Args, fmt.Sprintf("parsing this file stopped the server %d times; it was given up", maxCrashes))
+		reason := fmt.Sprintf("parsing this file stopped the server %d times; it was given up", maxCrashes)
+		return w.store.failParsing(ctx, job.Args, reason)
 	}
 	err := w.store.ingest(ctx, job.Args)
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
-		return w.store.fail(ctx, job.Args, unreadable.Error())
+		return w.store.failParsing(ctx, job.Args, unreadable.Error())
 	}
 	if wasCutShort(ctx, err) && overruns(job.JobRow)+1 >= maxOverruns {
 		bounded, cancel := embed.Noting(ctx)
 		defer cancel()
-		return w.store.fail(bounded, job.Args, "parsing this file takes too long or too much memory; split it into smaller files")
+		return w.store.failParsing(bounded, job.Args,
+			"parsing this file takes too long or too much memory; split it into smaller files")
 	}
 	return err
 }
 
-// source is a file whose text is wanted.
+// source is a file to parse.
 type source struct {
 	Key           int64  `db:"key"`
 	ID            string `db:"id"`
@@ -60,18 +53,19 @@ type source struct {
 	SizeBytes     int64  `db:"size_bytes"`
 	ChunkTokens   int    `db:"chunk_tokens"`
 	OverlapTokens int    `db:"overlap_tokens"`
-	Live          int    `db:"live"` // the generation before, 0 if this is the first
+	Previous      int    `db:"previous"` // the generation before, 0 if this is the first
 }
 
-// parsed is the text of a file with what was made of it.
+// parsed is the text of a file, and its chunks.
 type parsed struct {
 	document.Text
 	chunks []chunker.Chunk
 }
 
-// ingest makes the wanted generation of a file, in one commit. It does nothing if the file or the want is gone.
+// ingest makes the wanted generation of a file. It does nothing if the file was deleted or another generation is
+// wanted.
 func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
-	src, err := s.begin(ctx, job)
+	src, err := s.startParsing(ctx, job)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
@@ -85,33 +79,31 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 	return s.commit(ctx, job, src, p)
 }
 
-// begin marks the file as being parsed. ErrNotFound if this generation is not wanted any more.
-func (s *Store) begin(ctx context.Context, job ParseArgs) (source, error) {
+// startParsing marks the file as being parsed. ErrNotFound if this generation is no longer wanted.
+func (s *Store) startParsing(ctx context.Context, job ParseArgs) (source, error) {
 	return db.One[source](ctx, s.db, `
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
 		FROM folders d
-		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3 AND d.key = f.folder_key AND d.org = f.org
+		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3
+		  AND d.key = f.folder_key AND d.org = f.org
 		RETURNING f.key, f.id, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
-		          f.generation AS live`,
+		          f.generation AS previous`,
 		job.Org, job.FileKey, job.Generation)
 }
 
-// fail marks a generation as one that cannot be made.
-func (s *Store) fail(ctx context.Context, job ParseArgs, reason string) error {
+// failParsing stores why a generation cannot be made.
+func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE files
 		SET error = $4, turn = NULL, updated_at = now()
-		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3`, job.Org, job.FileKey, job.Generation, reason)
+		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3`,
+		job.Org, job.FileKey, job.Generation, reason)
 	return err
 }
 
-// parse reads the text of an original and cuts it into chunks.
+// parse reads the text of an original, and splits it into chunks.
 func (s *Store) parse(ctx context.Context, src source) (parsed, error) {
-	original, err := s.original(ctx, src)
-	if err != nil {
-		return parsed{}, err
-	}
-	defer original.Close()
+	original := &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org}
 	in := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes, Body: original}
 	text, err := s.o.Read(ctx, in)
 	if err != nil {
@@ -122,7 +114,7 @@ func (s *Store) parse(ctx context.Context, src source) (parsed, error) {
 	return parsed{Text: text, chunks: chunks}, nil
 }
 
-// kindOf tells what the text of a document is: that of a PDF has no marks of its structure, and that of others is
+// kindOf returns the kind of a document's text: that of a PDF has no marks of its structure, that of other formats is
 // Markdown.
 func kindOf(name string, in document.Input) chunker.Kind {
 	switch {
@@ -134,18 +126,18 @@ func kindOf(name string, in document.Input) chunker.Kind {
 	return chunker.KindOf(name, in.MediaType)
 }
 
-// commit puts a generation in the place of the one before, in one transaction: text, chunks, the waiting vectors, and
-// for a file that replaces another its name and its place in the agents that have that open.
+// commit replaces the previous generation in one transaction: text, chunks, vectors to make and, if the file replaces
+// another, that one's name and views.
 func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		if err := in.fence(ctx, job); err != nil {
+		if err := in.lockWanted(ctx, job); err != nil {
 			return ignoreNotFound(err)
 		}
-		if err := in.clear(ctx, src); err != nil {
+		if err := in.deleteText(ctx, src); err != nil {
 			return err
 		}
-		if err := in.write(ctx, job, src, p); err != nil {
+		if err := in.storeText(ctx, job, src, p); err != nil {
 			return err
 		}
 		if err := in.lockFolder(ctx, src.Org, src.FolderKey, "SHARE"); err != nil {
@@ -159,14 +151,15 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 			SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, pages = @pages, chunks = @chunks,
 			    error = NULL, replaces = NULL, turn = NULL, updated_at = now()
 			WHERE key = @key AND org = @org`,
-			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset, "chars": utf8.RuneCountInString(p.Text.Text),
-				"lines": chunker.Lines(p.Text.Text), "pages": p.Pages, "chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
+			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset,
+				"chars": utf8.RuneCountInString(p.Text.Text), "lines": chunker.Lines(p.Text.Text), "pages": p.Pages,
+				"chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
 			return err
 		}
 		if err := in.await(ctx, job, src, len(p.chunks)); err != nil {
 			return err
 		}
-		if src.Live > 0 {
+		if src.Previous > 0 {
 			return nil
 		}
 		return in.openUploaded(ctx, src)
@@ -180,11 +173,13 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// fence locks the file's row against another worker, after that of the file it replaces; ErrNotFound if this generation
-// is not wanted any more. Files are locked before folders, folders before agents, everywhere.
-func (s *Store) fence(ctx context.Context, job ParseArgs) error {
+// lockWanted locks the file that this one replaces, then this one. ErrNotFound if this generation is no longer wanted.
+// Everywhere, files are locked before folders, and folders before agents.
+func (s *Store) lockWanted(ctx context.Context, job ParseArgs) error {
 	if _, err := s.db.Exec(ctx, `
-		SELECT FROM files WHERE org = $1 AND key = (SELECT replaces FROM files WHERE org = $1 AND key = $2) FOR UPDATE`,
+		SELECT FROM files
+		WHERE org = $1 AND key = (SELECT replaces FROM files WHERE org = $1 AND key = $2)
+		FOR UPDATE`,
 		job.Org, job.FileKey); err != nil {
 		return err
 	}
@@ -194,18 +189,20 @@ func (s *Store) fence(ctx context.Context, job ParseArgs) error {
 	return err
 }
 
-func (s *Store) clear(ctx context.Context, src source) error {
+// deleteText deletes the previous generation.
+func (s *Store) deleteText(ctx context.Context, src source) error {
 	var batch pgx.Batch
 	for _, table := range []string{"file_segments", "chunks", "embed_batches", "embed_refusals"} {
 		batch.Queue(`DELETE FROM `+table+` WHERE org = $1 AND file_key = $2`, src.Org, src.Key)
 	}
 	if err := s.db.SendBatch(ctx, &batch).Close(); err != nil {
-		return fmt.Errorf("clear the text before: %w", err)
+		return fmt.Errorf("delete the previous text: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) error {
+// storeText stores the segments and chunks of a generation.
+func (s *Store) storeText(ctx context.Context, job ParseArgs, src source, p parsed) error {
 	segments, stop := copyRows(grep.Segments(p.Text.Text), func(g grep.Segment) []any {
 		return []any{src.Key, job.Generation, g.Ordinal, src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}
 	})
@@ -214,24 +211,24 @@ func (s *Store) write(ctx context.Context, job ParseArgs, src source, p parsed) 
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_segments"}, columns, segments); err != nil {
 		return fmt.Errorf("store the text: %w", err)
 	}
-	ordinal, paging := -1, Paging{Starts: p.Pages}
+	paging := Paging{Starts: p.Pages}
 	chunks := pgx.CopyFromSlice(len(p.chunks), func(i int) ([]any, error) {
-		ordinal++
 		c := p.chunks[i]
 		lex := embed.Document(searchable(src.Name, c))
 		id, err := uuid.NewV7() // ascending, so that their index grows at its end
-		return []any{id, src.Key, job.Generation, ordinal, src.Org, src.FolderKey, c.FirstLine, c.LastLine, c.StartByte, c.OverlapBytes,
-			strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms, paging.stored(c.FirstLine), paging.stored(c.LastLine)}, err
+		return []any{id, src.Key, job.Generation, i, src.Org, src.FolderKey, c.FirstLine, c.LastLine, c.StartByte,
+			c.OverlapBytes, strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms,
+			paging.stored(c.FirstLine), paging.stored(c.LastLine)}, err
 	})
-	columns = []string{"id", "file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte", "overlap_bytes",
-		"heading", "text", "lex", "terms", "first_page", "last_page"}
+	columns = []string{"id", "file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte",
+		"overlap_bytes", "heading", "text", "lex", "terms", "first_page", "last_page"}
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"chunks"}, columns, chunks); err != nil {
 		return fmt.Errorf("store the chunks: %w", err)
 	}
 	return nil
 }
 
-// searchable is the text that a chunk is found by: the file's name and the headings above it count as its words.
+// searchable returns the text by which a chunk is found: the file's name and the headings above it count as its words.
 func searchable(name string, c chunker.Chunk) string {
 	return name + "\n" + c.Heading + "\n" + c.Text
 }

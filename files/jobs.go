@@ -26,15 +26,15 @@ const (
 	QueueUpkeep = "upkeep"
 )
 
-// Queues are the queues with as many workers as a server gives each.
+// Queues returns the queues, with the number of workers that a server has for each.
 func Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 2}, QueueLarge: {MaxWorkers: 1}, QueueEmbed: {MaxWorkers: 4},
 		QueueUpkeep: {MaxWorkers: 1}}
 }
 
 const (
-	maxCrashes  = 20 // a job that takes the server with it is given up; a server may also stop beside it
-	maxOverruns = 3  // and a file whose parsing does not end in a job's time
+	maxCrashes  = 20 // attempts that ended with their server, which may have stopped for another reason
+	maxOverruns = 3  // attempts that ran out of time
 	maxPause    = time.Minute
 )
 
@@ -48,10 +48,10 @@ type ParseArgs struct {
 	size int64
 }
 
-// Kind names the job in the queue.
+// Kind implements river.JobArgs.
 func (ParseArgs) Kind() string { return "parse_file" }
 
-// InsertOpts make a job of the same work once.
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (a ParseArgs) InsertOpts() river.InsertOpts { return queue.Once(queueOf(a.size)) }
 
 // EmbedArgs is the job that embeds one batch of a file's chunks.
@@ -65,10 +65,10 @@ type EmbedArgs struct {
 	queue.Start
 }
 
-// Kind names the job in the queue.
+// Kind implements river.JobArgs.
 func (EmbedArgs) Kind() string { return "embed_chunks" }
 
-// InsertOpts make a job of the same work once.
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
 // ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without
@@ -80,10 +80,10 @@ type ReparseArgs struct {
 	LastKey   int64  `json:"last_key" river:"unique"`
 }
 
-// Kind names the job in the queue.
+// Kind implements river.JobArgs.
 func (ReparseArgs) Kind() string { return "reparse_folder" }
 
-// InsertOpts make a job of the same work once.
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (ReparseArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // enqueue adds jobs in a transaction of their own, or in the store's.
@@ -107,17 +107,28 @@ func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
 	return pgx.BeginFunc(ctx, s.db, insert)
 }
 
-// Work registers what works on the jobs of files.
-func (s *Store) Work(workers *river.Workers) {
-	river.AddWorker(workers, &parseWorker{store: s})
-	river.AddWorker(workers, &embed.Worker[EmbedArgs]{Vectors: s.vectors(), DB: s.db, Next: s.nextBatch})
-	river.AddWorker(workers, &reparseWorker{store: s})
-	river.AddWorker(workers, &purgeWorker{store: s})
+// worker has what the workers of files share: the store, and when a failed job is tried again.
+type worker[A river.JobArgs] struct {
+	river.WorkerDefaults[A]
+	store *Store
 }
 
-// dismiss cancels the jobs of a file: those that wait at once, those in hand by telling their workers, whose commits
-// are fenced.
-func (s *Store) dismiss(ctx context.Context, fileKey int64) error {
+// NextRetry implements river.Worker.
+func (worker[A]) NextRetry(job *river.Job[A]) time.Time {
+	return time.Now().Add(pause(len(job.Errors) + 1))
+}
+
+// Work registers the workers of the jobs of files.
+func (s *Store) Work(workers *river.Workers) {
+	river.AddWorker(workers, &parseWorker{worker[ParseArgs]{store: s}})
+	river.AddWorker(workers, &embed.Worker[EmbedArgs]{Vectors: s.vectors(), DB: s.db, Next: s.nextBatch})
+	river.AddWorker(workers, &reparseWorker{worker[ReparseArgs]{store: s}})
+	river.AddWorker(workers, &purgeWorker{worker[PurgeArgs]{store: s}})
+}
+
+// cancelJobs cancels the jobs of a file: waiting jobs at once, running ones by a signal to their workers, which may
+// still run but no longer commit.
+func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		running, err := db.All[int64](ctx, tx, `
 			WITH mine AS (
@@ -143,7 +154,7 @@ func (s *Store) dismiss(ctx context.Context, fileKey int64) error {
 	})
 }
 
-// pause is how long a job waits after its n-th failure: a second, doubled each time up to a minute.
+// pause returns how long a job waits after its n-th failure: a second, doubled each time up to a minute.
 func pause(failures int) time.Duration {
 	if failures > 6 {
 		return maxPause
@@ -154,8 +165,8 @@ func pause(failures int) time.Duration {
 // crashes counts the attempts that ended with their server: each attempt that returned left an error.
 func crashes(job *rivertype.JobRow) int { return job.Attempt - 1 - len(job.Errors) }
 
-// wasCutShort tells an attempt that did not end in its time, or whose reader was ended from outside. That may be the
-// file's fault, or the machine's.
+// wasCutShort reports whether an attempt ran out of time, or its reader was killed. The cause may be the file or the
+// machine.
 func wasCutShort(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, document.ErrCutShort)
 }
@@ -163,8 +174,11 @@ func wasCutShort(ctx context.Context, err error) bool {
 // overruns counts the attempts that were cut short.
 func overruns(job *rivertype.JobRow) (n int) {
 	for _, e := range job.Errors {
-		if strings.Contains(e.Error, context.DeadlineExceeded.Error()) || strings.Contains(e.Error, document.ErrCutShort.Error()) {
-			n++
+		for _, cause := range []error{context.DeadlineExceeded, document.ErrCutShort} {
+			if strings.Contains(e.Error, cause.Error()) {
+				n++
+				break
+			}
 		}
 	}
 	return n

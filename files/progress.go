@@ -41,13 +41,14 @@ type ProgressPoller = event.Poller[progressKey, Progress]
 // ProgressSubscription receives the progress of one file.
 type ProgressSubscription = event.Subscription[progressKey, Progress]
 
-// NewProgressPoller returns a poller that reads the progress of all followed files at the given interval while its Run runs.
+// NewProgressPoller returns a poller that reads the progress of all followed files at the given interval while its Run
+// runs.
 func (s *Store) NewProgressPoller(every time.Duration) *ProgressPoller {
 	return event.NewPoller(every, s.progress)
 }
 
-// FollowProgress subscribes to the progress of a file, the present one first. The caller closes the subscription. ErrNotFound if the folder
-// has no such file; ErrConflict if the poller has event.MaxSubscriptions.
+// FollowProgress subscribes to the progress of a file, the present one first. The caller closes the subscription.
+// ErrNotFound if the folder has no such file; ErrConflict if the poller has event.MaxSubscriptions.
 func (s *Store) FollowProgress(ctx context.Context, p *ProgressPoller, org db.Org, folderID, fileID string) (*ProgressSubscription, error) {
 	f, err := s.File(ctx, org, folderID, fileID, false)
 	if err != nil {

@@ -17,10 +17,10 @@ type PurgeArgs struct {
 	FolderKey int64  `json:"folder_key" river:"unique"`
 }
 
-// Kind names the job in the queue.
+// Kind implements river.JobArgs.
 func (PurgeArgs) Kind() string { return "purge_folder" }
 
-// InsertOpts make a job of the same work once.
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent. It is gone at once, and
@@ -62,16 +62,8 @@ func (s *Store) disown(ctx context.Context, org db.Org, folder Folder) error {
 	return err
 }
 
-// purgeWorker clears deleted folders away.
-type purgeWorker struct {
-	river.WorkerDefaults[PurgeArgs]
-	store *Store
-}
-
-// NextRetry implements river.Worker.
-func (w *purgeWorker) NextRetry(job *river.Job[PurgeArgs]) time.Time {
-	return time.Now().Add(pause(len(job.Errors) + 1))
-}
+// purgeWorker deletes the rows of deleted folders.
+type purgeWorker struct{ worker[PurgeArgs] }
 
 // purgeTime is how long a job goes on before it gives others their turn, and itself a new one.
 const purgeTime = 20 * time.Second

@@ -12,19 +12,18 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// Reparse makes the text of a file anew from its original; the text it has stays until then. ErrConflict if it is being
-// parsed.
+// Reparse parses a file again; its old text stays until the new one is ready. ErrConflict if it is being parsed.
 func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
-	return s.change(ctx, org, folderID, fileID, func(in *Store, f File, _ work) error {
+	return s.updateLocked(ctx, org, folderID, fileID, func(in *Store, f File, _ workState) error {
 		if f.Status == Pending || f.Status == Parsing {
 			return db.Conflict("'%s' is not parsed yet: its status is '%s'", f.Name, f.Status)
 		}
-		return in.want(ctx, org, []int64{f.Key})
+		return in.queueParsing(ctx, org, []int64{f.Key})
 	})
 }
 
-// want queues the next generation of files of one folder. The files are locked.
-func (s *Store) want(ctx context.Context, org db.Org, fileKeys []int64) error {
+// queueParsing queues the next generation of files of one folder, which must be locked.
+func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) error {
 	type wanted struct {
 		Key        int64 `db:"key"`
 		FolderKey  int64 `db:"folder_key"`
@@ -32,27 +31,31 @@ func (s *Store) want(ctx context.Context, org db.Org, fileKeys []int64) error {
 		Size       int64 `db:"size_bytes"`
 	}
 	files, err := db.All[wanted](ctx, s.db, `
-		SELECT key, folder_key, wanted_generation, size_bytes FROM files WHERE org = $1 AND key = ANY($2) ORDER BY key`, org, fileKeys)
+		SELECT key, folder_key, wanted_generation, size_bytes FROM files
+		WHERE org = $1 AND key = ANY ($2)
+		ORDER BY key`, org, fileKeys)
 	if err != nil {
 		return err
 	}
 	jobs := make([]river.JobArgs, len(files))
-	keys, ends, turn := make([]int64, len(files)), make([]time.Time, len(files)), map[string]time.Time{}
+	keys, ends := make([]int64, len(files)), make([]time.Time, len(files))
+	next := map[string]time.Time{} // by queue
 	for i, f := range files {
 		name := queueOf(f.Size)
-		if _, known := turn[name]; !known {
-			if turn[name], err = s.parseStart(ctx, org, f.FolderKey, f.Size); err != nil {
+		if _, known := next[name]; !known {
+			if next[name], err = s.parseStart(ctx, org, f.FolderKey, f.Size); err != nil {
 				return err
 			}
 		}
-		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size, Start: queue.At(turn[name])}
-		turn[name] = turn[name].Add(cost(f.Size))
-		keys[i], ends[i] = f.Key, turn[name]
+		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size,
+			Start: queue.At(next[name])}
+		next[name] = next[name].Add(cost(f.Size))
+		keys[i], ends[i] = f.Key, next[name]
 	}
 	if _, err := s.db.Exec(ctx, `
 		UPDATE files f
-		SET wanted_generation = f.wanted_generation + 1, parse_started_at = NULL, error = NULL, cancelled = false, turn = u.turn,
-		    updated_at = now()
+		SET wanted_generation = f.wanted_generation + 1, parse_started_at = NULL, error = NULL, cancelled = false,
+		    turn = u.turn, updated_at = now()
 		FROM unnest($2::bigint[], $3::timestamptz[]) AS u (key, turn)
 		WHERE f.org = $1 AND f.key = u.key`, org, keys, ends); err != nil {
 		return err
@@ -60,8 +63,8 @@ func (s *Store) want(ctx context.Context, org db.Org, fileKeys []int64) error {
 	return s.enqueue(ctx, jobs...)
 }
 
-// ReparseFolder makes the text of every file anew that a folder has now and that is not being parsed, and says how many
-// files it has. A job queues them, page by page.
+// ReparseFolder parses every file of a folder again that is not being parsed, and returns how many files the folder
+// has. A job queues them, page by page.
 func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) (int, error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
@@ -83,15 +86,7 @@ func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) 
 const reparsePage = 500
 
 // reparseWorker queues the files of a folder.
-type reparseWorker struct {
-	river.WorkerDefaults[ReparseArgs]
-	store *Store
-}
-
-// NextRetry implements river.Worker.
-func (w *reparseWorker) NextRetry(job *river.Job[ReparseArgs]) time.Time {
-	return time.Now().Add(pause(len(job.Errors) + 1))
-}
+type reparseWorker struct{ worker[ReparseArgs] }
 
 // Work implements river.Worker.
 func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) error {
@@ -104,11 +99,13 @@ func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) e
 		}
 		rows, err := db.All[row](ctx, tx, `
 			SELECT key, generation < wanted_generation AND error IS NULL AS work FROM files
-			WHERE org = @org AND folder_key = (SELECT key FROM folders WHERE org = @org AND key = @folder) AND key > @after AND key <= @last
+			WHERE org = @org AND folder_key = (SELECT key FROM folders WHERE org = @org AND key = @folder)
+			  AND key > @after AND key <= @last
 			ORDER BY key
 			LIMIT @page
 			FOR NO KEY UPDATE`,
-			pgx.StrictNamedArgs{"org": a.Org, "folder": a.FolderKey, "after": a.AfterKey, "last": a.LastKey, "page": reparsePage})
+			pgx.StrictNamedArgs{"org": a.Org, "folder": a.FolderKey, "after": a.AfterKey, "last": a.LastKey,
+				"page": reparsePage})
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -119,7 +116,7 @@ func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) e
 			}
 			a.AfterKey = r.Key
 		}
-		if err := in.want(ctx, a.Org, keys); err != nil {
+		if err := in.queueParsing(ctx, a.Org, keys); err != nil {
 			return fmt.Errorf("queue files to be parsed again: %w", err)
 		}
 		return in.enqueue(ctx, a)

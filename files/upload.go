@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 	"time"
@@ -17,11 +16,11 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// Duplicates says what an upload does whose name the folder has already.
+// Duplicates is what an upload does when the folder already has its name.
 type Duplicates string
 
-// Suffix, the default, stores name_(1).ext beside it; Skip keeps what is there; Reject fails; Replace takes its place
-// once the new text is ready.
+// Suffix, the default, stores the file as name_(1).ext. Skip keeps the old file, Reject fails, and Replace deletes the
+// old file once the text of the new one is ready.
 const (
 	Suffix  Duplicates = "suffix"
 	Skip    Duplicates = "skip"
@@ -29,37 +28,38 @@ const (
 	Replace Duplicates = "replace"
 )
 
-// Upload is a document that arrives.
+// Upload is a document to store.
 type Upload struct {
-	Name       string     // as the client calls its file
-	Override   string     // the name to store it under, which may have slashes; empty to use Name
-	MediaType  string     // as the client declares it, a hint
+	Name       string     // the client's name of the file
+	Override   string     // the name to store, which may have slashes; empty to use Name
+	MediaType  string     // the type that the client declares, a hint
 	Duplicates Duplicates // empty is Suffix
 	Body       io.Reader
 }
 
-// TooLargeError says that an upload is larger than the server takes.
+// TooLargeError reports an upload larger than the server accepts.
 type TooLargeError struct{ LimitBytes int64 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the file is larger than the limit of %d bytes; the operator can raise it (LOCI_MAX_UPLOAD_BYTES)", e.LimitBytes)
+	return fmt.Sprintf("the file is larger than the limit of %d bytes; the operator can raise it (LOCI_MAX_UPLOAD_BYTES)",
+		e.LimitBytes)
 }
 
-// UnsupportedError says that an upload is of a kind that is not read. It is an ErrInvalid.
+// UnsupportedError reports an upload of a format that Loci does not read. It is an ErrInvalid.
 type UnsupportedError struct{ *document.UnsupportedError }
 
 // Unwrap makes it an ErrInvalid.
 func (e *UnsupportedError) Unwrap() error { return db.ErrInvalid }
 
 const (
-	pieceBytes    = 1 << 20         // of an original, a row
-	storePatience = 2 * time.Minute // for the database to take an upload
+	pieceBytes   = 1 << 20         // of an original, in a row
+	storeTimeout = 2 * time.Minute // of the transaction that stores an upload
 )
 
-// Upload stores a document in a folder and queues its parsing. Nothing is stored unless all of it is: the body is taken
-// whole, bounded and recognised as something Loci can read, before the first row is written. skipped is true where
-// Duplicates is Skip and the folder has the name; the file returned is then the one it has. Errors: ErrNotFound for the
-// folder, ErrInvalid for a name, *TooLargeError, *UnsupportedError.
+// Upload stores a document in a folder and queues its parsing. It reads the whole body, up to the limit, and recognises
+// its format before it writes the first row, all in one transaction. skipped is true where Duplicates is Skip and the
+// folder has the name; the returned file is then the old one. Errors: ErrNotFound for the folder, ErrInvalid for a
+// name, *TooLargeError, *UnsupportedError.
 func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Upload) (f File, skipped bool, err error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
@@ -81,27 +81,27 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	if err != nil {
 		return File{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil { // this may be the second try
+		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil { // after a serialization failure, the transaction runs again
 			return err
 		}
 		in := s.With(tx)
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, size: spooled.size, sha256: spooled.sum}
-		if row.turn, err = in.parseStart(ctx, org, folder.Key, row.size); err != nil {
+		if row.start, err = in.parseStart(ctx, org, folder.Key, row.size); err != nil {
 			return err
 		}
-		placed, was, err := in.place(ctx, row, u.Duplicates)
-		if err != nil {
+		var ref fileRef
+		if ref, skipped, err = in.insertNamed(ctx, row, u.Duplicates); err != nil {
 			return err
 		}
-		if skipped = was; !was {
-			if err := in.keep(ctx, row, placed.Key, spooled); err != nil {
+		if !skipped {
+			if err := in.storeOriginal(ctx, row, ref.Key, spooled); err != nil {
 				return err
 			}
 		}
-		f, err = in.File(ctx, org, folderID, placed.ID, false) // afterwards another upload may have replaced it
+		f, err = in.File(ctx, org, folderID, ref.ID, false) // after the commit, another upload may replace it
 		return err
 	})
 	if err != nil {
@@ -129,35 +129,27 @@ type spooled struct {
 	sum  []byte
 }
 
+// spool writes the body to a temporary file, and reads at most one byte more than the limit.
 func (s *Store) spool(body io.Reader) (*spooled, error) {
 	file, err := document.NewSpool(s.o.TempDir)
 	if err != nil {
 		return nil, fmt.Errorf("spool the upload: %w", err)
 	}
-	out := &spooled{file: file}
 	sum := sha256.New()
-	if err := out.fill(body, s.o.MaxUploadBytes, sum); err != nil {
-		file.Close()
-		return nil, err
+	n, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(body, s.o.MaxUploadBytes+1))
+	switch {
+	case n > s.o.MaxUploadBytes:
+		err = &TooLargeError{LimitBytes: s.o.MaxUploadBytes}
+	case err != nil:
+		err = fmt.Errorf("receive the upload: %w", err)
+	default:
+		return &spooled{file: file, size: n, sum: sum.Sum(nil)}, nil
 	}
-	out.sum = sum.Sum(nil)
-	return out, nil
+	file.Close()
+	return nil, err
 }
 
-// fill takes the body, one byte more than the limit at most.
-func (s *spooled) fill(body io.Reader, limit int64, sum hash.Hash) error {
-	n, err := io.Copy(io.MultiWriter(s.file, sum), io.LimitReader(body, limit+1))
-	if n > limit {
-		return &TooLargeError{LimitBytes: limit}
-	}
-	if err != nil {
-		return fmt.Errorf("receive the upload: %w", err)
-	}
-	s.size = n
-	return nil
-}
-
-// newFile is the row that an upload becomes.
+// newFile is the row of an uploaded file.
 type newFile struct {
 	org       db.Org
 	folder    Folder
@@ -165,7 +157,7 @@ type newFile struct {
 	mediaType string
 	size      int64
 	sha256    []byte
-	turn      time.Time // where its parsing begins
+	start     time.Time // of its parsing, in the queue's virtual time
 }
 
 // fileRef identifies a file.
@@ -174,35 +166,36 @@ type fileRef struct {
 	ID  string `db:"id"`
 }
 
-// place finds the upload its name and writes its row; was says that the row was there and nothing is to be stored.
-func (s *Store) place(ctx context.Context, row newFile, d Duplicates) (p fileRef, was bool, err error) {
-	for range placeTries {
-		p, err = s.insert(ctx, row, row.name, nil)
+// insertNamed inserts the row under its name or, if that is taken, as Duplicates says. skipped reports that it inserted
+// nothing, and returns the file that has the name.
+func (s *Store) insertNamed(ctx context.Context, row newFile, d Duplicates) (ref fileRef, skipped bool, err error) {
+	for range nameTries {
+		ref, err = s.insert(ctx, row, row.name, nil)
 		if !errors.Is(err, db.ErrNotFound) {
-			return p, false, err
+			return ref, false, err
 		}
 		switch d { // the name is taken
 		case Reject:
-			return p, false, db.Invalid("File '%s' already exists in folder '%s'", row.name, row.folder.Name)
+			return ref, false, db.Invalid("File '%s' already exists in folder '%s'", row.name, row.folder.Name)
 		case Skip:
-			p, err = s.taken(ctx, row)
-			was = err == nil
+			ref, err = s.lockNamed(ctx, row)
+			skipped = err == nil
 		case Replace:
-			p, err = s.insertReplacement(ctx, row)
+			ref, err = s.insertReplacement(ctx, row)
 		default:
-			p, err = s.insertSuffixed(ctx, row)
+			ref, err = s.insertSuffixed(ctx, row)
 		}
-		if !errors.Is(err, db.ErrNotFound) { // not found: it was deleted meanwhile, or the next name was taken
-			return p, was, err
+		if !errors.Is(err, db.ErrNotFound) { // not found: the old file was deleted, or the next name was taken meanwhile
+			return ref, skipped, err
 		}
 	}
 	return fileRef{}, false, db.Conflict("other uploads take every name like '%s'; try again", row.name)
 }
 
-// placeTries is how often an upload looks for a name that nobody takes before it.
-const placeTries = 100
+// nameTries is how often an upload tries to get a name before other uploads do.
+const nameTries = 100
 
-// insert writes the row under a name; ErrNotFound if the folder has the name.
+// insert inserts the row under a name. ErrNotFound if the folder has the name.
 func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (fileRef, error) {
 	return db.One[fileRef](ctx, s.db, `
 		INSERT INTO files (org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn)
@@ -210,10 +203,11 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 		ON CONFLICT (folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
 		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name, "replaces": replaces,
-			"media": row.mediaType, "size": row.size, "sha256": row.sha256, "turn": row.turn.Add(cost(row.size))})
+			"media": row.mediaType, "size": row.size, "sha256": row.sha256, "turn": row.start.Add(cost(row.size))})
 }
 
-func (s *Store) taken(ctx context.Context, row newFile) (fileRef, error) {
+// lockNamed returns and locks the file that has the row's name.
+func (s *Store) lockNamed(ctx context.Context, row newFile) (fileRef, error) {
 	return db.One[fileRef](ctx, s.db, `
 		SELECT key, id FROM files
 		WHERE org = @org AND folder_key = @folder AND name = @name AND replaces IS NULL
@@ -221,10 +215,10 @@ func (s *Store) taken(ctx context.Context, row newFile) (fileRef, error) {
 		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": row.name})
 }
 
-// insertReplacement writes a row that takes the place of the one with its name when its text is ready. A replacement
-// that is not ready yet is superseded.
+// insertReplacement inserts the row as a replacement of the file with its name, which happens once its text is ready.
+// It deletes earlier replacements that are not ready.
 func (s *Store) insertReplacement(ctx context.Context, row newFile) (fileRef, error) {
-	old, err := s.taken(ctx, row)
+	old, err := s.lockNamed(ctx, row)
 	if err != nil {
 		return fileRef{}, err
 	}
@@ -234,62 +228,46 @@ func (s *Store) insertReplacement(ctx context.Context, row newFile) (fileRef, er
 	return s.insert(ctx, row, row.name, &old.Key)
 }
 
-// insertSuffixed writes the row under a free name_(n).ext: the first, where that is among the first sixteen, and else
-// one whose predecessor is taken. So it looks at a few names, however many there are.
+// insertSuffixed inserts the row under the first free name_(n).ext up to n = 16, else under one that follows a name
+// that is taken. It finds n by doubling and halving, so that it looks at few names, however many the folder has.
 func (s *Store) insertSuffixed(ctx context.Context, row newFile) (fileRef, error) {
-	var tries []int
-	for n := 1; n <= 16; n++ {
-		tries = append(tries, n)
+	var numbers []int // 1, 2, 3, … 16, 32, 64, …
+	for n := 1; n <= 1<<30; n = max(n+1, n/16*32) {
+		numbers = append(numbers, n)
 	}
-	for n := 32; n <= 1<<30; n *= 2 {
-		tries = append(tries, n)
+	free, err := s.firstFree(ctx, row, numbers)
+	for taken := free / 2; err == nil && free > 16 && free-taken > 1; {
+		middle, found := (taken+free)/2, 0
+		if found, err = s.firstFree(ctx, row, []int{middle, free}); found == middle {
+			free = middle
+		} else {
+			taken = middle
+		}
 	}
-	n, err := s.firstFree(ctx, row, tries)
 	if err != nil {
 		return fileRef{}, err
 	}
-	for taken := n / 2; n > 16 && n-taken > 1; {
-		tries = tries[:0]
-		step := max((n-taken)/16, 1)
-		for at := taken + step; at < n; at += step {
-			tries = append(tries, at)
-		}
-		found, err := s.firstFree(ctx, row, append(tries, n))
-		if err != nil {
-			return fileRef{}, err
-		}
-		if i := slices.Index(tries, found); i > 0 {
-			taken = tries[i-1]
-		} else if i < 0 {
-			taken = tries[len(tries)-1]
-		}
-		n = found
-	}
-	return s.insert(ctx, row, Suffixed(row.name, n), nil)
+	return s.insert(ctx, row, Suffixed(row.name, free), nil)
 }
 
-// firstFree returns the first of some numbers whose name the folder does not have; the last where it has all.
+// firstFree returns the first of some numbers whose name the folder does not have; the last if it has all.
 func (s *Store) firstFree(ctx context.Context, row newFile, numbers []int) (int, error) {
 	names := make([]string, len(numbers))
 	for i, n := range numbers {
 		names[i] = Suffixed(row.name, n)
 	}
-	there, err := db.All[string](ctx, s.db, `
+	taken, err := db.All[string](ctx, s.db, `
 		SELECT name FROM files
 		WHERE org = $1 AND folder_key = $2 AND replaces IS NULL AND name = ANY ($3)`, row.org, row.folder.Key, names)
-	if err != nil {
-		return 0, err
+	at := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(taken, name) })
+	if at < 0 {
+		at = len(numbers) - 1
 	}
-	for i, name := range names {
-		if !slices.Contains(there, name) {
-			return numbers[i], nil
-		}
-	}
-	return numbers[len(numbers)-1], nil
+	return numbers[at], err
 }
 
-// keep stores the original in pieces and queues the file's parsing.
-func (s *Store) keep(ctx context.Context, row newFile, fileKey int64, original *spooled) error {
+// storeOriginal stores the original in pieces, and queues the parsing of the file.
+func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64, original *spooled) error {
 	piece, ordinal, stored := make([]byte, pieceBytes), 0, int64(0)
 	rows := pgx.CopyFromFunc(func() ([]any, error) {
 		n, err := io.ReadFull(original.file, piece)
@@ -303,11 +281,13 @@ func (s *Store) keep(ctx context.Context, row newFile, fileKey int64, original *
 		stored += int64(n)
 		return []any{fileKey, ordinal - 1, row.org, piece[:n]}, nil
 	})
-	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, []string{"file_key", "ordinal", "org", "bytes"}, rows); err != nil {
+	columns := []string{"file_key", "ordinal", "org", "bytes"}
+	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, columns, rows); err != nil {
 		return fmt.Errorf("store the original: %w", err)
 	}
 	if stored != original.size {
 		return fmt.Errorf("store the original: %d of %d bytes are there", stored, original.size)
 	}
-	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size, Start: queue.At(row.turn)})
+	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size,
+		Start: queue.At(row.start)})
 }
