@@ -39,7 +39,8 @@ func (b *bench) bulk(ctx context.Context) error {
 	if err == nil {
 		err = b.open(ctx, s, load)
 	}
-	return errors.Join(err, s.stop(), os.RemoveAll(load.home), os.RemoveAll(filepath.Join(b.work, "searched")), os.RemoveAll(filepath.Join(b.work, "large")))
+	return errors.Join(err, s.stop(), os.RemoveAll(load.home), os.RemoveAll(filepath.Join(b.work, "searched")),
+		os.RemoveAll(filepath.Join(b.work, "large")))
 }
 
 // load is what goes in: documents to grep, and large ones.
@@ -63,7 +64,8 @@ func (b *bench) newLoad() (*load, error) {
 		return nil, err
 	}
 	for size := b.GrepBytes; size < b.BulkBytes || len(l.large) == 0; size += b.LargeBytes {
-		d, err := b.corpus.prose(filepath.Join(dir, fmt.Sprintf("large-%d.txt", len(l.large))), b.LargeBytes-8192, uint64(100+len(l.large)))
+		d, err := b.corpus.prose(filepath.Join(dir, fmt.Sprintf("large-%d.txt", len(l.large))), b.LargeBytes-8192,
+			uint64(100+len(l.large)))
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +79,8 @@ func (b *bench) newLoad() (*load, error) {
 // watch uploads everything and reports the server's memory before, meanwhile and afterwards.
 func (l *load) watch(ctx context.Context, s *instance) error {
 	idle := Row{What: "resident memory, idle after the start", Unit: "MB", AtMost: 60}
-	peak := Row{What: fmt.Sprintf("resident memory, peak while %d MiB go in", l.BulkBytes/mebibyte), Unit: "MB", AtMost: 400}
+	peak := Row{What: fmt.Sprintf("resident memory, peak while %d MiB go in", l.BulkBytes/mebibyte), Unit: "MB",
+		AtMost: 400}
 	after := Row{What: "resident memory, idle afterwards", Unit: "MB", AtMost: 60}
 	if err := pause(ctx, l.Settle); err != nil {
 		return err
@@ -96,7 +99,8 @@ func (l *load) watch(ctx context.Context, s *instance) error {
 		l.report.skip("this system has no /proc", idle, peak, after)
 		return nil
 	}
-	say("memory: %.0f MB idle, %.0f MB at most, %.0f MB afterwards; %.0f s", before/1e6, most/1e6, rest/1e6, took.Seconds())
+	say("memory: %.0f MB idle, %.0f MB at most, %.0f MB afterwards; %.0f s", before/1e6, most/1e6, rest/1e6,
+		took.Seconds())
 	peak.Note = fmt.Sprintf("%.0f s", took.Seconds())
 	after.Note = fmt.Sprintf("%s later", 3*l.Settle)
 	for row, bytes := range map[*Row]float64{&idle: before, &peak: most, &after: rest} {
@@ -136,7 +140,8 @@ func (l *load) ingest(ctx context.Context, s *instance) (time.Duration, error) {
 
 // open measures opening 100 lines in the middle of a large file against the same of a small one.
 func (b *bench) open(ctx context.Context, s *instance, l *load) error {
-	row := Row{What: fmt.Sprintf("open_files, 100 lines amid %.3g MiB, p50", float64(b.LargeBytes)/mebibyte), Unit: "ms", AtMost: 1.5,
+	row := Row{What: fmt.Sprintf("open_files, 100 lines amid %.3g MiB, p50", float64(b.LargeBytes)/mebibyte), Unit: "ms",
+		AtMost: 1.5,
 		Versus: fmt.Sprintf("amid %d KiB", b.SmallBytes>>10)}
 	sides := []Document{l.large[0], l.large[len(l.large)-1]}
 	middles := make([]int, len(sides))
@@ -157,8 +162,9 @@ func (b *bench) open(ctx context.Context, s *instance, l *load) error {
 	for range b.Opens {
 		for i, d := range sides {
 			began := time.Now()
-			if _, err := s.tool(ctx, l.openAgent, "open_files", map[string]any{"include_content": true, "file_requests": []map[string]any{
-				{"file_name": "large/" + filepath.Base(d.Path), "offset": middles[i], "length": 100}}}); err != nil {
+			if _, err := s.tool(ctx, l.openAgent, "open_files", map[string]any{"include_content": true,
+				"file_requests": []map[string]any{
+					{"file_name": "large/" + filepath.Base(d.Path), "offset": middles[i], "length": 100}}}); err != nil {
 				return err
 			}
 			times[i] = append(times[i], time.Since(began).Seconds()*1e3)

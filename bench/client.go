@@ -119,7 +119,8 @@ func (c client) tool(ctx context.Context, agent, name string, args map[string]an
 		Status string `json:"status"`
 		Return string `json:"func_return"`
 	}
-	if err := c.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/tools/"+name+"/run", map[string]any{"args": args}, &answer); err != nil {
+	if err := c.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/tools/"+name+"/run", map[string]any{"args": args},
+		&answer); err != nil {
 		return "", err
 	}
 	if answer.Status != "success" {

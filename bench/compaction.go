@@ -24,7 +24,8 @@ const (
 	mostCalls   = 5      // of a model for one summary
 )
 
-// compaction drives an agent through many compactions, with a model that answers at once and without one, and looks for what it was told.
+// compaction drives an agent through many compactions, with a model that answers at once and without one, and looks for
+// what it was told.
 func (b *bench) compaction(ctx context.Context) error {
 	var panels []panel
 	var failed error
@@ -41,7 +42,8 @@ func (b *bench) compaction(ctx context.Context) error {
 			continue
 		}
 		say("%s: %d turns, %d prompts, %d compactions", name, len(d.Ends), len(d.Prompts), len(d.Compactions))
-		panels = append(panels, d.panel(fmt.Sprintf("An agent of %d turns, %s: %d compactions", len(d.Ends), name, len(d.Compactions))))
+		panels = append(panels, d.panel(fmt.Sprintf("An agent of %d turns, %s: %d compactions", len(d.Ends), name,
+			len(d.Compactions))))
 		b.report.add(d.rows(name)...)
 	}
 	if b.report.figures == nil {
@@ -55,7 +57,7 @@ func (b *bench) compaction(ctx context.Context) error {
 type driven struct {
 	*agenttest.Agent
 	agenttest.Outcome
-	model *timed // nil is none
+	model *timed // nil without a model
 }
 
 // drive runs a server of its own. What it returns with an error is how far the agent came.
@@ -65,7 +67,8 @@ func (b *bench) drive(ctx context.Context, model bool) (*driven, error) {
 	if model {
 		d.model = newTimed(agentWindow)
 		defer d.model.Close()
-		settings = []string{"LOCI_LLM_BASE_URL=" + d.model.BaseURL(), "LOCI_LLM_MODEL=fake", "LOCI_LLM_CONTEXT_WINDOW=" + strconv.Itoa(agentWindow)}
+		settings = []string{"LOCI_LLM_BASE_URL=" + d.model.BaseURL(), "LOCI_LLM_MODEL=fake", "LOCI_LLM_CONTEXT_WINDOW=" +
+			strconv.Itoa(agentWindow)}
 	}
 	s, _, err := b.serve(ctx, home, settings...)
 	if err != nil {
@@ -134,8 +137,10 @@ func (d *driven) reached() Row {
 		search += b2i(f.Search)
 		expand += b2i(f.Expand)
 	}
-	r := Row{What: "the same: facts it was told that it can still reach", Unit: fmt.Sprintf("of %d", len(d.Facts)), AtLeast: float64(len(d.Facts)),
-		Note: fmt.Sprintf("in the window %d, in the summary %d, by the first five of conversation_search %d, by expand %d", window, summary, search, expand),
+	r := Row{What: "the same: facts it was told that it can still reach", Unit: fmt.Sprintf("of %d", len(d.Facts)),
+		AtLeast: float64(len(d.Facts)),
+		Note: fmt.Sprintf("in the window %d, in the summary %d, by the first five of conversation_search %d, by expand %d",
+			window, summary, search, expand),
 		Loci: Side{Raw: []float64{float64(any)}}}
 	r.settle(median)
 	return r
@@ -155,7 +160,7 @@ func (d *driven) calls() Row {
 	return r
 }
 
-// overhead is what compactions take beside the model's time.
+// overhead measures the time of compactions without the model's time.
 func (d *driven) overhead() Row {
 	r := Row{What: "the same: what a compaction takes beside the model's time, p50", Unit: "ms", AtMost: 50}
 	for _, k := range d.Compactions {
@@ -173,7 +178,8 @@ func (d *driven) overhead() Row {
 
 // panel is how full the window was after each turn.
 func (d *driven) panel(title string) panel {
-	p := panel{title: title, window: agentWindow, usage: make([]int, len(d.Ends)), trigger: compaction.Defaults().Trigger, goal: compaction.Defaults().Goal}
+	p := panel{title: title, window: agentWindow, usage: make([]int, len(d.Ends)), trigger: compaction.Defaults().Trigger,
+		goal: compaction.Defaults().Goal}
 	for _, prompt := range d.Prompts {
 		if prompt.Turn <= len(p.usage) {
 			p.usage[prompt.Turn-1] = prompt.Counted

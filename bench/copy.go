@@ -14,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// copyTables are those whose rows an ingestion makes out of a text, with how they belong to a file; a COPY fills them in this order.
+// copyTables are those whose rows an ingestion makes out of a text, with how they belong to a file; a COPY fills them
+// in this order.
 var copyTables = []struct{ name, of string }{
 	{"file_originals", "file_key"},
 	{"file_segments", "file_key"},
@@ -28,8 +29,9 @@ var parentTables = []string{"folders", "embedding_spaces", "files"}
 // baseline is the name of the empty database that a COPY fills, in the same cluster.
 const baseline = "baseline"
 
-// copy takes the time in which the rows that an ingestion made are copied into a database with the same schema, all indexes and
-// constraints in place: binary COPY from files, each connection every second file's rows, table after table.
+// copy takes the time in which the rows that an ingestion made are copied into a database with the same schema, all
+// indexes and constraints in place: binary COPY from files, each connection every second file's rows, table after
+// table.
 func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (took time.Duration, spent cpu, err error) {
 	dir := filepath.Join(in.work, "copy")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -73,7 +75,7 @@ func databaseURL(address, name string) (string, error) {
 	return u.String(), nil
 }
 
-// dump is a file with rows, and the statement that reads it.
+// dump is a file with rows, and the statement that loads it.
 type dump struct{ path, sql string }
 
 // dumps are those of a whole ingestion: of the parents, and of each connection.
@@ -84,7 +86,7 @@ type dumps struct {
 
 func dumpAll(ctx context.Context, conn *pgx.Conn, dir string) (all dumps, err error) {
 	for _, table := range parentTables {
-		d, err := dumpRows(ctx, conn, dir, table, "true", "parent")
+		d, err := dumpRows(ctx, conn, filepath.Join(dir, table+".parent"), table, "true")
 		if err != nil {
 			return all, err
 		}
@@ -92,7 +94,8 @@ func dumpAll(ctx context.Context, conn *pgx.Conn, dir string) (all dumps, err er
 	}
 	for part := range copiers {
 		for _, table := range copyTables {
-			d, err := dumpRows(ctx, conn, dir, table.name, fmt.Sprintf("%s %% %d = %d", table.of, copiers, part), fmt.Sprint(part))
+			d, err := dumpRows(ctx, conn, filepath.Join(dir, fmt.Sprintf("%s.%d", table.name, part)), table.name,
+				fmt.Sprintf("%s %% %d = %d", table.of, copiers, part))
 			if err != nil {
 				return all, err
 			}
@@ -102,24 +105,26 @@ func dumpAll(ctx context.Context, conn *pgx.Conn, dir string) (all dumps, err er
 	return all, nil
 }
 
-func dumpRows(ctx context.Context, conn *pgx.Conn, dir, table, where, part string) (dump, error) {
+func dumpRows(ctx context.Context, conn *pgx.Conn, path, table, where string) (dump, error) {
 	var columns string
 	if err := conn.QueryRow(ctx, `
 		SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
-		WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`, table).Scan(&columns); err != nil {
+		WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`,
+		table).Scan(&columns); err != nil {
 		return dump{}, err
 	}
-	d := dump{filepath.Join(dir, table+"."+part), fmt.Sprintf("COPY %s (%s) FROM STDIN (FORMAT binary)", table, columns)}
+	d := dump{path, fmt.Sprintf("COPY %s (%s) FROM STDIN (FORMAT binary)", table, columns)}
 	file, err := os.Create(d.path)
 	if err != nil {
 		return dump{}, err
 	}
 	defer file.Close()
-	_, err = conn.PgConn().CopyTo(ctx, file, fmt.Sprintf("COPY (SELECT %s FROM %s WHERE %s) TO STDOUT (FORMAT binary)", columns, table, where))
+	_, err = conn.PgConn().CopyTo(ctx, file, fmt.Sprintf("COPY (SELECT %s FROM %s WHERE %s) TO STDOUT (FORMAT binary)",
+		columns, table, where))
 	return d, err
 }
 
-// fill takes the time of loading all but the parents.
+// fill measures how long loading all but the parents takes.
 func fill(ctx context.Context, target string, all dumps) (time.Duration, error) {
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)

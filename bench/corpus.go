@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// corpus makes documents: prose and Markdown over a vocabulary whose words are as frequent as Zipf says, and the Go standard library's
-// sources. The same seed makes the same documents.
+// corpus makes documents: prose and Markdown over a vocabulary whose words are as frequent as Zipf says, and the Go
+// standard library's sources. The same seed makes the same documents.
 type corpus struct {
 	code  []string // paths of sources
 	words []string // of the vocabulary, the most frequent first
@@ -40,7 +40,7 @@ func newCorpus(code []string) *corpus {
 	return &corpus{code: code, words: words}
 }
 
-// coin makes a word of about so many syllables.
+// coin returns a word of about the given number of syllables.
 func coin(r *rand.Rand, syllables int) string {
 	var b strings.Builder
 	for range max(1, syllables+r.IntN(2)-r.IntN(2)) {
@@ -53,24 +53,25 @@ func coin(r *rand.Rand, syllables int) string {
 	return b.String()
 }
 
-// goSources are the files of the standard library, without what its tests read, which need not be text.
+// goSources returns the paths of the standard library's sources, without test data, which need not be text.
 func goSources(ctx context.Context) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find Go's sources with 'go env GOROOT': %w", err)
 	}
 	var paths []string
-	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(out)), "src"), func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && d.Name() == "testdata":
-			return fs.SkipDir
-		case strings.HasSuffix(path, ".go"):
-			paths = append(paths, path)
-		}
-		return nil
-	})
+	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(out)), "src"),
+		func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return fs.SkipDir
+			case strings.HasSuffix(path, ".go"):
+				paths = append(paths, path)
+			}
+			return nil
+		})
 	if err == nil && len(paths) == 0 {
 		err = errors.New("Go's installation has no sources, which the documents are made of")
 	}
@@ -83,19 +84,20 @@ type Document struct {
 	Bytes int64
 }
 
-// needle is a text that is hidden in the documents, in lines of its own, so many times.
+// needle is a text that is hidden in lines of the documents, a number of times.
 type needle struct {
 	text  string
 	times int
 }
 
-// write makes documents of so many bytes in all in a new directory: half prose, a quarter Markdown, a quarter source code. Each has
-// 2 KB to 2 MB, small ones being more frequent.
+// write creates documents of total bytes in a new directory: half prose, a quarter Markdown, a quarter source
+// code. Each has 2 KB to 2 MB, small ones being more frequent.
 func (c *corpus) write(dir string, total int64, seed uint64, needles ...needle) ([]Document, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	w := &writer{corpus: c, r: rand.New(rand.NewPCG(seed, 2)), needles: needles, total: total, hidden: make([]int, len(needles))}
+	w := &writer{corpus: c, r: rand.New(rand.NewPCG(seed, 2)), needles: needles, total: total,
+		hidden: make([]int, len(needles))}
 	w.zipf = rand.NewZipf(w.r, zipfS, zipfV, vocabulary-1)
 	w.source = w.r.IntN(len(c.code))
 	var list []Document
@@ -110,7 +112,7 @@ func (c *corpus) write(dir string, total int64, seed uint64, needles ...needle) 
 	return list, nil
 }
 
-// prose writes one document of prose.
+// prose writes a document of prose.
 func (c *corpus) prose(path string, size int64, seed uint64) (Document, error) {
 	w := &writer{corpus: c, r: rand.New(rand.NewPCG(seed, 3))}
 	w.zipf = rand.NewZipf(w.r, zipfS, zipfV, vocabulary-1)
@@ -118,7 +120,7 @@ func (c *corpus) prose(path string, size int64, seed uint64) (Document, error) {
 	return Document{Path: path, Bytes: int64(len(text))}, os.WriteFile(path, text, 0o644)
 }
 
-// queries are texts to search for: some words, neither the most frequent nor the rarest.
+// queries returns n texts to search for, of words that are neither the most frequent nor the rarest.
 func (c *corpus) queries(n int) []string {
 	r := rand.New(rand.NewPCG(4, 4))
 	list := make([]string, n)
@@ -245,7 +247,7 @@ func (w *writer) markdown(size int) []byte {
 	return b
 }
 
-// sources is the next sources until they have about the size.
+// sources returns about size bytes of the next sources.
 func (w *writer) sources(size int) ([]byte, error) {
 	var b []byte
 	for len(b) < size {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -57,6 +59,28 @@ func TestTheSameSeedMakesTheSameDocuments(t *testing.T) {
 	for _, n := range hidden {
 		if got := bytes.Count(all.Bytes(), []byte(n.text)); got != n.times {
 			t.Errorf("%q is there %d times, want %d", n.text, got, n.times)
+		}
+	}
+}
+
+func TestQueriesAreTheSameEachTimeAndOfTheVocabulary(t *testing.T) {
+	t.Parallel()
+	c := newCorpus(nil)
+	known := map[string]bool{}
+	for _, w := range c.words {
+		known[w] = true
+	}
+	if len(known) != vocabulary {
+		t.Errorf("the vocabulary has %d different words, want %d", len(known), vocabulary)
+	}
+	queries := c.queries(20)
+	if diff := cmp.Diff(newCorpus(nil).queries(20), queries); diff != "" {
+		t.Errorf("another corpus asks other queries:\n%s", diff)
+	}
+	for _, q := range queries {
+		words := strings.Fields(q)
+		if len(words) < 3 || len(words) > 6 || slices.ContainsFunc(words, func(w string) bool { return !known[w] }) {
+			t.Errorf("%q is not of 3 to 6 words of the vocabulary", q)
 		}
 	}
 }

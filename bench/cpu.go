@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// cpu is the time of processors that a server has used, in seconds: the program's own, and its Postgres'. Nobody else's work is in it,
-// so it says where the time went even on a machine that is busy otherwise.
+// cpu is the time of processors that a server has used, in seconds: the program's own, and its Postgres'. Nobody else's
+// work is in it, so it says where the time went even on a machine that is busy otherwise.
 type cpu struct{ loci, postgres float64 }
 
 func (c cpu) since(before cpu) cpu { return cpu{c.loci - before.loci, c.postgres - before.postgres} }
@@ -19,16 +19,16 @@ func (c cpu) String() string {
 	return fmt.Sprintf("CPU: loci %.1f s, Postgres %.1f s", c.loci, c.postgres)
 }
 
-// ticks is how many of the units of /proc make a second, on every Linux that there is.
+// ticks is the number of /proc's time units in a second, on every Linux.
 const ticks = 100
 
-// processStat is what the kernel tells of a process.
+// processStat is what /proc says of a process.
 type processStat struct {
 	parent   int
 	own, all float64 // seconds; all has those of children that ended
 }
 
-// used reads what the server's processes have used so far; zero where the system does not tell.
+// used returns the time that the server's processes have used so far; zero on a system without /proc.
 func (s *instance) used() (c cpu) {
 	processes := map[int]processStat{}
 	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // none elsewhere
@@ -50,7 +50,7 @@ func (s *instance) used() (c cpu) {
 	return c
 }
 
-// parseStat reads the fields after the program's name, which may hold anything.
+// parseStat reads a stat file of /proc, whose second field, the program's name, may contain spaces and parentheses.
 func parseStat(text []byte) (p processStat) {
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 15 {

@@ -13,8 +13,8 @@ import (
 // embedDimension is that of the fake endpoint's vectors.
 const embedDimension = 384
 
-// newEmbedder serves an OpenAI-compatible embeddings endpoint that answers at once. A text's vector is a matter of its hash. The caller
-// closes it.
+// newEmbedder serves an OpenAI-compatible embeddings endpoint that answers at once. A text's vector is a matter of its
+// hash. The caller closes it.
 func newEmbedder() *httptest.Server { return httptest.NewServer(http.HandlerFunc(embeddings)) }
 
 func embeddings(w http.ResponseWriter, r *http.Request) {
@@ -36,10 +36,12 @@ func embeddings(w http.ResponseWriter, r *http.Request) {
 		out = append(appendVector(out, text, ask.Format == "base64"), '}')
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(out, `],"usage":{"prompt_tokens":1,"total_tokens":1}}`...)) // a client that is gone has no use for it
+	_, _ = w.Write(append(out,
+		`],"usage":{"prompt_tokens":1,"total_tokens":1}}`...)) // a client that is gone has no use for it
 }
 
-// appendVector appends the vector of a text as JSON. Its numbers are of three digits: the endpoint is not what is measured.
+// appendVector appends the vector of a text as JSON. Its numbers are of three digits: the endpoint is not what is
+// measured.
 func appendVector(out []byte, text string, packed bool) []byte {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(text)) // never fails

@@ -40,9 +40,10 @@ func needles() (list []needle) {
 	return list
 }
 
-// grep measures grep_files against ripgrep on the same documents. Cold is right after a start of the server and its Postgres; the
-// system's own cache of files is warm on both sides. It leaves a server that runs.
-func (b *bench) grep(ctx context.Context, s *instance, agent, documents string, restart func() (*instance, error)) (*instance, error) {
+// grep measures grep_files against ripgrep on the same documents. Cold is right after a start of the server and its
+// Postgres; the system's own cache of files is warm on both sides. It leaves a server that runs.
+func (b *bench) grep(ctx context.Context, s *instance, agent, documents string,
+	restart func() (*instance, error)) (*instance, error) {
 	rows := map[string]*Row{}
 	size := fmt.Sprintf("grep of %d MiB, ", b.GrepBytes/mebibyte)
 	for _, state := range []string{"cold", "warm"} {
@@ -79,7 +80,8 @@ type hunting struct {
 }
 
 // measure takes the least of several runs on each side. A row keeps the pattern that does worst.
-func (g hunting) measure(ctx context.Context, s *instance, restart func() (*instance, error), rows map[string]*Row) (*instance, error) {
+func (g hunting) measure(ctx context.Context, s *instance, restart func() (*instance, error),
+	rows map[string]*Row) (*instance, error) {
 	cold, warm := Row{}, Row{}
 	for range g.GrepRuns {
 		var err error
@@ -138,7 +140,8 @@ func (g hunting) ask(ctx context.Context, s *instance) (time.Duration, int, erro
 
 // ripgrep runs rg on the same documents, with as many threads as it likes, and counts the lines.
 func (g hunting) ripgrep(ctx context.Context) (time.Duration, int, error) {
-	cmd := exec.CommandContext(ctx, g.tool("rg"), "--no-config", "--no-ignore", "-n", "-i", "--", g.pattern, filepath.Clean(g.documents))
+	cmd := exec.CommandContext(ctx, g.tool("rg"), "--no-config", "--no-ignore", "-n", "-i", "--", g.pattern,
+		filepath.Clean(g.documents))
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	began := time.Now()

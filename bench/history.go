@@ -20,17 +20,18 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// history measures the log of messages: appending to a long one and to a short one, reading what is in view, and searching.
+// history measures the log of messages: appending to a long one and to a short one, reading what is in view, and
+// searching.
 func (b *bench) history(ctx context.Context) error {
 	home := filepath.Join(b.work, "history")
 	err := b.during(ctx, home, func(s *instance, pool *pgxpool.Pool) error { return b.historyOf(ctx, s, pool) })
 	return errors.Join(err, os.RemoveAll(home))
 }
 
-// shortHistory is a log of few messages, in each agent.
+// shortHistory is the number of messages in a short log.
 const shortHistory = 1000
 
-// inView is how many messages of a conversation the model sees.
+// inView is the number of messages of a conversation that the model sees.
 const inView = 100
 
 func (b *bench) historyOf(ctx context.Context, s *instance, pool *pgxpool.Pool) error {
@@ -38,11 +39,13 @@ func (b *bench) historyOf(ctx context.Context, s *instance, pool *pgxpool.Pool) 
 	if err := h.appends(ctx); err != nil {
 		return fmt.Errorf("append: %w", err)
 	}
-	one := Row{What: fmt.Sprintf("conversation_search in an agent of %d messages: p50 of 1 client", b.History), Unit: "ms", AtMost: 150}
+	one := Row{What: fmt.Sprintf("conversation_search in an agent of %d messages: p50 of 1 client", b.History), Unit: "ms",
+		AtMost: 150}
 	if err := h.searches(ctx, &one, 1, b.History); err != nil {
 		return err
 	}
-	many := Row{What: fmt.Sprintf("conversation_search in %d agents of %d messages: p50 of 1 client", b.History/shortHistory, shortHistory), Unit: "ms", AtMost: 20}
+	many := Row{What: fmt.Sprintf("conversation_search in %d agents of %d messages: p50 of 1 client",
+		b.History/shortHistory, shortHistory), Unit: "ms", AtMost: 20}
 	if err := h.searches(ctx, &many, b.History/shortHistory, shortHistory); err != nil {
 		return err
 	}
@@ -58,7 +61,7 @@ type historian struct {
 	*talk
 }
 
-// talk makes sentences.
+// talk generates sentences.
 type talk struct {
 	words []string
 	rand  *rand.Rand
@@ -84,7 +87,8 @@ func (h *historian) newLog(ctx context.Context, name string) (l log, err error) 
 	}
 	l.agent = a.ID
 	err = h.pool.QueryRow(ctx, `
-		SELECT a.key, c.key FROM agents a JOIN conversations c ON c.agent_key = a.key AND c.is_default WHERE a.id = $1`, a.ID).
+		SELECT a.key, c.key FROM agents a JOIN conversations c ON c.agent_key = a.key AND c.is_default
+		WHERE a.id = $1`, a.ID).
 		Scan(&l.key, &l.conversation)
 	return l, err
 }
@@ -97,10 +101,11 @@ func (t *talk) sentence() string {
 	return strings.Join(words, " ")
 }
 
-// fill copies messages to the end of a log, until it has so many: a day's talk of forty at a time.
+// fill copies messages to the end of a log until it has total, in conversations of forty a day.
 func (h *historian) fill(ctx context.Context, l log, total int) error {
 	var have int
-	if err := h.pool.QueryRow(ctx, `SELECT messages FROM conversations WHERE key = $1`, l.conversation).Scan(&have); err != nil {
+	if err := h.pool.QueryRow(ctx, `SELECT messages FROM conversations WHERE key = $1`,
+		l.conversation).Scan(&have); err != nil {
 		return err
 	}
 	var seq int64
@@ -118,7 +123,8 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 		if position-session >= 40 {
 			session = position
 		}
-		text, id, at := h.sentence(), uuid.New(), time.Unix(1_600_000_000, 0).Add(time.Duration(position/40)*24*time.Hour+time.Duration(position%40)*time.Minute)
+		text, id, at := h.sentence(), uuid.New(), time.Unix(1_600_000_000,
+			0).Add(time.Duration(position/40)*24*time.Hour+time.Duration(position%40)*time.Minute)
 		lex := embed.Document(text)
 		terms := make([]int64, len(lex.Terms))
 		for i, t := range lex.Terms {
@@ -126,28 +132,34 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 		}
 		events = append(events, []any{l.agent, seq, 1, "message", "message-" + id.String(), at})
 		role := []string{"user", "assistant"}[position%2]
-		return []any{id, 1, l.key, seq, l.conversation, position, session, role, fmt.Sprintf(`[{"type":"text","text":%q}]`, text),
+		return []any{id, 1, l.key, seq, l.conversation, position, session, role,
+			fmt.Sprintf(`[{"type":"text","text":%q}]`, text),
 			len(text)/4 + 4, at, lex.Vector, terms}, nil
 	})
 	return pgx.BeginFunc(ctx, h.pool, func(tx pgx.Tx) error {
-		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, []string{"id", "org", "agent_key", "seq", "conversation_key", "position",
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, []string{"id", "org", "agent_key", "seq",
+			"conversation_key", "position",
 			"session", "role", "content", "tokens", "created_at", "lex", "terms"}, rows); err != nil {
 			return err
 		}
-		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"events"}, []string{"agent_id", "seq", "org", "type", "ref_id", "at"}, pgx.CopyFromRows(events)); err != nil {
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"events"}, []string{"agent_id", "seq", "org", "type", "ref_id", "at"},
+			pgx.CopyFromRows(events)); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `
 			WITH head AS (UPDATE agent_heads SET seq = $2 WHERE agent_id = $1)
-			UPDATE conversations SET messages = $4, first_visible = greatest($4::integer - $5::integer, 1), session = $6, session_at = now(), last_message_at = now()
+			UPDATE conversations
+			SET messages = $4, first_visible = greatest($4::integer - $5::integer, 1), session = $6, session_at = now(),
+			    last_message_at = now()
 			WHERE key = $3`, l.agent, seq, l.conversation, total, inView, session)
 		return err
 	})
 }
 
-// settle makes what was copied look as if it had grown: no pages to be cleaned, no statistics missing, no index half merged.
+// settle vacuums and analyzes what was copied, as autovacuum would have by then.
 func (h *historian) settle(ctx context.Context) error {
-	for _, sql := range []string{`VACUUM ANALYZE messages`, `VACUUM ANALYZE conversations`, `VACUUM ANALYZE events`, `CHECKPOINT`} {
+	for _, sql := range []string{`VACUUM ANALYZE messages`, `VACUUM ANALYZE conversations`, `VACUUM ANALYZE events`,
+		`CHECKPOINT`} {
 		if _, err := h.pool.Exec(ctx, sql); err != nil {
 			return err
 		}
@@ -165,9 +177,11 @@ func (h *historian) appends(ctx context.Context) error {
 			return err
 		}
 	}
-	long := Row{What: fmt.Sprintf("append, %d clients on as many agents: p50 at %d messages of history", manyClients, h.History), Unit: "ms", AtMost: 1.2,
+	long := Row{What: fmt.Sprintf("append, %d clients on as many agents: p50 at %d messages of history", manyClients,
+		h.History), Unit: "ms", AtMost: 1.2,
 		Versus: fmt.Sprintf("at %d", manyClients*shortHistory)}
-	view := Row{What: fmt.Sprintf("what a conversation has in view (%d messages): p50 at %d messages of history", inView, h.History), Unit: "ms", AtMost: 1.2,
+	view := Row{What: fmt.Sprintf("what a conversation has in view (%d messages): p50 at %d messages of history", inView,
+		h.History), Unit: "ms", AtMost: 1.2,
 		Versus: long.Versus}
 	script := Row{What: fmt.Sprintf("the same append: throughput of %d clients", manyClients), Unit: "/s", AtLeast: 0.5,
 		Versus: "its statements in a transaction by pgbench -M prepared"}
@@ -224,13 +238,15 @@ func (h *historian) measure(ctx context.Context, logs []log, messages int) (m me
 	}
 	m.append, err = repeat(ctx, manyClients, 2*h.SearchFor, func(client, n int) error {
 		return h.call(ctx, http.MethodPost, "/v1/agents/"+logs[client].agent+"/messages/capture",
-			map[string]any{"messages": []any{map[string]string{"role": "user", "content": texts[(client*100+n)%len(texts)]}}}, nil)
+			map[string]any{"messages": []any{map[string]string{"role": "user", "content": texts[(client*100+n)%len(texts)]}}},
+			nil)
 	})
-	say("append at %d messages: p50 %.2f ms, %.0f/s; view: p50 %.2f ms", messages*len(logs), m.append.p50()*1e3, m.append.rate(), m.view.p50()*1e3)
+	say("append at %d messages: p50 %.2f ms, %.0f/s; view: p50 %.2f ms", messages*len(logs), m.append.p50()*1e3,
+		m.append.rate(), m.view.p50()*1e3)
 	return m, err
 }
 
-// replay sends a script by pgbench, each client to an agent of its own; it returns its rate.
+// replay runs a script with pgbench, each client on its own agent, and returns the transactions per second.
 func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64, error) {
 	dir := filepath.Join(h.work, "replay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -248,8 +264,9 @@ func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64
 	text := h.sentence()
 	lex := embed.Document(text)
 	p := pgbench{program: h.tool("pgbench"), url: url, dir: dir, scripts: []string{path}, plans: "auto"}
-	for name, value := range map[string]string{"lex": printed(lex), "content": fmt.Sprintf(`[{"type":"text","text":%q}]`, text),
-		"tokens": strconv.Itoa(len(text)/4 + 4), "first": strconv.FormatInt(logs[0].key, 10), "terms": arrayOf(lex.Terms)} {
+	for name, value := range map[string]string{"lex": printed(lex),
+		"content": fmt.Sprintf(`[{"type":"text","text":%q}]`, text),
+		"tokens":  strconv.Itoa(len(text)/4 + 4), "first": strconv.FormatInt(logs[0].key, 10), "terms": arrayOf(lex.Terms)} {
 		p.variables = append(p.variables, "-D", name+"="+value)
 	}
 	if _, err := p.run(ctx, manyClients, h.SearchFor); err != nil { // as the server was warm
@@ -259,7 +276,7 @@ func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64
 	return l.rate(), err
 }
 
-// printed is a vector as Postgres reads it.
+// printed returns a vector in the form that Postgres reads.
 func printed(lex embed.Lex) string {
 	parts := make([]string, len(lex.Terms))
 	for i, v := range lex.Vector.Values() {
@@ -276,27 +293,29 @@ func arrayOf(terms []int32) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// insertScript is a message alone; its place is one that nobody has.
+// insertScript inserts a message at a position that no other has.
 const insertScript = `\set agent :first + :client_id
-INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens, created_at, lex, terms)
-SELECT gen_random_uuid(), 1, :agent::bigint, n, -n, 1, 1, 'user', :content::json, false, :tokens::int, now(), :lex::sparsevec,
-       (SELECT array_agg((:agent::bigint << 24) | t) FROM unnest(:terms::int[]) AS t)
+INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens,
+                      created_at, lex, terms)
+SELECT gen_random_uuid(), 1, :agent::bigint, n, -n, 1, 1, 'user', :content::json, false, :tokens::int,
+       now(), :lex::sparsevec, (SELECT array_agg((:agent::bigint << 24) | t) FROM unnest(:terms::int[]) AS t)
 FROM (SELECT 1000000000 + (random() * 1e15)::bigint AS n) place;
 `
 
-// appendScript is what the server sends to append a message.
+// appendScript sends the statements that the server sends to append a message.
 const appendScript = `\set agent :first + :client_id
 BEGIN;
 SELECT c.key AS conversation, c.messages + 1 AS position, c.session, a.id AS agent_id
-FROM conversations c JOIN agents a ON a.key = c.agent_key
-WHERE c.org = 1 AND a.org = 1 AND c.deleted_at IS NULL AND a.key = :agent::bigint AND c.is_default
+FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+WHERE c.org = 1 AND c.deleted_at IS NULL AND a.key = :agent::bigint AND c.is_default
 FOR UPDATE OF c \gset
 SELECT gen_random_uuid() AS id \gset
 WITH added AS (
 	SELECT agent_id, type, ref_id, ord,
 	       row_number() OVER (PARTITION BY agent_id ORDER BY ord) AS n,
 	       count(*) OVER (PARTITION BY agent_id) AS total
-	FROM unnest(ARRAY[:agent_id::text], ARRAY['message'], ARRAY['message-' || :id::text]) WITH ORDINALITY AS e (agent_id, type, ref_id, ord)
+	FROM unnest(ARRAY[:agent_id::text], ARRAY['message'], ARRAY['message-' || :id::text])
+	     WITH ORDINALITY AS e (agent_id, type, ref_id, ord)
 ), heads AS (
 	INSERT INTO agent_heads AS h (org, agent_id, seq)
 	SELECT 1, agent_id, count(*) FROM added GROUP BY agent_id ORDER BY agent_id
@@ -309,17 +328,18 @@ WITH added AS (
 	RETURNING agent_id, seq, type, ref_id, at
 )
 SELECT w.seq FROM written w \gset
-INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens, created_at, lex, terms)
+INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens,
+                      created_at, lex, terms)
 VALUES (:id, 1, :agent, :seq, :conversation, :position, :session, 'user', :content, false, :tokens, now(), :lex,
         (SELECT array_agg((:agent::bigint << 24) | t) FROM unnest(:terms::int[]) AS t));
 UPDATE conversations
-SET messages = :position, tokens = tokens + :tokens, session = :session, session_at = now(), last_message_at = greatest(last_message_at, now()),
-    unembedded = true
-WHERE key = :conversation;
+SET messages = :position, tokens = tokens + :tokens, session = :session, session_at = now(),
+    last_message_at = greatest(last_message_at, now()), unembedded = true
+WHERE org = 1 AND key = :conversation;
 COMMIT;
 `
 
-// searches measures searches in so many agents with so many messages each.
+// searches measures searches in a number of agents with a number of messages each.
 func (h *historian) searches(ctx context.Context, row *Row, agents, messages int) error {
 	logs := make([]log, agents)
 	for i := range logs {
@@ -339,7 +359,8 @@ func (h *historian) searches(ctx context.Context, row *Row, agents, messages int
 		queries[i] = "what was said about " + h.words[100+h.rand.IntN(2000)] + " and " + h.words[20+h.rand.IntN(20_000)]
 	}
 	search := func(_, n int) error {
-		_, err := h.instance.tool(ctx, logs[n*7919%len(logs)].agent, "conversation_search", map[string]any{"query": queries[n%len(queries)]})
+		_, err := h.instance.tool(ctx, logs[n*7919%len(logs)].agent, "conversation_search",
+			map[string]any{"query": queries[n%len(queries)]})
 		return err
 	}
 	if _, err := repeat(ctx, 1, h.SearchFor, search); err != nil {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ingestAndSearch measures ingestion against COPY, each time into a new home, and search on what the last one brought in.
+// ingestAndSearch measures ingestion against COPY, each time into a new home, and search on what the last one brought
+// in.
 func (b *bench) ingestAndSearch(ctx context.Context, vectors bool) error {
 	var settings []string
 	name := "words"
@@ -26,7 +27,8 @@ func (b *bench) ingestAndSearch(ctx context.Context, vectors bool) error {
 	if err != nil {
 		return err
 	}
-	row := Row{What: "ingestion of text, " + name, Unit: "MB/s", AtLeast: 0.5, Versus: fmt.Sprintf("COPY of the same rows, %d connections", copiers)}
+	row := Row{What: "ingestion of text, " + name, Unit: "MB/s", AtLeast: 0.5,
+		Versus: fmt.Sprintf("COPY of the same rows, %d connections", copiers)}
 	for pass := range b.Passes {
 		home := filepath.Join(b.work, "home")
 		s, _, err := b.serve(ctx, home, settings...)
@@ -99,7 +101,8 @@ func (in *ingestion) measure(ctx context.Context, row *Row) error {
 	}
 	row.Against.Raw = append(row.Against.Raw, in.megabytes()/copied.Seconds())
 	row.Note = fmt.Sprintf("%d files, %.0f MB, %d chunks", len(in.documents), in.megabytes(), in.chunks)
-	say("%s: %s; Loci %.1f s (%s), COPY %.1f s (%s)", row.What, row.Note, took.Seconds(), spent, copied.Seconds(), spentCopying)
+	say("%s: %s; Loci %.1f s (%s), COPY %.1f s (%s)", row.What, row.Note, took.Seconds(), spent, copied.Seconds(),
+		spentCopying)
 	if spent != (cpu{}) {
 		row.Note += fmt.Sprintf("; %s; COPY %.1f s", spent, spentCopying.postgres)
 	}
@@ -107,7 +110,8 @@ func (in *ingestion) measure(ctx context.Context, row *Row) error {
 }
 
 // ingest uploads documents and waits until all files are completed.
-func (s *instance) ingest(ctx context.Context, conn *pgx.Conn, folder string, documents []Document) (time.Duration, error) {
+func (s *instance) ingest(ctx context.Context, conn *pgx.Conn, folder string, documents []Document) (time.Duration,
+	error) {
 	if _, err := conn.Exec(ctx, `CHECKPOINT`); err != nil {
 		return 0, err
 	}
@@ -137,7 +141,8 @@ func completed(ctx context.Context, conn *pgx.Conn, folder string, want int) (bo
 	var waiting bool
 	var failure *string
 	if err := conn.QueryRow(ctx, `
-		SELECT count(*) FILTER (WHERE generation = wanted_generation), EXISTS (SELECT FROM embed_batches), min(name || ': ' || error)
+		SELECT count(*) FILTER (WHERE generation = wanted_generation), EXISTS (SELECT FROM embed_batches),
+		       min(name || ': ' || error)
 		FROM files
 		WHERE folder_key = (SELECT key FROM folders WHERE id = $1)`, folder).Scan(&done, &waiting, &failure); err != nil {
 		return false, err

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// locomo measures search over the messages of a set in LoCoMo's file format: each of its dialogues is captured by an agent of its own,
-// and each of its questions asked of that agent, over REST. It prints which share of the evidence is among the first hits.
+// locomo measures search over the messages of a set in LoCoMo's file format: each of its dialogues is captured by an
+// agent of its own, and each of its questions asked of that agent, over REST. It prints which share of the evidence is
+// among the first hits.
 func (b *bench) locomo(ctx context.Context, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -113,7 +114,8 @@ func (s *instance) tell(ctx context.Context, agent string, d sample) (map[string
 	for n := 1; d.Conversation[session(n)] != nil; n++ {
 		var turns []utterance
 		var when string
-		err := errors.Join(json.Unmarshal(d.Conversation[session(n)], &turns), json.Unmarshal(d.Conversation[session(n)+"_date_time"], &when))
+		err := errors.Join(json.Unmarshal(d.Conversation[session(n)], &turns),
+			json.Unmarshal(d.Conversation[session(n)+"_date_time"], &when))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", session(n), err)
 		}
@@ -135,7 +137,8 @@ func (s *instance) tell(ctx context.Context, agent string, d sample) (map[string
 		var kept struct {
 			Messages []named `json:"messages"`
 		}
-		if err := s.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages/capture", map[string]any{"messages": messages}, &kept); err != nil {
+		if err := s.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages/capture", map[string]any{"messages": messages},
+			&kept); err != nil {
 			return nil, err
 		}
 		for i, m := range kept.Messages {

@@ -27,8 +27,9 @@ type Machine struct {
 
 func describeMachine(ctx context.Context, b *bench) Machine {
 	load, _ := os.ReadFile("/proc/loadavg") // absent elsewhere
-	m := Machine{At: time.Now().UTC().Format(time.RFC3339), CPU: processor(), Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Load: first(string(load)), Go: runtime.Version(), Commit: output(ctx, "git", "describe", "--always", "--dirty")}
+	m := Machine{At: time.Now().UTC().Format(time.RFC3339), CPU: processor(), Cores: runtime.NumCPU(),
+		System: runtime.GOOS + "/" + runtime.GOARCH,
+		Load:   first(string(load)), Go: runtime.Version(), Commit: output(ctx, "git", "describe", "--always", "--dirty")}
 	if found, err := local.Find(ctx, b.postgresBin); err == nil {
 		m.Postgres = output(ctx, filepath.Join(found.Dir, "postgres"), "--version")
 	}
@@ -37,7 +38,8 @@ func describeMachine(ctx context.Context, b *bench) Machine {
 
 // String is a line above a table.
 func (m Machine) String() string {
-	return fmt.Sprintf("%s: %d × %s, %s, %s, %s, load %s before, commit %s", m.At, m.Cores, m.CPU, m.System, m.Go, m.Postgres, m.Load, m.Commit)
+	return fmt.Sprintf("%s: %d × %s, %s, %s, %s, load %s before, commit %s", m.At, m.Cores, m.CPU, m.System, m.Go,
+		m.Postgres, m.Load, m.Commit)
 }
 
 func processor() string {

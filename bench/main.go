@@ -1,5 +1,6 @@
-// Command bench measures the built program from outside, over REST, against what its work costs at the least: COPY, pgbench, ripgrep.
-// Both sides of a comparison run in turns, on the same data, in the same minutes. It prints a Markdown table and keeps every number.
+// Command bench measures the built program from outside, over REST, against what its work costs at the least: COPY,
+// pgbench, ripgrep. Both sides of a comparison run in turns, on the same data, in the same minutes. It prints a
+// Markdown table and keeps every number.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 	"syscall"
 )
 
-// bench is a run.
+// bench is a run of the benchmarks.
 type bench struct {
 	Scale
 	loci        string // the built program
@@ -57,10 +58,13 @@ func stages() []stage {
 func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
-	only := flags.String("only", "", "stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction; empty runs all")
+	only := flags.String("only", "",
+		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
-	dialogues := flags.String("locomo", "", "a set in LoCoMo's file format: only measure how well its questions are answered")
-	out := flags.String("out", "", "directory for SCALE.json and SCALE.md of a whole run, and for drawings; empty keeps nothing")
+	dialogues := flags.String("locomo", "",
+		"a set in LoCoMo's file format: only measure how well its questions are answered")
+	out := flags.String("out", "",
+		"directory for SCALE.json and SCALE.md of a whole run, and for drawings; empty keeps nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func run(ctx context.Context, args []string) (err error) {
 			break
 		}
 	}
-	fmt.Print("\n", b.report.Markdown()) // of a run that broke off, what there is
+	fmt.Print("\n", b.report.Markdown()) // of a run that failed, the rows so far
 	if *out != "" {
 		err = errors.Join(err, b.report.Draw(*out, *scale)) // each is whole, of whatever run
 	}
@@ -100,7 +104,9 @@ func choose(only string) ([]stage, error) {
 	names := strings.Split(only, ",")
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
-			return nil, fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages and compaction", name)
+			return nil,
+				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages and compaction",
+					name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
@@ -144,7 +150,7 @@ func needed() map[string]string {
 	return map[string]string{"rg": "ripgrep", "pgbench": "postgresql-contrib"}
 }
 
-// tool finds a program beside the Postgres programs or in PATH; empty if there is none.
+// tool returns the path of a program among the Postgres programs or in PATH; empty if there is none.
 func (b *bench) tool(name string) string {
 	if path := filepath.Join(b.postgresBin, name); b.postgresBin != "" {
 		if _, err := os.Stat(path); err == nil {
@@ -158,5 +164,5 @@ func (b *bench) tool(name string) string {
 	return path
 }
 
-// say tells how far the run is.
+// say prints the progress of the run.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

@@ -22,32 +22,42 @@ const (
 	batchRows    = 10_000 // of a call
 )
 
-// passages measures archival memory: batches, and searches of one large archive and of many small ones, by words and by meaning too.
+// passages measures archival memory: batches, and searches of one large archive and of many small ones, by words and by
+// meaning too.
 func (b *bench) passages(ctx context.Context) error {
 	home := filepath.Join(b.work, "passages")
 	defer os.RemoveAll(home)
 	l := &librarian{bench: b, talk: b.newTalk(), asked: map[string][]string{}}
-	if err := b.during(ctx, home, func(s *instance, pool *pgxpool.Pool) error { return l.write(ctx, s, pool) }); err != nil {
+	if err := b.during(ctx, home, func(s *instance, pool *pgxpool.Pool) error {
+		return l.write(ctx, s,
+			pool)
+	}); err != nil {
 		return err
 	}
 	if b.tool("pgbench") == "" {
 		b.report.skip("pgbench is not installed", l.rows("words")...)
 		return nil
 	}
-	if err := b.during(ctx, home, func(s *instance, _ *pgxpool.Pool) error { return l.search(ctx, s, "words") }); err != nil {
+	if err := b.during(ctx, home, func(s *instance, _ *pgxpool.Pool) error {
+		return l.search(ctx, s,
+			"words")
+	}); err != nil {
 		return err
 	}
 	endpoint := newEmbedder()
 	defer endpoint.Close()
 	settings := []string{"LOCI_EMBEDDING_BASE_URL=" + endpoint.URL + "/v1", "LOCI_EMBEDDING_MODEL=fake"}
-	if err := b.during(ctx, home, func(_ *instance, pool *pgxpool.Pool) error { return l.embedded(ctx, pool) }, settings...); err != nil {
+	if err := b.during(ctx, home, func(_ *instance, pool *pgxpool.Pool) error { return l.embedded(ctx, pool) },
+		settings...); err != nil {
 		return err
 	}
-	return b.during(ctx, home, func(s *instance, _ *pgxpool.Pool) error { return l.search(ctx, s, "words and vectors") }, settings...)
+	return b.during(ctx, home, func(s *instance, _ *pgxpool.Pool) error { return l.search(ctx, s, "words and vectors") },
+		settings...)
 }
 
 // during does something while a server runs, which ends then.
-func (b *bench) during(ctx context.Context, home string, do func(*instance, *pgxpool.Pool) error, settings ...string) error {
+func (b *bench) during(ctx context.Context, home string, do func(*instance, *pgxpool.Pool) error,
+	settings ...string) error {
 	s, _, err := b.serve(ctx, home, settings...)
 	if err != nil {
 		return err
@@ -94,15 +104,17 @@ func (l *librarian) write(ctx context.Context, s *instance, pool *pgxpool.Pool) 
 	return tidy(ctx, pool)
 }
 
-// agent makes an agent with so many archives of so many passages each.
+// agent creates an agent with a number of archives of a number of passages each.
 func (l *librarian) agent(ctx context.Context, s *instance, archives, passages int) (string, error) {
 	var a named
-	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": fmt.Sprint("reader of ", archives)}, &a); err != nil {
+	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": fmt.Sprint("reader of ", archives)},
+		&a); err != nil {
 		return "", err
 	}
 	for i := range archives {
 		var c named
-		if err := s.call(ctx, http.MethodPost, "/v1/archives/", map[string]string{"name": fmt.Sprint("archive ", i)}, &c); err != nil {
+		if err := s.call(ctx, http.MethodPost, "/v1/archives/", map[string]string{"name": fmt.Sprint("archive ", i)},
+			&c); err != nil {
 			return "", err
 		}
 		for n := 0; n < passages; n += batchRows {
@@ -115,7 +127,8 @@ func (l *librarian) agent(ctx context.Context, s *instance, archives, passages i
 					l.asked[a.ID] = append(asked, "what was said about "+words[1]+" and "+words[len(words)-1])
 				}
 			}
-			if err := s.call(ctx, http.MethodPost, "/v1/archives/"+c.ID+"/passages/batch", map[string]any{"passages": list}, nil); err != nil {
+			if err := s.call(ctx, http.MethodPost, "/v1/archives/"+c.ID+"/passages/batch", map[string]any{"passages": list},
+				nil); err != nil {
 				return "", err
 			}
 		}
@@ -128,7 +141,8 @@ func (l *librarian) agent(ctx context.Context, s *instance, archives, passages i
 
 // tidy makes what was written look as if it had grown.
 func tidy(ctx context.Context, pool *pgxpool.Pool) error {
-	for _, sql := range []string{`VACUUM ANALYZE passages`, `VACUUM ANALYZE passage_vectors`, `VACUUM ANALYZE unembedded_passages`, `VACUUM ANALYZE archives`,
+	for _, sql := range []string{`VACUUM ANALYZE passages`, `VACUUM ANALYZE passage_vectors`,
+		`VACUUM ANALYZE unembedded_passages`, `VACUUM ANALYZE archives`,
 		`VACUUM ANALYZE agent_archives`, `CHECKPOINT`} {
 		if _, err := pool.Exec(ctx, sql); err != nil {
 			return err
@@ -146,15 +160,19 @@ func (l *librarian) embedded(ctx context.Context, pool *pgxpool.Pool) error {
 	began := time.Now()
 	err := poll(ctx, 500*time.Millisecond, func() (done bool, err error) {
 		err = pool.QueryRow(ctx, `
-			SELECT NOT EXISTS (SELECT FROM archives WHERE embedded_space IS NULL) AND NOT EXISTS (SELECT FROM unembedded_passages)
+			SELECT NOT EXISTS (SELECT FROM archives WHERE embedded_space IS NULL)
+			   AND NOT EXISTS (SELECT FROM unembedded_passages)
 			   AND ((SELECT count(*) FROM passage_vectors) < $1 OR EXISTS (
-			       SELECT FROM pg_index WHERE indisvalid AND indexrelid::regclass::text LIKE 'passage_vectors_space_%'))`, vectorIndexRows).Scan(&done)
+			       SELECT FROM pg_index
+			       WHERE indisvalid AND indexrelid::regclass::text LIKE 'passage_vectors_space_%'))`,
+			vectorIndexRows).Scan(&done)
 		return done, err
 	})
 	if err != nil {
 		return err
 	}
-	say("%d passages have their vectors, indexed if they are many, after %.0f s", 2*l.Passages, time.Since(began).Seconds())
+	say("%d passages have their vectors, indexed if they are many, after %.0f s", 2*l.Passages,
+		time.Since(began).Seconds())
 	return tidy(ctx, pool)
 }
 
@@ -173,16 +191,18 @@ func (l *librarian) search(ctx context.Context, s *instance, ranked string) erro
 	rows := l.rows(ranked)
 	for i, agent := range []string{l.one, l.many} {
 		in := searched{
+			queries: l.asked[agent],
 			once: func(ctx context.Context, s *instance, query string) error {
 				_, err := s.tool(ctx, agent, "archival_memory_search", map[string]any{"query": query})
 				return err
 			},
 			ranks: func(sql string) bool {
-				return strings.Contains(sql, "p.lex <#>") || strings.Contains(sql, "passage_vectors v") || strings.Contains(sql, "AS wanted (key, place)")
+				return strings.Contains(sql, "p.lex <#>") || strings.Contains(sql, "passage_vectors v") ||
+					strings.Contains(sql, "AS wanted (key, place)")
 			},
 			last: "AS wanted (key, place)",
 		}
-		if err := l.searchRounds(ctx, s, in, l.asked[agent], &rows[2*i], &rows[2*i+1]); err != nil {
+		if err := l.searchRounds(ctx, s, in, &rows[2*i], &rows[2*i+1]); err != nil {
 			return err
 		}
 	}

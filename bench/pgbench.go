@@ -34,8 +34,8 @@ type sent struct {
 	values map[string]string // of its parameters, by number; one that is null has none
 }
 
-// capture searches once for each query while Postgres writes down what it is sent, and keeps the statements that rank, and settings
-// made for them. What the server asks besides (who the agent is, what it has attached) is its own cost.
+// capture searches once for each query while Postgres writes down what it is sent, and keeps the statements that rank,
+// and settings made for them. What the server asks besides (who the agent is, what it has attached) is its own cost.
 func (b *bench) capture(ctx context.Context, s *instance, in searched, queries []string) (p pgbench, err error) {
 	p = pgbench{program: b.tool("pgbench"), dir: filepath.Join(b.work, "pgbench")}
 	if p.url, err = s.postgres(); err != nil {
@@ -69,8 +69,9 @@ func (b *bench) capture(ctx context.Context, s *instance, in searched, queries [
 	return p, p.choosePlans(ctx, b.SearchFor)
 }
 
-// choosePlans tries both ways in which Postgres plans a prepared statement, for the values or once for all, and takes the faster. The
-// server's statements are few and each is sent often, so that Postgres may choose for it; these are many, and each is sent seldom.
+// choosePlans tries both ways in which Postgres plans a prepared statement, for the values or once for all, and takes
+// the faster. The server's statements are few and each is sent often, so that Postgres may choose for it; these are
+// many, and each is sent seldom.
 func (p *pgbench) choosePlans(ctx context.Context, d time.Duration) error {
 	best, fastest := "", math.Inf(1)
 	for _, plans := range []string{"force_custom_plan", "force_generic_plan"} {
@@ -116,7 +117,8 @@ func (p *pgbench) captureOne(ctx context.Context, s *instance, in searched, n in
 			return false, err
 		}
 		list, err = ranking(string(text[before.Size():]), in.ranks)
-		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 && strings.Contains(list[len(list)-1].sql, in.last), err
+		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 &&
+			strings.Contains(list[len(list)-1].sql, in.last), err
 	})
 	if err != nil {
 		return err
@@ -224,7 +226,8 @@ func (p *pgbench) run(ctx context.Context, clients int, d time.Duration) (latenc
 	return readLatencies(logs)
 }
 
-// readLatencies reads pgbench's logs: the third column is a transaction's microseconds, the last two the time of its end.
+// readLatencies reads pgbench's logs: the third column is a transaction's microseconds, the last two the time of its
+// end.
 func readLatencies(dir string) (l latencies, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {

@@ -55,7 +55,7 @@ func (r *Row) settle(of func([]float64) float64) {
 // ratio is Loci's value as a multiple of the other.
 func (r *Row) ratio() float64 { return r.Loci.Value / r.Against.Value }
 
-// met says whether the target is reached.
+// met reports whether the target is reached.
 func (r *Row) met() bool {
 	value := r.Loci.Value
 	if r.Versus != "" {
@@ -64,7 +64,7 @@ func (r *Row) met() bool {
 	return value >= r.AtLeast && (r.AtMost == 0 || value <= r.AtMost)
 }
 
-// keepWorse takes over another measurement of the same, under a name, if it does worse than all so far.
+// keepWorse adds a named part, and takes over its values if its ratio is the worst so far.
 func (r *Row) keepWorse(name string, other Row) {
 	if len(r.Parts) == 0 || other.ratio() > r.ratio() {
 		r.Loci, r.Against, r.Note = other.Loci, other.Against, other.Note
@@ -76,7 +76,7 @@ func (r *Row) keepWorse(name string, other Row) {
 	r.Parts[name] = other
 }
 
-// thin keeps the quantiles of many runs: nobody reads hundreds of numbers.
+// thin keeps every tenth quantile of many runs.
 func (r *Row) thin() {
 	for _, s := range []*Side{&r.Loci, &r.Against} {
 		if len(s.Raw) == 0 {
@@ -101,10 +101,11 @@ func (r *Report) skip(why string, rows ...Row) {
 	}
 }
 
-// Markdown is the report as a table.
+// Markdown returns the report as a table.
 func (r *Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n| what | Loci | against | ratio | target | met |\n| --- | --- | --- | --- | --- | --- |\n", r.Machine)
+	fmt.Fprintf(&b, "%s\n\n| what | Loci | against | ratio | target | met |\n| --- | --- | --- | --- | --- | --- |\n",
+		r.Machine)
 	for _, row := range r.Rows {
 		b.WriteString(row.markdown() + "\n")
 	}
@@ -147,7 +148,7 @@ func (r *Row) markdown() string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", what, r.shown(r.Loci), against, ratio, target, met)
 }
 
-// shown is a value with its unit.
+// shown formats a value with its unit.
 func (r *Row) shown(s Side) string {
 	if strings.HasPrefix(r.Unit, "/") {
 		return number(s.Value) + r.Unit
@@ -155,7 +156,7 @@ func (r *Row) shown(s Side) string {
 	return number(s.Value) + " " + r.Unit
 }
 
-// number is a value with about three digits.
+// number formats a value with about three digits.
 func number(v float64) string {
 	switch {
 	case v >= 100:
@@ -197,7 +198,7 @@ func (r *Report) Draw(dir, name string) error {
 	return nil
 }
 
-// median is the middle value.
+// median returns the middle value.
 func median(list []float64) float64 {
 	sorted := slices.Sorted(slices.Values(list))
 	n := len(sorted)

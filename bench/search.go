@@ -9,28 +9,32 @@ import (
 	"time"
 )
 
-// searched is a way of searching.
+// searched is a way of searching, and what to search for.
 type searched struct {
-	once  func(ctx context.Context, s *instance, query string) error
-	ranks func(sql string) bool // whether a statement ranks
-	last  string                // of the last such statement, a part
+	queries []string
+	once    func(ctx context.Context, s *instance, query string) error
+	ranks   func(sql string) bool // whether a statement ranks
+	last    string                // of the last such statement, a part
 }
 
 // inFiles searches the files of an agent.
-func inFiles(agent string) searched {
+func inFiles(agent string, queries []string) searched {
 	return searched{
+		queries: queries,
 		once: func(ctx context.Context, s *instance, query string) error {
 			_, err := s.tool(ctx, agent, "semantic_search_files", map[string]any{"query": query})
 			return err
 		},
 		ranks: func(sql string) bool {
-			return strings.Contains(sql, "chunks") && strings.Contains(sql, "lex") || strings.Contains(sql, "chunk_vectors") || strings.Contains(sql, "c.heading")
+			return strings.Contains(sql, "chunks") && strings.Contains(sql, "lex") || strings.Contains(sql, "chunk_vectors") ||
+				strings.Contains(sql, "c.heading")
 		},
 		last: "c.heading",
 	}
 }
 
-// search measures searches through REST against the statements that the server ranks with, sent by pgbench. It stops the server.
+// search measures searches over REST against the ranking statements of the server, sent by pgbench. It stops the
+// server.
 func (b *bench) search(ctx context.Context, in *ingestion, name string, settings []string) error {
 	queries := b.corpus.queries(b.Queries)
 	p50 := Row{What: fmt.Sprintf("search of %d chunks, %s: p50 of 1 client", in.chunks, name), Unit: "ms", AtMost: 2}
@@ -48,7 +52,7 @@ func (b *bench) search(ctx context.Context, in *ingestion, name string, settings
 	if err != nil {
 		return err
 	}
-	err = b.searchRounds(ctx, s, inFiles(in.agent), queries, &p50, &rate)
+	err = b.searchRounds(ctx, s, inFiles(in.agent, queries), &p50, &rate)
 	if err = errors.Join(err, s.stop()); err != nil {
 		return err
 	}
@@ -58,15 +62,15 @@ func (b *bench) search(ctx context.Context, in *ingestion, name string, settings
 	return nil
 }
 
-func (b *bench) searchRounds(ctx context.Context, s *instance, in searched, queries []string, p50, rate *Row) error {
-	p, err := b.capture(ctx, s, in, queries)
+func (b *bench) searchRounds(ctx context.Context, s *instance, in searched, p50, rate *Row) error {
+	p, err := b.capture(ctx, s, in, in.queries)
 	if err != nil {
 		return fmt.Errorf("note the statements of a search: %w", err)
 	}
-	p50.Note = fmt.Sprintf("%d queries, %.1f statements of each, %s", len(queries), p.perQuery, p.plans)
+	p50.Note = fmt.Sprintf("%d queries, %.1f statements of each, %s", len(in.queries), p.perQuery, p.plans)
 	for range b.Rounds {
 		for _, clients := range []int{1, manyClients} {
-			loci, err := searchFor(ctx, s, in, queries, clients, b.SearchFor)
+			loci, err := searchFor(ctx, s, in, clients, b.SearchFor)
 			if err != nil {
 				return err
 			}
@@ -81,14 +85,14 @@ func (b *bench) searchRounds(ctx context.Context, s *instance, in searched, quer
 			}
 		}
 	}
-	say("%s: Loci %.2f ms, SQL %.2f ms; %s: Loci %.0f/s, SQL %.0f/s", p50.What, last(p50.Loci.Raw), last(p50.Against.Raw), rate.What,
-		last(rate.Loci.Raw), last(rate.Against.Raw))
+	say("%s: Loci %.2f ms, SQL %.2f ms; %s: Loci %.0f/s, SQL %.0f/s", p50.What, last(p50.Loci.Raw), last(p50.Against.Raw),
+		rate.What, last(rate.Loci.Raw), last(rate.Against.Raw))
 	return nil
 }
 
 func last(list []float64) float64 { return list[len(list)-1] }
 
-// latencies are the times of calls, in seconds, that so many clients made one after the other.
+// latencies are the seconds that each call of some clients took.
 type latencies struct {
 	seconds []float64
 	took    time.Duration // all of them
@@ -97,8 +101,9 @@ type latencies struct {
 func (l latencies) p50() float64  { return median(l.seconds) }
 func (l latencies) rate() float64 { return float64(len(l.seconds)) / l.took.Seconds() }
 
-// searchFor searches for a while, each client beginning elsewhere among the queries.
-func searchFor(ctx context.Context, s *instance, in searched, queries []string, clients int, d time.Duration) (latencies, error) {
+// searchFor searches for a duration; each client starts at another of the queries.
+func searchFor(ctx context.Context, s *instance, in searched, clients int, d time.Duration) (latencies, error) {
+	queries := in.queries
 	for _, q := range queries { // as pgbench prepares its statements, so the server its caches
 		if err := in.once(ctx, s, q); err != nil {
 			return latencies{}, err
@@ -109,7 +114,7 @@ func searchFor(ctx context.Context, s *instance, in searched, queries []string, 
 	})
 }
 
-// repeat has clients call for a while, each one call after the other.
+// repeat lets each client call do again and again for a duration.
 func repeat(ctx context.Context, clients int, d time.Duration, do func(client, n int) error) (latencies, error) {
 	var mu sync.Mutex
 	var all latencies

@@ -29,7 +29,8 @@ type instance struct {
 // patience bounds the wait for a server to start or to stop.
 const patience = 2 * time.Minute
 
-// serve starts the program on a home, which it makes if it is new, and waits until it is ready; it takes as long as the whole does.
+// serve starts the program on a home, which it makes if it is new, and waits until it is ready; it takes as long as the
+// whole does.
 func (b *bench) serve(ctx context.Context, home string, settings ...string) (*instance, time.Duration, error) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, 0, err
@@ -40,7 +41,8 @@ func (b *bench) serve(ctx context.Context, home string, settings ...string) (*in
 	}
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, b.loci, "serve")
-	cmd.Env = append(environment(), append(settings, "LOCI_HOME="+home, "LOCI_ADDR=127.0.0.1:0", "LOCI_POSTGRES_BIN="+b.postgresBin)...)
+	cmd.Env = append(environment(), append(settings, "LOCI_HOME="+home, "LOCI_ADDR=127.0.0.1:0",
+		"LOCI_POSTGRES_BIN="+b.postgresBin)...)
 	cmd.Stderr = log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = patience
@@ -134,7 +136,8 @@ func (s *instance) postgres() (string, error) {
 	return url, nil
 }
 
-// resident is the memory of the server's own process now, and the most that it was, in bytes; ok is false where the system does not tell.
+// resident is the memory of the server's own process now, and the most that it was, in bytes; ok is false where the
+// system does not tell.
 func (s *instance) resident() (now, peak float64, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
@@ -149,7 +152,7 @@ func (s *instance) resident() (now, peak float64, ok bool) {
 	return field("VmRSS"), field("VmHWM"), true
 }
 
-// poll asks until the answer is yes.
+// poll calls ask until it returns true.
 func poll(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
