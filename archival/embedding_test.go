@@ -10,11 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
@@ -68,9 +65,11 @@ func (w *denseWorld) settled(without int) {
 	w.Helper()
 	embedtest.Eventually(w, "no passage waits", func() bool {
 		return w.count(`SELECT count(*) FROM unembedded_passages WHERE refused IS NULL`) == 0 &&
-			w.count(`SELECT count(*) FROM archives WHERE embedded_space IS DISTINCT FROM $1 AND deleted_at IS NULL`, w.space.ID) == 0
+			w.count(`SELECT count(*) FROM archives WHERE embedded_space IS DISTINCT FROM $1 AND deleted_at IS NULL`,
+				w.space.ID) == 0
 	})
-	got, want := w.count(`SELECT count(*) FROM passage_vectors WHERE space_id = $1`, w.space.ID), w.count(`SELECT count(*) FROM passages`)-without
+	got, want := w.count(`SELECT count(*) FROM passage_vectors WHERE space_id = $1`, w.space.ID),
+		w.count(`SELECT count(*) FROM passages`)-without
 	if got != want {
 		w.Errorf("%d vectors in space %d, want %d", got, w.space.ID, want)
 	}
@@ -89,7 +88,8 @@ func (w *world) notes(n int) string {
 	w.Helper()
 	archive := ""
 	for i := range n {
-		archive = w.insert(fmt.Sprintf("note %d about topic %d, after %d others", i, i%7, w.count(`SELECT count(*) FROM passages`)))[0].ArchiveID
+		archive = w.insert(fmt.Sprintf("note %d about topic %d, after %d others", i, i%7,
+			w.count(`SELECT count(*) FROM passages`)))[0].ArchiveID
 	}
 	return archive
 }
@@ -104,41 +104,23 @@ func (w *world) status(archive string) *embed.Status {
 	return c.Vectors
 }
 
-// A burst of inserts makes one job, which begins when more may have come, and few requests. Meanwhile all is found by words.
-func TestManyInsertsAreOneJob(t *testing.T) {
+func TestQueueOfPassages(t *testing.T) {
 	t.Parallel()
-	w := newDenseWorld(t, embedtest.New(t, 8))
-	w.store.SetSettle(time.Hour)
-	jobs, archive := embedtest.Jobs(t, w.pool, river.Config{}), ""
-	for range 20 {
-		archive = w.notes(5)
-		if _, err := w.store.Queue().Call(t.Context(), jobs); err != nil {
-			t.Fatal(err)
+	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {
+		w, archive := &denseWorld{world: newWorld(t)}, ""
+		return &embedtest.Memory{
+			Pool: w.pool, Vectors: "passage_vectors",
+			Connect: func(e *embedtest.Endpoint, settle time.Duration) { w.connect(e); w.store.SetSettle(settle) },
+			Queue:   func() embedtest.Queue { return w.store.Queue() },
+			Write:   func(calls int) { archive = w.notes(2 * calls) },
+			Found: func() bool {
+				last := fmt.Sprintf("after %d others", w.count(`SELECT count(*) FROM passages`)-1)
+				got := w.found(archival.Query{Text: last})
+				return len(got) > 0 && strings.Contains(got[0], last)
+			},
+			Status: func() *embed.Status { return w.status(archive) }, Settled: func() { w.settled(0) },
 		}
-	}
-	if n := w.count(`SELECT count(*) FROM river_job`); n != 1 {
-		t.Errorf("100 inserts made %d jobs", n)
-	}
-	if n := w.count(`SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at > now() + interval '50 minutes'`); n != 1 {
-		t.Error("the job does not wait for more to be inserted")
-	}
-	if got := w.status(archive); got == nil || got.Pending != 100 || got.Refused != 0 || got.Error != nil {
-		t.Errorf("the archive's status is %+v", got)
-	}
-	if got := w.found(archival.Query{Text: "after 93 others"}); len(got) == 0 || !strings.Contains(got[0], "after 93 others") {
-		t.Errorf("before it is embedded, by words: got %q", got)
-	}
-	if _, err := w.pool.Exec(t.Context(), `UPDATE river_job SET scheduled_at = now()`); err != nil {
-		t.Fatal(err)
-	}
-	w.work()
-	w.settled(0)
-	if n := w.count(`SELECT count(*) FROM river_job`); n != 1 || w.endpoint.Requests.Load() > 12 {
-		t.Errorf("100 passages took %d jobs and %d requests", n, w.endpoint.Requests.Load())
-	}
-	if got := w.status(archive); *got != (embed.Status{}) {
-		t.Errorf("the archive's status is %+v", got)
-	}
+	})
 }
 
 // What was inserted before there was an endpoint is embedded when there is one, in every archive.
@@ -150,7 +132,8 @@ func TestArchivesAreBackfilled(t *testing.T) {
 		t.Errorf("without an endpoint the archive's status is %+v", got)
 	}
 	for i := range 10 {
-		if _, err := w.store.Insert(t.Context(), org, w.archive(fmt.Sprint("archive ", i)).ID, []archival.Draft{{Text: "one", Tags: []string{"x"}}, {Text: "two"}}); err != nil {
+		if _, err := w.store.Insert(t.Context(), org, w.archive(fmt.Sprint("archive ", i)).ID, []archival.Draft{{Text: "one",
+			Tags: []string{"x"}}, {Text: "two"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,137 +149,8 @@ func TestArchivesAreBackfilled(t *testing.T) {
 	w.settled(0)
 }
 
-// A server that is stopped or killed leaves what it had in hand to the next.
-func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
-	t.Parallel()
-	e := embedtest.New(t, 8)
-	w := newDenseWorld(t, e)
-	w.notes(400)
-	asked := make(chan struct{})
-	var once sync.Once
-	hangs := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
-		if e.Requests.Load() < 6 {
-			return false
-		}
-		once.Do(func() { close(asked) })
-		<-r.Context().Done()
-		return true
-	})
-	e.Fault.Store(&hangs)
-	stop := w.work()
-	select {
-	case <-asked:
-	case <-time.After(embedtest.Patience):
-		t.Fatal("the endpoint is not asked")
-	}
-	stop()
-	e.Fault.Store(nil)
-	if _, err := w.pool.Exec(t.Context(), `
-		UPDATE river_job SET state = 'running', attempted_by = '{killed}', attempted_at = now(), finalized_at = NULL`); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := w.store.Queue().Call(t.Context(), embedtest.Jobs(t, w.pool, river.Config{})); n != 0 || err != nil {
-		t.Errorf("beside a job in hand %d are made (%v)", n, err)
-	}
-	if n, err := queue.GiveBack(t.Context(), w.pool); n != 1 || err != nil {
-		t.Errorf("%d jobs are given back (%v), want 1", n, err)
-	}
-	w.connect(e)
-	w.work()
-	w.settled(0)
-}
-
-// Another model's vectors are made beside the old ones; whoever goes back finds those. After a week they go.
-func TestANewModelStartsAgain(t *testing.T) {
-	t.Parallel()
-	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
-	w := newDenseWorld(t, first)
-	first.Refuse = "about topic 3"
-	archive := w.notes(100)
-	stop := w.work()
-	w.settled(14)
-	if got := w.status(archive); got.Refused != 14 || got.Pending != 0 || got.Error == nil || !strings.Contains(*got.Error, "not acceptable") {
-		t.Errorf("the archive's status is %+v", got)
-	}
-	stop()
-	old := w.store
-	if err := embed.InUse(t.Context(), w.pool, w.space); err != nil {
-		t.Fatal(err)
-	}
-	w.connect(second)
-	stop = w.work()
-	w.settled(0)
-	stop()
-	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 186 {
-		t.Errorf("%d vectors for 100 passages in two spaces, want 186", n)
-	}
-	if n, err := old.Queue().Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
-		t.Errorf("%d archives are taken from a server that runs (%v)", n, err)
-	}
-	first.Refuse = ""
-	asked := len(slices.Concat(first.Asked()...))
-	w.connect(first)
-	stop = w.work()
-	w.settled(0)
-	stop()
-	if n := len(slices.Concat(first.Asked()...)) - asked; n != 14 {
-		t.Errorf("going back took %d texts, want the 14 that were refused", n)
-	}
-	w.connect(second)
-	if _, err := w.pool.Exec(t.Context(), `UPDATE embedding_spaces SET used_at = now() - interval '8 days'`); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := w.store.Queue().ClearSpaces(t.Context(), w.pool); n != 100 || err != nil {
-		t.Errorf("%d vectors of the unused space are cleared away (%v), want 100", n, err)
-	}
-	w.settled(0)
-}
-
-// However the endpoint fails, passages wait with the reason to be seen, are found by their words, and go on when it works again.
-func TestPassagesOutliveFailuresOfTheEndpoint(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		fault  embedtest.Fault
-		reason string
-	}{
-		{"it is down", embedtest.Answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
-		{"it breaks", embedtest.Answer(500, `{"error": {"message": "out of memory"}}`), "out of memory"},
-		{"it takes no more", embedtest.Answer(429, `{}`, "Retry-After-Ms", "20"), "takes no more requests for now"},
-		{"its dimension is another", embedtest.Vectors(5, 0), "a vector of 5 numbers after ones of 8"},
-		{"it answers garbage", embedtest.Answer(200, `<html>`), "something else than embeddings"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			e := embedtest.New(t, 8)
-			w := newDenseWorld(t, e)
-			w.notes(2)
-			w.work()
-			w.settled(0)
-			e.Fault.Store(&c.fault)
-			asked := e.Requests.Load()
-			archive := w.notes(20)
-			embedtest.Eventually(w, "the reason is seen, and the endpoint asked again", func() bool {
-				got := w.status(archive)
-				return e.Requests.Load() > asked+3 && got.Pending == 20 && got.Error != nil && strings.Contains(*got.Error, c.reason)
-			})
-			if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
-				t.Errorf("meanwhile %d vectors are stored", n-2)
-			}
-			if got := w.found(archival.Query{Text: "after 21 others"}); len(got) == 0 || !strings.Contains(got[0], "after 21 others") {
-				t.Errorf("meanwhile, by words: got %q", got)
-			}
-			w.notes(1)
-			e.Fault.Store(nil)
-			w.settled(0)
-			if got := w.status(archive); *got != (embed.Status{}) {
-				t.Errorf("the archive's status is %+v", got)
-			}
-		})
-	}
-}
-
-// A passage that the endpoint refuses goes without a vector, is counted, and is tried again when its text is another; the others have theirs.
+// A passage that the endpoint refuses goes without a vector, is counted, and is tried again when its text is another;
+// the others have theirs.
 func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -305,22 +159,40 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 	archive := w.notes(40)
 	refused := w.insert("this is forbidden")[0]
 	w.insert(strings.Repeat("allowed words ", 200) + "forbidden")
-	w.work()
+	stop := w.work()
 	w.settled(1)
-	if got := w.status(archive); got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error, "refuses some passages (") {
+	if got := w.status(archive); got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error,
+		"refuses some passages (") {
 		t.Errorf("the archive's status is %+v", got)
 	}
 	if got := w.found(archival.Query{Text: "what is forbidden", Limit: 1}); len(got) != 1 || got[0] != refused.Text {
 		t.Errorf("by its words: got %q", got)
 	}
 	text := "this is welcome"
-	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, refused.ID, archival.PassageUpdate{Text: &text}); err != nil {
+	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, refused.ID,
+		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
 	w.settled(0)
+	w.insert("another forbidden text")
+	w.settled(1)
+	stop()
+	w.connect(embedtest.New(t, 16))
+	stop = w.work()
+	w.settled(0)
+	stop()
+	e.Refuse = ""
+	asked := len(slices.Concat(e.Asked()...))
+	w.connect(e)
+	w.work()
+	w.settled(0)
+	if n := len(slices.Concat(e.Asked()...)) - asked; n != 1 {
+		t.Errorf("going back to a model takes %d texts, want the one that was refused", n)
+	}
 }
 
-// A changed text is never found by what the old one meant; changed tags and deleted passages are as they are by meaning too.
+// A changed text is never found by what the old one meant; changed tags and deleted passages are as they are by meaning
+// too.
 func TestVectorsFollowTheirPassages(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 64)
@@ -336,13 +208,15 @@ func TestVectorsFollowTheirPassages(t *testing.T) {
 	}
 	once()
 	text := "the car is at the workshop"
-	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[0].ID, archival.PassageUpdate{Text: &text}); err != nil {
+	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[0].ID,
+		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
 		t.Errorf("%d vectors beside a changed text, want 2", n)
 	}
-	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[1].ID, archival.PassageUpdate{Tags: []string{"drink"}}); err != nil {
+	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[1].ID,
+		archival.PassageUpdate{Tags: []string{"drink"}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
@@ -383,7 +257,8 @@ func TestChangesWhileEmbedding(t *testing.T) {
 			return err
 		}, 11},
 		{"tags are changed", func(w *denseWorld, p archival.Inserted) error {
-			_, err := w.store.UpdatePassage(context.Background(), org, w.agent, p.ID, archival.PassageUpdate{Tags: []string{"new"}})
+			_, err := w.store.UpdatePassage(context.Background(), org, w.agent, p.ID,
+				archival.PassageUpdate{Tags: []string{"new"}})
 			return err
 		}, 11},
 		{"the archive is deleted", func(w *denseWorld, p archival.Inserted) error {
@@ -422,7 +297,8 @@ func TestChangesWhileEmbedding(t *testing.T) {
 			if c.left > 0 {
 				w.settled(0)
 			}
-			if w.count(`SELECT count(*) FROM passages WHERE text = $1`, text) > 0 && !slices.Contains(slices.Concat(e.Asked()...), text) {
+			if w.count(`SELECT count(*) FROM passages WHERE text = $1`, text) > 0 &&
+				!slices.Contains(slices.Concat(e.Asked()...), text) {
 				t.Error("the vector of a changed text is that of the old one")
 			}
 		})

@@ -214,7 +214,7 @@ func Noting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
-func (w *Worker[J]) embed(ctx context.Context, permit *Turn, items []Item) ([]Vector, []*RefusedError, error) {
+func (w *Worker[J]) embed(ctx context.Context, permit *Permit, items []Item) ([]Vector, []*RefusedError, error) {
 	switch {
 	case len(items) == 0:
 		return nil, nil, nil
@@ -248,7 +248,7 @@ const openingChars = 8000
 
 // Openings makes the vectors of the beginnings of texts, as Embed does, and asks once more with a quarter of those that
 // the endpoint refuses.
-func (t *Turn) Openings(ctx context.Context, items []Item) ([]Vector, []*RefusedError, error) {
+func (t *Permit) Openings(ctx context.Context, items []Item) ([]Vector, []*RefusedError, error) {
 	text, opened := make(map[int64]string, len(items)), make([]Item, len(items))
 	for i, item := range items {
 		text[item.ID], opened[i] = item.Text, Item{ID: item.ID, Text: opening(item.Text, openingChars)}

@@ -14,7 +14,6 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
@@ -75,9 +74,11 @@ func (f *fixture) states() []string {
 func (f *denseFixture) settled(without int) {
 	f.Helper()
 	f.eventually("no conversation waits", func() bool {
-		return f.count(`SELECT count(*) FROM conversations WHERE (unembedded OR embedded_space <> $1) AND deleted_at IS NULL`, f.space.ID) == 0
+		return f.count(`SELECT count(*) FROM conversations WHERE (unembedded OR embedded_space <> $1) AND deleted_at IS NULL`,
+			f.space.ID) == 0
 	})
-	got, want := f.count(`SELECT count(*) FROM message_vectors WHERE space_id = $1`, f.space.ID), f.count(`SELECT count(lex) FROM messages`)-without
+	got, want := f.count(`SELECT count(*) FROM message_vectors WHERE space_id = $1`, f.space.ID),
+		f.count(`SELECT count(lex) FROM messages`)-without
 	if got != want {
 		f.Errorf("%d vectors in space %d, want %d", got, f.space.ID, want)
 	}
@@ -99,35 +100,25 @@ func (f *fixture) chat(conversation string, turns int) {
 	}
 }
 
-// A burst of appends makes one job, which begins when more may have come, and few requests.
-func TestManyAppendsAreOneJob(t *testing.T) {
+func TestQueueOfMessages(t *testing.T) {
 	t.Parallel()
-	f := newDenseFixture(t, embedtest.New(t, 8))
-	f.store.SetSettle(time.Hour)
-	jobs := embedtest.Jobs(t, f.pool, river.Config{})
-	for range 50 {
-		f.chat("", 2)
-		if _, err := f.store.Queue().Call(t.Context(), jobs); err != nil {
-			t.Fatal(err)
+	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {
+		f := &denseFixture{fixture: newFixture(t)}
+		return &embedtest.Memory{
+			Pool: f.pool, Vectors: "message_vectors",
+			Connect: func(e *embedtest.Endpoint, settle time.Duration) { f.connect(e); f.store.SetSettle(settle) },
+			Queue:   func() embedtest.Queue { return f.store.Queue() },
+			Write:   func(n int) { f.chat("", n) },
+			Found: func() bool {
+				return len(f.search(recall.Query{Text: "answer", AgentID: f.agent, Mode: recall.ByWords}).Hits) > 0
+			},
+			Status: f.status, Settled: func() { f.settled(0) },
 		}
-	}
-	if n := f.count(`SELECT count(*) FROM river_job`); n != 1 {
-		t.Errorf("100 appends made %d jobs", n)
-	}
-	if n := f.count(`SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at > now() + interval '50 minutes'`); n != 1 {
-		t.Error("the job does not wait for more to be appended")
-	}
-	if _, err := f.pool.Exec(t.Context(), `UPDATE river_job SET scheduled_at = now()`); err != nil {
-		t.Fatal(err)
-	}
-	f.work()
-	f.settled(0)
-	if n := f.count(`SELECT count(*) FROM river_job`); n != 1 || f.endpoint.Requests.Load() > 12 {
-		t.Errorf("200 messages took %d jobs and %d requests", n, f.endpoint.Requests.Load())
-	}
+	})
 }
 
-// What was appended before there was an endpoint is embedded when there is one: of every agent, and of conversations that go together.
+// What was appended before there was an endpoint is embedded when there is one: of every agent, and of conversations
+// that go together.
 func TestALogIsBackfilled(t *testing.T) {
 	t.Parallel()
 	f := &denseFixture{fixture: newFixture(t)}
@@ -150,121 +141,8 @@ func TestALogIsBackfilled(t *testing.T) {
 	}
 }
 
-// A server that is stopped or killed leaves what it had in hand to the next.
-func TestWorkGoesOnAfterAServerEnded(t *testing.T) {
-	t.Parallel()
-	e := embedtest.New(t, 8)
-	f := newDenseFixture(t, e)
-	f.chat("", 200)
-	asked := make(chan struct{})
-	var once sync.Once
-	hangs := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
-		if e.Requests.Load() < 6 {
-			return false
-		}
-		once.Do(func() { close(asked) })
-		<-r.Context().Done()
-		return true
-	})
-	e.Fault.Store(&hangs)
-	stop := f.work()
-	select {
-	case <-asked:
-	case <-time.After(embedtest.Patience):
-		t.Fatal("the endpoint is not asked")
-	}
-	stop()
-	e.Fault.Store(nil)
-	if _, err := f.pool.Exec(t.Context(), `
-		UPDATE river_job SET state = 'running', attempted_by = '{killed}', attempted_at = now(), finalized_at = NULL`); err != nil {
-		t.Fatal(err)
-	}
-	jobs := embedtest.Jobs(t, f.pool, river.Config{})
-	if n, err := f.store.Queue().Call(t.Context(), jobs); n != 0 || err != nil {
-		t.Errorf("beside a job in hand %d are made (%v)", n, err)
-	}
-	if n, err := queue.GiveBack(t.Context(), f.pool); n != 1 || err != nil {
-		t.Errorf("%d jobs are given back (%v), want 1", n, err)
-	}
-	f.connect(e)
-	f.work()
-	f.settled(0)
-}
-
-// Another model's vectors are made beside the old ones; whoever goes back finds those.
-func TestANewModelStartsAgain(t *testing.T) {
-	t.Parallel()
-	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
-	f := newDenseFixture(t, first)
-	f.chat("", 100)
-	f.chat(f.newConversation("You remember."), 10)
-	stop := f.work()
-	f.settled(0)
-	stop()
-	old := f.store
-	if err := embed.InUse(t.Context(), f.pool, f.space); err != nil {
-		t.Fatal(err)
-	}
-	f.connect(second)
-	stop = f.work()
-	f.settled(0)
-	stop()
-	if n, vectors := f.count(`SELECT count(lex) FROM messages`), f.count(`SELECT count(*) FROM message_vectors`); vectors != 2*n {
-		t.Errorf("%d vectors for %d messages in two spaces", vectors, n)
-	}
-	if n, err := old.Queue().Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
-		t.Errorf("%d conversations are taken from a server that runs (%v)", n, err)
-	}
-	asked := first.Requests.Load()
-	f.connect(first)
-	f.work()
-	f.settled(0)
-	if n := first.Requests.Load(); n != asked {
-		t.Errorf("going back took %d requests", n-asked)
-	}
-}
-
-// However the endpoint fails, messages wait with the reason to be seen, and go on when it works again.
-func TestMessagesOutliveFailuresOfTheEndpoint(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		fault  embedtest.Fault
-		reason string
-	}{
-		{"it is down", embedtest.Answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
-		{"it takes no more", embedtest.Answer(429, `{}`, "Retry-After-Ms", "20"), "takes no more requests for now"},
-		{"its dimension is another", embedtest.Vectors(5, 0), "a vector of 5 numbers after ones of 8"},
-		{"it answers garbage", embedtest.Answer(200, `<html>`), "something else than embeddings"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			e := embedtest.New(t, 8)
-			f := newDenseFixture(t, e)
-			f.chat("", 1)
-			f.work()
-			f.settled(0)
-			e.Fault.Store(&c.fault)
-			asked := e.Requests.Load()
-			f.chat("", 20)
-			f.eventually("the reason is seen, and the endpoint asked again", func() bool {
-				got := f.status()
-				return e.Requests.Load() > asked+3 && got.Pending == 40 && got.Error != nil && strings.Contains(*got.Error, c.reason)
-			})
-			if n := f.count(`SELECT count(*) FROM message_vectors`); n != 2 {
-				t.Errorf("meanwhile %d vectors are stored", n-2)
-			}
-			f.chat("", 1)
-			e.Fault.Store(nil)
-			f.settled(0)
-			if got := f.status(); *got != (embed.Status{}) {
-				t.Errorf("the conversation's status is %+v", got)
-			}
-		})
-	}
-}
-
-// A message that the endpoint refuses is embedded by its beginning, or goes without a vector and is counted; the others have theirs.
+// A message that the endpoint refuses is embedded by its beginning, or goes without a vector and is counted; the others
+// have theirs.
 func TestARefusedMessageHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -276,7 +154,8 @@ func TestARefusedMessageHoldsNobodyUp(t *testing.T) {
 	f.append(say(recall.User, strings.Repeat("many words ", 2000)))
 	f.work()
 	f.settled(1)
-	if got := f.status(); got.Refused != 1 || got.Pending != 0 || got.Error == nil || !strings.Contains(*got.Error, "refuses some messages") {
+	if got := f.status(); got.Refused != 1 || got.Pending != 0 || got.Error == nil || !strings.Contains(*got.Error,
+		"refuses some messages") {
 		t.Errorf("the conversation's status is %+v", got)
 	}
 	for _, texts := range e.Asked() {
@@ -349,7 +228,8 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 	}
 }
 
-// Two servers may be at one agent, where one of them lost its lock; nothing is stored twice, and nothing that comes meanwhile is passed over.
+// Two servers may be at one agent, where one of them lost its lock; nothing is stored twice, and nothing that comes
+// meanwhile is passed over.
 func TestTwoServersAtOneAgent(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -361,7 +241,8 @@ func TestTwoServersAtOneAgent(t *testing.T) {
 		if err := recall.EmbedOnce(other, context.Background(), org, f.agent); err != nil {
 			t.Error(err)
 		}
-		if _, err := other.Append(context.Background(), org, f.agent, "", []recall.Draft{say(recall.User, "one more")}); err != nil {
+		if _, err := other.Append(context.Background(), org, f.agent, "", []recall.Draft{say(recall.User,
+			"one more")}); err != nil {
 			t.Error(err)
 		}
 		return false
@@ -375,7 +256,8 @@ func TestTwoServersAtOneAgent(t *testing.T) {
 	for _, s := range []*recall.Store{f.store, other} {
 		group.Go(func() {
 			for range 10 {
-				if _, err := s.Append(context.Background(), org, f.agent, "", []recall.Draft{say(recall.User, "and another")}); err != nil {
+				if _, err := s.Append(context.Background(), org, f.agent, "", []recall.Draft{say(recall.User,
+					"and another")}); err != nil {
 					t.Error(err)
 				}
 				if err := recall.EmbedOnce(s, context.Background(), org, f.agent); err != nil {

@@ -192,38 +192,3 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 		t.Errorf("of a conversation of 10 among 3,000 %d were found", len(got.Hits))
 	}
 }
-
-// The vectors of a model that no server has used for a week go; a conversation that has only them is embedded again.
-func TestUnusedSpacesAreCleared(t *testing.T) {
-	t.Parallel()
-	first := embedtest.New(t, 8)
-	f := newDenseFixture(t, first)
-	f.chat("", 10)
-	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
-		t.Fatal(err)
-	}
-	old := f.space
-	f.connect(embedtest.New(t, 16))
-	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		age  string
-		want int
-	}{{"6 days", 0}, {"8 days", 20}} {
-		if _, err := f.pool.Exec(t.Context(), `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, c.age); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := f.store.Queue().ClearSpaces(t.Context(), f.pool); n != c.want || err != nil {
-			t.Errorf("after %s %d vectors were cleared away (%v), want %d", c.age, n, err, c.want)
-		}
-	}
-	f.settled(0)
-	f.connect(first)
-	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
-		t.Fatal(err)
-	}
-	if f.settled(0); f.space.ID != old.ID {
-		t.Errorf("got space %d, want %d", f.space.ID, old.ID)
-	}
-}

@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Endpoint is a server whose vector of a text is the sum of its words' random directions, so that texts which share words are near each
-// other. What it refuses and takes for the same is set before it is asked.
+// Endpoint is a server whose vector of a text is the sum of its words' random directions, so that texts which share
+// words are near each other. What it refuses and takes for the same is set before it is asked.
 type Endpoint struct {
 	*httptest.Server
 	Dimension int

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Quality is what a ranking makes of questions: how much of their evidence is among the first 5 and 10, and the mean of one over the place of
-// the first that is evidence.
+// Quality is what a ranking makes of questions: how much of their evidence is among the first 5 and 10, and the mean of
+// one over the place of the first that is evidence.
 type Quality struct {
 	n             int
 	at5, at10, rr float64

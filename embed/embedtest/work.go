@@ -16,12 +16,6 @@ import (
 // Patience bounds the waits of tests; reaching it is a failure.
 const Patience = time.Minute
 
-// Memory is one whose texts jobs embed.
-type Memory interface {
-	Work(workers *river.Workers)
-	Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error)
-}
-
 // Jobs is a client that makes jobs, and works on those that it is configured for.
 func Jobs(t testing.TB, pool *pgxpool.Pool, config river.Config) *river.Client[pgx.Tx] {
 	t.Helper()
@@ -33,12 +27,13 @@ func Jobs(t testing.TB, pool *pgxpool.Pool, config river.Config) *river.Client[p
 	return jobs
 }
 
-// Work does what a server does for a memory with these queues, until stop is called or the test ends.
-func Work(t testing.TB, pool *pgxpool.Pool, memory Memory, queues map[string]river.QueueConfig) (stop func()) {
+// Work calls and works on a queue as a server does, until stop is called or the test ends.
+func Work(t testing.TB, pool *pgxpool.Pool, memory Queue, queues map[string]river.QueueConfig) (stop func()) {
 	t.Helper()
 	workers := river.NewWorkers()
 	memory.Work(workers)
-	jobs := Jobs(t, pool, river.Config{Workers: workers, Queues: queues, FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
+	jobs := Jobs(t, pool, river.Config{Workers: workers, Queues: queues, FetchCooldown: 5 * time.Millisecond,
+		FetchPollInterval: 20 * time.Millisecond})
 	if err := jobs.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ const MaxAsked = 5 * time.Minute
 // their turn.
 const waitInHand = 20 * time.Second
 
-// Turn is a job's leave to ask the endpoint.
-type Turn struct {
+// Permit is a job's leave to ask the endpoint.
+type Permit struct {
 	dense *Dense
 	trial bool // nobody else asks until it is told what came of it
 	asked bool
@@ -52,13 +52,13 @@ type Turn struct {
 // Await waits for the job's turn: it comes at once while the endpoint answers, and after that failed when the pause is
 // over, to one job at a time, for one endpoint serves them all. Without a turn, away is how long the job should stay
 // away. The caller ends the turn.
-func (d *Dense) Await(ctx context.Context) (turn *Turn, away time.Duration) {
+func (d *Dense) Await(ctx context.Context) (turn *Permit, away time.Duration) {
 	patience := time.NewTimer(waitInHand)
 	defer patience.Stop()
 	for {
 		rest, trial, changed := d.enter()
 		if rest == 0 {
-			return &Turn{dense: d, trial: trial}, 0
+			return &Permit{dense: d, trial: trial}, 0
 		}
 		if d.isStopped() {
 			return nil, time.Second
@@ -81,7 +81,7 @@ func (d *Dense) Await(ctx context.Context) (turn *Turn, away time.Duration) {
 // Embed makes the vectors of texts, at most Size of them, and tells all jobs of the endpoint's state. Texts that the
 // endpoint refuses go without, and are returned with the reasons; an error means that it made no vectors, or those of
 // another dimension than the space's: a server that knows that from before may meet another model under the same name.
-func (t *Turn) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
+func (t *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
 	t.asked = true
 	told := false
 	defer func() {
@@ -116,10 +116,10 @@ func (d *Dense) fits(vectors []Vector) error {
 }
 
 // Asked says whether the endpoint was asked.
-func (t *Turn) Asked() bool { return t.asked }
+func (t *Permit) Asked() bool { return t.asked }
 
 // End gives up a trial that did not come to ask the endpoint.
-func (t *Turn) End() {
+func (t *Permit) End() {
 	if t.asked || !t.trial {
 		return
 	}

@@ -36,7 +36,7 @@ func dense(e scripted) *embed.Dense {
 }
 
 // turn is one that comes.
-func turn(t *testing.T, d *embed.Dense) *embed.Turn {
+func turn(t *testing.T, d *embed.Dense) *embed.Permit {
 	t.Helper()
 	got, away := d.Await(t.Context())
 	if away > 0 {
@@ -58,17 +58,20 @@ func TestOneJobTriesAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		end  func(trial *embed.Turn, d *embed.Dense)
+		end  func(trial *embed.Permit, d *embed.Dense)
 	}{
-		{"it did not come to ask", func(trial *embed.Turn, _ *embed.Dense) { trial.End() }},
-		{"it fails again", func(trial *embed.Turn, _ *embed.Dense) { _, _, _ = trial.Embed(t.Context(), someTexts(1)); trial.End() }},
-		{"it panics", func(trial *embed.Turn, d *embed.Dense) {
+		{"it did not come to ask", func(trial *embed.Permit, _ *embed.Dense) { trial.End() }},
+		{"it fails again", func(trial *embed.Permit, _ *embed.Dense) {
+			_, _, _ = trial.Embed(t.Context(), someTexts(1))
+			trial.End()
+		}},
+		{"it panics", func(trial *embed.Permit, d *embed.Dense) {
 			d.Embedder = scripted(func(context.Context, []embed.Item) ([]embed.Vector, error) { panic("broken") })
 			defer func() { _ = recover() }()
 			defer trial.End()
 			_, _, _ = trial.Embed(t.Context(), someTexts(1))
 		}},
-		{"it succeeds", func(trial *embed.Turn, d *embed.Dense) {
+		{"it succeeds", func(trial *embed.Permit, d *embed.Dense) {
 			d.Embedder = scripted(answering)
 			_, _, _ = trial.Embed(t.Context(), someTexts(1))
 			trial.End()

@@ -1,0 +1,243 @@
+package embedtest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Queue is the queue of a memory, an *embed.Queue.
+type Queue interface {
+	Work(workers *river.Workers)
+	Queues() map[string]river.QueueConfig
+	Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error)
+	Backfill(ctx context.Context, idle time.Duration) (owners int, err error)
+	ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error)
+}
+
+// Memory is a memory whose queue is under test. It is of one owner.
+type Memory struct {
+	Pool    *pgxpool.Pool
+	Vectors string // its table of vectors
+
+	// Connect lets the memory use an endpoint, as a server that starts does, and settle as the time before a job.
+	Connect func(e *Endpoint, settle time.Duration)
+	// Queue returns the queue of the memory as it was connected last.
+	Queue func() Queue
+	// Write stores two rows for each of so many calls.
+	Write func(calls int)
+	// Found reports whether the row that was written last is found by its words.
+	Found func() bool
+	// Status returns the progress of the owner's vectors.
+	Status func() *embed.Status
+	// Settled waits until all rows have their vectors.
+	Settled func()
+}
+
+func (m *Memory) count(t *testing.T, sql string) (n int) {
+	t.Helper()
+	if err := m.Pool.QueryRow(t.Context(), `SELECT count(*) FROM `+sql).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (m *Memory) exec(t *testing.T, sql string) {
+	t.Helper()
+	if _, err := m.Pool.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *Memory) work(t *testing.T) (stop func()) {
+	t.Helper()
+	return Work(t, m.Pool, m.Queue(), m.Queue().Queues())
+}
+
+// TestQueue tests what the queue promises of a memory that start makes.
+func TestQueue(t *testing.T, start func(t *testing.T) *Memory) {
+	for name, test := range map[string]func(*testing.T, *Memory){
+		"a burst of writes is one job":         oneJob,
+		"a server that ended leaves its work":  serverEnded,
+		"another model starts again":           anotherModel,
+		"vectors of unused models are cleared": unusedModels,
+		"rows outlive an endpoint that is down": outlive(Answer(503, `{"error": {"message": "down for repairs"}}`),
+			"down for repairs"),
+		"rows outlive an endpoint that breaks": outlive(Answer(500, `{"error": {"message": "out of memory"}}`),
+			"out of memory"),
+		"rows outlive an endpoint at its limit": outlive(Answer(429, `{}`, "Retry-After-Ms", "20"),
+			"takes no more requests for now"),
+		"rows outlive an endpoint of another length": outlive(Vectors(5, 0), "a vector of 5 numbers after ones of 8"),
+		"rows outlive an endpoint with garbage":      outlive(Answer(200, `<html>`), "something else than embeddings"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
+	}
+}
+
+// A burst of writes makes one job, which starts when more may have come, and few requests. Meanwhile words find all.
+func oneJob(t *testing.T, m *Memory) {
+	e := New(t, 8)
+	m.Connect(e, time.Hour)
+	jobs := Jobs(t, m.Pool, river.Config{})
+	for range 50 {
+		m.Write(1)
+		if _, err := m.Queue().Call(t.Context(), jobs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := m.count(t, `river_job`); n != 1 {
+		t.Errorf("50 writes make %d jobs", n)
+	}
+	if m.count(t, `river_job WHERE state = 'available' AND scheduled_at > now() + interval '50 minutes'`) != 1 {
+		t.Error("the job does not wait for more rows")
+	}
+	if got := m.Status(); got == nil || got.Pending < 100 || got.Refused != 0 || got.Error != nil {
+		t.Errorf("the status is %+v, want at least 100 rows pending", got)
+	}
+	if !m.Found() {
+		t.Error("a row is not found by its words before it has a vector")
+	}
+	m.exec(t, `UPDATE river_job SET scheduled_at = now()`)
+	m.work(t)
+	m.Settled()
+	if jobs, requests := m.count(t, `river_job`), e.Requests.Load(); jobs != 1 || requests > 12 {
+		t.Errorf("100 rows take %d jobs and %d requests", jobs, requests)
+	}
+	if got := m.Status(); *got != (embed.Status{}) {
+		t.Errorf("the status is %+v, want an empty one", got)
+	}
+}
+
+// A server that is stopped or killed leaves what it had in hand to the next.
+func serverEnded(t *testing.T, m *Memory) {
+	e := New(t, 8)
+	m.Connect(e, 0)
+	m.Write(200)
+	asked := make(chan struct{})
+	var once sync.Once
+	hangs := Fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
+		if e.Requests.Load() < 6 {
+			return false
+		}
+		once.Do(func() { close(asked) })
+		<-r.Context().Done()
+		return true
+	})
+	e.Fault.Store(&hangs)
+	stop := m.work(t)
+	select {
+	case <-asked:
+	case <-time.After(Patience):
+		t.Fatal("the endpoint is not asked")
+	}
+	stop()
+	e.Fault.Store(nil)
+	m.exec(t, `
+		UPDATE river_job SET state = 'running', attempted_by = '{killed}', attempted_at = now(), finalized_at = NULL`)
+	if n, err := m.Queue().Call(t.Context(), Jobs(t, m.Pool, river.Config{})); n != 0 || err != nil {
+		t.Errorf("beside a job in hand %d are queued (%v)", n, err)
+	}
+	if n, err := queue.GiveBack(t.Context(), m.Pool); n != 1 || err != nil {
+		t.Errorf("%d jobs are given back (%v), want 1", n, err)
+	}
+	m.Connect(e, 0)
+	m.work(t)
+	m.Settled()
+}
+
+// Another model's vectors are made beside the old ones, which a server that returns to the old model finds.
+func anotherModel(t *testing.T, m *Memory) {
+	first, second := New(t, 8), New(t, 16)
+	m.Connect(first, 0)
+	m.Write(50)
+	stop := m.work(t)
+	m.Settled()
+	stop()
+	old := m.Queue()
+	m.exec(t, `UPDATE embedding_spaces SET used_at = now()`)
+	m.Connect(second, 0)
+	stop = m.work(t)
+	m.Settled()
+	stop()
+	if n := m.count(t, m.Vectors); n != 200 {
+		t.Errorf("100 rows have %d vectors in two spaces", n)
+	}
+	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
+		t.Errorf("%d owners are taken from a server that runs (%v)", n, err)
+	}
+	asked := first.Requests.Load()
+	m.Connect(first, 0)
+	m.work(t)
+	m.Settled()
+	if n := first.Requests.Load(); n != asked {
+		t.Errorf("the return to the first model takes %d requests", n-asked)
+	}
+}
+
+// The vectors of a model that no server has used for a week are deleted; rows that had only these are embedded again.
+func unusedModels(t *testing.T, m *Memory) {
+	first := New(t, 8)
+	for _, e := range []*Endpoint{first, New(t, 16)} {
+		m.Connect(e, 0)
+		m.Write(5)
+		stop := m.work(t)
+		m.Settled()
+		stop()
+	}
+	for _, c := range []struct {
+		age  string
+		want int
+	}{{"6 days", 0}, {"8 days", 10}} {
+		m.exec(t, `UPDATE embedding_spaces SET used_at = now() - interval '`+c.age+`'`)
+		if n, err := m.Queue().ClearSpaces(t.Context(), m.Pool); n != c.want || err != nil {
+			t.Errorf("after %s %d vectors are deleted (%v), want %d", c.age, n, err, c.want)
+		}
+	}
+	m.Settled()
+	m.Connect(first, 0)
+	m.work(t)
+	m.Settled()
+}
+
+// While the endpoint fails, rows wait with the reason in the status, and are found by their words.
+func outlive(fault Fault, reason string) func(*testing.T, *Memory) {
+	return func(t *testing.T, m *Memory) {
+		e := New(t, 8)
+		m.Connect(e, 0)
+		m.Write(1)
+		m.work(t)
+		m.Settled()
+		e.Fault.Store(&fault)
+		asked := e.Requests.Load()
+		m.Write(20)
+		Eventually(t, "the reason is in the status, and the endpoint asked again", func() bool {
+			got := m.Status()
+			return e.Requests.Load() > asked+3 && got.Pending == 40 && got.Error != nil && strings.Contains(*got.Error, reason)
+		})
+		if n := m.count(t, m.Vectors); n != 2 {
+			t.Errorf("meanwhile %d vectors are stored", n-2)
+		}
+		if !m.Found() {
+			t.Error("meanwhile a row is not found by its words")
+		}
+		m.Write(1)
+		e.Fault.Store(nil)
+		m.Settled()
+		if got := m.Status(); *got != (embed.Status{}) {
+			t.Errorf("the status is %+v, want an empty one", got)
+		}
+	}
+}
