@@ -49,7 +49,7 @@ var wordings = []*regexp.Regexp{
 	// text-generation-inference.
 	regexp.MustCompile("(?i)`?inputs`? (?:tokens \\+ `?max_new_tokens`? )?must (?:be <=|have less than) " +
 		"(?P<window>[\\d,]+)(?s:.{0,20}?given: (?P<sent>[\\d,]+))?"),
-	// llama.cpp: with the numbers in the words, beside them, and before it gave any; its sorting of keys puts n_ctx first.
+	// llama.cpp: numbers in the message, in other fields (sorted by key: n_ctx first), and none in old versions.
 	regexp.MustCompile(`(?i)request \((?P<sent>[\d,]+) tokens\) exceeds the available context size \((?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?is)exceeds the available context size.*?n_ctx: (?P<window>[\d,]+).*?n_prompt_tokens: ` +
 		`(?P<sent>[\d,]+)`),
@@ -57,7 +57,7 @@ var wordings = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)requested tokens \((?P<sent>[\d,]+)\) exceed context window of (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)prompt exceeds n_ctx: (?P<sent>[\d,]+) > (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)input \((?P<sent>[\d,]+) tokens\) is too large to process`),
-	// Ollama, where it is told not to cut, and in its cloud.
+	// Ollama with cutting turned off, and its cloud.
 	regexp.MustCompile(`(?i)prompt too long; exceeded (?:max )?context length`),
 	regexp.MustCompile(`(?i)input (?:length )?exceeds (?:the )?(?:maximum )?context length`),
 	// LM Studio.

@@ -32,8 +32,8 @@ func Estimate(text string) int {
 	return (ascii+charsPerToken-1)/charsPerToken + others
 }
 
-// vocabularies are those of OpenAI's models, by the beginning of their names, the longest first where one begins
-// another. The models of others have vocabularies of their own.
+// vocabularies are those of OpenAI's models, by the beginning of their names, the longest first if one begins another.
+// Models of other providers have vocabularies of their own.
 var vocabularies = []struct {
 	prefix   string
 	encoding tokenizer.Encoding
@@ -52,7 +52,7 @@ var vocabularies = []struct {
 	{"gpt-35", tokenizer.Cl100kBase},
 }
 
-// encodingOf is what a model reads with, by its handle (provider/model) or its name; empty where that is not known.
+// encodingOf returns the vocabulary of a model, by its handle (provider/model) or its name; empty if it is unknown.
 func encodingOf(model string) tokenizer.Encoding {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	name = strings.TrimPrefix(name, "ft:") // fine-tuned
@@ -80,7 +80,7 @@ type counted struct {
 	sum      [32]byte
 }
 
-// remembered is how many counts are remembered, and half as many at least once there were that many: 3 MB.
+// remembered bounds the counts that a Counter remembers, some 3 MB. It keeps at least half as many of the newest.
 const remembered = 20_000
 
 // New returns a counter.
