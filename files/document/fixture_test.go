@@ -110,6 +110,18 @@ func checkMarkdown(t testing.TB, text document.Text) {
 	}
 }
 
+// checkRead tests that a reader returns a text, or the reason why there is none.
+func checkRead(t testing.TB, read document.Reader, raw []byte) {
+	t.Helper()
+	got, err := read(bytes.NewReader(raw), int64(len(raw)))
+	switch {
+	case err == nil:
+		checkMarkdown(t, got)
+	case !isUnreadable(err):
+		t.Errorf("got %v, want an *UnreadableError", err)
+	}
+}
+
 type entries = map[string]func(io.Writer)
 
 // zipped returns an archive of the entries, each written by its function.

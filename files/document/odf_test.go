@@ -112,7 +112,8 @@ func TestODTLists(t *testing.T) {
 		{"an item of two paragraphs", odf("text", list("", item(textP("a")+textP("more"))+item(textP("b")))),
 			"- a\n\n  more\n\n- b\n", nil},
 		{"a header has no mark",
-			odf("text", list("", "<text:list-header>"+textP("head")+"</text:list-header>"+item(textP("a")))), "head\n\n- a\n", nil},
+			odf("text", list("", "<text:list-header>"+textP("head")+"</text:list-header>"+item(textP("a")))),
+			"head\n\n- a\n", nil},
 		{"a heading in an item", odf("text", list("", item(`<text:h text:outline-level="1">H</text:h>`))), "# H\n", nil},
 	})
 }

@@ -1,7 +1,6 @@
 package document_test
 
 import (
-	"bytes"
 	"os"
 	"testing"
 
@@ -27,13 +26,7 @@ func fuzz(f *testing.F, read document.Reader, seeds string) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := read(bytes.NewReader(raw), int64(len(raw)))
-		switch {
-		case err == nil:
-			checkMarkdown(t, got)
-		case !isUnreadable(err):
-			t.Errorf("got %v, want an *UnreadableError", err)
-		}
+		checkRead(t, read, raw)
 	})
 }
 
@@ -57,12 +50,6 @@ func fuzzPart(f *testing.F, read document.Reader, seeds, part string) {
 	}
 	f.Fuzz(func(t *testing.T, changed []byte, of uint) {
 		raw := rezipped(t, archives[of%uint(len(archives))], part, changed)
-		got, err := read(bytes.NewReader(raw), int64(len(raw)))
-		switch {
-		case err == nil:
-			checkMarkdown(t, got)
-		case !isUnreadable(err):
-			t.Errorf("got %v, want an *UnreadableError", err)
-		}
+		checkRead(t, read, raw)
 	})
 }

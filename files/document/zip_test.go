@@ -11,14 +11,16 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// stored returns an archive with one entry that is not compressed, and a header that may be false.
-func stored(t *testing.T, header *zip.FileHeader, content string) []byte {
+const archived = wordHead + "<w:p><w:r><w:t>x</w:t></w:r></w:p>" + wordTail
+
+// stored returns an archive with the entry archived, which is not compressed, and a header that may be false.
+func stored(t *testing.T, header *zip.FileHeader) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	w, err := z.CreateRaw(header)
 	if err == nil {
-		_, err = io.WriteString(w, content)
+		_, err = io.WriteString(w, archived)
 	}
 	if err == nil {
 		err = z.Close()
@@ -31,33 +33,32 @@ func stored(t *testing.T, header *zip.FileHeader, content string) []byte {
 
 func TestArchives(t *testing.T) {
 	t.Parallel()
-	const content = wordHead + "<w:p><w:r><w:t>x</w:t></w:r></w:p>" + wordTail
-	whole := archive("word/document.xml", content)
+	whole := archive("word/document.xml", archived)
 	testReads(t, document.DOCX, []readCase{
 		{"bytes before the archive", append([]byte("#!/bin/sh\n"), whole...), "x\n", nil},
-		{"a name that leads out of the archive", archive("../word/document.xml", content), "x\n", nil},
-		{"a name that begins at the root", archive("/word/./document.xml", content), "x\n", nil},
+		{"a name that leads out of the archive", archive("../word/document.xml", archived), "x\n", nil},
+		{"a name that begins at the root", archive("/word/./document.xml", archived), "x\n", nil},
 		{"an entry that is not compressed", stored(t, &zip.FileHeader{Name: "word/document.xml", Method: zip.Store,
 			CRC32:            crc(whole),
-			CompressedSize64: uint64(len(content)), UncompressedSize64: uint64(len(content))}, content), "x\n", nil},
-		{"archives within are not opened", archive("word/document.xml", content, "word/media/a.zip", string(whole)), "x\n",
+			CompressedSize64: uint64(len(archived)), UncompressedSize64: uint64(len(archived))}), "x\n", nil},
+		{"archives within are not opened", archive("word/document.xml", archived, "word/media/a.zip", string(whole)), "x\n",
 			nil},
 	})
-	size := uint64(len(content))
+	size := uint64(len(archived))
 	testRefusals(t, document.DOCX, []refusal{
 		{"nothing", nil, "damaged"},
 		{"an archive without its directory", whole[:len(whole)/2], "damaged"},
 		{"a directory alone", whole[len(whole)-100:], "damaged"},
 		{"a false checksum", stored(t, &zip.FileHeader{Name: "word/document.xml", CRC32: 7, CompressedSize64: size,
-			UncompressedSize64: size}, content), "damaged"},
+			UncompressedSize64: size}), "damaged"},
 		{"an entry that is longer than it says", stored(t, &zip.FileHeader{Name: "word/document.xml", CRC32: crc(whole),
-			CompressedSize64: size, UncompressedSize64: size - 7}, content), "damaged"},
+			CompressedSize64: size, UncompressedSize64: size - 7}), "damaged"},
 		{"an entry that says it is of exabytes", stored(t, &zip.FileHeader{Name: "word/document.xml", CRC32: crc(whole),
-			CompressedSize64: 1 << 62, UncompressedSize64: 1 << 62}, content), "damaged"},
+			CompressedSize64: 1 << 62, UncompressedSize64: 1 << 62}), "damaged"},
 		{"a method that nobody knows", stored(t, &zip.FileHeader{Name: "word/document.xml", Method: 77, CRC32: crc(whole),
-			CompressedSize64: size, UncompressedSize64: size}, content), "damaged"},
+			CompressedSize64: size, UncompressedSize64: size}), "damaged"},
 		{"a password", stored(t, &zip.FileHeader{Name: "word/document.xml", Flags: 1, CRC32: crc(whole),
-			CompressedSize64: size, UncompressedSize64: size}, content), "password"},
+			CompressedSize64: size, UncompressedSize64: size}), "password"},
 		{"a directory of names of 8 MiB", archive(longNames(150)...), "list of entries"},
 		{"an offset beyond the file", patched(whole, 16, 0xfffffff0), "damaged"},
 		{"a directory that says it is huge", patched(whole, 12, 0x7fffffff), "damaged"},
