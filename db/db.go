@@ -39,7 +39,7 @@ var (
 	ErrInvalid = errors.New("invalid")
 )
 
-// ErrUnreachable: a connection to the database could not be made, or broke.
+// ErrUnreachable means that a connection to the database could not be made, or broke.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
 // caused is an error whose text is a sentence for the caller, and whose kind is one of the three errors above.

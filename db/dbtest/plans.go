@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Plans is a database that records how Postgres plans the queries that run on it. Give it to a store in place of the pool.
+// Plans is a database that records how Postgres plans the queries that run on it. Give it to a store in place of the
+// pool.
 type Plans struct {
 	db.DB
 	Large bool // plans as for tables too large to read or to sort

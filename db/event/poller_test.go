@@ -59,9 +59,10 @@ func newPoller(
 	return s, p, failed, stop
 }
 
-func subscribe(t *testing.T, p *event.Poller[string, int], key string, now int) *event.Subscription[string, int] {
+// subscribe subscribes to a key whose value is 1.
+func subscribe(t *testing.T, p *event.Poller[string, int], key string) *event.Subscription[string, int] {
 	t.Helper()
-	s, err := p.Subscribe(key, now)
+	s, err := p.Subscribe(key, 1)
 	if err != nil {
 		t.Fatalf("subscribe to %s: %v", key, err)
 	}
@@ -81,7 +82,7 @@ func (s *source) twoReads(want ...string) {
 func TestAPollerPassesOnTheNewestValue(t *testing.T) {
 	t.Parallel()
 	s, p, _, stop := newPoller(t, map[string]int{"a": 1, "b": 1})
-	one, two, other := subscribe(t, p, "a", 1), subscribe(t, p, "a", 1), subscribe(t, p, "b", 1)
+	one, two, other := subscribe(t, p, "a"), subscribe(t, p, "a"), subscribe(t, p, "b")
 	if got := <-one.Values; got != 1 {
 		t.Errorf("at first: got %d, want 1", got)
 	}
@@ -119,13 +120,13 @@ func TestAPollerPassesOnTheNewestValue(t *testing.T) {
 	if _, open := <-other.Values; open || p.Count() != 0 {
 		t.Errorf("after Close: open is %v, and %d subscriptions are left", open, p.Count())
 	}
-	late := subscribe(t, p, "b", 1)
+	late := subscribe(t, p, "b")
 	stop()
 	close(s.asked)
 	if got, open := <-late.Values; open {
 		t.Errorf("after Run: got %d, want the end", got)
 	}
-	if got, open := <-subscribe(t, p, "b", 1).Values; open {
+	if got, open := <-subscribe(t, p, "b").Values; open {
 		t.Errorf("a subscription after Run: got %d, want the end", got)
 	}
 }
@@ -136,7 +137,7 @@ func TestAPollerReadsAgainAfterAFailure(t *testing.T) {
 	s, p, failed, _ := newPoller(t, nil)
 	broken := errors.New("broken")
 	s.set(broken, nil)
-	sub := subscribe(t, p, "a", 1)
+	sub := subscribe(t, p, "a")
 	<-sub.Values
 	<-s.asked
 	if err := <-failed; !errors.Is(err, broken) {
@@ -154,11 +155,11 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	p := event.NewPoller(time.Hour, func(context.Context, []string) (map[string]int, error) { return nil, nil })
 	var last *event.Subscription[string, int]
 	for range event.MaxSubscriptions {
-		last = subscribe(t, p, "a", 1)
+		last = subscribe(t, p, "a")
 	}
 	if _, err := p.Subscribe("a", 1); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("one more: got %v, want ErrConflict", err)
 	}
 	last.Close()
-	subscribe(t, p, "a", 1)
+	subscribe(t, p, "a")
 }

@@ -29,8 +29,8 @@ type socket struct {
 	record string
 }
 
-// openSocket makes the directory, and removes the socket of a crashed server with its lock file, whose process number may
-// be in use again.
+// openSocket makes the directory, and removes the socket of a crashed server with its lock file, whose process number
+// may be in use again.
 func (h *home) openSocket() (socket, error) {
 	s, err := h.socketDir()
 	if err != nil {

@@ -21,8 +21,9 @@ func Once(queue string) river.InsertOpts {
 			rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
 }
 
-// Start, embedded in a job's arguments, sets the time at which the job is available, which orders the jobs of a queue.
-// River's own ScheduledAt would make a job wait for River's scheduler, too, which runs seldom. The zero Start is now.
+// Start is embedded in a job's arguments and sets the time at which the job is available, which orders the jobs of a
+// queue. River's own ScheduledAt would make a job wait for River's scheduler, too, which runs seldom. The zero Start is
+// now.
 type Start struct{ at time.Time }
 
 // At returns a start at a time.
