@@ -1,5 +1,5 @@
-// Package archival stores passages in archives, which agents share and search. It owns the tables of archives, passages and attachments; it
-// knows an agent only by its id.
+// Package archival stores passages in archives, which agents share and search. It owns the tables of archives, passages
+// and attachments; it knows an agent only by its id.
 package archival
 
 import (
@@ -20,7 +20,7 @@ type Archive struct {
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
 
-	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil if no embeddings endpoint was configured yet
+	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil before the first embeddings endpoint
 }
 
 // NewArchive describes an archive to create.
@@ -46,7 +46,7 @@ type Passage struct {
 	Text       string          `db:"text" json:"text"`
 	Tags       []string        `db:"tags" json:"tags"` // each once, in the order given
 	Metadata   json.RawMessage `db:"metadata" json:"metadata"`
-	HappenedAt time.Time       `db:"happened_at" json:"created_at"` // when the fact happened; the time of the insert if the caller named none
+	HappenedAt time.Time       `db:"happened_at" json:"created_at"` // when the fact happened; else as StoredAt
 	StoredAt   time.Time       `db:"created_at" json:"stored_at"`
 	UpdatedAt  time.Time       `db:"updated_at" json:"updated_at"`
 }

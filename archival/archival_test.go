@@ -20,65 +20,65 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 const org = db.Org(1)
 
-// world is a store with one agent.
-type world struct {
+// fixture is a store with one agent.
+type fixture struct {
 	*testing.T
 	pool  *pgxpool.Pool
 	store *archival.Store
 	agent string
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool := dbtest.New(t)
-	w := &world{T: t, pool: pool, store: archival.New(pool, archival.Options{})}
-	w.agent = w.newAgent("Ada")
-	return w
+	f := &fixture{T: t, pool: pool, store: archival.New(pool, archival.Options{})}
+	f.agent = f.newAgent("Ada")
+	return f
 }
 
-func (w *world) newAgent(name string) string {
-	w.Helper()
-	id, err := db.One[string](w.Context(), w.pool, `
+func (f *fixture) newAgent(name string) string {
+	f.Helper()
+	id, err := db.One[string](f.Context(), f.pool, `
 		INSERT INTO agents (org, name, agent_type, system) VALUES (1, $1, 'letta_v1_agent', '') RETURNING id`, name)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return id
 }
 
-func (w *world) insert(texts ...string) []archival.Inserted {
-	w.Helper()
+func (f *fixture) insert(texts ...string) []archival.Inserted {
+	f.Helper()
 	var drafts []archival.Draft
 	for _, text := range texts {
 		drafts = append(drafts, archival.Draft{Text: text})
 	}
-	got, err := w.store.InsertFor(w.Context(), org, w.agent, drafts)
+	got, err := f.store.InsertFor(f.Context(), org, f.agent, drafts)
 	if err != nil {
-		w.Fatalf("insert: %v", err)
+		f.Fatalf("insert: %v", err)
 	}
 	return got
 }
 
-func (w *world) archive(name string) archival.Archive {
-	w.Helper()
-	c, err := w.store.CreateArchive(w.Context(), org, archival.NewArchive{Name: name})
+func (f *fixture) archive(name string) archival.Archive {
+	f.Helper()
+	c, err := f.store.CreateArchive(f.Context(), org, archival.NewArchive{Name: name})
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return c
 }
 
-func (w *world) found(q archival.Query) []string {
-	w.Helper()
+func (f *fixture) found(q archival.Query) []string {
+	f.Helper()
 	if q.AgentID == "" && q.ArchiveID == "" {
-		q.AgentID = w.agent
+		q.AgentID = f.agent
 	}
 	if q.Limit == 0 {
 		q.Limit = 10
 	}
-	got, err := w.store.Search(w.Context(), org, q)
+	got, err := f.store.Search(f.Context(), org, q)
 	if err != nil {
-		w.Fatalf("search %+v: %v", q, err)
+		f.Fatalf("search %+v: %v", q, err)
 	}
 	texts := []string{}
 	for _, h := range got.Hits {
@@ -88,56 +88,56 @@ func (w *world) found(q archival.Query) []string {
 }
 
 // events are the types of what happened to an agent.
-func (w *world) events(agent string) []string {
-	w.Helper()
-	got, err := db.All[string](w.Context(), w.pool, `SELECT type FROM events WHERE agent_id = $1 ORDER BY seq`, agent)
+func (f *fixture) events(agent string) []string {
+	f.Helper()
+	got, err := db.All[string](f.Context(), f.pool, `SELECT type FROM events WHERE agent_id = $1 ORDER BY seq`, agent)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return got
 }
 
 func TestTheFirstInsertMakesTheDefaultArchive(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.insert("the sky is blue")
-	second := w.insert("grass is green")
+	f := newFixture(t)
+	first := f.insert("the sky is blue")
+	second := f.insert("grass is green")
 	if first[0].ArchiveID != second[0].ArchiveID || first[0].Duplicate {
 		t.Errorf("got %+v and %+v", first, second)
 	}
-	list, err := w.store.Archives(t.Context(), org, w.agent, "", db.Page{})
+	list, err := f.store.Archives(t.Context(), org, f.agent, "", db.Page{})
 	if err != nil || len(list) != 1 || list[0].Name != "Ada's Archive" || *list[0].Description != "Default archive created automatically" {
 		t.Errorf("archives: %+v, %v", list, err)
 	}
-	if diff := cmp.Diff([]string{"archive_attached", "passage_inserted", "passage_inserted"}, w.events(w.agent)); diff != "" {
+	if diff := cmp.Diff([]string{"archive_attached", "passage_inserted", "passage_inserted"}, f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if _, err := w.store.InsertFor(t.Context(), org, "agent-none", []archival.Draft{{Text: "x"}}); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.InsertFor(t.Context(), org, "agent-none", []archival.Draft{{Text: "x"}}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("for no agent: got %v, want ErrNotFound", err)
 	}
 }
 
 func TestATextIsStoredOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.insert("cats purr", "dogs bark")
-	again := w.insert("dogs bark", "birds sing", "birds sing")
+	f := newFixture(t)
+	first := f.insert("cats purr", "dogs bark")
+	again := f.insert("dogs bark", "birds sing", "birds sing")
 	if !again[0].Duplicate || again[0].ID != first[1].ID || again[1].Duplicate || !again[2].Duplicate || again[1].ID != again[2].ID {
 		t.Errorf("got %+v", again)
 	}
-	if n, err := w.store.CountPassages(t.Context(), org, w.agent); err != nil || n != 3 {
+	if n, err := f.store.CountPassages(t.Context(), org, f.agent); err != nil || n != 3 {
 		t.Errorf("%d passages, %v, want 3", n, err)
 	}
 }
 
 func TestALongTextBecomesSeveralPassages(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	var b strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&b, "Sentence number %d says little. ", i)
 	}
-	got := w.insert(b.String())
+	got := f.insert(b.String())
 	var joined strings.Builder
 	for _, p := range got {
 		joined.WriteString(p.Text)
@@ -149,10 +149,10 @@ func TestALongTextBecomesSeveralPassages(t *testing.T) {
 
 func TestABatchIsAllOrNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.archive("shared")
-	for _, agent := range []string{w.agent, w.newAgent("Bob")} {
-		if err := w.store.Attach(t.Context(), org, agent, c.ID); err != nil {
+	f := newFixture(t)
+	c := f.archive("shared")
+	for _, agent := range []string{f.agent, f.newAgent("Bob")} {
+		if err := f.store.Attach(t.Context(), org, agent, c.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,33 +161,33 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 		drafts[i].Text = fmt.Sprintf("fact %d", i)
 	}
 	drafts[9999].Text = " "
-	if _, err := w.store.Insert(t.Context(), org, c.ID, drafts); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "passages[9999]") {
+	if _, err := f.store.Insert(t.Context(), org, c.ID, drafts); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "passages[9999]") {
 		t.Errorf("with an empty text: got %v, want ErrInvalid that names it", err)
 	}
-	if n, err := w.store.CountPassages(t.Context(), org, w.agent); err != nil || n != 0 {
+	if n, err := f.store.CountPassages(t.Context(), org, f.agent); err != nil || n != 0 {
 		t.Errorf("%d passages of a refused batch, %v", n, err)
 	}
 	drafts[9999].Text = "fact 9999"
-	got, err := w.store.Insert(t.Context(), org, c.ID, drafts)
+	got, err := f.store.Insert(t.Context(), org, c.ID, drafts)
 	if err != nil || len(got) != len(drafts) || got[17].Text != "fact 17" {
 		t.Fatalf("%d inserted, %v", len(got), err)
 	}
-	if diff := cmp.Diff([]string{"archive_attached", "passages_inserted"}, w.events(w.agent)); diff != "" {
+	if diff := cmp.Diff([]string{"archive_attached", "passages_inserted"}, f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if _, err := w.store.Insert(t.Context(), org, c.ID, append(drafts, archival.Draft{Text: "one more"})); !errors.Is(err, db.ErrInvalid) {
+	if _, err := f.store.Insert(t.Context(), org, c.ID, append(drafts, archival.Draft{Text: "one more"})); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("more than a batch may have: got %v, want ErrInvalid", err)
 	}
 }
 
 func TestTagsAndTimesNarrowBeforeTheLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	day := func(d int) *time.Time {
 		when := time.Date(2024, 6, d, 12, 0, 0, 0, time.UTC)
 		return &when
 	}
-	if _, err := w.store.InsertFor(t.Context(), org, w.agent, []archival.Draft{
+	if _, err := f.store.InsertFor(t.Context(), org, f.agent, []archival.Draft{
 		{Text: "tea one", Tags: []string{"drink", "hot", "drink"}, HappenedAt: day(1)},
 		{Text: "tea two", Tags: []string{"drink"}, HappenedAt: day(2)},
 		{Text: "tea three", Tags: []string{"hot"}, HappenedAt: day(3)},
@@ -208,7 +208,7 @@ func TestTagsAndTimesNarrowBeforeTheLimit(t *testing.T) {
 		{"the newest", archival.Query{Limit: 2}, []string{"tea four", "tea three"}},
 		{"nothing shares a word", archival.Query{Text: "coffee"}, []string{}},
 	} {
-		got := w.found(tt.q)
+		got := f.found(tt.q)
 		if tt.q.Text != "" {
 			slices.Sort(got)
 		}
@@ -220,74 +220,74 @@ func TestTagsAndTimesNarrowBeforeTheLimit(t *testing.T) {
 
 func TestPassagesAreChangedAndDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p := w.insert("Bob lives in Rome", "Bob has a dog")
+	f := newFixture(t)
+	p := f.insert("Bob lives in Rome", "Bob has a dog")
 	text, same := "Bob lives in Turin", "Bob has a dog"
-	changed, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[0].ID, archival.PassageUpdate{Text: &text, Tags: []string{"bob"}})
+	changed, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID, archival.PassageUpdate{Text: &text, Tags: []string{"bob"}})
 	if err != nil || changed.Text != text || !slices.Equal(changed.Tags, []string{"bob"}) {
 		t.Errorf("got %+v, %v", changed, err)
 	}
-	if got := w.found(archival.Query{Text: "Turin"}); len(got) != 1 {
+	if got := f.found(archival.Query{Text: "Turin"}); len(got) != 1 {
 		t.Errorf("the new text is not found: %q", got)
 	}
-	if got := w.found(archival.Query{Text: "Rome"}); len(got) != 0 {
+	if got := f.found(archival.Query{Text: "Rome"}); len(got) != 0 {
 		t.Errorf("the old text is found: %q", got)
 	}
-	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[0].ID, archival.PassageUpdate{Text: &same}); !errors.Is(err, db.ErrConflict) {
+	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID, archival.PassageUpdate{Text: &same}); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("to the text of another: got %v, want ErrConflict", err)
 	}
-	other := w.newAgent("Eve")
-	if err := w.store.DeletePassage(t.Context(), org, other, p[0].ID); !errors.Is(err, db.ErrNotFound) {
+	other := f.newAgent("Eve")
+	if err := f.store.DeletePassage(t.Context(), org, other, p[0].ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("by an agent without the archive: got %v, want ErrNotFound", err)
 	}
-	if err := w.store.DeletePassage(t.Context(), org, w.agent, p[0].ID); err != nil {
+	if err := f.store.DeletePassage(t.Context(), org, f.agent, p[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.store.Passage(t.Context(), org, "", p[0].ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.Passage(t.Context(), org, "", p[0].ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted: got %v, want ErrNotFound", err)
 	}
 	want := []string{"archive_attached", "passages_inserted", "passage_updated", "passage_deleted"}
-	if diff := cmp.Diff(want, w.events(w.agent)); diff != "" {
+	if diff := cmp.Diff(want, f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
 func TestArchivesAreSharedAndDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.insert("mine alone")
-	bob, c := w.newAgent("Bob"), w.archive("team")
-	for _, agent := range []string{w.agent, bob, bob} {
-		if err := w.store.Attach(t.Context(), org, agent, c.ID); err != nil {
+	f := newFixture(t)
+	f.insert("mine alone")
+	bob, c := f.newAgent("Bob"), f.archive("team")
+	for _, agent := range []string{f.agent, bob, bob} {
+		if err := f.store.Attach(t.Context(), org, agent, c.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.store.InsertFor(t.Context(), org, bob, []archival.Draft{{Text: "ours together"}}); err != nil {
+	if _, err := f.store.InsertFor(t.Context(), org, bob, []archival.Draft{{Text: "ours together"}}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ours together", "mine alone"}, w.found(archival.Query{})); diff != "" {
+	if diff := cmp.Diff([]string{"ours together", "mine alone"}, f.found(archival.Query{})); diff != "" {
 		t.Errorf("of an agent with two archives (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"ours together"}, w.found(archival.Query{ArchiveID: c.ID})); diff != "" {
+	if diff := cmp.Diff([]string{"ours together"}, f.found(archival.Query{ArchiveID: c.ID})); diff != "" {
 		t.Errorf("of one archive (-want +got):\n%s", diff)
 	}
-	if err := w.store.Detach(t.Context(), org, w.agent, c.ID); err != nil {
+	if err := f.store.Detach(t.Context(), org, f.agent, c.ID); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"mine alone"}, w.found(archival.Query{})); diff != "" {
+	if diff := cmp.Diff([]string{"mine alone"}, f.found(archival.Query{})); diff != "" {
 		t.Errorf("after it was detached (-want +got):\n%s", diff)
 	}
-	if err := w.store.DeleteArchive(t.Context(), org, c.ID); err != nil {
+	if err := f.store.DeleteArchive(t.Context(), org, c.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.store.Archive(t.Context(), org, c.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.Archive(t.Context(), org, c.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted: got %v, want ErrNotFound", err)
 	}
-	if got := w.found(archival.Query{AgentID: bob}); len(got) != 0 {
+	if got := f.found(archival.Query{AgentID: bob}); len(got) != 0 {
 		t.Errorf("found in a deleted archive: %q", got)
 	}
 	for {
-		n, err := w.store.Clear(t.Context())
+		n, err := f.store.Clear(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,22 +295,22 @@ func TestArchivesAreSharedAndDeleted(t *testing.T) {
 			break
 		}
 	}
-	if n, err := db.One[int](t.Context(), w.pool, `SELECT count(*) FROM passages`); err != nil || n != 1 {
+	if n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM passages`); err != nil || n != 1 {
 		t.Errorf("%d passages are left, %v, want 1", n, err)
 	}
 }
 
 func TestListsOfPassagesArePaged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	var texts []string
 	for i := range 5 {
 		texts = append(texts, fmt.Sprintf("Page %d", i))
 	}
-	all := w.insert(texts...)
+	all := f.insert(texts...)
 	list := func(contains string, p db.Page) []string {
 		t.Helper()
-		rows, err := w.store.Passages(t.Context(), org, w.agent, contains, p)
+		rows, err := f.store.Passages(t.Context(), org, f.agent, contains, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,21 +341,21 @@ func TestListsOfPassagesArePaged(t *testing.T) {
 // A search of a large scope is answered by the index on terms and finds what one of a small scope finds.
 func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	f := newFixture(t)
 	var texts []string
 	for i := range 3000 {
 		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%700))
 	}
-	w.insert(texts...)
-	if _, err := w.pool.Exec(t.Context(), `VACUUM ANALYZE passages`); err != nil {
+	f.insert(texts...)
+	if _, err := f.pool.Exec(t.Context(), `VACUUM ANALYZE passages`); err != nil {
 		t.Fatal(err)
 	}
-	q := archival.Query{Text: "note about subject77", AgentID: w.agent, Limit: 4}
-	small := w.found(q)
-	plans := dbtest.NewPlans(t, w.pool)
-	w.store = archival.New(plans, archival.Options{})
-	w.store.SetIndexRows(1000)
-	large := w.found(q)
+	q := archival.Query{Text: "note about subject77", AgentID: f.agent, Limit: 4}
+	small := f.found(q)
+	plans := dbtest.NewPlans(t, f.pool)
+	f.store = archival.New(plans, archival.Options{})
+	f.store.SetIndexRows(1000)
+	large := f.found(q)
 	if plan := plans.Take("@terms"); !strings.Contains(plan, "passages_terms") {
 		t.Errorf("a large scope is not read through the index:\n%s", plan)
 	}

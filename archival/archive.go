@@ -57,8 +57,8 @@ func archiveError(err error, id string) error {
 	return err
 }
 
-// Archives lists the archives that are attached to the agent and have the name; an empty agentID or name matches all. ErrNotFound if the
-// agent does not exist.
+// Archives lists the archives that are attached to the agent and have the name; an empty agentID or name matches all.
+// ErrNotFound if the agent does not exist.
 func (s *Store) Archives(ctx context.Context, org db.Org, agentID, name string, p db.Page) ([]Archive, error) {
 	if agentID != "" {
 		if err := s.checkAgent(ctx, org, agentID); err != nil {
@@ -81,7 +81,8 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 	}
 	c, err := db.One[Archive](ctx, s.db, `
 		UPDATE archives c
-		SET name = coalesce(@name, name), description = coalesce(@description, description), metadata = coalesce(@metadata, metadata),
+		SET name = coalesce(@name, name), description = coalesce(@description, description),
+		    metadata = coalesce(@metadata, metadata),
 		    updated_at = now()
 		WHERE org = @org AND id = @id AND deleted_at IS NULL
 		RETURNING `+archiveColumns,
@@ -89,7 +90,8 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 	return c, archiveError(err, id)
 }
 
-// DeleteArchive detaches an archive from its agents and hides it with its passages, which Clear deletes. ErrNotFound if it does not exist.
+// DeleteArchive detaches an archive from its agents and hides it with its passages, which Clear deletes. ErrNotFound if
+// it does not exist.
 func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -114,8 +116,8 @@ func (s *Store) lock(ctx context.Context, org db.Org, id string) (int64, error) 
 	return key, archiveError(err, id)
 }
 
-// share locks an archive against deletion, and against a change of its embedding space, while passages are written, and returns its key.
-// Others may write passages at the same time.
+// share locks an archive against deletion, and against a change of its embedding space, while passages are written, and
+// returns its key. Others may write passages at the same time.
 func (s *Store) share(ctx context.Context, org db.Org, id string) (int64, error) {
 	key, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR KEY SHARE`, org, id)

@@ -16,14 +16,14 @@ type attachment struct {
 	archive            int64 // the archive's key
 }
 
-// Attach attaches an archive to an agent. The agent's first archive becomes its default; one that is attached already stays as it is.
-// ErrNotFound if either does not exist.
+// Attach attaches an archive to an agent. The agent's first archive becomes its default; one that is attached already
+// stays as it is. ErrNotFound if either does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, archiveID string) error {
 	return s.withAttachment(ctx, org, agentID, archiveID, (*Store).attach)
 }
 
-// Detach detaches an archive from an agent, whose oldest other archive becomes the default. It ignores an archive that is not attached.
-// ErrNotFound if either does not exist.
+// Detach detaches an archive from an agent, whose oldest other archive becomes the default. It ignores an archive that
+// is not attached. ErrNotFound if either does not exist.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, archiveID string) error {
 	return s.withAttachment(ctx, org, agentID, archiveID, (*Store).detach)
 }
@@ -65,7 +65,8 @@ func (s *Store) detach(ctx context.Context, a attachment) error {
 		return err
 	}
 	if _, err := s.db.Exec(ctx, `
-		DELETE FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3`, a.org, a.agentID, a.archive); err != nil {
+		DELETE FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3`,
+		a.org, a.agentID, a.archive); err != nil {
 		return err
 	}
 	_, err := s.db.Exec(ctx, `
@@ -80,7 +81,8 @@ func (s *Store) detach(ctx context.Context, a attachment) error {
 
 func (s *Store) isAttached(ctx context.Context, a attachment) (bool, error) {
 	return db.One[bool](ctx, s.db, `
-		SELECT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3)`, a.org, a.agentID, a.archive)
+		SELECT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3)`,
+		a.org, a.agentID, a.archive)
 }
 
 func (s *Store) appendEvent(ctx context.Context, a attachment, what event.Type) error {
@@ -88,8 +90,8 @@ func (s *Store) appendEvent(ctx context.Context, a attachment, what event.Type) 
 	return err
 }
 
-// ArchiveAgents lists the ids of the agents that an archive is attached to, the oldest attachment first. ErrNotFound if the archive does
-// not exist.
+// ArchiveAgents lists the ids of the agents that an archive is attached to, the oldest attachment first. ErrNotFound if
+// the archive does not exist.
 func (s *Store) ArchiveAgents(ctx context.Context, org db.Org, archiveID string) ([]string, error) {
 	if _, err := s.Archive(ctx, org, archiveID); err != nil {
 		return nil, err
@@ -108,7 +110,8 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 	}
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		name, err := db.One[string](ctx, tx, `SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, agentID)
+		name, err := db.One[string](ctx, tx, `
+			SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, agentID)
 		if err != nil {
 			return agentError(err, agentID)
 		}
@@ -117,7 +120,8 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 			return err
 		}
 		description := "Default archive created automatically"
-		if found, err = in.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive", Description: &description}); err != nil {
+		found, err = in.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive", Description: &description})
+		if err != nil {
 			return err
 		}
 		return in.attach(ctx, attachment{org, agentID, found.ID, found.Key})

@@ -102,10 +102,11 @@ func (b *Batch) add(d Draft) error {
 // insertAtOnce is how many passages are in memory at a time.
 const insertAtOnce = 250
 
-// insert inserts a batch, all or nothing, in the order of the texts' hashes: of two requests that have texts in common, one waits for the
-// other, and they never deadlock.
+// insert inserts a batch, all or nothing, in the order of the texts' hashes: of two requests that have texts in common,
+// one waits for the other, and they never deadlock.
 func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Batch) error {
-	ordered := slices.SortedStableFunc(slices.Values(b.pieces), func(p, q *piece) int { return bytes.Compare(p.sha256[:], q.sha256[:]) })
+	ordered := slices.Clone(b.pieces)
+	slices.SortStableFunc(ordered, func(p, q *piece) int { return bytes.Compare(p.sha256[:], q.sha256[:]) })
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		archive, err := in.share(ctx, org, archiveID)
@@ -130,9 +131,10 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 	})
 }
 
-// insertPieces inserts the pieces that the archive does not have yet, and returns the ids of these. It goes around again only for texts
-// that another request inserts or deletes at the same time.
-func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *Batch, pieces []*piece) (fresh []uuid.UUID, err error) {
+// insertPieces inserts the pieces that the archive does not have yet, and returns the ids of these. It goes around
+// again only for texts that another request inserts or deletes at the same time.
+func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *Batch, pieces []*piece) (
+	fresh []uuid.UUID, err error) {
 	for len(pieces) > 0 {
 		var statements pgx.Batch
 		var missing []*piece
@@ -168,8 +170,8 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 	return fresh, s.wait(ctx, org, archive, fresh)
 }
 
-// insertPassage inserts a text, or finds the passage that has it. It returns no row if another transaction inserts the text after the
-// statement begins.
+// insertPassage inserts a text, or finds the passage that has it. It returns no row if another transaction inserts the
+// text after the statement begins.
 const insertPassage = `
 	WITH fresh AS (
 		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms)
@@ -186,6 +188,7 @@ const insertPassage = `
 
 func (d Draft) insertArgs(org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
 	lex := embed.Document(d.Text)
-	return pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive, "text": d.Text, "sum": p.sha256[:], "tags": d.Tags,
-		"metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector, "terms": embed.Owned(archive, lex.Terms)}
+	return pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive, "text": d.Text, "sum": p.sha256[:],
+		"tags": d.Tags, "metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector,
+		"terms": embed.Owned(archive, lex.Terms)}
 }

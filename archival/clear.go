@@ -10,8 +10,8 @@ import (
 // clearRows is how many rows one statement deletes.
 const clearRows = 5000
 
-// Clear deletes, in every organization, some of the passages of deleted archives, and the deleted archives that have none left. It returns
-// the number of rows deleted; while that is not 0, there may be more.
+// Clear deletes, in every organization, some of the passages of deleted archives, and the deleted archives that have
+// none left. It returns the number of rows deleted; while that is not 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	for _, sql := range []string{
 		`DELETE FROM passages WHERE key IN (

@@ -16,90 +16,90 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// denseWorld is a world whose passages an endpoint embeds.
-type denseWorld struct {
-	*world
+// denseFixture is a fixture whose passages an endpoint embeds.
+type denseFixture struct {
+	*fixture
 	endpoint *embedtest.Endpoint
 	dense    *embed.Dense
 	space    embed.Space
 }
 
-func newDenseWorld(t *testing.T, e *embedtest.Endpoint) *denseWorld {
+func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 	t.Helper()
-	w := &denseWorld{world: newWorld(t)}
-	w.connect(e)
-	return w
+	f := &denseFixture{fixture: newFixture(t)}
+	f.connect(e)
+	return f
 }
 
-// connect gives the world a store that uses an endpoint, as a server that is started does.
-func (w *denseWorld) connect(e *embedtest.Endpoint) {
-	w.Helper()
-	w.endpoint, w.dense = e, e.DenseWithin(w, 2*time.Second)
-	w.dense.FirstPause, w.dense.MaxPause = time.Millisecond, 20*time.Millisecond
-	w.space = e.Use(w, w.pool, w.dense)
-	w.store = archival.New(w.pool, archival.Options{Dense: w.dense})
-	w.store.SetSettle(0)
-	if _, err := w.store.Queue().Backfill(w.Context(), 0); err != nil {
-		w.Fatal(err)
+// connect gives the fixture a store that uses an endpoint, as a server that is started does.
+func (f *denseFixture) connect(e *embedtest.Endpoint) {
+	f.Helper()
+	f.endpoint, f.dense = e, e.DenseWithin(f, 2*time.Second)
+	f.dense.FirstPause, f.dense.MaxPause = time.Millisecond, 20*time.Millisecond
+	f.space = e.Use(f, f.pool, f.dense)
+	f.store = archival.New(f.pool, archival.Options{Dense: f.dense})
+	f.store.SetSettle(0)
+	if _, err := f.store.Queue().Backfill(f.Context(), 0); err != nil {
+		f.Fatal(err)
 	}
 }
 
-// work does what a server does for the world's store, until stop is called or the test ends.
-func (w *denseWorld) work() (stop func()) {
-	w.Helper()
-	return embedtest.Work(w, w.pool, w.store.Queue(), archival.Queues())
+// work does what a server does for the fixture's store, until stop is called or the test ends.
+func (f *denseFixture) work() (stop func()) {
+	f.Helper()
+	return embedtest.Work(f, f.pool, f.store.Queue(), archival.Queues())
 }
 
 // count runs a query that counts.
-func (w *world) count(sql string, args ...any) int {
-	w.Helper()
-	n, err := db.One[int](w.Context(), w.pool, sql, args...)
+func (f *fixture) count(sql string, args ...any) int {
+	f.Helper()
+	n, err := db.One[int](f.Context(), f.pool, sql, args...)
 	if err != nil {
-		w.Fatalf("%s: %v", sql, err)
+		f.Fatalf("%s: %v", sql, err)
 	}
 	return n
 }
 
 // settled waits until all passages have their vectors, but so many, in the space that is in use.
-func (w *denseWorld) settled(without int) {
-	w.Helper()
-	embedtest.Eventually(w, "no passage waits", func() bool {
-		return w.count(`SELECT count(*) FROM unembedded_passages WHERE refused IS NULL`) == 0 &&
-			w.count(`SELECT count(*) FROM archives WHERE embedded_space IS DISTINCT FROM $1 AND deleted_at IS NULL`,
-				w.space.ID) == 0
+func (f *denseFixture) settled(without int) {
+	f.Helper()
+	embedtest.Eventually(f, "no passage waits", func() bool {
+		return f.count(`SELECT count(*) FROM unembedded_passages WHERE refused IS NULL`) == 0 &&
+			f.count(`SELECT count(*) FROM archives WHERE embedded_space IS DISTINCT FROM $1 AND deleted_at IS NULL`,
+				f.space.ID) == 0
 	})
-	got, want := w.count(`SELECT count(*) FROM passage_vectors WHERE space_id = $1`, w.space.ID),
-		w.count(`SELECT count(*) FROM passages`)-without
+	got, want := f.count(`SELECT count(*) FROM passage_vectors WHERE space_id = $1`, f.space.ID),
+		f.count(`SELECT count(*) FROM passages`)-without
 	if got != want {
-		w.Errorf("%d vectors in space %d, want %d", got, w.space.ID, want)
+		f.Errorf("%d vectors in space %d, want %d", got, f.space.ID, want)
 	}
-	if n := w.count(`SELECT count(*) FROM unembedded_passages`); n != without {
-		w.Errorf("%d passages go without a vector, want %d", n, without)
+	if n := f.count(`SELECT count(*) FROM unembedded_passages`); n != without {
+		f.Errorf("%d passages go without a vector, want %d", n, without)
 	}
-	if n := w.count(`
+	if n := f.count(`
 		SELECT count(*) FROM passage_vectors v JOIN passages p ON p.key = v.passage_key
 		WHERE (v.org, v.archive_key, v.tags, v.happened_at) IS DISTINCT FROM (p.org, p.archive_key, p.tags, p.happened_at)`); n != 0 {
-		w.Errorf("%d vectors tell something else of their passage", n)
+		f.Errorf("%d vectors tell something else of their passage", n)
 	}
 }
 
 // notes inserts so many passages into the agent's archive, a call for each.
-func (w *world) notes(n int) string {
-	w.Helper()
+func (f *fixture) notes(n int) string {
+	f.Helper()
 	archive := ""
 	for i := range n {
-		archive = w.insert(fmt.Sprintf("note %d about topic %d, after %d others", i, i%7,
-			w.count(`SELECT count(*) FROM passages`)))[0].ArchiveID
+		archive = f.insert(fmt.Sprintf("note %d about topic %d, after %d others", i, i%7,
+			f.count(`SELECT count(*) FROM passages`)))[0].ArchiveID
 	}
 	return archive
 }
 
 // status is how far an archive's vectors are.
-func (w *world) status(archive string) *embed.Status {
-	w.Helper()
-	c, err := w.store.Archive(w.Context(), org, archive)
+func (f *fixture) status(archive string) *embed.Status {
+	f.Helper()
+	c, err := f.store.Archive(f.Context(), org, archive)
 	if err != nil {
-		w.Fatal(err)
+		f.Fatal(err)
 	}
 	return c.Vectors
 }
@@ -107,18 +107,18 @@ func (w *world) status(archive string) *embed.Status {
 func TestQueueOfPassages(t *testing.T) {
 	t.Parallel()
 	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {
-		w, archive := &denseWorld{world: newWorld(t)}, ""
+		f, archive := &denseFixture{fixture: newFixture(t)}, ""
 		return &embedtest.Memory{
-			Pool: w.pool, Vectors: "passage_vectors",
-			Connect: func(e *embedtest.Endpoint, settle time.Duration) { w.connect(e); w.store.SetSettle(settle) },
-			Queue:   func() embedtest.Queue { return w.store.Queue() },
-			Write:   func(calls int) { archive = w.notes(2 * calls) },
+			Pool: f.pool, Vectors: "passage_vectors",
+			Connect: func(e *embedtest.Endpoint, settle time.Duration) { f.connect(e); f.store.SetSettle(settle) },
+			Queue:   func() embedtest.Queue { return f.store.Queue() },
+			Write:   func(calls int) { archive = f.notes(2 * calls) },
 			Found: func() bool {
-				last := fmt.Sprintf("after %d others", w.count(`SELECT count(*) FROM passages`)-1)
-				got := w.found(archival.Query{Text: last})
+				last := fmt.Sprintf("after %d others", f.count(`SELECT count(*) FROM passages`)-1)
+				got := f.found(archival.Query{Text: last})
 				return len(got) > 0 && strings.Contains(got[0], last)
 			},
-			Status: func() *embed.Status { return w.status(archive) }, Settled: func() { w.settled(0) },
+			Status: func() *embed.Status { return f.status(archive) }, Settled: func() { f.settled(0) },
 		}
 	})
 }
@@ -126,27 +126,27 @@ func TestQueueOfPassages(t *testing.T) {
 // What was inserted before there was an endpoint is embedded when there is one, in every archive.
 func TestArchivesAreBackfilled(t *testing.T) {
 	t.Parallel()
-	w := &denseWorld{world: newWorld(t)}
-	archive := w.notes(150)
-	if got := w.status(archive); got != nil {
+	f := &denseFixture{fixture: newFixture(t)}
+	archive := f.notes(150)
+	if got := f.status(archive); got != nil {
 		t.Errorf("without an endpoint the archive's status is %+v", got)
 	}
 	for i := range 10 {
-		if _, err := w.store.Insert(t.Context(), org, w.archive(fmt.Sprint("archive ", i)).ID, []archival.Draft{{Text: "one",
+		if _, err := f.store.Insert(t.Context(), org, f.archive(fmt.Sprint("archive ", i)).ID, []archival.Draft{{Text: "one",
 			Tags: []string{"x"}}, {Text: "two"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	gone := w.archive("gone")
-	if err := w.store.DeleteArchive(t.Context(), org, gone.ID); err != nil {
+	gone := f.archive("gone")
+	if err := f.store.DeleteArchive(t.Context(), org, gone.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.connect(embedtest.New(t, 8))
-	w.work()
-	w.settled(0)
-	w.store = archival.New(w.pool, archival.Options{}) // a server without an endpoint beside one that has it
-	w.notes(3)
-	w.settled(0)
+	f.connect(embedtest.New(t, 8))
+	f.work()
+	f.settled(0)
+	f.store = archival.New(f.pool, archival.Options{}) // a server without an endpoint beside one that has it
+	f.notes(3)
+	f.settled(0)
 }
 
 // A passage that the endpoint refuses goes without a vector, is counted, and is tried again when its text is another;
@@ -155,37 +155,37 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
 	e.Refuse = "forbidden"
-	w := newDenseWorld(t, e)
-	archive := w.notes(40)
-	refused := w.insert("this is forbidden")[0]
-	w.insert(strings.Repeat("allowed words ", 200) + "forbidden")
-	stop := w.work()
-	w.settled(1)
-	if got := w.status(archive); got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error,
+	f := newDenseFixture(t, e)
+	archive := f.notes(40)
+	refused := f.insert("this is forbidden")[0]
+	f.insert(strings.Repeat("allowed words ", 200) + "forbidden")
+	stop := f.work()
+	f.settled(1)
+	if got := f.status(archive); got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error,
 		"refuses some passages (") {
 		t.Errorf("the archive's status is %+v", got)
 	}
-	if got := w.found(archival.Query{Text: "what is forbidden", Limit: 1}); len(got) != 1 || got[0] != refused.Text {
+	if got := f.found(archival.Query{Text: "what is forbidden", Limit: 1}); len(got) != 1 || got[0] != refused.Text {
 		t.Errorf("by its words: got %q", got)
 	}
 	text := "this is welcome"
-	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, refused.ID,
+	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, refused.ID,
 		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
-	w.settled(0)
-	w.insert("another forbidden text")
-	w.settled(1)
+	f.settled(0)
+	f.insert("another forbidden text")
+	f.settled(1)
 	stop()
-	w.connect(embedtest.New(t, 16))
-	stop = w.work()
-	w.settled(0)
+	f.connect(embedtest.New(t, 16))
+	stop = f.work()
+	f.settled(0)
 	stop()
 	e.Refuse = ""
 	asked := len(slices.Concat(e.Asked()...))
-	w.connect(e)
-	w.work()
-	w.settled(0)
+	f.connect(e)
+	f.work()
+	f.settled(0)
 	if n := len(slices.Concat(e.Asked()...)) - asked; n != 1 {
 		t.Errorf("going back to a model takes %d texts, want the one that was refused", n)
 	}
@@ -196,46 +196,46 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 func TestVectorsFollowTheirPassages(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 64)
-	w := newDenseWorld(t, e)
-	p := w.insert("velo locked behind the library", "tea is hot", "snow is cold")
+	f := newDenseFixture(t, e)
+	p := f.insert("velo locked behind the library", "tea is hot", "snow is cold")
 	archive := p[0].ArchiveID
 	once := func() {
 		t.Helper()
-		if err := archival.EmbedOnce(w.store, t.Context(), org, archive); err != nil {
+		if err := archival.EmbedOnce(f.store, t.Context(), org, archive); err != nil {
 			t.Fatal(err)
 		}
-		w.settled(0)
+		f.settled(0)
 	}
 	once()
 	text := "the car is at the workshop"
-	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[0].ID,
+	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID,
 		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
+	if n := f.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
 		t.Errorf("%d vectors beside a changed text, want 2", n)
 	}
-	if _, err := w.store.UpdatePassage(t.Context(), org, w.agent, p[1].ID,
+	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[1].ID,
 		archival.PassageUpdate{Tags: []string{"drink"}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
+	if n := f.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
 		t.Errorf("%d vectors beside changed tags, want 2", n)
 	}
 	once()
-	if err := w.store.DeletePassage(t.Context(), org, w.agent, p[2].ID); err != nil {
+	if err := f.store.DeletePassage(t.Context(), org, f.agent, p[2].ID); err != nil {
 		t.Fatal(err)
 	}
-	w.settled(0)
-	if err := w.store.DeleteArchive(t.Context(), org, archive); err != nil {
+	f.settled(0)
+	if err := f.store.DeleteArchive(t.Context(), org, archive); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		if n, err := w.store.Clear(t.Context()); n == 0 || err != nil {
+		if n, err := f.store.Clear(t.Context()); n == 0 || err != nil {
 			break
 		}
 	}
-	if n := w.count(`SELECT count(*) FROM passage_vectors`); n != 0 {
+	if n := f.count(`SELECT count(*) FROM passage_vectors`); n != 0 {
 		t.Errorf("%d vectors are left of a deleted archive", n)
 	}
 }
@@ -246,58 +246,58 @@ func TestChangesWhileEmbedding(t *testing.T) {
 	text := "another text"
 	for _, c := range []struct {
 		name   string
-		change func(w *denseWorld, p archival.Inserted) error
+		change func(f *denseFixture, p archival.Inserted) error
 		left   int // vectors after all is done
 	}{
-		{"a passage is deleted", func(w *denseWorld, p archival.Inserted) error {
-			return w.store.DeletePassage(context.Background(), org, w.agent, p.ID)
+		{"a passage is deleted", func(f *denseFixture, p archival.Inserted) error {
+			return f.store.DeletePassage(context.Background(), org, f.agent, p.ID)
 		}, 10},
-		{"a text is changed", func(w *denseWorld, p archival.Inserted) error {
-			_, err := w.store.UpdatePassage(context.Background(), org, w.agent, p.ID, archival.PassageUpdate{Text: &text})
+		{"a text is changed", func(f *denseFixture, p archival.Inserted) error {
+			_, err := f.store.UpdatePassage(context.Background(), org, f.agent, p.ID, archival.PassageUpdate{Text: &text})
 			return err
 		}, 11},
-		{"tags are changed", func(w *denseWorld, p archival.Inserted) error {
-			_, err := w.store.UpdatePassage(context.Background(), org, w.agent, p.ID,
+		{"tags are changed", func(f *denseFixture, p archival.Inserted) error {
+			_, err := f.store.UpdatePassage(context.Background(), org, f.agent, p.ID,
 				archival.PassageUpdate{Tags: []string{"new"}})
 			return err
 		}, 11},
-		{"the archive is deleted", func(w *denseWorld, p archival.Inserted) error {
-			return w.store.DeleteArchive(context.Background(), org, p.ArchiveID)
+		{"the archive is deleted", func(f *denseFixture, p archival.Inserted) error {
+			return f.store.DeleteArchive(context.Background(), org, p.ArchiveID)
 		}, 0},
-		{"another model comes", func(w *denseWorld, _ archival.Inserted) error {
-			w.connect(embedtest.New(w, 16))
+		{"another model comes", func(f *denseFixture, _ archival.Inserted) error {
+			f.connect(embedtest.New(f, 16))
 			return nil
 		}, 0},
-		{"another server embeds it", func(w *denseWorld, p archival.Inserted) error {
-			return archival.EmbedOnce(w.store, context.Background(), org, p.ArchiveID)
+		{"another server embeds it", func(f *denseFixture, p archival.Inserted) error {
+			return archival.EmbedOnce(f.store, context.Background(), org, p.ArchiveID)
 		}, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := embedtest.New(t, 8)
-			w := newDenseWorld(t, e)
-			archive, p := w.notes(10), w.insert("the one")[0]
+			f := newDenseFixture(t, e)
+			archive, p := f.notes(10), f.insert("the one")[0]
 			var once sync.Once
 			changes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
 				once.Do(func() {
 					e.Fault.Store(nil)
-					if err := c.change(w, p); err != nil {
+					if err := c.change(f, p); err != nil {
 						t.Error(err)
 					}
 				})
 				return false
 			})
 			e.Fault.Store(&changes)
-			if err := archival.EmbedOnce(w.store, t.Context(), org, archive); err != nil {
+			if err := archival.EmbedOnce(f.store, t.Context(), org, archive); err != nil {
 				t.Errorf("embed: %v", err)
 			}
-			if n := w.count(`SELECT count(*) FROM passage_vectors`); n != c.left {
+			if n := f.count(`SELECT count(*) FROM passage_vectors`); n != c.left {
 				t.Errorf("%d vectors are left, want %d", n, c.left)
 			}
 			if c.left > 0 {
-				w.settled(0)
+				f.settled(0)
 			}
-			if w.count(`SELECT count(*) FROM passages WHERE text = $1`, text) > 0 &&
+			if f.count(`SELECT count(*) FROM passages WHERE text = $1`, text) > 0 &&
 				!slices.Contains(slices.Concat(e.Asked()...), text) {
 				t.Error("the vector of a changed text is that of the old one")
 			}

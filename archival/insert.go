@@ -19,14 +19,15 @@ const (
 	maxTagChars   = 200
 )
 
-// Insert adds passages to an archive, all or none, and returns them in the drafts' order. A text longer than PassageTokens becomes several
-// passages, one after the other. A text that the archive already has is not stored again. ErrNotFound if the archive does not exist;
-// ErrInvalid if a draft breaks a rule.
+// Insert adds passages to an archive, all or none, and returns them in the drafts' order. A text longer than
+// PassageTokens becomes several passages, one after the other. A text that the archive already has is not stored again.
+// ErrNotFound if the archive does not exist; ErrInvalid if a draft breaks a rule.
 func (s *Store) Insert(ctx context.Context, org db.Org, archiveID string, drafts []Draft) ([]Inserted, error) {
 	return s.insertDrafts(ctx, org, drafts, func() (string, error) { return archiveID, nil })
 }
 
-// InsertFor is Insert into the default archive of an agent, which it creates if the agent has none. ErrNotFound if the agent does not exist.
+// InsertFor is Insert into the default archive of an agent, which it creates if the agent has none. ErrNotFound if the
+// agent does not exist.
 func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, drafts []Draft) ([]Inserted, error) {
 	return s.insertDrafts(ctx, org, drafts, func() (string, error) {
 		archive, err := s.defaultArchive(ctx, org, agentID)
@@ -35,7 +36,8 @@ func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, draft
 }
 
 // insertDrafts asks for the archive's id only once the drafts are checked.
-func (s *Store) insertDrafts(ctx context.Context, org db.Org, drafts []Draft, archive func() (string, error)) ([]Inserted, error) {
+func (s *Store) insertDrafts(ctx context.Context, org db.Org, drafts []Draft, archive func() (string, error)) (
+	[]Inserted, error) {
 	batch, err := readBatch(func(yield func(Draft, error) bool) {
 		for _, d := range drafts {
 			if !yield(d, nil) {
@@ -64,9 +66,10 @@ func (s *Store) insertDrafts(ctx context.Context, org db.Org, drafts []Draft, ar
 	return all, nil
 }
 
-// InsertMany is Insert of drafts that arrive one by one. It reads all of them before it asks the database; an error among them ends it,
-// and nothing is inserted.
-func (s *Store) InsertMany(ctx context.Context, org db.Org, archiveID string, drafts iter.Seq2[Draft, error]) (*Batch, error) {
+// InsertMany is Insert of drafts that arrive one by one. It reads all of them before it asks the database; an error
+// among them ends it, and nothing is inserted.
+func (s *Store) InsertMany(ctx context.Context, org db.Org, archiveID string, drafts iter.Seq2[Draft, error]) (
+	*Batch, error) {
 	batch, err := readBatch(drafts)
 	if err != nil {
 		return nil, err

@@ -18,14 +18,15 @@ import (
 )
 
 //nolint:gosec // no password
-const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at, p.created_at,
-	p.updated_at`
+const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at,
+	p.created_at, p.updated_at`
 
 // isAgents is the condition that an archive c is attached to the agent @agent of the organization @org.
-const isAgents = `EXISTS (SELECT FROM agent_archives a WHERE a.org = @org AND a.archive_key = c.key AND a.agent_id = @agent)`
+const isAgents = `EXISTS (
+	SELECT FROM agent_archives a WHERE a.org = @org AND a.archive_key = c.key AND a.agent_id = @agent)`
 
-// Passage returns a passage by its id: any of the organization's, or one in the archives of an agent if agentID is not empty. ErrNotFound
-// if there is none.
+// Passage returns a passage by its id: any of the organization's, or one in the archives of an agent if agentID is not
+// empty. ErrNotFound if there is none.
 func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Passage, error) {
 	p, err := db.One[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
@@ -41,9 +42,9 @@ func passageError(err error, id string) error {
 	return err
 }
 
-// Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it lists those whose text
-// contains it, in upper or lower case. Before and After of the page are earlier and later, whatever the order. ErrNotFound if the agent
-// does not exist.
+// Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it
+// lists those whose text contains it, in upper or lower case. Before and After of the page are earlier and later,
+// whatever the order. ErrNotFound if the agent does not exist.
 func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains string, p db.Page) ([]Passage, error) {
 	if err := s.checkAgent(ctx, org, agentID); err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 	clauses := p.Clauses(order, `SELECT `+order+` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`, args)
 	rows, err := db.All[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND `+isAgents+` AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
+		WHERE p.org = @org AND c.org = @org AND `+isAgents+`
+		  AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
 		  AND `+clauses.Where+clauses.Order, args)
 	if clauses.Reversed {
 		slices.Reverse(rows)
@@ -73,8 +75,8 @@ func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (
 		WHERE p.org = @org AND c.org = @org AND `+isAgents, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if its archive has the new text already; ErrInvalid if the
-// text is too long for one passage.
+// UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if its archive has the new text already;
+// ErrInvalid if the text is too long for one passage.
 func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
 	if err := u.check(); err != nil {
 		return Passage{}, err
@@ -111,7 +113,8 @@ func (u PassageUpdate) check() error {
 	return checkTags(u.Tags)
 }
 
-// lockPassage locks a passage's archive and then the passage, the order in which all requests lock them. It returns the archive's key too.
+// lockPassage locks a passage's archive and then the passage, the order in which all requests lock them. It returns the
+// archive's key too.
 func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string) (Passage, int64, error) {
 	p, err := s.Passage(ctx, org, agentID, id)
 	if err != nil {
@@ -129,8 +132,8 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string)
 }
 
 func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
-	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil, "lex": (*pgvector.SparseVector)(nil), "terms": nil,
-		"tags": nil, "metadata": u.Metadata}
+	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil,
+		"lex": (*pgvector.SparseVector)(nil), "terms": nil, "tags": nil, "metadata": u.Metadata}
 	if u.Text != nil {
 		text := db.Clean(*u.Text)
 		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
@@ -157,7 +160,8 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 // updateVectors makes a passage with a new text wait for its vectors, and writes new tags to those of the others.
 func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
 	if u.Text != nil && *u.Text != p.Text {
-		if _, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key); err != nil {
+		_, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key)
+		if err != nil {
 			return err
 		}
 		return s.wait(ctx, org, archive, []uuid.UUID{uuidOf(p.ID)})
@@ -165,7 +169,8 @@ func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p 
 	if u.Tags == nil {
 		return nil
 	}
-	_, err := s.db.Exec(ctx, `UPDATE passage_vectors SET tags = $3 WHERE org = $1 AND passage_key = $2`, org, p.Key, db.Tags(u.Tags))
+	_, err := s.db.Exec(ctx, `
+		UPDATE passage_vectors SET tags = $3 WHERE org = $1 AND passage_key = $2`, org, p.Key, db.Tags(u.Tags))
 	return err
 }
 

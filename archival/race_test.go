@@ -15,21 +15,22 @@ import (
 )
 
 // servers are stores of their own on one database, as two servers have them.
-func (w *denseWorld) servers() [2]*archival.Store {
-	return [2]*archival.Store{w.store, archival.New(w.pool, archival.Options{Dense: w.dense})}
+func (f *denseFixture) servers() [2]*archival.Store {
+	return [2]*archival.Store{f.store, archival.New(f.pool, archival.Options{Dense: f.dense})}
 }
 
-// A thousand inserts of one text at once, through two servers, leave one passage, told once as new, that is embedded once.
+// A thousand inserts of one text at once, through two servers, leave one passage, told once as new, that is embedded
+// once.
 func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	t.Parallel()
-	w := newDenseWorld(t, embedtest.New(t, 8))
-	servers := w.servers()
+	f := newDenseFixture(t, embedtest.New(t, 8))
+	servers := f.servers()
 	var group errgroup.Group
 	group.SetLimit(16)
 	var fresh atomic.Int32
 	for i := range 1000 {
 		group.Go(func() error {
-			got, err := servers[i%2].InsertFor(t.Context(), org, w.agent, []archival.Draft{{Text: "b"}, {Text: "a"}, {Text: "b"}}[i%3:])
+			got, err := servers[i%2].InsertFor(t.Context(), org, f.agent, []archival.Draft{{Text: "b"}, {Text: "a"}, {Text: "b"}}[i%3:])
 			for _, p := range got {
 				if !p.Duplicate {
 					fresh.Add(1)
@@ -41,23 +42,23 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := w.store.CountPassages(t.Context(), org, w.agent)
+	n, err := f.store.CountPassages(t.Context(), org, f.agent)
 	if err != nil || n != 2 || fresh.Load() != 2 {
 		t.Errorf("%d passages, %v, %d told as new, want 2", n, err, fresh.Load())
 	}
-	list, err := w.store.Archives(t.Context(), org, "", "", db.Page{})
+	list, err := f.store.Archives(t.Context(), org, "", "", db.Page{})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d archives, %v, want 1", len(list), err)
 	}
-	w.embedded(list[0].ID)
-	w.settled(0)
+	f.embedded(list[0].ID)
+	f.settled(0)
 }
 
 // Batches with texts in common, through two servers, are stored once each and wait for each other without end.
 func TestBatchesAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newDenseWorld(t, embedtest.New(t, 8))
-	servers, c := w.servers(), w.archive("shared")
+	f := newDenseFixture(t, embedtest.New(t, 8))
+	servers, c := f.servers(), f.archive("shared")
 	var group errgroup.Group
 	for i := range 8 {
 		group.Go(func() error {
@@ -80,23 +81,23 @@ func TestBatchesAtOnce(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.count(`SELECT count(*) FROM passages`); n != 1700 {
+	if n := f.count(`SELECT count(*) FROM passages`); n != 1700 {
 		t.Errorf("%d passages, want 1700", n)
 	}
-	w.embedded(c.ID)
-	w.settled(0)
+	f.embedded(c.ID)
+	f.settled(0)
 }
 
-// Whatever is attached, detached, deleted and inserted at once: an agent with archives has one default, nothing is in two states, each change
-// is an event, and what was inserted is there.
+// Whatever is attached, detached, deleted and inserted at once: an agent with archives has one default, nothing is in
+// two states, each change is an event, and what was inserted is there.
 func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newDenseWorld(t, embedtest.New(t, 8))
-	servers := w.servers()
-	agents := []string{w.agent, w.newAgent("Bob"), w.newAgent("Eve")}
+	f := newDenseFixture(t, embedtest.New(t, 8))
+	servers := f.servers()
+	agents := []string{f.agent, f.newAgent("Bob"), f.newAgent("Eve")}
 	var archives []archival.Archive
 	for i := range 4 {
-		archives = append(archives, w.archive(fmt.Sprint("archive ", i)))
+		archives = append(archives, f.archive(fmt.Sprint("archive ", i)))
 	}
 	var group errgroup.Group
 	group.SetLimit(16)
@@ -128,21 +129,21 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, agent := range agents {
-		attached := w.count(`SELECT count(*) FROM agent_archives WHERE agent_id = $1`, agent)
-		defaults := w.count(`SELECT count(*) FROM agent_archives WHERE agent_id = $1 AND is_default`, agent)
+		attached := f.count(`SELECT count(*) FROM agent_archives WHERE agent_id = $1`, agent)
+		defaults := f.count(`SELECT count(*) FROM agent_archives WHERE agent_id = $1 AND is_default`, agent)
 		if defaults != min(attached, 1) {
 			t.Errorf("of %d archives of an agent %d are its default", attached, defaults)
 		}
-		if n := w.count(`
+		if n := f.count(`
 			SELECT count(*) FILTER (WHERE type = 'archive_attached') - count(*) FILTER (WHERE type = 'archive_detached') FROM events WHERE agent_id = $1`,
 			agent); n != attached {
 			t.Errorf("the events of an agent say that %d archives are attached to it, and %d are", n, attached)
 		}
 	}
-	if n := w.count(`SELECT count(*) FROM agent_archives a JOIN archives c ON c.key = a.archive_key WHERE c.deleted_at IS NOT NULL`); n != 0 {
+	if n := f.count(`SELECT count(*) FROM agent_archives a JOIN archives c ON c.key = a.archive_key WHERE c.deleted_at IS NOT NULL`); n != 0 {
 		t.Errorf("a deleted archive is attached %d times", n)
 	}
-	if n := w.count(`SELECT count(*) FROM passages`); n != int(inserted.Load()) {
+	if n := f.count(`SELECT count(*) FROM passages`); n != int(inserted.Load()) {
 		t.Errorf("%d passages of %d that were inserted", n, inserted.Load())
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// Categories of questions: the answer stands in the question's words, in other words, in the last of several versions, among those of a tag,
-// or among those of a month.
+// Categories of questions: the answer stands in the question's words, in other words, in the last of several versions,
+// among those of a tag, or among those of a month.
 var categories = []string{"direct", "paraphrase", "update", "tagged", "dated"}
 
 var (
@@ -28,7 +28,8 @@ var (
 	months  = []time.Month{time.January, time.February, time.March, time.April, time.May, time.June}
 )
 
-// others are facts, questions in other words, and the pairs of words that mean the same, as an endpoint's model knows them.
+// others are facts, questions in other words, and the pairs of words that mean the same, as an endpoint's model knows
+// them.
 var others = []struct{ fact, question, same string }{
 	{"%s cannot stand coriander in any dish.", "Which herb is hated by %s?", "herb=coriander hated=stand"},
 	{"%s commutes by ferry every weekday.", "What boat carries %s to the office?", "boat=ferry office=commutes"},
@@ -127,26 +128,27 @@ func model(t *testing.T) *embedtest.Endpoint {
 	return e
 }
 
-// The quality of retrieval is a golden: a change of the ranking shows as a change of it. The default is with an endpoint.
+// The quality of retrieval is a golden: a change of the ranking shows as a change of it. The default is with an
+// endpoint.
 func TestRetrievalOfPassages(t *testing.T) {
 	t.Parallel()
-	w := newDenseWorld(t, model(t))
-	words := archival.New(w.pool, archival.Options{})
+	f := newDenseFixture(t, model(t))
+	words := archival.New(f.pool, archival.Options{})
 	all := map[string]*embedtest.Quality{}
 	for seed := range uint64(4) {
-		l, c := newLibrary(seed), w.archive(fmt.Sprint("library ", seed))
-		stored, err := w.store.Insert(t.Context(), org, c.ID, l.drafts)
+		l, c := newLibrary(seed), f.archive(fmt.Sprint("library ", seed))
+		stored, err := f.store.Insert(t.Context(), org, c.ID, l.drafts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.embedded(c.ID)
+		f.embedded(c.ID)
 		for _, q := range l.questions {
 			var evidence []string
 			for _, place := range q.evidence {
 				evidence = append(evidence, stored[place].ID)
 			}
 			q.ArchiveID, q.Limit = c.ID, 10
-			for ranking, store := range map[string]*archival.Store{"words": words, "default": w.store} {
+			for ranking, store := range map[string]*archival.Store{"words": words, "default": f.store} {
 				got, err := store.Search(t.Context(), org, q.Query)
 				if err != nil || got.ByMeaning != (ranking == "default") {
 					t.Fatalf("%s: %v, %+v", q.Text, err, got)

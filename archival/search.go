@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Search finds passages by words, and by meaning where an embeddings endpoint answers; without a text, the newest ones. ErrNotFound if
-// the agent or the archive does not exist.
+// Search finds passages by words, and by meaning where an embeddings endpoint answers; without a text, the newest ones.
+// ErrNotFound if the agent or the archive does not exist.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	q.Limit = min(max(q.Limit, 1), SearchMax)
 	q.Text, q.Tags = db.Clean(q.Text), db.Tags(q.Tags)
@@ -70,7 +70,8 @@ func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArch
 	}
 	list, err := db.All[row](ctx, s.db, `
 		SELECT c.key, CASE WHEN c.key = ANY (@large) THEN @most ELSE
-			(SELECT count(*) FROM (SELECT FROM passages p WHERE p.org = @org AND p.archive_key = c.key LIMIT @most) p) END AS rows
+			(SELECT count(*) FROM (
+				SELECT FROM passages p WHERE p.org = @org AND p.archive_key = c.key LIMIT @most) p) END AS rows
 		FROM archives c
 		WHERE c.org = @org AND c.deleted_at IS NULL
 		  AND CASE WHEN @agent <> '' THEN `+isAgents+` ELSE @archive IN ('', c.id) END

@@ -8,8 +8,8 @@ import (
 // sizeLife is how long an archive that was found to be large is not counted again.
 const sizeLife = time.Minute
 
-// sizes remembers which archives are large, because counting their passages takes longer than searching them. It is safe for concurrent
-// use.
+// sizes remembers which archives are large, because counting their passages takes longer than searching them. It is
+// safe for concurrent use.
 type sizes struct {
 	mu    sync.Mutex
 	until map[int64]time.Time // by the archive's key

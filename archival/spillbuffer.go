@@ -9,11 +9,12 @@ import (
 // spillBytes is how much a spillBuffer holds in memory.
 const spillBytes = 1 << 20
 
-// spillName is the pattern of a spillBuffer's file. Files of this name that a killed server leaves are removed when the next one starts.
+// spillName is the pattern of a spillBuffer's file. Files of this name that a killed server leaves are removed when the
+// next one starts.
 const spillName = "loci-spool-*"
 
-// spillBuffer holds records: in memory up to spillBytes, and beyond in a temporary file without a name, which the system removes when the
-// process ends. Its zero value is ready.
+// spillBuffer holds records: in memory up to spillBytes, and beyond in a temporary file without a name, which the
+// system removes when the process ends. Its zero value is ready.
 type spillBuffer struct {
 	memory []byte
 	file   *os.File

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// ArmRows is how many rows each arm of a search hands to Fuse where the scope has as many.
+// ArmRows is the most rows that each arm of a search passes to Fuse.
 const ArmRows = 200
 
-// fewRows is below how many rows an arm's lowest score is not yet what unrelated text scores.
+// fewRows is the least number of rows among which the lowest score is taken for that of unrelated text.
 const fewRows = 20
 
 // Hit is a row that one arm of a search found: by words with its BM25 score, by meaning with its cosine.
@@ -18,7 +18,7 @@ type Hit struct {
 	Score float64
 }
 
-// Scored is a row with its place in both arms.
+// Scored is a row with its rank and its share of the best score in both arms.
 type Scored struct {
 	ID          int64
 	Words       float64 // the row's share of the best score by words, 0 to 1
@@ -28,13 +28,14 @@ type Scored struct {
 	MeaningRank int     // 1-based; 0 if the arm did not find the row
 }
 
-// Fuse ranks the rows of both arms by the sum of their shares, meaning counted weight times, the lower id first among equals. The arms
-// may come in any order. A row without a positive score by words shares no word with the query and is not in that arm.
+// Fuse ranks the rows of both arms by Scored.Score, then the lower id first. Each arm may be in any order. A row whose
+// score by words is not positive shares no word with the query, and is not in that arm.
 //
-// Cosines of unrelated texts lie far above 0 with many models, so a share by meaning counts from a floor: the score of rank 200, or of
-// the last row of a shorter arm, which then is the whole scope. Among fewer than 20 rows the last may be about the matter too; there
-// the distance from the best to the last is stretched as if to 20 rows, and the floor is what it reaches, though not below 0. So 3 rows
-// of nearly equal cosine get nearly equal shares, and a lone one gets it all. A cosine of 0 or less gets none.
+// With many models the cosines of unrelated texts are far above 0. A share by meaning is therefore measured from a floor:
+// the score at rank 200, or of the last row of a shorter arm, which then holds the whole scope. Among fewer than 20 rows
+// even the last may be relevant; the distance from the best to the last is then scaled to 20 rows, and the floor is not
+// below 0. So 3 rows of nearly equal cosine get nearly equal shares, and a single row gets a share of 1. A cosine of 0
+// or less gets a share of 0.
 func Fuse(words, meaning []Hit, weight float64) []Scored {
 	found := make(map[int64]*Scored, len(words)+len(meaning))
 	row := func(id int64) *Scored {

@@ -14,7 +14,8 @@ import (
 	"github.com/pgvector/pgvector-go"
 )
 
-// SampleRows is how many rows of a scope are sampled for its IDF. Ranking by 500 rows is measured to be as good as ranking by all.
+// SampleRows is how many rows of a scope are sampled for its IDF. Ranking by 500 rows is measured to be as good as
+// ranking by all.
 const SampleRows = 500
 
 // IDF holds how rare terms are among the rows of a scope, from a sample of them. It is immutable.
@@ -24,8 +25,8 @@ type IDF struct {
 	rows   int
 }
 
-// NewIDF counts the terms of up to SampleRows rows that are drawn from a scope of the given number of rows. The terms may be plain or
-// owned. With an empty sample every term is equally rare.
+// NewIDF counts the terms of up to SampleRows rows that are drawn from a scope of the given number of rows. The terms
+// may be plain or owned. With an empty sample every term is equally rare.
 func NewIDF(sample [][]int64, rows int) *IDF {
 	f := &IDF{having: make(map[int32]int32), sample: len(sample), rows: max(rows, len(sample))}
 	for _, terms := range sample {
@@ -39,7 +40,8 @@ func NewIDF(sample [][]int64, rows int) *IDF {
 // Rows is the size of the scope when it was sampled.
 func (f *IDF) Rows() int { return f.rows }
 
-// Share estimates the share of the scope's rows that have at least one of the terms: the sum of the terms' shares, at most 1.
+// Share estimates the share of the scope's rows that have at least one of the terms: the sum of the terms' shares, at
+// most 1.
 func (f *IDF) Share(terms []int32) float64 {
 	having := 0
 	for _, id := range terms {
@@ -48,8 +50,8 @@ func (f *IDF) Share(terms []int32) float64 {
 	return min(float64(having)/float64(max(f.sample, 1)), 1)
 }
 
-// weight is BM25's idf within the sample, always above 0. Scaling the counts up to the scope's size is measured to rank worse: it puts
-// terms that the sample happens to lack too far above those that it has once.
+// weight is BM25's idf within the sample, always above 0. Scaling the counts up to the scope's size is measured to rank
+// worse: it puts terms that the sample happens to lack too far above those that it has once.
 func (f *IDF) weight(id int32) float64 {
 	having := float64(f.having[id])
 	return math.Log(1 + (float64(f.sample)-having+0.5)/(having+0.5))
@@ -57,8 +59,9 @@ func (f *IDF) weight(id int32) float64 {
 
 // Query is the words of a search.
 type Query struct {
-	// Vector holds each term's idf times its count in the query; its inner product with a row's Lex.Vector is the row's BM25 score.
-	// pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query has only stop words.
+	// Vector holds each term's idf times its count in the query; its inner product with a row's Lex.Vector is the row's
+	// BM25 score. pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query has only
+	// stop words.
 	Vector pgvector.SparseVector
 	// Rarest are the vector's indices, the rarest term in the scope first, then the lower id first. Never nil.
 	Rarest []int32
@@ -85,8 +88,8 @@ const (
 	candidateTerms = 8      // of a query
 )
 
-// Candidates returns the query's rarest terms: as many as few rows of the scope have, which are then read through an index on terms and
-// ranked. It returns none if even the rarest term is too frequent.
+// Candidates returns the query's rarest terms: as many as few rows of the scope have, which are then read through an
+// index on terms and ranked. It returns none if even the rarest term is too frequent.
 func (f *IDF) Candidates(q Query) []int32 {
 	n := 0
 	for n < min(len(q.Rarest), candidateTerms) {
@@ -117,9 +120,9 @@ type cachedIDF struct {
 	loaded time.Time
 }
 
-// Get returns the cached IDF of a key, or loads it. It does not cache an empty key, nor a scope of at most SampleRows rows, which one
-// insert may change a lot, nor an error. Callers that come while another loads wait for its result; if that caller gives up, one of those
-// that wait loads instead.
+// Get returns the cached IDF of a key, or loads it. It does not cache an empty key, nor a scope of at most SampleRows
+// rows, which one insert may change a lot, nor an error. Callers that come while another loads wait for its result; if
+// that caller gives up, one of those that wait loads instead.
 func (c *IDFCache) Get(ctx context.Context, key string, load func(context.Context) (*IDF, error)) (*IDF, error) {
 	if key == "" {
 		return load(ctx)

@@ -9,14 +9,16 @@ import (
 	"github.com/pgvector/pgvector-go"
 )
 
-// Lexicon is the dimension of word weights: a term's place is the low 24 bits of its CRC-32, and terms that meet there are one.
+// Lexicon is the dimension of word weights: a term's place is the low 24 bits of its CRC-32, and terms that meet there
+// are one.
 const Lexicon = 1 << 24
 
 // MaxTerms is how many different terms of a text are kept, those of highest weight first. pgvector takes 16,000.
 const MaxTerms = 8_000
 
-// BM25's constants. The length is measured against a constant and not against the corpus' mean, so that a weight never changes once
-// written; texts shorter than the floor are not rewarded for it. Chosen by measuring chat turns and chunks of files together.
+// BM25's constants. The length is measured against a constant and not against the corpus' mean, so that a weight never
+// changes once written; texts shorter than the floor are not rewarded for it. Chosen by measuring chat turns and chunks
+// of files together.
 const (
 	saturation  = 1.2
 	lengthShare = 0.75
@@ -26,9 +28,10 @@ const (
 
 // Lex is a text as rows store it for search by words.
 type Lex struct {
-	// Vector holds the weight of each term, for a column of type sparsevec(16777216). Its indices are 0-based and ascending here;
-	// Postgres prints them 1-based. A text without terms has the vector {}/16777216: a valid value, whose inner product with any
-	// query is 0. (pgvector-go sends and reads it in binary only; its text parser does not take the empty vector.)
+	// Vector holds the weight of each term, for a column of type sparsevec(16777216). Its indices are 0-based and
+	// ascending here; Postgres prints them 1-based. A text without terms has the vector {}/16777216: a valid value, whose
+	// inner product with any query is 0. (pgvector-go sends and reads it in binary only; its text parser does not take the
+	// empty vector.)
 	Vector pgvector.SparseVector
 	// Terms are the vector's indices, for a column of type int[] under GIN. Never nil, so never NULL. Shared with Vector.
 	Terms []int32
@@ -54,8 +57,8 @@ func Saturated(tf, length float64) float64 {
 // ownedBits is how many bits of an owned term are the word's: as many as the Lexicon needs.
 const ownedBits = 24
 
-// Owned returns terms with their owner's key in the bits above the word's, so that an entry of an index on the terms of many owners belongs
-// to one owner. A key has at most 39 bits; with key 0 the terms are plain. Never nil.
+// Owned returns terms with their owner's key in the bits above the word's, so that an entry of an index on the terms of
+// many owners belongs to one owner. A key has at most 39 bits; with key 0 the terms are plain. Never nil.
 func Owned(owner int64, terms []int32) []int64 {
 	owned := make([]int64, len(terms))
 	for i, t := range terms {
@@ -108,8 +111,8 @@ func newLex(weights []weight) Lex {
 	return Lex{Vector: v, Terms: v.Indices()}
 }
 
-// sparse builds a vector from elements in the order of their ids. pgvector-go builds one from a map only, or from its wire format:
-// the latter costs a tenth.
+// sparse builds a vector from elements in the order of their ids. pgvector-go builds one from a map only, or from its
+// wire format: the latter costs a tenth.
 func sparse(weights []weight) pgvector.SparseVector {
 	wire := make([]byte, 0, 12+8*len(weights))
 	wire = binary.BigEndian.AppendUint32(wire, Lexicon)

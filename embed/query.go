@@ -17,8 +17,8 @@ const (
 
 var errNoAnswer = errors.New("The embeddings endpoint did not answer")
 
-// embedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning. The note then says
-// why, in a sentence for the model; it is empty if no endpoint is configured.
+// embedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning.
+// The note then says why, in a sentence for the model; it is empty if no endpoint is configured.
 func (d *Dense) embedQuery(ctx context.Context, text string) (vector *pgvector.HalfVector, space Space, note string) {
 	if d == nil {
 		return nil, Space{}, ""

@@ -21,8 +21,8 @@ const meaningWeight = 1.0
 // MaxOwners is the most owners whose terms a search looks up in an index; a scope of more is scanned.
 const MaxOwners = 5_000
 
-// Search ranks the rows of one memory's table: by words (BM25), and by meaning where an embeddings endpoint answers. Set the fields before
-// the first use; it is then safe for concurrent use.
+// Search ranks the rows of one memory's table: by words (BM25), and by meaning where an embeddings endpoint answers.
+// Set the fields before the first use; it is then safe for concurrent use.
 type Search struct {
 	Dense     *Dense // nil ranks by words alone
 	Table     string // has the columns key, lex and terms
@@ -54,11 +54,13 @@ type Question struct {
 	WordsOnly   bool
 	MeaningOnly bool // but by words where the endpoint does not answer
 
-	// Scope names the rows that the statistics are of, whatever else the filter narrows them to. Statistics of an empty name are not cached.
+	// Scope names the rows that the statistics are of, whatever else the filter narrows them to. Statistics of an empty
+	// name are not cached.
 	Scope string
 	// Sample reads the statistics of the scope.
 	Sample func(context.Context) (*IDF, error)
-	// Owners returns the keys of the rows' owners where Search.Table has owned terms (see Owned); nil where it has plain ones.
+	// Owners returns the keys of the rows' owners where Search.Table has owned terms (see Owned); nil where it has plain
+	// ones.
 	Owners func(context.Context) ([]int64, error)
 }
 
@@ -150,8 +152,8 @@ func (s *Search) readWords(ctx context.Context, d db.DB, condition string, args 
 	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 }), err
 }
 
-// byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly where the scope is
-// small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not.
+// byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
+// where the scope is small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not.
 func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) ([]Hit, error) {
 	vector, space, note := s.Dense.embedQuery(ctx, q.Text)
 	if out.Note = note; vector == nil {
@@ -169,8 +171,9 @@ func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, o
 	return db.All[Hit](ctx, d, s.meaningSQL(space, q.Filter, "(%s) + 0"), args)
 }
 
-// meaningSQL orders by the distance of embedding from @q. An index of vectors answers only the plain form of the distance, with the space
-// and the dimension as literals, as its own definition names them. Wrapped in another expression, no index has it.
+// meaningSQL orders by the distance of embedding from @q. An index of vectors answers only the plain form of the
+// distance, with the space and the dimension as literals, as its own definition names them. Wrapped in another
+// expression, no index has it.
 func (s *Search) meaningSQL(space Space, f Filter, form string) string {
 	distance := fmt.Sprintf(form, fmt.Sprintf("v.embedding::halfvec(%d) <#> @q::halfvec(%[1]d)", space.Dimension))
 	return fmt.Sprintf(`
@@ -183,10 +186,11 @@ func (s *Search) meaningSQL(space Space, f Filter, form string) string {
 }
 
 // scanSettings make a scan of a vector index continue until enough rows pass the filter.
-const scanSettings = `SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true)`
+const scanSettings = `
+	SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true)`
 
-// scanIndex reads the hits of a vector search through the space's index, in one round trip: in a transaction of its own, or as part of
-// d's. Their order is nearly right; Fuse corrects it.
+// scanIndex reads the hits of a vector search through the space's index, in one round trip: in a transaction of its
+// own, or as part of d's. Their order is nearly right; Fuse corrects it.
 func scanIndex(ctx context.Context, d db.DB, sql string, args pgx.StrictNamedArgs) (hits []Hit, err error) {
 	var batch pgx.Batch
 	batch.Queue(scanSettings)
@@ -220,8 +224,8 @@ func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery, ranked []Scored) 
 		for i, r := range ranked[:n] {
 			keys[i], scores[i], words[i], meanings[i] = r.ID, r.Score, r.WordsRank, r.MeaningRank
 		}
-		rows, err := db.All[T](ctx, d, q.SQL, pgx.StrictNamedArgs{"org": q.Org, "keys": keys, "scores": scores, "words": words,
-			"meanings": meanings})
+		rows, err := db.All[T](ctx, d, q.SQL, pgx.StrictNamedArgs{"org": q.Org, "keys": keys, "scores": scores,
+			"words": words, "meanings": meanings})
 		if err != nil {
 			return nil, err
 		}

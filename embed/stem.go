@@ -16,8 +16,8 @@ type term struct {
 	id   int32 // in the lexicon
 }
 
-// memo remembers the terms of recent words, for most words of a text were met before and stemming one costs ten times a look here. A
-// word has one place, and the last word to claim it holds it: bounded, without locks, and the answer is the same with or without.
+// memo caches the terms of recent words: most words of a text repeat, and stemming costs ten times a lookup. Words that
+// share a slot replace each other, so the cache is bounded and needs no lock.
 var (
 	memo     [1 << 16]atomic.Pointer[term]
 	memoSeed = maphash.MakeSeed()
@@ -26,12 +26,12 @@ var (
 // lookup returns the term of a word as it is written.
 func lookup(word string) *term {
 	word = cut(word)
-	place := &memo[maphash.String(memoSeed, word)%uint64(len(memo))]
-	if t := place.Load(); t != nil && t.word == word {
+	slot := &memo[maphash.String(memoSeed, word)%uint64(len(memo))]
+	if t := slot.Load(); t != nil && t.word == word {
 		return t
 	}
 	t := newTerm(strings.Clone(word))
-	place.Store(t)
+	slot.Store(t)
 	return t
 }
 
@@ -47,7 +47,7 @@ func newTerm(word string) *term {
 	return &term{word: word, text: text, id: int32(crc32.ChecksumIEEE([]byte(text)) % Lexicon)}
 }
 
-// cut drops what is beyond the longest word's length.
+// cut cuts a word to maxTermRunes characters.
 func cut(word string) string {
 	if len(word) <= maxTermRunes {
 		return word

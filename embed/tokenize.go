@@ -8,17 +8,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxTermRunes is where a longer word is cut, so that a megabyte without a space costs a term and not a megabyte.
+// maxTermRunes is the length to which a word is cut, so that a megabyte without a space costs one short term.
 const maxTermRunes = 64
 
-// Terms returns what a text is ranked by, in the text's order and as often as the text has it.
+// Terms returns the terms of a text, in the text's order and as often as the text has them.
 //
-// Text is read in Unicode's compatibility form (ﬁ as fi, Ａ as A) without regard to case or to the diacritics of Latin, Greek and
-// Cyrillic: café and cafe are one term. A word is a run of letters, their marks and digits; all else parts words, so snake_case,
-// kebab-case, dotted.names and paths fall into theirs. CamelCase gives its parts and, beside them, the whole in lower case: ReadAll
-// is read and readall, PostgreSQL is postgre, sql and postgresql. A plural acronym (URLs) is one word. English stop words are left
-// out, irregular forms take their base (went is go), and the rest is stemmed. Scripts that write no spaces are cut into pairs of
-// neighbouring characters. A word has at most 64 characters; what is beyond is dropped.
+// It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A) and ignores case and the diacritics of Latin, Greek
+// and Cyrillic: café and cafe are one term. A word is a run of letters, their marks and digits; every other character
+// separates words, so snake_case, kebab-case, dotted.names and paths are split. CamelCase gives its parts and the
+// whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and postgresql. A plural acronym (URLs)
+// is one word. English stop words are dropped, irregular forms become their base (went is go), and the rest is
+// stemmed. Scripts without spaces are cut into pairs of adjacent characters. A word is cut to 64 characters.
 //
 // It takes time linear in the text.
 func Terms(text string) []string {
@@ -36,8 +36,8 @@ func eachTerm(text string, found func(*term)) {
 	})
 }
 
-// plain brings text to its compatibility form, without the diacritics that Latin, Greek and Cyrillic letters carry. Other scripts
-// keep their marks, which are vowels there.
+// plain brings text to its compatibility form, without the diacritics that Latin, Greek and Cyrillic letters carry.
+// Other scripts keep their marks, which are vowels there.
 func plain(text string) string {
 	if isASCII(text) {
 		return text
@@ -60,7 +60,7 @@ func isASCII(text string) bool {
 	return true
 }
 
-// kind is what a character is to the cutting of words.
+// kind is the class of a character, by which words are cut.
 type kind uint8
 
 const (
@@ -129,8 +129,8 @@ func eachWord(text string, found func(word string)) {
 	}
 }
 
-// eachPair finds the pairs of neighbouring characters in the run of unspaced script at text[start:], or its only character, and
-// returns where the run ends.
+// eachPair finds the pairs of neighbouring characters in the run of unspaced script at text[start:], or its only
+// character, and returns where the run ends.
 func eachPair(text string, start int, found func(word string)) int {
 	before, last, i := -1, -1, start
 	for i < len(text) {
@@ -150,7 +150,8 @@ func eachPair(text string, start int, found func(word string)) int {
 	return i
 }
 
-// eachPart finds the parts of the word at text[start:], and the word itself if it has several, and returns where it ends.
+// eachPart finds the parts of the word at text[start:], and the word itself if it has several, and returns where it
+// ends.
 func eachPart(text string, start int, found func(word string)) int {
 	part, last, i := start, start, start
 	previous := separator
@@ -160,7 +161,7 @@ func eachPart(text string, start int, found func(word string)) int {
 			break
 		}
 		switch {
-		case k == upper && (previous == lower || previous == digit && lowerAt(text, i+size)): // read|All, utf8|String, but H2O
+		case k == upper && (previous == lower || previous == digit && lowerAt(text, i+size)): // read|All, utf8|String, H2O
 			found(text[part:i])
 			part = i
 		case k == lower && previous == upper && last > part && !pluralAt(text, i): // HTTP|Server
@@ -179,12 +180,12 @@ func eachPart(text string, start int, found func(word string)) int {
 	return i
 }
 
-// pluralAt tells whether text[i:] is the s of a plural acronym, as in URLs.
+// pluralAt reports whether text[i:] is the s of a plural acronym, as in URLs.
 func pluralAt(text string, i int) bool {
 	return text[i] == 's' && !lowerAt(text, i+1)
 }
 
-// lowerAt tells whether a lower-case letter is at text[i:].
+// lowerAt reports whether a lower-case letter is at text[i:].
 func lowerAt(text string, i int) bool {
 	if i >= len(text) {
 		return false

@@ -1,7 +1,7 @@
 package embed
 
 import (
-	_ "embed" // the tables below; only this file may import it, for it bears our package's name
+	_ "embed" // of the word lists; only this file may import it, because it has our package's name
 	"strings"
 )
 

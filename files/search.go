@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Open files that are
-// among the hits count as used. ErrInvalid if the query is blank.
+// Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Open
+// files that are among the hits count as used. ErrInvalid if the query is blank.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Results{}, db.Invalid("Empty search query provided")
@@ -59,7 +59,8 @@ func (f searchedFiles) args() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": f.org, "folders": f.folders, "files": f.files}
 }
 
-// question asks for the files' chunks. Word statistics are cached for whole folders only: there are too many sets of files.
+// question asks for the files' chunks. Word statistics are cached for whole folders only: there are too many sets of
+// files.
 func (s *Store) question(in searchedFiles, text string, limit int) embed.Question {
 	scope := ""
 	if in.files == nil {
@@ -91,7 +92,8 @@ func hitFiles(hits []Hit) []string {
 	return ids
 }
 
-// searched returns the files that the agent has attached; of these, those whose names match include if that is not empty.
+// searched returns the files that the agent has attached; of these, those whose names match include if that is not
+// empty.
 func (s *Store) searched(ctx context.Context, org db.Org, agentID, include string) (searchedFiles, error) {
 	type folder struct {
 		Key  int64 `db:"folder_key"`
@@ -123,8 +125,8 @@ func (s *Store) searched(ctx context.Context, org db.Org, agentID, include strin
 	return c, err
 }
 
-// sample reads the terms of up to embed.SampleRows chunks, evenly spread over the files by their numbers of chunks. The same files always
-// give the same sample.
+// sample reads the terms of up to embed.SampleRows chunks, evenly spread over the files by their numbers of chunks. The
+// same files always give the same sample.
 func (s *Store) sample(ctx context.Context, in searchedFiles) (*embed.IDF, error) {
 	type file struct {
 		Key        int64 `db:"key"`

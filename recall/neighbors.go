@@ -23,11 +23,12 @@ type Neighbors struct {
 	Total    int       // messages of the conversation, whose positions go from 1 to it
 }
 
-// Neighbors returns a message with those before and after it in its conversation. ErrNotFound if the agent has no such message; ErrInvalid
-// if it asks for too many.
+// Neighbors returns a message with those before and after it in its conversation. ErrNotFound if the agent has no such
+// message; ErrInvalid if it asks for too many.
 func (s *Store) Neighbors(ctx context.Context, org db.Org, q NeighborQuery) (Neighbors, error) {
 	if q.Before < 0 || q.Before > MaxNeighbors || q.After < 0 || q.After > MaxNeighbors {
-		return Neighbors{}, db.Invalid("before and after must be from 0 to %d messages. Got: %d and %d", MaxNeighbors, q.Before, q.After)
+		return Neighbors{}, db.Invalid("before and after must be from 0 to %d messages. Got: %d and %d",
+			MaxNeighbors, q.Before, q.After)
 	}
 	type center struct {
 		Conversation int64 `db:"conversation_key"`

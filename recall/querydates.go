@@ -16,7 +16,9 @@ type date struct {
 
 // includes reports whether a time is in the day, month or year.
 func (d date) includes(t time.Time) bool {
-	return (d.year == 0 || d.year == t.Year()) && (d.month == 0 || d.month == t.Month()) && (d.day == 0 || d.day == t.Day())
+	return (d.year == 0 || d.year == t.Year()) &&
+		(d.month == 0 || d.month == t.Month()) &&
+		(d.day == 0 || d.day == t.Day())
 }
 
 // bonus is what a message of that time gains.
@@ -31,15 +33,15 @@ func (d date) bonus() float64 {
 }
 
 const (
-	monthName = `(jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|january|february|march|april|june|july|august|september|` +
-		`october|november|december)\.?`
+	monthName = `(jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|january|february|march|april|june|july|august|` +
+		`september|october|november|december)\.?`
 	yearForm = `((?:19|20)\d\d)`
 	dayForm  = `(\d{1,2})(?:st|nd|rd|th)?`
 )
 
-// dateForms are the forms of dates, the most exact first, with the numbers of the groups that hold the year, the month and the day; 0 is
-// none. A later form does not read the text that an earlier one matched. "may" and "march" are months only after words such as "in" or
-// with a year.
+// dateForms are the forms of dates, the most exact first, with the numbers of the groups that hold the year, the month
+// and the day; 0 is none. A later form does not read the text that an earlier one matched. "may" and "march" are months
+// only after words such as "in" or with a year.
 var dateForms = []struct {
 	form             *regexp.Regexp
 	year, month, day int

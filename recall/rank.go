@@ -16,9 +16,9 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// What a message gains from its context, in shares of the best message's own score. An answer seldom has the words of its question, but
-// often stands beside messages that do: on dialogues, neighbors add 8 points of recall at 10, sessions and participants 4 more. On
-// unrelated texts, such as the functions of a program, they cost 2.
+// What a message gains from its context, in shares of the best message's own score. An answer seldom has the words of
+// its question, but often stands beside messages that do: on dialogues, neighbors add 8 points of recall at 10,
+// sessions and participants 4 more. On unrelated texts, such as the functions of a program, they cost 2.
 const (
 	sessionShare     = 0.5  // of the score of the message's session, taken as one text
 	answerShare      = 0.15 // of the score of a question just before the message
@@ -99,7 +99,8 @@ func (s *Store) candidates(ctx context.Context, f searchFilter, found []embed.Sc
 	}
 	filter := f.sql()
 	filter.Args["keys"], filter.Args["best"] = keys, keys[:min(maxSurrounded, len(keys))]
-	const columns = `r.key, r.conversation_key, r.position, r.session, r.name, left(r.content -> 0 ->> 'text', 80) AS opening,
+	const columns = `r.key, r.conversation_key, r.position, r.session, r.name,
+		left(r.content -> 0 ->> 'text', 80) AS opening,
 		coalesce(right(rtrim(r.content -> 0 ->> 'text'), 1) = '?', false) AS asks, r.created_at`
 	all, err := db.All[candidate](ctx, s.db, `
 		SELECT `+columns+` FROM messages r WHERE r.org = @org AND r.key = ANY (@keys)
@@ -138,7 +139,8 @@ func addNeighbors(all []candidate) {
 	}
 }
 
-// addSessions adds to the candidates their shares of their sessions' scores, which are measured in the best score of a message by words.
+// addSessions adds to the candidates their shares of their sessions' scores, which are measured in the best score of a
+// message by words.
 func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
 	if found.BestWords == 0 {
 		return nil
@@ -164,7 +166,8 @@ func bestSessions(all []candidate) []place {
 }
 
 // scoreSessions returns the BM25 scores of sessions, each taken as one text.
-func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place, q embed.Query) (map[place]float64, error) {
+func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place, q embed.Query) (
+	map[place]float64, error) {
 	conversations, firsts := make([]int64, len(sessions)), make([]int, len(sessions))
 	for i, at := range sessions {
 		conversations[i], firsts[i] = at.conversation, at.position

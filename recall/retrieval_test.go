@@ -106,7 +106,8 @@ func (f *fixture) tell(agent string, turns []turn) map[string]string {
 	return ids
 }
 
-// function is one of the standard library: its code without its comment, and the first sentence of that without its name.
+// function is one of the standard library: its code without its comment, and the first sentence of that without its
+// name.
 type function struct {
 	pkg, code, sentence string
 }

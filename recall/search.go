@@ -32,8 +32,8 @@ const (
 	ByMeaning Mode = "vector"
 )
 
-var errNoEndpoint = db.Invalid("search_mode is %q, and there is no embeddings endpoint to rank by meaning: set LOCI_EMBEDDING_BASE_URL, "+
-	"or search with %q or %q", ByMeaning, ByWords, ByBoth)
+var errNoEndpoint = db.Invalid("search_mode is %q, and there is no embeddings endpoint to rank by meaning: "+
+	"set LOCI_EMBEDDING_BASE_URL, or search with %q or %q", ByMeaning, ByWords, ByBoth)
 
 // SearchMax is the most messages that a search returns.
 const SearchMax = 100
@@ -55,8 +55,8 @@ type Results struct {
 	Note     string // a sentence on what the ranking lacks; empty if nothing
 }
 
-// Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the conversation does
-// not exist; ErrInvalid if the mode is ByMeaning and no endpoint is configured.
+// Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the
+// conversation does not exist; ErrInvalid if the mode is ByMeaning and no endpoint is configured.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if q.Mode == ByMeaning && s.o.Dense == nil {
 		return Results{}, errNoEndpoint
@@ -107,7 +107,8 @@ func (s *Store) agentKeys(ctx context.Context, f searchFilter) ([]int64, error) 
 	if f.agent != 0 {
 		return []int64{f.agent}, nil
 	}
-	return db.All[int64](ctx, s.db, `SELECT key FROM agents WHERE org = $1 ORDER BY key LIMIT $2`, f.org, embed.MaxOwners+1)
+	return db.All[int64](ctx, s.db, `
+		SELECT key FROM agents WHERE org = $1 ORDER BY key LIMIT $2`, f.org, embed.MaxOwners+1)
 }
 
 // newest returns the last messages that a search may see.

@@ -120,7 +120,8 @@ func TestATimeThatIsNamedComesFirst(t *testing.T) {
 	}
 }
 
-// A search of a large scope is answered by the index on terms, one of a small scope by the agent's messages, and both find the same.
+// A search of a large scope is answered by the index on terms, one of a small scope by the agent's messages, and both
+// find the same.
 func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

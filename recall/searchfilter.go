@@ -11,7 +11,8 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// searchFilter is what a search may see: the messages of a conversation, of an agent, or of the organization, narrowed by its query.
+// searchFilter is what a search may see: the messages of a conversation, of an agent, or of the organization, narrowed
+// by its query.
 type searchFilter struct {
 	org          db.Org
 	agent        int64   // 0 is all
@@ -20,7 +21,8 @@ type searchFilter struct {
 	deleted      []int64 // conversations that are not cleared away yet
 	q            Query
 
-	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, and those at the positions visibleKept.
+	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, and those at the
+	// positions visibleKept.
 	visibleIn   int64
 	visibleFrom int
 	visibleKept []int
@@ -51,8 +53,8 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 	return f, s.countMessages(ctx, &f)
 }
 
-// excludeVisible excludes the messages of the conversation that no summary stands for: the model sees them anyway. Before a conversation's
-// first summary it is unknown how much of it the model sees, and nothing is excluded.
+// excludeVisible excludes the messages of the conversation that no summary stands for: the model sees them anyway.
+// Before a conversation's first summary it is unknown how much of it the model sees, and nothing is excluded.
 func (s *Store) excludeVisible(ctx context.Context, f *searchFilter) error {
 	type row struct {
 		Key          int64 `db:"key"`
@@ -83,9 +85,12 @@ func (s *Store) countMessages(ctx context.Context, f *searchFilter) error {
 	return err
 }
 
-// byTermsAlone excludes all indexes but the one on terms. Those terms name the agent already; all of a large agent's entries in another
-// index would be read beside them.
-var byTermsAlone = strings.NewReplacer("r.agent_key =", "r.agent_key + 0 =", "r.conversation_key =", "r.conversation_key + 0 =")
+// byTermsAlone excludes all indexes but the one on terms. Those terms name the agent already; all of a large agent's
+// entries in another index would be read beside them.
+var byTermsAlone = strings.NewReplacer(
+	"r.agent_key =", "r.agent_key + 0 =",
+	"r.conversation_key =", "r.conversation_key + 0 =",
+)
 
 // sql returns the filter as conditions.
 func (f searchFilter) sql() embed.Filter {
@@ -101,7 +106,8 @@ func (f searchFilter) sql() embed.Filter {
 
 // condition returns a condition on rows $ of messages or of their vectors, and its arguments.
 func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
-	where, args := `$.org = @org AND $.conversation_key <> ALL (@deleted)`, pgx.StrictNamedArgs{"org": f.org, "deleted": f.deleted}
+	where := `$.org = @org AND $.conversation_key <> ALL (@deleted)`
+	args := pgx.StrictNamedArgs{"org": f.org, "deleted": f.deleted}
 	add := func(condition string, name string, value any) {
 		where += ` AND ` + condition
 		args[name] = value
@@ -136,7 +142,8 @@ func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 // statisticsScope names the messages that the word statistics are of, whatever else the query filters by.
 func (f searchFilter) statisticsScope() string { return fmt.Sprint(f.org, f.agent, f.conversation) }
 
-// sample reads the terms of up to embed.SampleRows messages, evenly spread over the conversation, the agent or the organization.
+// sample reads the terms of up to embed.SampleRows messages, evenly spread over the conversation, the agent or the
+// organization.
 func (s *Store) sample(ctx context.Context, f searchFilter) (*embed.IDF, error) {
 	place, rows := "key", `org = @org`
 	ends := `SELECT min(key) AS first, max(key) AS last FROM messages WHERE org = @org`
@@ -159,6 +166,8 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*embed.IDF, error) 
 				SELECT key FROM messages WHERE `+rows+` AND `+place+` >= places.place ORDER BY `+place+` LIMIT 1
 			) m
 		)
-		SELECT m.terms FROM drawn JOIN messages m USING (key) WHERE m.org = @org AND m.terms IS NOT NULL ORDER BY m.key`, args)
+		SELECT m.terms FROM drawn JOIN messages m USING (key)
+		WHERE m.org = @org AND m.terms IS NOT NULL
+		ORDER BY m.key`, args)
 	return embed.NewIDF(terms, f.rows), err
 }

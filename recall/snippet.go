@@ -10,7 +10,8 @@ import (
 // snippetBytes is about the length of a snippet.
 const snippetBytes = 400
 
-// snippet returns the part of a text with the most of the query's words, in whole characters. An ellipsis marks omitted text.
+// snippet returns the part of a text with the most of the query's words, in whole characters. An ellipsis marks omitted
+// text.
 func snippet(text, query string) string {
 	if len(text) <= snippetBytes {
 		return text

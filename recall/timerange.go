@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ParseStart reads the start of a time range in ISO 8601: a date, or a date and a time to the minute or finer, with an offset, with Z, or
-// in zone (nil is UTC). It returns nil for an empty text. ErrInvalid if the text is none of these.
+// ParseStart reads the start of a time range in ISO 8601: a date, or a date and a time to the minute or finer, with an
+// offset, with Z, or in zone (nil is UTC). It returns nil for an empty text. ErrInvalid if the text is none of these.
 func ParseStart(text string, zone *time.Location) (*time.Time, error) {
 	at, _, err := parseTime("start_date", text, zone)
 	return at, err
 }
 
-// ParseEnd reads the inclusive end of a time range, as ParseStart reads its start: the last moment of the day, the minute or the second
-// that the text names.
+// ParseEnd reads the inclusive end of a time range, as ParseStart reads its start: the last moment of the day, the
+// minute or the second that the text names.
 func ParseEnd(text string, zone *time.Location) (*time.Time, error) {
 	at, last, err := parseTime("end_date", text, zone)
 	if at != nil {
