@@ -31,11 +31,11 @@ type Scored struct {
 // Fuse ranks the rows of both arms by Scored.Score, then the lower id first. Each arm may be in any order. A row whose
 // score by words is not positive shares no word with the query, and is not in that arm.
 //
-// With many models the cosines of unrelated texts are far above 0. A share by meaning is therefore measured from a floor:
-// the score at rank 200, or of the last row of a shorter arm, which then holds the whole scope. Among fewer than 20 rows
-// even the last may be relevant; the distance from the best to the last is then scaled to 20 rows, and the floor is not
-// below 0. So 3 rows of nearly equal cosine get nearly equal shares, and a single row gets a share of 1. A cosine of 0
-// or less gets a share of 0.
+// With many models the cosines of unrelated texts are far above 0. A share by meaning is therefore measured from a
+// floor: the score at rank 200, or of the last row of a shorter arm, which then holds the whole scope. Among fewer than
+// 20 rows even the last may be relevant; the distance from the best to the last is then scaled to 20 rows, and the
+// floor is not below 0. So 3 rows of nearly equal cosine get nearly equal shares, and a single row gets a share of 1. A
+// cosine of 0 or less gets a share of 0.
 func Fuse(words, meaning []Hit, weight float64) []Scored {
 	found := make(map[int64]*Scored, len(words)+len(meaning))
 	row := func(id int64) *Scored {
