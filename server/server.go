@@ -61,65 +61,15 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) routes(a *rest.API) {
-	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
-
-	rest.Route(a, get, pathHealth, "Say that the server runs", s.health)
-	rest.Route(a, get, pathReady, "Say whether the database answers", s.ready)
-
-	rest.Route(a, post, "/v1/agents", "Create an agent", s.createAgent)
-	rest.Route(a, get, "/v1/agents", "List agents", s.listAgents)
-	rest.Route(a, get, "/v1/agents/count", "Count agents", s.countAgents)
-	rest.Route(a, get, "/v1/agents/{agent_id}", "Get an agent", s.getAgent)
-	rest.Route(a, patch, "/v1/agents/{agent_id}", "Change an agent", s.updateAgent)
-	rest.Route(a, del, "/v1/agents/{agent_id}", "Delete an agent", s.deleteAgent)
-	rest.Route(a, get, "/v1/agents/{agent_id}/context", "Show what fills an agent's context window", s.agentContext)
-	rest.Route(a, get, "/v1/agents/{agent_id}/prompt", "Hand out the next request to an agent's model", s.agentPrompt, rest.Slow(modelTimeout))
-	rest.Route(a, post, "/v1/agents/{agent_id}/recompile", "Compile an agent's system prompt", s.recompile)
-	rest.Route(a, post, "/v1/agents/{agent_id}/system-prompt/recompile", "Compile an agent's system prompt", s.recompile, rest.Deprecated)
-	rest.Route(a, get, "/v1/agents/{agent_id}/core-memory", "Get an agent's core memory", s.coreMemory, rest.Deprecated)
-
-	rest.Route(a, get, "/v1/agents/{agent_id}/folders", "List an agent's folders", s.agentFolders)
-	rest.Route(a, patch, "/v1/agents/{agent_id}/folders/attach/{folder_id}", "Attach a folder to an agent", s.attachFolder)
-	rest.Route(a, patch, "/v1/agents/{agent_id}/folders/detach/{folder_id}", "Detach a folder from an agent", s.detachFolder)
-	rest.Route(a, get, "/v1/agents/{agent_id}/sources", "List an agent's folders", s.agentFolders, rest.Deprecated)
-	rest.Route(a, patch, "/v1/agents/{agent_id}/sources/attach/{folder_id}", "Attach a folder to an agent", s.attachSource, rest.Deprecated)
-	rest.Route(a, patch, "/v1/agents/{agent_id}/sources/detach/{folder_id}", "Detach a folder from an agent", s.detachSource, rest.Deprecated)
-
-	rest.Route(a, get, "/v1/agents/{agent_id}/files", "List the files of an agent's folders", s.agentFiles)
-	rest.Route(a, patch, "/v1/agents/{agent_id}/files/close-all", "Close all of an agent's open files", s.closeAllFiles)
-	rest.Route(a, patch, "/v1/agents/{agent_id}/files/{file_id}/open", "Open a file for an agent", s.openFile)
-	rest.Route(a, patch, "/v1/agents/{agent_id}/files/{file_id}/close", "Close a file for an agent", s.closeFile)
-
-	rest.Route(a, get, "/v1/agents/{agent_id}/events", "Read an agent's events", s.agentEvents)
-	rest.Route(a, get, "/v1/agents/{agent_id}/consumers", "List the named readers of an agent's events", s.listConsumers)
-	rest.Route(a, get, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Say how far a named reader has come", s.getConsumer)
-	rest.Route(a, put, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store how far a named reader has come", s.commitConsumer)
-	rest.Route(a, del, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Forget a named reader", s.deleteConsumer, rest.NoContent)
-
-	rest.Route(a, get, "/v1/agents/{agent_id}/tools", "List an agent's tools", s.agentTools)
-	rest.Route(a, post, "/v1/agents/{agent_id}/tools/{tool_name}/run", "Run one of an agent's tools", s.runTool)
-	rest.Route(a, post, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", s.capture, rest.BodyUpTo(maxCaptureBytes), rest.Unchecked)
-	rest.Route(a, get, "/v1/agents/{agent_id}/expand/{clip_id}", "Read a text that the log has only the beginning of", s.expand)
-	rest.Route(a, get, "/v1/tools", "List tools", s.listTools)
-	rest.Route(a, get, "/v1/tools/count", "Count tools", s.countTools)
-	rest.Route(a, get, "/v1/tools/{tool_id}", "Get a tool", s.getTool)
-
-	s.blockRoutes(a)
-	s.archivalRoutes(a)
-
-	s.folderRoutes(a, "/v1/folders", twin{order: rest.NewestFirst})
-	rest.Route(a, get, "/v1/folders", "List folders", s.listFolders)
-	s.folderRoutes(a, "/v1/sources", twin{order: rest.OldestFirst}, rest.Deprecated)
-	rest.Route(a, get, "/v1/sources", "List folders", s.listSources, rest.Deprecated)
-
-	s.messageRoutes(a)
-	s.compactionRoutes(a)
-
-	rest.Route(a, get, "/v1/models", "List language models", s.listModels)
-	rest.Route(a, get, "/v1/models/embedding", "List embedding models", s.listEmbeddingModels)
-	rest.Route(a, get, "/v1/tags", "List the tags of agents", s.listTags)
-	s.uploadRoutes(a)
-	s.streamRoutes(a)
+	rest.Get(a, pathHealth, "Say that the server runs", s.health)
+	rest.Get(a, pathReady, "Say whether the database answers", s.ready)
+	for _, register := range []func(*rest.API){
+		s.agentRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes, s.conversationRoutes, s.eventRoutes,
+		s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.messageRoutes, s.messageSearchRoutes, s.modelRoutes, s.openFileRoutes,
+		s.passageRoutes, s.passageBatchRoutes, s.promptRoutes, s.toolRoutes, s.uploadRoutes,
+	} {
+		register(a)
+	}
 }
 
 // Health is whether the server works.

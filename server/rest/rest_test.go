@@ -28,7 +28,7 @@ type strictBody struct {
 
 // toys are operations that answer with what they were given.
 func toys(a *rest.API) {
-	rest.Route(a, "GET", "/v1/toys", "A toy", func(_ context.Context, in *struct {
+	rest.Get(a, "/v1/toys", "A toy", func(_ context.Context, in *struct {
 		Tags  []string       `query:"tags,explode"`
 		Name  string         `query:"name"`
 		Limit int            `query:"limit" minimum:"1" maximum:"1000"`
@@ -37,27 +37,27 @@ func toys(a *rest.API) {
 	}) (map[string]any, error) {
 		return map[string]any{"tags": in.Tags, "name": in.Name, "limit": in.Limit, "open": in.Open.Pointer()}, nil
 	})
-	rest.Route(a, "GET", "/v1/toys/count", "A toy", func(context.Context, *struct{}) (int, error) { return 7, nil })
-	rest.Route(a, "GET", "/v1/toys/{label}", "A toy", func(_ context.Context, in *struct {
+	rest.Get(a, "/v1/toys/count", "A toy", func(context.Context, *struct{}) (int, error) { return 7, nil })
+	rest.Get(a, "/v1/toys/{label}", "A toy", func(_ context.Context, in *struct {
 		Label string `path:"label"`
 	}) (string, error) {
 		return in.Label, nil
 	})
-	rest.Route(a, "PATCH", "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body toyBody }) (toyBody, error) { return in.Body, nil })
-	rest.Route(a, "POST", "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body strictBody }) (strictBody, error) { return in.Body, nil })
-	rest.Route(a, "GET", "/v1/agents/{agent_id}", "A toy", func(_ context.Context, in *struct {
+	rest.Patch(a, "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body toyBody }) (toyBody, error) { return in.Body, nil })
+	rest.Post(a, "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body strictBody }) (strictBody, error) { return in.Body, nil })
+	rest.Get(a, "/v1/agents/{agent_id}", "A toy", func(_ context.Context, in *struct {
 		ID rest.AgentID `path:"agent_id"`
 	}) (*int, error) {
 		return nil, db.NotFound("no agent %s", in.ID)
 	})
-	rest.Route(a, "DELETE", "/v1/toys/{label}", "A toy", func(context.Context, *struct {
+	rest.Delete(a, "/v1/toys/{label}", "A toy", func(context.Context, *struct {
 		Label string `path:"label"`
 	}) (*int, error) {
 		return nil, nil
 	}, rest.NoContent)
-	rest.Route(a, "POST", "/v1/null", "A toy", func(context.Context, *struct{}) (*int, error) { return nil, nil })
-	rest.Route(a, "POST", "/v1/panic", "A toy", func(context.Context, *struct{}) (*int, error) { panic("a secret of ours") })
-	rest.Route(a, "POST", "/v1/broken", "A toy", func(context.Context, *struct{}) (*int, error) { return nil, errors.New("a secret of ours") })
+	rest.Post(a, "/v1/null", "A toy", func(context.Context, *struct{}) (*int, error) { return nil, nil })
+	rest.Post(a, "/v1/panic", "A toy", func(context.Context, *struct{}) (*int, error) { panic("a secret of ours") })
+	rest.Post(a, "/v1/broken", "A toy", func(context.Context, *struct{}) (*int, error) { return nil, errors.New("a secret of ours") })
 }
 
 func newToys(t *testing.T, log *bytes.Buffer) http.Handler {

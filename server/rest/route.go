@@ -38,11 +38,38 @@ func Slow(timeout time.Duration) Option {
 	return func(op *operation) { op.timeout = max(op.timeout, timeout) }
 }
 
-// Route registers an operation. It answers 200 with what handle returns, or with the status of its error.
-func Route[I, O any](a *API, method, path, summary string, handle func(context.Context, *I) (O, error), options ...Option) {
+// Handler answers an operation: it returns the body of a 200, or an error that ProblemOf gives its status.
+type Handler[I, O any] = func(context.Context, *I) (O, error)
+
+// Get registers an operation.
+func Get[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodGet, Path: path, Summary: summary}, handle, options)
+}
+
+// Post registers an operation.
+func Post[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodPost, Path: path, Summary: summary}, handle, options)
+}
+
+// Put registers an operation.
+func Put[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodPut, Path: path, Summary: summary}, handle, options)
+}
+
+// Patch registers an operation.
+func Patch[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodPatch, Path: path, Summary: summary}, handle, options)
+}
+
+// Delete registers an operation.
+func Delete[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodDelete, Path: path, Summary: summary}, handle, options)
+}
+
+func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], options []Option) {
 	type output struct{ Body O }
-	op := operation{timeout: a.Timeout, Operation: huma.Operation{Method: method, Path: path, Summary: summary,
-		MaxBodyBytes: -1, BodyReadTimeout: -1}}
+	described.MaxBodyBytes, described.BodyReadTimeout = -1, -1
+	op := operation{Operation: described, timeout: a.Timeout}
 	for _, option := range options {
 		option(&op)
 	}

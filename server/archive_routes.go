@@ -7,21 +7,25 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Archive is an archive in Letta's shape.
-type Archive struct {
-	archival.Archive
-	EmbeddingConfig  *files.EmbeddingConfig `json:"embedding_config"`
-	VectorDBProvider string                 `json:"vector_db_provider"`
-	CreatedByID      rest.Null              `json:"created_by_id"`
-	LastUpdatedByID  rest.Null              `json:"last_updated_by_id"`
+func (s *Server) archiveRoutes(a *rest.API) {
+	rest.Post(a, "/v1/archives", "Create an archive", s.createArchive)
+	rest.Get(a, "/v1/archives", "List archives", s.listArchives)
+	rest.Get(a, "/v1/archives/{archive_id}", "Get an archive", s.getArchive)
+	rest.Patch(a, "/v1/archives/{archive_id}", "Change an archive", s.updateArchive)
+	rest.Delete(a, "/v1/archives/{archive_id}", "Delete an archive", s.deleteArchive, rest.NoContent)
+	rest.Get(a, "/v1/archives/{archive_id}/agents", "List the agents that have an archive", s.archiveAgents)
+	rest.Post(a, "/v1/archives/{archive_id}/passages", "Insert a passage into an archive", s.createArchivePassage)
+	rest.Delete(a, "/v1/archives/{archive_id}/passages/{passage_id}", "Delete a passage of an archive", s.deleteArchivePassage, rest.NoContent)
+	rest.Patch(a, "/v1/agents/{agent_id}/archives/attach/{archive_id}", "Attach an archive to an agent", s.attachArchive)
+	rest.Patch(a, "/v1/agents/{agent_id}/archives/detach/{archive_id}", "Detach an archive from an agent", s.detachArchive)
 }
 
-func (s *Server) archiveOf(c archival.Archive) Archive {
-	config := s.Files.Embedding(files.DefaultChunkTokens)
-	return Archive{Archive: c, EmbeddingConfig: &config, VectorDBProvider: "native"}
+func (s *Server) archiveOf(c archival.Archive) letta.Archive {
+	return letta.ArchiveOf(c, s.Files.Embedding(files.DefaultChunkTokens))
 }
 
 // OfArchive is the path of an archive.
@@ -29,36 +33,21 @@ type OfArchive struct {
 	ArchiveID rest.ArchiveID `path:"archive_id"`
 }
 
-// CreateArchive is what an archive is created from. Loci embeds with its own model, so a client's choice of one is only kept.
-type CreateArchive struct {
-	Name        string                `json:"name"`
-	Description rest.Opt[string]      `json:"description,omitzero"`
-	Metadata    rest.Opt[rest.Object] `json:"metadata,omitzero"`
-	Embedding   rest.Opt[string]      `json:"embedding,omitzero"`
-}
-
-// UpdateArchive changes the fields that it has; null leaves one alone.
-type UpdateArchive struct {
-	Name        rest.Opt[string]      `json:"name,omitzero"`
-	Description rest.Opt[string]      `json:"description,omitzero"`
-	Metadata    rest.Opt[rest.Object] `json:"metadata,omitzero"`
-}
-
-func (s *Server) createArchive(ctx context.Context, in *struct{ Body CreateArchive }) (Archive, error) {
+func (s *Server) createArchive(ctx context.Context, in *struct{ Body letta.CreateArchive }) (letta.Archive, error) {
 	c, err := s.Archival.CreateArchive(ctx, rest.Org(ctx), archival.NewArchive{Name: in.Body.Name, Description: in.Body.Description.Pointer(),
 		Metadata: json.RawMessage(in.Body.Metadata.Value), Embedding: in.Body.Embedding.Pointer()})
 	return s.archiveOf(c), err
 }
 
-func (s *Server) getArchive(ctx context.Context, in *OfArchive) (Archive, error) {
+func (s *Server) getArchive(ctx context.Context, in *OfArchive) (letta.Archive, error) {
 	c, err := s.Archival.Archive(ctx, rest.Org(ctx), string(in.ArchiveID))
 	return s.archiveOf(c), err
 }
 
 func (s *Server) updateArchive(ctx context.Context, in *struct {
 	OfArchive
-	Body UpdateArchive
-}) (Archive, error) {
+	Body letta.UpdateArchive
+}) (letta.Archive, error) {
 	c, err := s.Archival.UpdateArchive(ctx, rest.Org(ctx), string(in.ArchiveID), archival.ArchiveUpdate{Name: in.Body.Name.Pointer(),
 		Description: in.Body.Description.Pointer(), Metadata: json.RawMessage(in.Body.Metadata.Value)})
 	return s.archiveOf(c), err
@@ -68,9 +57,9 @@ func (s *Server) listArchives(ctx context.Context, in *struct {
 	Name    string `query:"name" doc:"The exact name."`
 	AgentID string `query:"agent_id" doc:"Attached to this agent."`
 	rest.Paging
-}) ([]Archive, error) {
+}) ([]letta.Archive, error) {
 	list, err := s.Archival.Archives(ctx, rest.Org(ctx), in.AgentID, in.Name, in.Page(50, rest.NewestFirst))
-	archives := make([]Archive, len(list))
+	archives := make([]letta.Archive, len(list))
 	for i, c := range list {
 		archives[i] = s.archiveOf(c)
 	}
@@ -83,29 +72,29 @@ func (s *Server) deleteArchive(ctx context.Context, in *OfArchive) (rest.Null, e
 
 func (s *Server) archiveAgents(ctx context.Context, in *struct {
 	OfArchive
-	Included
+	letta.Included
 	rest.Paging
-}) ([]AgentState, error) {
+}) ([]letta.AgentState, error) {
 	ids, err := s.Archival.ArchiveAgents(ctx, rest.Org(ctx), string(in.ArchiveID))
 	if err != nil {
 		return nil, err
 	}
-	return s.statesOf(ctx, rest.Paged(ids, in.Page(50, rest.NewestFirst), func(id string) string { return id }), in.fileBlocks())
+	return s.statesOf(ctx, rest.Paged(ids, in.Page(50, rest.NewestFirst), func(id string) string { return id }), in.FileBlocks())
 }
 
 func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	OfArchive
-	Body NewPassage
-}) (ArchivalPassage, error) {
-	d, err := in.Body.draft()
+	Body letta.NewPassage
+}) (letta.ArchivalPassage, error) {
+	d, err := in.Body.Draft()
 	if err != nil {
-		return ArchivalPassage{}, err
+		return letta.ArchivalPassage{}, err
 	}
 	list, err := s.Archival.Insert(ctx, rest.Org(ctx), string(in.ArchiveID), []archival.Draft{d})
 	if err != nil {
-		return ArchivalPassage{}, err
+		return letta.ArchivalPassage{}, err
 	}
-	return insertedOf(list)[0], nil // of a text that became several, the first
+	return letta.InsertedOf(list)[0], nil // of a text that became several, the first
 }
 
 func (s *Server) deleteArchivePassage(ctx context.Context, in *struct {

@@ -10,6 +10,10 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
+func (s *Server) captureRoutes(a *rest.API) {
+	rest.Post(a, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", s.capture, rest.BodyUpTo(maxCaptureBytes), rest.Unchecked)
+}
+
 // maxCaptureBytes limits a body of messages or passages: a whole conversation may come in one.
 const maxCaptureBytes = 64 << 20
 

@@ -1,26 +1,24 @@
-package server
+package letta
 
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
-
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// expansion makes items of messages, as a caller wants to see them.
-type expansion struct {
-	types []string // that are wanted; all where it is empty
+// ItemOptions makes items of messages, as a caller wants to see them.
+type ItemOptions struct {
+	Types []string // of the items that are wanted; all if it is empty
 
-	// speaker is the tool whose calls are what the agent says, in its argument named said; spoken are the returns of those calls, which are
-	// left out. Empty for none.
-	speaker, said string
-	spoken        map[recall.Return]bool
+	// Calls of the tool Speaker are shown as messages of the assistant, whose text is the Argument. Returns of these calls, Spoken, are left
+	// out. An empty Speaker shows all calls as calls.
+	Speaker, Argument string
+	Spoken            map[recall.Return]bool
 }
 
 // speech is the tool by which Letta's older agents speak, and its argument.
@@ -29,14 +27,14 @@ const (
 	speechArgument = "message"
 )
 
-// of is what a message is shown as: what was thought, what was said, what was called. A message has an item at least, unless all of its
+// Items is what a message is shown as: what was thought, what was said, what was called. A message has an item at least, unless all of its
 // items are not wanted.
-func (e expansion) of(m recall.Message) []MessageItem {
-	b := itemBuilder{expansion: e, m: m}
+func (o ItemOptions) Items(m recall.Message) []MessageItem {
+	b := itemBuilder{ItemOptions: o, m: m}
 	switch m.Role {
 	case recall.System:
 		h := b.head(systemMessage, m.OTID)
-		b.add(h, SystemMessage{h, contentOf(m.Content).texts()})
+		b.add(h, SystemMessage{h, contentOf(m.Content).Texts()})
 	case recall.User:
 		h := b.head(userMessage, m.OTID)
 		b.add(h, UserMessage{h, contentOf(m.Content)})
@@ -53,12 +51,12 @@ func (e expansion) of(m recall.Message) []MessageItem {
 // summary shows a summary, and first the compaction that it is of, where that is asked for.
 func (b *itemBuilder) summary() {
 	stats := rest.Object(b.m.Content[0].Stats)
-	if slices.Contains(b.types, eventMessage) {
+	if slices.Contains(b.Types, eventMessage) {
 		h := b.next(eventMessage)
 		b.add(h, CompactionMessage{h, "compaction", compactionEvent(stats)})
 	}
 	h := b.next(summaryMessage)
-	b.add(h, SummaryMessage{h, contentOf(b.m.Content).texts(), stats})
+	b.add(h, SummaryMessage{h, contentOf(b.m.Content).Texts(), stats})
 }
 
 // compactionEvent is what Letta tells of a compaction as it begins.
@@ -76,7 +74,7 @@ func compactionEvent(stats rest.Object) rest.Object {
 }
 
 type itemBuilder struct {
-	expansion
+	ItemOptions
 	m     recall.Message
 	count int // of the items so far, those that are not wanted too
 	items []MessageItem
@@ -99,7 +97,7 @@ func (b *itemBuilder) next(kind string) MessageHead {
 
 func (b *itemBuilder) add(h MessageHead, item any) {
 	b.count++
-	if len(b.types) == 0 || slices.Contains(b.types, h.MessageType) {
+	if len(b.Types) == 0 || slices.Contains(b.Types, h.MessageType) {
 		b.items = append(b.items, MessageItem{item})
 	}
 }
@@ -182,13 +180,13 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 		}
 	}
 	for _, p := range parts {
-		if b.speaker == "" || p.Name != b.speaker {
+		if b.Speaker == "" || p.Name != b.Speaker {
 			together = append(together, ToolCall{Name: p.Name, Arguments: p.Input, ToolCallID: p.CallID})
 			continue
 		}
 		flush()
 		h := b.next(assistantMessage)
-		b.add(h, AssistantMessage{h, Content{textPart(argument(p.Input, b.said))}})
+		b.add(h, AssistantMessage{h, Content{textPart(argument(p.Input, b.Argument))}})
 	}
 	flush()
 }
@@ -209,7 +207,7 @@ func argument(input, name string) string {
 func (b *itemBuilder) returns() {
 	var returns []ToolReturn
 	for _, p := range b.m.Content {
-		if !b.spoken[recall.Return{Key: b.m.Key, CallID: p.CallID}] {
+		if !b.Spoken[recall.Return{Key: b.m.Key, CallID: p.CallID}] {
 			returns = append(returns, returnOf(p))
 		}
 	}
@@ -218,7 +216,7 @@ func (b *itemBuilder) returns() {
 	}
 	first := returns[0]
 	h := b.next(toolReturnMessage)
-	b.add(h, ToolReturnMessage{MessageHead: h, ToolReturn: first.ToolReturn.texts(), Status: first.Status, ToolCallID: first.ToolCallID,
+	b.add(h, ToolReturnMessage{MessageHead: h, ToolReturn: first.ToolReturn.Texts(), Status: first.Status, ToolCallID: first.ToolCallID,
 		Stdout: first.Stdout, Stderr: first.Stderr, ToolReturns: returns})
 }
 
@@ -268,5 +266,3 @@ func given(text string) *string {
 	}
 	return &text
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,4 +1,4 @@
-package server
+package letta
 
 import (
 	"encoding/json"
@@ -84,7 +84,7 @@ type UpdateAgent struct {
 	AgentFields
 }
 
-func (c CreateAgent) create(toolNames []string) (agent.New, error) {
+func (c CreateAgent) New(toolNames []string) (agent.New, error) {
 	if err := c.check(); err != nil {
 		return agent.New{}, err
 	}
@@ -111,7 +111,7 @@ func (c CreateAgent) create(toolNames []string) (agent.New, error) {
 	}, nil
 }
 
-func (u UpdateAgent) update() (agent.Update, error) {
+func (u UpdateAgent) Update() (agent.Update, error) {
 	if err := u.check(); err != nil {
 		return agent.Update{}, err
 	}

@@ -5,8 +5,22 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
+
+func (s *Server) openFileRoutes(a *rest.API) {
+	rest.Get(a, "/v1/agents/{agent_id}/folders", "List an agent's folders", s.agentFolders)
+	rest.Patch(a, "/v1/agents/{agent_id}/folders/attach/{folder_id}", "Attach a folder to an agent", s.attachFolder)
+	rest.Patch(a, "/v1/agents/{agent_id}/folders/detach/{folder_id}", "Detach a folder from an agent", s.detachFolder)
+	rest.Get(a, "/v1/agents/{agent_id}/sources", "List an agent's folders", s.agentFolders, rest.Deprecated)
+	rest.Patch(a, "/v1/agents/{agent_id}/sources/attach/{folder_id}", "Attach a folder to an agent", s.attachSource, rest.Deprecated)
+	rest.Patch(a, "/v1/agents/{agent_id}/sources/detach/{folder_id}", "Detach a folder from an agent", s.detachSource, rest.Deprecated)
+	rest.Get(a, "/v1/agents/{agent_id}/files", "List the files of an agent's folders", s.agentFiles)
+	rest.Patch(a, "/v1/agents/{agent_id}/files/close-all", "Close all of an agent's open files", s.closeAllFiles)
+	rest.Patch(a, "/v1/agents/{agent_id}/files/{file_id}/open", "Open a file for an agent", s.openFile)
+	rest.Patch(a, "/v1/agents/{agent_id}/files/{file_id}/close", "Close a file for an agent", s.closeFile)
+}
 
 // AgentFolder is the path of a folder as an agent has it.
 type AgentFolder struct {
@@ -20,22 +34,15 @@ type AgentFile struct {
 	FileID rest.FileID `path:"file_id"`
 }
 
-// AgentFiles is a page of an agent's files.
-type AgentFiles struct {
-	Files      []files.AgentFile `json:"files"`
-	NextCursor *string           `json:"next_cursor"`
-	HasMore    bool              `json:"has_more"`
-}
-
 func (s *Server) agentFolders(ctx context.Context, in *struct {
 	rest.OfAgent
 	rest.Paging
-}) ([]Source, error) {
+}) ([]letta.Source, error) {
 	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
 		return nil, err
 	}
 	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), string(in.AgentID), in.Page(100, rest.NewestFirst))
-	return sourcesOf(folders), err
+	return letta.SourcesOf(folders), err
 }
 
 func (s *Server) attachFolder(ctx context.Context, in *AgentFolder) (rest.Null, error) {
@@ -53,16 +60,16 @@ func (s *Server) detachFolder(ctx context.Context, in *AgentFolder) (rest.Null, 
 	return rest.Null{}, s.Files.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.FolderID))
 }
 
-func (s *Server) attachSource(ctx context.Context, in *AgentFolder) (AgentState, error) {
+func (s *Server) attachSource(ctx context.Context, in *AgentFolder) (letta.AgentState, error) {
 	if _, err := s.attachFolder(ctx, in); err != nil {
-		return AgentState{}, err
+		return letta.AgentState{}, err
 	}
 	return s.getAgent(ctx, &in.OfAgent)
 }
 
-func (s *Server) detachSource(ctx context.Context, in *AgentFolder) (AgentState, error) {
+func (s *Server) detachSource(ctx context.Context, in *AgentFolder) (letta.AgentState, error) {
 	if _, err := s.detachFolder(ctx, in); err != nil {
-		return AgentState{}, err
+		return letta.AgentState{}, err
 	}
 	return s.getAgent(ctx, &in.OfAgent)
 }
@@ -72,10 +79,10 @@ func (s *Server) agentFiles(ctx context.Context, in *struct {
 	rest.Paging
 	IsOpen rest.Opt[bool] `query:"is_open" doc:"Only the open files, or only the others."`
 	Cursor string         `query:"cursor" deprecated:"true"`
-}) (AgentFiles, error) {
+}) (letta.AgentFiles, error) {
 	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	if err != nil {
-		return AgentFiles{}, err
+		return letta.AgentFiles{}, err
 	}
 	page := in.Page(100, rest.NewestFirst)
 	if page.After == "" {
@@ -83,7 +90,7 @@ func (s *Server) agentFiles(ctx context.Context, in *struct {
 	}
 	list, more, err := s.Files.AgentFiles(ctx, rest.Org(ctx), a.ID,
 		files.AgentFilesQuery{Limits: a.Limits(), Open: in.IsOpen.Pointer(), Page: page})
-	answer := AgentFiles{Files: list, HasMore: more}
+	answer := letta.AgentFiles{Files: list, HasMore: more}
 	if more && len(list) > 0 {
 		answer.NextCursor = &list[len(list)-1].ID
 	}
@@ -99,12 +106,12 @@ func (s *Server) openFile(ctx context.Context, in *AgentFile) ([]string, error) 
 	return append([]string{}, closed...), err
 }
 
-func (s *Server) closeFile(ctx context.Context, in *AgentFile) (Message, error) {
+func (s *Server) closeFile(ctx context.Context, in *AgentFile) (letta.Message, error) {
 	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return Message{}, err
+		return letta.Message{}, err
 	}
 	err := s.Files.CloseFile(ctx, rest.Org(ctx), string(in.AgentID), string(in.FileID))
-	return Message{fmt.Sprintf("File id=%s successfully closed", in.FileID)}, err
+	return letta.Message{Message: fmt.Sprintf("File id=%s successfully closed", in.FileID)}, err
 }
 
 func (s *Server) closeAllFiles(ctx context.Context, in *rest.OfAgent) ([]string, error) {

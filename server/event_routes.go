@@ -8,64 +8,29 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// AgentEvent is one thing that happened to an agent.
-type AgentEvent struct {
-	event.Event
-	Message *EventMessage `json:"message,omitempty" doc:"What was said, with events of type message; not there any more once its conversation is deleted."`
-}
-
-// EventMessage is a message as the log keeps it.
-type EventMessage struct{ recall.Message }
-
-// EventSlice is which of an agent's events a caller asks for.
-type EventSlice struct {
-	From     int64           `query:"from" minimum:"1" doc:"The first position."`
-	To       int64           `query:"to" minimum:"1" doc:"The last position; it belongs to the slice."`
-	Before   int64           `query:"before" minimum:"1" doc:"Events below this position; without from and after, those nearest to it."`
-	After    rest.Opt[int64] `query:"after" doc:"Events above this position."`
-	Types    []string        `query:"types,explode" doc:"Only events of these types: repeated, or with commas between them."`
-	Limit    int             `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many events at most."`
-	Order    string          `query:"order" enum:"asc,desc" default:"asc" doc:"Oldest first, or newest first."`
-	Consumer string          `query:"consumer" doc:"Events after those that this named reader is done with: one that is not there yet begins at the first. Not with from, before, after and order=desc."`
-}
-
-func (in EventSlice) query() event.Query {
-	q := event.Query{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: typesOf(in.Types), Limit: in.Limit,
-		Descending: in.Order == rest.NewestFirst}
-	if in.After.Set {
-		q.From = max(q.From, 1) // after=0 is a bound too
-	}
-	return q
-}
-
-// typesOf reads types that are repeated, or have commas between them.
-func typesOf(values []string) (types []event.Type) {
-	for _, value := range values {
-		for name := range strings.SplitSeq(value, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				types = append(types, event.Type(name))
-			}
-		}
-	}
-	return types
+func (s *Server) eventRoutes(a *rest.API) {
+	rest.Get(a, "/v1/agents/{agent_id}/events", "Read an agent's events", s.agentEvents)
+	rest.Get(a, "/v1/agents/{agent_id}/consumers", "List the named readers of an agent's events", s.listConsumers)
+	rest.Get(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Say how far a named reader has come", s.getConsumer)
+	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store how far a named reader has come", s.commitConsumer)
+	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Forget a named reader", s.deleteConsumer, rest.NoContent)
 }
 
 func (s *Server) agentEvents(ctx context.Context, in *struct {
 	rest.OfAgent
-	EventSlice
-}) ([]AgentEvent, error) {
-	q := in.query()
+	letta.EventSlice
+}) ([]letta.AgentEvent, error) {
+	q := in.Query()
 	if in.Consumer != "" {
 		if q.From > 0 || q.Before > 0 || q.Descending {
 			return nil, rest.Unprocessable("query.consumer", "a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
@@ -84,8 +49,8 @@ func (s *Server) agentEvents(ctx context.Context, in *struct {
 }
 
 // withMessages gives events of messages what was said.
-func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Event) ([]AgentEvent, error) {
-	shown := make([]AgentEvent, len(events))
+func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Event) ([]letta.AgentEvent, error) {
+	shown := make([]letta.AgentEvent, len(events))
 	var ids []string
 	for i, e := range events {
 		shown[i].Event = e
@@ -100,9 +65,9 @@ func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Ev
 	if err != nil {
 		return nil, err
 	}
-	said := make(map[string]*EventMessage, len(messages))
+	said := make(map[string]*letta.EventMessage, len(messages))
 	for _, m := range messages {
-		said[m.ID] = &EventMessage{m}
+		said[m.ID] = &letta.EventMessage{Message: m}
 	}
 	for i, e := range shown {
 		shown[i].Message = said[e.RefID]
@@ -114,12 +79,6 @@ func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Ev
 type OfConsumer struct {
 	rest.OfAgent
 	Name string `path:"consumer_name" doc:"From 1 to 200 characters."`
-}
-
-// Commit is how far a named reader has come.
-type Commit struct {
-	Seq      int64           `json:"seq" doc:"Of the last event that it is done with; 0 is the very beginning. It may go back."`
-	Expected rest.Opt[int64] `json:"expected_seq,omitzero" doc:"Where it must stand: otherwise nothing is stored, and the answer is 409. A reader that is not there stands at 0."`
 }
 
 func (s *Server) listConsumers(ctx context.Context, in *struct {
@@ -135,7 +94,7 @@ func (s *Server) getConsumer(ctx context.Context, in *OfConsumer) (event.Consume
 
 func (s *Server) commitConsumer(ctx context.Context, in *struct {
 	OfConsumer
-	Body Commit
+	Body letta.Commit
 }) (event.Consumer, error) {
 	return event.CommitCursor(ctx, s.DB, rest.Org(ctx), event.Commit{AgentID: string(in.AgentID), Name: in.Name,
 		Seq: in.Body.Seq, Expected: in.Body.Expected.Pointer()})
@@ -145,7 +104,7 @@ func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (rest.Null,
 	return rest.Null{}, event.DeleteConsumer(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Name)
 }
 
-func (s *Server) tailRoute(a *rest.API) {
+func (s *Server) eventStreamRoutes(a *rest.API) {
 	number, text := &huma.Schema{Type: huma.TypeInteger}, &huma.Schema{Type: huma.TypeString}
 	a.Stream(huma.Operation{
 		Method: http.MethodGet, Path: "/v1/agents/{agent_id}/events/stream", Summary: "Follow an agent's events",
@@ -158,7 +117,7 @@ func (s *Server) tailRoute(a *rest.API) {
 		},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "Server-sent events whose ids are their positions, until the agent is deleted or the server stops.",
-			Content:     rest.Content[AgentEvent](a, "text/event-stream")}},
+			Content:     rest.Content[letta.AgentEvent](a, "text/event-stream")}},
 	}, s.tail)
 }
 
@@ -199,7 +158,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*e
 	if err != nil {
 		return nil, err
 	}
-	return s.Followers.Follow(ctx, rest.Org(ctx), agentID, after, typesOf(c.QueryParams()["types"]))
+	return s.Followers.Follow(ctx, rest.Org(ctx), agentID, after, letta.EventTypes(c.QueryParams()["types"]))
 }
 
 // tailFrom is the position after which a stream begins.

@@ -1,7 +1,6 @@
-package server
+package letta
 
 import (
-	"context"
 	"strings"
 
 	"github.com/loci-memory/loci/files"
@@ -27,14 +26,10 @@ type EmbeddingModel struct {
 	AzureDeployment rest.Null `json:"azure_deployment"`
 }
 
-// listModels is empty: this version calls no language model.
-func (s *Server) listModels(context.Context, *struct{}) ([]any, error) { return []any{}, nil }
-
-// listEmbeddingModels lists the one model that texts are made searchable with: that of the endpoint, or the built-in word weights.
-func (s *Server) listEmbeddingModels(context.Context, *struct{}) ([]EmbeddingModel, error) {
-	c := s.Files.Embedding(files.DefaultChunkTokens)
+// EmbeddingModelOf shows the model that texts are made searchable with.
+func EmbeddingModelOf(c files.EmbeddingConfig) EmbeddingModel {
 	provider, _, _ := strings.Cut(c.Handle, "/")
-	return []EmbeddingModel{{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai", ProviderName: provider,
+	return EmbeddingModel{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai", ProviderName: provider,
 		ModelType: "embedding", Dimension: c.Dimension, Model: c.Model, EndpointType: c.EndpointType, ChunkTokens: c.ChunkTokens,
-		BatchSize: c.BatchSize}}, nil
+		BatchSize: c.BatchSize}
 }

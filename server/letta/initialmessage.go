@@ -1,12 +1,10 @@
-package server
+package letta
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
@@ -42,8 +40,8 @@ func (c *SentContent) UnmarshalJSON(raw []byte) error {
 }
 
 // Schema implements huma.SchemaProvider.
-func (SentContent) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[[]SentPart](), true, "")}}
+func (SentContent) Schema(r rest.Registry) *rest.Schema {
+	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]SentPart]())
 }
 
 // drafts are the messages to be appended.

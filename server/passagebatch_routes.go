@@ -14,31 +14,27 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
-
-// ManyPassages are passages to create at once.
-type ManyPassages struct {
-	Passages []NewPassage `json:"passages" doc:"1 to 10,000, all of them or none."`
-}
 
 // batchTimeout bounds a batch, its coming and its storing: one of long texts has millions of words.
 const batchTimeout = 15 * time.Minute
 
-// passageBatchRoute registers the route whose body and answer are read and written passage by passage.
-func (s *Server) passageBatchRoute(a *rest.API) {
-	passages := rest.NewListReader[NewPassage](a, "passages")
+// passageBatchRoutes registers the route whose body and answer are read and written passage by passage.
+func (s *Server) passageBatchRoutes(a *rest.API) {
+	passages := rest.NewListReader[letta.NewPassage](a, "passages")
 	a.Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/archives/{archive_id}/passages/batch", Summary: "Insert passages into an archive, all or none",
 		Parameters:  []*huma.Param{rest.IDParam("archive_id", "archive")},
-		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[ManyPassages](a, rest.JSON)},
+		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[letta.ManyPassages](a, rest.JSON)},
 		Responses: map[string]*huma.Response{
-			"200": {Description: "What became of each passage, in their order.", Content: rest.Content[[]ArchivalPassage](a, rest.JSON)}},
+			"200": {Description: "What became of each passage, in their order.", Content: rest.Content[[]letta.ArchivalPassage](a, rest.JSON)}},
 	}, func(c echo.Context) error { return s.createArchivePassages(c, passages) })
 }
 
 // createArchivePassages stores a body of passages, of which one at a time is in memory.
-func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader[NewPassage]) error {
+func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader[letta.NewPassage]) error {
 	id, err := rest.PathID(c, "archive_id", "archive")
 	if err != nil {
 		return err
@@ -62,13 +58,13 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 }
 
 // draftsOf yields the drafts of passages until one is wrong.
-func draftsOf(passages iter.Seq2[NewPassage, error]) iter.Seq2[archival.Draft, error] {
+func draftsOf(passages iter.Seq2[letta.NewPassage, error]) iter.Seq2[archival.Draft, error] {
 	return func(yield func(archival.Draft, error) bool) {
 		i := 0
 		for p, err := range passages {
 			var d archival.Draft
 			if err == nil {
-				if d, err = p.draft(); err != nil {
+				if d, err = p.Draft(); err != nil {
 					err = fmt.Errorf("passages[%d].%w", i, err)
 				}
 			}
@@ -88,7 +84,7 @@ func writePassages(to io.Writer, batch *archival.Batch) error {
 		if err != nil {
 			return err
 		}
-		shown, err := json.Marshal(ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate})
+		shown, err := json.Marshal(letta.ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate})
 		if err != nil {
 			return err
 		}

@@ -3,54 +3,35 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// compactionRoutes are those of what leaves a model's window.
 func (s *Server) compactionRoutes(a *rest.API) {
-	const get, post = http.MethodGet, http.MethodPost
-
-	rest.Route(a, post, "/v1/agents/{agent_id}/summarize", "Compact an agent's default conversation", s.summarize, rest.Slow(modelTimeout))
-	rest.Route(a, post, "/v1/conversations/{conversation_id}/compact", "Compact a conversation", s.compactConversation, rest.Slow(modelTimeout))
-	rest.Route(a, get, "/v1/agents/{agent_id}/compactions", "List the compactions of an agent's conversations", s.listCompactions)
-	rest.Route(a, get, "/v1/agents/{agent_id}/compactions/{compaction_id}", "Get a compaction", s.getCompaction)
-	rest.Route(a, post, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert", "Give a conversation the view back that a compaction took",
-		s.revertCompaction)
+	rest.Post(a, "/v1/agents/{agent_id}/summarize", "Compact an agent's default conversation", s.summarize, rest.Slow(modelTimeout))
+	rest.Post(a, "/v1/conversations/{conversation_id}/compact", "Compact a conversation", s.compactConversation, rest.Slow(modelTimeout))
+	rest.Get(a, "/v1/agents/{agent_id}/compactions", "List the compactions of an agent's conversations", s.listCompactions)
+	rest.Get(a, "/v1/agents/{agent_id}/compactions/{compaction_id}", "Get a compaction", s.getCompaction)
+	rest.Post(a, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert", "Give a conversation the view back that a compaction took", s.revertCompaction)
 }
 
 // modelTimeout is how long a request may take in which a model may write a summary.
 const modelTimeout = 3 * time.Minute
 
-// CompactRequest is how a conversation is to be compacted.
-type CompactRequest struct {
-	Settings rest.Opt[rest.Object] `json:"compaction_settings,omitzero" doc:"In place of the agent's own, each that it has."`
-	Dry      rest.Opt[bool]        `json:"dry_run,omitzero" doc:"Only say what would be done."`
-}
-
-// Compacted is what became of a request to compact, in Letta's shape. Loci adds the plan that was followed, and the compaction.
-type Compacted struct {
-	Summary    string                 `json:"summary" doc:"Empty where clipping the results of tools was enough, or nothing was done."`
-	Before     int                    `json:"num_messages_before" doc:"That the model saw, its system prompt too."`
-	After      int                    `json:"num_messages_after"`
-	Plan       compaction.Plan        `json:"plan"`
-	Compaction *compaction.Compaction `json:"compaction" doc:"Null of a dry run."`
-}
-
 func (s *Server) summarize(ctx context.Context, in *struct {
 	rest.OfAgent
 	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
-	Body CompactRequest
-}) (Compacted, error) {
+	Body letta.CompactRequest
+}) (letta.Compacted, error) {
 	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
 	if err != nil {
-		return Compacted{}, err
+		return letta.Compacted{}, err
 	}
 	return s.compact(ctx, c, in.Body, in.Dry)
 }
@@ -60,25 +41,25 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 	WithAgent
 	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
 	Body struct {
-		CompactRequest
+		letta.CompactRequest
 		AgentID rest.Opt[string] `json:"agent_id,omitzero"`
 	}
-}) (Compacted, error) {
+}) (letta.Compacted, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID, in.Body.AgentID.Value)
 	if err != nil {
-		return Compacted{}, err
+		return letta.Compacted{}, err
 	}
 	return s.compact(ctx, c, in.Body.CompactRequest, in.Dry)
 }
 
-func (s *Server) compact(ctx context.Context, c recall.Conversation, r CompactRequest, dry bool) (Compacted, error) {
+func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.CompactRequest, dry bool) (letta.Compacted, error) {
 	org := rest.Org(ctx)
 	done, err := s.Agents.Compact(ctx, org, c, agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value),
 		Dry: dry || r.Dry.Value})
 	if err != nil {
-		return Compacted{}, err
+		return letta.Compacted{}, err
 	}
-	out := Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
+	out := letta.Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
 	if done.Made != nil && done.Made.Summary != nil {
 		out.Summary = *done.Made.Summary
 	}

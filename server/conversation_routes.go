@@ -7,34 +7,35 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Conversation is a thread of an agent's messages, in Letta's shape.
-type Conversation struct {
-	recall.Conversation
-	InContext        []string  `json:"in_context_message_ids" doc:"What the model sees: the system prompt, and the newest 1,000 of the other messages, oldest first."`
-	Archived         bool      `json:"archived"`
-	IsolatedBlockIDs []string  `json:"isolated_block_ids"`
-	CreatedByID      rest.Null `json:"created_by_id"`
-	LastUpdatedByID  rest.Null `json:"last_updated_by_id"`
+func (s *Server) conversationRoutes(a *rest.API) {
+	rest.Post(a, "/v1/conversations", "Create a conversation", s.createConversation)
+	rest.Get(a, "/v1/conversations", "List conversations", s.listConversations)
+	rest.Get(a, "/v1/conversations/{conversation_id}", "Get a conversation", s.getConversation)
+	rest.Patch(a, "/v1/conversations/{conversation_id}", "Change a conversation", s.updateConversation)
+	rest.Delete(a, "/v1/conversations/{conversation_id}", "Delete a conversation", s.deleteConversation)
+	rest.Get(a, "/v1/conversations/{conversation_id}/messages", "List a conversation's messages", s.conversationMessages)
+	rest.Post(a, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt anew", s.recompileConversation)
 }
 
 // conversations shows conversations as clients know them.
-func (s *Server) conversations(ctx context.Context, list ...recall.Conversation) ([]Conversation, error) {
+func (s *Server) conversations(ctx context.Context, list ...recall.Conversation) ([]letta.Conversation, error) {
 	visible, err := s.Recall.VisibleIDs(ctx, rest.Org(ctx), list...)
-	shown := make([]Conversation, len(list))
+	shown := make([]letta.Conversation, len(list))
 	for i, c := range list {
-		shown[i] = Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...), Archived: c.ArchivedAt != nil,
+		shown[i] = letta.Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...), Archived: c.ArchivedAt != nil,
 			IsolatedBlockIDs: []string{}}
 	}
 	return shown, err
 }
 
 // conversation shows a conversation that a call of the store returned, or the call's error.
-func (s *Server) conversation(ctx context.Context, c recall.Conversation, err error) (Conversation, error) {
+func (s *Server) conversation(ctx context.Context, c recall.Conversation, err error) (letta.Conversation, error) {
 	if err != nil {
-		return Conversation{}, err
+		return letta.Conversation{}, err
 	}
 	shown, err := s.conversations(ctx, c)
 	return shown[0], err
@@ -60,22 +61,13 @@ func (s *Server) named(ctx context.Context, in rest.OfConversation, agentIDs ...
 	return s.Recall.Conversation(ctx, rest.Org(ctx), agentID, id)
 }
 
-// ConversationFields are what a conversation can be made with and changed in; null leaves a field alone.
-type ConversationFields struct {
-	Summary       rest.Opt[string]      `json:"summary,omitzero"`
-	Description   rest.Opt[string]      `json:"description,omitzero"`
-	Model         rest.Opt[string]      `json:"model,omitzero"`
-	ModelSettings rest.Opt[rest.Object] `json:"model_settings,omitzero"`
-	WindowLimit   rest.Opt[int]         `json:"context_window_limit,omitzero" doc:"In tokens."`
-}
-
 func (s *Server) createConversation(ctx context.Context, in *struct {
 	AgentID string `query:"agent_id" required:"true"`
 	Body    struct {
-		ConversationFields
+		letta.ConversationFields
 		Hidden rest.Opt[bool] `json:"hidden,omitzero" doc:"Left out of lists."`
 	}
-}) (Conversation, error) {
+}) (letta.Conversation, error) {
 	b := in.Body
 	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID, recall.NewConversation{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
 		Model: b.Model.Pointer(), ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(), Hidden: b.Hidden.Value})
@@ -85,33 +77,16 @@ func (s *Server) createConversation(ctx context.Context, in *struct {
 func (s *Server) getConversation(ctx context.Context, in *struct {
 	rest.OfConversation
 	WithAgent
-}) (Conversation, error) {
+}) (letta.Conversation, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID)
 	return s.conversation(ctx, c, err)
 }
 
-// ConversationFilter narrows a list of conversations.
-type ConversationFilter struct {
-	AgentID string `query:"agent_id"`
-	Summary string `query:"summary_search" doc:"Part of the summary, in any case."`
-	Archive string `query:"archive_status" enum:"unarchived,archived,all" doc:"Unarchived if absent."`
-	OrderBy string `query:"order_by" enum:"created_at,last_run_completion,last_message_at" doc:"By the creation, or by the last message."`
-}
-
-func (f ConversationFilter) filter() recall.ConversationFilter {
-	out := recall.ConversationFilter{AgentID: f.AgentID, Contains: f.Summary, ByUse: f.OrderBy != "" && f.OrderBy != "created_at"}
-	if f.Archive != "all" {
-		archived := f.Archive == "archived"
-		out.Archived = &archived
-	}
-	return out
-}
-
 func (s *Server) listConversations(ctx context.Context, in *struct {
-	ConversationFilter
+	letta.ConversationFilter
 	rest.Paging
-}) ([]Conversation, error) {
-	list, err := s.Recall.Conversations(ctx, rest.Org(ctx), in.filter(), in.Page(50, rest.NewestFirst))
+}) ([]letta.Conversation, error) {
+	list, err := s.Recall.Conversations(ctx, rest.Org(ctx), in.Filter(), in.Page(50, rest.NewestFirst))
 	if err != nil {
 		return nil, err
 	}
@@ -122,20 +97,20 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	rest.OfConversation
 	WithAgent
 	Body struct {
-		ConversationFields
+		letta.ConversationFields
 		AgentID       rest.Opt[string] `json:"agent_id,omitzero"`
 		Archived      rest.Opt[bool]   `json:"archived,omitzero"`
 		LastMessageAt rest.Opt[string] `json:"last_message_at,omitzero" doc:"ISO 8601; UTC without an offset."`
 	}
-}) (Conversation, error) {
+}) (letta.Conversation, error) {
 	b := in.Body
 	c, err := s.named(ctx, in.OfConversation, in.AgentID, b.AgentID.Value)
 	if err != nil {
-		return Conversation{}, err
+		return letta.Conversation{}, err
 	}
 	last, err := moment("body.last_message_at", b.LastMessageAt.Value)
 	if err != nil {
-		return Conversation{}, err
+		return letta.Conversation{}, err
 	}
 	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
 		Model: b.Model.Pointer(), ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(),
@@ -168,24 +143,24 @@ func (s *Server) conversationMessages(ctx context.Context, in *struct {
 	rest.OfConversation
 	WithAgent
 	rest.Paging
-	MessageTypes
-	SpeechTool
+	letta.MessageTypes
+	letta.SpeechTool
 	OrderBy    string `query:"order_by" enum:"created_at"`
 	GroupID    string `query:"group_id"`
 	WithErrors bool   `query:"include_err" doc:"Those that say what went wrong, too."`
-}) ([]MessageItem, error) {
+}) ([]letta.MessageItem, error) {
 	agentID, id := in.ConversationID.Of(in.AgentID)
 	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: in.GroupID, WithErrors: in.WithErrors}
-	e := in.expansion(in.Types)
+	e := in.Options(in.Types)
 	switch {
 	case id == recall.DefaultConversation && agentID == "":
-		return []MessageItem{}, nil
+		return []letta.MessageItem{}, nil
 	case id == recall.DefaultConversation:
-		return s.chronological(ctx, f, MessagePaging{Before: in.Before, After: in.After, Limit: in.Limit, Order: in.Order}, e)
+		return s.chronological(ctx, f, letta.MessagePaging{Before: in.Before, After: in.After, Limit: in.Limit, Order: in.Order}, e)
 	}
-	page := in.Page(defaultMessages, rest.NewestFirst)
+	page := in.Page(letta.DefaultMessages, rest.NewestFirst)
 	shown, err := s.messages(ctx, f, page, e)
-	items := itemsOf(shown, !page.Ascending)
+	items := letta.ItemsOf(shown, !page.Ascending)
 	if !page.Ascending { // what was said last comes first, in a message too
 		slices.Reverse(items)
 	}

@@ -1,4 +1,4 @@
-package server
+package letta
 
 import (
 	"encoding/json"
@@ -61,7 +61,7 @@ type FunctionReturn struct {
 	Stderr     []string `json:"stderr"`
 }
 
-func internalMessage(m recall.Message) InternalMessage {
+func InternalMessageOf(m recall.Message) InternalMessage {
 	in := InternalMessage{ID: m.ID, Role: string(m.Role), Content: []ContentPart{}, AgentID: m.AgentID, ConversationID: m.ConversationID,
 		CreatedAt: m.CreatedAt, Model: m.Model, Name: m.Name, StepID: m.StepID, RunID: m.RunID, OTID: m.OTID, SenderID: m.SenderID,
 		GroupID: m.GroupID, Position: m.Position, Seq: m.Seq}

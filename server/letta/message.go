@@ -1,4 +1,4 @@
-package server
+package letta
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -42,14 +41,8 @@ var itemTypes = map[string]reflect.Type{
 func (m MessageItem) MarshalJSON() ([]byte, error) { return json.Marshal(m.value) }
 
 // Schema implements huma.SchemaProvider.
-func (MessageItem) Schema(r huma.Registry) *huma.Schema {
-	s := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "message_type", Mapping: map[string]string{}}}
-	for _, name := range sortedKeys(itemTypes) {
-		of := r.Schema(itemTypes[name], true, "")
-		s.OneOf = append(s.OneOf, of)
-		s.Discriminator.Mapping[name] = of.Ref
-	}
-	return s
+func (MessageItem) Schema(r rest.Registry) *rest.Schema {
+	return rest.Union(r, "message_type", itemTypes)
 }
 
 // MessageHead is what all items have.
@@ -178,8 +171,8 @@ func (c Content) MarshalJSON() ([]byte, error) {
 }
 
 // Schema implements huma.SchemaProvider.
-func (Content) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[[]ContentPart](), true, "")}}
+func (Content) Schema(r rest.Registry) *rest.Schema {
+	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]ContentPart]())
 }
 
 // ContentPart is a part of what was said: which fields it has is a matter of its type.
@@ -198,8 +191,8 @@ type ContentPart struct {
 
 func textPart(text string) ContentPart { return ContentPart{Type: "text", Text: &text} }
 
-// texts are the texts of a content, one after the other.
-func (c Content) texts() string {
+// Texts are the texts of a content, one after the other.
+func (c Content) Texts() string {
 	var all []string
 	for _, p := range c {
 		if p.Text != nil {

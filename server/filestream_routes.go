@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// streamRoutes registers the routes whose answers are streamed.
-func (s *Server) streamRoutes(a *rest.API) {
+// fileStreamRoutes registers the routes whose answers are streamed.
+func (s *Server) fileStreamRoutes(a *rest.API) {
 	for base, old := range map[string]bool{"/v1/folders": false, "/v1/sources": true} {
 		file := base + "/{folder_id}/files/{file_id}"
 		get := func(path, summary, answer string, content map[string]*huma.MediaType) huma.Operation {
@@ -29,8 +29,6 @@ func (s *Server) streamRoutes(a *rest.API) {
 		a.Stream(get(file+"/events", "Follow the work on a file", "Server-sent events named progress, until the file is completed, failed or deleted.",
 			rest.Content[files.Progress](a, "text/event-stream")), s.events)
 	}
-	s.tailRoute(a)
-	s.passageBatchRoute(a)
 }
 
 // pathOfFile reads the ids of a file's path.

@@ -1,6 +1,8 @@
-package server
+package letta
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+)
 
 // randomName is two words for an agent that was created without a name.
 func randomName() string {

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) blockRoutes(a *rest.API) {
+	rest.Post(a, "/v1/blocks", "Create a block", s.createBlock)
+	rest.Get(a, "/v1/blocks", "List blocks", s.listBlocks)
+	rest.Get(a, "/v1/blocks/count", "Count blocks", s.countBlocks)
+	rest.Get(a, "/v1/blocks/{block_id}", "Get a block", s.getBlock)
+	rest.Patch(a, "/v1/blocks/{block_id}", "Change a block", s.updateBlock)
+	rest.Delete(a, "/v1/blocks/{block_id}", "Delete a block", s.deleteBlock)
+	rest.Get(a, "/v1/blocks/{block_id}/agents", "List the agents that have a block", s.blockAgents)
+	rest.Get(a, "/v1/blocks/{block_id}/versions", "List what a block was", s.blockVersions)
+	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "Get what a block was", s.blockVersion)
+	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore", "Make a block what it was", s.restoreBlock)
+	rest.Get(a, "/v1/blocks/{block_id}/diff", "Compare two versions of a block", s.blockDiff)
+	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks", "List an agent's blocks", s.agentBlocks)
+	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Get an agent's block by its label", s.agentBlock)
+	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Change an agent's block", s.updateAgentBlock)
+	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/attach/{block_id}", "Attach a block to an agent", s.attachBlock)
+	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/detach/{block_id}", "Detach a block from an agent", s.detachBlock)
+}
+
+// OfBlock is the path of a block.
+type OfBlock struct {
+	BlockID rest.BlockID `path:"block_id"`
+}
+
+// AgentBlock is the path of a block as an agent has it, by its label.
+type AgentBlock struct {
+	rest.OfAgent
+	Label string `path:"block_label"`
+}
+
+func (s *Server) createBlock(ctx context.Context, in *struct{ Body letta.CreateBlock }) (letta.Block, error) {
+	b, err := s.Blocks.Create(ctx, rest.Org(ctx), block.OperatorAuthor, in.Body.New())
+	return letta.BlockOf(b), err
+}
+
+func (s *Server) getBlock(ctx context.Context, in *OfBlock) (letta.Block, error) {
+	b, err := s.Blocks.Block(ctx, rest.Org(ctx), string(in.BlockID))
+	return letta.BlockOf(b), err
+}
+
+func (s *Server) updateBlock(ctx context.Context, in *struct {
+	OfBlock
+	letta.IfMatch
+	Body letta.UpdateBlock
+}) (letta.Block, error) {
+	return s.changeBlock(ctx, string(in.BlockID), in.IfMatch, in.Body)
+}
+
+func (s *Server) changeBlock(ctx context.Context, id string, header letta.IfMatch, body letta.UpdateBlock) (letta.Block, error) {
+	x, err := body.Expected(header)
+	if err != nil {
+		return letta.Block{}, err
+	}
+	b, err := s.Blocks.Update(ctx, rest.Org(ctx), block.OperatorAuthor, id, x, body.Update())
+	return letta.BlockOf(b), withCurrent(err)
+}
+
+// withCurrent shows the block as it is in the error of a change that expected something else.
+func withCurrent(err error) error {
+	if mismatch, ok := errors.AsType[*block.MismatchError](err); ok {
+		return rest.Conflict(mismatch.Error(), letta.BlockOf(mismatch.Current))
+	}
+	return err
+}
+
+func (s *Server) listBlocks(ctx context.Context, in *struct {
+	letta.BlockFilter
+	rest.Paging
+}) ([]letta.Block, error) {
+	list, err := s.Blocks.List(ctx, rest.Org(ctx), in.Filter(), in.Page(50, rest.OldestFirst))
+	return letta.BlocksOf(list), err
+}
+
+func (s *Server) countBlocks(ctx context.Context, in *letta.BlockFilter) (int, error) {
+	return s.Blocks.Count(ctx, rest.Org(ctx), in.Filter())
+}
+
+func (s *Server) deleteBlock(ctx context.Context, in *OfBlock) (rest.Null, error) {
+	return rest.Null{}, s.Blocks.Delete(ctx, rest.Org(ctx), string(in.BlockID))
+}
+
+func (s *Server) blockAgents(ctx context.Context, in *struct {
+	OfBlock
+	letta.Included
+	rest.Paging
+}) ([]letta.AgentState, error) {
+	ids, err := s.Blocks.Agents(ctx, rest.Org(ctx), string(in.BlockID))
+	if err != nil {
+		return nil, err
+	}
+	return s.statesOf(ctx, rest.Paged(ids, in.Page(50, rest.NewestFirst), func(id string) string { return id }), in.FileBlocks())
+}
+
+// statesOf are the states of agents, in the order of their ids.
+func (s *Server) statesOf(ctx context.Context, ids []string, withFiles bool) ([]letta.AgentState, error) {
+	states := []letta.AgentState{}
+	for _, id := range ids {
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
+		if err != nil {
+			return nil, err
+		}
+		state, err := s.state(ctx, rest.Org(ctx), a, withFiles)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+func (s *Server) blockVersions(ctx context.Context, in *struct {
+	OfBlock
+	Before int `query:"before" minimum:"1" doc:"Versions before this one."`
+	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+}) ([]block.Version, error) {
+	return s.Blocks.Versions(ctx, rest.Org(ctx), string(in.BlockID), in.Before, in.Limit)
+}
+
+// OfVersion is the path of a version of a block.
+type OfVersion struct {
+	OfBlock
+	Version int `path:"version" minimum:"1"`
+}
+
+func (s *Server) blockVersion(ctx context.Context, in *OfVersion) (block.Version, error) {
+	return s.Blocks.Version(ctx, rest.Org(ctx), string(in.BlockID), in.Version)
+}
+
+func (s *Server) blockDiff(ctx context.Context, in *struct {
+	OfBlock
+	From int `query:"from" minimum:"1" required:"true"`
+	To   int `query:"to" minimum:"1" required:"true"`
+}) (letta.BlockDiff, error) {
+	text, err := s.Blocks.Diff(ctx, rest.Org(ctx), string(in.BlockID), in.From, in.To)
+	return letta.BlockDiff{From: in.From, To: in.To, Diff: text}, err
+}
+
+func (s *Server) restoreBlock(ctx context.Context, in *struct {
+	OfVersion
+	letta.IfMatch
+	Body letta.Precondition
+}) (letta.Block, error) {
+	x, err := in.Body.Expected(in.IfMatch)
+	if err != nil {
+		return letta.Block{}, err
+	}
+	b, err := s.Blocks.Restore(ctx, rest.Org(ctx), block.OperatorAuthor, string(in.BlockID), x, in.OfVersion.Version)
+	return letta.BlockOf(b), withCurrent(err)
+}
+
+func (s *Server) agentBlocks(ctx context.Context, in *struct {
+	rest.OfAgent
+	rest.Paging
+}) ([]letta.Block, error) {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+		return nil, err
+	}
+	list, err := s.Blocks.OfAgent(ctx, rest.Org(ctx), string(in.AgentID))
+	return letta.BlocksOf(rest.Paged(list, in.Page(100, rest.NewestFirst), func(b block.Block) string { return b.ID })), err
+}
+
+func (s *Server) agentBlock(ctx context.Context, in *AgentBlock) (letta.Block, error) {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+		return letta.Block{}, err
+	}
+	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), string(in.AgentID), in.Label)
+	return letta.BlockOf(b), err
+}
+
+func (s *Server) updateAgentBlock(ctx context.Context, in *struct {
+	AgentBlock
+	letta.IfMatch
+	Body letta.UpdateBlock
+}) (letta.Block, error) {
+	b, err := s.agentBlock(ctx, &in.AgentBlock)
+	if err != nil {
+		return letta.Block{}, err
+	}
+	return s.changeBlock(ctx, b.ID, in.IfMatch, in.Body)
+}
+
+// BlockOfAgent is the path of a block as it is attached and detached.
+type BlockOfAgent struct {
+	rest.OfAgent
+	OfBlock
+}
+
+func (s *Server) attachBlock(ctx context.Context, in *BlockOfAgent) (letta.AgentState, error) {
+	if err := s.Blocks.Attach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID)); err != nil {
+		return letta.AgentState{}, err
+	}
+	return s.getAgent(ctx, &in.OfAgent)
+}
+
+func (s *Server) detachBlock(ctx context.Context, in *BlockOfAgent) (letta.AgentState, error) {
+	if err := s.Blocks.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID)); err != nil {
+		return letta.AgentState{}, err
+	}
+	return s.getAgent(ctx, &in.OfAgent)
+}

@@ -1,0 +1,36 @@
+package letta
+
+import (
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// Archive is an archive in Letta's shape.
+type Archive struct {
+	archival.Archive
+	EmbeddingConfig  *files.EmbeddingConfig `json:"embedding_config"`
+	VectorDBProvider string                 `json:"vector_db_provider"`
+	CreatedByID      rest.Null              `json:"created_by_id"`
+	LastUpdatedByID  rest.Null              `json:"last_updated_by_id"`
+}
+
+// CreateArchive is what an archive is created from. Loci embeds with its own model, so a client's choice of one is only kept.
+type CreateArchive struct {
+	Name        string                `json:"name"`
+	Description rest.Opt[string]      `json:"description,omitzero"`
+	Metadata    rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	Embedding   rest.Opt[string]      `json:"embedding,omitzero"`
+}
+
+// UpdateArchive changes the fields that it has; null leaves one alone.
+type UpdateArchive struct {
+	Name        rest.Opt[string]      `json:"name,omitzero"`
+	Description rest.Opt[string]      `json:"description,omitzero"`
+	Metadata    rest.Opt[rest.Object] `json:"metadata,omitzero"`
+}
+
+// ArchiveOf shows an archive, whose passages are searched by config.
+func ArchiveOf(a archival.Archive, config files.EmbeddingConfig) Archive {
+	return Archive{Archive: a, EmbeddingConfig: &config, VectorDBProvider: "native"}
+}

@@ -1,0 +1,149 @@
+package letta
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// Block is a core memory block in Letta's shape.
+type Block struct {
+	block.Block
+	IsTemplate          bool      `json:"is_template"`
+	TemplateName        *string   `json:"template_name"`
+	PreserveOnMigration bool      `json:"preserve_on_migration"`
+	ProjectID           rest.Null `json:"project_id"`
+	BaseTemplateID      rest.Null `json:"base_template_id"`
+	TemplateID          rest.Null `json:"template_id"`
+	DeploymentID        rest.Null `json:"deployment_id"`
+	EntityID            rest.Null `json:"entity_id"`
+	CreatedByID         rest.Null `json:"created_by_id"`
+	LastUpdatedByID     rest.Null `json:"last_updated_by_id"`
+}
+
+func BlockOf(b block.Block) Block {
+	return Block{Block: b, IsTemplate: b.Template.IsTemplate, TemplateName: b.Template.Name}
+}
+
+func BlocksOf(list []block.Block) []Block {
+	blocks := make([]Block, len(list))
+	for i, b := range list {
+		blocks[i] = BlockOf(b)
+	}
+	return blocks
+}
+
+// CreateBlock is what a block is created from.
+type CreateBlock struct {
+	Label        string                `json:"label" doc:"1 to 50 letters, digits, '_', '-' and '/'."`
+	Value        rest.Opt[string]      `json:"value,omitzero"`
+	Description  rest.Opt[string]      `json:"description,omitzero"`
+	Limit        rest.Opt[int]         `json:"limit,omitzero" minimum:"1" doc:"Of the value, in characters; 100,000 if absent. It is enforced."`
+	ReadOnly     rest.Opt[bool]        `json:"read_only,omitzero" doc:"The agent's tools cannot change it."`
+	Hidden       rest.Opt[bool]        `json:"hidden,omitzero"`
+	Tags         rest.Opt[[]string]    `json:"tags,omitzero"`
+	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	IsTemplate   rest.Opt[bool]        `json:"is_template,omitzero"`
+	TemplateName rest.Opt[string]      `json:"template_name,omitzero"`
+}
+
+// usual are the descriptions of blocks that are created without one (Letta's labels).
+var usual = map[string]string{
+	"human": "The human block: Stores key details about the person you are conversing with, allowing for more personalized and friend-like conversation.",
+	"persona": "The persona block: Stores details about your current persona, guiding how you behave and respond. This helps you to maintain " +
+		"consistency and personality in your interactions.",
+}
+
+func (c CreateBlock) New() block.New {
+	n := block.New{Label: c.Label, Value: c.Value.Value, Description: c.Description.Pointer(), Limit: c.Limit.Value, ReadOnly: c.ReadOnly.Value,
+		Hidden: c.Hidden.Value, Tags: c.Tags.Value, Metadata: json.RawMessage(c.Metadata.Value),
+		Template: block.Template{IsTemplate: c.IsTemplate.Value, Name: c.TemplateName.Pointer()}}
+	if text, ok := usual[c.Label]; ok && n.Description == nil {
+		n.Description = &text
+	}
+	return n
+}
+
+func newBlocks(list []CreateBlock) []block.New {
+	all := make([]block.New, len(list))
+	for i, c := range list {
+		all[i] = c.New()
+	}
+	return all
+}
+
+// UpdateBlock changes the fields that it has; null leaves one alone.
+type UpdateBlock struct {
+	Label       rest.Opt[string]      `json:"label,omitzero"`
+	Value       rest.Opt[string]      `json:"value,omitzero"`
+	Description rest.Opt[string]      `json:"description,omitzero"`
+	Limit       rest.Opt[int]         `json:"limit,omitzero" minimum:"1"`
+	ReadOnly    rest.Opt[bool]        `json:"read_only,omitzero"`
+	Hidden      rest.Opt[bool]        `json:"hidden,omitzero"`
+	Tags        rest.Opt[[]string]    `json:"tags,omitzero"`
+	Metadata    rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	Precondition
+}
+
+// Precondition is what a change requires of the block as it is: 409 with the block otherwise.
+type Precondition struct {
+	ExpectedVersion rest.Opt[int]    `json:"expected_version,omitzero" doc:"The block's version; the header If-Match says the same."`
+	ExpectedSHA256  rest.Opt[string] `json:"expected_sha256,omitzero" doc:"The hash of the block's value, in hexadecimal digits."`
+}
+
+// IfMatch is the header of a precondition.
+type IfMatch struct {
+	Version string `header:"If-Match" doc:"The version that the block must have, in quotes or without, or *."`
+}
+
+func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
+	x := block.Expected{Version: p.ExpectedVersion.Value, SHA256: strings.ToLower(p.ExpectedSHA256.Value)}
+	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(header.Version), "W/"), `"`)
+	if text == "" || text == "*" {
+		return x, nil
+	}
+	version, err := strconv.Atoi(text)
+	if err != nil || version < 1 {
+		return x, db.Invalid("If-Match is %q; it must be a version of the block, such as \"3\"", header.Version)
+	}
+	x.Version = version
+	return x, nil
+}
+
+func (u UpdateBlock) Update() block.Update {
+	return block.Update{Label: u.Label.Pointer(), Value: u.Value.Pointer(), Description: u.Description.Pointer(), Limit: u.Limit.Pointer(),
+		ReadOnly: u.ReadOnly.Pointer(), Hidden: u.Hidden.Pointer(), Tags: u.Tags.Value, Metadata: json.RawMessage(u.Metadata.Value)}
+}
+
+// BlockFilter narrows a list of blocks.
+type BlockFilter struct {
+	Label         string        `query:"label" doc:"The exact label."`
+	Name          string        `query:"name" doc:"The exact name of a template."`
+	TemplatesOnly bool          `query:"templates_only" doc:"Templates, instead of what is none."`
+	Tags          []string      `query:"tags,explode"`
+	MatchAllTags  bool          `query:"match_all_tags"`
+	LabelSearch   string        `query:"label_search" doc:"Part of the label, in any case."`
+	ValueSearch   string        `query:"value_search" doc:"Part of the value, in any case."`
+	AboutSearch   string        `query:"description_search" doc:"Part of the description, in any case."`
+	Hidden        bool          `query:"show_hidden_blocks"`
+	AgentsMore    rest.Opt[int] `query:"connected_to_agents_count_gt"`
+	AgentsFewer   rest.Opt[int] `query:"connected_to_agents_count_lt"`
+	Agents        []int         `query:"connected_to_agents_count_eq,explode"`
+}
+
+func (f BlockFilter) Filter() block.Filter {
+	return block.Filter{Label: f.Label, LabelContains: f.LabelSearch, ValueContains: f.ValueSearch, DescriptContains: f.AboutSearch,
+		TemplateName: f.Name, Templates: &f.TemplatesOnly, Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden,
+		AgentsMore: f.AgentsMore.Pointer(), AgentsFewer: f.AgentsFewer.Pointer(), Agents: f.Agents}
+}
+
+// BlockDiff is how a block's value changed between two versions.
+type BlockDiff struct {
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	Diff string `json:"diff" doc:"A unified diff; empty where the value is the same."`
+}

@@ -1,0 +1,42 @@
+package letta
+
+import (
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// Conversation is a thread of an agent's messages, in Letta's shape.
+type Conversation struct {
+	recall.Conversation
+	InContext        []string  `json:"in_context_message_ids" doc:"What the model sees: the system prompt, and the newest 1,000 of the other messages, oldest first."`
+	Archived         bool      `json:"archived"`
+	IsolatedBlockIDs []string  `json:"isolated_block_ids"`
+	CreatedByID      rest.Null `json:"created_by_id"`
+	LastUpdatedByID  rest.Null `json:"last_updated_by_id"`
+}
+
+// ConversationFields are what a conversation can be made with and changed in; null leaves a field alone.
+type ConversationFields struct {
+	Summary       rest.Opt[string]      `json:"summary,omitzero"`
+	Description   rest.Opt[string]      `json:"description,omitzero"`
+	Model         rest.Opt[string]      `json:"model,omitzero"`
+	ModelSettings rest.Opt[rest.Object] `json:"model_settings,omitzero"`
+	WindowLimit   rest.Opt[int]         `json:"context_window_limit,omitzero" doc:"In tokens."`
+}
+
+// ConversationFilter narrows a list of conversations.
+type ConversationFilter struct {
+	AgentID string `query:"agent_id"`
+	Summary string `query:"summary_search" doc:"Part of the summary, in any case."`
+	Archive string `query:"archive_status" enum:"unarchived,archived,all" doc:"Unarchived if absent."`
+	OrderBy string `query:"order_by" enum:"created_at,last_run_completion,last_message_at" doc:"By the creation, or by the last message."`
+}
+
+func (f ConversationFilter) Filter() recall.ConversationFilter {
+	out := recall.ConversationFilter{AgentID: f.AgentID, Contains: f.Summary, ByUse: f.OrderBy != "" && f.OrderBy != "created_at"}
+	if f.Archive != "all" {
+		archived := f.Archive == "archived"
+		out.Archived = &archived
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package letta
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// AgentEvent is one thing that happened to an agent.
+type AgentEvent struct {
+	event.Event
+	Message *EventMessage `json:"message,omitempty" doc:"What was said, with events of type message; not there any more once its conversation is deleted."`
+}
+
+// EventMessage is a message as the log keeps it.
+type EventMessage struct{ recall.Message }
+
+// EventSlice is which of an agent's events a caller asks for.
+type EventSlice struct {
+	From     int64           `query:"from" minimum:"1" doc:"The first position."`
+	To       int64           `query:"to" minimum:"1" doc:"The last position; it belongs to the slice."`
+	Before   int64           `query:"before" minimum:"1" doc:"Events below this position; without from and after, those nearest to it."`
+	After    rest.Opt[int64] `query:"after" doc:"Events above this position."`
+	Types    []string        `query:"types,explode" doc:"Only events of these types: repeated, or with commas between them."`
+	Limit    int             `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many events at most."`
+	Order    string          `query:"order" enum:"asc,desc" default:"asc" doc:"Oldest first, or newest first."`
+	Consumer string          `query:"consumer" doc:"Events after those that this named reader is done with: one that is not there yet begins at the first. Not with from, before, after and order=desc."`
+}
+
+func (in EventSlice) Query() event.Query {
+	q := event.Query{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: EventTypes(in.Types), Limit: in.Limit,
+		Descending: in.Order == rest.NewestFirst}
+	if in.After.Set {
+		q.From = max(q.From, 1) // after=0 is a bound too
+	}
+	return q
+}
+
+// EventTypes reads types that are repeated, or have commas between them.
+func EventTypes(values []string) (types []event.Type) {
+	for _, value := range values {
+		for name := range strings.SplitSeq(value, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				types = append(types, event.Type(name))
+			}
+		}
+	}
+	return types
+}
+
+// Commit is how far a named reader has come.
+type Commit struct {
+	Seq      int64           `json:"seq" doc:"Of the last event that it is done with; 0 is the very beginning. It may go back."`
+	Expected rest.Opt[int64] `json:"expected_seq,omitzero" doc:"Where it must stand: otherwise nothing is stored, and the answer is 409. A reader that is not there stands at 0."`
+}

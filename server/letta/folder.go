@@ -1,0 +1,54 @@
+package letta
+
+import (
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// CreateFolder is what a folder is created from. Loci embeds with its own model, so a client's choice of one is not heeded.
+type CreateFolder struct {
+	Name         string                `json:"name"`
+	Description  rest.Opt[string]      `json:"description,omitzero"`
+	Instructions rest.Opt[string]      `json:"instructions,omitzero"`
+	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	ChunkTokens  rest.Opt[int]         `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
+}
+
+// UpdateFolder changes the fields that it has; null leaves one alone.
+type UpdateFolder struct {
+	Name         rest.Opt[string]      `json:"name,omitzero"`
+	Description  rest.Opt[string]      `json:"description,omitzero"`
+	Instructions rest.Opt[string]      `json:"instructions,omitzero"`
+	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
+}
+
+// FolderFilter narrows a list of folders.
+type FolderFilter struct {
+	Name string `query:"name" doc:"Part of the name, in any case."`
+}
+
+// Reparsing is what follows of a request to parse a folder again.
+type Reparsing struct {
+	Files int `json:"file_count" doc:"Files of the folder; those that are being parsed already are left alone."`
+}
+
+// Totals sum up what an organization's folders hold.
+type Totals struct {
+	Folders   int           `json:"total_sources"`
+	Files     int           `json:"total_files"`
+	SizeBytes int64         `json:"total_size"`
+	PerFolder []FolderTotal `json:"sources"`
+}
+
+// FolderTotal sums up a folder. Files has at most a thousand, and only if they were asked for.
+type FolderTotal struct {
+	files.Total
+	Listed []FileSize `json:"files"`
+}
+
+// FileSize is a file in a sum.
+type FileSize struct {
+	ID        string `json:"file_id"`
+	Name      string `json:"file_name"`
+	SizeBytes int64  `json:"file_size"`
+}

@@ -1,0 +1,79 @@
+package letta
+
+import (
+	"time"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// MessageQuery is what messages are searched by.
+type MessageQuery struct {
+	Mode         rest.Opt[string] `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"By meaning, by words, or by both (if absent). Without an embeddings endpoint there are only words."`
+	AgentID      rest.Opt[string] `json:"agent_id,omitzero"`
+	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Of one conversation, or 'default' of the agent."`
+	Limit        rest.Opt[int]    `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
+	Start        rest.Opt[string] `json:"start_date,omitzero" doc:"ISO 8601; without an offset in the agent's timezone, or UTC where no agent is named."`
+	End          rest.Opt[string] `json:"end_date,omitzero" doc:"The last moment of the day, minute or second that it names."`
+}
+
+// DefaultFound is how many messages a search finds where it is not told.
+const DefaultFound = 50
+
+// FoundMessage is a thing that was said or thought in a message that a search found.
+type FoundMessage struct {
+	MessageType    string    `json:"message_type" enum:"system_message,user_message,assistant_message,reasoning_message"`
+	Content        *string   `json:"content,omitempty" doc:"Of all but a reasoning_message."`
+	Reasoning      *string   `json:"reasoning,omitempty" doc:"Of a reasoning_message."`
+	MessageID      string    `json:"message_id"`
+	CreatedAt      time.Time `json:"created_at"`
+	AgentID        string    `json:"agent_id"`
+	ConversationID *string   `json:"conversation_id" doc:"Null for the agent's default conversation."`
+	Score          float64   `json:"score"`
+	Position       int       `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
+	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
+}
+
+// FoundIn are the things that a message says or thinks.
+func FoundIn(h recall.Hit) (found []FoundMessage) {
+	for _, item := range (SpeechTool{}).Options(nil).Items(h.Message) {
+		f := FoundMessage{MessageID: h.ID, CreatedAt: h.CreatedAt, AgentID: h.AgentID, ConversationID: h.ConversationID, Score: h.Score,
+			Position: h.Position, Seq: h.Seq}
+		switch item := item.value.(type) {
+		case UserMessage:
+			f.MessageType, f.Content = item.MessageType, new(item.Content.Texts())
+		case AssistantMessage:
+			f.MessageType, f.Content = item.MessageType, new(item.Content.Texts())
+		case ReasoningMessage:
+			f.MessageType, f.Reasoning = item.MessageType, &item.Reasoning
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// FoundInternal is a message that a search found, as it is kept.
+type FoundInternal struct {
+	Text        string          `json:"embedded_text" doc:"What the search found it by."`
+	Message     InternalMessage `json:"message"`
+	Score       float64         `json:"rrf_score"`
+	WordsRank   *int            `json:"fts_rank" doc:"From 1; null if it shares no word with the query."`
+	MeaningRank *int            `json:"vector_rank" doc:"From 1; null if it was not ranked by meaning."`
+	Snippet     string          `json:"snippet"`
+}
+
+// FoundInternalOf shows a message that a search found.
+func FoundInternalOf(h recall.Hit) FoundInternal {
+	return FoundInternal{Text: recall.Searched(h.Message), Message: InternalMessageOf(h.Message), Score: h.Score,
+		WordsRank: rank(h.WordsRank), MeaningRank: rank(h.MeaningRank), Snippet: h.Snippet}
+}
+
+// rank is a rank from 1, nil where there is none.
+func rank(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}

@@ -1,0 +1,174 @@
+package letta
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// ArchivalPassage is a passage of an archive in Letta's shape. Vectors are not shown.
+type ArchivalPassage struct {
+	archival.Passage
+	Embedding       rest.Null `json:"embedding"`
+	EmbeddingConfig rest.Null `json:"embedding_config"`
+	SourceID        rest.Null `json:"source_id"`
+	FileID          rest.Null `json:"file_id"`
+	FileName        rest.Null `json:"file_name"`
+	IsDeleted       bool      `json:"is_deleted"`
+	CreatedByID     rest.Null `json:"created_by_id"`
+	LastUpdatedByID rest.Null `json:"last_updated_by_id"`
+	Duplicate       bool      `json:"duplicate,omitempty" doc:"The archive had this text already: the passage is the one it has."`
+}
+
+func PassageOf(p archival.Passage) ArchivalPassage { return ArchivalPassage{Passage: p} }
+
+func InsertedOf(list []archival.Inserted) []ArchivalPassage {
+	passages := make([]ArchivalPassage, len(list))
+	for i, p := range list {
+		passages[i] = ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
+	}
+	return passages
+}
+
+// NewPassage is what a passage is created from.
+type NewPassage struct {
+	Text      string                `json:"text"`
+	Tags      rest.Opt[[]string]    `json:"tags,omitzero"`
+	Metadata  rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When what it says was so, in ISO 8601."`
+}
+
+func (p NewPassage) Draft() (archival.Draft, error) {
+	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
+	if p.CreatedAt.Value == "" {
+		return d, nil
+	}
+	when, err := recall.ParseStart(p.CreatedAt.Value, time.UTC)
+	if err != nil {
+		return d, db.Invalid("created_at: '%s' is not a time in ISO 8601, such as 2024-05-01T12:00:00Z", p.CreatedAt.Value)
+	}
+	d.HappenedAt = when
+	return d, nil
+}
+
+// UpdatePassage changes the fields that it has; null leaves one alone.
+type UpdatePassage struct {
+	Text     rest.Opt[string]      `json:"text,omitzero"`
+	Tags     rest.Opt[[]string]    `json:"tags,omitzero"`
+	Metadata rest.Opt[rest.Object] `json:"metadata,omitzero"`
+}
+
+// PassageSearch narrows a search of passages.
+type PassageSearch struct {
+	Query string   `query:"query" doc:"Nothing is found for one that is blank."`
+	Tags  []string `query:"tags,explode"`
+	Match string   `query:"tag_match_mode" enum:"any,all"`
+	TopK  int      `query:"top_k" minimum:"1" doc:"5 if absent, at most 100."`
+	Start string   `query:"start_datetime" doc:"A date or a time in ISO 8601, in the agent's timezone where it names none."`
+	End   string   `query:"end_datetime" doc:"A date is the whole of that day."`
+}
+
+// FoundPassages are what a search of an agent's passages found.
+type FoundPassages struct {
+	Count   int            `json:"count"`
+	Results []FoundPassage `json:"results"`
+}
+
+// FoundPassage is a passage that was found.
+type FoundPassage struct {
+	ID        string    `json:"id"`
+	Content   string    `json:"content"`
+	Timestamp string    `json:"timestamp"`
+	Tags      []string  `json:"tags"`
+	Relevance Relevance `json:"relevance"`
+}
+
+// Relevance is why something was found.
+type Relevance struct {
+	Score       float64 `json:"score"`
+	WordsRank   int     `json:"fts_rank" doc:"From 1; 0 if it shares no word with the query."`
+	MeaningRank int     `json:"vector_rank" doc:"From 1; 0 if it was not ranked by meaning."`
+}
+
+func relevanceOf(h archival.Hit) Relevance { return Relevance{h.Score, h.WordsRank, h.MeaningRank} }
+
+// FoundPassagesOf shows what a search of an agent's passages found, with times in the agent's zone.
+func FoundPassagesOf(hits []archival.Hit, zone *time.Location) FoundPassages {
+	found := FoundPassages{Count: len(hits), Results: make([]FoundPassage, len(hits))}
+	for i, h := range hits {
+		found.Results[i] = FoundPassage{ID: h.ID, Content: h.Text, Timestamp: h.HappenedAt.In(zone).Format(time.RFC3339), Tags: h.Tags,
+			Relevance: relevanceOf(h)}
+	}
+	return found
+}
+
+// usualPassages is how many passages a search returns that asks for no number (Letta: 5).
+const usualPassages = 5
+
+// ArchivalQuery is the search of an agent's passages, whose times are in the agent's zone.
+func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
+	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match), Limit: cmp.Or(p.TopK, usualPassages)}
+	var err error
+	q.Start, q.End, err = parseSpan(p.Start, p.End, zone)
+	return q, err
+}
+
+// SearchPassages asks for passages of the organization.
+type SearchPassages struct {
+	Query     rest.Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
+	AgentID   rest.Opt[string]   `json:"agent_id,omitzero" doc:"In the archives of an agent."`
+	ArchiveID rest.Opt[string]   `json:"archive_id,omitzero" doc:"In one archive, where no agent is given."`
+	Tags      rest.Opt[[]string] `json:"tags,omitzero"`
+	Match     rest.Opt[string]   `json:"tag_match_mode,omitzero" enum:"any,all"`
+	Limit     rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
+	StartDate rest.Opt[string]   `json:"start_date,omitzero"`
+	EndDate   rest.Opt[string]   `json:"end_date,omitzero"`
+}
+
+// PassageHit is a passage of the organization that was found.
+type PassageHit struct {
+	Passage  ArchivalPassage `json:"passage"`
+	Score    float64         `json:"score"`
+	Metadata Relevance       `json:"metadata"`
+}
+
+// ManyPassages are passages to create at once.
+type ManyPassages struct {
+	Passages []NewPassage `json:"passages" doc:"1 to 10,000, all of them or none."`
+}
+
+// ArchivalQuery is the search of the organization's passages.
+func (p SearchPassages) ArchivalQuery() (archival.Query, error) {
+	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
+		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50)}
+	var err error
+	q.Start, q.End, err = parseSpan(p.StartDate.Value, p.EndDate.Value, time.UTC)
+	return q, err
+}
+
+// PassageHitsOf shows the passages that a search of the organization found.
+func PassageHitsOf(found []archival.Hit) []PassageHit {
+	hits := make([]PassageHit, len(found))
+	for i, h := range found {
+		hits[i] = PassageHit{Passage: PassageOf(h.Passage), Score: h.Score, Metadata: relevanceOf(h)}
+	}
+	return hits
+}
+
+// parseSpan reads the ends of a time; each may be empty.
+func parseSpan(from, to string, zone *time.Location) (start, end *time.Time, err error) {
+	if from != "" {
+		if start, err = recall.ParseStart(from, zone); err != nil {
+			return nil, nil, err
+		}
+	}
+	if to != "" {
+		end, err = recall.ParseEnd(to, zone)
+	}
+	return start, end, err
+}

@@ -1,0 +1,39 @@
+package letta
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// InContext is what fills an agent's window: an agent.Overview, or a prompt that was handed out.
+type InContext struct {
+	Value any // an agent.Overview or a Prompt
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c InContext) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // a prompt's bytes are as they were
+	err := e.Encode(c.Value)
+	return b.Bytes(), err
+}
+
+// Schema implements huma.SchemaProvider.
+func (InContext) Schema(r rest.Registry) *rest.Schema {
+	return rest.OneOf(r, reflect.TypeFor[agent.Overview](), reflect.TypeFor[Prompt]())
+}
+
+// Prompt is a prompt that was handed out.
+type Prompt struct {
+	agent.StoredPrompt
+	Request rest.Object `json:"request" doc:"As the provider takes it: tools, system prompt, messages. Add what the provider wants to know of the answer."`
+}
+
+func PromptOf(h agent.StoredPrompt, err error) (Prompt, error) {
+	return Prompt{StoredPrompt: h, Request: rest.Object(h.Request)}, err
+}

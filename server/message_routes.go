@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) messageRoutes(a *rest.API) {
+	rest.Get(a, "/v1/agents/{agent_id}/expand/{clip_id}", "Read a text that the log has only the beginning of", s.expand)
+	rest.Get(a, "/v1/agents/{agent_id}/messages", "List an agent's messages", s.agentMessages)
+	rest.Patch(a, "/v1/agents/{agent_id}/messages/{message_id}", "Refuse to change a message", s.changeMessage, rest.Deprecated)
+	rest.Patch(a, "/v1/agents/{agent_id}/reset-messages", "Begin an agent's default conversation anew", s.resetMessages)
+	rest.Get(a, "/v1/messages", "List the messages of all agents", s.allMessages)
+	rest.Get(a, "/v1/messages/{message_id}", "Get a message", s.getMessage)
+}
+
+// maxRead is the most messages that are read at once to find some that are shown.
+const maxRead = 1000
+
+// messages lists the items of a page of messages. The limit counts messages that are shown as something: an empty page is the end of the
+// list.
+func (s *Server) messages(ctx context.Context, f recall.MessageFilter, p db.Page, e letta.ItemOptions) ([][]letta.MessageItem, error) {
+	shown := [][]letta.MessageItem{}
+	if !letta.FilterByType(e.Types, &f) {
+		return shown, nil
+	}
+	backwards := p.Before != "" && p.After == "" // such a page is read from its end
+	wanted := p.Limit
+	for {
+		rows, err := s.Recall.Messages(ctx, rest.Org(ctx), f, p)
+		if err != nil {
+			return nil, err
+		}
+		if e.Speaker != "" {
+			if e.Spoken, err = s.Recall.ReturnsOf(ctx, rest.Org(ctx), e.Speaker, rows); err != nil {
+				return nil, err
+			}
+		}
+		if backwards {
+			slices.Reverse(rows)
+		}
+		for _, m := range rows {
+			if items := e.Items(m); len(items) > 0 && len(shown) < wanted {
+				shown = append(shown, items)
+			}
+		}
+		if len(shown) == wanted || len(rows) < p.Limit {
+			break
+		}
+		if next := rows[len(rows)-1].ID; backwards {
+			p.Before = next
+		} else {
+			p.After = next
+		}
+		p.Limit = min(2*p.Limit, maxRead)
+	}
+	if backwards {
+		slices.Reverse(shown)
+	}
+	return shown, nil
+}
+
+// chronological lists a page from the oldest message to the newest, whatever was asked for.
+func (s *Server) chronological(ctx context.Context, f recall.MessageFilter, p letta.MessagePaging, e letta.ItemOptions) ([]letta.MessageItem, error) {
+	page, newestFirst := p.Page()
+	shown, err := s.messages(ctx, f, page, e)
+	return letta.ItemsOf(shown, newestFirst), err
+}
+
+func (s *Server) agentMessages(ctx context.Context, in *struct {
+	rest.OfAgent
+	letta.MessagePaging
+	letta.MessageTypes
+	letta.SpeechTool
+	OrderBy      string `query:"order_by" enum:"created_at"`
+	GroupID      string `query:"group_id"`
+	Conversation string `query:"conversation_id" doc:"Of one conversation, or 'default'; of all if absent."`
+	WithErrors   bool   `query:"include_err" doc:"Those that say what went wrong, too."`
+}) ([]letta.MessageItem, error) {
+	f := recall.MessageFilter{AgentID: string(in.AgentID), Conversation: in.Conversation, GroupID: in.GroupID, WithErrors: in.WithErrors}
+	if in.Conversation == f.AgentID {
+		f.Conversation = recall.DefaultConversation
+	}
+	return s.chronological(ctx, f, in.MessagePaging, in.Options(in.Types))
+}
+
+func (s *Server) allMessages(ctx context.Context, in *struct {
+	letta.MessagePaging
+	letta.MessageTypes
+	Conversation rest.ConversationID `query:"conversation_id" doc:"Of one conversation; of all if absent. There is no one default conversation of all agents: name an agent's by the agent's id."`
+}) ([]letta.MessageItem, error) {
+	if in.Conversation == recall.DefaultConversation {
+		return []letta.MessageItem{}, nil
+	}
+	agentID, id := in.Conversation.Of("")
+	return s.chronological(ctx, recall.MessageFilter{AgentID: agentID, Conversation: id}, in.MessagePaging, letta.SpeechTool{}.Options(in.Types))
+}
+
+// getMessage shows calls as lists do; what they returned is there to be asked for.
+func (s *Server) getMessage(ctx context.Context, in *struct {
+	MessageID rest.MessageID `path:"message_id"`
+}) ([]letta.MessageItem, error) {
+	m, err := s.Recall.Message(ctx, rest.Org(ctx), string(in.MessageID))
+	if err != nil {
+		return nil, err
+	}
+	return letta.SpeechTool{}.Options(nil).Items(m), nil
+}
+
+// changeMessage refuses what Letta refuses: a message of the log never changes.
+func (s *Server) changeMessage(ctx context.Context, in *struct {
+	rest.OfAgent
+	MessageID rest.MessageID `path:"message_id"`
+	Body      struct{}
+}) (rest.Null, error) {
+	m, err := s.Recall.Message(ctx, rest.Org(ctx), string(in.MessageID))
+	if err != nil {
+		return rest.Null{}, err
+	}
+	if m.AgentID != string(in.AgentID) {
+		return rest.Null{}, db.NotFound("Message with ID %s not found", in.MessageID)
+	}
+	return rest.Null{}, rest.NotAllowed(
+		"Messages are never changed. To correct what was said, append a message; to begin anew, reset the agent's messages")
+}
+
+func (s *Server) resetMessages(ctx context.Context, in *struct {
+	rest.OfAgent
+	Body struct {
+		AddDefault bool `json:"add_default_initial_messages,omitempty" doc:"Heeded by Letta; an agent here begins with its system prompt alone."`
+	}
+}) (letta.AgentState, error) {
+	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))
+	return s.shown(ctx, a, err)
+}
+
+func (s *Server) expand(ctx context.Context, in *struct {
+	rest.OfAgent
+	ClipID  rest.ClipID `path:"clip_id" doc:"Of a long result of a tool, or of a message, or a range of the log, as summaries name it: seq 120-188."`
+	Offset  int         `query:"offset" minimum:"0" doc:"In bytes."`
+	Limit   int         `query:"limit" minimum:"1" maximum:"1048576" doc:"In bytes; 16,000 if absent."`
+	Pattern string      `query:"pattern" doc:"A regular expression of RE2: the lines that it fits are returned in place of the text."`
+}) (recall.Expansion, error) {
+	return s.Recall.Expand(ctx, rest.Org(ctx), string(in.AgentID),
+		recall.ExpandQuery{ID: string(in.ClipID), Offset: in.Offset, Limit: in.Limit, Pattern: in.Pattern})
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) messageSearchRoutes(a *rest.API) {
+	rest.Post(a, "/v1/agents/messages/search", "Search the messages of agents, as they are kept", s.searchInternal)
+	rest.Post(a, "/v1/messages/search", "Search messages", s.searchMessages)
+}
+
+// query is a search for text by what a caller asks for.
+func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
+	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
+	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
+		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Zone: time.UTC}
+	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
+		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")
+	}
+	if q.AgentID != "" {
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), q.AgentID)
+		if err != nil {
+			return q, err
+		}
+		q.Zone = a.Zone()
+	}
+	var err error
+	if q.Start, err = recall.ParseStart(in.Start.Value, q.Zone); err != nil {
+		return q, rest.Unprocessable("body.start_date", err.Error())
+	}
+	if q.End, err = recall.ParseEnd(in.End.Value, q.Zone); err != nil {
+		return q, rest.Unprocessable("body.end_date", err.Error())
+	}
+	return q, nil
+}
+
+// search searches by words where there is nothing to search by meaning with.
+func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, error) {
+	results, err := s.Recall.Search(ctx, rest.Org(ctx), q)
+	if q.Mode == recall.ByMeaning && (errors.Is(err, db.ErrInvalid) || err == nil && len(results.Hits) == 0 && results.Ranked != recall.ByMeaning) {
+		q.Mode = recall.ByWords
+		return s.Recall.Search(ctx, rest.Org(ctx), q)
+	}
+	return results, err
+}
+
+// searchMessages finds what was said. Messages that only call tools, and what these returned, are found by /v1/agents/messages/search.
+func (s *Server) searchMessages(ctx context.Context, in *struct {
+	Body struct {
+		letta.MessageQuery
+		Query string `json:"query"`
+	}
+}) ([]letta.FoundMessage, error) {
+	q, err := s.query(ctx, in.Body.MessageQuery, in.Body.Query)
+	if err != nil {
+		return nil, err
+	}
+	limit := q.Limit
+	q.Limit, q.Roles = recall.SearchMax, []recall.Role{recall.User, recall.Assistant} // some of them say nothing
+	results, err := s.search(ctx, q)
+	found := []letta.FoundMessage{}
+	for _, h := range results.Hits {
+		found = append(found, letta.FoundIn(h)...)
+	}
+	return found[:min(len(found), limit)], err
+}
+
+func (s *Server) searchInternal(ctx context.Context, in *struct {
+	Body struct {
+		letta.MessageQuery
+		Query rest.Opt[string]   `json:"query,omitzero" doc:"The newest messages if absent."`
+		Roles rest.Opt[[]string] `json:"roles,omitzero" enum:"assistant,user,tool,function,system,approval,summary"`
+	}
+}) ([]letta.FoundInternal, error) {
+	q, err := s.query(ctx, in.Body.MessageQuery, in.Body.Query.Value)
+	if err != nil {
+		return nil, err
+	}
+	for _, role := range in.Body.Roles.Value {
+		if slices.Contains(recall.Roles, recall.Role(role)) {
+			q.Roles = append(q.Roles, recall.Role(role))
+		}
+	}
+	found := []letta.FoundInternal{}
+	if len(in.Body.Roles.Value) > 0 && len(q.Roles) == 0 { // nobody here has such a role
+		return found, nil
+	}
+	results, err := s.search(ctx, q)
+	for _, h := range results.Hits {
+		found = append(found, letta.FoundInternalOf(h))
+	}
+	return found, err
+}

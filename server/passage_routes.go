@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) passageRoutes(a *rest.API) {
+	rest.Post(a, "/v1/agents/{agent_id}/archival-memory", "Insert a passage into an agent's archive", s.createPassage)
+	rest.Get(a, "/v1/agents/{agent_id}/archival-memory", "List an agent's passages", s.listPassages)
+	rest.Get(a, "/v1/agents/{agent_id}/archival-memory/search", "Search an agent's passages", s.searchPassages)
+	rest.Patch(a, "/v1/agents/{agent_id}/archival-memory/{memory_id}", "Change a passage of an agent", s.updatePassage)
+	rest.Delete(a, "/v1/agents/{agent_id}/archival-memory/{memory_id}", "Delete a passage of an agent", s.deletePassage)
+	rest.Post(a, "/v1/passages/search", "Search passages", s.searchAllPassages)
+}
+
+// AgentPassage is the path of a passage in an agent's archives.
+type AgentPassage struct {
+	rest.OfAgent
+	PassageID string `path:"memory_id"`
+}
+
+func (s *Server) createPassage(ctx context.Context, in *struct {
+	rest.OfAgent
+	Body letta.NewPassage
+}) ([]letta.ArchivalPassage, error) {
+	d, err := in.Body.Draft()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), string(in.AgentID), []archival.Draft{d})
+	return letta.InsertedOf(list), err
+}
+
+func (s *Server) listPassages(ctx context.Context, in *struct {
+	rest.OfAgent
+	Search    string         `query:"search" doc:"Part of the text, in any case."`
+	Before    string         `query:"before" doc:"Passages earlier than the one with this id."`
+	After     string         `query:"after" doc:"Passages later than the one with this id."`
+	Limit     int            `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Ascending rest.Opt[bool] `query:"ascending" doc:"The earliest first; true if absent."`
+}) ([]letta.ArchivalPassage, error) {
+	p := db.Page{Before: in.Before, After: in.After, Limit: in.Limit, Ascending: !in.Ascending.Set || in.Ascending.Value}
+	if !p.Ascending { // after is later, whatever the order
+		p.Before, p.After = p.After, p.Before
+	}
+	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(in.AgentID), in.Search, p)
+	passages := make([]letta.ArchivalPassage, len(list))
+	for i, one := range list {
+		passages[i] = letta.PassageOf(one)
+	}
+	return passages, err
+}
+
+func (s *Server) searchPassages(ctx context.Context, in *struct {
+	rest.OfAgent
+	letta.PassageSearch
+}) (letta.FoundPassages, error) {
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
+	if err != nil {
+		return letta.FoundPassages{}, err
+	}
+	q, err := in.ArchivalQuery(a.ID, a.Zone())
+	if err != nil {
+		return letta.FoundPassages{}, err
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return letta.FoundPassagesOf(nil, nil), nil
+	}
+	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
+	return letta.FoundPassagesOf(results.Hits, a.Zone()), err
+}
+
+func (s *Server) updatePassage(ctx context.Context, in *struct {
+	AgentPassage
+	Body letta.UpdatePassage
+}) (letta.ArchivalPassage, error) {
+	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, archival.PassageUpdate{Text: in.Body.Text.Pointer(),
+		Tags: in.Body.Tags.Value, Metadata: json.RawMessage(in.Body.Metadata.Value)})
+	return letta.PassageOf(p), err
+}
+
+func (s *Server) deletePassage(ctx context.Context, in *AgentPassage) (letta.Message, error) {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+		return letta.Message{}, err
+	}
+	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID)
+	return letta.Message{Message: fmt.Sprintf("Memory id=%s successfully deleted", in.PassageID)}, err
+}
+
+func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body letta.SearchPassages }) ([]letta.PassageHit, error) {
+	q, err := in.Body.ArchivalQuery()
+	if err != nil {
+		return nil, err
+	}
+	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
+	return letta.PassageHitsOf(results.Hits), err
+}
