@@ -33,7 +33,8 @@ const (
 )
 
 // agentFileColumns are of f, a file, and d, its folder.
-const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id, d.name || '/' || f.name AS file_name,
+const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id,
+	d.name || '/' || f.name AS file_name,
 	d.id AS folder_id, d.name AS folder_name`
 
 // openRows selects the open files, in no order.
@@ -67,10 +68,12 @@ type AgentFilesQuery struct {
 
 // AgentFiles lists the files of an agent's folders, the open ones with what the prompt shows of them. more reports
 // whether the list goes on.
-func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q AgentFilesQuery) (list []AgentFile, more bool, err error) {
+func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q AgentFilesQuery) (
+	list []AgentFile, more bool, err error) {
 	p := q.Page
 	p.Limit = cmp.Or(p.Limit, 100)
-	asked := db.Page{Before: plainFileID(p.Before), After: plainFileID(p.After), Limit: p.Limit + 1, Ascending: p.Ascending}
+	asked := db.Page{Before: plainFileID(p.Before), After: plainFileID(p.After), Limit: p.Limit + 1,
+		Ascending: p.Ascending}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
 	type row struct {
 		AgentFile

@@ -130,7 +130,8 @@ func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, fol
 	}
 	_, err := s.db.Exec(ctx, `
 		SELECT FROM folders d
-		WHERE d.org = $1 AND (d.id = ANY ($3) OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
+		WHERE d.org = $1
+		  AND (d.id = ANY ($3) OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
 		ORDER BY d.key
 		FOR NO KEY UPDATE`, org, agentID, folderIDs)
 	if err != nil {

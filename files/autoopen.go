@@ -45,7 +45,8 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 		Open int    `db:"open"`
 	}
 	agents, err := db.All[agent](ctx, s.db, `
-		SELECT a.agent_id, (SELECT count(*) FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.is_open) AS open
+		SELECT a.agent_id,
+		       (SELECT count(*) FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.is_open) AS open
 		FROM agent_folders a
 		WHERE a.org = $1 AND a.folder_key = $2
 		  AND NOT EXISTS (SELECT FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.file_key = $3)

@@ -32,7 +32,8 @@ func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string)
 			return err
 		}
 		if _, err := in.db.Exec(ctx, `
-			UPDATE embed_batches SET turn = NULL WHERE org = $1 AND file_key = $2 AND turn IS NOT NULL`, org, f.Key); err != nil {
+			UPDATE embed_batches SET turn = NULL
+			WHERE org = $1 AND file_key = $2 AND turn IS NOT NULL`, org, f.Key); err != nil {
 			return err
 		}
 		return in.cancelJobs(ctx, f.Key)

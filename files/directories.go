@@ -34,7 +34,8 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 		FileCount int `db:"file_count"`
 	}
 	folders, err := db.All[row](ctx, s.db, `
-		SELECT `+folderColumns+`, (SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL) AS file_count
+		SELECT `+folderColumns+`,
+		       (SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL) AS file_count
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
 		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
 		ORDER BY d.name, d.key`, org, agentID)
@@ -53,7 +54,8 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 }
 
 // directoryFiles are the files that a prompt shows, by folder: the open ones with their views, and some closed ones.
-func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits, closed int) (map[int64][]DirectoryFile, error) {
+func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits, closed int) (
+	map[int64][]DirectoryFile, error) {
 	list, err := db.All[DirectoryFile](ctx, s.db, `
 		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
 		FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key

@@ -40,7 +40,7 @@ type File struct {
 	TotalChunks      int       `db:"total_chunks" json:"total_chunks"`
 	ChunksEmbedded   int       `db:"chunks_embedded" json:"chunks_embedded"`
 	Lines            int       `db:"lines" json:"total_lines"`
-	TotalPages       *int      `db:"total_pages" json:"total_pages"` // pages, slides or sheets; nil where the format has none
+	TotalPages       *int      `db:"total_pages" json:"total_pages"` // pages, slides or sheets; nil if the format has none
 	Content          *string   `db:"content" json:"content"`
 	CreatedAt        time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
@@ -56,14 +56,16 @@ const fileRows = `
 	            WHEN w.waiting > 0 OR @unknown AND f.chunks > 0 THEN 'embedding'
 	            ELSE 'completed' END AS status,
 	       coalesce(f.error || CASE WHEN f.replaces IS NOT NULL THEN ' (the file it was to replace is still in place)'
-	                                WHEN f.generation > 0 AND f.generation < f.wanted_generation THEN ' (the text of before is still in place)'
+	                                WHEN f.generation > 0 AND f.generation < f.wanted_generation
+	                                THEN ' (the text of before is still in place)'
 	                                ELSE '' END, w.error,
 	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embeddings endpoint' END,
 	                r.chunks || ' of ' || f.chunks || ' passages were refused by the embeddings endpoint (' || r.reason ||
 	                '); they are found by their words') AS error_message,
 	       f.chunks AS total_chunks,
-	       CASE WHEN @unknown THEN 0 ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded, f.lines,
-	       cardinality(f.pages) AS total_pages,
+	       CASE WHEN @unknown THEN 0
+	            ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded,
+	       f.lines, cardinality(f.pages) AS total_pages,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,

@@ -51,10 +51,12 @@ func CleanPath(raw string) (string, error) {
 	}
 	name := strings.Join(parts, "/")
 	if name == "" {
-		return "", db.Invalid("The name %s has nothing in it that can name a file. Give a name such as notes/plan.md.", quoted(raw))
+		return "", db.Invalid("The name %s has nothing in it that can name a file. Give a name such as notes/plan.md.",
+			quoted(raw))
 	}
 	if n := utf8.RuneCountInString(name); n > NameChars {
-		return "", db.Invalid("The name %s has %d characters; a file name has at most %d. Give a shorter one.", quoted(raw), n, NameChars)
+		return "", db.Invalid("The name %s has %d characters; a file name has at most %d. Give a shorter one.",
+			quoted(raw), n, NameChars)
 	}
 	return name, nil
 }
@@ -73,7 +75,8 @@ func isSlash(r rune) bool { return r == '/' || r == '\\' }
 // emoji need them.
 func cleanText(raw string) string {
 	return norm.NFC.String(strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r == '\u200b' || r == '\u2060' || r == '\ufeff' {
+		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) ||
+			r == '\u200b' || r == '\u2060' || r == '\ufeff' {
 			return -1
 		}
 		return r
@@ -82,7 +85,8 @@ func cleanText(raw string) string {
 
 func checkPart(part, raw string) error {
 	if part == "." || part == ".." {
-		return db.Invalid("The name %s is not allowed: %q names a directory, not a file. Give the file another name.", quoted(raw), part)
+		return db.Invalid("The name %s is not allowed: %q names a directory, not a file. Give the file another name.",
+			quoted(raw), part)
 	}
 	return nil
 }

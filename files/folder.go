@@ -131,8 +131,8 @@ var errNoFolder = db.NotFound("there is no such folder")
 // Embedding describes what chunks of so many tokens are embedded with: the model of the endpoint, or the built-in word
 // weights.
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
-	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens, BatchSize: embed.MostTexts,
-		Handle: "loci/words"}
+	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens,
+		BatchSize: embed.MostTexts, Handle: "loci/words"}
 	if space, ok := s.o.Dense.Space(); ok {
 		c.Endpoint, c.Model, c.Dimension, c.Handle = &space.Provider, space.Model, space.Dimension, "openai/"+space.Model
 	}
@@ -153,7 +153,8 @@ func (s *Store) Folder(ctx context.Context, org db.Org, id string) (Folder, erro
 
 // FolderNamed returns a folder by its name.
 func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folder, error) {
-	f, err := db.One[Folder](ctx, s.db, `SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.name = $2`, org, name)
+	f, err := db.One[Folder](ctx, s.db, `
+		SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.name = $2`, org, name)
 	return s.described(f), folderError(err, "")
 }
 
@@ -193,8 +194,8 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 		    instructions = coalesce(@instructions, instructions), metadata = coalesce(@metadata, metadata), updated_at = now()
 		WHERE org = @org AND id = @id
 		RETURNING `+folderColumns,
-		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "instructions": u.Instructions,
-			"metadata": u.Metadata})
+		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description,
+			"instructions": u.Instructions, "metadata": u.Metadata})
 	if err != nil && u.Name != nil {
 		return Folder{}, folderError(err, *u.Name)
 	}
@@ -210,7 +211,8 @@ func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p
 	type row struct {
 		ID string `db:"id"`
 	}
-	rows, err := db.List[row](ctx, s.db, p, `SELECT agent_id AS id FROM agent_folders WHERE org = @org AND folder_key = @folder`,
+	rows, err := db.List[row](ctx, s.db, p, `
+		SELECT agent_id AS id FROM agent_folders WHERE org = @org AND folder_key = @folder`,
 		"id", pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
 	ids := make([]string, len(rows))
 	for i, r := range rows {

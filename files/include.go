@@ -17,9 +17,11 @@ import (
 // CompileInclude returns a filter of file names, which are folder/name. It ignores case. Every filter accepts the file
 // whose full name, or last parts of it, are include to the letter. Besides, include is one of three:
 //
-//   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, but for braces).
-//   - Else with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts. A glob without a slash is for the
-//     last part, or for the whole name with * crossing slashes. A glob with a slash may begin at any part, or only at the first where it
+//   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, but for
+//     braces).
+//   - Else with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts. A glob without
+//     a slash is for the last part, or for the whole name with * crossing slashes. A glob with a slash may begin at any
+//     part, or only at the first where it
 //     begins with a slash, and also accepts everything below what it names.
 //   - Else it is text that the name contains. Empty text accepts all.
 //
@@ -97,7 +99,8 @@ func compileGlob(glob string) (func(fullName string) bool, error) {
 }
 
 func invalidGlob(glob string) error {
-	return db.Invalid("Invalid include %s: it is neither a glob such as *.md or docs/**/*.go nor a regular expression.", quoted(glob))
+	return db.Invalid("Invalid include %s: it is neither a glob such as *.md or docs/**/*.go nor a regular expression.",
+		quoted(glob))
 }
 
 // maxAlternatives bounds the time of a match, which grows with the number of names that a glob's braces stand for.

@@ -220,8 +220,8 @@ func (s *Store) storeText(ctx context.Context, job ParseArgs, src source, p pars
 			c.OverlapBytes, strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms,
 			paging.stored(c.FirstLine), paging.stored(c.LastLine)}, err
 	})
-	columns = []string{"id", "file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte",
-		"overlap_bytes", "heading", "text", "lex", "terms", "first_page", "last_page"}
+	columns = []string{"id", "file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line",
+		"start_byte", "overlap_bytes", "heading", "text", "lex", "terms", "first_page", "last_page"}
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"chunks"}, columns, chunks); err != nil {
 		return fmt.Errorf("store the chunks: %w", err)
 	}
@@ -264,7 +264,8 @@ func (s *Store) takePlace(ctx context.Context, src source) error {
 		UPDATE agent_files a
 		SET file_key = $3, last_used_seq = CASE WHEN a.is_open THEN h.seq ELSE a.last_used_seq END
 		FROM agent_heads h
-		WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, old.Key, src.Key); err != nil {
+		WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`,
+		src.Org, old.Key, src.Key); err != nil {
 		return err
 	}
 	return db.Exec(ctx, s.db, `DELETE FROM files WHERE key = $1 AND org = $2`, old.Key, src.Org)

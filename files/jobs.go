@@ -28,8 +28,8 @@ const (
 
 // Queues returns the queues, with the number of workers that a server has for each.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 2}, QueueLarge: {MaxWorkers: 1}, QueueEmbed: {MaxWorkers: 4},
-		QueueUpkeep: {MaxWorkers: 1}}
+	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 2}, QueueLarge: {MaxWorkers: 1},
+		QueueEmbed: {MaxWorkers: 4}, QueueUpkeep: {MaxWorkers: 1}}
 }
 
 const (

@@ -17,7 +17,7 @@ type View struct {
 	TotalLines int    // of the file
 	Text       string // without a line end at its end
 	Truncated  bool   // something of what was asked for is not shown
-	NextOffset int    // 0-based offset of the first line of what was asked for that is not shown at all, -1 if there is none
+	NextOffset int    // 0-based offset of the first requested line that is not shown at all, -1 if none
 }
 
 // Excerpt is the lines First to Last of a file of Total lines, 1-based and inclusive. First 0 is the file's start, Last
@@ -43,7 +43,9 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 		return View{Text: clip("[Viewing file start (out of 0 lines)]", max(limitChars, 0)), NextOffset: -1}, nil
 	}
 	if first > total {
-		return View{}, db.Invalid("The file has only %d lines, but requested offset %d is out of range. Ask for an offset below %d.", total, first, max(total, 1))
+		return View{}, db.Invalid(
+			"The file has only %d lines, but requested offset %d is out of range. Ask for an offset below %d.",
+			total, first, max(total, 1))
 	}
 	if last < first {
 		return View{}, db.Invalid("Invalid range: line %d comes after line %d. Ask for a length of at least 1.", first, last)
@@ -56,7 +58,8 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 	case asked:
 		return v.view(fmt.Sprintf("[Viewing file start (out of %d lines%s)]", total, pages.note(first, last))), nil
 	case toEnd:
-		return v.view(fmt.Sprintf("[Viewing lines %d to end (out of %d lines%s)]", first, total, pages.note(first, last))), nil
+		return v.view(fmt.Sprintf("[Viewing lines %d to end (out of %d lines%s)]",
+			first, total, pages.note(first, last))), nil
 	}
 	return v.view(v.header(last)), nil
 }
@@ -170,14 +173,15 @@ func (v *viewer) firstLine() View {
 // note says which lines are not shown after last, in as many words as half the limit allows.
 func (v *viewer) note(last int) string {
 	return v.fitting(
-		fmt.Sprintf("%s\n# NOTE: This view is cut at its limit of %d characters; %s", cutMark, v.limit, v.missing("lines", last)),
+		fmt.Sprintf("%s\n# NOTE: This view is cut at its limit of %d characters; %s",
+			cutMark, v.limit, v.missing("lines", last)),
 		fmt.Sprintf("%s\n# NOTE: Go on with offset=%d.", cutMark, last))
 }
 
 // lineNote says that only so many characters of the first line are shown.
 func (v *viewer) lineNote(chars int) string {
-	long := fmt.Sprintf("%s\n# NOTE: Line %d has %d characters; this view, cut at its limit of %d characters, shows the first %d. "+
-		"To see text further on in it, call grep_files.", cutMark, v.first, v.lineChars, v.limit, chars)
+	long := fmt.Sprintf("%s\n# NOTE: Line %d has %d characters; this view, cut at its limit of %d characters, "+
+		"shows the first %d. To see text further on in it, call grep_files.", cutMark, v.first, v.lineChars, v.limit, chars)
 	short := fmt.Sprintf("%s\n# NOTE: Line %d has %d characters.", cutMark, v.first, v.lineChars)
 	if v.first < v.last {
 		long += " " + v.missing("Lines", v.first)
@@ -188,9 +192,11 @@ func (v *viewer) lineNote(chars int) string {
 
 func (v *viewer) missing(lines string, last int) string {
 	if last+1 == v.last {
-		return fmt.Sprintf("%s %d is not shown. To see it, call open_files with offset=%d.", lines[:len("line")], v.last, last)
+		return fmt.Sprintf("%s %d is not shown. To see it, call open_files with offset=%d.",
+			lines[:len("line")], v.last, last)
 	}
-	return fmt.Sprintf("%s %d to %d are not shown. To see them, call open_files with offset=%d.", lines, last+1, v.last, last)
+	return fmt.Sprintf("%s %d to %d are not shown. To see them, call open_files with offset=%d.",
+		lines, last+1, v.last, last)
 }
 
 // fitting is the first note that leaves half of the limit to the text, at last the bare mark.

@@ -57,9 +57,11 @@ func (s *Store) List(ctx context.Context, org db.Org, agentID string, q ListQuer
 }
 
 // pageByName returns the keys of a page's files, and the number of all files.
-func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q ListQuery) (keys []int64, total int, err error) {
+func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q ListQuery) (
+	keys []int64, total int, err error) {
 	total, err = db.One[int](ctx, s.db, `
-		SELECT coalesce(sum((SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
+		SELECT coalesce(sum((
+			SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
 		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, q.Folder)
 	if err != nil || q.Offset >= total {
@@ -77,7 +79,8 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 		WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent AND (@folder = '' OR d.name = @folder)
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key
 		LIMIT @limit OFFSET @offset`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "limit": q.Limit, "offset": q.Offset, "end": q.Offset + q.Limit})
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "limit": q.Limit,
+			"offset": q.Offset, "end": q.Offset + q.Limit})
 	return keys, total, err
 }
 
@@ -95,8 +98,10 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, 
 	accepts, invalid := CompileInclude(include)
 	rows, err := s.db.Query(ctx, `
 		SELECT f.key, d.name || '/' || f.name AS name, f.generation
-		FROM agent_folders a JOIN folders d ON d.key = a.folder_key JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
-		WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, folder)
+		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+		JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
+		WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`,
+		org, agentID, folder)
 	if err != nil {
 		return nil, db.Error(err)
 	}
@@ -108,7 +113,9 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, 
 		}
 		return nil
 	})
-	slices.SortFunc(included, func(a, b namedFile) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(included, func(a, b namedFile) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
+	})
 	if err == nil && len(included) == 0 {
 		return nil, invalid
 	}
@@ -124,7 +131,8 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 	args["agent"], args["keys"] = agentID, keys
 	return db.All[Listed](ctx, s.db, `
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
-		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, coalesce(o.is_open, false) AS is_open
+		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines,
+		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
 		JOIN folders d ON d.org = @org AND d.id = f.folder_id
 		JOIN agent_folders a ON a.org = @org AND a.folder_key = d.key AND a.agent_id = @agent

@@ -130,7 +130,8 @@ func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]targe
 			t.lines.Offset = *r.Offset
 		}
 		if t.lines.Offset > 0 && t.lines.Offset >= t.Lines {
-			return nil, db.Invalid("File %s has only %d lines, but requested offset %d is out of range", t.FullName, t.Lines, t.lines.Offset+1)
+			return nil, db.Invalid("File %s has only %d lines, but requested offset %d is out of range",
+				t.FullName, t.Lines, t.lines.Offset+1)
 		}
 		if !slices.ContainsFunc(found[i+1:], func(later attached) bool { return later.Key == t.Key }) {
 			targets = append(targets, t)
@@ -208,7 +209,8 @@ func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, er
 		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: a shorter text has replaced it this moment
 			return nil, err
 		}
-		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text, Request: t.request}
+		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text,
+			Request: t.request}
 		if v.Truncated && v.NextOffset > 0 {
 			o.NextOffset = &v.NextOffset
 		}
@@ -238,7 +240,8 @@ func (s *Store) setShownNext(ctx context.Context, org db.Org, agentID string, l 
 
 // OpenWhole opens a file by its id, from its first line to its end, and returns the names of the files closed to keep
 // the limit. ErrNotFound unless it is attached to the agent.
-func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID string, l Limits) (closed []string, err error) {
+func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID string, l Limits) (
+	closed []string, err error) {
 	f, err := s.openSet(org, agentID).attachedFile(ctx, fileID)
 	if err != nil {
 		return nil, err
@@ -284,7 +287,8 @@ func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []s
 }
 
 // closeWhere closes the open files that should close, and returns their names.
-func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, should func(openFile) bool) (names []string, err error) {
+func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, should func(openFile) bool) (
+	names []string, err error) {
 	err = s.withLockedSet(ctx, org, agentID, func(set openSet) error {
 		open, err := set.files(ctx)
 		if err != nil {

@@ -58,7 +58,8 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.
 		slices.Reverse(list)
 	}
 	for i, c := range list {
-		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, FirstPage: c.FirstPage, LastPage: c.LastPage, Heading: c.Heading}
+		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, FirstPage: c.FirstPage,
+			LastPage: c.LastPage, Heading: c.Heading}
 		list[i].Tags = []string{}
 	}
 	return list, err

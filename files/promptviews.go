@@ -33,8 +33,8 @@ type viewed struct {
 // and say so.
 func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
 	open, err := db.All[viewed](ctx, s.db, `
-		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count, f.generation, f.lines,
-		       f.pages, f.media_type
+		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count,
+		       f.generation, f.lines, f.pages, f.media_type
 		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
 		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
 		ORDER BY a.last_used_seq, f.id`, org, agentID)

@@ -75,7 +75,8 @@ func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) 
 		Last  int64 `db:"last"`
 	}
 	e, err := db.One[extent](ctx, s.db, `
-		SELECT count(*) AS files, coalesce(max(key), 0) AS last FROM files WHERE org = $1 AND folder_key = $2`, org, folder.Key)
+		SELECT count(*) AS files, coalesce(max(key), 0) AS last FROM files
+		WHERE org = $1 AND folder_key = $2`, org, folder.Key)
 	if err != nil || e.Files == 0 {
 		return 0, err
 	}

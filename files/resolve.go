@@ -37,7 +37,8 @@ const attachedRows = `
 
 // attachedFile returns an attached file by its id. ErrNotFound if there is none, or no such agent.
 func (set openSet) attachedFile(ctx context.Context, fileID string) (attached, error) {
-	f, err := db.One[attached](ctx, set.db, attachedRows+` WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3`,
+	f, err := db.One[attached](ctx, set.db, attachedRows+`
+		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3`,
 		set.org, set.agentID, fileID)
 	if errors.Is(err, db.ErrNotFound) {
 		if err := set.checkAgent(ctx); err != nil {
@@ -82,7 +83,8 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 			}
 			return nil, set.notAttached(ctx, name)
 		default:
-			return nil, db.Invalid("%s fits several attached files (%s): name one of them", name, strings.Join(described(matching), ", "))
+			return nil, db.Invalid("%s fits several attached files (%s): name one of them",
+				name, strings.Join(described(matching), ", "))
 		}
 	}
 	return found, nil
@@ -133,5 +135,6 @@ func (set openSet) notAttached(ctx context.Context, name string) error {
 	if more := list.Total - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more: call list_files to see them", more)
 	}
-	return db.Invalid("%s not attached - did you get the filename correct? Currently you have the following files attached: %s", name, text)
+	return db.Invalid(
+		"%s not attached - did you get the filename correct? Currently you have the following files attached: %s", name, text)
 }

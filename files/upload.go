@@ -84,7 +84,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil { // after a serialization failure, the transaction runs again
+		// The transaction runs again after a serialization failure.
+		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
 		in := s.With(tx)
@@ -202,8 +203,9 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 		VALUES (@org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn)
 		ON CONFLICT (folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
-		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name, "replaces": replaces,
-			"media": row.mediaType, "size": row.size, "sha256": row.sha256, "turn": row.start.Add(cost(row.size))})
+		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
+			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sha256,
+			"turn": row.start.Add(cost(row.size))})
 }
 
 // lockNamed returns and locks the file that has the row's name.

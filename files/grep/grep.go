@@ -85,7 +85,8 @@ func (s *Searcher) Search(ctx context.Context, d db.DB, q Query) (Result, error)
 	defer cancel()
 	err := pgx.BeginFunc(bounded, d, func(tx pgx.Tx) error { return run.do(bounded, tx) })
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		return Result{}, db.Invalid("The search took longer than %v. Narrow it with include, or use a simpler pattern.", maxDuration)
+		return Result{}, db.Invalid("The search took longer than %v. Narrow it with include, or use a simpler pattern.",
+			maxDuration)
 	}
 	if err != nil {
 		return Result{}, db.Error(err)

@@ -163,7 +163,8 @@ func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars in
 		return nil
 	}
 	texts, err := db.All[text](ctx, tx, `
-		SELECT DISTINCT f.key, f.generation, f.chars FROM gram_units u JOIN files f ON f.key = u.file_key AND f.generation = u.generation
+		SELECT DISTINCT f.key, f.generation, f.chars
+		FROM gram_units u JOIN files f ON f.key = u.file_key AND f.generation = u.generation
 		WHERE f.org = $1 AND u.block_key = ANY ($2) ORDER BY f.key`, f.Org, p.replaced)
 	p.texts = append(p.texts, texts...)
 	return err
@@ -230,10 +231,12 @@ func commitBlock(ctx context.Context, tx pgx.Tx, f folder, todo blockPlan, b *bl
 			WHERE f.org = $1 ORDER BY f.key FOR NO KEY UPDATE OF f
 		)
 		UPDATE files SET gram_generation = generation
-		WHERE org = $1 AND key IN (SELECT key FROM read) AND gram_generation <> generation`, f.Org, keys, generations); err != nil {
+		WHERE org = $1 AND key IN (SELECT key FROM read) AND gram_generation <> generation`,
+		f.Org, keys, generations); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `DELETE FROM gram_blocks WHERE org = $1 AND key = ANY ($2)`, f.Org, todo.replaced); err != nil {
+	if _, err := tx.Exec(ctx, `
+		DELETE FROM gram_blocks WHERE org = $1 AND key = ANY ($2)`, f.Org, todo.replaced); err != nil {
 		return err
 	}
 	if len(b.sets) == 0 {

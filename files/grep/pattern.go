@@ -213,7 +213,8 @@ func hint(err error) string {
 		return ""
 	}
 	switch {
-	case slices.ContainsFunc([]string{"(?=", "(?!", "(?<"}, func(p string) bool { return strings.HasPrefix(parse.Expr, p) }):
+	case strings.HasPrefix(parse.Expr, "(?=") || strings.HasPrefix(parse.Expr, "(?!") ||
+		strings.HasPrefix(parse.Expr, "(?<"):
 		return ". Look-ahead and look-behind are not supported: search for a simpler pattern and judge the lines found."
 	case parse.Code == syntax.ErrInvalidEscape && len(parse.Expr) == 2 && parse.Expr[1] >= '1' && parse.Expr[1] <= '9':
 		return ". Back-references are not supported: search for a simpler pattern and judge the lines found."

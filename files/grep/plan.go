@@ -23,7 +23,8 @@ type file struct {
 // attachedSQL selects an agent's attached files. The organization is $1, the agent $2.
 const attachedSQL = `
 	SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, f.gram_generation = f.generation AS indexed
-	FROM agent_folders a JOIN folders d ON d.key = a.folder_key JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
+	FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 	WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2`
 
 // plan returns the spans to search, in the order of the result: files by name, and the lines of each in order. Of
@@ -62,7 +63,8 @@ func (s *search) count(ctx context.Context, tx pgx.Tx) (chars int64, err error) 
 		Chars    int64 `db:"chars"`
 	}
 	n, err := db.One[counts](ctx, tx, `
-		SELECT count(*) AS attached, count(*) FILTER (WHERE f.generation > 0) AS ready, coalesce(sum(f.chars), 0)::bigint AS chars
+		SELECT count(*) AS attached, count(*) FILTER (WHERE f.generation > 0) AS ready,
+		       coalesce(sum(f.chars), 0)::bigint AS chars
 		FROM agent_folders a JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2`, s.Org, s.AgentID)
 	s.result.Attached, s.result.Searched, s.result.Waiting = n.Attached, n.Ready, n.Attached-n.Ready
@@ -164,10 +166,12 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 		End   int `db:"end_ordinal"`
 	}
 	rows, err := db.All[row](ctx, tx, `
-		SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, true AS indexed, u.first_ordinal, u.end_ordinal
+		SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, true AS indexed,
+		       u.first_ordinal, u.end_ordinal
 		FROM unnest($2::bigint[], $3::int[]) AS n (block, unit)
 		JOIN gram_units u ON u.block_key = n.block AND u.unit = n.unit
-		JOIN files f ON f.key = u.file_key AND f.generation = u.generation AND f.gram_generation = f.generation AND f.replaces IS NULL
+		JOIN files f ON f.key = u.file_key AND f.generation = u.generation AND f.gram_generation = f.generation
+		  AND f.replaces IS NULL
 		JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 		WHERE f.org = $1`, s.Org, blocks, units)
 	spans := make([]span, len(rows))

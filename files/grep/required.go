@@ -98,8 +98,8 @@ func oneOf(texts []string) *required {
 
 func piecesOf(re *syntax.Regexp) pieces {
 	switch re.Op {
-	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary,
-		syntax.OpNoWordBoundary:
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return nil
 	case syntax.OpLiteral:
 		return literalPieces(re)

@@ -40,7 +40,8 @@ func Segments(text string) iter.Seq[Segment] {
 			if !yield(s) {
 				return
 			}
-			s = Segment{Ordinal: s.Ordinal + 1, FirstLine: s.FirstLine + s.Lines, StartByte: s.StartByte + len(s.Text), Continues: !whole}
+			s = Segment{Ordinal: s.Ordinal + 1, FirstLine: s.FirstLine + s.Lines,
+				StartByte: s.StartByte + len(s.Text), Continues: !whole}
 		}
 	}
 }
