@@ -49,7 +49,7 @@ var house = map[string][]string{
 	"recall/redact":          {},
 	"embed":                  {"db", "db/queue", "embed/provider"},
 	"embed/provider":         {},
-	"embed/embedtest":        {"db", "embed"},
+	"embed/embedtest":        {"db", "db/queue", "embed"},
 	"db":                     {"db/migrations"},
 	"db/event":               {"db"},
 	"db/queue":               {"db"},
