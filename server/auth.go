@@ -74,7 +74,7 @@ func secretOf(r *http.Request) string {
 	return secret
 }
 
-// isLocal tells whether a host, with or without a port, is this machine by name or by address.
+// isLocal reports whether a host, with or without a port, is this machine by name or by address.
 func isLocal(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

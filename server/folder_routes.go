@@ -105,7 +105,7 @@ func (s *Server) folderPassages(ctx context.Context, in *inFolder) ([]files.Pass
 	return s.Files.Passages(ctx, rest.Org(ctx), string(in.FolderID), in.Page(100, rest.NewestFirst))
 }
 
-// WithContent says whether a file's text is wanted too.
+// WithContent asks for the text of a file too.
 type WithContent struct {
 	Content bool `query:"include_content" doc:"With the parsed text."`
 }

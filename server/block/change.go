@@ -94,7 +94,7 @@ func (s *Store) write(ctx context.Context, org db.Org, author string, before, af
 	return changed, s.tell(ctx, org, changed, event.BlockChanged)
 }
 
-// sameVersion tells whether a version would say the same of both.
+// sameVersion reports whether a version would say the same of both.
 func sameVersion(a, b Block) bool {
 	text := func(s *string) string {
 		if s == nil {

@@ -42,7 +42,7 @@ func (i item) within(name string) string {
 	return i.at + "." + name
 }
 
-// has tells whether a field is there; null is not.
+// has reports whether a field is there; null is not.
 func (i item) has(name string) bool {
 	raw := i.fields[name]
 	return len(raw) > 0 && string(raw) != "null"

@@ -146,13 +146,13 @@ func sentence(err error, meaning string) string {
 	return meaning
 }
 
-// deadlocked tells whether Postgres broke a transaction off to let another one go on.
+// deadlocked reports whether Postgres broke a transaction off to let another one go on.
 func deadlocked(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40P01" || pg.Code == "40001")
 }
 
-// unavailable tells whether the database, not the request, is the reason.
+// unavailable reports whether the database, not the request, is the reason.
 func unavailable(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {

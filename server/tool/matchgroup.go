@@ -35,7 +35,7 @@ func grouped(matches []files.GrepMatch) []group {
 // end is the number of the line after the group.
 func (g *group) end() int { return g.first + len(g.lines) }
 
-// touches says whether the lines of next, a later group, follow those of g without a gap.
+// touches reports whether the lines of next, a later group, follow those of g without a gap.
 func (g *group) touches(next group) bool {
 	return g.file == next.file && g.first <= next.first && next.first <= g.end()
 }
