@@ -25,7 +25,7 @@ func (s *Store) CreateArchive(ctx context.Context, org db.Org, n NewArchive) (Ar
 		return Archive{}, err
 	}
 	var embedded *int16
-	if space, ok := s.dense.Space(); ok {
+	if space, ok := s.endpoint.Space(); ok {
 		embedded = &space.ID
 	}
 	return db.One[Archive](ctx, s.db, `

@@ -34,7 +34,7 @@ func (s *Store) Queue() *embed.Queue[passages] {
 	return &embed.Queue[passages]{
 		Worker: embed.Worker[job]{
 			DB: s.db,
-			Vectors: embed.Vectors{Endpoint: s.dense, Table: vectorTable, Row: "passage_key", Rows: "passages",
+			Vectors: embed.Vectors{Endpoint: s.endpoint, Table: vectorTable, Row: "passage_key", Rows: "passages",
 				Columns: "org, archive_key, tags, happened_at", IndexRows: s.search.IndexRows, Pending: `
 					SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.key = u.archive_key
 					WHERE u.refused IS NULL AND c.embedded_space = $1 AND c.deleted_at IS NULL`},
@@ -92,7 +92,7 @@ func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.
 		) first
 		WHERE before <= @tokens
 		ORDER BY key`,
-		pgx.StrictNamedArgs{"org": j.Org, "archive": j.Owner, "space": space.ID, "size": s.dense.Size(),
+		pgx.StrictNamedArgs{"org": j.Org, "archive": j.Owner, "space": space.ID, "size": s.endpoint.Size(),
 			"tokens": embed.MostTokens})
 	if err != nil || len(rows) == 0 {
 		return nil, err

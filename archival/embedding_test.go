@@ -19,8 +19,8 @@ import (
 // denseFixture is a fixture whose passages an endpoint embeds.
 type denseFixture struct {
 	*fixture
-	endpoint *embedtest.Endpoint
-	dense    *embed.Dense
+	server   *embedtest.Endpoint
+	endpoint *embed.Endpoint
 	space    embed.Space
 }
 
@@ -34,10 +34,10 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 // connect gives the fixture a store that uses an endpoint, as a server that is started does.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
-	f.endpoint, f.dense = e, e.DenseWithin(f, 2*time.Second)
-	f.dense.FirstPause, f.dense.MaxPause = time.Millisecond, 20*time.Millisecond
-	f.space = e.Use(f, f.pool, f.dense)
-	f.store = archival.New(f.pool, archival.Options{Dense: f.dense})
+	f.server, f.endpoint = e, e.EndpointWithin(f, 2*time.Second)
+	f.endpoint.FirstPause, f.endpoint.MaxPause = time.Millisecond, 20*time.Millisecond
+	f.space = e.Use(f, f.pool, f.endpoint)
+	f.store = archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
 	f.store.SetSettle(0)
 	if _, err := f.store.Queue().Backfill(f.Context(), 0); err != nil {
 		f.Fatal(err)

@@ -20,7 +20,7 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) erro
 		return err
 	}
 	q := s.Queue()
-	space, _ := s.dense.Space()
+	space, _ := s.endpoint.Space()
 	for more := true; more && err == nil; {
 		more, err = q.Once(ctx, job{Org: org, Owner: key}, space)
 	}

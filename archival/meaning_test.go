@@ -167,7 +167,7 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 	}
 	const question = "entry number77 of series77"
 	plans, day := dbtest.NewPlans(t, f.pool), time.Now().Add(-24*time.Hour)
-	f.store = archival.New(plans, archival.Options{Dense: f.dense})
+	f.store = archival.New(plans, archival.Options{Endpoint: f.endpoint})
 	index := fmt.Sprintf("Index Scan using passage_vectors_space_%d", f.space.ID)
 	for _, c := range []struct {
 		name        string
@@ -195,7 +195,7 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
-	f.store = archival.New(f.pool, archival.Options{Dense: f.dense})
+	f.store = archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
 	f.store.SetIndexRows(1000)
 	near := f.found(archival.Query{Text: question})
 	f.store.SetIndexRows(1 << 40)

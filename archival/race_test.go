@@ -16,7 +16,7 @@ import (
 
 // servers are stores of their own on one database, as two servers have them.
 func (f *denseFixture) servers() [2]*archival.Store {
-	return [2]*archival.Store{f.store, archival.New(f.pool, archival.Options{Dense: f.dense})}
+	return [2]*archival.Store{f.store, archival.New(f.pool, archival.Options{Endpoint: f.endpoint})}
 }
 
 // A thousand inserts of one text at once, through two servers, leave one passage, told once as new, that is embedded

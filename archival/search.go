@@ -18,7 +18,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	q.Text, q.Tags = db.Clean(q.Text), db.Tags(q.Tags)
 	found, err := s.searched(ctx, org, q)
 	if err != nil || found.rows == 0 {
-		return Results{Hits: []Hit{}, ByMeaning: s.dense != nil}, err // nothing lacks a ranking
+		return Results{Hits: []Hit{}, ByMeaning: s.endpoint != nil}, err // nothing lacks a ranking
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		hits, err := s.newest(ctx, q, found.filter(q))

@@ -15,22 +15,22 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	Dense *embed.Dense // the embeddings endpoint; nil ranks by words alone
+	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
 }
 
 // Store keeps archives in Postgres.
 type Store struct {
-	db     db.DB
-	search *embed.Search
-	sizes  *sizes
-	dense  *embed.Dense
-	settle time.Duration // between an insert and the job that embeds it
+	db       db.DB
+	search   *embed.Search
+	sizes    *sizes
+	endpoint *embed.Endpoint
+	settle   time.Duration // between an insert and the job that embeds it
 }
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	search := embed.NewSearch(o.Dense, "passages", vectorTable, "passage_key")
-	return &Store{db: d, search: search, sizes: &sizes{}, dense: o.Dense, settle: embed.Settle}
+	search := embed.NewSearch(o.Endpoint, "passages", vectorTable, "passage_key")
+	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint, settle: embed.Settle}
 }
 
 // With returns a copy of the store that works in tx.

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Dense is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered;
-// until then, and with a nil *Dense, search ranks by words.
-type Dense struct {
+// Endpoint is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered;
+// until then, and with a nil *Endpoint, search ranks by words.
+type Endpoint struct {
 	Embedder Embedder
 	Queries  Embedder // of searches, which are not to wait for those of jobs; nil is Embedder
 
@@ -44,21 +44,21 @@ const waitInHand = 20 * time.Second
 
 // Permit is a job's leave to ask the endpoint.
 type Permit struct {
-	dense *Dense
-	trial bool // nobody else asks until it is told what came of it
-	asked bool
+	endpoint *Endpoint
+	trial    bool // nobody else asks until it is told what came of it
+	asked    bool
 }
 
 // Await waits for the job's turn: it comes at once while the endpoint answers, and after that failed when the pause is
 // over, to one job at a time, for one endpoint serves them all. Without a turn, away is how long the job should stay
 // away. The caller ends the turn.
-func (d *Dense) Await(ctx context.Context) (turn *Permit, away time.Duration) {
+func (d *Endpoint) Await(ctx context.Context) (turn *Permit, away time.Duration) {
 	patience := time.NewTimer(waitInHand)
 	defer patience.Stop()
 	for {
 		rest, trial, changed := d.enter()
 		if rest == 0 {
-			return &Permit{dense: d, trial: trial}, 0
+			return &Permit{endpoint: d, trial: trial}, 0
 		}
 		if d.isStopped() {
 			return nil, time.Second
@@ -86,25 +86,25 @@ func (t *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, ref
 	told := false
 	defer func() {
 		if !told { // it panicked
-			t.dense.tried(len(items), errors.New("the endpoint's client panicked"))
+			t.endpoint.tried(len(items), errors.New("the endpoint's client panicked"))
 		}
 	}()
-	vectors, err = t.dense.Embedder.Embed(ctx, items)
+	vectors, err = t.endpoint.Embedder.Embed(ctx, items)
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
 	}
 	if err == nil {
-		err = t.dense.fits(vectors)
+		err = t.endpoint.fits(vectors)
 	}
 	told = true
-	t.dense.tried(len(items), err)
+	t.endpoint.tried(len(items), err)
 	if err != nil {
 		return nil, nil, err
 	}
 	return vectors, refused, nil
 }
 
-func (d *Dense) fits(vectors []Vector) error {
+func (d *Endpoint) fits(vectors []Vector) error {
 	space, _ := d.Space()
 	for _, v := range vectors {
 		if len(v.Values) != space.Dimension {
@@ -123,14 +123,14 @@ func (t *Permit) End() {
 	if t.asked || !t.trial {
 		return
 	}
-	t.dense.mu.Lock()
-	defer t.dense.mu.Unlock()
-	t.dense.trying = false
-	t.dense.tell()
+	t.endpoint.mu.Lock()
+	defer t.endpoint.mu.Unlock()
+	t.endpoint.trying = false
+	t.endpoint.tell()
 }
 
 // enter takes the place of the one that tries; if it may not, it says for how long, and what tells of a change before.
-func (d *Dense) enter() (rest time.Duration, trial bool, changed <-chan struct{}) {
+func (d *Endpoint) enter() (rest time.Duration, trial bool, changed <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.changed == nil {
@@ -148,7 +148,7 @@ func (d *Dense) enter() (rest time.Duration, trial bool, changed <-chan struct{}
 }
 
 // Stop sends the jobs that wait for the endpoint back to the queue.
-func (d *Dense) Stop() {
+func (d *Endpoint) Stop() {
 	if d == nil {
 		return
 	}
@@ -158,13 +158,13 @@ func (d *Dense) Stop() {
 	d.tell()
 }
 
-func (d *Dense) isStopped() bool {
+func (d *Endpoint) isStopped() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stopped
 }
 
-func (d *Dense) tell() {
+func (d *Endpoint) tell() {
 	if d.changed != nil {
 		close(d.changed)
 	}
@@ -172,7 +172,7 @@ func (d *Dense) tell() {
 }
 
 // Pause is how long the endpoint is left alone after so many failures.
-func (d *Dense) Pause(failures int) time.Duration {
+func (d *Endpoint) Pause(failures int) time.Duration {
 	first, most := cmp.Or(d.FirstPause, time.Second), cmp.Or(d.MaxPause, time.Minute)
 	return min(first<<min(max(failures-1, 0), 20), most)
 }
@@ -180,7 +180,7 @@ func (d *Dense) Pause(failures int) time.Duration {
 // tried tells what came of a job's call with so many texts. All jobs wait after a failure, longer after each, or as
 // long as the endpoint asks. One that ran out of time is asked for half as much from then on, and for more again after
 // it kept up.
-func (d *Dense) tried(texts int, err error) {
+func (d *Endpoint) tried(texts int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.tell()
@@ -218,7 +218,7 @@ const (
 // growAfter is how many jobs in a row an endpoint must keep up with before it is asked for twice as much.
 const growAfter = 16
 
-func (d *Dense) grow() {
+func (d *Endpoint) grow() {
 	if d.streak++; d.limit == 0 || d.streak < growAfter {
 		return
 	}
@@ -228,17 +228,17 @@ func (d *Dense) grow() {
 }
 
 // Size is how many texts a job may ask for at once.
-func (d *Dense) Size() int {
+func (d *Endpoint) Size() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return cmp.Or(d.limit, MostTexts)
 }
 
 // Use makes space the one that texts are embedded into and searched in.
-func (d *Dense) Use(space Space) { d.active.Store(&space) }
+func (d *Endpoint) Use(space Space) { d.active.Store(&space) }
 
 // Space is the active space, if there is one.
-func (d *Dense) Space() (Space, bool) {
+func (d *Endpoint) Space() (Space, bool) {
 	if d == nil {
 		return Space{}, false
 	}
@@ -255,7 +255,7 @@ const spaceLife = 7 * 24 * time.Hour
 
 // Unused notes that the active space is in use, and returns those that no server has used for a week: their vectors are
 // to be cleared away.
-func (d *Dense) Unused(ctx context.Context, pool db.DB) ([]Space, error) {
+func (d *Endpoint) Unused(ctx context.Context, pool db.DB) ([]Space, error) {
 	active, ok := d.Space()
 	if !ok {
 		return nil, nil

@@ -28,15 +28,15 @@ func failing(context.Context, []embed.Item) ([]embed.Vector, error) {
 	return nil, errors.New("down for repairs")
 }
 
-// dense is an endpoint whose pauses are over at once.
-func dense(e scripted) *embed.Dense {
-	d := &embed.Dense{Embedder: e, FirstPause: time.Nanosecond, MaxPause: time.Nanosecond}
+// impatient returns an endpoint whose pauses are over at once.
+func impatient(e scripted) *embed.Endpoint {
+	d := &embed.Endpoint{Embedder: e, FirstPause: time.Nanosecond, MaxPause: time.Nanosecond}
 	d.Use(embed.Space{ID: 1, Dimension: 2})
 	return d
 }
 
 // turn is one that comes.
-func turn(t *testing.T, d *embed.Dense) *embed.Permit {
+func turn(t *testing.T, d *embed.Endpoint) *embed.Permit {
 	t.Helper()
 	got, away := d.Await(t.Context())
 	if away > 0 {
@@ -58,20 +58,20 @@ func TestOneJobTriesAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		end  func(trial *embed.Permit, d *embed.Dense)
+		end  func(trial *embed.Permit, d *embed.Endpoint)
 	}{
-		{"it did not come to ask", func(trial *embed.Permit, _ *embed.Dense) { trial.End() }},
-		{"it fails again", func(trial *embed.Permit, _ *embed.Dense) {
+		{"it did not come to ask", func(trial *embed.Permit, _ *embed.Endpoint) { trial.End() }},
+		{"it fails again", func(trial *embed.Permit, _ *embed.Endpoint) {
 			_, _, _ = trial.Embed(t.Context(), someTexts(1))
 			trial.End()
 		}},
-		{"it panics", func(trial *embed.Permit, d *embed.Dense) {
+		{"it panics", func(trial *embed.Permit, d *embed.Endpoint) {
 			d.Embedder = scripted(func(context.Context, []embed.Item) ([]embed.Vector, error) { panic("broken") })
 			defer func() { _ = recover() }()
 			defer trial.End()
 			_, _, _ = trial.Embed(t.Context(), someTexts(1))
 		}},
-		{"it succeeds", func(trial *embed.Permit, d *embed.Dense) {
+		{"it succeeds", func(trial *embed.Permit, d *embed.Endpoint) {
 			d.Embedder = scripted(answering)
 			_, _, _ = trial.Embed(t.Context(), someTexts(1))
 			trial.End()
@@ -79,7 +79,7 @@ func TestOneJobTriesAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d := dense(failing)
+			d := impatient(failing)
 			if _, _, err := turn(t, d).Embed(t.Context(), someTexts(1)); err == nil {
 				t.Fatal("the endpoint answers")
 			}
@@ -97,7 +97,7 @@ func TestOneJobTriesAgain(t *testing.T) {
 
 func TestAnEndpointIsAskedForWhatItHasTimeFor(t *testing.T) {
 	t.Parallel()
-	d := dense(func(context.Context, []embed.Item) ([]embed.Vector, error) { return nil, context.DeadlineExceeded })
+	d := impatient(func(context.Context, []embed.Item) ([]embed.Vector, error) { return nil, context.DeadlineExceeded })
 	for _, want := range []int{64, 32, 16} {
 		_, _, _ = turn(t, d).Embed(t.Context(), someTexts(d.Size()))
 		if got := d.Size(); got != want {
@@ -117,7 +117,7 @@ func TestAnEndpointIsAskedForWhatItHasTimeFor(t *testing.T) {
 
 func TestAPauseDoubles(t *testing.T) {
 	t.Parallel()
-	d := &embed.Dense{}
+	d := &embed.Endpoint{}
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
 		if got := d.Pause(failures); got != want {
 			t.Errorf("after %d failures: got %v, want %v", failures, got, want)
@@ -127,7 +127,7 @@ func TestAPauseDoubles(t *testing.T) {
 
 func TestVectorsOfAnotherDimensionAreRefused(t *testing.T) {
 	t.Parallel()
-	d := dense(answering)
+	d := impatient(answering)
 	d.Use(embed.Space{ID: 2, Dimension: 3})
 	if got, _, err := turn(t, d).Embed(t.Context(), someTexts(1)); err == nil || got != nil {
 		t.Errorf("got %v, %v", got, err)

@@ -19,7 +19,7 @@ var errNoAnswer = errors.New("The embeddings endpoint did not answer")
 
 // embedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning.
 // The note then says why, in a sentence for the model; it is empty if no endpoint is configured.
-func (d *Dense) embedQuery(ctx context.Context, text string) (vector *pgvector.HalfVector, space Space, note string) {
+func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvector.HalfVector, space Space, note string) {
 	if d == nil {
 		return nil, Space{}, ""
 	}
@@ -40,7 +40,7 @@ func (d *Dense) embedQuery(ctx context.Context, text string) (vector *pgvector.H
 }
 
 // askForQuery asks the endpoint. The text of an error begins a sentence.
-func (d *Dense) askForQuery(ctx context.Context, text string) ([]float32, error) {
+func (d *Endpoint) askForQuery(ctx context.Context, text string) ([]float32, error) {
 	if until := d.rest.Load(); until != nil && time.Now().Before(*until) {
 		return nil, errNoAnswer
 	}

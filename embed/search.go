@@ -24,18 +24,18 @@ const MaxOwners = 5_000
 // Search ranks the rows of one memory's table: by words (BM25), and by meaning where an embeddings endpoint answers.
 // Set the fields before the first use; it is then safe for concurrent use.
 type Search struct {
-	Dense     *Dense // nil ranks by words alone
-	Table     string // has the columns key, lex and terms
-	Vectors   string // the table of the rows' vectors, with the columns space_id and embedding
-	VectorKey string // the column of Vectors that holds a row's key
-	IndexRows int    // a scope of more rows is searched through the indexes
+	Endpoint  *Endpoint // nil ranks by words alone
+	Table     string    // has the columns key, lex and terms
+	Vectors   string    // the table of the rows' vectors, with the columns space_id and embedding
+	VectorKey string    // the column of Vectors that holds a row's key
+	IndexRows int       // a scope of more rows is searched through the indexes
 
 	statistics IDFCache
 }
 
 // NewSearch returns a search of a table that uses the indexes above IndexRows rows.
-func NewSearch(dense *Dense, table, vectors, vectorKey string) *Search {
-	return &Search{Dense: dense, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows}
+func NewSearch(endpoint *Endpoint, table, vectors, vectorKey string) *Search {
+	return &Search{Endpoint: endpoint, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows}
 }
 
 // Filter is what a search may see, as conditions in SQL.
@@ -155,7 +155,7 @@ func (s *Search) readWords(ctx context.Context, d db.DB, condition string, args 
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
 // where the scope is small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not.
 func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) ([]Hit, error) {
-	vector, space, note := s.Dense.embedQuery(ctx, q.Text)
+	vector, space, note := s.Endpoint.embedQuery(ctx, q.Text)
 	if out.Note = note; vector == nil {
 		return nil, nil
 	}

@@ -185,7 +185,7 @@ func (x Index) Drop(ctx context.Context, pool *pgxpool.Pool) error {
 
 // Vectors is a memory's table of vectors: of rows with a key, of which they repeat the columns that searches filter by.
 type Vectors struct {
-	Endpoint *Dense
+	Endpoint *Endpoint
 	Table    string // of the vectors, with the columns space_id and embedding
 	Row      string // its column with the row's key
 	Rows     string // the table of the rows, with the columns org and key

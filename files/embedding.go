@@ -24,7 +24,7 @@ func batchOf(chunkTokens int) int {
 
 // vectors returns the table of the chunks' vectors.
 func (s *Store) vectors() embed.Vectors {
-	return embed.Vectors{Endpoint: s.o.Dense, Table: vectorTable, Row: "chunk_key", Rows: "chunks",
+	return embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "chunk_key", Rows: "chunks",
 		Columns:   "org, folder_key",
 		Pending:   `SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`,
 		IndexRows: s.search.IndexRows}
@@ -108,7 +108,7 @@ func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space)
 	if space.ID != job.SpaceID {
 		return nil, river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
 	}
-	if err := s.shorten(ctx, job, s.o.Dense.Size()); err != nil {
+	if err := s.shorten(ctx, job, s.o.Endpoint.Size()); err != nil {
 		return nil, err
 	}
 	chunks, err := db.All[unembedded](ctx, s.db, `

@@ -77,8 +77,8 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 	folder := w.folder("f")
 	f := w.upload(folder, "a.txt", manyLines(2000))
 	other := embedtest.New(t, 16)
-	dense := other.Dense(t)
-	store, err := files.New(w.pool, files.Options{Dense: dense})
+	endpoint := other.Endpoint(t)
+	store, err := files.New(w.pool, files.Options{Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dense.Use(space)
+	endpoint.Use(space)
 	for range 2 { // the second time queues nothing
 		if _, err := store.Backfill(t.Context()); err != nil {
 			t.Fatal(err)
@@ -108,8 +108,8 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	dense := e.Dense(t)
-	w := newWorld(t, files.Options{Dense: dense})
+	endpoint := e.Endpoint(t)
+	w := newWorld(t, files.Options{Endpoint: endpoint})
 	folder := w.folder("f")
 	f := w.send(folder, "a.txt", "words that can be found", files.Suffix)
 	f = w.awaitWhere(folder, f, func(f files.File) bool { return f.TotalChunks > 0 })
@@ -125,7 +125,7 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dense.Use(space)
+	endpoint.Use(space)
 	if n, err := w.Backfill(t.Context()); n != 1 || err != nil {
 		t.Fatalf("backfill: %d (%v)", n, err)
 	}
@@ -138,9 +138,9 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 func TestABacklogIsNoStorm(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	dense := e.Dense(t)
-	dense.FirstPause, dense.MaxPause = 50*time.Millisecond, time.Second
-	w, _ := newWorldOn(t, e, dense, files.Queues())
+	endpoint := e.Endpoint(t)
+	endpoint.FirstPause, endpoint.MaxPause = 50*time.Millisecond, time.Second
+	w, _ := newWorldOn(t, e, endpoint, files.Queues())
 	e.Down.Store(true)
 	folder := w.folder("f")
 	var sent []files.File

@@ -14,13 +14,13 @@ import (
 func newDenseWorld(t testing.TB, dimension int) (*world, *embedtest.Endpoint, embed.Space) {
 	t.Helper()
 	e := embedtest.New(t, dimension)
-	w, space := newWorldOn(t, e, e.Dense(t), files.Queues())
+	w, space := newWorldOn(t, e, e.Endpoint(t), files.Queues())
 	return w, e, space
 }
 
 // newWorldOn is one whose files are embedded by the endpoint, by workers as the queues say.
-func newWorldOn(t testing.TB, e *embedtest.Endpoint, dense *embed.Dense, queues map[string]river.QueueConfig) (*world, embed.Space) {
+func newWorldOn(t testing.TB, e *embedtest.Endpoint, endpoint *embed.Endpoint, queues map[string]river.QueueConfig) (*world, embed.Space) {
 	t.Helper()
-	w := newWorldOf(t, files.Options{Dense: dense}, queues)
-	return w, e.Use(t, w.pool, dense)
+	w := newWorldOf(t, files.Options{Endpoint: endpoint}, queues)
+	return w, e.Use(t, w.pool, endpoint)
 }

@@ -69,7 +69,7 @@ func TestALargeFileHoldsNobodyBack(t *testing.T) {
 func TestBatchesTakeTurns(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	w, _ := newWorldOn(t, e, e.Dense(t), oneEach)
+	w, _ := newWorldOn(t, e, e.Endpoint(t), oneEach)
 	resume := w.pauseQueue(files.QueueEmbed)
 	folder, beside := w.folder("f"), w.folder("beside")
 	parsed := func(folder files.Folder, name, text string) files.File {

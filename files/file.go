@@ -82,8 +82,8 @@ const fileRows = `
 var errNoFile = db.NotFound("there is no such file in this folder")
 
 func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
-	space, known := s.o.Dense.Space()
-	return pgx.StrictNamedArgs{"org": org, "space": space.ID, "unknown": s.o.Dense != nil && !known, "content": content}
+	space, known := s.o.Endpoint.Space()
+	return pgx.StrictNamedArgs{"org": org, "space": space.ID, "unknown": s.o.Endpoint != nil && !known, "content": content}
 }
 
 // contentBytes is about how much text one list of files carries: it then ends early, and the next page goes on.

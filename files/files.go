@@ -19,9 +19,9 @@ import (
 
 // Options are what a Store needs beside its database.
 type Options struct {
-	MaxUploadBytes int64        // a larger upload is refused; 0 is 50 MiB
-	TempDir        string       // where uploads are spooled; empty is the system's
-	Dense          *embed.Dense // the embeddings endpoint; nil ranks by words alone
+	MaxUploadBytes int64           // a larger upload is refused; 0 is 50 MiB
+	TempDir        string          // where uploads are spooled; empty is the system's
+	Endpoint       *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
 
 	// PromptChars counts the characters that a text takes where a prompt shows it; nil counts those of the text.
 	PromptChars func(text string) int
@@ -59,7 +59,7 @@ func New(d db.DB, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	search := embed.NewSearch(o.Dense, "chunks", vectorTable, "chunk_key")
+	search := embed.NewSearch(o.Endpoint, "chunks", vectorTable, "chunk_key")
 	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o}, nil
 }
 
@@ -72,7 +72,7 @@ func (s *Store) With(tx pgx.Tx) *Store {
 
 // space is the id of the active embedding space, 0 if there is none.
 func (s *Store) space() int16 {
-	space, ok := s.o.Dense.Space()
+	space, ok := s.o.Endpoint.Space()
 	if !ok {
 		return 0
 	}

@@ -133,7 +133,7 @@ var errNoFolder = db.NotFound("there is no such folder")
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens,
 		BatchSize: embed.MostTexts, Handle: "loci/words"}
-	if space, ok := s.o.Dense.Space(); ok {
+	if space, ok := s.o.Endpoint.Space(); ok {
 		c.Endpoint, c.Model, c.Dimension, c.Handle = &space.Provider, space.Model, space.Dimension, "openai/"+space.Model
 	}
 	return c

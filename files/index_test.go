@@ -56,9 +56,9 @@ func (w *world) clustered(folder files.Folder, space embed.Space, n, centres, qu
 func TestADenseSpaceIsIndexed(t *testing.T) {
 	t.Parallel()
 	e, asked := embedtest.New(t, 96), &fixedQuery{}
-	dense := e.Dense(t)
-	dense.Queries = asked
-	w, space := newWorldOn(t, e, dense, files.Queues())
+	endpoint := e.Endpoint(t)
+	endpoint.Queries = asked
+	w, space := newWorldOn(t, e, endpoint, files.Queues())
 	folder, small := w.folder("f"), w.folder("small")
 	queries := w.clustered(folder, space, 4000, 40, 50)
 	w.clustered(small, space, 30, 3, 0)

@@ -41,10 +41,10 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := embedtest.New(t, 8)
-			dense := e.DenseWithin(t, 200*time.Millisecond)
+			endpoint := e.EndpointWithin(t, 200*time.Millisecond)
 			const first = 20 * time.Millisecond
-			dense.FirstPause, dense.MaxPause = first, 5*first
-			w, _ := newWorldOn(t, e, dense, files.Queues())
+			endpoint.FirstPause, endpoint.MaxPause = first, 5*first
+			w, _ := newWorldOn(t, e, endpoint, files.Queues())
 			folder := w.folder("f")
 			w.upload(folder, "before.txt", "while it works\n")
 			e.Fault.Store(&c.fault)
@@ -98,9 +98,9 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	dense := e.DenseWithin(t, 200*time.Millisecond)
-	dense.FirstPause, dense.MaxPause = time.Millisecond, time.Millisecond
-	w, _ := newWorldOn(t, e, dense, files.Queues())
+	endpoint := e.EndpointWithin(t, 200*time.Millisecond)
+	endpoint.FirstPause, endpoint.MaxPause = time.Millisecond, time.Millisecond
+	w, _ := newWorldOn(t, e, endpoint, files.Queues())
 	slow := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
 		if len(texts) <= 3 {
 			return false
@@ -120,7 +120,7 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	w, _ := newWorldOn(t, e, e.Dense(t), oneEach)
+	w, _ := newWorldOn(t, e, e.Endpoint(t), oneEach)
 	shorten := embedtest.Fault(func(_ http.ResponseWriter, _ *http.Request, _ []string) bool {
 		e.Fault.Store(nil)
 		_, err := w.pool.Exec(context.Background(), `
@@ -153,9 +153,9 @@ func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	dense := e.Dense(t)
-	dense.FirstPause, dense.MaxPause = time.Millisecond, time.Millisecond
-	w, _ := newWorldOn(t, e, dense, oneEach)
+	endpoint := e.Endpoint(t)
+	endpoint.FirstPause, endpoint.MaxPause = time.Millisecond, time.Millisecond
+	w, _ := newWorldOn(t, e, endpoint, oneEach)
 	busy := embedtest.Answer(429, `{}`, "Retry-After", "120")
 	e.Fault.Store(&busy)
 	folder := w.folder("f")
@@ -168,7 +168,7 @@ func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 	if n := e.Requests.Load(); n != 1 {
 		t.Errorf("%d requests were made, want 1", n)
 	}
-	dense.Stop() // the job that waits for it goes back
+	endpoint.Stop() // the job that waits for it goes back
 }
 
 func TestRefusedPassagesAreCounted(t *testing.T) {

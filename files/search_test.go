@@ -113,12 +113,12 @@ func (w *world) index(space embed.Space) {
 func TestSearchPlans(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 16)
-	dense := e.Dense(t)
-	w, space := newWorldOn(t, e, dense, files.Queues())
+	endpoint := e.Endpoint(t)
+	w, space := newWorldOn(t, e, endpoint, files.Queues())
 	agent := w.agentWith(w.stock("f", 5000, &space, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
 	w.index(space)
 	plans := dbtest.NewPlans(t, w.pool)
-	store, err := files.New(plans, files.Options{Dense: dense})
+	store, err := files.New(plans, files.Options{Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (s *Store) Queue() *embed.Queue[messages] {
 	return &embed.Queue[messages]{
 		Worker: embed.Worker[job]{
 			DB: s.db,
-			Vectors: embed.Vectors{Endpoint: s.o.Dense, Table: vectorTable, Row: "message_key", Rows: "messages",
+			Vectors: embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "message_key", Rows: "messages",
 				Columns: "org, agent_key, conversation_key, position, role, created_at", IndexRows: s.search.IndexRows,
 				Pending: `SELECT coalesce(sum(messages - embedded), 0) FROM conversations WHERE ` + waiting + `$1) = $1`},
 			Openings: true, Next: s.nextBatch,
@@ -122,7 +122,7 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 		WHERE place <= @size AND before < @tokens
 		ORDER BY conversation_key, position`,
 		pgx.StrictNamedArgs{"keys": keys, "after": after, "until": until, "org": b.job.Org, "space": b.space.ID,
-			"size": b.store.o.Dense.Size(), "tokens": embed.MostTokens})
+			"size": b.store.o.Endpoint.Size(), "tokens": embed.MostTokens})
 }
 
 // columns returns what the conversations were when they were read.

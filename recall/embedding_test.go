@@ -22,8 +22,8 @@ import (
 // denseFixture is a fixture whose messages an endpoint embeds.
 type denseFixture struct {
 	*fixture
-	endpoint *embedtest.Endpoint
-	dense    *embed.Dense
+	server   *embedtest.Endpoint
+	endpoint *embed.Endpoint
 	space    embed.Space
 }
 
@@ -37,10 +37,10 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 // connect gives the fixture a store that uses an endpoint, as a server that is started does.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
-	f.endpoint, f.dense = e, e.DenseWithin(f, 2*time.Second)
-	f.dense.FirstPause, f.dense.MaxPause = time.Millisecond, 20*time.Millisecond
-	f.space = e.Use(f, f.pool, f.dense)
-	f.store = recall.New(f.pool, recall.Options{Dense: f.dense})
+	f.server, f.endpoint = e, e.EndpointWithin(f, 2*time.Second)
+	f.endpoint.FirstPause, f.endpoint.MaxPause = time.Millisecond, 20*time.Millisecond
+	f.space = e.Use(f, f.pool, f.endpoint)
+	f.store = recall.New(f.pool, recall.Options{Endpoint: f.endpoint})
 	f.store.SetSettle(0)
 	if _, err := f.store.Queue().Backfill(f.Context(), 0); err != nil {
 		f.Fatal(err)
@@ -235,7 +235,7 @@ func TestTwoServersAtOneAgent(t *testing.T) {
 	e := embedtest.New(t, 8)
 	f := newDenseFixture(t, e)
 	f.chat("", 20)
-	other := recall.New(f.pool, recall.Options{Dense: f.dense})
+	other := recall.New(f.pool, recall.Options{Endpoint: f.endpoint})
 	meanwhile := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
 		e.Fault.Store(nil)
 		if err := recall.EmbedOnce(other, context.Background(), org, f.agent); err != nil {

@@ -50,7 +50,7 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 		return err
 	}
 	q := s.Queue()
-	space, _ := s.o.Dense.Space()
+	space, _ := s.o.Endpoint.Space()
 	for more := true; more && err == nil; {
 		more, err = q.Once(ctx, job{Org: org, Owner: agent}, space)
 	}

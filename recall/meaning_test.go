@@ -148,7 +148,7 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	plans, day := dbtest.NewPlans(t, f.pool), time.Now().Add(-24*time.Hour)
-	f.store = recall.New(plans, recall.Options{Dense: f.dense})
+	f.store = recall.New(plans, recall.Options{Endpoint: f.endpoint})
 	index := fmt.Sprintf("Index Scan using message_vectors_space_%d", f.space.ID)
 	for _, c := range []struct {
 		name      string
@@ -171,7 +171,7 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
-	f.store = recall.New(f.pool, recall.Options{Dense: f.dense})
+	f.store = recall.New(f.pool, recall.Options{Endpoint: f.endpoint})
 	f.store.SetIndexRows(1000)
 	q := recall.Query{Text: "entry 77 of series 27", AgentID: f.agent, Limit: 10, Mode: recall.ByMeaning}
 	near := ids(f.search(q))

@@ -58,7 +58,7 @@ type Results struct {
 // Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the
 // conversation does not exist; ErrInvalid if the mode is ByMeaning and no endpoint is configured.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
-	if q.Mode == ByMeaning && s.o.Dense == nil {
+	if q.Mode == ByMeaning && s.o.Endpoint == nil {
 		return Results{}, errNoEndpoint
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)

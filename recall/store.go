@@ -14,8 +14,8 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	Entropy bool         // redact texts of high entropy too, which includes hashes and ids
-	Dense   *embed.Dense // the embeddings endpoint; nil ranks by words alone
+	Entropy  bool            // redact texts of high entropy too, which includes hashes and ids
+	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
 }
 
 // Store keeps conversations in Postgres.
@@ -29,7 +29,7 @@ type Store struct {
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	search := embed.NewSearch(o.Dense, "messages", vectorTable, "message_key")
+	search := embed.NewSearch(o.Endpoint, "messages", vectorTable, "message_key")
 	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: embed.Settle}
 }
 

@@ -37,23 +37,23 @@ const (
 	callEvery     = time.Second // between two looks for messages and passages that lack their vectors
 )
 
-// endpoint is the embeddings endpoint; nil where none is configured.
-type endpoint struct {
+// embedder connects the server to its embeddings endpoint.
+type embedder struct {
 	settings  embedding
 	client    *embed.OpenAI
-	dense     *embed.Dense
-	dimension int // 0 until the endpoint has answered, unless it is configured
+	endpoint  *embed.Endpoint // nil if none is configured
+	dimension int             // 0 until the endpoint has answered, unless it is configured
 	log       *slog.Logger
 }
 
-// dense checks the settings and probes the endpoint. One that answers wrongly is refused; one that does not answer is waited for.
-func (c embedding) dense(ctx context.Context, log *slog.Logger) (*endpoint, error) {
+// embedder checks the settings and probes the endpoint. One that answers wrongly is refused; one that does not answer is waited for.
+func (c embedding) embedder(ctx context.Context, log *slog.Logger) (*embedder, error) {
 	if c.BaseURL == "" {
 		if c.Model != "" || c.Dimensions != 0 || c.Key != "" {
 			return nil, settingError{errors.New("LOCI_EMBEDDING_MODEL, _DIMENSIONS or _API_KEY is set without LOCI_EMBEDDING_BASE_URL: " +
 				"set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
 		}
-		return nil, nil
+		return &embedder{}, nil
 	}
 	config := embed.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Dimensions: c.Dimensions}
 	client, err := embed.NewOpenAI(config)
@@ -64,11 +64,11 @@ func (c embedding) dense(ctx context.Context, log *slog.Logger) (*endpoint, erro
 	if err != nil {
 		return nil, settingError{err}
 	}
-	e := &endpoint{settings: c, client: client, dense: &embed.Dense{Embedder: client, Queries: queries}, dimension: c.Dimensions, log: log}
+	e := &embedder{settings: c, client: client, endpoint: &embed.Endpoint{Embedder: client, Queries: queries}, dimension: c.Dimensions, log: log}
 	return e, e.probe(ctx)
 }
 
-func (e *endpoint) probe(ctx context.Context) error {
+func (e *embedder) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startProbe)
 	defer cancel()
 	dimension, err := e.client.Probe(ctx)
@@ -83,13 +83,6 @@ func (e *endpoint) probe(ctx context.Context) error {
 	return nil
 }
 
-func (e *endpoint) space() *embed.Dense {
-	if e == nil {
-		return nil
-	}
-	return e.dense
-}
-
 // vectors are what the endpoint is for, and what works on it.
 type vectors struct {
 	files    *files.Store
@@ -100,8 +93,8 @@ type vectors struct {
 
 // connect makes the endpoint's space the active one as soon as its dimension is known, and keeps queueing the vectors that it lacks: other
 // servers may store files without them, and messages and passages are stored without them always.
-func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
-	if e == nil {
+func (e *embedder) connect(ctx context.Context, d db.DB, v vectors) error {
+	if e.endpoint == nil {
 		return nil
 	}
 	for {
@@ -129,7 +122,7 @@ func (e *endpoint) connect(ctx context.Context, d db.DB, v vectors) error {
 	return nil
 }
 
-func (e *endpoint) backfill(ctx context.Context, v vectors) {
+func (e *embedder) backfill(ctx context.Context, v vectors) {
 	batches, err := v.files.Backfill(ctx)
 	if err == nil {
 		_, err = v.messages.Queue().Backfill(ctx, embed.IdleSpace)
@@ -144,7 +137,7 @@ func (e *endpoint) backfill(ctx context.Context, v vectors) {
 	}
 }
 
-func (e *endpoint) use(ctx context.Context, d db.DB, v vectors) error {
+func (e *embedder) use(ctx context.Context, d db.DB, v vectors) error {
 	provider := strings.TrimRight(e.settings.BaseURL, "/")
 	if e.dimension == 0 { // what it was before it went away
 		if known, err := embed.KnownSpace(ctx, d, provider, e.settings.Model); err == nil {
@@ -167,7 +160,7 @@ func (e *endpoint) use(ctx context.Context, d db.DB, v vectors) error {
 	if err := embed.InUse(ctx, d, space); err != nil {
 		return err
 	}
-	e.dense.Use(space)
+	e.endpoint.Use(space)
 	batches, err := v.files.Backfill(ctx)
 	if err != nil {
 		return fmt.Errorf("queue the vectors that are missing: %w", err)

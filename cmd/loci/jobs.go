@@ -35,7 +35,7 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	s.files.Work(workers)
 	s.messages.Queue().Work(workers)
 	s.passages.Queue().Work(workers)
-	if p.dense != nil {
+	if p.embedder.endpoint != nil {
 		maps.Copy(queues, recall.Queues())
 		maps.Copy(queues, archival.Queues())
 	}
@@ -79,7 +79,7 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 		}
 	}
 	<-ctx.Done()
-	p.dense.space().Stop()
+	p.embedder.endpoint.Stop()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := jobs.Stop(stopping); err != nil {

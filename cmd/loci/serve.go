@@ -65,7 +65,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if c.MaxUploadBytes < 1 {
 		return settingError{fmt.Errorf("LOCI_MAX_UPLOAD_BYTES is %d; it must be at least 1", c.MaxUploadBytes)}
 	}
-	dense, err := c.dense(ctx, log)
+	embedder, err := c.embedder(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, dense: dense, reader: reader,
+	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, embedder: embedder, reader: reader,
 		models: models, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
@@ -129,7 +129,7 @@ type process struct {
 	pg       opened
 	pool     *pgxpool.Pool
 	keys     *apikey.Store
-	dense    *endpoint
+	embedder *embedder
 	reader   *child.Reader
 	models   func(context.Context, string) *compaction.Model
 	id       string // of this server among those on the database
@@ -148,13 +148,13 @@ type stores struct {
 }
 
 func (p *process) stores() (s stores, err error) {
-	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Dense: p.dense.space(),
+	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Endpoint: p.embedder.endpoint,
 		Limits: agent.LimitsOf, PromptChars: agent.PromptChars, Read: p.reader.Read})
 	if err != nil {
 		return s, err
 	}
-	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Dense: p.dense.space()})
-	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Dense: p.dense.space()})
+	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Endpoint: p.embedder.endpoint})
+	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Endpoint: p.embedder.endpoint})
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages})
 	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Tokens: tokens.New(),
@@ -186,7 +186,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.keepPresent(ctx, present); return nil },
 		func() error { return p.work(ctx, s.agents.Jobs, present) },
 		func() error {
-			return p.dense.connect(ctx, p.pool,
+			return p.embedder.connect(ctx, p.pool,
 				vectors{files: s.files, messages: s.messages, passages: s.passages, jobs: s.agents.Jobs})
 		},
 		func() error { p.indexText(ctx, s.files); return nil },

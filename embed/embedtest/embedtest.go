@@ -47,30 +47,30 @@ func New(t testing.TB, dimension int) *Endpoint {
 	return e
 }
 
-// Dense is the endpoint as a memory uses it. Its space is not in use yet.
-func (e *Endpoint) Dense(t testing.TB) *embed.Dense {
+// Endpoint returns the endpoint as a memory uses it. Its space is not in use yet.
+func (e *Endpoint) Endpoint(t testing.TB) *embed.Endpoint {
 	t.Helper()
-	return e.DenseWithin(t, 0)
+	return e.EndpointWithin(t, 0)
 }
 
-// DenseWithin gives the endpoint so long to answer.
-func (e *Endpoint) DenseWithin(t testing.TB, timeout time.Duration) *embed.Dense {
+// EndpointWithin gives the endpoint so long to answer.
+func (e *Endpoint) EndpointWithin(t testing.TB, timeout time.Duration) *embed.Endpoint {
 	t.Helper()
 	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.URL + "/v1", Model: "fake", Attempts: 1, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &embed.Dense{Embedder: client}
+	return &embed.Endpoint{Embedder: client}
 }
 
 // Use makes the endpoint's space on a database the active one.
-func (e *Endpoint) Use(t testing.TB, d db.DB, dense *embed.Dense) embed.Space {
+func (e *Endpoint) Use(t testing.TB, d db.DB, endpoint *embed.Endpoint) embed.Space {
 	t.Helper()
 	space, err := embed.UseSpace(t.Context(), d, e.URL, "fake", e.Dimension)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dense.Use(space)
+	endpoint.Use(space)
 	return space
 }
 
