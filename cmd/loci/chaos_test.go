@@ -23,6 +23,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // promise is an upload that was acknowledged.
@@ -54,7 +55,7 @@ func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	rounds := number(t, "LOCI_CHAOS_ROUNDS", 30)
+	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(3, 30, 500))
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	fake := http.Server{Handler: http.HandlerFunc(embedAnything)} //nolint:gosec // on loopback, for a test

@@ -20,6 +20,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/event"
 )
 
@@ -92,7 +93,7 @@ func TestTheLogOutlivesKilledServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	rounds := number(t, "LOCI_CHAOS_ROUNDS", 6)
+	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(2, 6, 60))
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable

@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 )
@@ -61,7 +62,7 @@ func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	rounds := number(t, "LOCI_CHAOS_ROUNDS", 10)
+	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(2, 10, 500))
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	dice := rand.New(rand.NewPCG(uint64(seed), 3)) //nolint:gosec // repeatable
