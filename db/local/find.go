@@ -18,9 +18,8 @@ import (
 const (
 	minMajor  = 15
 	minVector = "0.8"
+	wanted    = "Postgres 15 or newer with pgvector 0.8 or newer"
 )
-
-const wanted = "Postgres 15 or newer with pgvector 0.8 or newer"
 
 // Binaries is an installed Postgres with pgvector.
 type Binaries struct {
@@ -38,12 +37,12 @@ func Find(ctx context.Context, bin string) (Binaries, error) {
 	if bin != "" {
 		b, err := inspect(ctx, bin)
 		if err != nil {
-			return Binaries{}, fmt.Errorf("LOCI_POSTGRES_BIN is %s, but %w: set it to the bin directory of %s", bin, err, wanted)
+			err = fmt.Errorf("LOCI_POSTGRES_BIN is %s, but %w: set it to the bin directory of %s", bin, err, wanted)
 		}
-		return b, nil
+		return b, err
 	}
-	for _, b := range installed(ctx) {
-		return b, nil
+	if all := installed(ctx); len(all) > 0 {
+		return all[0], nil
 	}
 	return Binaries{}, fmt.Errorf("no %s was found: install it with `make setup`, "+
 		"set LOCI_POSTGRES_BIN to its bin directory, or run Loci with `docker compose up`", wanted)
@@ -60,10 +59,9 @@ func binariesFor(ctx context.Context, bin, data string) (Binaries, error) {
 	if err != nil || major == 0 || found.Major == major {
 		return found, err
 	}
-	for _, b := range installed(ctx) {
-		if b.Major == major {
-			return b, nil
-		}
+	all := installed(ctx)
+	if i := slices.IndexFunc(all, func(b Binaries) bool { return b.Major == major }); i >= 0 {
+		return all[i], nil
 	}
 	return Binaries{}, fmt.Errorf("the data in %s was written by Postgres %d, but only Postgres %d is installed "+
 		"with pgvector (in %s): install Postgres %d with pgvector, or set LOCI_HOME to another directory",
@@ -109,17 +107,16 @@ func inspect(ctx context.Context, dir string) (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
-	if major < minMajor {
-		return Binaries{}, fmt.Errorf("its Postgres is version %d", major)
-	}
-	vector := vectorVersion(ctx, dir)
+	b := Binaries{Dir: dir, Major: major, Vector: vectorVersion(ctx, dir)}
 	switch {
-	case vector == "":
-		return Binaries{}, errors.New("its Postgres has no pgvector")
-	case versionLess(vector, minVector):
-		return Binaries{}, fmt.Errorf("its pgvector is version %s", vector)
+	case major < minMajor:
+		err = fmt.Errorf("its Postgres is version %d", major)
+	case b.Vector == "":
+		err = errors.New("its Postgres has no pgvector")
+	case versionLess(b.Vector, minVector):
+		err = fmt.Errorf("its pgvector is version %s", b.Vector)
 	}
-	return Binaries{Dir: dir, Major: major, Vector: vector}, nil
+	return b, err
 }
 
 var versionLine = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)`)

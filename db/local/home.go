@@ -1,13 +1,13 @@
 package local
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 )
 
@@ -28,7 +28,7 @@ func openHome(dir string) (*home, error) {
 	}
 	h := &home{dir: dir}
 	if h.lock, err = lock(dir); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	if h.account, err = accountFor(h.data()); err == nil {
 		err = h.account.canEnter(dir)
@@ -64,31 +64,20 @@ func makeHome(dir string) (string, error) {
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w; set LOCI_HOME to a directory of your own", dir, err)
+		return nil, fmt.Errorf("%w; set LOCI_HOME to a directory of your own", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		pid, _ := os.ReadFile(f.Name())
-		return nil, errors.Join(lockError(err, dir, strings.TrimSpace(string(pid))), f.Close())
+		err = fmt.Errorf("another Loci (pid %s) is running on it: stop it, or set LOCI_HOME to another directory",
+			bytes.TrimSpace(pid))
+	} else if err == nil {
+		err = os.WriteFile(f.Name(), fmt.Appendln(nil, os.Getpid()), 0o600)
 	}
-	if err := writePID(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-func lockError(err error, dir, pid string) error {
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return fmt.Errorf("another Loci (pid %s) is running on %s: stop it, or set LOCI_HOME to another directory", pid, dir)
-	}
-	return fmt.Errorf("lock %s: %w", dir, err)
-}
-
-func writePID(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(f, os.Getpid())
-	return err
 }
 
 func (h *home) close() error {
@@ -96,14 +85,7 @@ func (h *home) close() error {
 	return h.lock.Close()
 }
 
-// privateDir makes dir, which only the account of Postgres can enter.
-func (h *home) privateDir(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return h.own(dir)
-}
-
+// own gives dir to the account of Postgres, and lets nobody else enter.
 func (h *home) own(dir string) error {
 	if c := h.account.credential; c != nil {
 		if err := os.Chown(dir, int(c.Uid), int(c.Gid)); err != nil {
@@ -113,14 +95,18 @@ func (h *home) own(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// userDataDir returns the platform's directory for a user's data.
-func userDataDir() (string, error) {
+// DefaultHome is the directory for a private Postgres whose operator named none: the user's data directory, and
+// /var/lib/loci for root, whose own home is closed to the user that Postgres runs as.
+func DefaultHome() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/loci", nil
+	}
 	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "loci"), nil
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("find a directory for the data (%w): set LOCI_HOME to one", err)
 	}
 	if runtime.GOOS == "darwin" {
 		return filepath.Join(user, "Library", "Application Support", "loci"), nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,14 +50,18 @@ func (j *journal) Write(p []byte) (int, error) {
 	}
 }
 
-var severity = regexp.MustCompile(`^(LOG|WARNING|ERROR|FATAL|PANIC|NOTICE|INFO|DEBUG):  `)
+// levels are those of severities for an operator. A client reports the ERROR that ends its statement.
+var levels = map[string]slog.Level{
+	"FATAL": slog.LevelError, "PANIC": slog.LevelError, "WARNING": slog.LevelWarn, "LOG": slog.LevelInfo,
+	"ERROR": slog.LevelDebug, "NOTICE": slog.LevelDebug, "INFO": slog.LevelDebug, "DEBUG": slog.LevelDebug,
+}
 
 // line logs one line at the level of its severity; a line without one (DETAIL, HINT, …) belongs to the line before.
 func (j *journal) line(line string) {
-	if m := severity.FindStringSubmatch(line); m != nil {
-		line = line[len(m[0]):]
-		j.level = levelOf(m[1])
-		if j.level == slog.LevelError {
+	name, text, _ := strings.Cut(line, ":  ")
+	if level, ok := levels[name]; ok {
+		line, j.level = text, level
+		if level == slog.LevelError {
 			j.fatal = line
 		}
 	}
@@ -67,19 +70,6 @@ func (j *journal) line(line string) {
 		level = slog.LevelDebug
 	}
 	j.log.Log(context.Background(), level, "postgres: "+line)
-}
-
-// levelOf returns the level for an operator. An ERROR ends a client's statement, and the client reports it.
-func levelOf(severity string) slog.Level {
-	switch severity {
-	case "FATAL", "PANIC":
-		return slog.LevelError
-	case "WARNING":
-		return slog.LevelWarn
-	case "LOG":
-		return slog.LevelInfo
-	}
-	return slog.LevelDebug
 }
 
 // explain returns an error with the given text and the server's last fatal line.

@@ -3,11 +3,11 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -44,41 +44,39 @@ type Server struct {
 // server whose parent ended. Errors are sentences for the operator. Start never deletes data. ctx bounds the start, not
 // the server's life.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 	h, err := openHome(o.Home)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{home: h, journal: &journal{log: o.Log}}
-	if err := s.start(ctx, o); err != nil {
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	s := &Server{home: h, settings: o.Settings, journal: &journal{log: log}}
+	if s.bin, err = binariesFor(ctx, o.Bin, h.data()); err == nil {
+		err = h.initialise(ctx, s.bin)
+	}
+	if err == nil {
+		err = s.resume(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
 }
 
-func (s *Server) start(ctx context.Context, o Options) error {
-	bin, err := binariesFor(ctx, o.Bin, s.home.data())
-	if err != nil {
-		return err
-	}
-	if err := s.home.initialise(ctx, bin); err != nil {
-		return err
-	}
-	s.bin, s.settings = bin, o.Settings
-	return s.resume(ctx)
-}
-
-// resume launches the server on its cluster after removing what an earlier server left.
+// resume launches the server on its cluster after removing what an earlier server left. The last processes of a crashed
+// server may still hold its shared memory; those end by themselves, so it tries for a while.
 func (s *Server) resume(ctx context.Context) (err error) {
-	if err := takeOver(ctx, s.home.data()); err != nil {
+	if err = takeOver(ctx, s.home.data()); err != nil {
 		return err
 	}
 	if s.socket, err = s.home.openSocket(); err != nil {
 		return err
 	}
-	return s.serve(ctx)
+	deadline := time.Now().Add(orphanPatience)
+	for {
+		if err = s.launch(ctx); !errors.Is(err, errMemoryInUse) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // Restart starts Postgres again after it ended by itself, at the same URL. It does nothing while Postgres runs, and
@@ -94,20 +92,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.resume(ctx)
 }
 
-// serve launches the server until it is ready. The first try may come while the last processes of a crashed server
-// still hold its shared memory; those end by themselves, so it tries again for a while.
-func (s *Server) serve(ctx context.Context) error {
-	patience := time.Now().Add(orphanPatience)
-	for {
-		err := s.launch(ctx)
-		if !errors.Is(err, errMemoryInUse) || time.Now().After(patience) {
-			return err
-		}
-	}
-}
-
 func (s *Server) launch(ctx context.Context) error {
-	cmd := s.home.command(ctx, s.bin, "postgres", s.arguments(s.settings)...)
+	cmd := s.home.command(ctx, s.bin, "postgres", s.arguments()...)
 	s.journal.reset()
 	cmd.Stdout, cmd.Stderr = s.journal, s.journal
 	child, err := spawn(cmd)
@@ -128,21 +114,18 @@ func (s *Server) launch(ctx context.Context) error {
 
 // awaitReady waits until the pid file says that the server accepts connections.
 func (s *Server) awaitReady(ctx context.Context) error {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
 	child := s.running.Load()
-	for {
-		if f := readPIDFile(s.home.data()); f.pid == child.cmd.Process.Pid && f.ready {
-			return nil
-		}
-		select {
-		case <-child.done:
-			return s.journal.explain("Postgres in " + s.home.data() + " ended while starting")
-		case <-ctx.Done():
-			return fmt.Errorf("wait for Postgres in %s: %w", s.home.data(), ctx.Err())
-		case <-tick.C:
-		}
+	err := poll(ctx, func() bool {
+		f := readPIDFile(s.home.data())
+		return f.ready && f.pid == child.cmd.Process.Pid || child.ended()
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("wait for Postgres in %s: %w", s.home.data(), err)
+	case child.ended():
+		return s.journal.explain("Postgres in " + s.home.data() + " ended while starting")
 	}
+	return nil
 }
 
 // URL returns the URL of the database "loci", through the unix socket, for pgx and libpq.
@@ -163,19 +146,17 @@ func (s *Server) Err() error {
 // Stop shuts Postgres down and waits until it has: open connections are closed, transactions rolled back, everything
 // written. If ctx ends first, the server is ended at once and recovers on its next start; that is reported as an error.
 func (s *Server) Stop(ctx context.Context) error {
-	s.stop.Do(func() {
-		if !s.running.Load().ended() {
-			s.stopping.Store(true)
-			s.journal.running.Store(false)
-			s.stopErr = s.shutDown(ctx)
-		}
-		s.stopErr = errors.Join(s.stopErr, s.release())
-	})
+	s.stop.Do(func() { s.stopErr = errors.Join(s.shutDown(ctx), s.release()) })
 	return s.stopErr
 }
 
 func (s *Server) shutDown(ctx context.Context) error {
 	child := s.running.Load()
+	if child.ended() {
+		return nil
+	}
+	s.stopping.Store(true)
+	s.journal.running.Store(false)
 	child.signal(syscall.SIGINT)
 	select {
 	case <-child.done:
@@ -187,16 +168,3 @@ func (s *Server) shutDown(ctx context.Context) error {
 }
 
 func (s *Server) release() error { return errors.Join(s.socket.remove(), s.home.close()) }
-
-// DefaultHome is the directory for a private Postgres whose operator named none: the user's data directory, and
-// /var/lib/loci for root, whose own home is closed to the user that Postgres runs as.
-func DefaultHome() (string, error) {
-	if os.Geteuid() == 0 {
-		return "/var/lib/loci", nil
-	}
-	dir, err := userDataDir()
-	if err != nil {
-		return "", fmt.Errorf("find a directory for the data (%w): set LOCI_HOME to one", err)
-	}
-	return dir, nil
-}

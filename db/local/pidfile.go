@@ -53,10 +53,7 @@ func takeOver(ctx context.Context, data string) error {
 func disarm(f pidFile, data string) error {
 	path := pidFilePath(data)
 	if f.pid <= 0 {
-		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-			return err
-		}
-		return nil
+		return os.RemoveAll(path)
 	}
 	f.lines[0] = strconv.Itoa(os.Getpid())
 	return os.WriteFile(path, []byte(strings.Join(f.lines, "\n")), 0o600)
@@ -71,29 +68,30 @@ func stopOrphan(ctx context.Context, pid int, data string) error {
 		if err := syscall.Kill(pid, step.signal); err != nil && err != syscall.ESRCH {
 			return fmt.Errorf("stop the Postgres (pid %d) that still runs on %s: %w; end it, then start again", pid, data, err)
 		}
-		stopped, err := gone(ctx, pid, data, step.patience)
-		if stopped || err != nil {
-			return err
+		deadline := time.Now().Add(step.patience)
+		err := poll(ctx, func() bool { return !runsOn(pid, data) || time.Now().After(deadline) })
+		if err != nil {
+			return fmt.Errorf("wait for the Postgres (pid %d) that still runs on %s: %w", pid, data, err)
+		}
+		if !runsOn(pid, data) {
+			return nil
 		}
 	}
 	return fmt.Errorf("a Postgres (pid %d) still runs on %s and does not stop: end it, then start again", pid, data)
 }
 
-// gone waits until no server with pid runs on data, and reports whether that happened in time.
-func gone(ctx context.Context, pid int, data string, patience time.Duration) (bool, error) {
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for runsOn(pid, data) {
-		select {
-		case <-ctx.Done():
-			return false, fmt.Errorf("wait for the Postgres (pid %d) that still runs on %s: %w", pid, data, ctx.Err())
-		case <-deadline:
-			return false, nil
-		case <-tick.C:
-		}
+// Running returns the URL of the private Postgres that another process serves on home, and false if none does.
+func Running(home string) (url string, ok bool) {
+	dir, err := filepath.EvalSymlinks(home)
+	if err != nil {
+		return "", false
 	}
-	return true, nil
+	data := filepath.Join(dir, "postgres")
+	f := readPIDFile(data)
+	if !f.ready || !runsOn(f.pid, data) || f.lines[4] == "" {
+		return "", false
+	}
+	return socket{dir: f.lines[4]}.url("loci"), true // the fifth line is the socket's directory
 }
 
 // cutLine cuts the text after its first line.

@@ -45,6 +45,20 @@ func spawn(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
+// poll calls done every few milliseconds until it returns true or ctx ends.
+func poll(ctx context.Context, done func() bool) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
 func (c *child) ended() bool {
 	select {
 	case <-c.done:

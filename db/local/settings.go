@@ -30,9 +30,9 @@ func defaults(socketDir string) map[string]string {
 }
 
 // arguments returns the arguments of the server, in a fixed order.
-func (s *Server) arguments(settings map[string]string) []string {
+func (s *Server) arguments() []string {
 	all := defaults(s.socket.dir)
-	maps.Copy(all, settings)
+	maps.Copy(all, s.settings)
 	args := []string{"-D", s.home.data()}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		args = append(args, "-c", name+"="+all[name])

@@ -36,12 +36,8 @@ func (h *home) openSocket() (socket, error) {
 	if err != nil {
 		return s, err
 	}
-	for _, name := range []string{socketName, socketName + ".lock"} {
-		if gone := os.Remove(filepath.Join(s.dir, name)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
-	}
-	return s, err
+	path := filepath.Join(s.dir, socketName)
+	return s, errors.Join(os.RemoveAll(path), os.RemoveAll(path+".lock"))
 }
 
 // socketDir returns a directory in the home, or a temporary one if that path is too long for a socket or has a comma,
@@ -49,7 +45,10 @@ func (h *home) openSocket() (socket, error) {
 func (h *home) socketDir() (socket, error) {
 	s := socket{dir: filepath.Join(h.dir, "run")}
 	if fits(s.dir) {
-		return s, h.privateDir(s.dir)
+		if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return s, err
+		}
+		return s, h.own(s.dir)
 	}
 	s.record = filepath.Join(h.dir, "socket-directory")
 	if dir, err := os.ReadFile(s.record); err == nil && h.ownsPrivate(string(dir)) {
@@ -70,9 +69,12 @@ func fits(dir string) bool {
 
 // ownsPrivate reports whether temporaryDir made dir, rather than another user.
 func (h *home) ownsPrivate(dir string) bool {
-	stat, err := status(dir)
-	return err == nil && stat.Mode&0o7777 == 0o700 && stat.Mode&syscall.S_IFMT == syscall.S_IFDIR &&
-		int(stat.Uid) == h.account.uid()
+	owner := os.Geteuid()
+	if c := h.account.credential; c != nil {
+		owner = int(c.Uid)
+	}
+	var stat syscall.Stat_t
+	return syscall.Lstat(dir, &stat) == nil && stat.Mode == syscall.S_IFDIR|0o700 && int(stat.Uid) == owner
 }
 
 func (h *home) temporaryDir() (string, error) {
@@ -80,11 +82,9 @@ func (h *home) temporaryDir() (string, error) {
 		if !fits(filepath.Join(parent, "loci-0123456789")) || h.account.canEnter(parent) != nil {
 			continue
 		}
-		dir, err := os.MkdirTemp(parent, "loci-*")
-		if err != nil {
-			continue
+		if dir, err := os.MkdirTemp(parent, "loci-*"); err == nil {
+			return dir, h.own(dir)
 		}
-		return dir, h.own(dir)
 	}
 	return "", fmt.Errorf("%s is too long a path for a socket, and %s and /tmp cannot be used: "+
 		"set LOCI_HOME to a shorter one", h.dir, os.TempDir())
