@@ -155,7 +155,7 @@ func (b *batch) Org() db.Org { return b.job.Org }
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.messages))
 	for i, m := range b.messages {
-		items[i] = embed.Item{ID: m.Key, Text: searchable(m.Role, m.Name, m.Content)}
+		items[i] = embed.Item{ID: m.Key, Text: beginning(searchable(m.Role, m.Name, m.Content), pieceBytes)}
 	}
 	return items
 }

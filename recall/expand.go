@@ -47,7 +47,7 @@ type ExpandQuery struct {
 
 // Expand returns at most q.Limit bytes of a text from q.Offset on, and at least one character. With a pattern, it
 // returns the matching lines from q.Offset on instead, as many as the limit allows. A message's text is that of its
-// Text. It returns ErrNotFound if the agent has no such text.
+// Text, with its long results whole. It returns ErrNotFound if the agent has no such text.
 func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (Expansion, error) {
 	limit, offset := cmp.Or(q.Limit, ExpandBytes), q.Offset
 	if limit < 1 || limit > MaxExpandBytes {
@@ -88,7 +88,8 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID, id string) 
 		if err != nil {
 			return "", err
 		}
-		return found.Messages[found.At].Text(), nil
+		whole, err := s.whole(ctx, org, found.Messages[found.At:found.At+1])
+		return whole[0].Text(), err
 	}
 	return s.longResult(ctx, org, agentID, id)
 }

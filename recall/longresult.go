@@ -115,26 +115,61 @@ func (end *conversationEnd) queueLongResults(batch *pgx.Batch, results []longRes
 
 // longResult reads the text of an agent's Clip.
 func (s *Store) longResult(ctx context.Context, org db.Org, agentID, id string) (string, error) {
+	texts, err := s.longResults(ctx, org, agentID, []string{id})
+	if text, ok := texts[id]; ok || err != nil {
+		return text, err
+	}
+	return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and stand where a tool's "+
+		"result was cut", short(id))
+}
+
+// longResults reads the texts of an agent's Clips, by their ids. Clips that do not exist are not among them.
+func (s *Store) longResults(ctx context.Context, org db.Org, agentID string, ids []string) (map[string]string, error) {
 	type row struct {
+		ID    string `db:"id"`
 		ZSTD  bool   `db:"zstd"`
 		Bytes []byte `db:"bytes"`
 	}
-	b, err := db.One[row](ctx, s.db, `
-		SELECT b.zstd, b.bytes
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT k.id, b.zstd, b.bytes
 		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
-		WHERE k.org = $1 AND a.id = $2 AND k.id = $3`, org, agentID, id)
-	if isNotFound(err) {
-		return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and stand where a tool's "+
-			"result was cut", short(id))
+		WHERE k.org = $1 AND a.id = $2 AND k.id = ANY ($3)`, org, agentID, ids)
+	texts := make(map[string]string, len(rows))
+	for _, r := range rows {
+		if r.ZSTD {
+			if r.Bytes, err = decoder.DecodeAll(r.Bytes, nil); err != nil {
+				return nil, fmt.Errorf("expand %s: %w", r.ID, err)
+			}
+		}
+		texts[r.ID] = string(r.Bytes)
 	}
-	if err != nil || !b.ZSTD {
-		return string(b.Bytes), err
+	return texts, err
+}
+
+// whole returns messages of one agent with their long results whole.
+func (s *Store) whole(ctx context.Context, org db.Org, messages []Message) ([]Message, error) {
+	var ids []string
+	for _, m := range messages {
+		for _, p := range m.Content {
+			if p.Clip != nil {
+				ids = append(ids, p.Clip.ID)
+			}
+		}
 	}
-	text, err := decoder.DecodeAll(b.Bytes, nil)
-	if err != nil {
-		return "", fmt.Errorf("expand %s: %w", id, err)
+	if len(ids) == 0 {
+		return messages, nil
 	}
-	return string(text), nil
+	texts, err := s.longResults(ctx, org, messages[0].AgentID, ids)
+	whole := slices.Clone(messages)
+	for i, m := range whole {
+		whole[i].Content = slices.Clone(m.Content)
+		for j, p := range m.Content {
+			if p.Clip != nil {
+				whole[i].Content[j].Text = cmp.Or(texts[p.Clip.ID], p.Text)
+			}
+		}
+	}
+	return whole, err
 }

@@ -141,7 +141,11 @@ func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored) (
 		ORDER BY hit.place`}, rows)
 	for i := range hits {
 		h := &hits[i]
-		h.Snippet = snippet(searchable(h.Role, h.Name, h.Content), f.q.Text)
+		whole, err := s.whole(ctx, f.org, []Message{h.Message})
+		if err != nil {
+			return nil, err
+		}
+		h.Snippet = snippet(Searched(whole[0]), f.q.Text)
 	}
 	return hits, err
 }

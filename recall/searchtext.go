@@ -12,8 +12,9 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// maxSearchBytes bounds the text that a message is found by.
-const maxSearchBytes = 256 << 10
+// pieceBytes is the most of a text whose words are weighed together. The row of a message has the words of the first
+// pieceBytes; a longer text is found by its pieces, the first among them.
+const pieceBytes = 16 << 10
 
 // repeatsLog reports whether a tool returns messages of the log, which a search finds where they were said.
 func repeatsLog(tool string) bool { return tool == "conversation_search" || tool == "expand" }
@@ -42,7 +43,7 @@ func searchable(role Role, name *string, parts []Part) string {
 	if name != nil && *name != "" {
 		said = *name + ": " + said
 	}
-	return beginning(said, maxSearchBytes)
+	return said
 }
 
 // joinTexts joins the texts that are not empty by newlines.
@@ -87,11 +88,35 @@ func beginning(text string, size int) string {
 	return text[:size]
 }
 
-// weigh returns the weights of an entry's words and its terms as the index has them, or nils if it is not searched.
-func weigh(agent int64, e *entry) (*pgvector.SparseVector, []int64) {
-	if e.searchText == "" || e.repeatsLog {
-		return nil, nil
+// pieces returns a text in parts of at most pieceBytes, which end with a line where there is one.
+func pieces(text string) (all []string) {
+	for len(text) > pieceBytes {
+		piece := beginning(text, pieceBytes)
+		if i := strings.LastIndexByte(piece, '\n'); i > pieceBytes/2 {
+			piece = piece[:i+1]
+		}
+		all, text = append(all, piece), text[len(piece):]
 	}
-	lex := embed.Document(e.searchText)
-	return &lex.Vector, embed.Owned(agent, lex.Terms)
+	return append(all, text)
+}
+
+// weighed is the weights of a text's words, and its terms as the index has them; nils if the text is not searched.
+type weighed struct {
+	lex   *pgvector.SparseVector
+	terms []int64
+}
+
+// weigh returns the weights of an entry's own row and of the pieces of its text, if it is longer than one.
+func weigh(agent int64, e *entry) (own weighed, rest []weighed) {
+	if e.searchText == "" || e.repeatsLog {
+		return own, nil
+	}
+	for _, piece := range pieces(e.searchText) {
+		lex := embed.Document(piece)
+		rest = append(rest, weighed{&lex.Vector, embed.Owned(agent, lex.Terms)})
+	}
+	if len(rest) == 1 {
+		return rest[0], nil
+	}
+	return rest[0], rest
 }

@@ -37,11 +37,11 @@ func parseSeqRange(text string) (r seqRange, ok bool) {
 	return r, true
 }
 
-// maxSeqRangeBytes bounds the stored content of the messages that are read as one text.
+// maxSeqRangeBytes bounds the stored content, with the long results, of the messages that are read as one text.
 const maxSeqRangeBytes = 64 << 20
 
-// seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker. They
-// are of one conversation, that of the range's first message; summaries and system prompts are left out.
+// seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker, and
+// with its long results whole. They are of one conversation, that of the range's first message; summaries and system prompts are left out.
 func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange) (string, error) {
 	if r.from > r.to {
 		return "", db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
@@ -59,7 +59,10 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 		Bytes        int64 `db:"bytes"`
 	}
 	size, err := db.One[measured](ctx, s.db, `
-		SELECT m.conversation_key, sum(octet_length(m.content::text))::bigint AS bytes`+inRange+`
+		SELECT m.conversation_key, sum(octet_length(m.content::text) + coalesce((
+			SELECT sum(b.size_bytes) FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
+			WHERE k.org = m.org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0))::bigint AS bytes`+
+		inRange+`
 		GROUP BY m.conversation_key
 		ORDER BY min(m.seq)
 		LIMIT 1`, args)
@@ -76,6 +79,9 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 	args["conversation"] = size.Conversation
 	rows, err := db.All[Message](ctx, s.db,
 		`SELECT `+messageColumns+inRange+` AND m.conversation_key = @conversation ORDER BY m.seq`, args)
+	if err == nil {
+		rows, err = s.whole(ctx, org, rows)
+	}
 	var b strings.Builder
 	for _, m := range rows {
 		b.WriteString(m.line())

@@ -38,24 +38,35 @@ func snippet(text, query string) string {
 	return s
 }
 
-// bestWindow returns the start of the window of snippetBytes that has the most different terms.
+// bestWindow returns the start of the window of snippetBytes that has the most different terms. It looks closer only at
+// pieces of a long text that have more of them than the best window so far.
 func bestWindow(text string, terms []int32) int {
-	const step = snippetBytes / 4
 	wanted := map[int32]bool{}
 	for _, t := range terms {
 		wanted[t] = true
 	}
 	best, most := 0, 0
-	for from := 0; from < len(text); from += step {
-		found := map[int32]bool{}
-		for _, t := range embed.TermIDs(text[from:min(from+snippetBytes, len(text))]) {
-			if wanted[t] {
-				found[t] = true
-			}
+	for at := 0; at < len(text); at += pieceBytes - snippetBytes {
+		end := min(at+pieceBytes, len(text))
+		if different(text[at:end], wanted) <= most {
+			continue
 		}
-		if len(found) > most {
-			best, most = from, len(found)
+		for from := at; from < end; from += snippetBytes / 4 {
+			if n := different(text[from:min(from+snippetBytes, end)], wanted); n > most {
+				best, most = from, n
+			}
 		}
 	}
 	return best
+}
+
+// different counts the different wanted terms of a text.
+func different(text string, wanted map[int32]bool) int {
+	found := map[int32]bool{}
+	for _, t := range embed.TermIDs(text) {
+		if wanted[t] {
+			found[t] = true
+		}
+	}
+	return len(found)
 }

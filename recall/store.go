@@ -29,7 +29,7 @@ type Store struct {
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	search := embed.NewSearch(o.Endpoint, "messages", vectorTable, "message_key")
+	search := embed.NewSearch(o.Endpoint, "searched_messages", vectorTable, "message_key")
 	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: embed.Settle}
 }
 
