@@ -21,19 +21,19 @@ type item struct{ id, name string }
 // forward and backward, oldest or newest first, also where the file is deleted that the next page goes on from.
 func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	agent := w.agentWith(folder)
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	agent := fx.agentWith(folder)
 	lists := map[string]func(db.Page) ([]item, error){
 		"the folder's files": func(p db.Page) (list []item, err error) {
-			found, err := w.Files(t.Context(), org, folder.ID, false, p)
+			found, err := fx.Files(t.Context(), org, folder.ID, false, p)
 			for _, f := range found {
 				list = append(list, item{f.ID, f.Name})
 			}
 			return list, err
 		},
 		"the agent's files": func(p db.Page) (list []item, err error) {
-			found, _, err := w.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: p})
+			found, _, err := fx.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: p})
 			for _, f := range found {
 				list = append(list, item{f.ID, strings.TrimPrefix(f.FileName, "f/")})
 			}
@@ -44,9 +44,9 @@ func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 		for _, p := range []db.Page{{Ascending: true}, {}} {
 			for _, backward := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, ascending %v, backward %v", what, p.Ascending, backward), func(t *testing.T) {
-					want := w.mixed(folder, p.Ascending)
-					stop := w.churn(folder)
-					got := w.turn(folder, list, w.from(folder, p, backward, want), backward)
+					want := fx.mixed(folder, p.Ascending)
+					stop := fx.churn(folder)
+					got := fx.turn(folder, list, fx.from(folder, p, backward, want), backward)
 					stop()
 					if backward {
 						want = want[:len(want)-1]
@@ -62,10 +62,10 @@ func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 
 // mixed gives the folder files that stay and others that do not, and returns the names of the former in the order of
 // the list.
-func (w *world) mixed(folder files.Folder, ascending bool) (stay []string) {
-	w.t.Helper()
-	if _, err := w.pool.Exec(w.t.Context(), `DELETE FROM files WHERE folder_key = $1`, folder.Key); err != nil {
-		w.t.Fatal(err)
+func (fx *fixture) mixed(folder files.Folder, ascending bool) (stay []string) {
+	fx.t.Helper()
+	if _, err := fx.pool.Exec(fx.t.Context(), `DELETE FROM files WHERE folder_key = $1`, folder.Key); err != nil {
+		fx.t.Fatal(err)
 	}
 	for i := range 60 {
 		name := fmt.Sprint("goes ", i)
@@ -73,7 +73,7 @@ func (w *world) mixed(folder files.Folder, ascending bool) (stay []string) {
 			name = fmt.Sprint("stays ", i)
 			stay = append(stay, name)
 		}
-		w.row(folder, name)
+		fx.row(folder, name)
 	}
 	if !ascending {
 		slices.Reverse(stay)
@@ -81,17 +81,18 @@ func (w *world) mixed(folder files.Folder, ascending bool) (stay []string) {
 	return stay
 }
 
-func (w *world) row(folder files.Folder, name string) {
-	_, err := w.pool.Exec(w.t.Context(), `
-		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256) VALUES (1, $1, $2, $2, 'text/plain', 0, '')
+func (fx *fixture) row(folder files.Folder, name string) {
+	_, err := fx.pool.Exec(fx.t.Context(), `
+		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
+			VALUES (1, $1, $2, $2, 'text/plain', 0, '')
 		ON CONFLICT DO NOTHING`, folder.Key, name)
 	if err != nil {
-		w.t.Error(err)
+		fx.t.Error(err)
 	}
 }
 
 // churn adds and deletes files that do not stay, until it is stopped, or has done enough.
-func (w *world) churn(folder files.Folder) (stop func()) {
+func (fx *fixture) churn(folder files.Folder) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -101,11 +102,12 @@ func (w *world) churn(folder files.Folder) (stop func()) {
 				return
 			default:
 			}
-			w.row(folder, fmt.Sprint("goes late ", i))
-			if _, err := w.pool.Exec(w.t.Context(), `
+			fx.row(folder, fmt.Sprint("goes late ", i))
+			if _, err := fx.pool.Exec(fx.t.Context(), `
 				DELETE FROM files WHERE key = (
-					SELECT key FROM files WHERE folder_key = $1 AND name LIKE 'goes%' ORDER BY random() LIMIT 1)`, folder.Key); err != nil {
-				w.t.Error(err)
+					SELECT key FROM files WHERE folder_key = $1 AND name LIKE 'goes%' ORDER BY random() LIMIT 1)`,
+				folder.Key); err != nil {
+				fx.t.Error(err)
 			}
 		}
 	}()
@@ -113,27 +115,29 @@ func (w *world) churn(folder files.Folder) (stop func()) {
 }
 
 // from is the page that a turn starts with: the first, or the one before the last file that stays.
-func (w *world) from(folder files.Folder, p db.Page, backward bool, stay []string) db.Page {
-	w.t.Helper()
+func (fx *fixture) from(folder files.Folder, p db.Page, backward bool, stay []string) db.Page {
+	fx.t.Helper()
 	if !backward {
 		return p
 	}
-	err := w.pool.QueryRow(w.t.Context(), `SELECT id FROM files WHERE folder_key = $1 AND name = $2`, folder.Key, stay[len(stay)-1]).Scan(&p.Before)
+	err := fx.pool.QueryRow(fx.t.Context(), `SELECT id FROM files WHERE folder_key = $1 AND name = $2`, folder.Key,
+		stay[len(stay)-1]).Scan(&p.Before)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return p
 }
 
 // turn pages through a list to its end, in pages of random sizes, and returns the names that stay, as they would stand
 // in one page. It deletes the file that the next page goes on from, unless that stays.
-func (w *world) turn(folder files.Folder, list func(db.Page) ([]item, error), p db.Page, backward bool) (names []string) {
-	w.t.Helper()
+func (fx *fixture) turn(folder files.Folder, list func(db.Page) ([]item, error), p db.Page,
+	backward bool) (names []string) {
+	fx.t.Helper()
 	for {
 		p.Limit = 1 + rand.IntN(9)
 		page, err := list(p)
 		if err != nil {
-			w.t.Fatal(err)
+			fx.t.Fatal(err)
 		}
 		if len(page) == 0 {
 			return names
@@ -154,8 +158,8 @@ func (w *world) turn(folder files.Folder, list func(db.Page) ([]item, error), p 
 		}
 		if strings.HasPrefix(cursor.name, "goes") {
 			id := strings.Replace(cursor.id, "file_agent-", "file-", 1)
-			if err := w.DeleteFile(w.t.Context(), org, folder.ID, id); err != nil && !errors.Is(err, db.ErrNotFound) {
-				w.t.Fatal(err)
+			if err := fx.DeleteFile(fx.t.Context(), org, folder.ID, id); err != nil && !errors.Is(err, db.ErrNotFound) {
+				fx.t.Fatal(err)
 			}
 		}
 	}
@@ -164,21 +168,21 @@ func (w *world) turn(folder files.Folder, list func(db.Page) ([]item, error), p 
 // An id that never was, or is another organization's, gives an empty page; so does one that was forgotten.
 func TestACursorThatNeverWas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	for i := range 3 {
-		w.row(folder, fmt.Sprint(i))
+		fx.row(folder, fmt.Sprint(i))
 	}
-	list, err := w.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true})
+	list, err := fx.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true})
 	if err != nil || len(list) != 3 {
 		t.Fatalf("got %v (%v)", list, err)
 	}
-	if err := w.DeleteFile(t.Context(), org, folder.ID, list[0].ID); err != nil {
+	if err := fx.DeleteFile(t.Context(), org, folder.ID, list[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	count := func(after string) int {
 		t.Helper()
-		got, err := w.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true, After: after})
+		got, err := fx.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,13 +194,14 @@ func TestACursorThatNeverWas(t *testing.T) {
 	if n := count(list[0].ID); n != 2 {
 		t.Errorf("after a deleted file: %d files, want 2", n)
 	}
-	if n, err := db.ForgetDeleted(t.Context(), w.pool); n != 0 || err != nil {
+	if n, err := db.ForgetDeleted(t.Context(), fx.pool); n != 0 || err != nil {
 		t.Errorf("forgotten at once: %d (%v)", n, err)
 	}
-	if _, err := w.pool.Exec(t.Context(), `UPDATE deleted_places SET deleted_at = now() - interval '25 hours'`); err != nil {
+	if _, err := fx.pool.Exec(t.Context(),
+		`UPDATE deleted_places SET deleted_at = now() - interval '25 hours'`); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := db.ForgetDeleted(t.Context(), w.pool); n != 1 || err != nil {
+	if n, err := db.ForgetDeleted(t.Context(), fx.pool); n != 1 || err != nil {
 		t.Errorf("forgotten after a day: %d (%v)", n, err)
 	}
 	if n := count(list[0].ID); n != 0 {

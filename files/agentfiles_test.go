@@ -12,14 +12,14 @@ import (
 // A page of a large folder is read through an index: the statements that list never sort or read the folder.
 func TestListsReadThePageAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	w.crowd(folder, 5000)
-	agent := w.agentWith(folder)
-	if _, err := w.pool.Exec(t.Context(), `ANALYZE`); err != nil {
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	fx.crowd(folder, 5000)
+	agent := fx.agentWith(folder)
+	if _, err := fx.pool.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
-	plans := dbtest.NewPlans(t, w.pool)
+	plans := dbtest.NewPlans(t, fx.pool)
 	store, err := files.New(plans, files.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,18 +16,21 @@ func TestChunksAreEmbedded(t *testing.T) {
 	for _, dimension := range []int{384, 1536} {
 		t.Run(fmt.Sprint(dimension), func(t *testing.T) {
 			t.Parallel()
-			w, _, _ := newDenseWorld(t, dimension)
-			folder := w.folder("f")
-			f := w.upload(folder, "log.txt", manyLines(5000))
+			fx, _, _ := newDenseFixture(t, dimension)
+			folder := fx.folder("f")
+			f := fx.upload(folder, "log.txt", manyLines(5000))
 			if f.Status != files.Completed || f.TotalChunks < 65 || f.ChunksEmbedded != f.TotalChunks {
 				t.Fatalf("got %+v, want more than one batch, all embedded", f)
 			}
-			wrong := w.count(`SELECT count(*) FROM chunk_vectors WHERE vector_dims(embedding) <> $1 OR abs(l2_norm(embedding) - 1) > 0.01`, dimension)
-			if n := w.count(`SELECT count(*) FROM chunk_vectors`); n != f.TotalChunks || wrong != 0 {
+			wrong := fx.count(`
+				SELECT count(*) FROM chunk_vectors
+				WHERE vector_dims(embedding) <> $1 OR abs(l2_norm(embedding) - 1) > 0.01`, dimension)
+			if n := fx.count(`SELECT count(*) FROM chunk_vectors`); n != f.TotalChunks || wrong != 0 {
 				t.Errorf("%d vectors for %d chunks, %d of them wrong", n, f.TotalChunks, wrong)
 			}
-			got, err := w.Search(t.Context(), org, w.agentWith(folder), files.Query{Text: "this is line 4321", Limit: 3})
-			if err != nil || got.Ranking != files.ByWordsAndMeaning || got.Hits[0].MeaningRank == 0 || got.Hits[0].WordsRank == 0 {
+			got, err := fx.Search(t.Context(), org, fx.agentWith(folder), files.Query{Text: "this is line 4321", Limit: 3})
+			if err != nil || got.Ranking != files.ByWordsAndMeaning || got.Hits[0].MeaningRank == 0 ||
+				got.Hits[0].WordsRank == 0 {
 				t.Errorf("search: got %+v (%v)", got, err)
 			}
 		})
@@ -36,36 +39,36 @@ func TestChunksAreEmbedded(t *testing.T) {
 
 func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
 	t.Parallel()
-	w, e, _ := newDenseWorld(t, 8)
-	folder := w.folder("f")
+	fx, e, _ := newDenseFixture(t, 8)
+	folder := fx.folder("f")
 	e.Down.Store(true)
-	f := w.send(folder, "a.txt", "words that can be found", files.Suffix)
-	f = w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
+	f := fx.send(folder, "a.txt", "words that can be found", files.Suffix)
+	f = fx.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
 	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || !strings.Contains(*f.ErrorMessage, "down for repairs") {
 		t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
 	}
-	got, err := w.Search(t.Context(), org, w.agentWith(folder), files.Query{Text: "words", Limit: 3})
+	got, err := fx.Search(t.Context(), org, fx.agentWith(folder), files.Query{Text: "words", Limit: 3})
 	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords || got.Note == "" {
 		t.Errorf("search by words meanwhile: got %+v (%v)", got, err)
 	}
 	e.Down.Store(false)
-	if f = w.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks {
+	if f = fx.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks {
 		t.Errorf("got %+v, want it completed once the endpoint is back", f)
 	}
 }
 
 func TestARefusedChunkGoesWithoutVector(t *testing.T) {
 	t.Parallel()
-	w, e, _ := newDenseWorld(t, 8)
+	fx, e, _ := newDenseFixture(t, 8)
 	e.Refuse = "forbidden"
-	folder := w.folder("f")
+	folder := fx.folder("f")
 	text := manyLines(600) + "\n\nforbidden\n\n" + manyLines(600)
-	f := w.upload(folder, "a.txt", text)
-	vectors := w.count(`SELECT count(*) FROM chunk_vectors`)
+	f := fx.upload(folder, "a.txt", text)
+	vectors := fx.count(`SELECT count(*) FROM chunk_vectors`)
 	if f.Status != files.Completed || vectors == 0 || vectors >= f.TotalChunks {
 		t.Errorf("got %+v with %d vectors, want all but the refused", f, vectors)
 	}
-	got, err := w.Search(t.Context(), org, w.agentWith(folder), files.Query{Text: "forbidden", Limit: 3})
+	got, err := fx.Search(t.Context(), org, fx.agentWith(folder), files.Query{Text: "forbidden", Limit: 3})
 	if err != nil || len(got.Hits) == 0 || !strings.Contains(got.Hits[0].Text, "forbidden") {
 		t.Errorf("the refused chunk is not found by its words: %+v (%v)", got, err)
 	}
@@ -73,16 +76,16 @@ func TestARefusedChunkGoesWithoutVector(t *testing.T) {
 
 func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 	t.Parallel()
-	w, _, old := newDenseWorld(t, 8)
-	folder := w.folder("f")
-	f := w.upload(folder, "a.txt", manyLines(2000))
+	fx, _, old := newDenseFixture(t, 8)
+	folder := fx.folder("f")
+	f := fx.upload(folder, "a.txt", manyLines(2000))
 	other := embedtest.New(t, 16)
 	endpoint := other.Endpoint(t)
-	store, err := files.New(w.pool, files.Options{Endpoint: endpoint})
+	store, err := files.New(fx.pool, files.Options{Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}
-	space, err := embed.UseSpace(t.Context(), w.pool, other.URL, "fake", 16)
+	space, err := embed.UseSpace(t.Context(), fx.pool, other.URL, "fake", 16)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +95,15 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := store.File(t.Context(), org, folder.ID, f.ID, false); err != nil || got.Status != files.Embedding || got.ChunksEmbedded != 0 {
+	if got, err := store.File(t.Context(), org, folder.ID, f.ID, false); err != nil || got.Status != files.Embedding ||
+		got.ChunksEmbedded != 0 {
 		t.Errorf("in the new space the file is %+v (%v)", got, err)
 	}
-	if n, want := w.count(`SELECT count(*) FROM embed_batches WHERE space_id = $1`, space.ID), (f.TotalChunks+31)/32; n != want {
+	if n, want := fx.count(`SELECT count(*) FROM embed_batches WHERE space_id = $1`,
+		space.ID), (f.TotalChunks+31)/32; n != want {
 		t.Errorf("%d batches are queued, want %d", n, want)
 	}
-	if n := w.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, old.ID); n != f.TotalChunks {
+	if n := fx.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, old.ID); n != f.TotalChunks {
 		t.Errorf("the old space has %d vectors, want %d", n, f.TotalChunks)
 	}
 }
@@ -109,27 +114,28 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
 	endpoint := e.Endpoint(t)
-	w := newWorld(t, files.Options{Endpoint: endpoint})
-	folder := w.folder("f")
-	f := w.send(folder, "a.txt", "words that can be found", files.Suffix)
-	f = w.awaitWhere(folder, f, func(f files.File) bool { return f.TotalChunks > 0 })
+	fx := newFixture(t, files.Options{Endpoint: endpoint})
+	folder := fx.folder("f")
+	f := fx.send(folder, "a.txt", "words that can be found", files.Suffix)
+	f = fx.awaitWhere(folder, f, func(f files.File) bool { return f.TotalChunks > 0 })
 	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || f.ErrorMessage == nil {
 		t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
 	}
-	agent := w.agentWith(folder)
-	got, err := w.Search(t.Context(), org, agent, files.Query{Text: "words", Limit: 3})
-	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords || !strings.Contains(got.Note, "has not answered yet") {
+	agent := fx.agentWith(folder)
+	got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "words", Limit: 3})
+	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords ||
+		!strings.Contains(got.Note, "has not answered yet") {
 		t.Errorf("search: got %+v (%v)", got, err)
 	}
-	space, err := embed.UseSpace(t.Context(), w.pool, e.URL, "fake", 8)
+	space, err := embed.UseSpace(t.Context(), fx.pool, e.URL, "fake", 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	endpoint.Use(space)
-	if n, err := w.Backfill(t.Context()); n != 1 || err != nil {
+	if n, err := fx.Backfill(t.Context()); n != 1 || err != nil {
 		t.Fatalf("backfill: %d (%v)", n, err)
 	}
-	if f = w.await(folder, f); f.Status != files.Completed || f.ChunksEmbedded != 1 {
+	if f = fx.await(folder, f); f.Status != files.Completed || f.ChunksEmbedded != 1 {
 		t.Errorf("got %+v, want it completed", f)
 	}
 }
@@ -140,22 +146,22 @@ func TestABacklogIsNoStorm(t *testing.T) {
 	e := embedtest.New(t, 8)
 	endpoint := e.Endpoint(t)
 	endpoint.FirstPause, endpoint.MaxPause = 50*time.Millisecond, time.Second
-	w, _ := newWorldOn(t, e, endpoint, files.Queues())
+	fx, _ := newDenseFixtureWith(t, e, endpoint, files.Queues())
 	e.Down.Store(true)
-	folder := w.folder("f")
+	folder := fx.folder("f")
 	var sent []files.File
 	for i := range 30 {
-		sent = append(sent, w.send(folder, fmt.Sprintf("%d.txt", i), manyLines(20), files.Suffix))
+		sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(20), files.Suffix))
 	}
-	w.eventually("every batch waits, and the endpoint was asked again", func() bool {
-		return w.count(`SELECT count(*) FROM embed_batches`) == 30 && e.Requests.Load() > 4
+	embedtest.Eventually(t, "every batch waits, and the endpoint was asked again", func() bool {
+		return fx.count(`SELECT count(*) FROM embed_batches`) == 30 && e.Requests.Load() > 4
 	})
 	if n := e.Requests.Load(); n > 10 {
 		t.Errorf("30 waiting batches made %d requests", n)
 	}
 	e.Down.Store(false)
 	for _, f := range sent {
-		if f = w.await(folder, f); f.Status != files.Completed {
+		if f = fx.await(folder, f); f.Status != files.Completed {
 			t.Errorf("got %+v", f)
 		}
 	}

@@ -15,38 +15,43 @@ import (
 )
 
 // worked are the names of files in the order in which they were parsed.
-func (w *world) worked() []string {
-	w.t.Helper()
-	names, err := db.All[string](w.t.Context(), w.pool, `
+func (fx *fixture) worked() []string {
+	fx.t.Helper()
+	names, err := db.All[string](fx.t.Context(), fx.pool, `
 		SELECT f.name FROM river_job j JOIN files f ON f.key = (j.args ->> 'file_key')::bigint
 		WHERE j.kind = 'parse_file'
 		ORDER BY j.attempted_at, j.id`)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return names
 }
 
-var oneEach = map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}, files.QueueLarge: {MaxWorkers: 1}, files.QueueEmbed: {MaxWorkers: 1}}
+var oneEach = map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}, files.QueueLarge: {MaxWorkers: 1},
+	files.QueueEmbed: {MaxWorkers: 1}}
 
 // A folder with many files waiting holds back another folder's one by one file, and others' few by as many.
 func TestFoldersTakeTurns(t *testing.T) {
 	t.Parallel()
-	w := newWorldOf(t, files.Options{}, oneEach)
-	resume := w.pause()
-	many, one, few := w.folder("many"), w.folder("one"), w.folder("few")
+	fx := newFixtureWith(t, files.Options{}, oneEach)
+	resume := fx.pause()
+	many, one, few := fx.folder("many"), fx.folder("one"), fx.folder("few")
 	for i := range 30 {
-		w.send(many, fmt.Sprintf("many %d.txt", i), "text\n", files.Suffix)
+		fx.send(many, fmt.Sprintf("many %d.txt", i), "text\n", files.Suffix)
 	}
-	b := w.send(one, "one.txt", "text\n", files.Suffix)
+	b := fx.send(one, "one.txt", "text\n", files.Suffix)
 	for i := range 3 {
-		w.send(few, fmt.Sprintf("few %d.txt", i), strings.Repeat("a long file's line\n", 12000*(i%2)+1), files.Suffix) // the second costs 4
+		// the second costs 4
+		fx.send(few, fmt.Sprintf("few %d.txt", i), strings.Repeat("a long file's line\n", 12000*(i%2)+1), files.Suffix)
 	}
 	resume()
-	w.await(one, b)
-	w.eventually("all are parsed", func() bool { return w.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0 })
-	want := []string{"many 0.txt", "one.txt", "few 0.txt", "many 1.txt", "few 1.txt", "many 2.txt", "many 3.txt", "many 4.txt", "many 5.txt", "few 2.txt"}
-	if diff := cmp.Diff(want, w.worked()[:len(want)]); diff != "" {
+	fx.await(one, b)
+	embedtest.Eventually(t, "all are parsed", func() bool {
+		return fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
+	})
+	want := []string{"many 0.txt", "one.txt", "few 0.txt", "many 1.txt", "few 1.txt", "many 2.txt", "many 3.txt",
+		"many 4.txt", "many 5.txt", "few 2.txt"}
+	if diff := cmp.Diff(want, fx.worked()[:len(want)]); diff != "" {
 		t.Errorf("the order (-want +got):\n%s", diff)
 	}
 }
@@ -54,13 +59,13 @@ func TestFoldersTakeTurns(t *testing.T) {
 // While nobody works on large files, small ones go on.
 func TestALargeFileHoldsNobodyBack(t *testing.T) {
 	t.Parallel()
-	w := newWorldOf(t, files.Options{}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}})
-	folder := w.folder("f")
-	large := w.send(folder, "large.txt", strings.Repeat("a line of a large file\n", 60_000), files.Suffix)
-	if f := w.upload(folder, "small.txt", "text\n"); f.Status != files.Completed {
+	fx := newFixtureWith(t, files.Options{}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}})
+	folder := fx.folder("f")
+	large := fx.send(folder, "large.txt", strings.Repeat("a line of a large file\n", 60_000), files.Suffix)
+	if f := fx.upload(folder, "small.txt", "text\n"); f.Status != files.Completed {
 		t.Errorf("the small file: got %+v", f)
 	}
-	if f, err := w.File(t.Context(), org, folder.ID, large.ID, false); err != nil || f.Status != files.Pending {
+	if f, err := fx.File(t.Context(), org, folder.ID, large.ID, false); err != nil || f.Status != files.Pending {
 		t.Errorf("the large file: got %+v (%v)", f, err)
 	}
 }
@@ -69,25 +74,26 @@ func TestALargeFileHoldsNobodyBack(t *testing.T) {
 func TestBatchesTakeTurns(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	w, _ := newWorldOn(t, e, e.Endpoint(t), oneEach)
-	resume := w.pauseQueue(files.QueueEmbed)
-	folder, beside := w.folder("f"), w.folder("beside")
+	fx, _ := newDenseFixtureWith(t, e, e.Endpoint(t), oneEach)
+	resume := fx.pauseQueue(files.QueueEmbed)
+	folder, beside := fx.folder("f"), fx.folder("beside")
 	parsed := func(folder files.Folder, name, text string) files.File {
-		f := w.send(folder, name, text, files.Suffix)
-		return w.awaitWhere(folder, f, func(f files.File) bool { return f.Status == files.Embedding })
+		f := fx.send(folder, name, text, files.Suffix)
+		return fx.awaitWhere(folder, f, func(f files.File) bool { return f.Status == files.Embedding })
 	}
 	long := parsed(folder, "long.txt", manyLines(80_000))
 	parsed(folder, "short.txt", "the short one\n")
 	parsed(beside, "other.txt", "the other one\n")
 	resume()
-	w.await(folder, long)
+	fx.await(folder, long)
 	asked := e.Asked()
 	at := func(text string) int {
 		return slices.IndexFunc(asked, func(texts []string) bool { return strings.Contains(texts[0], text) })
 	}
 	// A job of the long file takes several requests: the other comes after its first batch, the short one after the four
 	// that were called.
-	if other, short := at("the other"), at("the short"); other < 1 || short <= 3*other || short > 6*other || 2*short > len(asked) {
+	if other, short := at("the other"), at("the short"); other < 1 || short <= 3*other || short > 6*other ||
+		2*short > len(asked) {
 		t.Errorf("of %d requests, the other file's was number %d and the short one's number %d", len(asked), other, short)
 	}
 }

@@ -58,7 +58,8 @@ func TestNamesOfDirectoriesAreRefused(t *testing.T) {
 			t.Errorf("CleanName(%q) = %q, %v, want ErrInvalid", raw, got, err)
 		}
 	}
-	for _, raw := range []string{".", "a/../b", "./a", `a\.\b`, "a/ .. /b", "", "//", " / ", strings.Repeat("a", 256), strings.Repeat("a/", 200)} {
+	for _, raw := range []string{".", "a/../b", "./a", `a\.\b`, "a/ .. /b", "", "//", " / ", strings.Repeat("a", 256),
+		strings.Repeat("a/", 200)} {
 		if got, err := files.CleanPath(raw); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("CleanPath(%q) = %q, %v, want ErrInvalid", raw, got, err)
 		}
@@ -114,7 +115,8 @@ func TestSuffixed(t *testing.T) {
 // anyName draws names with what makes trouble in them.
 func anyName() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z./\\ ]{0,12}`),
-		rapid.SampledFrom([]string{"..", ".", "/", `\`, "\u202e", "e\u0301", "\xff", "\x00", " ", strings.Repeat("long", 70), "\u200d", "\u1fef"}))
+		rapid.SampledFrom([]string{"..", ".", "/", `\`, "\u202e", "e\u0301", "\xff", "\x00", " ", strings.Repeat("long", 70),
+			"\u200d", "\u1fef"}))
 	return rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 0, 6).Draw(t, "pieces"), "") })
 }
 
@@ -125,7 +127,8 @@ func checkClean(t *rapid.T, name, raw string) {
 		t.Fatalf("%q became %q: %d characters", raw, name, utf8.RuneCountInString(name))
 	case !utf8.ValidString(name) || !norm.NFC.IsNormalString(name):
 		t.Fatalf("%q became %q: not valid UTF-8 in normal form C", raw, name)
-	case strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }):
+	case strings.ContainsFunc(name, unicode.IsControl) ||
+		strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }):
 		t.Fatalf("%q became %q: control characters", raw, name)
 	case strings.Contains(name, `\`) || strings.TrimSpace(name) != name:
 		t.Fatalf("%q became %q: backslash or outer blanks", raw, name)

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-func (w *world) grep(agentID string, q files.GrepQuery) files.GrepResult {
-	w.t.Helper()
-	got, err := w.Grep(w.t.Context(), org, agentID, q)
+func (fx *fixture) grep(agentID string, q files.GrepQuery) files.GrepResult {
+	fx.t.Helper()
+	got, err := fx.Grep(fx.t.Context(), org, agentID, q)
 	if err != nil {
-		w.t.Fatalf("grep %+v: %v", q, err)
+		fx.t.Fatalf("grep %+v: %v", q, err)
 	}
 	return got
 }
@@ -32,33 +32,37 @@ func places(r files.GrepResult) []string {
 
 func TestGrepGoesByFileNameThenLine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	second, first := w.folder("b"), w.folder("a")
-	w.upload(second, "x.md", "needle one\nhay\nNEEDLE two\n")
-	w.upload(first, "y.txt", "hay\nneedle three\n")
-	w.upload(first, "Z.txt", "no such thing\n")
-	agent := w.agentWith(second, first)
-	got := w.grep(agent, files.GrepQuery{Pattern: "needle", ContextLines: 1})
+	fx := newFixture(t, files.Options{})
+	second, first := fx.folder("b"), fx.folder("a")
+	fx.upload(second, "x.md", "needle one\nhay\nNEEDLE two\n")
+	fx.upload(first, "y.txt", "hay\nneedle three\n")
+	fx.upload(first, "Z.txt", "no such thing\n")
+	agent := fx.agentWith(second, first)
+	got := fx.grep(agent, files.GrepQuery{Pattern: "needle", ContextLines: 1})
 	if diff := cmp.Diff([]string{"a/y.txt:2", "b/x.md:1", "b/x.md:3"}, places(got)); diff != "" {
 		t.Errorf("matches (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]files.FileCount{{FileName: "b/x.md", Matches: 2}, {FileName: "a/y.txt", Matches: 1}}, got.Files); diff != "" {
+	if diff := cmp.Diff([]files.FileCount{{FileName: "b/x.md", Matches: 2}, {FileName: "a/y.txt", Matches: 1}},
+		got.Files); diff != "" {
 		t.Errorf("files, most matches first (-want +got):\n%s", diff)
 	}
-	if m := got.Matches[2]; got.Total != 3 || got.Capped || got.Searched != 3 || m.Text != "NEEDLE two" || len(m.Before) != 1 || len(m.After) != 0 {
+	if m := got.Matches[2]; got.Total != 3 || got.Capped || got.Searched != 3 || m.Text != "NEEDLE two" ||
+		len(m.Before) != 1 || len(m.After) != 0 {
 		t.Errorf("got %+v", got)
 	}
 	for name, c := range map[string]struct {
 		query files.GrepQuery
 		want  []string
 	}{
-		"case counts when asked":         {files.GrepQuery{Pattern: "needle", CaseSensitive: true}, []string{"a/y.txt:2", "b/x.md:1"}},
-		"only the files that are wanted": {files.GrepQuery{Pattern: "needle", Include: "*.md"}, []string{"b/x.md:1", "b/x.md:3"}},
-		"a page further":                 {files.GrepQuery{Pattern: "needle", Offset: 2}, []string{"b/x.md:3"}},
-		"past the end":                   {files.GrepQuery{Pattern: "needle", Offset: 9}, []string{}},
-		"text, not a pattern":            {files.GrepQuery{Pattern: "needle.*", Literal: true}, []string{}},
+		"case counts when asked": {files.GrepQuery{Pattern: "needle", CaseSensitive: true},
+			[]string{"a/y.txt:2", "b/x.md:1"}},
+		"only the files that are wanted": {files.GrepQuery{Pattern: "needle", Include: "*.md"},
+			[]string{"b/x.md:1", "b/x.md:3"}},
+		"a page further":      {files.GrepQuery{Pattern: "needle", Offset: 2}, []string{"b/x.md:3"}},
+		"past the end":        {files.GrepQuery{Pattern: "needle", Offset: 9}, []string{}},
+		"text, not a pattern": {files.GrepQuery{Pattern: "needle.*", Literal: true}, []string{}},
 	} {
-		if diff := cmp.Diff(c.want, places(w.grep(agent, c.query))); diff != "" {
+		if diff := cmp.Diff(c.want, places(fx.grep(agent, c.query))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -66,11 +70,11 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 		"a look-ahead": {Pattern: "(?=x)"}, "nothing": {Pattern: ""}, "too much context": {Pattern: "x", ContextLines: 21},
 		"an include that is no pattern": {Pattern: "x", Include: "[z-a]+"},
 	} {
-		if _, err := w.Grep(t.Context(), org, agent, q); !errors.Is(err, db.ErrInvalid) {
+		if _, err := fx.Grep(t.Context(), org, agent, q); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
-	if got, err := w.Grep(t.Context(), 2, agent, files.GrepQuery{Pattern: "needle"}); err != nil || got.Attached != 0 {
+	if got, err := fx.Grep(t.Context(), 2, agent, files.GrepQuery{Pattern: "needle"}); err != nil || got.Attached != 0 {
 		t.Errorf("another organization sees %+v (%v)", got, err)
 	}
 }
@@ -78,8 +82,8 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 // Pages of many files, one larger than a batch, add up to every match, in order and once each, up to the cap.
 func TestGrepPagesAddUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	var want []string
 	for i := range 9 {
 		var text strings.Builder
@@ -94,12 +98,12 @@ func TestGrepPagesAddUp(t *testing.T) {
 		if i == 4 {
 			text.WriteString(manyLines(300_000))
 		}
-		w.upload(folder, fmt.Sprintf("%d.txt", i), text.String())
+		fx.upload(folder, fmt.Sprintf("%d.txt", i), text.String())
 	}
-	agent := w.agentWith(folder)
+	agent := fx.agentWith(folder)
 	got := []string{}
 	for offset := 0; ; offset += files.GrepPage {
-		page := w.grep(agent, files.GrepQuery{Pattern: "a match", Offset: offset})
+		page := fx.grep(agent, files.GrepQuery{Pattern: "a match", Offset: offset})
 		if page.Total != len(want) {
 			t.Fatalf("from %d on the total is %d, want %d", offset, page.Total, len(want))
 		}
@@ -111,23 +115,25 @@ func TestGrepPagesAddUp(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("all pages (-want +got):\n%s", diff)
 	}
-	if many := w.grep(agent, files.GrepQuery{Pattern: "line"}); !many.Capped || many.Total != files.GrepCap || len(many.Matches) != files.GrepPage {
+	if many := fx.grep(agent, files.GrepQuery{Pattern: "line"}); !many.Capped || many.Total != files.GrepCap ||
+		len(many.Matches) != files.GrepPage {
 		t.Errorf("more than the cap: total %d, capped %v", many.Total, many.Capped)
 	}
 }
 
 func TestGrepNamesWhatWaits(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	w.upload(folder, "ready.txt", "needle\n")
-	w.pause()
-	w.send(folder, "waiting.txt", "needle\n", files.Suffix)
-	agent := w.agentWith(folder)
-	if got := w.grep(agent, files.GrepQuery{Pattern: "needle"}); got.Total != 1 || got.Waiting != 1 || got.Attached != 2 {
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	fx.upload(folder, "ready.txt", "needle\n")
+	fx.pause()
+	fx.send(folder, "waiting.txt", "needle\n", files.Suffix)
+	agent := fx.agentWith(folder)
+	if got := fx.grep(agent, files.GrepQuery{Pattern: "needle"}); got.Total != 1 || got.Waiting != 1 || got.Attached != 2 {
 		t.Errorf("got %+v, want one match and one file that waits", got)
 	}
-	if _, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: requests("f/waiting.txt")}); !errors.Is(err, db.ErrInvalid) ||
+	if _, err := fx.Open(t.Context(), org, agent,
+		files.OpenArgs{Limits: wide, Requests: requests("f/waiting.txt")}); !errors.Is(err, db.ErrInvalid) ||
 		!strings.Contains(err.Error(), "still being processed") {
 		t.Errorf("opening a file that waits: got %v", err)
 	}
@@ -135,14 +141,14 @@ func TestGrepNamesWhatWaits(t *testing.T) {
 
 func TestListingFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	a, b := w.folder("a"), w.folder("b")
+	fx := newFixture(t, files.Options{})
+	a, b := fx.folder("a"), fx.folder("b")
 	for _, name := range []string{"one.md", "two.txt", "three.md"} {
-		w.upload(a, name, "text\n")
+		fx.upload(a, name, "text\n")
 	}
-	w.upload(b, "four.md", "text\n")
-	agent := w.agentWith(a, b)
-	w.mustOpen(agent, wide, false, "a/two.txt")
+	fx.upload(b, "four.md", "text\n")
+	agent := fx.agentWith(a, b)
+	fx.mustOpen(agent, wide, false, "a/two.txt")
 	for name, c := range map[string]struct {
 		pattern, folder string
 		offset, limit   int
@@ -157,7 +163,7 @@ func TestListingFiles(t *testing.T) {
 		"of no folder":   {"", "c", 0, 10, []string{}, 0},
 		"of no such one": {"*.pdf", "", 0, 10, []string{}, 0},
 	} {
-		got, err := w.List(t.Context(), org, agent,
+		got, err := fx.List(t.Context(), org, agent,
 			files.ListQuery{Include: c.pattern, Folder: c.folder, Offset: c.offset, Limit: c.limit})
 		if err != nil {
 			t.Fatal(err)

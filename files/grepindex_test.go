@@ -15,29 +15,30 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/grep"
 )
 
 // indexText brings the index up to date and returns how many blocks were made.
-func (w *world) indexText() int {
-	w.t.Helper()
-	n, err := w.IndexText(w.t.Context())
+func (fx *fixture) indexText() int {
+	fx.t.Helper()
+	n, err := fx.IndexText(fx.t.Context())
 	if err != nil {
-		w.t.Fatalf("index: %v", err)
+		fx.t.Fatalf("index: %v", err)
 	}
 	return n
 }
 
 // unindexed is the same store, which searches without the index.
-func (w *world) unindexed() *world {
-	w.t.Helper()
-	store, err := files.New(w.pool, files.Options{})
+func (fx *fixture) unindexed() *fixture {
+	fx.t.Helper()
+	store, err := files.New(fx.pool, files.Options{})
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	store.SetIndexChars(1 << 40)
-	plain := *w
+	plain := *fx
 	plain.Store = store
 	return &plain
 }
@@ -50,44 +51,47 @@ type storedFile struct {
 }
 
 // store makes a file with a text, and nothing else.
-func (w *world) store(folder files.Folder, name, text string) storedFile {
-	w.t.Helper()
+func (fx *fixture) store(folder files.Folder, name, text string) storedFile {
+	fx.t.Helper()
 	var f storedFile
-	if err := w.pool.QueryRow(w.t.Context(), `
+	if err := fx.pool.QueryRow(fx.t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
-		VALUES ($1, $2, $3, $3, 'text/plain', 0, '') RETURNING key, id`, org, folder.Key, name).Scan(&f.key, &f.id); err != nil {
-		w.t.Fatal(err)
+		VALUES ($1, $2, $3, $3, 'text/plain', 0, '') RETURNING key, id`, org, folder.Key, name).
+		Scan(&f.key, &f.id); err != nil {
+		fx.t.Fatal(err)
 	}
-	return w.rewrite(f, text)
+	return fx.rewrite(f, text)
 }
 
 // rewrite gives a file its next text.
-func (w *world) rewrite(f storedFile, text string) storedFile {
-	w.t.Helper()
+func (fx *fixture) rewrite(f storedFile, text string) storedFile {
+	fx.t.Helper()
 	f.generation++
 	var rows [][]any
 	for g := range grep.Segments(text) {
 		rows = append(rows, []any{f.key, f.generation, g.Ordinal, org, g.FirstLine, g.Lines, g.Continues, g.Text})
 	}
 	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
-	if err := pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(w.t.Context(), `DELETE FROM file_segments WHERE file_key = $1`, f.key); err != nil {
+	if err := pgx.BeginFunc(fx.t.Context(), fx.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(fx.t.Context(), `DELETE FROM file_segments WHERE file_key = $1`, f.key); err != nil {
 			return err
 		}
-		if _, err := tx.CopyFrom(w.t.Context(), pgx.Identifier{"file_segments"}, columns, pgx.CopyFromRows(rows)); err != nil {
+		if _, err := tx.CopyFrom(fx.t.Context(), pgx.Identifier{"file_segments"}, columns,
+			pgx.CopyFromRows(rows)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(w.t.Context(), `
+		_, err := tx.Exec(fx.t.Context(), `
 			UPDATE files SET generation = $2, wanted_generation = $2, chars = $3 WHERE key = $1`, f.key, f.generation, len(text))
 		return err
 	}); err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return f
 }
 
 // indexWords are words in several cases and scripts, some of which fold to letters of ASCII.
-var indexWords = []string{"sketch", "Storage", "handler", "\u212Aelvin", "me\u017Fsage", "日本語", "größer", "svc-7", "a.b(c)", "needle", "x"}
+var indexWords = []string{"sketch", "Storage", "handler", "\u212Aelvin", "me\u017Fsage", "日本語", "größer", "svc-7",
+	"a.b(c)", "needle", "x"}
 
 // randomText is lines of words that patterns look for, some of them longer than a segment.
 func randomText(random *rand.Rand) string {
@@ -100,7 +104,8 @@ func randomText(random *rand.Rand) string {
 			}
 		}
 		if random.IntN(300) == 0 {
-			b.WriteString(strings.Repeat("é", grep.SegmentBytes/2-random.IntN(8)) + "needle" + strings.Repeat("日", 2*grep.SegmentBytes/3))
+			b.WriteString(strings.Repeat("é", grep.SegmentBytes/2-random.IntN(8)) + "needle" +
+				strings.Repeat("日", 2*grep.SegmentBytes/3))
 		}
 		b.WriteByte('\n')
 	}
@@ -133,11 +138,11 @@ func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 9))
-			w := newWorld(t, files.Options{})
-			w.SetIndexChars(1)
-			plain := w.unindexed()
-			folders := []files.Folder{w.folder("b"), w.folder("a")}
-			agent := w.agentWith(folders...)
+			fx := newFixture(t, files.Options{})
+			fx.SetIndexChars(1)
+			plain := fx.unindexed()
+			folders := []files.Folder{fx.folder("b"), fx.folder("a")}
+			agent := fx.agentWith(folders...)
 			names := map[string]storedFile{}
 			for round := range 4 {
 				for range 12 {
@@ -147,26 +152,27 @@ func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
 					f, there := names[key]
 					switch {
 					case there && random.IntN(2) == 0:
-						if err := w.DeleteFile(t.Context(), org, folder.ID, f.id); err != nil {
+						if err := fx.DeleteFile(t.Context(), org, folder.ID, f.id); err != nil {
 							t.Fatal(err)
 						}
 						delete(names, key)
 					case there:
-						names[key] = w.rewrite(f, randomText(random))
+						names[key] = fx.rewrite(f, randomText(random))
 					default:
-						names[key] = w.store(folder, name, randomText(random))
+						names[key] = fx.store(folder, name, randomText(random))
 					}
 				}
 				if round != 2 {
-					w.indexText()
+					fx.indexText()
 				}
-				if _, err := w.PruneIndex(t.Context()); err != nil {
+				if _, err := fx.PruneIndex(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				for range 25 {
-					q := files.GrepQuery{Pattern: randomPattern(random), CaseSensitive: random.IntN(2) == 0, ContextLines: random.IntN(4),
-						Offset: random.IntN(3) * 15, Include: []string{"", "", "*.md", "a/1*"}[random.IntN(4)]}
-					want, got := plain.grep(agent, q), w.grep(agent, q)
+					q := files.GrepQuery{Pattern: randomPattern(random), CaseSensitive: random.IntN(2) == 0,
+						ContextLines: random.IntN(4),
+						Offset:       random.IntN(3) * 15, Include: []string{"", "", "*.md", "a/1*"}[random.IntN(4)]}
+					want, got := plain.grep(agent, q), fx.grep(agent, q)
 					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 						t.Fatalf("round %d, %+v (-without +with the index):\n%s", round, q, diff)
 					}
@@ -215,22 +221,22 @@ func (r *countingRows) Next() bool {
 
 func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	w.store(folder, "large.txt", manyLines(100_000)+"a planted needle\n"+manyLines(100_000))
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	fx.store(folder, "large.txt", manyLines(100_000)+"a planted needle\n"+manyLines(100_000))
 	for i := range 30 {
-		w.store(folder, fmt.Sprintf("%02d.txt", i), manyLines(1000)+fmt.Sprintf("number %d\n", i))
+		fx.store(folder, fmt.Sprintf("%02d.txt", i), manyLines(1000)+fmt.Sprintf("number %d\n", i))
 	}
-	agent := w.agentWith(folder)
-	pool := &counting{Pool: w.pool}
+	agent := fx.agentWith(folder)
+	pool := &counting{Pool: fx.pool}
 	store, err := files.New(pool, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	store.SetIndexChars(1)
-	in := *w
+	in := *fx
 	in.Store = store
-	all := w.count(`SELECT count(*) FROM file_segments`)
+	all := fx.count(`SELECT count(*) FROM file_segments`)
 	reads := func(q files.GrepQuery, total int) int {
 		t.Helper()
 		pool.segments.Store(0)
@@ -262,7 +268,7 @@ func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 	if n := reads(files.GrepQuery{Pattern: "line"}, files.GrepCap); n > 40 {
 		t.Errorf("of more matches than are counted, %d of %d segments were read", n, all)
 	}
-	w.store(folder, "new.txt", "a planted needle\n")
+	fx.store(folder, "new.txt", "a planted needle\n")
 	if n := reads(files.GrepQuery{Pattern: "planted needle"}, 2); n > 5 {
 		t.Errorf("with a file that is not in the index, %d of %d segments were read", n, all)
 	}
@@ -270,58 +276,58 @@ func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 
 func TestTheIndexIsKeptSmall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	w.SetIndexChars(1)
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	fx.SetIndexChars(1)
+	folder := fx.folder("f")
 	var list []files.File
 	for i := range 8 {
-		list = append(list, w.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100)))
-		w.indexText()
+		list = append(list, fx.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100)))
+		fx.indexText()
 	}
-	if n := w.count(`SELECT count(*) FROM gram_blocks`); n > 3 {
+	if n := fx.count(`SELECT count(*) FROM gram_blocks`); n > 3 {
 		t.Errorf("8 files, indexed one by one, are in %d blocks", n)
 	}
 	for _, f := range list[:7] {
-		if err := w.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+		if err := fx.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, err := w.PruneIndex(t.Context()); err != nil || n == 0 {
+	if n, err := fx.PruneIndex(t.Context()); err != nil || n == 0 {
 		t.Fatalf("nothing is pruned: %v", err)
 	}
-	if n := w.count(`SELECT count(*) FROM gram_units WHERE file_key NOT IN (SELECT key FROM files)`); n > 1 {
+	if n := fx.count(`SELECT count(*) FROM gram_units WHERE file_key NOT IN (SELECT key FROM files)`); n > 1 {
 		t.Errorf("of 7 deleted files, %d are still in the index", n)
 	}
-	if got := w.grep(w.agentWith(folder), files.GrepQuery{Pattern: "line 77"}); got.Total != 1 {
+	if got := fx.grep(fx.agentWith(folder), files.GrepQuery{Pattern: "line 77"}); got.Total != 1 {
 		t.Errorf("the file that is left has %d matches", got.Total)
 	}
-	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+	if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the index of a deleted folder is cleared away", func() bool {
-		return w.count(`SELECT count(*) FROM gram_blocks`)+w.count(`SELECT count(*) FROM gram_units`) == 0
+	embedtest.Eventually(t, "the index of a deleted folder is cleared away", func() bool {
+		return fx.count(`SELECT count(*) FROM gram_blocks`)+fx.count(`SELECT count(*) FROM gram_units`) == 0
 	})
 }
 
 func TestTwoServersIndexOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	w.SetIndexChars(1)
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	fx.SetIndexChars(1)
+	folder := fx.folder("f")
 	for i := range 20 {
-		w.store(folder, fmt.Sprintf("%d.txt", i), manyLines(100))
+		fx.store(folder, fmt.Sprintf("%d.txt", i), manyLines(100))
 	}
 	var both errgroup.Group
 	for range 4 {
 		both.Go(func() error {
-			_, err := w.IndexText(t.Context())
+			_, err := fx.IndexText(t.Context())
 			return err
 		})
 	}
 	if err := both.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.count(`SELECT count(*) FROM gram_units`); n != 20 {
+	if n := fx.count(`SELECT count(*) FROM gram_units`); n != 20 {
 		t.Errorf("20 files are %d times in the index", n)
 	}
 }
@@ -329,13 +335,13 @@ func TestTwoServersIndexOnce(t *testing.T) {
 // A search that needs several connections does not wait for one that another search has.
 func TestManySearchesOfFewConnections(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	for i := range 4 {
-		w.store(folder, fmt.Sprintf("%d.txt", i), manyLines(40_000)+"needle\n")
+		fx.store(folder, fmt.Sprintf("%d.txt", i), manyLines(40_000)+"needle\n")
 	}
-	agent := w.agentWith(folder)
-	config := w.pool.Config()
+	agent := fx.agentWith(folder)
+	config := fx.pool.Config()
 	config.MaxConns = 2
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
@@ -364,17 +370,17 @@ func TestManySearchesOfFewConnections(t *testing.T) {
 // A file that is replaced while it is searched is found as it was, or as it is then: never both, and never neither.
 func TestGrepOfFilesThatAreReplaced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	w.SetIndexChars(1)
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	fx.SetIndexChars(1)
+	folder := fx.folder("f")
 	text := func(i int) string { return fmt.Sprintf("the needle of version %d\n%s", i, manyLines(5000)) }
-	w.upload(folder, "a.txt", text(0))
-	agent := w.agentWith(folder)
+	fx.upload(folder, "a.txt", text(0))
+	agent := fx.agentWith(folder)
 	replaced := make(chan struct{})
 	var search errgroup.Group
 	search.Go(func() error {
 		for {
-			got, err := w.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1})
+			got, err := fx.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1})
 			if err != nil || got.Total != 1 || len(got.Matches[0].After) != 1 {
 				return errors.Join(fmt.Errorf("got %+v", got), err)
 			}
@@ -386,8 +392,8 @@ func TestGrepOfFilesThatAreReplaced(t *testing.T) {
 		}
 	})
 	for i := range 8 {
-		w.await(folder, w.send(folder, "a.txt", text(i+1), files.Replace))
-		w.indexText()
+		fx.await(folder, fx.send(folder, "a.txt", text(i+1), files.Replace))
+		fx.indexText()
 	}
 	close(replaced)
 	if err := search.Wait(); err != nil {

@@ -41,7 +41,8 @@ func TestCompileInclude(t *testing.T) {
 		{"vo{2,3}", []string{"x/VOOO"}, []string{"x/vo"}},
 		{`\Qa.b`, []string{"x/a.b"}, []string{"x/axb"}},
 		{"(draft|final)", []string{"x/Final.md"}, []string{"x/f.md"}},
-		{"plan_(1).md", []string{"docs/plan_(1).md", "docs/notes/Plan_(1).MD"}, []string{"docs/my plan_(1).md", "docs/plan.md"}},
+		{"plan_(1).md", []string{"docs/plan_(1).md", "docs/notes/Plan_(1).MD"},
+			[]string{"docs/my plan_(1).md", "docs/plan.md"}},
 		{"docs/a[1].txt", []string{"docs/a[1].txt", "x/docs/a[1].txt"}, []string{"docs/a[2].txt", "mydocs/a[1].txt"}},
 		{"cost $5 ^2.md", []string{"x/cost $5 ^2.md"}, []string{"x/cost.md"}},
 		{"why?.md", []string{"x/why?.md", "x/whys.md"}, []string{"x/why.md"}},
@@ -76,7 +77,8 @@ func TestCompileIncludeSaysWhatIsWrong(t *testing.T) {
 		{strings.Repeat("{a,a}", 30) + "x", "Invalid include \"{a,a}"},
 		{strings.Repeat("a", 1001), "Invalid include: 1001 chars > 1000 limit"},
 	} {
-		if _, err := files.CompileInclude(tt.include); !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.want) {
+		if _, err := files.CompileInclude(tt.include); !errors.Is(err, db.ErrInvalid) ||
+			!strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("CompileInclude(%.40q): %v, want ErrInvalid and %q", tt.include, err, tt.want)
 		}
 	}
@@ -85,29 +87,34 @@ func TestCompileIncludeSaysWhatIsWrong(t *testing.T) {
 // A name that is no valid pattern is found to the letter; only where no file has it, the error says what is wrong.
 func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	names := []string{"plan_(1).md", "C++ notes.md", "a[1].txt", "cost $5.md", "what?.md", "2*3.md", "a(b.md", "{draft.md"}
 	for _, name := range names {
-		w.store(folder, name, "the needle\n")
+		fx.store(folder, name, "the needle\n")
 	}
-	agent := w.agentWith(folder)
+	agent := fx.agentWith(folder)
 	for _, name := range names {
-		if got := w.grep(agent, files.GrepQuery{Pattern: "needle", Include: name}); got.Total != 1 || got.Files[0].FileName != "f/"+name {
+		if got := fx.grep(agent, files.GrepQuery{Pattern: "needle", Include: name}); got.Total != 1 ||
+			got.Files[0].FileName != "f/"+name {
 			t.Errorf("grep in %s: %+v", name, got.Files)
 		}
-		if got, err := w.List(t.Context(), org, agent, files.ListQuery{Include: "f/" + name, Limit: 9}); err != nil || got.Total != 1 || got.Files[0].FileName != "f/"+name {
+		if got, err := fx.List(t.Context(), org, agent, files.ListQuery{Include: "f/" + name, Limit: 9}); err != nil ||
+			got.Total != 1 || got.Files[0].FileName != "f/"+name {
 			t.Errorf("list of f/%s: %+v (%v)", name, got, err)
 		}
-		if got, err := w.Search(t.Context(), org, agent, files.Query{Text: "needle", Include: name}); err != nil || !got.Attached {
+		if got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "needle", Include: name}); err != nil ||
+			!got.Attached {
 			t.Errorf("search in %s: %+v (%v)", name, got, err)
 		}
 	}
 	for _, wrong := range []string{"a(c.md", "{final.md", "D++ notes.md"} {
-		if _, err := w.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err, db.ErrInvalid) {
+		if _, err := fx.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err,
+			db.ErrInvalid) {
 			t.Errorf("grep in %s: %v, want ErrInvalid", wrong, err)
 		}
-		if _, err := w.List(t.Context(), org, agent, files.ListQuery{Include: wrong, Limit: 9}); !errors.Is(err, db.ErrInvalid) {
+		if _, err := fx.List(t.Context(), org, agent, files.ListQuery{Include: wrong, Limit: 9}); !errors.Is(err,
+			db.ErrInvalid) {
 			t.Errorf("list of %s: %v, want ErrInvalid", wrong, err)
 		}
 	}

@@ -6,24 +6,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
 func TestAFileGoesFromUploadToSearch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	notes := w.folder("notes")
+	fx := newFixture(t, files.Options{})
+	notes := fx.folder("notes")
 	text := "# Tides\n\nThe moon pulls the sea.\r\n\r\n## Springs\n\nAt new moon the tide is highest.\n"
-	f := w.upload(notes, "tides.md", text)
+	f := fx.upload(notes, "tides.md", text)
 	if f.Status != files.Completed || f.ErrorMessage != nil || f.TotalChunks == 0 || f.ChunksEmbedded != f.TotalChunks {
 		t.Fatalf("got %+v, want it completed with chunks", f)
 	}
 	want := "# Tides\n\nThe moon pulls the sea.\n\n## Springs\n\nAt new moon the tide is highest.\n"
-	if diff := cmp.Diff(want, w.content(notes, f)); diff != "" {
+	if diff := cmp.Diff(want, fx.content(notes, f)); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
-	agent := w.agentWith(notes)
-	got, err := w.Search(t.Context(), org, agent, files.Query{Text: "when is the tide highest", Limit: 3})
+	agent := fx.agentWith(notes)
+	got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "when is the tide highest", Limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,21 +36,23 @@ func TestAFileGoesFromUploadToSearch(t *testing.T) {
 // Attempts that ended without an answer ended with their server: a file that does that again and again is given up.
 func TestAFileThatStopsTheServerIsGivenUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	resume := w.pause()
-	harmless, harmful := w.send(folder, "harmless.txt", "text\n", files.Suffix), w.send(folder, "harmful.txt", "text\n", files.Suffix)
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	resume := fx.pause()
+	harmless, harmful := fx.send(folder, "harmless.txt", "text\n", files.Suffix), fx.send(folder, "harmful.txt", "text\n",
+		files.Suffix)
 	for id, attempts := range map[string]int{harmless.ID: 19, harmful.ID: 20} {
-		if _, err := w.pool.Exec(t.Context(), `
-			UPDATE river_job SET attempt = $2 WHERE (args ->> 'file_key')::bigint = (SELECT key FROM files WHERE id = $1)`, id, attempts); err != nil {
+		if _, err := fx.pool.Exec(t.Context(), `
+			UPDATE river_job SET attempt = $2
+		WHERE (args ->> 'file_key')::bigint = (SELECT key FROM files WHERE id = $1)`, id, attempts); err != nil {
 			t.Fatal(err)
 		}
 	}
 	resume()
-	if f := w.await(folder, harmless); f.Status != files.Completed {
+	if f := fx.await(folder, harmless); f.Status != files.Completed {
 		t.Errorf("after 19 stops: got %+v, want it completed", f)
 	}
-	if f := w.await(folder, harmful); f.Status != files.Failed || f.ErrorMessage == nil ||
+	if f := fx.await(folder, harmful); f.Status != files.Failed || f.ErrorMessage == nil ||
 		*f.ErrorMessage != "parsing this file stopped the server 20 times; it was given up" {
 		t.Errorf("after 20 stops: got %+v", f)
 	}
@@ -58,13 +61,13 @@ func TestAFileThatStopsTheServerIsGivenUp(t *testing.T) {
 // A job that comes twice, or late, changes nothing.
 func TestAnOldJobChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	f := w.upload(folder, "a.txt", "text\n")
-	completed := func() int { return w.count(`SELECT count(*) FROM river_job WHERE state = 'completed'`) }
-	w.eventually("the upload's own job ends", func() bool { return completed() == 1 })
-	before := w.count(`SELECT max(key) FROM chunks`)
-	tx, err := w.pool.Begin(t.Context())
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	f := fx.upload(folder, "a.txt", "text\n")
+	completed := func() int { return fx.count(`SELECT count(*) FROM river_job WHERE state = 'completed'`) }
+	embedtest.Eventually(t, "the upload's own job ends", func() bool { return completed() == 1 })
+	before := fx.count(`SELECT max(key) FROM chunks`)
+	tx, err := fx.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,37 +75,39 @@ func TestAnOldJobChangesNothing(t *testing.T) {
 	if err := tx.QueryRow(t.Context(), `SELECT key FROM files WHERE id = $1`, f.ID).Scan(&key); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []files.ParseArgs{{Org: org, FileKey: key, Generation: 1}, {Org: org, FileKey: key, Generation: 2}, {Org: org, FileKey: key + 99, Generation: 1}} {
-		if _, err := w.jobs.InsertTx(t.Context(), tx, args, nil); err != nil {
+	for _, args := range []files.ParseArgs{{Org: org, FileKey: key, Generation: 1},
+		{Org: org, FileKey: key, Generation: 2}, {Org: org, FileKey: key + 99, Generation: 1}} {
+		if _, err := fx.jobs.InsertTx(t.Context(), tx, args, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the old jobs end", func() bool { return completed() == 4 })
-	if after := w.count(`SELECT max(key) FROM chunks`); after != before {
+	embedtest.Eventually(t, "the old jobs end", func() bool { return completed() == 4 })
+	if after := fx.count(`SELECT max(key) FROM chunks`); after != before {
 		t.Errorf("an old job made chunk %d after %d", after, before)
 	}
-	if got := w.await(folder, f); got.Status != files.Completed || got.ErrorMessage != nil {
+	if got := fx.await(folder, f); got.Status != files.Completed || got.ErrorMessage != nil {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestCharsetsAndHTMLAreRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	for name, c := range map[string]struct{ body, want string }{
 		"latin1.txt": {"Die Stra\xdfe f\xfchrt \xfcber die Br\xfccke in die sch\xf6ne Altstadt von K\xf6ln.\n",
 			"Die Straße führt über die Brücke in die schöne Altstadt von Köln.\n"},
 		"utf16.txt": {"\xff\xfeh\x00i\x00\n\x00", "hi\n"},
-		"page.html": {"<html><head><title>Tides</title><script>var x = 1</script></head><body><h2>Springs</h2><p>High &amp; low</p></body></html>",
+		"page.html": {"<html><head><title>Tides</title><script>var x = 1</script></head>" +
+			"<body><h2>Springs</h2><p>High &amp; low</p></body></html>",
 			"# Tides\n\n## Springs\n\nHigh & low"},
 		"bom.md": {"\xef\xbb\xbf# Title\r\n", "# Title\n"},
 	} {
-		f := w.upload(folder, name, c.body)
-		if got := w.content(folder, f); strings.TrimSpace(got) != strings.TrimSpace(c.want) || f.Status != files.Completed {
+		f := fx.upload(folder, name, c.body)
+		if got := fx.content(folder, f); strings.TrimSpace(got) != strings.TrimSpace(c.want) || f.Status != files.Completed {
 			t.Errorf("%s: got %q (%+v), want %q", name, got, f, c.want)
 		}
 	}

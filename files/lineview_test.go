@@ -55,8 +55,10 @@ func stored(text string) iter.Seq2[grep.Segment, error] {
 
 // anyText draws texts of short lines, empty lines and lines of several segments, with and without an end to the last.
 func anyText() *rapid.Generator[string] {
-	long := rapid.Map(rapid.IntRange(grep.SegmentBytes/8, grep.SegmentBytes), func(n int) string { return strings.Repeat("ab日", n) })
-	line := rapid.OneOf(rapid.StringMatching(`[a-c x.é]{0,12}`), rapid.SampledFrom([]string{"", "\r", "\f", "\U0001f600 x"}), long)
+	long := rapid.Map(rapid.IntRange(grep.SegmentBytes/8, grep.SegmentBytes),
+		func(n int) string { return strings.Repeat("ab日", n) })
+	line := rapid.OneOf(rapid.StringMatching(`[a-c x.é]{0,12}`),
+		rapid.SampledFrom([]string{"", "\r", "\f", "\U0001f600 x"}), long)
 	return rapid.Custom(func(t *rapid.T) string {
 		lines := rapid.SliceOfN(line, 0, 12).Draw(t, "lines")
 		return strings.Join(append(lines, rapid.SampledFrom([]string{"", "end"}).Draw(t, "end")), "\n")
@@ -120,8 +122,10 @@ func TestRender(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "views/"+tt.name+".txt", fmt.Sprintf("%s\n\nlines %d-%d of %d, truncated %t, next offset %d, %d of %d characters\n", view.Text,
-				view.FirstLine, view.LastLine, view.TotalLines, view.Truncated, view.NextOffset, utf8.RuneCountInString(view.Text), tt.limit))
+			golden(t, "views/"+tt.name+".txt", fmt.Sprintf(
+				"%s\n\nlines %d-%d of %d, truncated %t, next offset %d, %d of %d characters\n",
+				view.Text, view.FirstLine, view.LastLine, view.TotalLines, view.Truncated, view.NextOffset,
+				utf8.RuneCountInString(view.Text), tt.limit))
 		})
 	}
 }
@@ -159,15 +163,17 @@ func TestViewsShowTheFilesLinesWithinTheLimit(t *testing.T) {
 		first := rapid.IntRange(0, max(total, 1)).Draw(t, "first")
 		last := rapid.OneOf(rapid.Just(0), rapid.IntRange(max(first, 1), max(first, 1)+total)).Draw(t, "last")
 		limit := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 200_000)).Draw(t, "limit")
-		view, err := files.Render(stored(text), files.Excerpt{First: first, Last: last, Total: total, LimitChars: limit})
+		excerpt := files.Excerpt{First: first, Last: last, Total: total, LimitChars: limit}
+		view, err := files.Render(stored(text), excerpt)
 		if err != nil {
 			t.Fatalf("Render: %v", err)
 		}
-		checkView(t, view, lines, max(first, 1), last, limit)
+		checkView(t, view, lines, excerpt)
 	})
 }
 
-func checkView(t *rapid.T, view files.View, lines []string, first, last, limit int) {
+func checkView(t *rapid.T, view files.View, lines []string, e files.Excerpt) {
+	first, last, limit := max(e.First, 1), e.Last, e.LimitChars
 	if last == 0 || last > view.TotalLines {
 		last = view.TotalLines
 	}
@@ -177,7 +183,8 @@ func checkView(t *rapid.T, view files.View, lines []string, first, last, limit i
 	if view.TotalLines == 0 {
 		return
 	}
-	if view.Truncated == (view.LastLine == last && view.NextOffset == -1 && !strings.Contains(view.Text, "...[TRUNCATED]")) && limit > 60 {
+	if view.Truncated == (view.LastLine == last && view.NextOffset == -1 &&
+		!strings.Contains(view.Text, "...[TRUNCATED]")) && limit > 60 {
 		t.Fatalf("truncated %t at line %d of %d: %.200q", view.Truncated, view.LastLine, last, view.Text)
 	}
 	if next := view.NextOffset; next != -1 && next != view.LastLine || next == -1 && view.LastLine != last {
@@ -197,7 +204,8 @@ func checkView(t *rapid.T, view files.View, lines []string, first, last, limit i
 	if view.LastLine >= first {
 		shown, _, cut := strings.Cut(body, "...[TRUNCATED]")
 		whole := fmt.Sprintf("%d: %s", view.LastLine, lines[view.LastLine-1])
-		if !strings.HasPrefix(whole, strings.TrimSuffix(shown, "\n")) && !strings.Contains(whole, "[TRUNCATED]") || !cut && shown != whole {
+		if !strings.HasPrefix(whole, strings.TrimSuffix(shown, "\n")) && !strings.Contains(whole, "[TRUNCATED]") ||
+			!cut && shown != whole {
 			t.Fatalf("last line %d: %.100q, want %.100q", view.LastLine, shown, whole)
 		}
 	}

@@ -13,72 +13,75 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
 // fileSet uploads n files named 0.txt, 1.txt, … to a folder, and gives it to an agent that has nothing open.
-func (w *world) fileSet(n int) (folder files.Folder, agentID string) {
-	w.t.Helper()
-	folder = w.folder("set")
+func (fx *fixture) fileSet(n int) (folder files.Folder, agentID string) {
+	fx.t.Helper()
+	folder = fx.folder("set")
 	sent := make([]files.File, n)
 	for i := range n {
-		sent[i] = w.send(folder, fmt.Sprintf("%d.txt", i), fmt.Sprintf("first line of %d\nsecond line\nthird line\n", i), files.Suffix)
+		sent[i] = fx.send(folder, fmt.Sprintf("%d.txt", i), fmt.Sprintf("first line of %d\nsecond line\nthird line\n", i),
+			files.Suffix)
 	}
 	for _, f := range sent {
-		w.await(folder, f)
+		fx.await(folder, f)
 	}
-	return folder, w.agentWith(folder)
+	return folder, fx.agentWith(folder)
 }
 
-func (w *world) mustOpen(agentID string, l files.Limits, closeOthers bool, names ...string) files.Opening {
-	w.t.Helper()
-	got, err := w.Open(w.t.Context(), org, agentID,
+func (fx *fixture) mustOpen(agentID string, l files.Limits, closeOthers bool, names ...string) files.Opening {
+	fx.t.Helper()
+	got, err := fx.Open(fx.t.Context(), org, agentID,
 		files.OpenArgs{Limits: l, Requests: requests(names...), CloseOthers: closeOthers})
 	if err != nil {
-		w.t.Fatalf("open %v: %v", names, err)
+		fx.t.Fatalf("open %v: %v", names, err)
 	}
 	return got
 }
 
 func TestTheLeastRecentlyUsedFileIsClosed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	_, agent := w.fileSet(6)
+	fx := newFixture(t, files.Options{})
+	_, agent := fx.fileSet(6)
 	three := files.Limits{MaxOpen: 3, ViewChars: 1000}
-	w.mustOpen(agent, three, false, "set/0.txt", "set/1.txt", "set/2.txt")
-	w.mustOpen(agent, three, false, "set/0.txt") // used again
-	got := w.mustOpen(agent, three, false, "set/3.txt", "set/4.txt")
+	fx.mustOpen(agent, three, false, "set/0.txt", "set/1.txt", "set/2.txt")
+	fx.mustOpen(agent, three, false, "set/0.txt") // used again
+	got := fx.mustOpen(agent, three, false, "set/3.txt", "set/4.txt")
 	if diff := cmp.Diff([]string{"set/1.txt", "set/2.txt"}, got.ClosedToLimit); diff != "" {
 		t.Errorf("closed (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"set/0.txt", "set/3.txt", "set/4.txt"}, w.open(agent)); diff != "" {
+	if diff := cmp.Diff([]string{"set/0.txt", "set/3.txt", "set/4.txt"}, fx.open(agent)); diff != "" {
 		t.Errorf("open (-want +got):\n%s", diff)
 	}
-	if _, err := w.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "first line of 0"}); err != nil { // a match is a use
+	// a match is a use
+	if _, err := fx.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "first line of 0"}); err != nil {
 		t.Fatal(err)
 	}
-	w.mustOpen(agent, three, false, "set/5.txt")
-	if diff := cmp.Diff([]string{"set/4.txt", "set/0.txt", "set/5.txt"}, w.open(agent)); diff != "" {
+	fx.mustOpen(agent, three, false, "set/5.txt")
+	if diff := cmp.Diff([]string{"set/4.txt", "set/0.txt", "set/5.txt"}, fx.open(agent)); diff != "" {
 		t.Errorf("after a match in 0.txt (-want +got):\n%s", diff)
 	}
-	got = w.mustOpen(agent, three, true, "set/1.txt")
+	got = fx.mustOpen(agent, three, true, "set/1.txt")
 	if diff := cmp.Diff([]string{"set/4.txt", "set/0.txt", "set/5.txt"}, got.ClosedOthers); diff != "" {
 		t.Errorf("closed others (-want +got):\n%s", diff)
 	}
-	closed, err := w.CloseAll(t.Context(), org, agent)
-	if diff := cmp.Diff([]string{"set/1.txt"}, closed); diff != "" || err != nil || len(w.open(agent)) != 0 {
+	closed, err := fx.CloseAll(t.Context(), org, agent)
+	if diff := cmp.Diff([]string{"set/1.txt"}, closed); diff != "" || err != nil || len(fx.open(agent)) != 0 {
 		t.Errorf("close all: %v (-want +got):\n%s", err, diff)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder, agent := w.fileSet(2)
-	other := w.folder("other")
-	w.upload(other, "0.txt", "x\n")
-	w.upload(folder, "only.md", "y\n")
-	if err := w.Attach(t.Context(), org, agent, other.ID, files.Limits{}); err != nil {
+	fx := newFixture(t, files.Options{})
+	folder, agent := fx.fileSet(2)
+	other := fx.folder("other")
+	fx.upload(other, "0.txt", "x\n")
+	fx.upload(folder, "only.md", "y\n")
+	if err := fx.Attach(t.Context(), org, agent, other.ID, files.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	five := 5
@@ -95,53 +98,56 @@ func TestOpenRefuses(t *testing.T) {
 			"Cannot open 3 files: exceeds configured maximum limit of 2 files"},
 		"one of two that is not there": {requests("set/0.txt", "nope"), "nope not attached"},
 	} {
-		_, err := w.Open(t.Context(), org, agent,
+		_, err := fx.Open(t.Context(), org, agent,
 			files.OpenArgs{Limits: files.Limits{MaxOpen: 2, ViewChars: 100}, Requests: c.reqs})
 		if !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s…", name, err, c.want)
 		}
 	}
-	if open := w.open(agent); len(open) != 0 {
+	if open := fx.open(agent); len(open) != 0 {
 		t.Errorf("refused requests opened %v", open)
 	}
-	if n := w.count(`SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'file_opened'`, agent); n != 0 {
+	if n := fx.count(`SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'file_opened'`, agent); n != 0 {
 		t.Errorf("refused requests left %d events", n)
 	}
-	named := w.folder(`R&D <"x">`)
-	w.upload(named, "plan.md", "z\n")
-	if err := w.Attach(t.Context(), org, agent, named.ID, files.Limits{}); err != nil {
+	named := fx.folder(`R&D <"x">`)
+	fx.upload(named, "plan.md", "z\n")
+	if err := fx.Attach(t.Context(), org, agent, named.ID, files.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.mustOpen(agent, wide, false, "R&amp;D &lt;&quot;x&quot;&gt;/plan.md"); got.Files[0].Name != `R&D <"x">/plan.md` {
+	if got := fx.mustOpen(agent, wide, false,
+		"R&amp;D &lt;&quot;x&quot;&gt;/plan.md"); got.Files[0].Name != `R&D <"x">/plan.md` {
 		t.Errorf("a name as the prompt shows it has opened %s", got.Files[0].Name)
 	}
-	if got := w.mustOpen(agent, wide, false, "only.md"); got.Files[0].Name != "set/only.md" {
+	if got := fx.mustOpen(agent, wide, false, "only.md"); got.Files[0].Name != "set/only.md" {
 		t.Errorf("a name that one file has opened %s", got.Files[0].Name)
 	}
 }
 
 func TestWhatWasOpenBeforeIsTold(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	_, agent := w.fileSet(1)
+	fx := newFixture(t, files.Options{})
+	_, agent := fx.fileSet(1)
 	zero, one, two := 0, 1, 2
 	open := func(r files.OpenRequest) files.Opened {
 		t.Helper()
 		r.FileName = "set/0.txt"
-		got, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: []files.OpenRequest{r}})
+		got, err := fx.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: []files.OpenRequest{r}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got.Files[0]
 	}
-	if got := open(files.OpenRequest{Offset: &one, Length: &one}); got.WasOpen || got.Previous != nil || got.FirstLine != 2 || got.LastLine != 2 ||
+	if got := open(files.OpenRequest{Offset: &one, Length: &one}); got.WasOpen || got.Previous != nil ||
+		got.FirstLine != 2 || got.LastLine != 2 ||
 		got.Content != "[Viewing lines 2 to 2 (out of 3 lines)]\n2: second line" {
 		t.Errorf("first: got %+v", got)
 	}
 	if got := open(files.OpenRequest{Offset: &one, Length: &one}); !got.WasOpen || got.Previous != nil {
 		t.Errorf("the same again: got %+v", got)
 	}
-	if got := open(files.OpenRequest{Length: &two}); got.Previous == nil || got.Previous.Offset != 1 || *got.Previous.Length != 1 || got.LastLine != 2 {
+	if got := open(files.OpenRequest{Length: &two}); got.Previous == nil || got.Previous.Offset != 1 ||
+		*got.Previous.Length != 1 || got.LastLine != 2 {
 		t.Errorf("another range: got %+v", got)
 	}
 	if got := open(files.OpenRequest{Offset: &zero}); got.Previous == nil || got.LastLine != 3 {
@@ -153,8 +159,8 @@ func TestWhatWasOpenBeforeIsTold(t *testing.T) {
 // another for good.
 func TestParallelOpensKeepTheLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	_, agent := w.fileSet(12)
+	fx := newFixture(t, files.Options{})
+	_, agent := fx.fileSet(12)
 	l := files.Limits{MaxOpen: 4, ViewChars: 1000}
 	stop := make(chan struct{})
 	var watch sync.WaitGroup
@@ -165,7 +171,7 @@ func TestParallelOpensKeepTheLimit(t *testing.T) {
 				return
 			default:
 			}
-			if n := w.count(`SELECT count(*) FROM agent_files WHERE agent_id = $1 AND is_open`, agent); n > l.MaxOpen {
+			if n := fx.count(`SELECT count(*) FROM agent_files WHERE agent_id = $1 AND is_open`, agent); n > l.MaxOpen {
 				t.Errorf("%d files are open at once, %d are allowed", n, l.MaxOpen)
 				return
 			}
@@ -179,7 +185,7 @@ func TestParallelOpensKeepTheLimit(t *testing.T) {
 			for _, n := range random.Perm(12)[:1+random.IntN(3)] {
 				names = append(names, fmt.Sprintf("set/%d.txt", n))
 			}
-			got, err := w.Open(context.Background(), org, agent,
+			got, err := fx.Open(context.Background(), org, agent,
 				files.OpenArgs{Limits: l, Requests: requests(names...), CloseOthers: random.IntN(8) == 0})
 			if err != nil || len(got.Files) != len(names) {
 				t.Errorf("open %v: got %d files (%v)", names, len(got.Files), err)
@@ -194,18 +200,19 @@ func TestParallelOpensKeepTheLimit(t *testing.T) {
 	calls.Wait()
 	close(stop)
 	watch.Wait()
-	opened := w.count(`SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'file_opened'`, agent)
-	if head := w.count(`SELECT seq FROM agent_heads WHERE agent_id = $1`, agent); head != w.count(`SELECT count(*) FROM events WHERE agent_id = $1`, agent) || opened < 64 {
+	opened := fx.count(`SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'file_opened'`, agent)
+	if head := fx.count(`SELECT seq FROM agent_heads WHERE agent_id = $1`,
+		agent); head != fx.count(`SELECT count(*) FROM events WHERE agent_id = $1`, agent) || opened < 64 {
 		t.Errorf("the head is %d, with %d openings", head, opened)
 	}
 }
 
 func TestALowerLimitClosesTheOldest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	_, agent := w.fileSet(5)
-	w.mustOpen(agent, wide, false, "set/4.txt", "set/3.txt", "set/2.txt", "set/1.txt")
-	closed, err := w.Trim(t.Context(), org, agent, files.Limits{MaxOpen: 2})
+	fx := newFixture(t, files.Options{})
+	_, agent := fx.fileSet(5)
+	fx.mustOpen(agent, wide, false, "set/4.txt", "set/3.txt", "set/2.txt", "set/1.txt")
+	closed, err := fx.Trim(t.Context(), org, agent, files.Limits{MaxOpen: 2})
 	if diff := cmp.Diff([]string{"set/4.txt", "set/3.txt"}, closed); diff != "" || err != nil {
 		t.Errorf("trim: %v (-want +got):\n%s", err, diff)
 	}
@@ -213,84 +220,88 @@ func TestALowerLimitClosesTheOldest(t *testing.T) {
 
 func TestAttachingAndDetaching(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder, _ := w.fileSet(4)
-	agent := w.agent()
+	fx := newFixture(t, files.Options{})
+	folder, _ := fx.fileSet(4)
+	agent := fx.agent()
 	two := files.Limits{MaxOpen: 2, ViewChars: 1000}
 	for round := range 3 {
 		for range 2 { // the second time changes nothing
-			if err := w.Attach(t.Context(), org, agent, folder.ID, two); err != nil {
+			if err := fx.Attach(t.Context(), org, agent, folder.ID, two); err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}
 		}
-		if diff := cmp.Diff([]string{"set/0.txt", "set/1.txt"}, w.open(agent)); diff != "" {
+		if diff := cmp.Diff([]string{"set/0.txt", "set/1.txt"}, fx.open(agent)); diff != "" {
 			t.Errorf("round %d: the first files open as far as there is room (-want +got):\n%s", round, diff)
 		}
 		for range 2 {
-			if err := w.Detach(t.Context(), org, agent, folder.ID); err != nil {
+			if err := fx.Detach(t.Context(), org, agent, folder.ID); err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}
 		}
-		if open := w.open(agent); len(open) != 0 {
+		if open := fx.open(agent); len(open) != 0 {
 			t.Errorf("round %d: %v is open of a folder that is not attached", round, open)
 		}
 	}
-	if err := w.Attach(t.Context(), org, "agent-none", folder.ID, two); !errors.Is(err, db.ErrNotFound) {
+	if err := fx.Attach(t.Context(), org, "agent-none", folder.ID, two); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("no agent: got %v, want ErrNotFound", err)
 	}
-	if err := w.Attach(t.Context(), org, agent, "source-none", two); !errors.Is(err, db.ErrNotFound) {
+	if err := fx.Attach(t.Context(), org, agent, "source-none", two); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("no folder: got %v, want ErrNotFound", err)
 	}
 }
 
 func TestDeletingClosesInEveryAgent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder, first := w.fileSet(2)
-	second := w.agentWith(folder)
-	list, err := w.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true})
+	fx := newFixture(t, files.Options{})
+	folder, first := fx.fileSet(2)
+	second := fx.agentWith(folder)
+	list, err := fx.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, agent := range []string{first, second} {
-		w.mustOpen(agent, wide, false, "set/0.txt", "set/1.txt")
+		fx.mustOpen(agent, wide, false, "set/0.txt", "set/1.txt")
 	}
-	if err := w.DeleteFile(t.Context(), org, folder.ID, list[0].ID); err != nil {
+	if err := fx.DeleteFile(t.Context(), org, folder.ID, list[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, agent := range []string{first, second} {
-		if diff := cmp.Diff([]string{"set/1.txt"}, w.open(agent)); diff != "" {
+		if diff := cmp.Diff([]string{"set/1.txt"}, fx.open(agent)); diff != "" {
 			t.Errorf("after the file is deleted (-want +got):\n%s", diff)
 		}
-		if n := w.count(`SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'file_closed' AND ref_id = $2`, agent, list[0].ID); n != 1 {
+		if n := fx.count(`SELECT count(*) FROM events WHERE agent_id = $1 AND type = 'file_closed' AND ref_id = $2`, agent,
+			list[0].ID); n != 1 {
 			t.Errorf("the closing is %d events", n)
 		}
 	}
-	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+	if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("no row outlives its folder", func() bool {
-		return w.count(`SELECT (SELECT count(*) FROM agent_files) + (SELECT count(*) FROM agent_folders) + (SELECT count(*) FROM chunks)
-			+ (SELECT count(*) FROM file_segments) + (SELECT count(*) FROM file_originals) + (SELECT count(*) FROM folders)`) == 0
+	embedtest.Eventually(t, "no row outlives its folder", func() bool {
+		return fx.count(`
+			SELECT (SELECT count(*) FROM agent_files) + (SELECT count(*) FROM agent_folders)
+			     + (SELECT count(*) FROM chunks) + (SELECT count(*) FROM file_segments)
+			     + (SELECT count(*) FROM file_originals) + (SELECT count(*) FROM folders)`) == 0
 	})
 }
 
 func TestANewFileOpensWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
 	limits := map[string]files.Limits{}
-	w := newWorld(t, files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org, ids []string) (map[string]files.Limits, error) {
+	fx := newFixture(t, files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org,
+		ids []string) (map[string]files.Limits, error) {
 		return limits, nil
 	}})
-	folder := w.folder("f")
-	roomy, full := w.agentWith(folder), w.agentWith(folder)
+	folder := fx.folder("f")
+	roomy, full := fx.agentWith(folder), fx.agentWith(folder)
 	limits[roomy], limits[full] = files.Limits{MaxOpen: 2}, files.Limits{MaxOpen: 1}
 	for _, name := range []string{"a.txt", "b.txt", "c.txt"} {
-		w.upload(folder, name, name)
+		fx.upload(folder, name, name)
 	}
-	if diff := cmp.Diff([]string{"f/a.txt", "f/b.txt"}, w.open(roomy)); diff != "" {
+	if diff := cmp.Diff([]string{"f/a.txt", "f/b.txt"}, fx.open(roomy)); diff != "" {
 		t.Errorf("roomy (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"f/a.txt"}, w.open(full)); diff != "" {
+	if diff := cmp.Diff([]string{"f/a.txt"}, fx.open(full)); diff != "" {
 		t.Errorf("full (-want +got):\n%s", diff)
 	}
 }
@@ -299,7 +310,8 @@ func TestANewFileOpensWhereThereIsRoom(t *testing.T) {
 func TestANewFileTakesNobodysPlace(t *testing.T) {
 	t.Parallel()
 	var many sync.Map // agents that have less room once they are asked for alone
-	w := newWorld(t, files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org, ids []string) (map[string]files.Limits, error) {
+	fx := newFixture(t, files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org,
+		ids []string) (map[string]files.Limits, error) {
 		limits := map[string]files.Limits{}
 		for _, id := range ids {
 			_, asked := many.LoadOrStore(id, true)
@@ -310,15 +322,15 @@ func TestANewFileTakesNobodysPlace(t *testing.T) {
 		}
 		return limits, nil
 	}})
-	folder := w.folder("f")
-	w.upload(folder, "own.txt", "text\n")
-	agent := w.agent()
-	if err := w.Attach(t.Context(), org, agent, folder.ID, files.Limits{}); err != nil { // opens own.txt
+	folder := fx.folder("f")
+	fx.upload(folder, "own.txt", "text\n")
+	agent := fx.agent()
+	if err := fx.Attach(t.Context(), org, agent, folder.ID, files.Limits{}); err != nil { // opens own.txt
 		t.Fatal(err)
 	}
 	many.Clear()
-	w.upload(folder, "new.txt", "text\n")
-	if diff := cmp.Diff([]string{"f/own.txt"}, w.open(agent)); diff != "" {
+	fx.upload(folder, "new.txt", "text\n")
+	if diff := cmp.Diff([]string{"f/own.txt"}, fx.open(agent)); diff != "" {
 		t.Errorf("open (-want +got):\n%s", diff)
 	}
 }
@@ -326,22 +338,23 @@ func TestANewFileTakesNobodysPlace(t *testing.T) {
 // Open files share 60 % of the window: past it the least recently used is shortened first, and says so.
 func TestOpenFilesKeepToTheirShareOfTheWindow(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	for _, name := range []string{"old.txt", "new.txt"} {
-		w.upload(folder, name, manyLines(400)) // about 8,500 characters in view
+		fx.upload(folder, name, manyLines(400)) // about 8,500 characters in view
 	}
-	agent := w.agentWith(folder)
+	agent := fx.agentWith(folder)
 	l := files.Limits{MaxOpen: 5, ViewChars: 15_000, WindowTokens: 5000} // 12,000 characters for files
-	w.mustOpen(agent, l, false, "f/old.txt")
-	w.mustOpen(agent, l, false, "f/new.txt")
-	views, err := w.Views(t.Context(), org, agent, l)
+	fx.mustOpen(agent, l, false, "f/old.txt")
+	fx.mustOpen(agent, l, false, "f/new.txt")
+	views, err := fx.Views(t.Context(), org, agent, l)
 	if err != nil || len(views) != 2 {
 		t.Fatalf("views: %d (%v)", len(views), err)
 	}
 	oldChars, newChars := len(views[0].Text), len(views[1].Text)
 	if !views[0].Truncated || views[1].Truncated || oldChars+newChars > 12_000 {
-		t.Errorf("old has %d characters (cut: %v), new %d (cut: %v); want the old one cut, 12,000 together", oldChars, views[0].Truncated,
+		t.Errorf("old has %d characters (cut: %v), new %d (cut: %v); want the old one cut, 12,000 together", oldChars,
+			views[0].Truncated,
 			newChars, views[1].Truncated)
 	}
 	if !strings.Contains(views[0].Text, "call open_files with offset=") {

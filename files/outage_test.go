@@ -17,9 +17,9 @@ import (
 func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	hang := func(_ http.ResponseWriter, r *http.Request, _ []string) bool { <-r.Context().Done(); return true }
-	cut := func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
-		w.Header().Set("Content-Length", "1000")
-		_, _ = w.Write([]byte(`{"data": [`))
+	cut := func(res http.ResponseWriter, _ *http.Request, _ []string) bool {
+		res.Header().Set("Content-Length", "1000")
+		_, _ = res.Write([]byte(`{"data": [`))
 		return true
 	}
 	for _, c := range []struct {
@@ -29,7 +29,8 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 	}{
 		{"it is down", embedtest.Answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
 		{"it is slow", hang, "does not answer within"},
-		{"it takes no more", embedtest.Answer(429, `{"error": {"message": "too many"}}`, "Retry-After-Ms", "60"), "takes no more requests for now"},
+		{"it takes no more", embedtest.Answer(429, `{"error": {"message": "too many"}}`, "Retry-After-Ms", "60"),
+			"takes no more requests for now"},
 		{"it fails", embedtest.Answer(500, `oh`), "status 500"},
 		{"it answers garbage", embedtest.Answer(200, `<html>`), "something else than embeddings"},
 		{"its answers break off", cut, "cannot be reached"},
@@ -44,27 +45,27 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 			endpoint := e.EndpointWithin(t, 200*time.Millisecond)
 			const first = 20 * time.Millisecond
 			endpoint.FirstPause, endpoint.MaxPause = first, 5*first
-			w, _ := newWorldOn(t, e, endpoint, files.Queues())
-			folder := w.folder("f")
-			w.upload(folder, "before.txt", "while it works\n")
+			fx, _ := newDenseFixtureWith(t, e, endpoint, files.Queues())
+			folder := fx.folder("f")
+			fx.upload(folder, "before.txt", "while it works\n")
 			e.Fault.Store(&c.fault)
 			before, began := e.Requests.Load(), time.Now()
 			var sent []files.File
 			for i := range 5 {
-				sent = append(sent, w.send(folder, fmt.Sprintf("%d.txt", i), manyLines(700), files.Suffix))
+				sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(700), files.Suffix))
 			}
 			if c.reason == "no such model" { // which is no failure of the endpoint's, once it worked
 				for _, f := range sent {
-					f = w.await(folder, f)
+					f = fx.await(folder, f)
 					if f.Status != files.Completed || f.ErrorMessage == nil || !strings.Contains(*f.ErrorMessage, "were refused") {
 						t.Errorf("got %+v, want it completed and the refusal told", f)
 					}
 				}
 				return
 			}
-			w.eventually("the reason is seen, and the endpoint asked again", func() bool {
-				return e.Requests.Load()-before > 6 && w.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0 &&
-					w.count(`SELECT count(*) FROM embed_batches WHERE strpos(error, $1) > 0`, c.reason) > 0
+			embedtest.Eventually(t, "the reason is seen, and the endpoint asked again", func() bool {
+				return e.Requests.Load()-before > 6 && fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0 &&
+					fx.count(`SELECT count(*) FROM embed_batches WHERE strpos(error, $1) > 0`, c.reason) > 0
 			})
 			// At most four jobs are under way when it begins, of at most two requests each; then one goes every pause.
 			if n, most := e.Requests.Load()-before, 8+2*int64(1+time.Since(began)/first); n > most {
@@ -72,7 +73,7 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 			}
 			seen := 0
 			for _, f := range sent {
-				if f, err := w.File(t.Context(), org, folder.ID, f.ID, false); err != nil || f.Status != files.Embedding {
+				if f, err := fx.File(t.Context(), org, folder.ID, f.ID, false); err != nil || f.Status != files.Embedding {
 					t.Errorf("meanwhile: got %+v (%v)", f, err)
 				} else if f.ErrorMessage != nil && strings.Contains(*f.ErrorMessage, c.reason) {
 					seen++
@@ -83,11 +84,13 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 			}
 			e.Fault.Store(nil)
 			for _, f := range sent {
-				if f = w.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks {
+				if f = fx.await(folder, f); f.Status != files.Completed || f.ErrorMessage != nil ||
+					f.ChunksEmbedded != f.TotalChunks {
 					t.Errorf("afterwards: got %+v", f)
 				}
 			}
-			if n, chunks := w.count(`SELECT count(*) FROM chunk_vectors`), w.count(`SELECT count(*) FROM chunks`); n != chunks {
+			if n, chunks := fx.count(`SELECT count(*) FROM chunk_vectors`), fx.count(
+				`SELECT count(*) FROM chunks`); n != chunks {
 				t.Errorf("%d vectors for %d chunks", n, chunks)
 			}
 		})
@@ -100,7 +103,7 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 	e := embedtest.New(t, 8)
 	endpoint := e.EndpointWithin(t, 200*time.Millisecond)
 	endpoint.FirstPause, endpoint.MaxPause = time.Millisecond, time.Millisecond
-	w, _ := newWorldOn(t, e, endpoint, files.Queues())
+	fx, _ := newDenseFixtureWith(t, e, endpoint, files.Queues())
 	slow := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
 		if len(texts) <= 3 {
 			return false
@@ -109,8 +112,8 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 		return true
 	})
 	e.Fault.Store(&slow)
-	f := w.upload(w.folder("f"), "a.txt", manyLines(3000))
-	if n := w.count(`SELECT count(*) FROM chunk_vectors`); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
+	f := fx.upload(fx.folder("f"), "a.txt", manyLines(3000))
+	if n := fx.count(`SELECT count(*) FROM chunk_vectors`); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
 		t.Errorf("got %+v with %d vectors", f, n)
 	}
 }
@@ -120,31 +123,33 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	w, _ := newWorldOn(t, e, e.Endpoint(t), oneEach)
+	fx, _ := newDenseFixtureWith(t, e, e.Endpoint(t), oneEach)
 	shorten := embedtest.Fault(func(_ http.ResponseWriter, _ *http.Request, _ []string) bool {
 		e.Fault.Store(nil)
-		_, err := w.pool.Exec(context.Background(), `
+		_, err := fx.pool.Exec(context.Background(), `
 			WITH short AS (UPDATE embed_batches SET end_ordinal = 1 WHERE first_ordinal = 0 RETURNING *)
 			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
-			SELECT s.file_key, s.space_id, s.generation, 1, f.chunks, s.org, s.folder_key FROM short s JOIN files f ON f.key = s.file_key`)
+			SELECT s.file_key, s.space_id, s.generation, 1, f.chunks, s.org, s.folder_key
+		FROM short s JOIN files f ON f.key = s.file_key`)
 		if err != nil {
 			t.Error(err)
 		}
 		return false
 	})
 	e.Fault.Store(&shorten)
-	folder := w.folder("f")
-	f := w.send(folder, "a.txt", manyLines(300), files.Suffix)
-	w.eventually("the job ends", func() bool {
-		return w.count(`SELECT count(*) FROM river_job WHERE kind = 'embed_chunks' AND state = 'completed'`) > 0
+	folder := fx.folder("f")
+	f := fx.send(folder, "a.txt", manyLines(300), files.Suffix)
+	embedtest.Eventually(t, "the job ends", func() bool {
+		return fx.count(`SELECT count(*) FROM river_job WHERE kind = 'embed_chunks' AND state = 'completed'`) > 0
 	})
-	if n := w.count(`SELECT count(*) FROM chunk_vectors`); n > 0 {
+	if n := fx.count(`SELECT count(*) FROM chunk_vectors`); n > 0 {
 		t.Errorf("%d vectors of a batch are there that another has parted", n)
 	}
-	if _, err := w.Backfill(t.Context()); err != nil {
+	if _, err := fx.Backfill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f = w.await(folder, f); f.Status != files.Completed || w.count(`SELECT count(*) FROM chunk_vectors`) != f.TotalChunks || f.TotalChunks < 2 {
+	if f = fx.await(folder, f); f.Status != files.Completed ||
+		fx.count(`SELECT count(*) FROM chunk_vectors`) != f.TotalChunks || f.TotalChunks < 2 {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -155,16 +160,17 @@ func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 	e := embedtest.New(t, 8)
 	endpoint := e.Endpoint(t)
 	endpoint.FirstPause, endpoint.MaxPause = time.Millisecond, time.Millisecond
-	w, _ := newWorldOn(t, e, endpoint, oneEach)
+	fx, _ := newDenseFixtureWith(t, e, endpoint, oneEach)
 	busy := embedtest.Answer(429, `{}`, "Retry-After", "120")
 	e.Fault.Store(&busy)
-	folder := w.folder("f")
-	f := w.send(folder, "a.txt", "text\n", files.Suffix)
-	w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
+	folder := fx.folder("f")
+	f := fx.send(folder, "a.txt", "text\n", files.Suffix)
+	fx.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
 	for i := range 5 {
-		w.send(folder, fmt.Sprintf("%d.txt", i), "text\n", files.Suffix)
+		fx.send(folder, fmt.Sprintf("%d.txt", i), "text\n", files.Suffix)
 	}
-	w.eventually("the others wait too", func() bool { return w.count(`SELECT count(*) FROM embed_batches`) == 6 })
+	embedtest.Eventually(t, "the others wait too",
+		func() bool { return fx.count(`SELECT count(*) FROM embed_batches`) == 6 })
 	if n := e.Requests.Load(); n != 1 {
 		t.Errorf("%d requests were made, want 1", n)
 	}
@@ -173,22 +179,23 @@ func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 
 func TestRefusedPassagesAreCounted(t *testing.T) {
 	t.Parallel()
-	w, e, _ := newDenseWorld(t, 8)
+	fx, e, _ := newDenseFixture(t, 8)
 	e.Refuse = "forbidden"
-	folder := w.folder("f")
-	f := w.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
-	n := w.count(`SELECT count(*) FROM chunks WHERE strpos(text, 'forbidden') > 0`) // it may stand in an overlap too
-	want := fmt.Sprintf("%d of %d passages were refused by the embeddings endpoint (input is not acceptable (status 400)); they are found by their words",
+	folder := fx.folder("f")
+	f := fx.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
+	n := fx.count(`SELECT count(*) FROM chunks WHERE strpos(text, 'forbidden') > 0`) // it may stand in an overlap too
+	want := fmt.Sprintf("%d of %d passages were refused by the embeddings endpoint "+
+		"(input is not acceptable (status 400)); they are found by their words",
 		n, f.TotalChunks)
 	if f.ErrorMessage == nil || *f.ErrorMessage != want || f.ChunksEmbedded != f.TotalChunks-n {
 		t.Errorf("got %+v, want %q", f, want)
 	}
-	all := w.upload(folder, "b.txt", "all is forbidden\n")
+	all := fx.upload(folder, "b.txt", "all is forbidden\n")
 	asked := e.Requests.Load()
-	if n, err := w.Backfill(t.Context()); n != 0 || err != nil {
+	if n, err := fx.Backfill(t.Context()); n != 0 || err != nil {
 		t.Errorf("%+v is embedded again: %d batches (%v)", all, n, err)
 	}
-	w.idle()
+	fx.idle()
 	if n := e.Requests.Load(); n != asked {
 		t.Errorf("what was refused is asked for again")
 	}

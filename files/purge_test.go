@@ -9,21 +9,26 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
 // crowd fills a folder with n files of one chunk each, without going through their uploads.
-func (w *world) crowd(folder files.Folder, n int) {
-	w.t.Helper()
+func (fx *fixture) crowd(folder files.Folder, n int) {
+	fx.t.Helper()
 	for _, sql := range []string{`
-		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines, chunks, chars)
-		SELECT 1, $1, 'file ' || i || '.txt', 'file ' || i || '.txt', 'text/plain', 9, '', 1, 1, 1, 9 FROM generate_series(1, $2) AS i`, `
-		INSERT INTO chunks (file_key, generation, ordinal, org, folder_key, first_line, last_line, start_byte, overlap_bytes, heading, text, lex, terms)
-		SELECT key, 1, 0, 1, folder_key, 1, 1, 0, 0, '', name, '{5:1}/16777216', '{4}' FROM files WHERE folder_key = $1 LIMIT $2`, `
+		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines,
+		                   chunks, chars)
+		SELECT 1, $1, 'file ' || i || '.txt', 'file ' || i || '.txt', 'text/plain', 9, '', 1, 1, 1, 9
+		FROM generate_series(1, $2) AS i`, `
+		INSERT INTO chunks (file_key, generation, ordinal, org, folder_key, first_line, last_line, start_byte,
+		                    overlap_bytes, heading, text, lex, terms)
+		SELECT key, 1, 0, 1, folder_key, 1, 1, 0, 0, '', name, '{5:1}/16777216', '{4}'
+		FROM files WHERE folder_key = $1 LIMIT $2`, `
 		INSERT INTO file_segments (file_key, generation, ordinal, org, first_line, lines, continues, text)
 		SELECT key, 1, 0, 1, 1, 1, false, name FROM files WHERE folder_key = $1 LIMIT $2`} {
-		if _, err := w.pool.Exec(w.t.Context(), sql, folder.Key, n); err != nil {
-			w.t.Fatal(err)
+		if _, err := fx.pool.Exec(fx.t.Context(), sql, folder.Key, n); err != nil {
+			fx.t.Fatal(err)
 		}
 	}
 }
@@ -32,75 +37,78 @@ func (w *world) crowd(folder files.Folder, n int) {
 // that.
 func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
+	fx := newFixture(t, files.Options{})
 	ctx := t.Context()
-	folder := w.folder("f")
-	kept := w.upload(folder, "a.txt", "some walnut words\n")
-	resume := w.pause()
-	waiting := w.send(folder, "b.txt", "more walnut words\n", files.Suffix)
-	agent := w.agentWith(folder)
-	w.mustOpen(agent, wide, false, "f/a.txt")
-	purge := w.pauseQueue(files.QueueUpkeep)
-	if err := w.DeleteFolder(ctx, org, folder.ID); err != nil {
+	folder := fx.folder("f")
+	kept := fx.upload(folder, "a.txt", "some walnut words\n")
+	resume := fx.pause()
+	waiting := fx.send(folder, "b.txt", "more walnut words\n", files.Suffix)
+	agent := fx.agentWith(folder)
+	fx.mustOpen(agent, wide, false, "f/a.txt")
+	purge := fx.pauseQueue(files.QueueUpkeep)
+	if err := fx.DeleteFolder(ctx, org, folder.ID); err != nil {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"the folder":     second(w.Folder(ctx, org, folder.ID)),
-		"its list":       second(w.Files(ctx, org, folder.ID, false, db.Page{})),
-		"a file":         second(w.File(ctx, org, folder.ID, kept.ID, true)),
-		"a file to open": second(w.OpenWhole(ctx, org, agent, kept.ID, wide)),
-		"an upload":      second(w.uploadTo(folder, "c.txt", files.Suffix)),
-		"a replacement":  second(w.uploadTo(folder, "a.txt", files.Replace)),
-		"attaching":      w.Attach(ctx, org, agent, folder.ID, wide),
-		"deleting":       w.DeleteFolder(ctx, org, folder.ID),
-		"passages":       second(w.Passages(ctx, org, folder.ID, db.Page{})),
+		"the folder":     second(fx.Folder(ctx, org, folder.ID)),
+		"its list":       second(fx.Files(ctx, org, folder.ID, false, db.Page{})),
+		"a file":         second(fx.File(ctx, org, folder.ID, kept.ID, true)),
+		"a file to open": second(fx.OpenWhole(ctx, org, agent, kept.ID, wide)),
+		"an upload":      second(fx.uploadTo(folder, "c.txt", files.Suffix)),
+		"a replacement":  second(fx.uploadTo(folder, "a.txt", files.Replace)),
+		"attaching":      fx.Attach(ctx, org, agent, folder.ID, wide),
+		"deleting":       fx.DeleteFolder(ctx, org, folder.ID),
+		"passages":       second(fx.Passages(ctx, org, folder.ID, db.Page{})),
 	} {
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: got %v, want ErrNotFound", what, err)
 		}
 	}
-	if got, err := w.Search(ctx, org, agent, files.Query{Text: "walnut", Limit: 5}); err != nil || len(got.Hits) > 0 {
+	if got, err := fx.Search(ctx, org, agent, files.Query{Text: "walnut", Limit: 5}); err != nil || len(got.Hits) > 0 {
 		t.Errorf("a search found %v (%v)", got.Hits, err)
 	}
-	if list, _, err := w.AgentFiles(ctx, org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{}}); err != nil || len(list) > 0 {
+	if list, _, err := fx.AgentFiles(ctx, org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{}}); err != nil ||
+		len(list) > 0 {
 		t.Errorf("the agent has %v (%v)", list, err)
 	}
-	again := w.folder("f")
+	again := fx.folder("f")
 	resume()
-	w.eventually("the work on the deleted file has ended", func() bool {
-		return w.count(`SELECT count(*) FROM river_job WHERE kind = 'parse_file' AND finalized_at IS NULL`) == 0
+	embedtest.Eventually(t, "the work on the deleted file has ended", func() bool {
+		return fx.count(`SELECT count(*) FROM river_job WHERE kind = 'parse_file' AND finalized_at IS NULL`) == 0
 	})
-	if n := w.count(`SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE f.id = $1`, waiting.ID); n != 0 {
+	if n := fx.count(`SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE f.id = $1`,
+		waiting.ID); n != 0 {
 		t.Errorf("the deleted file was still parsed: %d chunks", n)
 	}
 	purge()
-	w.eventually("the rows are cleared away", func() bool {
-		return w.count(`SELECT count(*) FROM files`)+w.count(`SELECT count(*) FROM folders WHERE id <> $1`, again.ID) == 0
+	embedtest.Eventually(t, "the rows are cleared away", func() bool {
+		return fx.count(`SELECT count(*) FROM files`)+fx.count(`SELECT count(*) FROM folders WHERE id <> $1`, again.ID) == 0
 	})
 }
 
 func second[T any](_ T, err error) error { return err }
 
-func (w *world) uploadTo(folder files.Folder, name string, d files.Duplicates) (files.File, error) {
-	f, _, err := w.Upload(w.t.Context(), org, folder.ID, files.Upload{Name: name, Body: strings.NewReader("text"), Duplicates: d})
+func (fx *fixture) uploadTo(folder files.Folder, name string, d files.Duplicates) (files.File, error) {
+	f, _, err := fx.Upload(fx.t.Context(), org, folder.ID,
+		files.Upload{Name: name, Body: strings.NewReader("text"), Duplicates: d})
 	return f, err
 }
 
 // Two servers clear one folder away, whatever one of them had done when it was killed; other folders keep theirs.
 func TestPurgesAreRestartedAndShared(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder, other := w.folder("f"), w.folder("other")
-	w.crowd(folder, 3000)
-	w.crowd(other, 10)
-	w.pauseQueue(files.QueueUpkeep)
-	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+	fx := newFixture(t, files.Options{})
+	folder, other := fx.folder("f"), fx.folder("other")
+	fx.crowd(folder, 3000)
+	fx.crowd(other, 10)
+	fx.pauseQueue(files.QueueUpkeep)
+	if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
 		t.Fatal(err)
 	}
 	job := files.PurgeArgs{Org: org, FolderKey: folder.Key}
 	killed := errors.New("killed")
-	err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
-		if _, err := files.PurgeOnce(w.With(tx), t.Context(), job); err != nil {
+	err := pgx.BeginFunc(t.Context(), fx.pool, func(tx pgx.Tx) error {
+		if _, err := files.PurgeOnce(fx.With(tx), t.Context(), job); err != nil {
 			return err
 		}
 		return killed
@@ -113,7 +121,7 @@ func TestPurgesAreRestartedAndShared(t *testing.T) {
 		servers.Go(func() {
 			for done := false; !done; {
 				var err error
-				if done, err = files.PurgeOnce(w.Store, t.Context(), job); err != nil {
+				if done, err = files.PurgeOnce(fx.Store, t.Context(), job); err != nil {
 					t.Error(err)
 					return
 				}
@@ -122,12 +130,12 @@ func TestPurgesAreRestartedAndShared(t *testing.T) {
 	}
 	servers.Wait()
 	for _, table := range []string{"files", "chunks", "file_segments"} {
-		if n := w.count(`SELECT count(*) FROM ` + table); n != 10 {
+		if n := fx.count(`SELECT count(*) FROM ` + table); n != 10 {
 			t.Errorf("%s has %d rows, want the 10 of the other folder", table, n)
 		}
 	}
-	if _, err := files.PurgeOnce(w.Store, t.Context(), files.PurgeArgs{Org: org, FolderKey: other.Key}); err != nil ||
-		w.count(`SELECT count(*) FROM folders`) != 1 || w.count(`SELECT count(*) FROM files`) != 10 {
+	if _, err := files.PurgeOnce(fx.Store, t.Context(), files.PurgeArgs{Org: org, FolderKey: other.Key}); err != nil ||
+		fx.count(`SELECT count(*) FROM folders`) != 1 || fx.count(`SELECT count(*) FROM files`) != 10 {
 		t.Errorf("a folder that is not deleted was cleared away (%v)", err)
 	}
 }
@@ -135,19 +143,20 @@ func TestPurgesAreRestartedAndShared(t *testing.T) {
 // Deleting a folder costs a statement or two for each agent, not for each file.
 func TestDeletingAFolderDoesNotTouchItsFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	w.crowd(folder, 2000)
-	w.pauseQueue(files.QueueUpkeep)
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	fx.crowd(folder, 2000)
+	fx.pauseQueue(files.QueueUpkeep)
 	written := func() string {
 		var at string
-		if err := w.pool.QueryRow(t.Context(), `SELECT string_agg(DISTINCT xmin::text || xmax::text, ',') FROM files`).Scan(&at); err != nil {
+		if err := fx.pool.QueryRow(t.Context(), `SELECT string_agg(DISTINCT xmin::text || xmax::text, ',') FROM files`).Scan(
+			&at); err != nil {
 			t.Fatal(err)
 		}
 		return at
 	}
 	before := written()
-	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+	if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
 		t.Fatal(err)
 	}
 	if after := written(); after != before {
@@ -158,35 +167,36 @@ func TestDeletingAFolderDoesNotTouchItsFiles(t *testing.T) {
 // Neither vectors nor another text are made for the files of a folder that is being cleared away.
 func TestADeletedFolderGetsNoWork(t *testing.T) {
 	t.Parallel()
-	w, e, _ := newDenseWorld(t, 8)
-	folder := w.folder("f")
+	fx, e, _ := newDenseFixture(t, 8)
+	folder := fx.folder("f")
 	e.Down.Store(true)
-	f := w.send(folder, "a.txt", "text\n", files.Suffix)
-	w.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
-	w.pauseQueue(files.QueueUpkeep)
-	if n, err := w.ReparseFolder(t.Context(), org, folder.ID); n != 1 || err != nil {
+	f := fx.send(folder, "a.txt", "text\n", files.Suffix)
+	fx.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
+	fx.pauseQueue(files.QueueUpkeep)
+	if n, err := fx.ReparseFolder(t.Context(), org, folder.ID); n != 1 || err != nil {
 		t.Fatalf("%d files are parsed again (%v)", n, err)
 	}
-	if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+	if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
 		t.Fatal(err)
 	}
-	const ended = `UPDATE river_job SET state = 'cancelled', finalized_at = now() WHERE kind IN ('embed_chunks', 'purge_folder')`
-	if _, err := w.pool.Exec(t.Context(), ended); err != nil {
+	const ended = `
+		UPDATE river_job SET state = 'cancelled', finalized_at = now() WHERE kind IN ('embed_chunks', 'purge_folder')`
+	if _, err := fx.pool.Exec(t.Context(), ended); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Backfill(t.Context()); err != nil {
+	if _, err := fx.Backfill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.jobs.QueueResume(t.Context(), files.QueueUpkeep, nil); err != nil {
+	if err := fx.jobs.QueueResume(t.Context(), files.QueueUpkeep, nil); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the folder is looked through", func() bool {
-		return w.count(`SELECT count(*) FROM river_job WHERE kind = 'reparse_folder' AND state = 'completed'`) > 0
+	embedtest.Eventually(t, "the folder is looked through", func() bool {
+		return fx.count(`SELECT count(*) FROM river_job WHERE kind = 'reparse_folder' AND state = 'completed'`) > 0
 	})
-	if n := w.count(`SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled')`); n != 0 {
+	if n := fx.count(liveJobs); n != 0 {
 		t.Errorf("%d jobs are queued", n)
 	}
-	if n := w.count(`SELECT count(*) FROM files WHERE generation < wanted_generation`); n != 0 {
+	if n := fx.count(`SELECT count(*) FROM files WHERE generation < wanted_generation`); n != 0 {
 		t.Errorf("%d texts are wanted", n)
 	}
 }

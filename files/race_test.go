@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -32,7 +33,8 @@ type interruptedTx struct {
 	pool *interrupted
 }
 
-func (tx *interruptedTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (n int64, err error) {
+func (tx *interruptedTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string,
+	rows pgx.CopyFromSource) (n int64, err error) {
 	if n, err = tx.Tx.CopyFrom(ctx, table, columns, rows); err == nil {
 		tx.pool.once.Do(func() { err = &pgconn.PgError{Code: "40P01", Message: "deadlock detected"} })
 	}
@@ -41,43 +43,44 @@ func (tx *interruptedTx) CopyFrom(ctx context.Context, table pgx.Identifier, col
 
 func TestAnUploadThatIsTriedAgainIsWhole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	store, err := files.New(&interrupted{Pool: w.pool}, files.Options{})
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	store, err := files.New(&interrupted{Pool: fx.pool}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _, err := store.Upload(t.Context(), org, folder.ID, files.Upload{Name: "a.txt", Body: strings.NewReader("all of it\n")})
+	f, _, err := store.Upload(t.Context(), org, folder.ID,
+		files.Upload{Name: "a.txt", Body: strings.NewReader("all of it\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f = w.await(folder, f); w.content(folder, f) != "all of it\n" {
-		t.Errorf("after a second try the file reads %q (%+v)", w.content(folder, f), f)
+	if f = fx.await(folder, f); fx.content(folder, f) != "all of it\n" {
+		t.Errorf("after a second try the file reads %q (%+v)", fx.content(folder, f), f)
 	}
 }
 
 func TestALongNameManyTimes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	name := strings.Repeat("n", 251) + ".txt"
 	for range 12 {
-		w.send(folder, name, "text", files.Suffix)
+		fx.send(folder, name, "text", files.Suffix)
 	}
-	if n := w.count(`SELECT count(DISTINCT name) FROM files`); n != 12 {
+	if n := fx.count(`SELECT count(DISTINCT name) FROM files`); n != 12 {
 		t.Errorf("12 uploads have %d names", n)
 	}
 }
 
 func TestParallelReplacementsAreAllAnswered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	w.upload(folder, "a.txt", "the first\n")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	fx.upload(folder, "a.txt", "the first\n")
 	var group sync.WaitGroup
 	for i := range 24 {
 		group.Go(func() {
-			_, _, err := w.Upload(context.Background(), org, folder.ID, files.Upload{Name: "a.txt", Duplicates: files.Replace,
+			_, _, err := fx.Upload(context.Background(), org, folder.ID, files.Upload{Name: "a.txt", Duplicates: files.Replace,
 				Body: strings.NewReader(fmt.Sprintf("number %d\n", i))})
 			if err != nil {
 				t.Errorf("replacement %d: %v", i, err)
@@ -85,10 +88,10 @@ func TestParallelReplacementsAreAllAnswered(t *testing.T) {
 		})
 	}
 	group.Wait()
-	w.eventually("one file is left", func() bool {
-		return w.count(`SELECT count(*) FROM files`) == 1 && w.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
+	embedtest.Eventually(t, "one file is left", func() bool {
+		return fx.count(`SELECT count(*) FROM files`) == 1 && fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
 	})
-	if n := w.count(`SELECT count(*) FROM chunks`); n != 1 {
+	if n := fx.count(`SELECT count(*) FROM chunks`); n != 1 {
 		t.Errorf("%d chunks are left, want 1", n)
 	}
 }
@@ -104,9 +107,9 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 		}
 		return m, nil
 	}
-	w := newWorld(t, files.Options{Limits: limits})
-	folder := w.folder("set")
-	agents := []string{w.agentWith(folder), w.agentWith(folder), w.agentWith(folder)}
+	fx := newFixture(t, files.Options{Limits: limits})
+	folder := fx.folder("set")
+	agents := []string{fx.agentWith(folder), fx.agentWith(folder), fx.agentWith(folder)}
 	l := files.Limits{MaxOpen: 3, ViewChars: 500}
 	ctx := context.Background()
 	allowed := func(what string, err error) {
@@ -119,60 +122,63 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 	for i := range 40 {
 		agent := agents[i%len(agents)]
 		group.Go(func() {
-			f, _, err := w.Upload(ctx, org, folder.ID, files.Upload{Name: fmt.Sprintf("%d.txt", i%7), Duplicates: files.Replace,
+			f, _, err := fx.Upload(ctx, org, folder.ID, files.Upload{Name: fmt.Sprintf("%d.txt", i%7), Duplicates: files.Replace,
 				Body: strings.NewReader(strings.Repeat("words to be chunked\n", 200))})
 			allowed("upload", err)
 			if i%5 == 0 && err == nil {
-				allowed("delete", w.DeleteFile(ctx, org, folder.ID, f.ID))
+				allowed("delete", fx.DeleteFile(ctx, org, folder.ID, f.ID))
 			}
 		})
 		group.Go(func() {
-			_, err := w.Open(ctx, org, agent,
+			_, err := fx.Open(ctx, org, agent,
 				files.OpenArgs{Limits: l, Requests: requests(fmt.Sprintf("set/%d.txt", i%7)), CloseOthers: i%9 == 0})
 			allowed("open", err)
 		})
 		if i%4 == 0 {
 			group.Go(func() {
-				allowed("detach", w.Detach(ctx, org, agent, folder.ID))
-				allowed("attach", w.Attach(ctx, org, agent, folder.ID, l))
+				allowed("detach", fx.Detach(ctx, org, agent, folder.ID))
+				allowed("attach", fx.Attach(ctx, org, agent, folder.ID, l))
 			})
 		}
 	}
 	group.Wait()
-	w.eventually("all work ends", func() bool {
-		return w.count(`SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled')`) == 0
+	embedtest.Eventually(t, "all work ends", func() bool {
+		return fx.count(liveJobs) == 0
 	})
-	if n := w.count(`SELECT count(*) FROM agent_files a JOIN files f ON f.key = a.file_key
-		WHERE a.is_open AND NOT EXISTS (SELECT FROM agent_folders d WHERE d.agent_id = a.agent_id AND d.folder_key = f.folder_key)`); n != 0 {
+	if n := fx.count(`SELECT count(*) FROM agent_files a JOIN files f ON f.key = a.file_key
+		WHERE a.is_open AND NOT EXISTS (
+			SELECT FROM agent_folders d WHERE d.agent_id = a.agent_id AND d.folder_key = f.folder_key)`); n != 0 {
 		t.Errorf("%d files are open in agents that do not have them", n)
 	}
 	for _, agent := range agents {
-		if open := w.open(agent); len(open) > l.MaxOpen {
+		if open := fx.open(agent); len(open) > l.MaxOpen {
 			t.Errorf("%d files are open, %d are allowed", len(open), l.MaxOpen)
 		}
 	}
-	if err := w.DeleteFolder(ctx, org, folder.ID); err != nil {
+	if err := fx.DeleteFolder(ctx, org, folder.ID); err != nil {
 		t.Errorf("delete the folder: %v", err)
 	}
 }
 
 func TestAFolderIsDeletedWhileItsFilesAreParsed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
+	fx := newFixture(t, files.Options{})
 	for round := range 4 {
-		folder := w.folder(fmt.Sprint("f", round))
-		w.agentWith(folder)
+		folder := fx.folder(fmt.Sprint("f", round))
+		fx.agentWith(folder)
 		for i := range 8 {
-			w.send(folder, fmt.Sprintf("%d.txt", i), strings.Repeat("words to be chunked\n", 5000), files.Suffix)
+			fx.send(folder, fmt.Sprintf("%d.txt", i), strings.Repeat("words to be chunked\n", 5000), files.Suffix)
 		}
-		if err := w.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+		if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
 	}
-	w.eventually("all work ends", func() bool {
-		return w.count(`SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable', 'scheduled')`) == 0
+	embedtest.Eventually(t, "all work ends", func() bool {
+		return fx.count(liveJobs) == 0
 	})
-	if n := w.count(`SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM chunks) + (SELECT count(*) FROM file_segments)`); n != 0 {
+	if n := fx.count(`
+		SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM chunks)
+		     + (SELECT count(*) FROM file_segments)`); n != 0 {
 		t.Errorf("%d rows outlive their folders", n)
 	}
 }

@@ -12,6 +12,60 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
+// Query asks for the chunks of an agent's attached files that answer a question best.
+type Query struct {
+	Text    string
+	Limit   int    // chunks, at most SearchMax
+	Include string // glob or regular expression on folder/name; empty is all
+}
+
+// SearchMax is the most chunks one search returns.
+const SearchMax = 50
+
+// Hit is a chunk that a search found. Lines are 1-based, inclusive.
+type Hit struct {
+	ChunkKey    int64   `db:"key"`
+	FileID      string  `db:"file_id"`
+	FileName    string  `db:"file_name"`
+	Ordinal     int     `db:"ordinal"`
+	FirstLine   int     `db:"first_line"`
+	LastLine    int     `db:"last_line"`
+	FirstPage   *int    `db:"first_page"`
+	LastPage    *int    `db:"last_page"`
+	MediaType   string  `db:"media_type"`
+	Heading     string  `db:"heading"`
+	Text        string  `db:"text"`
+	Score       float64 `db:"score"`
+	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
+	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
+}
+
+// Pages returns the pages that the chunk is on.
+func (h Hit) Pages() Pages {
+	if h.FirstPage == nil || h.LastPage == nil {
+		return Pages{}
+	}
+	return Pages{Word: pageWord(h.MediaType), First: *h.FirstPage, Last: *h.LastPage}
+}
+
+// Ranking says what a search was ranked by: words alone where no embeddings endpoint is configured, or it did not
+// answer.
+type Ranking string
+
+// The rankings.
+const (
+	ByWords           Ranking = "words"
+	ByWordsAndMeaning Ranking = "words and meaning"
+)
+
+// Results are the best chunks first. Note, if not empty, is a sentence on what the search could not do.
+type Results struct {
+	Hits     []Hit
+	Ranking  Ranking
+	Note     string
+	Attached bool // there are attached files, with or without text, whose names Include accepts
+}
+
 // Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Open
 // files that are among the hits count as used. ErrInvalid if the query is blank.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {

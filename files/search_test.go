@@ -18,38 +18,40 @@ import (
 
 // stock fills a new folder with one file of n chunks, each of a text that the function gives, and a vector if there is
 // a space.
-func (w *world) stock(name string, n int, space *embed.Space, text func(i int) string) files.Folder {
-	w.t.Helper()
-	folder := w.folder(name)
+func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int) string) files.Folder {
+	fx.t.Helper()
+	folder := fx.folder(name)
 	var file int64
-	err := w.pool.QueryRow(w.t.Context(), `
+	err := fx.pool.QueryRow(fx.t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, chunks, lines)
 		VALUES (1, $1, 'stock.txt', 'stock.txt', 'text/plain', 0, '', 1, $2, $2) RETURNING key`, folder.Key, n).Scan(&file)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
 		lex := embed.Document(text(i))
 		return []any{file, 1, i, 1, folder.Key, i + 1, i + 1, 0, 0, "", text(i), lex.Vector, lex.Terms}, nil
 	})
-	columns := []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte", "overlap_bytes",
-		"heading", "text", "lex", "terms"}
-	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"chunks"}, columns, rows); err != nil {
-		w.t.Fatal(err)
+	columns := []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte",
+		"overlap_bytes", "heading", "text", "lex", "terms"}
+	if _, err := fx.pool.CopyFrom(fx.t.Context(), pgx.Identifier{"chunks"}, columns, rows); err != nil {
+		fx.t.Fatal(err)
 	}
 	if space == nil {
 		return folder
 	}
-	keys, err := db.All[int64](w.t.Context(), w.pool, `SELECT key FROM chunks WHERE file_key = $1 ORDER BY ordinal`, file)
+	keys, err := db.All[int64](fx.t.Context(), fx.pool, `
+		SELECT key FROM chunks WHERE file_key = $1 ORDER BY ordinal`, file)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	vectors := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-		return []any{space.ID, keys[i], 1, folder.Key, embed.Half(embed.Normalize(embedtest.Direction(text(i), space.Dimension)))}, nil
+		return []any{space.ID, keys[i], 1, folder.Key,
+			embed.Half(embed.Normalize(embedtest.Direction(text(i), space.Dimension)))}, nil
 	})
 	columns = []string{"space_id", "chunk_key", "org", "folder_key", "embedding"}
-	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"chunk_vectors"}, columns, vectors); err != nil {
-		w.t.Fatal(err)
+	if _, err := fx.pool.CopyFrom(fx.t.Context(), pgx.Identifier{"chunk_vectors"}, columns, vectors); err != nil {
+		fx.t.Fatal(err)
 	}
 	return folder
 }
@@ -57,14 +59,15 @@ func (w *world) stock(name string, n int, space *embed.Space, text func(i int) s
 // Twenty agents, a thousand chunks each, all about the same: each finds k of its own, by words and by meaning.
 func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	t.Parallel()
-	w, _, space := newDenseWorld(t, 32)
+	fx, _, space := newDenseFixture(t, 32)
 	agents := make([]string, 20)
 	for a := range agents {
-		folder := w.stock(fmt.Sprint("folder-", a), 1000, &space, func(i int) string { return fmt.Sprintf("harbour report %d of ship %d", i, a) })
-		agents[a] = w.agentWith(folder)
+		folder := fx.stock(fmt.Sprint("folder-", a), 1000, &space,
+			func(i int) string { return fmt.Sprintf("harbour report %d of ship %d", i, a) })
+		agents[a] = fx.agentWith(folder)
 	}
 	for a, agent := range agents {
-		got, err := w.Search(t.Context(), org, agent, files.Query{Text: "report on the harbour", Limit: 20})
+		got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "report on the harbour", Limit: 20})
 		if err != nil || len(got.Hits) != 20 {
 			t.Fatalf("agent %d: got %d hits (%v), want 20", a, len(got.Hits), err)
 		}
@@ -79,14 +82,14 @@ func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 // A scope of 2 % whose rows are all far from the query, the others near: an index would not come upon it.
 func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
 	t.Parallel()
-	w, _, space := newDenseWorld(t, 16)
-	w.stock("near", 14_700, &space, func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
-	far := w.stock("far", 300, &space, func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
-	w.index(space)
-	agent := w.agentWith(far)
+	fx, _, space := newDenseFixture(t, 16)
+	fx.stock("near", 14_700, &space, func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
+	far := fx.stock("far", 300, &space, func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
+	fx.index(space)
+	agent := fx.agentWith(far)
 	for name, rows := range map[string]int{"exact": 50_000, "through the index": 10} {
-		w.SetIndexRows(rows)
-		got, err := w.Search(t.Context(), org, agent, files.Query{Text: "apples and pears", Limit: 50})
+		fx.SetIndexRows(rows)
+		got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "apples and pears", Limit: 50})
 		if err != nil || len(got.Hits) != 50 {
 			t.Errorf("%s: got %d hits (%v), want 50", name, len(got.Hits), err)
 		}
@@ -99,14 +102,14 @@ func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
 }
 
 // index builds a space's index as the server does.
-func (w *world) index(space embed.Space) {
-	w.t.Helper()
-	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(w.t.Context(), w.pool, 1000, nil)
+func (fx *fixture) index(space embed.Space) {
+	fx.t.Helper()
+	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(fx.t.Context(), fx.pool, 1000, nil)
 	if err != nil || !built {
-		w.t.Fatalf("the index was built: %v (%v)", built, err)
+		fx.t.Fatalf("the index was built: %v (%v)", built, err)
 	}
-	if _, err := w.pool.Exec(w.t.Context(), `ANALYZE`); err != nil {
-		w.t.Fatal(err)
+	if _, err := fx.pool.Exec(fx.t.Context(), `ANALYZE`); err != nil {
+		fx.t.Fatal(err)
 	}
 }
 
@@ -114,10 +117,11 @@ func TestSearchPlans(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 16)
 	endpoint := e.Endpoint(t)
-	w, space := newWorldOn(t, e, endpoint, files.Queues())
-	agent := w.agentWith(w.stock("f", 5000, &space, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
-	w.index(space)
-	plans := dbtest.NewPlans(t, w.pool)
+	fx, space := newDenseFixtureWith(t, e, endpoint, files.Queues())
+	agent := fx.agentWith(fx.stock("f", 5000, &space,
+		func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
+	fx.index(space)
+	plans := dbtest.NewPlans(t, fx.pool)
 	store, err := files.New(plans, files.Options{Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
@@ -146,12 +150,12 @@ func TestSearchPlans(t *testing.T) {
 
 func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.stock("f", 3000, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
-	agent := w.agentWith(folder)
+	fx := newFixture(t, files.Options{})
+	folder := fx.stock("f", 3000, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
+	agent := fx.agentWith(folder)
 	lines := func() (got []int) {
 		t.Helper()
-		r, err := w.Search(t.Context(), org, agent, files.Query{Text: "entry 77", Limit: 10})
+		r, err := fx.Search(t.Context(), org, agent, files.Query{Text: "entry 77", Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +168,7 @@ func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 	if exact[0] != 78 {
 		t.Errorf("the best is line %d, want 78", exact[0])
 	}
-	w.SetIndexRows(100)
+	fx.SetIndexRows(100)
 	if diff := cmp.Diff(exact, lines()); diff != "" {
 		t.Errorf("through the index (-exact +indexed):\n%s", diff)
 	}
@@ -172,15 +176,15 @@ func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 
 func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	mine, other := w.folder("mine"), w.folder("other")
-	w.upload(mine, "a.md", "# Alpha\n\nthe walnut tree\n")
-	w.upload(mine, "b.txt", "the walnut table\n")
-	w.upload(other, "c.md", "the walnut chest\n")
-	agent := w.agentWith(mine)
+	fx := newFixture(t, files.Options{})
+	mine, other := fx.folder("mine"), fx.folder("other")
+	fx.upload(mine, "a.md", "# Alpha\n\nthe walnut tree\n")
+	fx.upload(mine, "b.txt", "the walnut table\n")
+	fx.upload(other, "c.md", "the walnut chest\n")
+	agent := fx.agentWith(mine)
 	names := func(q files.Query) (names []string) {
 		t.Helper()
-		got, err := w.Search(t.Context(), org, agent, q)
+		got, err := fx.Search(t.Context(), org, agent, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,19 +193,23 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 		}
 		return names
 	}
-	if diff := cmp.Diff([]string{"mine/a.md", "mine/b.txt"}, names(files.Query{Text: "walnut tree", Limit: 10})); diff != "" {
+	if diff := cmp.Diff([]string{"mine/a.md", "mine/b.txt"},
+		names(files.Query{Text: "walnut tree", Limit: 10})); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"mine/b.txt"}, names(files.Query{Text: "walnut tree", Limit: 10, Include: "*.txt"})); diff != "" {
+	if diff := cmp.Diff([]string{"mine/b.txt"}, names(files.Query{Text: "walnut tree", Limit: 10,
+		Include: "*.txt"})); diff != "" {
 		t.Errorf("only *.txt (-want +got):\n%s", diff)
 	}
-	if got, err := w.Search(t.Context(), 2, agent, files.Query{Text: "walnut", Limit: 10}); err != nil || len(got.Hits) != 0 {
+	if got, err := fx.Search(t.Context(), 2, agent, files.Query{Text: "walnut", Limit: 10}); err != nil ||
+		len(got.Hits) != 0 {
 		t.Errorf("another organization finds %v (%v)", got.Hits, err)
 	}
-	if _, err := w.Search(t.Context(), org, agent, files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := fx.Search(t.Context(), org, agent, files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a blank query: got %v, want ErrInvalid", err)
 	}
-	if got, err := w.Search(t.Context(), org, agent, files.Query{Text: "the of and", Limit: 5}); err != nil || len(got.Hits) != 0 {
+	if got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "the of and", Limit: 5}); err != nil ||
+		len(got.Hits) != 0 {
 		t.Errorf("stop words alone: got %v (%v)", got.Hits, err)
 	}
 }
@@ -210,24 +218,24 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 // beside a large one.
 func TestIDFFollowsTheChunks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
+	fx := newFixture(t, files.Options{})
 	text := func(i int) string {
 		if i == 700 {
 			return "the zebra enclosure is being built"
 		}
 		return fmt.Sprintf("report number %d about the weather", i)
 	}
-	large := w.stock("large", 2000, nil, text)
-	w.stock("others", 5000, nil, func(i int) string { return fmt.Sprintf("entry %d", i) })
-	w.upload(large, "late.txt", "zebra zebra crossing\n")
-	agent := w.agentWith(large)
+	large := fx.stock("large", 2000, nil, text)
+	fx.stock("others", 5000, nil, func(i int) string { return fmt.Sprintf("entry %d", i) })
+	fx.upload(large, "late.txt", "zebra zebra crossing\n")
+	agent := fx.agentWith(large)
 	for i := range 30 {
-		small := w.stock(fmt.Sprint("small-", i), 3, nil, func(i int) string { return "zebra in a small folder" })
-		if err := w.Attach(t.Context(), org, agent, small.ID, files.Limits{}); err != nil {
+		small := fx.stock(fmt.Sprint("small-", i), 3, nil, func(i int) string { return "zebra in a small folder" })
+		if err := fx.Attach(t.Context(), org, agent, small.ID, files.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := w.Search(t.Context(), org, agent, files.Query{Text: "report about the zebra enclosure", Limit: 3})
+	got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "report about the zebra enclosure", Limit: 3})
 	if err != nil || len(got.Hits) == 0 || got.Hits[0].FirstLine != 701 {
 		t.Errorf("the best is %+v (%v), want line 701 of large/stock.txt", got.Hits, err)
 	}

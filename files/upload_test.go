@@ -19,11 +19,11 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-func (w *world) names(folder files.Folder) []string {
-	w.t.Helper()
-	list, err := w.Files(w.t.Context(), org, folder.ID, false, db.Page{Ascending: true})
+func (fx *fixture) names(folder files.Folder) []string {
+	fx.t.Helper()
+	list, err := fx.Files(fx.t.Context(), org, folder.ID, false, db.Page{Ascending: true})
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	names := []string{}
 	for _, f := range list {
@@ -34,45 +34,46 @@ func (w *world) names(folder files.Folder) []string {
 
 func TestANameThatExists(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	first := w.upload(folder, "test.txt", "one")
-	w.upload(folder, "test.txt", "two")
-	third := w.upload(folder, "test.txt", "three")
-	if diff := cmp.Diff([]string{"test.txt", "test_(1).txt", "test_(2).txt"}, w.names(folder)); diff != "" {
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	first := fx.upload(folder, "test.txt", "one")
+	fx.upload(folder, "test.txt", "two")
+	third := fx.upload(folder, "test.txt", "three")
+	if diff := cmp.Diff([]string{"test.txt", "test_(1).txt", "test_(2).txt"}, fx.names(folder)); diff != "" {
 		t.Fatalf("suffixes (-want +got):\n%s", diff)
 	}
 	if third.OriginalName != "test.txt" {
 		t.Errorf("original name: got %s", third.OriginalName)
 	}
-	skipped, was, err := w.Upload(t.Context(), org, folder.ID,
+	skipped, was, err := fx.Upload(t.Context(), org, folder.ID,
 		files.Upload{Name: "test.txt", Body: strings.NewReader("four"), Duplicates: files.Skip})
 	if err != nil || !was || skipped.ID != first.ID {
 		t.Errorf("skip: got %v %v %v, want the first file", skipped.ID, was, err)
 	}
-	_, _, err = w.Upload(t.Context(), org, folder.ID, files.Upload{Name: "test.txt", Body: strings.NewReader("five"), Duplicates: files.Reject})
+	_, _, err = fx.Upload(t.Context(), org, folder.ID,
+		files.Upload{Name: "test.txt", Body: strings.NewReader("five"), Duplicates: files.Reject})
 	if !errors.Is(err, db.ErrInvalid) || err.Error() != "File 'test.txt' already exists in folder 'f'" {
 		t.Errorf("error: got %v", err)
 	}
-	if err := w.DeleteFile(t.Context(), org, folder.ID, first.ID); err != nil {
+	if err := fx.DeleteFile(t.Context(), org, folder.ID, first.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.upload(folder, "test.txt", "six")
-	w.upload(folder, "test.txt", "seven")
+	fx.upload(folder, "test.txt", "six")
+	fx.upload(folder, "test.txt", "seven")
 	want := []string{"test_(1).txt", "test_(2).txt", "test.txt", "test_(3).txt"}
-	if diff := cmp.Diff(want, w.names(folder)); diff != "" {
+	if diff := cmp.Diff(want, fx.names(folder)); diff != "" {
 		t.Errorf("after a deletion (-want +got):\n%s", diff)
 	}
 }
 
 func TestParallelUploadsOfOneNameNeverCollide(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
-			_, _, err := w.Upload(context.Background(), org, folder.ID,
+			_, _, err := fx.Upload(context.Background(), org, folder.ID,
 				files.Upload{Name: "same.txt", Body: strings.NewReader(fmt.Sprint("text ", i))})
 			if err != nil {
 				t.Errorf("upload %d: %v", i, err)
@@ -80,7 +81,7 @@ func TestParallelUploadsOfOneNameNeverCollide(t *testing.T) {
 		})
 	}
 	group.Wait()
-	names := w.names(folder)
+	names := fx.names(folder)
 	slices.Sort(names)
 	if unique := slices.Compact(slices.Clone(names)); len(unique) != 16 {
 		t.Errorf("16 uploads have the names %v", names)
@@ -89,47 +90,51 @@ func TestParallelUploadsOfOneNameNeverCollide(t *testing.T) {
 
 func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	old := w.upload(folder, "plan.md", "the old plan\n")
-	agent := w.agentWith(folder)
-	if _, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: requests("f/plan.md")}); err != nil {
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	old := fx.upload(folder, "plan.md", "the old plan\n")
+	agent := fx.agentWith(folder)
+	if _, err := fx.Open(t.Context(), org, agent,
+		files.OpenArgs{Limits: wide, Requests: requests("f/plan.md")}); err != nil {
 		t.Fatal(err)
 	}
-	resume := w.pause()
-	next := w.send(folder, "plan.md", "the new plan\n", files.Replace)
+	resume := fx.pause()
+	next := fx.send(folder, "plan.md", "the new plan\n", files.Replace)
 	if next.ID == old.ID || next.Name != "plan.md" {
 		t.Errorf("got file %s named %s, want a new one of the same name", next.ID, next.Name)
 	}
-	superseding := w.send(folder, "plan.md", "the newest plan\n", files.Replace)
-	if _, err := w.File(t.Context(), org, folder.ID, next.ID, false); !errors.Is(err, db.ErrNotFound) {
+	superseding := fx.send(folder, "plan.md", "the newest plan\n", files.Replace)
+	if _, err := fx.File(t.Context(), org, folder.ID, next.ID, false); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("the superseded replacement: got %v, want ErrNotFound", err)
 	}
-	if got := w.content(folder, old); got != "the old plan\n" {
+	if got := fx.content(folder, old); got != "the old plan\n" {
 		t.Errorf("before the new text is ready the old file reads %q", got)
 	}
 	resume()
-	w.await(folder, superseding)
-	if diff := cmp.Diff([]string{"plan.md"}, w.names(folder)); diff != "" {
+	fx.await(folder, superseding)
+	if diff := cmp.Diff([]string{"plan.md"}, fx.names(folder)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	views, err := w.Views(t.Context(), org, agent, wide)
-	if err != nil || len(views) != 1 || views[0].FileID != superseding.ID || !strings.Contains(views[0].Text, "the newest plan") {
+	views, err := fx.Views(t.Context(), org, agent, wide)
+	if err != nil || len(views) != 1 || views[0].FileID != superseding.ID ||
+		!strings.Contains(views[0].Text, "the newest plan") {
 		t.Errorf("the agent sees %+v (%v), want the newest plan", views, err)
 	}
-	if n := w.count(`SELECT count(*) FROM chunks`); n != 1 {
+	if n := fx.count(`SELECT count(*) FROM chunks`); n != 1 {
 		t.Errorf("%d chunks are left, want 1", n)
 	}
 }
 
 func TestAReplacementThatCannotBeReadLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
-	old := w.upload(folder, "page.txt", "fine\n")
-	next := w.send(folder, "page.txt", strings.Repeat("text, then ", 3000)+strings.Repeat("\x00\x01\x02\xff\xfe", 2000), files.Replace)
-	got := w.await(folder, next)
-	if got.Status != files.Failed || got.ErrorMessage == nil || !strings.Contains(*got.ErrorMessage, "still in place") || w.content(folder, old) != "fine\n" {
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	old := fx.upload(folder, "page.txt", "fine\n")
+	next := fx.send(folder, "page.txt", strings.Repeat("text, then ", 3000)+strings.Repeat("\x00\x01\x02\xff\xfe", 2000),
+		files.Replace)
+	got := fx.await(folder, next)
+	if got.Status != files.Failed || got.ErrorMessage == nil || !strings.Contains(*got.ErrorMessage, "still in place") ||
+		fx.content(folder, old) != "fine\n" {
 		t.Errorf("got %+v, want an error that says the old file is still in place", got)
 	}
 }
@@ -137,8 +142,8 @@ func TestAReplacementThatCannotBeReadLeavesTheOldFile(t *testing.T) {
 func TestUploadsThatAreRefusedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := newWorld(t, files.Options{MaxUploadBytes: 1000, TempDir: dir})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{MaxUploadBytes: 1000, TempDir: dir})
+	folder := fx.folder("f")
 	broken := errors.New("the client went away")
 	for name, c := range map[string]struct {
 		upload files.Upload
@@ -152,34 +157,40 @@ func TestUploadsThatAreRefusedLeaveNothing(t *testing.T) {
 			var large *files.TooLargeError
 			return errors.As(err, &large)
 		}},
-		"a picture": {files.Upload{Name: "a.txt", Body: strings.NewReader("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")}, func(err error) bool {
-			var unsupported *files.UnsupportedError
-			return errors.As(err, &unsupported)
-		}},
-		"cut off": {files.Upload{Name: "a.txt", Body: io.MultiReader(strings.NewReader("text"), failing{broken})}, func(err error) bool {
-			return errors.Is(err, broken)
-		}},
+		"a picture": {files.Upload{Name: "a.txt", Body: strings.NewReader("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")},
+			func(err error) bool {
+				var unsupported *files.UnsupportedError
+				return errors.As(err, &unsupported)
+			}},
+		"cut off": {files.Upload{Name: "a.txt", Body: io.MultiReader(strings.NewReader("text"), failing{broken})},
+			func(err error) bool {
+				return errors.Is(err, broken)
+			}},
 		"a name that climbs": {files.Upload{Override: "../../x", Body: strings.NewReader("text")}, func(err error) bool {
 			return errors.Is(err, db.ErrInvalid)
 		}},
-		"an unknown handling": {files.Upload{Name: "a", Duplicates: "merge", Body: strings.NewReader("text")}, func(err error) bool {
-			return errors.Is(err, db.ErrInvalid)
-		}},
+		"an unknown handling": {files.Upload{Name: "a", Duplicates: "merge", Body: strings.NewReader("text")},
+			func(err error) bool {
+				return errors.Is(err, db.ErrInvalid)
+			}},
 	} {
-		if _, _, err := w.Upload(t.Context(), org, folder.ID, c.upload); !c.want(err) {
+		if _, _, err := fx.Upload(t.Context(), org, folder.ID, c.upload); !c.want(err) {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
-	if _, _, err := w.Upload(t.Context(), 2, folder.ID, files.Upload{Name: "a", Body: strings.NewReader("b")}); !errors.Is(err, db.ErrNotFound) {
+	if _, _, err := fx.Upload(t.Context(), 2, folder.ID,
+		files.Upload{Name: "a", Body: strings.NewReader("b")}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another organization's folder: got %v, want ErrNotFound", err)
 	}
-	if n := w.count(`SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM file_originals) + (SELECT count(*) FROM river_job)`); n != 0 {
+	if n := fx.count(`
+		SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM file_originals)
+		     + (SELECT count(*) FROM river_job)`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
-	if f, _, err := w.Upload(t.Context(), org, folder.ID, files.Upload{Name: "a.txt", Body: endless(1000)}); err != nil {
+	if f, _, err := fx.Upload(t.Context(), org, folder.ID, files.Upload{Name: "a.txt", Body: endless(1000)}); err != nil {
 		t.Errorf("exactly the limit: %v", err)
 	} else {
-		w.await(folder, f)
+		fx.await(folder, f)
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
@@ -193,19 +204,20 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestEmptyAndBlankFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	for name, text := range map[string]string{"empty.txt": "", "blank.txt": "\n\n\n"} {
-		f := w.upload(folder, name, text)
-		if f.Status != files.Completed || w.content(folder, f) != text || f.Lines != strings.Count(text, "\n") {
+		f := fx.upload(folder, name, text)
+		if f.Status != files.Completed || fx.content(folder, f) != text || f.Lines != strings.Count(text, "\n") {
 			t.Errorf("%s: got %+v", name, f)
 		}
 	}
-	agent := w.agentWith(folder)
-	if _, err := w.Open(t.Context(), org, agent, files.OpenArgs{Limits: wide, Requests: requests("f/empty.txt", "f/blank.txt")}); err != nil {
+	agent := fx.agentWith(folder)
+	if _, err := fx.Open(t.Context(), org, agent,
+		files.OpenArgs{Limits: wide, Requests: requests("f/empty.txt", "f/blank.txt")}); err != nil {
 		t.Errorf("open: %v", err)
 	}
-	views, err := w.Views(t.Context(), org, agent, wide)
+	views, err := fx.Views(t.Context(), org, agent, wide)
 	if err != nil || len(views) != 2 || views[0].Text != "[Viewing file start (out of 0 lines)]" {
 		t.Errorf("views: got %+v (%v)", views, err)
 	}
@@ -214,24 +226,25 @@ func TestEmptyAndBlankFiles(t *testing.T) {
 // A file of several pieces and segments comes back byte for byte.
 func TestALargeFileIsKeptWhole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	folder := w.folder("f")
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
 	text := manyLines(150_000) + strings.Repeat("a line without end ", 20_000)
-	f := w.upload(folder, "large.log", text)
+	f := fx.upload(folder, "large.log", text)
 	if f.Status != files.Completed || f.Lines != 150_001 {
 		t.Fatalf("got %+v", f)
 	}
-	if w.content(folder, f) != text {
+	if fx.content(folder, f) != text {
 		t.Error("the content is not what was uploaded")
 	}
 	var original []byte
-	if err := w.pool.QueryRow(t.Context(), `SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals`).Scan(&original); err != nil {
+	if err := fx.pool.QueryRow(t.Context(),
+		`SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals`).Scan(&original); err != nil {
 		t.Fatal(err)
 	}
 	if string(original) != text {
 		t.Error("the original is not what was uploaded")
 	}
-	if n := w.count(`SELECT count(*) FROM file_originals`); n < 3 {
+	if n := fx.count(`SELECT count(*) FROM file_originals`); n < 3 {
 		t.Errorf("the original is in %d pieces", n)
 	}
 }
@@ -261,27 +274,27 @@ func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 // low one.
 func TestManyFilesOfOneName(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, files.Options{})
-	defer w.pauseQueue(files.QueueParse)()
-	folder := w.folder("f")
-	w.row(folder, "plan.md")
+	fx := newFixture(t, files.Options{})
+	defer fx.pauseQueue(files.QueueParse)()
+	folder := fx.folder("f")
+	fx.row(folder, "plan.md")
 	taken := 0
 	for _, upTo := range []int{1, 16, 17, 31, 32, 33, 100, 1000} {
 		for ; taken < upTo; taken++ {
-			w.row(folder, files.Suffixed("plan.md", taken+1))
+			fx.row(folder, files.Suffixed("plan.md", taken+1))
 		}
-		f := w.send(folder, "plan.md", "text", files.Suffix)
+		f := fx.send(folder, "plan.md", "text", files.Suffix)
 		if want := files.Suffixed("plan.md", upTo+1); f.Name != want {
 			t.Errorf("beside %d others: got %s, want %s", upTo, f.Name, want)
 		}
-		if err := w.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+		if err := fx.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.pool.Exec(t.Context(), `DELETE FROM files WHERE name = 'plan_(7).md'`); err != nil {
+	if _, err := fx.pool.Exec(t.Context(), `DELETE FROM files WHERE name = 'plan_(7).md'`); err != nil {
 		t.Fatal(err)
 	}
-	if f := w.send(folder, "plan.md", "text", files.Suffix); f.Name != "plan_(7).md" {
+	if f := fx.send(folder, "plan.md", "text", files.Suffix); f.Name != "plan_(7).md" {
 		t.Errorf("got %s, want plan_(7).md", f.Name)
 	}
 }

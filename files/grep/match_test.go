@@ -50,7 +50,8 @@ func TestFileAgreesWithMatchingEachLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := anyText().Draw(t, "text")
-		pattern := rapid.SampledFrom([]string{"a", "^$", "^", "b.*c", "x|é", "日$", "^end$", "z", `\s`, "[^a]"}).Draw(t, "pattern")
+		pattern := rapid.SampledFrom([]string{"a", "^$", "^", "b.*c", "x|é", "日$", "^end$", "z", `\s`, "[^a]"}).Draw(t,
+			"pattern")
 		want := grep.MatchRange{Context: rapid.IntRange(0, 4).Draw(t, "context"), Skip: rapid.IntRange(0, 5).Draw(t, "skip"),
 			Take: rapid.IntRange(0, 8).Draw(t, "take"), Cap: rapid.IntRange(0, 30).Draw(t, "cap")}
 		got, err := compile(t, pattern, grep.PatternOptions{}).File(stored(text), want)
@@ -67,7 +68,8 @@ func TestFileAgreesWithMatchingEachLine(t *testing.T) {
 func TestLongLinesAreCutAroundTheMatch(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 40_000)
-	text := "before " + long + "\n" + long + "needle" + long + "\nafter " + long + "\nneedle" + long + "\n" + long + "needle"
+	text := "before " + long + "\n" + long + "needle" + long + "\nafter " + long + "\nneedle" + long + "\n" + long +
+		"needle"
 	for _, o := range []grep.PatternOptions{{}, {CaseSensitive: true, Literal: true}} {
 		got, err := compile(t, "needle", o).File(stored(text), grep.MatchRange{Context: 1, Take: 9, Cap: 99})
 		if err != nil || got.Total != 3 {
@@ -76,9 +78,11 @@ func TestLongLinesAreCutAroundTheMatch(t *testing.T) {
 		near := strings.Repeat("é", 498)
 		for i, want := range []grep.Match{
 			{Line: 2, Text: "[79002 bytes cut]..." + near + "éneedle" + near + "...[79004 bytes cut]",
-				Before: []string{"before " + strings.Repeat("é", 996) + "...[78008 bytes cut]"}, After: []string{"after " + strings.Repeat("é", 997) + "...[78006 bytes cut]"}},
+				Before: []string{"before " + strings.Repeat("é", 996) + "...[78008 bytes cut]"}, After: []string{"after " +
+					strings.Repeat("é", 997) + "...[78006 bytes cut]"}},
 			{Line: 4, Text: "needle" + strings.Repeat("é", 997) + "...[78006 bytes cut]",
-				Before: []string{"after " + strings.Repeat("é", 997) + "...[78006 bytes cut]"}, After: []string{strings.Repeat("é", 1000) + "...[78006 bytes cut]"}},
+				Before: []string{"after " + strings.Repeat("é", 997) +
+					"...[78006 bytes cut]"}, After: []string{strings.Repeat("é", 1000) + "...[78006 bytes cut]"}},
 			{Line: 5, Text: "[78006 bytes cut]..." + strings.Repeat("é", 997) + "needle",
 				Before: []string{"needle" + strings.Repeat("é", 997) + "...[78006 bytes cut]"}},
 		} {
@@ -93,7 +97,8 @@ func TestFileRefuses(t *testing.T) {
 	t.Parallel()
 	p := compile(t, "a", grep.PatternOptions{})
 	for _, lines := range []int{-1, 21} {
-		want := fmt.Sprintf("Invalid context_lines: %d. Ask for 0 to 20 lines, and open the file to see more around a match.", lines)
+		want := fmt.Sprintf("Invalid context_lines: %d. Ask for 0 to 20 lines, and open the file to see more around a match.",
+			lines)
 		if err := grep.CheckContext(lines); !errors.Is(err, db.ErrInvalid) || err.Error() != want {
 			t.Errorf("context %d: %v, want %q", lines, err, want)
 		}
@@ -119,7 +124,8 @@ func TestFileStopsReadingWhenItKnows(t *testing.T) {
 	}
 	got, err := compile(t, "a", grep.PatternOptions{}).File(segments, grep.MatchRange{Take: 1, Cap: 1000})
 	if err != nil || got.Total != 1000 || !got.More || read != 1 {
-		t.Errorf("File: %d matches, more %t, %d segments read, %v, want 1000 and more of one segment", got.Total, got.More, read, err)
+		t.Errorf("File: %d matches, more %t, %d segments read, %v, want 1000 and more of one segment", got.Total, got.More,
+			read, err)
 	}
 }
 
@@ -134,7 +140,8 @@ func TestFileOfHostileTexts(t *testing.T) {
 		"nothing":                    {"", "^", 0},
 		"no UTF-8":                   {"\xff\n\x80a\xff", "a", 1},
 	} {
-		got, err := compile(t, tt.pattern, grep.PatternOptions{}).File(stored(tt.text), grep.MatchRange{Context: 20, Take: 20, Cap: 1000})
+		got, err := compile(t, tt.pattern, grep.PatternOptions{}).File(stored(tt.text),
+			grep.MatchRange{Context: 20, Take: 20, Cap: 1000})
 		if err != nil || got.Total != tt.total {
 			t.Errorf("%s: %d matches, %v, want %d", name, got.Total, err, tt.total)
 		}
@@ -155,11 +162,15 @@ func grepLines(t *testing.T, text string, args ...string) []string {
 
 func TestFileAgreesWithGrep(t *testing.T) {
 	t.Parallel()
-	text := "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tfmt.Println(\"Hello, wörld\")\n}\n\n// TODO: 404 is an ERROR\n" +
-		"error: svc-7 timed out after 30s\nError: svc-12 refused\n   \nsee https://example.org/a_b?c=1\ncolour, color; colouur\nÀ la carte\nlast line without end"
-	for _, pattern := range []string{"main", "^$", "^[[:space:]]*$", "error", "svc-[0-9]+", "colou?r\\b", "(Hello|refused)", "^.{5}$", "[^a-z ]{3}",
+	text := "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tfmt.Println(\"Hello, wörld\")\n}\n\n" +
+		"// TODO: 404 is an ERROR\n" +
+		"error: svc-7 timed out after 30s\nError: svc-12 refused\n   \n" +
+		"see https://example.org/a_b?c=1\ncolour, color; colouur\nÀ la carte\nlast line without end"
+	for _, pattern := range []string{"main", "^$", "^[[:space:]]*$", "error", "svc-[0-9]+", "colou?r\\b",
+		"(Hello|refused)", "^.{5}$", "[^a-z ]{3}",
 		"\\bis\\b", "w.rld", "end$", "à", "[0-9]{2,3}s?", "a|b"} {
-		for _, o := range []grep.PatternOptions{{}, {CaseSensitive: true}, {Literal: true}, {Literal: true, CaseSensitive: true}} {
+		for _, o := range []grep.PatternOptions{{}, {CaseSensitive: true}, {Literal: true},
+			{Literal: true, CaseSensitive: true}} {
 			args := []string{"-E", "-e", pattern}
 			if o.Literal {
 				args[0] = "-F"

@@ -14,8 +14,10 @@ import (
 // benchText is 20 MB of prose, code and log lines.
 func benchText() string {
 	random := rand.New(rand.NewPCG(7, 7))
-	words := strings.Fields("light colour prism refract the of a storage handler Handler segment parser returns error value nil func " +
-		"user=alice user=carol svc-7 svc-12 ERROR INFO needle_ request timeout connection ReadAll openFile deadbeef 0badcafe")
+	words := strings.Fields(
+		"light colour prism refract the of a storage handler Handler segment parser returns error value nil func " +
+			"user=alice user=carol svc-7 svc-12 ERROR INFO needle_ request timeout " +
+			"connection ReadAll openFile deadbeef 0badcafe")
 	var b strings.Builder
 	for b.Len() < 20<<20 {
 		for range 4 + random.IntN(16) {
@@ -28,7 +30,8 @@ func benchText() string {
 }
 
 var benchPatterns = []string{
-	`needle_\d+_XyZ`, `(?i)error.*svc-7\b`, `\b\w+Handler\b`, `(light|colou?rs|prism)s? .*refract`, `[0-9a-f]{8} user=(alice|bob)`,
+	`needle_\d+_XyZ`, `(?i)error.*svc-7\b`, `\b\w+Handler\b`, `(light|colou?rs|prism)s? .*refract`,
+	`[0-9a-f]{8} user=(alice|bob)`,
 	`.*.*.*=.*=.*zz`, `(?i)notpresentliteral`, `notpresentliteral`, `.`,
 }
 

@@ -104,9 +104,12 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		{" \t\n", "Empty search pattern provided"},
 		{strings.Repeat("ü", 1001), "Pattern too complex: 1001 chars > 1000 limit"},
 		{"a(b", "Invalid regex pattern: error parsing regexp: missing closing ): `a(b`. To find text as it stands, escape"},
-		{"a(?=b)", "Invalid regex pattern: error parsing regexp: invalid or unsupported Perl syntax: `(?=`. Look-ahead and look-behind"},
-		{"(?<!a)b", "Invalid regex pattern: error parsing regexp: invalid named capture: `(?<!a)b`. Look-ahead and look-behind"},
-		{`(a)\1`, "Invalid regex pattern: error parsing regexp: invalid escape sequence: `\\1`. Back-references are not supported"},
+		{"a(?=b)", "Invalid regex pattern: error parsing regexp: " +
+			"invalid or unsupported Perl syntax: `(?=`. Look-ahead and look-behind"},
+		{"(?<!a)b", "Invalid regex pattern: error parsing regexp: " +
+			"invalid named capture: `(?<!a)b`. Look-ahead and look-behind"},
+		{`(a)\1`, "Invalid regex pattern: error parsing regexp: " +
+			"invalid escape sequence: `\\1`. Back-references are not supported"},
 		{"a{1001}", "Invalid regex pattern: error parsing regexp: invalid repeat count: `{1001}`. At most 1000 repeats"},
 		{"a**", "Invalid regex pattern: error parsing regexp: invalid nested repetition operator: `**`. Possessive"},
 		{"((a{100}){100}){100}", "Invalid regex pattern: error parsing regexp: "},
@@ -114,7 +117,8 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		{"(a?b){900}", "Pattern too complex: "},
 		{"a\xff", "Invalid regex pattern: error parsing regexp: invalid UTF-8"},
 	} {
-		if _, err := grep.Compile(tt.pattern, grep.PatternOptions{}); !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.want) {
+		if _, err := grep.Compile(tt.pattern, grep.PatternOptions{}); !errors.Is(err, db.ErrInvalid) ||
+			!strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("Compile(%.40q): %v, want ErrInvalid and %q", tt.pattern, err, tt.want)
 		}
 	}
@@ -127,7 +131,8 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 
 // anyPattern draws regular expressions, many of which match something in anyBlock.
 func anyPattern() *rapid.Generator[string] {
-	atom := rapid.SampledFrom([]string{"a", "b", "B", "ab", "x", "é", "K", "ſ", ".", `\s`, `\S`, `\w`, `\W`, `\d`, "[^x]", "[^\\n]", "[a-c]", `[\s\S]`, "[[:space:]]", `\pL`, "^", "$",
+	atom := rapid.SampledFrom([]string{"a", "b", "B", "ab", "x", "é", "K", "ſ", ".", `\s`, `\S`, `\w`, `\W`, `\d`, "[^x]",
+		"[^\\n]", "[a-c]", `[\s\S]`, "[[:space:]]", `\pL`, "^", "$",
 		`\A`, `\z`, `\b`, `\B`, `\n`, "(?s:.)", "(?i:b)", "(?m:^)", "(?-i:A)", "(?m:$)", "()"})
 	repeat := rapid.SampledFrom([]string{"", "", "", "*", "+", "?", "*?", "+?", "{2}", "{0,3}"})
 	pattern := rapid.Custom(func(t *rapid.T) string { return atom.Draw(t, "atom") + repeat.Draw(t, "repeat") })
@@ -150,7 +155,8 @@ func anyPattern() *rapid.Generator[string] {
 func anyBlock() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		line := rapid.StringOfN(rapid.SampledFrom([]rune("aabbcABxké日 \t\r\f_-1KſS")), 0, 8, -1)
-		return strings.Join(rapid.SliceOfN(line, 0, 8).Draw(t, "lines"), "\n") + rapid.SampledFrom([]string{"", "\n"}).Draw(t, "end")
+		return strings.Join(rapid.SliceOfN(line, 0, 8).Draw(t, "lines"), "\n") +
+			rapid.SampledFrom([]string{"", "\n"}).Draw(t, "end")
 	})
 }
 
@@ -159,7 +165,8 @@ func TestLinesAgreeWithMatchingEachLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pattern, block := anyPattern().Draw(t, "pattern"), anyBlock().Draw(t, "block")
-		o := grep.PatternOptions{CaseSensitive: rapid.Bool().Draw(t, "case"), Literal: rapid.IntRange(0, 7).Draw(t, "literal") == 0}
+		o := grep.PatternOptions{CaseSensitive: rapid.Bool().Draw(t, "case"),
+			Literal: rapid.IntRange(0, 7).Draw(t, "literal") == 0}
 		expression := pattern
 		if o.Literal {
 			expression = regexp.QuoteMeta(pattern)

@@ -34,8 +34,9 @@ func TestWhatAPatternRequires(t *testing.T) {
 		{"no other class where there is a text", "n[eo]edle", `"edle"`},
 		{"one of the texts of classes where there is none", `[jq]x[jq]`, `("jxj" | "jxq" | "qxj" | "qxq")`},
 		{"classes as far as they are few texts", `[jq]x[jq][a-z0-9]`, `("jxj" | "jxq" | "qxj" | "qxq")`},
-		{"a digit beside classes", `[jq]x[x]\d`, `("jxx0" | "jxx1" | "jxx2" | "jxx3" | "jxx4" | "jxx5" | "jxx6" | "jxx7" | "jxx8" | "jxx9" | ` +
-			`"qxx0" | "qxx1" | "qxx2" | "qxx3" | "qxx4" | "qxx5" | "qxx6" | "qxx7" | "qxx8" | "qxx9")`},
+		{"a digit beside classes", `[jq]x[x]\d`,
+			`("jxx0" | "jxx1" | "jxx2" | "jxx3" | "jxx4" | "jxx5" | "jxx6" | "jxx7" | "jxx8" | "jxx9" | ` +
+				`"qxx0" | "qxx1" | "qxx2" | "qxx3" | "qxx4" | "qxx5" | "qxx6" | "qxx7" | "qxx8" | "qxx9")`},
 		{"digits beside a text", `x\d-`, `("x0-" | "x1-" | "x2-" | "x3-" | "x4-" | "x5-" | "x6-" | "x7-" | "x8-" | "x9-")`},
 		{"nothing of classes of many", `[a-m]x[a-m]`, ``},
 		{"s and k, which have a third case", "(?i)sketch", `"sketch"`},
@@ -64,7 +65,8 @@ func TestWhatAPatternRequires(t *testing.T) {
 
 // A line that matches is in a unit that the index does not pass over.
 func FuzzRequired(f *testing.F) {
-	for _, pattern := range []string{"needle", "(?i)sk[yz]+", "a(bc|de)+f", "日本|\u212A\u017Fx", "x{2,3}yz", "[sS\u017F]tore"} {
+	for _, pattern := range []string{"needle", "(?i)sk[yz]+", "a(bc|de)+f", "日本|\u212A\u017Fx", "x{2,3}yz",
+		"[sS\u017F]tore"} {
 		f.Add(pattern, "a NEEDLE in the \u212Aey \u017Ftore\nabcdef xxyz 日本語", false)
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, caseSensitive bool) {
@@ -104,7 +106,8 @@ func wordPattern() *rapid.Generator[string] {
 	})
 }
 
-var indexWords = []string{"sketch", "Storage", "handler", "\u212Aelvin", "me\u017Fsage", "日本語", "größer", "deadbeef", "svc-7", "a.b(c)", "needle", "x"}
+var indexWords = []string{"sketch", "Storage", "handler", "\u212Aelvin", "me\u017Fsage", "日本語", "größer", "deadbeef",
+	"svc-7", "a.b(c)", "needle", "x"}
 
 func TestTheIndexPassesOverNothingThatMatches(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,8 @@ import (
 
 // anyText draws texts of short lines, empty lines and lines longer than a segment, with and without an end to the last.
 func anyText() *rapid.Generator[string] {
-	line := rapid.OneOf(rapid.StringMatching(`[a-c x.]{0,12}`), rapid.SampledFrom([]string{"", "é", "日本語", "\r", "\f", "\U0001f600 x"}),
+	line := rapid.OneOf(rapid.StringMatching(`[a-c x.]{0,12}`),
+		rapid.SampledFrom([]string{"", "é", "日本語", "\r", "\f", "\U0001f600 x"}),
 		rapid.Custom(func(t *rapid.T) string {
 			unit := rapid.SampledFrom([]string{"a", "é", "日", "\U0001f600", "ab日"}).Draw(t, "unit")
 			return strings.Repeat(unit, rapid.IntRange(grep.SegmentBytes/8, grep.SegmentBytes).Draw(t, "times"))

@@ -17,8 +17,8 @@ import (
 
 // clustered gives a folder n chunks whose vectors lie around the given number of centres, and returns some more of
 // their kind.
-func (w *world) clustered(folder files.Folder, space embed.Space, n, centres, queries int) [][]float32 {
-	w.t.Helper()
+func (fx *fixture) clustered(folder files.Folder, space embed.Space, n, centres, queries int) [][]float32 {
+	fx.t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	around := make([][]float64, centres)
 	for i := range around {
@@ -34,15 +34,19 @@ func (w *world) clustered(folder files.Folder, space embed.Space, n, centres, qu
 		}
 		return embed.Normalize(v)
 	}
-	w.crowd(folder, n)
-	keys, err := db.All[int64](w.t.Context(), w.pool, `SELECT key FROM chunks WHERE folder_key = $1 ORDER BY key`, folder.Key)
+	fx.crowd(folder, n)
+	keys, err := db.All[int64](fx.t.Context(), fx.pool, `SELECT key FROM chunks WHERE folder_key = $1 ORDER BY key`,
+		folder.Key)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
-	rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) { return []any{space.ID, keys[i], 1, folder.Key, embed.Half(next())}, nil })
-	if _, err := w.pool.CopyFrom(w.t.Context(), pgx.Identifier{"chunk_vectors"},
+	rows := pgx.CopyFromSlice(n, func(i int) ([]any,
+		error) {
+		return []any{space.ID, keys[i], 1, folder.Key, embed.Half(next())}, nil
+	})
+	if _, err := fx.pool.CopyFrom(fx.t.Context(), pgx.Identifier{"chunk_vectors"},
 		[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows); err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	asked := make([][]float32, queries)
 	for i := range asked {
@@ -58,31 +62,31 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	e, asked := embedtest.New(t, 96), &fixedQuery{}
 	endpoint := e.Endpoint(t)
 	endpoint.Queries = asked
-	w, space := newWorldOn(t, e, endpoint, files.Queues())
-	folder, small := w.folder("f"), w.folder("small")
-	queries := w.clustered(folder, space, 4000, 40, 50)
-	w.clustered(small, space, 30, 3, 0)
-	w.SetIndexRows(5000)
-	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+	fx, space := newDenseFixtureWith(t, e, endpoint, files.Queues())
+	folder, small := fx.folder("f"), fx.folder("small")
+	queries := fx.clustered(folder, space, 4000, 40, 50)
+	fx.clustered(small, space, 30, 3, 0)
+	fx.SetIndexRows(5000)
+	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
 		t.Fatalf("below the threshold an index was built: %v (%v)", built, err)
 	}
-	w.SetIndexRows(2000)
-	if built, err := w.Index(t.Context(), w.pool, nil); !built || err != nil {
+	fx.SetIndexRows(2000)
+	if built, err := fx.Index(t.Context(), fx.pool, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
-	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
 		t.Fatalf("an index was built again: %v (%v)", built, err)
 	}
-	if _, err := w.pool.Exec(t.Context(), `ANALYZE`); err != nil {
+	if _, err := fx.pool.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
 	found, wanted := 0, 0
 	for _, q := range queries {
 		asked.vector = q
-		w.SetIndexRows(1 << 40)
-		exact := w.nearest(folder.Key)
-		w.SetIndexRows(2000)
-		near := w.nearest(folder.Key)
+		fx.SetIndexRows(1 << 40)
+		exact := fx.nearest(folder.Key)
+		fx.SetIndexRows(2000)
+		near := fx.nearest(folder.Key)
 		if len(near) != embed.ArmRows {
 			t.Errorf("%d rows through the index, want %d", len(near), embed.ArmRows)
 		}
@@ -96,8 +100,8 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	if recall := float64(found) / float64(wanted); recall < 0.95 {
 		t.Errorf("recall@10 is %.3f, want 0.95 and more", recall)
 	}
-	w.SetIndexRows(10)
-	if near := w.nearest(small.Key); len(near) != 30 {
+	fx.SetIndexRows(10)
+	if near := fx.nearest(small.Key); len(near) != 30 {
 		t.Errorf("of a folder of 30 among 4,030, %d were found", len(near))
 	}
 }
@@ -110,11 +114,11 @@ func (f *fixedQuery) Embed(_ context.Context, items []embed.Item) ([]embed.Vecto
 }
 
 // nearest returns the keys of a folder's chunks by meaning, the best first.
-func (w *world) nearest(folder int64) []int64 {
-	w.t.Helper()
-	keys, err := files.ByMeaning(w.Store, w.t.Context(), org, folder)
+func (fx *fixture) nearest(folder int64) []int64 {
+	fx.t.Helper()
+	keys, err := files.ByMeaning(fx.Store, fx.t.Context(), org, folder)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return keys
 }
@@ -122,15 +126,16 @@ func (w *world) nearest(folder int64) []int64 {
 // What a builder left that was killed is built anew; while another server builds, this one does not.
 func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 	t.Parallel()
-	w, _, space := newDenseWorld(t, 16)
-	w.SetIndexRows(100)
-	w.clustered(w.folder("f"), space, 200, 4, 0)
-	w.index(space)
+	fx, _, space := newDenseFixture(t, 16)
+	fx.SetIndexRows(100)
+	fx.clustered(fx.folder("f"), space, 200, 4, 0)
+	fx.index(space)
 	name := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
-	if _, err := w.pool.Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`, name); err != nil {
+	if _, err := fx.pool.Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`,
+		name); err != nil {
 		t.Fatal(err)
 	}
-	other, err := w.pool.Acquire(t.Context())
+	other, err := fx.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,20 +143,20 @@ func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
 		t.Errorf("beside another server an index was built: %v (%v)", built, err)
 	}
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := w.Index(t.Context(), w.pool, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.pool, nil); !built || err != nil {
 		t.Errorf("the index was built anew: %v (%v)", built, err)
 	}
-	if n := w.count(`SELECT count(*) FROM pg_index WHERE indexrelid = $1::regclass AND indisvalid`, name); n != 1 {
+	if n := fx.count(`SELECT count(*) FROM pg_index WHERE indexrelid = $1::regclass AND indisvalid`, name); n != 1 {
 		t.Errorf("the index is valid: %d", n)
 	}
-	w.eventually("the builder's lock is free", func() bool {
-		return w.count(`
+	embedtest.Eventually(t, "the builder's lock is free", func() bool {
+		return fx.count(`
 			SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
 			WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.objid = $1`, db.LockIndex) == 0
 	})
@@ -160,13 +165,13 @@ func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 // A space is not indexed while much of it is still to come.
 func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 	t.Parallel()
-	w, _, space := newDenseWorld(t, 16)
-	w.SetIndexRows(100)
-	folder := w.folder("f")
-	w.clustered(folder, space, 200, 4, 0)
+	fx, _, space := newDenseFixture(t, 16)
+	fx.SetIndexRows(100)
+	folder := fx.folder("f")
+	fx.clustered(folder, space, 200, 4, 0)
 	wait := func(chunks int) {
 		t.Helper()
-		_, err := w.pool.Exec(t.Context(), `
+		_, err := fx.pool.Exec(t.Context(), `
 			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
 			SELECT min(key), $1, 1, 0, $2, 1, min(folder_key) FROM files
 			ON CONFLICT (file_key, space_id, generation, first_ordinal) DO UPDATE SET end_ordinal = $2`, space.ID, chunks)
@@ -175,11 +180,11 @@ func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 		}
 	}
 	wait(21)
-	if built, err := w.Index(t.Context(), w.pool, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
 		t.Errorf("while 21 of 221 wait an index was built: %v (%v)", built, err)
 	}
 	wait(20)
-	if built, err := w.Index(t.Context(), w.pool, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.pool, nil); !built || err != nil {
 		t.Errorf("while 20 of 220 wait an index was built: %v (%v)", built, err)
 	}
 }
@@ -187,21 +192,21 @@ func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 // The vectors of a model that no server has used for a week go, with their index; those in use stay.
 func TestUnusedSpacesAreCleared(t *testing.T) {
 	t.Parallel()
-	w, _, space := newDenseWorld(t, 16)
+	fx, _, space := newDenseFixture(t, 16)
 	ctx := t.Context()
-	old, err := embed.UseSpace(ctx, w.pool, "before", "old", 16)
+	old, err := embed.UseSpace(ctx, fx.pool, "before", "old", 16)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.clustered(w.folder("old"), old, 300, 4, 0)
-	w.clustered(w.folder("new"), space, 20, 4, 0)
-	w.index(old)
+	fx.clustered(fx.folder("old"), old, 300, 4, 0)
+	fx.clustered(fx.folder("new"), space, 20, 4, 0)
+	fx.index(old)
 	clear := func(age string) int {
 		t.Helper()
-		if _, err := w.pool.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, age); err != nil {
+		if _, err := fx.pool.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, age); err != nil {
 			t.Fatal(err)
 		}
-		n, err := w.ClearSpaces(ctx, w.pool)
+		n, err := fx.ClearSpaces(ctx, fx.pool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,10 +218,11 @@ func TestUnusedSpacesAreCleared(t *testing.T) {
 	if n := clear("8 days"); n != 300 {
 		t.Errorf("after 8 days %d vectors were cleared away, want the 300 of the old model", n)
 	}
-	if n := w.count(`SELECT count(*) FROM pg_class WHERE relname = $1`, fmt.Sprintf("chunk_vectors_space_%d", old.ID)); n != 0 {
+	if n := fx.count(`SELECT count(*) FROM pg_class WHERE relname = $1`,
+		fmt.Sprintf("chunk_vectors_space_%d", old.ID)); n != 0 {
 		t.Error("the old model's index is still there")
 	}
-	if n := w.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, space.ID); n != 20 {
+	if n := fx.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, space.ID); n != 20 {
 		t.Errorf("of the vectors in use %d are left, want 20", n)
 	}
 }
