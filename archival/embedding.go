@@ -2,8 +2,7 @@ package archival
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -34,13 +33,13 @@ func (s *Store) Queue() *embed.Queue[passages] {
 	return &embed.Queue[passages]{
 		Worker: embed.Worker[job]{
 			DB: s.db,
-			Vectors: embed.Vectors{Endpoint: s.endpoint, Table: vectorTable, Row: "passage_key", Rows: "passages",
-				Columns: "org, archive_key, tags, happened_at", IndexRows: s.search.IndexRows, Pending: `
+			Vectors: embed.Vectors{Endpoint: s.endpoint, Table: vectorTable, Row: "passage_key",
+				Columns: []string{"org", "archive_key", "tags", "happened_at"}, IndexRows: s.search.IndexRows, Pending: `
 					SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.key = u.archive_key
 					WHERE u.refused IS NULL AND c.embedded_space = $1 AND c.deleted_at IS NULL`},
 			Openings: true, Next: s.nextBatch,
 		},
-		Settle: s.settle, Waiting: waitingArchives, Owners: "archives", TakeOverRows: 1, TakeOver: []string{
+		Settle: s.settle, Waiting: waitingArchives, Owners: "archives", TakeOverRows: 1, Lock: "UPDATE", TakeOver: []string{
 			`UPDATE archives SET embedded_space = @space, embed_error = NULL WHERE key = ANY (@keys)`,
 			`DELETE FROM unembedded_passages WHERE archive_key = ANY (@keys)`,
 			`INSERT INTO unembedded_passages (passage_key, org, archive_key)
@@ -66,7 +65,6 @@ type batch struct {
 	job      job
 	space    embed.Space
 	passages []unembedded
-	locked   map[int64]bool
 }
 
 type unembedded struct {
@@ -100,9 +98,6 @@ func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.
 	return &batch{store: s, job: j, space: space, passages: rows}, nil
 }
 
-// Org implements embed.Batch.
-func (b *batch) Org() db.Org { return b.job.Org }
-
 // Items implements embed.Batch.
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.passages))
@@ -113,8 +108,8 @@ func (b *batch) Items() []embed.Item {
 }
 
 // Lock implements embed.Batch. A batch is not stored if its archive is deleted or has another space; a passage has no
-// vector if it is deleted or has another text.
-func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error) {
+// vector if it is deleted, has another text, or waits no longer.
+func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	if _, err := db.One[int64](ctx, tx, `
 		SELECT key FROM archives WHERE org = $1 AND key = $2 AND deleted_at IS NULL AND embedded_space = $3 FOR KEY SHARE`,
 		b.job.Org, b.job.Owner, b.space.ID); err != nil {
@@ -124,31 +119,39 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error) {
 	for i, p := range b.passages {
 		keys[i], sums[i] = p.Key, p.Sum
 	}
-	locked, err := db.All[int64](ctx, tx, `
-		SELECT p.key FROM passages p
-		JOIN unnest($2::bigint[], $3::bytea[]) AS was (key, sum) ON was.key = p.key AND was.sum = p.sha256
-		WHERE p.org = $1
-		ORDER BY p.key
-		FOR SHARE OF p`, b.job.Org, keys, sums)
-	b.locked = make(map[int64]bool, len(locked))
-	for _, key := range locked {
-		b.locked[key] = true
+	type row struct {
+		Key        int64     `db:"key"`
+		Tags       []string  `db:"tags"`
+		HappenedAt time.Time `db:"happened_at"`
 	}
-	return b.locked, err
+	same, err := db.All[row](ctx, tx, `
+		WITH same AS (
+			SELECT p.key, p.tags, p.happened_at FROM passages p
+			JOIN unnest($2::bigint[], $3::bytea[]) AS was (key, sum) ON was.key = p.key AND was.sum = p.sha256
+			WHERE p.org = $1
+			ORDER BY p.key
+			FOR SHARE OF p
+		)
+		DELETE FROM unembedded_passages u USING same
+		WHERE u.org = $1 AND u.passage_key = same.key AND u.refused IS NULL
+		RETURNING same.key, same.tags, same.happened_at`, b.job.Org, keys, sums)
+	locked := make(map[int64][]any, len(same))
+	for _, p := range same {
+		locked[p.Key] = []any{b.job.Org, b.job.Owner, p.Tags, p.HappenedAt}
+	}
+	return locked, err
 }
 
-// Finish implements embed.Batch. A refused passage is marked with the reason.
+// Finish implements embed.Batch. A refused passage is kept with the reason.
 func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
 	var rows pgx.Batch
 	for _, r := range refused {
-		rows.Queue(`UPDATE unembedded_passages SET refused = $3 WHERE org = $1 AND passage_key = $2`, b.job.Org, r.ID,
-			r.Reason)
-		delete(b.locked, r.ID)
+		rows.Queue(`
+			INSERT INTO unembedded_passages (passage_key, org, archive_key, refused) VALUES ($1, $2, $3, $4)`,
+			r.ID, b.job.Org, b.job.Owner, r.Reason)
 	}
-	rows.Queue(`DELETE FROM unembedded_passages WHERE org = $1 AND passage_key = ANY ($2)`, b.job.Org,
-		slices.Collect(maps.Keys(b.locked)))
-	rows.Queue(`UPDATE archives SET embed_error = NULL WHERE org = $1 AND key = $2 AND embed_error IS NOT NULL`, b.job.Org,
-		b.job.Owner)
+	rows.Queue(`UPDATE archives SET embed_error = NULL WHERE org = $1 AND key = $2 AND embed_error IS NOT NULL`,
+		b.job.Org, b.job.Owner)
 	return tx.SendBatch(ctx, &rows).Close()
 }
 

@@ -1,10 +1,15 @@
 package embed_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // prose is about 800 characters of English with some code in it, the size of a chunk.
@@ -29,3 +34,63 @@ func BenchmarkDocumentUnicode(b *testing.B) {
 		embed.Document(text)
 	}
 }
+
+// rows is a batch of rows that always wait.
+type rows []embed.Item
+
+func (r rows) Items() []embed.Item { return r }
+
+func (r rows) Lock(context.Context, pgx.Tx) (map[int64][]any, error) {
+	locked := map[int64][]any{}
+	for _, row := range r {
+		locked[row.ID] = []any{1}
+	}
+	return locked, nil
+}
+
+func (r rows) Finish(ctx context.Context, tx pgx.Tx, _ []*embed.RefusedError) error {
+	_, err := tx.Exec(ctx, `DELETE FROM row_vectors`)
+	return err
+}
+
+func (r rows) Note(context.Context, string) error { return nil }
+
+// BenchmarkStoreVectors stores 128 vectors of 384 numbers, and deletes them.
+func BenchmarkStoreVectors(b *testing.B) {
+	pool := dbtest.New(b)
+	if _, err := pool.Exec(b.Context(), `
+		CREATE TABLE rows (key bigint PRIMARY KEY);
+		CREATE TABLE row_vectors (
+			space_id smallint REFERENCES embedding_spaces (id),
+			row_key bigint REFERENCES rows (key),
+			org integer,
+			embedding halfvec,
+			PRIMARY KEY (row_key, space_id)
+		);
+		INSERT INTO rows SELECT generate_series(1, 128)`); err != nil {
+		b.Fatal(err)
+	}
+	space, err := embed.UseSpace(b.Context(), pool, "provider", "model", 384)
+	if err != nil {
+		b.Fatal(err)
+	}
+	batch, vectors := make(rows, 128), make([]embed.Vector, 128)
+	for i := range batch {
+		batch[i].ID = int64(i + 1)
+		vectors[i] = embed.Vector{ID: batch[i].ID, Values: embedtest.Direction(prose, 384)}
+	}
+	endpoint := impatient(func(context.Context, []embed.Item) ([]embed.Vector, error) { return vectors, nil })
+	endpoint.Use(space)
+	worker := embed.Worker[embed.OwnerJob[rowKind]]{DB: pool,
+		Vectors: embed.Vectors{Endpoint: endpoint, Table: "row_vectors", Row: "row_key", Columns: []string{"org"}},
+		Next:    func(context.Context, embed.OwnerJob[rowKind], embed.Space) (embed.Batch, error) { return batch, nil }}
+	for b.Loop() {
+		if _, err := worker.Once(b.Context(), embed.OwnerJob[rowKind]{}, space); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type rowKind struct{}
+
+func (rowKind) Kind() string { return "rows" }

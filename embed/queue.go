@@ -54,8 +54,9 @@ type Queue[K Kind] struct {
 	// TakeOverRows.
 	Owners       string
 	TakeOverRows int
-	// TakeOver lets the rows of the Owners @keys, which are locked, wait for the vectors that they lack.
+	// TakeOver lets the rows of the Owners @keys wait for the vectors that they lack. These owners are locked FOR Lock.
 	TakeOver []string
+	Lock     string
 }
 
 // Queues returns the queue's configuration on a server that has an embeddings endpoint.
@@ -109,7 +110,7 @@ func (q *Queue[K]) Backfill(ctx context.Context, idle time.Duration) (owners int
 					SELECT FROM embedding_spaces s WHERE s.id = o.embedded_space AND s.used_at > now() - $2::interval)
 				ORDER BY key
 				LIMIT $3
-				FOR UPDATE`, space.ID, idle, q.TakeOverRows)
+				FOR `+q.Lock, space.ID, idle, q.TakeOverRows)
 			if err != nil || len(keys) == 0 {
 				return err
 			}
@@ -136,12 +137,12 @@ func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows in
 
 // Batch is some rows that wait for their vectors, as they were read.
 type Batch interface {
-	Org() db.Org
 	// Items are the texts of the rows, by their keys.
 	Items() []Item
-	// Lock locks the rows that are as they were read, and returns their keys; db.ErrNotFound if the batch is not to be
-	// stored.
-	Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error)
+	// Lock locks the rows that are as they were read and still wait, and returns the values of Vectors.Columns by the
+	// rows' keys; db.ErrNotFound if the batch is not to be stored. Of two batches with a row in common, Lock returns it
+	// to one.
+	Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error)
 	// Finish ends the wait of the locked rows, after their vectors are stored; the endpoint refused some.
 	Finish(ctx context.Context, tx pgx.Tx, refused []*RefusedError) error
 	// Note stores why the rows wait.
@@ -202,7 +203,17 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 		defer cancel()
 		return false, errors.Join(err, batch.Note(noting, fmt.Sprintf("waiting for the embeddings endpoint: %v", err)))
 	}
-	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error { return w.store(ctx, tx, space, batch, vectors, refused) })
+	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
+		rows, err := batch.Lock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := w.insert(ctx, tx, space, rows, vectors); err != nil {
+			return err
+		}
+		refused = slices.DeleteFunc(refused, func(r *RefusedError) bool { return rows[r.ID] == nil })
+		return batch.Finish(ctx, tx, refused)
+	})
 	if errors.Is(err, db.ErrNotFound) { // the batch is another worker's, or its owner is gone
 		return false, nil
 	}
@@ -222,25 +233,6 @@ func (w *Worker[J]) embed(ctx context.Context, permit *Permit, items []Item) ([]
 		return permit.Openings(ctx, items)
 	}
 	return permit.Embed(ctx, items)
-}
-
-// store writes the vectors of the rows of a batch that are as they were read.
-func (w *Worker[J]) store(ctx context.Context, tx pgx.Tx, space Space, batch Batch, vectors []Vector,
-	refused []*RefusedError) error {
-	same, err := batch.Lock(ctx, tx)
-	if err != nil {
-		return err
-	}
-	var rows pgx.Batch
-	for _, v := range vectors {
-		if same[v.ID] {
-			rows.Queue(w.insert(), space.ID, v.ID, Half(v.Values), batch.Org())
-		}
-	}
-	if err := tx.SendBatch(ctx, &rows).Close(); err != nil {
-		return err
-	}
-	return batch.Finish(ctx, tx, slices.DeleteFunc(refused, func(r *RefusedError) bool { return !same[r.ID] }))
 }
 
 // openingChars is the most characters of a text that Openings embeds: what most models take.

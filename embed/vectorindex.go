@@ -186,10 +186,9 @@ func (x Index) Drop(ctx context.Context, pool *pgxpool.Pool) error {
 // Vectors is a memory's table of vectors: of rows with a key, of which they repeat the columns that searches filter by.
 type Vectors struct {
 	Endpoint *Endpoint
-	Table    string // of the vectors, with the columns space_id and embedding
-	Row      string // its column with the row's key
-	Rows     string // the table of the rows, with the columns org and key
-	Columns  string // the columns that Table repeats of Rows, among them org
+	Table    string   // of the vectors, with the columns space_id and embedding
+	Row      string   // its column with the row's key
+	Columns  []string // its columns that it repeats of the rows
 
 	// Pending selects the number of rows that wait for a vector in the space $1.
 	Pending string
@@ -197,12 +196,18 @@ type Vectors struct {
 	IndexRows int
 }
 
-// insert returns the statement that stores a vector: of the space $1, of the row $2 of the organization $4.
-func (v Vectors) insert() string {
-	return fmt.Sprintf(`
-		INSERT INTO %s (space_id, %s, %s, embedding)
-		SELECT $1, key, %[3]s, $3 FROM %[4]s WHERE org = $4 AND key = $2
-		ON CONFLICT (%[2]s, space_id) DO NOTHING`, v.Table, v.Row, v.Columns, v.Rows)
+// insert stores the vectors of rows, which are given as the values of Columns by their keys. COPY takes two thirds of
+// the time of INSERT.
+func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[int64][]any, vectors []Vector) error {
+	var values [][]any
+	for _, vector := range vectors {
+		if row, locked := rows[vector.ID]; locked {
+			values = append(values, append([]any{space.ID, vector.ID, Half(vector.Values)}, row...))
+		}
+	}
+	columns := append([]string{"space_id", v.Row, "embedding"}, v.Columns...)
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{v.Table}, columns, pgx.CopyFromRows(values))
+	return db.Error(err)
 }
 
 // Index keeps the index of the active space's vectors, as Index.Keep does.

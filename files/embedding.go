@@ -24,8 +24,8 @@ func batchOf(chunkTokens int) int {
 
 // vectors returns the table of the chunks' vectors.
 func (s *Store) vectors() embed.Vectors {
-	return embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "chunk_key", Rows: "chunks",
-		Columns:   "org, folder_key",
+	return embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "chunk_key",
+		Columns:   []string{"org", "folder_key"},
 		Pending:   `SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`,
 		IndexRows: s.search.IndexRows}
 }
@@ -147,9 +147,6 @@ func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 	return err
 }
 
-// Org implements embed.Batch.
-func (b *batch) Org() db.Org { return b.job.Org }
-
 // Items implements embed.Batch.
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.chunks))
@@ -164,14 +161,15 @@ func (b *batch) Items() []embed.Item {
 
 // Lock implements embed.Batch. A batch is not stored if its file is deleted or cancelled, if another worker stored or
 // shortened it, or if the file has another text.
-func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error) {
-	if _, err := db.One[int64](ctx, tx, `
-		SELECT key FROM files WHERE org = $1 AND key = $2 AND NOT cancelled FOR SHARE`, b.job.Org, b.job.FileKey); err != nil {
+func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
+	folder, err := db.One[int64](ctx, tx, `
+		SELECT folder_key FROM files WHERE org = $1 AND key = $2 AND NOT cancelled FOR SHARE`, b.job.Org, b.job.FileKey)
+	if err != nil {
 		return nil, err
 	}
-	locked := make(map[int64]bool, len(b.chunks))
+	locked := make(map[int64][]any, len(b.chunks))
 	for _, c := range b.chunks {
-		locked[c.Key] = true
+		locked[c.Key] = []any{b.job.Org, folder}
 	}
 	return locked, db.Exec(ctx, tx, `
 		DELETE FROM embed_batches

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -35,14 +36,15 @@ func (s *Store) Queue() *embed.Queue[messages] {
 	return &embed.Queue[messages]{
 		Worker: embed.Worker[job]{
 			DB: s.db,
-			Vectors: embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "message_key", Rows: "messages",
-				Columns: "org, agent_key, conversation_key, position, role, created_at", IndexRows: s.search.IndexRows,
-				Pending: `SELECT coalesce(sum(messages - embedded), 0) FROM conversations WHERE ` + waiting + `$1) = $1`},
+			Vectors: embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "message_key",
+				Columns:   []string{"org", "agent_key", "conversation_key", "position", "role", "created_at"},
+				IndexRows: s.search.IndexRows,
+				Pending:   `SELECT coalesce(sum(messages - embedded), 0) FROM conversations WHERE ` + waiting + `$1) = $1`},
 			Openings: true, Next: s.nextBatch,
 		},
 		Settle:  s.settle,
 		Waiting: `SELECT DISTINCT org, agent_key AS owner FROM conversations WHERE ` + waiting + `@space) = @space`,
-		Owners:  "conversations", TakeOverRows: 500, TakeOver: []string{`
+		Owners:  "conversations", TakeOverRows: 500, Lock: "NO KEY UPDATE", TakeOver: []string{`
 			UPDATE conversations
 			SET embedded = 0, embedded_space = @space, unembedded = true, embed_error = NULL, embed_refused = 0
 			WHERE key = ANY (@keys)`}}
@@ -67,13 +69,14 @@ type unembedded struct {
 
 // lacking is a message without its vector.
 type lacking struct {
-	Key          int64   `db:"key"`
-	Conversation int64   `db:"conversation_key"`
-	Position     int     `db:"position"`
-	Role         Role    `db:"role"`
-	Name         *string `db:"name"`
-	Content      []Part  `db:"content"`
-	Found        int     `db:"found"` // more than there are in the batch if it is not all of the conversations
+	Key          int64     `db:"key"`
+	Conversation int64     `db:"conversation_key"`
+	Position     int       `db:"position"`
+	Role         Role      `db:"role"`
+	Name         *string   `db:"name"`
+	Content      []Part    `db:"content"`
+	CreatedAt    time.Time `db:"created_at"`
+	Found        int       `db:"found"` // more than there are in the batch if it is not all of the conversations
 }
 
 // conversationsAtOnce is the most conversations of one batch.
@@ -105,12 +108,12 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 		until[i] = c.Until
 	}
 	return db.All[lacking](ctx, b.store.db, `
-		SELECT key, conversation_key, position, role, name, content, found FROM (
+		SELECT key, conversation_key, position, role, name, content, created_at, found FROM (
 			SELECT m.*, count(*) OVER () AS found, row_number() OVER upto AS place,
 			       sum(m.tokens) OVER upto - m.tokens AS before
 			FROM unnest(@keys::bigint[], @after::integer[], @until::integer[]) AS c (key, after, until)
 			CROSS JOIN LATERAL (
-				SELECT key, conversation_key, position, role, name, content, tokens FROM messages m
+				SELECT key, conversation_key, position, role, name, content, created_at, tokens FROM messages m
 				WHERE m.org = @org AND m.conversation_key = c.key AND m.position > c.after AND m.position <= c.until
 				  AND m.lex IS NOT NULL
 				  AND NOT EXISTS (SELECT FROM message_vectors v WHERE v.message_key = m.key AND v.space_id = @space)
@@ -148,9 +151,6 @@ func (b *batch) shorten() {
 	}
 }
 
-// Org implements embed.Batch.
-func (b *batch) Org() db.Org { return b.job.Org }
-
 // Items implements embed.Batch.
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.messages))
@@ -161,7 +161,7 @@ func (b *batch) Items() []embed.Item {
 }
 
 // Lock implements embed.Batch. A conversation is left alone that is deleted, or that another server embedded.
-func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error) {
+func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, embedded, spaces := b.columns()
 	same, err := db.All[int64](ctx, tx, `
 		SELECT c.key FROM conversations c
@@ -174,9 +174,11 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64]bool, error) {
 		return nil, err
 	}
 	b.conversations = slices.DeleteFunc(b.conversations, func(c unembedded) bool { return !slices.Contains(same, c.Key) })
-	locked := make(map[int64]bool, len(b.messages))
+	locked := make(map[int64][]any, len(b.messages))
 	for _, m := range b.messages {
-		locked[m.Key] = slices.Contains(same, m.Conversation)
+		if slices.Contains(same, m.Conversation) {
+			locked[m.Key] = []any{b.job.Org, b.job.Owner, m.Conversation, m.Position, m.Role, m.CreatedAt}
+		}
 	}
 	return locked, nil
 }
