@@ -27,7 +27,7 @@ func DOCX(r io.ReaderAt, size int64) (Text, error) {
 type docx struct {
 	archive *archive
 	budget  *budget
-	styles  wordStyles
+	styles  blockStyles
 	lists   *wordLists
 	links   map[string]relation
 	notes   map[string]string // texts by kind and id
@@ -84,16 +84,25 @@ func (d *docx) cite(key string) string {
 	return noteMark(d.numbers[key])
 }
 
-// blocks reads an element that holds paragraphs and tables.
-func (d *docx) blocks(x *xmlReader, md *markdown) error {
-	err := d.moreBlocks(x, md)
-	d.endParagraph(md)
-	return err
+// wrappers are elements of Word that hold what their parents hold.
+var wrappers = setOf(`w:sdt w:sdtContent w:ins w:moveTo w:customXml w:smartTag w:dir w:bdo m:oMathPara
+	mc:AlternateContent mc:Choice`)
+
+// eachIn calls f for each child of an element of Word, and for the children of wrappers in place of these.
+func eachIn(x *xmlReader, f func(e element) error) error {
+	return x.each(func(e element) error {
+		if wrappers[e.name] {
+			return eachIn(x, f)
+		}
+		return f(e)
+	})
 }
 
-// moreBlocks is blocks where the next paragraph may continue the last.
-func (d *docx) moreBlocks(x *xmlReader, md *markdown) error {
-	return x.each(func(e element) error { return d.block(x, e, md) })
+// blocks reads an element that holds paragraphs and tables.
+func (d *docx) blocks(x *xmlReader, md *markdown) error {
+	err := eachIn(x, func(e element) error { return d.block(x, e, md) })
+	d.endParagraph(md)
+	return err
 }
 
 // endParagraph writes a paragraph whose end was deleted where no other paragraph follows.
@@ -110,57 +119,46 @@ func (d *docx) block(x *xmlReader, e element, md *markdown) error {
 		return d.paragraph(x, md)
 	case "w:tbl":
 		d.endParagraph(md)
-		var rows []row
-		err := d.rows(x, &rows)
-		if err == nil {
-			md.table(rows)
-		}
-		return err
-	case "w:sdt", "w:sdtContent", "w:ins", "w:moveTo", "w:customXml", "mc:AlternateContent", "mc:Choice":
-		return d.moreBlocks(x, md)
+		return d.table(x, md)
 	}
 	return nil
 }
 
-func (d *docx) rows(x *xmlReader, rows *[]row) error {
-	return x.each(func(e element) error {
-		switch e.name {
-		case "w:tr":
-			var r row
-			err := d.cells(x, &r)
-			if !r.deleted {
-				*rows = append(*rows, r)
+func (d *docx) table(x *xmlReader, md *markdown) error {
+	var rows []row
+	err := eachIn(x, func(e element) error {
+		if e.name != "w:tr" {
+			return nil
+		}
+		r, deleted := row{}, false
+		err := eachIn(x, func(e element) error {
+			switch e.name {
+			case "w:trPr":
+				return x.tree(e, func(props *tree) {
+					deleted = props.at("w:del") != nil
+					r.add(d.budget, "", number(props.val("w:gridBefore"), 0))
+				})
+			case "w:tc":
+				return d.cell(x, &r)
 			}
-			return err
-		case "w:sdt", "w:sdtContent", "w:customXml", "w:ins":
-			return d.rows(x, rows)
+			return nil
+		})
+		if !deleted {
+			rows = append(rows, r)
 		}
-		return nil
+		return err
 	})
-}
-
-func (d *docx) cells(x *xmlReader, r *row) error {
-	return x.each(func(e element) error {
-		switch e.name {
-		case "w:trPr":
-			return x.tree(e, func(props *tree) {
-				r.deleted = props.at("w:del") != nil
-				r.add(d.budget, "", number(props.val("w:gridBefore"), 0))
-			})
-		case "w:tc":
-			return d.cell(x, r)
-		case "w:sdt", "w:sdtContent", "w:customXml":
-			return d.cells(x, r)
-		}
-		return nil
-	})
+	if err == nil {
+		md.table(rows)
+	}
+	return err
 }
 
 // cell adds a cell to its row, and an empty one for each further column that it spans. A cell that is merged with the
 // one above is empty.
 func (d *docx) cell(x *xmlReader, r *row) error {
 	md, width, merged := newFlat(d.budget), 1, false
-	err := x.each(func(e element) error {
+	err := eachIn(x, func(e element) error {
 		if e.name != "w:tcPr" {
 			return d.block(x, e, md)
 		}

@@ -37,36 +37,29 @@ func (d *docx) paragraph(x *xmlReader, md *markdown) error {
 
 // write adds a paragraph as its style says.
 func (d *docx) write(p *wordParagraph, md *markdown) {
-	s := d.styles[p.style]
-	outline, place := cmp.Or(p.outline, s.outline), p.list
-	if place == noList {
-		place = s.list
-	}
-	text := p.text.markdown()
+	s := d.styles.whole(p.style)
+	outline, place := cmp.Or(p.outline, s.outline), cmp.Or(p.list, s.list)
+	b := block{code: (s.code || p.text.isCode()) && !md.flat, quote: s.quote}
 	switch {
 	case p.text.isEmpty():
-		md.emptyLine(s.code)
 	case strings.HasPrefix(s.name, "toc "):
+		return
 	case s.name == "title":
-		md.heading(1, text)
+		b.heading = 1
 	case outline > 0 && outline < 10:
-		md.heading(outline, d.lists.next(place)+" "+text)
-	case (s.code || p.text.isCode()) && !md.flat:
-		md.codeLines(p.text.plain())
+		b.heading, b.label = outline, d.lists.next(place)
+	case b.code:
 	case d.lists.isUnmarked(place):
-		md.more(text)
+		b.within = true
 	case place != noList && place.num != "0":
-		md.labelled(place.level, d.lists.next(place), text)
-	case s.quote:
-		md.quote(text)
-	default:
-		md.paragraph(text)
+		b.item, b.level, b.label = true, place.level, d.lists.next(place)
 	}
+	md.put(b, p.text)
 }
 
 // inlines reads an element that holds runs of text.
 func (d *docx) inlines(x *xmlReader, p *wordParagraph, s style) error {
-	return x.each(func(e element) error {
+	return eachIn(x, func(e element) error {
 		within := s
 		switch e.name {
 		case "w:pPr":
@@ -79,7 +72,6 @@ func (d *docx) inlines(x *xmlReader, p *wordParagraph, s style) error {
 			}
 		case "w:fldSimple":
 			within.href = hyperlink(e.attr("w:instr"))
-		case "w:ins", "w:moveTo", "w:smartTag", "w:sdt", "w:sdtContent", "w:customXml", "w:dir", "w:bdo", "m:oMathPara":
 		case "m:oMath":
 			return formula(x, p.text)
 		default:
@@ -103,7 +95,7 @@ func (d *docx) run(x *xmlReader, p *wordParagraph, s style) error {
 	return x.each(func(e element) error {
 		switch {
 		case e.name == "w:rPr":
-			return x.tree(e, func(props *tree) { s = s.with(d.styles.look(props)) })
+			return x.tree(e, func(props *tree) { s = s.with(d.runStyle(props)) })
 		case s.hidden:
 			return nil
 		}

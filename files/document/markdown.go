@@ -63,6 +63,38 @@ func (m *markdown) beginPages() {
 	}
 }
 
+// block says what a paragraph is: plain if it is nothing else.
+type block struct {
+	heading     int    // its level, from 1; 0 for none
+	label       string // of a heading or an item, as "2.1"
+	item        bool   // of a list
+	within      bool   // a further paragraph of the last item
+	level       int    // of an item, from 0
+	code, quote bool
+}
+
+// put adds a paragraph. An empty one shows only between lines of code.
+func (m *markdown) put(b block, text *inline) {
+	switch {
+	case text.isEmpty():
+		if b.code && len(m.code) > 0 {
+			m.codeLines("")
+		}
+	case b.heading > 0:
+		m.heading(b.heading, b.label+" "+text.markdown())
+	case b.code:
+		m.codeLines(text.plain())
+	case b.within:
+		m.more(text.markdown())
+	case b.item:
+		m.labelled(b.level, b.label, text.markdown())
+	case b.quote:
+		m.quote(text.markdown())
+	default:
+		m.paragraph(text.markdown())
+	}
+}
+
 func (m *markdown) heading(level int, text string) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
 	if text == "" {
@@ -131,13 +163,6 @@ func (m *markdown) more(text string) {
 func (m *markdown) codeLines(text string) {
 	if m.budget.handle(len(text)) {
 		m.code = append(m.code, strings.Split(text, "\n")...)
-	}
-}
-
-// emptyLine adds an empty paragraph, which shows only between lines of code.
-func (m *markdown) emptyLine(isCode bool) {
-	if isCode && len(m.code) > 0 {
-		m.codeLines("")
 	}
 }
 

@@ -35,7 +35,7 @@ func ODP(r io.ReaderAt, size int64) (Text, error) {
 type odf struct {
 	archive *archive
 	budget  *budget
-	styles  map[string]odfStyle // by family and name
+	styles  blockStyles
 	lists   map[string]*abstractList
 	outline *abstractList
 	last    *abstractList // the last list, which the next one may continue
@@ -54,7 +54,7 @@ func readODF(r io.ReaderAt, size int64, body string, read odfBodyReader) (Text, 
 		if !a.has("content.xml") {
 			return errNotThatFormat
 		}
-		o := &odf{archive: a, budget: a.budget, styles: map[string]odfStyle{}, lists: map[string]*abstractList{},
+		o := &odf{archive: a, budget: a.budget, styles: blockStyles{}, lists: map[string]*abstractList{},
 			outline: &abstractList{}}
 		if err := a.optional("styles.xml", o.readStyles); err != nil {
 			return err
@@ -119,20 +119,17 @@ func (o *odf) pageBreak(md *markdown) {
 
 func (o *odf) heading(x *xmlReader, e element, md *markdown) error {
 	level := min(max(number(e.attr("text:outline-level"), 1), 1), maxListLevels)
-	return o.paragraph(x, e, md, func(md *markdown, _ odfStyle, text *inline) {
-		if text.isEmpty() {
-			return
-		}
-		label := ""
-		if o.outline.levels[level-1].format != "" && e.attr("text:is-list-header") != "true" {
+	return o.paragraph(x, e, md, func(md *markdown, _ blockStyle, text *inline) {
+		b := block{heading: level}
+		if o.outline.levels[level-1].format != "" && e.attr("text:is-list-header") != "true" && !text.isEmpty() {
 			o.outline.count(level - 1)
-			label = o.outline.label(level - 1)
+			b.label = o.outline.label(level - 1)
 		}
-		md.heading(level, label+" "+text.markdown())
+		md.put(b, text)
 	})
 }
 
-type odfParagraphWriter = func(*markdown, odfStyle, *inline)
+type odfParagraphWriter = func(*markdown, blockStyle, *inline)
 
 // paragraph reads a paragraph's text, calls write with it, and adds the text boxes in it.
 func (o *odf) paragraph(x *xmlReader, e element, md *markdown, write odfParagraphWriter) error {
@@ -153,19 +150,13 @@ func (o *odf) paragraph(x *xmlReader, e element, md *markdown, write odfParagrap
 }
 
 // write adds a paragraph as its style says.
-func (o *odf) write(md *markdown, s odfStyle, text *inline) {
-	switch {
-	case s.hidden:
-	case text.isEmpty():
-		md.emptyLine(s.code)
-	case s.title:
-		md.heading(1, text.markdown())
-	case (s.code || text.isCode()) && !md.flat:
-		md.codeLines(text.plain())
-	case s.quote:
-		md.quote(text.markdown())
-	default:
-		md.paragraph(text.markdown())
+func (o *odf) write(md *markdown, s blockStyle, text *inline) {
+	b := block{code: (s.code || text.isCode()) && !md.flat, quote: s.quote}
+	if s.title {
+		b.heading = 1
+	}
+	if !s.hidden {
+		md.put(b, text)
 	}
 }
 

@@ -49,18 +49,17 @@ func (o *odf) item(x *xmlReader, md *markdown, l *odfList, marked bool) error {
 	return x.each(func(e element) error {
 		switch e.name {
 		case "text:p":
-			return o.paragraph(x, e, md, func(md *markdown, s odfStyle, text *inline) {
-				switch {
-				case text.isEmpty() || s.hidden:
-				case marked && s.code:
-					md.codeLines(text.plain())
-				case marked:
-					md.more(text.markdown())
-				default:
+			return o.paragraph(x, e, md, func(md *markdown, s blockStyle, text *inline) {
+				if text.isEmpty() || s.hidden {
+					return
+				}
+				b := block{within: marked, code: marked && s.code, item: true, level: l.level}
+				if !marked {
 					marked = true
 					l.counts.count(l.level)
-					md.labelled(l.level, l.counts.label(l.level), text.markdown())
+					b.label = l.counts.label(l.level)
 				}
+				md.put(b, text)
 			})
 		case "text:list":
 			return o.list(x, e, md, l)

@@ -5,15 +5,6 @@ import (
 	"strings"
 )
 
-// odfStyle is what is kept of a style of OpenDocument.
-type odfStyle struct {
-	style // hidden is the text, or the sheet
-
-	parent       string
-	title, quote bool
-	newPage      bool // whether it begins a page
-}
-
 func (o *odf) readStyles(x *xmlReader) error {
 	return x.each(func(element) error {
 		return x.each(func(e element) error { return o.readStyle(x, e) })
@@ -26,7 +17,8 @@ func (o *odf) readStyle(x *xmlReader, e element) error {
 	case "office:styles", "office:automatic-styles":
 		return x.each(func(e element) error { return o.readStyle(x, e) })
 	case "style:style":
-		return x.tree(e, func(t *tree) { o.styles[t.attr("style:family")+"/"+t.attr("style:name")] = odfStyleOf(t) })
+		family := e.attr("style:family")
+		return x.tree(e, func(t *tree) { o.styles[family+"/"+t.attr("style:name")] = odfStyleOf(family, t) })
 	case "text:list-style":
 		return x.tree(e, func(t *tree) { o.lists[t.attr("style:name")] = odfLevels(t) })
 	case "text:outline-style":
@@ -36,16 +28,18 @@ func (o *odf) readStyle(x *xmlReader, e element) error {
 }
 
 // namedStyle returns the style that programs mean by its name.
-func namedStyle(name string) (s odfStyle) {
+func namedStyle(name string) (s blockStyle) {
 	name = strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_20_", " "), "_", " "))
 	s.code, s.title, s.quote = isCodeName(name), name == "title", strings.HasPrefix(name, "quotation")
 	return s
 }
 
-func odfStyleOf(t *tree) odfStyle {
+func odfStyleOf(family string, t *tree) blockStyle {
 	s := namedStyle(t.attr("style:name"))
 	text, through := t.at("style:text-properties"), t.at("style:text-properties").attr("style:text-line-through-style")
-	s.parent = t.attr("style:parent-style-name")
+	if parent := t.attr("style:parent-style-name"); parent != "" {
+		s.parent = family + "/" + parent
+	}
 	s.code = s.code || isCodeFont(text.attr("style:font-name"))
 	s.struck = through != "" && through != "none"
 	s.raised = strings.HasPrefix(text.attr("style:text-position"), "super")
@@ -55,23 +49,7 @@ func odfStyleOf(t *tree) odfStyle {
 	return s
 }
 
-// style returns a style of a family, with what it inherits from its parents.
-func (o *odf) style(family, name string) (s odfStyle) {
-	for depth := 0; depth <= maxStyles && name != ""; depth++ {
-		from, known := o.styles[family+"/"+name]
-		if !known {
-			from = namedStyle(name)
-		}
-		s.inherit(from)
-		s.newPage = s.newPage || depth == 0 && from.newPage
-		name = from.parent
-	}
-	return s
-}
-
-func (s *odfStyle) inherit(from odfStyle) {
-	s.style, s.title, s.quote = s.with(from.style), s.title || from.title, s.quote || from.quote
-}
+func (o *odf) style(family, name string) blockStyle { return o.styles.whole(family + "/" + name) }
 
 // odfLevels returns the levels of a list as Word has them: a bullet, or the text around its numbers.
 func odfLevels(t *tree) *abstractList {

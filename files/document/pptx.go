@@ -155,25 +155,18 @@ func (p *slideParagraph) write(md *markdown, counts *[maxListLevels]int) {
 	if p.text.isEmpty() {
 		return
 	}
+	b := block{code: p.text.isCode() && !md.flat && !p.number, item: p.bullet || p.number, level: p.level}
 	clear(counts[p.level+1:])
-	marker := "-"
 	if p.number {
 		if counts[p.level] == 0 {
 			counts[p.level] = p.start - 1
 		}
 		counts[p.level]++
-		marker = strconv.Itoa(counts[p.level]) + "."
+		b.label = strconv.Itoa(counts[p.level]) + "."
 	} else {
 		counts[p.level] = 0
 	}
-	switch {
-	case p.text.isCode() && !md.flat && !p.number:
-		md.codeLines(p.text.plain())
-	case p.bullet || p.number:
-		md.item(p.level, marker, p.text.markdown())
-	default:
-		md.paragraph(p.text.markdown())
-	}
+	md.put(b, p.text)
 }
 
 func (p *slideParagraph) properties(props *tree) {

@@ -7,9 +7,8 @@ import (
 
 // row is one of a table.
 type row struct {
-	cells   []string
-	breaks  int // pages that begin in it
-	deleted bool
+	cells  []string
+	breaks int // pages that begin in it
 }
 
 // table adds a table with its first row as its head. A table of one cell is a box around text, and comes as text.
