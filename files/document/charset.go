@@ -46,7 +46,11 @@ func decodeLegacy(raw []byte, hint string) (text, name string) {
 func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 	best, name = charsetNamed("windows-1252")
 	least := badRunes(decoded(sample, best)) + 1
-	for _, guess := range guesses(sample) {
+	guesses, _ := chardet.NewTextDetector().DetectAll(sample) // none with an error
+	slices.SortFunc(guesses, func(a, b chardet.Result) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Charset, b.Charset))
+	})
+	for _, guess := range guesses {
 		e, named := charsetNamed(charsetOf(guess, sample))
 		if e == nil {
 			continue
@@ -78,18 +82,6 @@ func charsetOf(guess chardet.Result, sample []byte) string {
 		return "gb18030"
 	}
 	return guess.Charset
-}
-
-// guesses returns the library's guesses, likeliest first, equals by name.
-func guesses(sample []byte) []chardet.Result {
-	all, err := chardet.NewTextDetector().DetectAll(sample)
-	if err != nil {
-		return nil
-	}
-	slices.SortFunc(all, func(a, b chardet.Result) int {
-		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Charset, b.Charset))
-	})
-	return all
 }
 
 // legacySample returns up to 64 KiB of the lines that have bytes beyond ASCII.

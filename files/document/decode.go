@@ -98,27 +98,19 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 // isUTF8 reports whether the bytes are UTF-8, a few broken ones excepted: a log may be cut in a character, or mix
 // encodings. Of the characters beyond ASCII, four in five must be whole.
 func isUTF8(raw []byte) bool {
-	trimmed := trimCutRune(raw)
-	cut := len(trimmed) < len(raw)
-	raw = trimmed
 	whole, broken := 0, 0
-	for i := 0; i < len(raw); {
-		if raw[i] < utf8.RuneSelf {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRune(raw[i:])
-		if r == utf8.RuneError && n == 1 {
+	trimmed := trimCutRune(raw)
+	for rest := trimmed; len(rest) > 0; {
+		r, n := utf8.DecodeRune(rest)
+		switch rest = rest[n:]; {
+		case r == utf8.RuneError && n == 1:
 			broken++
-		} else {
+		case n > 1:
 			whole++
 		}
-		i += n
 	}
-	if cut && whole == 0 { // only the cut end speaks for UTF-8
-		return false
-	}
-	return broken*4 <= whole
+	onlyCut := len(trimmed) < len(raw) && whole == 0 // nothing else speaks for UTF-8
+	return broken*4 <= whole && !onlyCut
 }
 
 // trimCutRune drops an incomplete character from the end of head, where reading stopped.

@@ -37,9 +37,6 @@ func unreadable(format string, args ...any) *UnreadableError {
 // were busy. Reading the document again may succeed.
 var ErrCutShort = errors.New("reading the document was cut short")
 
-// MaxTextBytes is the most text that a document may have.
-const MaxTextBytes = maxTextBytes
-
 // Readers read documents of all formats. The zero value is ready to use.
 type Readers struct {
 	CacheDir  string // where compiled programs are kept between runs; empty keeps none
@@ -103,17 +100,15 @@ func (in Input) bytes() ([]byte, error) {
 	return all.Bytes(), err
 }
 
-// readable is a document that can be read at any offset.
-type readable interface {
-	io.ReadSeeker
-	io.ReaderAt
-}
-
 // seekable returns the body, or all of its bytes if it can only be read from beginning to end.
-func (in Input) seekable() (readable, error) {
-	if at, ok := in.Body.(io.ReaderAt); ok {
-		return io.NewSectionReader(at, 0, in.SizeBytes), nil
+func (in Input) seekable() (*io.SectionReader, error) {
+	at, ok := in.Body.(io.ReaderAt)
+	if !ok {
+		raw, err := in.bytes()
+		if err != nil {
+			return nil, err
+		}
+		at = bytes.NewReader(raw)
 	}
-	raw, err := in.bytes()
-	return bytes.NewReader(raw), err
+	return io.NewSectionReader(at, 0, in.SizeBytes), nil
 }

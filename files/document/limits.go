@@ -1,8 +1,10 @@
 package document
 
+// MaxTextBytes is the most Markdown that a document may have.
+const MaxTextBytes = 64 << 20
+
 // Limits of one document. Beyond them it is an attack, or better uploaded in parts.
 const (
-	maxTextBytes     = 64 << 20  // of the Markdown
 	maxHandledBytes  = 256 << 20 // of text on its way there: the text of a cell within cells counts once for each
 	maxUnpackedBytes = 256 << 20 // of all that is read from one archive
 	maxEntries       = 10_000    // of an archive
@@ -48,5 +50,5 @@ func (b *budget) spent() error {
 }
 
 func tooMuchText() error {
-	return unreadable("The document holds more than %d MiB of text. Upload it in parts.", maxTextBytes>>20)
+	return unreadable("The document holds more than %d MiB of text. Upload it in parts.", MaxTextBytes>>20)
 }

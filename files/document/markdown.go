@@ -48,7 +48,7 @@ func (m *markdown) write(kind blockKind, block string) {
 }
 
 func (m *markdown) line(line string) {
-	if m.full = m.full || m.b.Len()+len(line) > maxTextBytes || !m.budget.handle(len(line)); m.full {
+	if m.full = m.full || m.b.Len()+len(line) > MaxTextBytes || !m.budget.handle(len(line)); m.full {
 		return
 	}
 	m.b.WriteString(strings.TrimRight(line, " \t\r"))

@@ -1,59 +1,49 @@
 package document
 
-// odfRows reads the rows of a table. put is called with a row and how often it is repeated.
-type odfRows struct {
-	*odf
-
-	put func(r row, times int) error
-}
-
 func (o *odf) table(x *xmlReader, md *markdown) error {
 	var rows []row
-	err := odfRows{o, func(r row, times int) error {
-		for range times {
-			if !o.budget.handle(len(r.cells) * 16) {
-				return o.budget.spent()
-			}
-			rows = append(rows, r)
-		}
-		return nil
-	}}.read(x)
+	err := o.rows(x, func(r row) error {
+		rows = append(rows, r)
+		o.budget.handle(len(r.cells) * 16)
+		return o.budget.spent()
+	})
 	if err == nil {
 		md.table(rows)
 	}
 	return err
 }
 
-func (t odfRows) read(x *xmlReader) error {
+// rows reads the rows of a table and calls put with each, a repeated one again.
+func (o *odf) rows(x *xmlReader, put func(row) error) error {
 	return x.each(func(e element) error {
 		switch e.name {
 		case "table:table-row":
-			r, err := t.row(x)
-			if err != nil {
-				return err
-			}
+			r, err := o.row(x)
 			times := max(number(e.attr("table:number-rows-repeated"), 1), 1)
 			if len(r.cells) == 0 {
 				times = 1
 			}
-			return t.put(r, times)
+			for ; times > 0 && err == nil; times-- {
+				err = put(r)
+			}
+			return err
 		case "table:table-header-rows", "table:table-rows", "table:table-row-group":
-			return t.read(x)
+			return o.rows(x, put)
 		}
 		return nil
 	})
 }
 
 // row reads the cells up to the last full one: the empty ones after it may be repeated up to the sheet's edge.
-func (t odfRows) row(x *xmlReader) (r row, err error) {
+func (o *odf) row(x *xmlReader) (r row, err error) {
 	empty := 0
 	return r, x.each(func(e element) error {
 		times := max(number(e.attr("table:number-columns-repeated"), 1), 1)
 		text := ""
 		switch e.name {
 		case "table:table-cell":
-			md := newFlat(t.budget)
-			if err := t.blocks(x, md); err != nil {
+			md := newFlat(o.budget)
+			if err := o.blocks(x, md); err != nil {
 				return err
 			}
 			r.breaks += md.breaks
@@ -66,8 +56,8 @@ func (t odfRows) row(x *xmlReader) (r row, err error) {
 			empty = min(empty+times, maxColumns)
 			return nil
 		}
-		r.add(t.budget, "", empty)
-		r.add(t.budget, text, times)
+		r.add(o.budget, "", empty)
+		r.add(o.budget, text, times)
 		empty = 0
 		return nil
 	})
@@ -75,22 +65,14 @@ func (t odfRows) row(x *xmlReader) (r row, err error) {
 
 // sheets reads the sheets that are not hidden.
 func (o *odf) sheets(x *xmlReader, md *markdown) error {
-	cells := 0
-	return x.each(func(e element) error {
+	s := &sheetWriter{md: md}
+	err := x.each(func(e element) error {
 		if e.name != "table:table" || o.style("table", e.attr("table:style-name")).hidden {
 			return nil
 		}
-		s := &sheetWriter{md: md, name: e.attr("table:name"), cells: cells}
-		err := odfRows{o, func(r row, times int) error {
-			for range times {
-				if err := s.row(r.cells); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}.read(x)
-		s.flush()
-		cells = s.cells
-		return err
+		s.sheet(e.attr("table:name"))
+		return o.rows(x, func(r row) error { return s.row(r.cells) })
 	})
+	s.flush()
+	return err
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"path"
@@ -37,11 +38,7 @@ var offices = map[string]Reader{
 
 // refuseOldOffice returns why an OLE container is not read: it is encrypted, or of an old format of Office.
 func refuseOldOffice(r io.ReaderAt, size int64) (Text, error) {
-	source := &source{r: r}
-	if err := refuseOLE(source, size); err != nil {
-		return Text{}, explain(err, source.failed)
-	}
-	return Text{}, errOldOffice
+	return Text{}, cmp.Or(refuseOLE(r, size), error(errOldOffice))
 }
 
 // refuseRTF returns why an RTF document is not read. Uploads of RTF are refused by Sniff; files stored by an earlier
@@ -58,7 +55,7 @@ func readArchive(r io.ReaderAt, size int64, read func(*archive, *markdown) error
 	}
 	md := newMarkdown(a.budget)
 	if err := read(a, md); err != nil {
-		return Text{}, a.explain(err)
+		return Text{}, explain(err, a.source.failed)
 	}
 	return md.finish()
 }

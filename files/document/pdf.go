@@ -126,18 +126,14 @@ func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []strin
 	return pages, nil
 }
 
-// pdfPage closes all that it opens: PDFium keeps in memory what is not closed.
+// pdfPage closes the page's text; the engine closes the page when the next one is loaded.
 func pdfPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (string, error) {
-	page, err := engine.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: doc, Index: index})
+	page := requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: index}}
+	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})
 	if err != nil {
 		return "", err
 	}
-	defer engine.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: page.Page}) //nolint:errcheck // closed with the document
-	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: requests.Page{ByReference: &page.Page}})
-	if err != nil {
-		return "", err
-	}
-	defer engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage}) //nolint:errcheck // as above
+	defer engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage}) //nolint:errcheck // closed with the document
 	counted, err := engine.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
 	if err != nil || counted.Count == 0 {
 		return "", err

@@ -2,18 +2,24 @@ package document
 
 import "strings"
 
-// sheetWriter writes the rows of a sheet: each block of rows without an empty one between them is a table.
+// sheetWriter writes the rows of sheets: each block of rows without an empty one between them is a table.
 type sheetWriter struct {
 	md     *markdown
 	name   string
-	begun  bool
+	begun  bool       // whether the sheet's heading is written
 	rows   [][]string // of the block so far
 	lo, hi int        // its columns, hi not included
-	cells  int        // of all rows, with the empty ones
+	cells  int        // of all sheets, with the empty ones
 }
 
 // maxSheetCells is how many cells the sheets of a document may have, counting the empty ones before others.
 const maxSheetCells = 10_000_000
+
+// sheet ends the last sheet and begins one. A sheet without text has no heading.
+func (s *sheetWriter) sheet(name string) {
+	s.flush()
+	s.name, s.begun = name, false
+}
 
 // row adds the next row, with its empty cells before the last full one.
 func (s *sheetWriter) row(cells []string) error {
@@ -43,23 +49,19 @@ func extent(cells []string) (lo, hi int) {
 	return lo, hi
 }
 
-// begin writes the heading, once there is text under it.
-func (s *sheetWriter) begin() {
-	if !s.begun {
-		s.begun = true
-		s.md.breaks++
-		s.md.heading(2, s.name)
-	}
-}
-
-// flush ends a block. A single cell above a table is its title; a block of one column is written as lines.
+// flush ends a block. The sheet's heading stands before its first block. A single cell above a table is its title; a
+// block of one column is written as lines.
 func (s *sheetWriter) flush() {
 	rows := s.rows
 	s.rows = nil
 	if len(rows) == 0 {
 		return
 	}
-	s.begin()
+	if !s.begun {
+		s.begun = true
+		s.md.breaks++
+		s.md.heading(2, s.name)
+	}
 	for len(rows) > 0 && s.hi-s.lo > 1 && isSingle(rows[0]) {
 		s.md.paragraph(rows[0][len(rows[0])-1])
 		rows = rows[1:]

@@ -64,25 +64,26 @@ func writeBook(r io.ReaderAt, size int64, md *markdown) (err error) {
 		return err
 	}
 	defer book.Close() //nolint:errcheck // read only
-	cells := 0
+	s := &sheetWriter{md: md}
 	for _, name := range book.GetSheetList() {
 		if visible, err := book.GetSheetVisible(name); err != nil || !visible {
 			continue
 		}
-		if err := writeSheet(book, name, md, &cells); err != nil {
+		if err := s.read(book, name); err != nil {
 			return err
 		}
 	}
+	s.flush()
 	return nil
 }
 
-func writeSheet(book *excelize.File, name string, md *markdown, cells *int) error {
+func (s *sheetWriter) read(book *excelize.File, name string) error {
 	rows, err := book.Rows(name)
 	if err != nil {
 		return nil //nolint:nilerr // the sheet of a chart or a macro has no rows
 	}
 	defer rows.Close() //nolint:errcheck // read only
-	s := &sheetWriter{md: md, name: name, cells: *cells}
+	s.sheet(name)
 	for rows.Next() {
 		columns, err := columnsOf(rows)
 		if err != nil {
@@ -92,8 +93,6 @@ func writeSheet(book *excelize.File, name string, md *markdown, cells *int) erro
 			return err
 		}
 	}
-	s.flush()
-	*cells = s.cells
 	return rows.Error()
 }
 

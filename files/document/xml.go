@@ -19,7 +19,6 @@ type xmlReader struct {
 	in     *tokenMeter
 	budget *budget
 	depth  int
-	names  map[xml.Name]string
 }
 
 func newXMLReader(r io.Reader, b *budget) *xmlReader {
@@ -31,7 +30,7 @@ func newXMLReader(r io.Reader, b *budget) *xmlReader {
 		}
 		return charset.NewReaderLabel(label, input)
 	}
-	return &xmlReader{dec: dec, in: in, budget: b, names: map[xml.Name]string{}}
+	return &xmlReader{dec: dec, in: in, budget: b}
 }
 
 var otherCharset = regexp.MustCompile(`(?i)^\s*<\?xml[^>]*encoding\s*=\s*["'](?:[^u"']|u[^t"']|utf-?7)`)
@@ -124,7 +123,7 @@ func (x *xmlReader) walk(f func(e element) error, text func(string)) error {
 		case xml.CharData:
 			text(string(t))
 		case xml.StartElement:
-			if err := f(element{x.name(t.Name), t.Attr}); err != nil {
+			if err := f(element{qualified(t.Name), t.Attr}); err != nil {
 				return err
 			}
 			if err := x.skipTo(depth); err != nil {
@@ -166,20 +165,12 @@ func (x *xmlReader) addText(b *strings.Builder) error {
 	return x.walk(func(element) error { return x.addText(b) }, func(s string) { b.WriteString(s) })
 }
 
-// name returns an element's name with its standard's prefix; a namespace without a known prefix gives the local name.
-func (x *xmlReader) name(of xml.Name) string {
-	name, known := x.names[of]
-	if known {
-		return name
+// qualified returns a name with its standard's prefix; a namespace without a known prefix gives the local name.
+func qualified(name xml.Name) string {
+	if prefix, ok := prefixes[name.Space]; ok {
+		return prefix + ":" + name.Local
 	}
-	name = of.Local
-	if prefix, ok := prefixes[of.Space]; ok {
-		name = prefix + ":" + name
-	}
-	if len(x.names) < 1000 {
-		x.names[of] = name
-	}
-	return name
+	return name.Local
 }
 
 // prefixes are those of the namespaces that are read: ECMA-376, each transitional and strict, and OpenDocument 1.3.

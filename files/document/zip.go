@@ -53,7 +53,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	}
 	z, err := zip.NewReader(a.source, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are looked up, not written to disk
-		return nil, a.explain(err)
+		return nil, explain(err, a.source.failed)
 	}
 	a.source.metered = false
 	if len(z.File) > maxEntries {
@@ -69,11 +69,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	return a, nil
 }
 
-// explain returns a reader's error as a sentence for the uploader, unless the file itself could not be read.
-func (a *archive) explain(err error) error {
-	return explain(err, a.source.failed)
-}
-
+// explain returns a reader's error as a sentence for the uploader, unless it failed to read the file itself.
 func explain(err, failed error) error {
 	var known *UnreadableError
 	switch {
