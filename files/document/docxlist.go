@@ -142,17 +142,6 @@ func (a *abstractList) label(level int) string {
 	}))
 }
 
-var plainNumber = regexp.MustCompile(`^[0-9]{1,9}[.)]$`)
-
-// labelled adds an item under its label: a plain number is the item's marker, another label stands after a bullet.
-func (m *markdown) labelled(level int, label, text string) {
-	marker := "-"
-	if plainNumber.MatchString(label) {
-		marker, label = label, ""
-	}
-	m.item(level, marker, strings.TrimSpace(label+" "+text))
-}
-
 // inFormat returns a number as lists of Word or OpenDocument of that format show it.
 func inFormat(n int, format string) string {
 	switch format {

@@ -15,7 +15,7 @@ func EPUB(r io.ReaderAt, size int64) (Text, error) {
 		if err := a.refuseDRM(); err != nil {
 			return err
 		}
-		b := &book{archive: a, items: map[string]bookItem{}}
+		b := &book{archive: a, chapters: map[string]string{}}
 		if err := a.part("META-INF/container.xml", b.readContainer); err != nil {
 			return err
 		}
@@ -48,13 +48,8 @@ type book struct {
 	archive  *archive
 	packaged string // the part that lists the other parts
 	title    string
-	items    map[string]bookItem
+	chapters map[string]string // parts by id
 	spine    []string
-}
-
-type bookItem struct {
-	part string
-	skip bool
 }
 
 func (b *book) readContainer(x *xmlReader) error {
@@ -78,7 +73,7 @@ func (b *book) readPackage(x *xmlReader) error {
 				b.title, err = x.text()
 			}
 		case "item":
-			b.items[e.attr("id")] = b.item(e)
+			b.addChapter(e)
 		case "itemref":
 			b.spine = append(b.spine, e.attr("idref"))
 		case "package", "metadata", "manifest", "spine":
@@ -88,7 +83,8 @@ func (b *book) readPackage(x *xmlReader) error {
 	})
 }
 
-func (b *book) item(e element) bookItem {
+// addChapter adds an item of the book if it is text, and not the table of contents.
+func (b *book) addChapter(e element) {
 	href := e.attr("href")
 	if unescaped, err := url.PathUnescape(href); err == nil {
 		href = unescaped
@@ -96,7 +92,9 @@ func (b *book) item(e element) bookItem {
 	kind := e.attr("media-type")
 	isText := strings.Contains(kind, "html") || strings.HasSuffix(path.Ext(href), "html")
 	isContents := strings.Contains(" "+e.attr("properties")+" ", " nav ")
-	return bookItem{resolve(b.packaged, href), !isText || isContents}
+	if isText && !isContents {
+		b.chapters[e.attr("id")] = resolve(b.packaged, href)
+	}
 }
 
 // write writes the chapters in their order, each once. A missing chapter is left out if there are others.
@@ -104,12 +102,12 @@ func (b *book) write(md *markdown) error {
 	seen := map[string]bool{}
 	var missing error
 	for _, id := range b.spine {
-		item, ok := b.items[id]
-		if !ok || item.skip || seen[item.part] {
+		part, ok := b.chapters[id]
+		if !ok || seen[part] {
 			continue
 		}
-		seen[item.part] = true
-		text, err := b.chapter(item.part)
+		seen[part] = true
+		text, err := b.chapter(part)
 		if errors.Is(err, errNoEntry) {
 			missing = err
 			continue

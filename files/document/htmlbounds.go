@@ -111,23 +111,20 @@ func stripTags(raw string) string {
 	var b strings.Builder
 	skip := atom.Atom(0)
 	for {
-		switch tokens.Next() {
+		switch kind := tokens.Next(); kind {
 		case html.ErrorToken:
 			return stripped(b.String())
 		case html.TextToken:
 			if skip == 0 {
 				b.Write(tokens.Text())
 			}
-		case html.StartTagToken, html.SelfClosingTagToken:
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
 			name, _ := tokens.TagName()
-			if tag := atom.Lookup(name); tag == atom.Script || tag == atom.Style || tag == atom.Title {
-				skip = tag
-			}
-			b.WriteString(separator(name))
-		case html.EndTagToken:
-			name, _ := tokens.TagName()
-			if atom.Lookup(name) == skip {
+			switch tag := atom.Lookup(name); {
+			case kind == html.EndTagToken && tag == skip:
 				skip = 0
+			case kind != html.EndTagToken && (tag == atom.Script || tag == atom.Style || tag == atom.Title):
+				skip = tag
 			}
 			b.WriteString(separator(name))
 		}

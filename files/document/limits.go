@@ -1,5 +1,10 @@
 package document
 
+import (
+	"bytes"
+	"io"
+)
+
 // MaxTextBytes is the most Markdown that a document may have.
 const MaxTextBytes = 64 << 20
 
@@ -51,4 +56,18 @@ func (b *budget) spent() error {
 
 func tooMuchText() error {
 	return unreadable("The document holds more than %d MiB of text. Upload it in parts.", MaxTextBytes>>20)
+}
+
+// LimitedBuffer fails with io.ErrShortWrite when more is written than is left.
+type LimitedBuffer struct {
+	Held      bytes.Buffer
+	LeftBytes int // below 0 when it overflowed
+}
+
+// Write implements io.Writer.
+func (b *LimitedBuffer) Write(p []byte) (int, error) {
+	if b.LeftBytes -= len(p); b.LeftBytes < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return b.Held.Write(p)
 }

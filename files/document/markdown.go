@@ -87,7 +87,7 @@ func (m *markdown) put(b block, text *inline) {
 	case b.within:
 		m.more(text.markdown())
 	case b.item:
-		m.labelled(b.level, b.label, text.markdown())
+		m.item(b.level, b.label, text.markdown())
 	case b.quote:
 		m.quote(text.markdown())
 	default:
@@ -135,9 +135,16 @@ func (m *markdown) indent() string {
 	return m.items[len(m.items)-1].indent
 }
 
-// item adds an item of a list. It is within the last item of a lower level; marker is "-" or a number with its stop.
-func (m *markdown) item(level int, marker, text string) {
-	if text = trimLines(text); text == "" {
+var plainNumber = regexp.MustCompile(`^[0-9]{1,9}[.)]$`)
+
+// item adds an item of a list, within the last item of a lower level. A label that is a plain number is the item's
+// marker, another label stands after a bullet.
+func (m *markdown) item(level int, label, text string) {
+	marker := "-"
+	if plainNumber.MatchString(label) {
+		marker, label = label, ""
+	}
+	if text = trimLines(label + " " + text); text == "" {
 		return
 	}
 	for len(m.items) > 0 && m.items[len(m.items)-1].level >= level {

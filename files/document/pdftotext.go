@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
 
@@ -19,33 +18,19 @@ func (r Readers) pdftotext(ctx context.Context, in Input) (Text, error) {
 		return Text{}, err
 	}
 	cmd := exec.CommandContext(ctx, r.PDFToText, "-enc", "UTF-8", "-eol", "unix", "-", "-")
-	out, errs := &limitedBuffer{left: MaxTextBytes}, &limitedBuffer{left: 64 << 10}
+	out, errs := &LimitedBuffer{LeftBytes: MaxTextBytes}, &LimitedBuffer{LeftBytes: 64 << 10}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = body, out, errs
 	err = cmd.Run()
 	_, exited := errors.AsType[*exec.ExitError](err)
 	switch {
-	case out.left < 0:
+	case out.LeftBytes < 0:
 		return Text{}, tooMuchText()
-	case bytes.Contains(errs.held.Bytes(), []byte("Incorrect password")):
+	case bytes.Contains(errs.Held.Bytes(), []byte("Incorrect password")):
 		return Text{}, pdfRefusal(pdfiumerrors.ErrPassword)
 	case exited:
 		return Text{}, pdfRefusal(err)
 	case err != nil:
 		return Text{}, fmt.Errorf("run %s: %w", r.PDFToText, err)
 	}
-	return joinPages(strings.Split(strings.TrimSuffix(out.held.String(), "\f"), "\f"))
-}
-
-// limitedBuffer fails when more is written than is left.
-type limitedBuffer struct {
-	held bytes.Buffer
-	left int // below 0 when it overflowed
-}
-
-// Write implements io.Writer.
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if b.left -= len(p); b.left < 0 {
-		return 0, io.ErrShortWrite
-	}
-	return b.held.Write(p)
+	return joinPages(strings.Split(strings.TrimSuffix(out.Held.String(), "\f"), "\f"))
 }

@@ -18,9 +18,17 @@ func PPTX(r io.ReaderAt, size int64) (Text, error) {
 			return err
 		}
 		for i, part := range slides {
-			if err := a.writeSlide(md, i+1, part); err != nil {
+			s, err := a.readSlide(part, false)
+			if err != nil {
 				return err
 			}
+			notes := &slide{md: newMarkdown(a.budget)}
+			if part := related(s.links, "notesSlide", ""); a.has(part) {
+				if notes, err = a.readSlide(part, true); err != nil {
+					return err
+				}
+			}
+			md.slide(i+1, s.title, s.md, notes.md)
 		}
 		return nil
 	})
@@ -44,23 +52,6 @@ func (a *archive) slides(main string) (parts []string, err error) {
 	})
 }
 
-func (a *archive) writeSlide(md *markdown, n int, part string) error {
-	links, err := a.relations(part)
-	if err != nil {
-		return err
-	}
-	s := &slide{archive: a, links: links, md: newMarkdown(a.budget)}
-	if err := a.part(part, s.shapes); err != nil {
-		return err
-	}
-	notes, err := a.slideNotes(related(links, "notesSlide", ""))
-	if err != nil {
-		return err
-	}
-	md.slide(n, s.title, s.md, notes)
-	return nil
-}
-
 // slide is the state of reading a slide, or its notes.
 type slide struct {
 	archive *archive
@@ -70,14 +61,13 @@ type slide struct {
 	isNotes bool
 }
 
-// slideNotes returns the speaker notes in a part.
-func (a *archive) slideNotes(part string) (*markdown, error) {
+func (a *archive) readSlide(part string, isNotes bool) (*slide, error) {
 	links, err := a.relations(part)
 	if err != nil {
 		return nil, err
 	}
-	notes := &slide{archive: a, links: links, md: newMarkdown(a.budget), isNotes: true}
-	return notes.md, a.optional(part, notes.shapes)
+	s := &slide{archive: a, links: links, md: newMarkdown(a.budget), isNotes: isNotes}
+	return s, a.part(part, s.shapes)
 }
 
 // shapes reads the shapes on a slide, also those in groups.

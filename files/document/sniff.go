@@ -48,14 +48,17 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	found := mimetype.Detect(head)
 	content := bareType(found.String())
 	isText := n == 0 || looksLikeText(head, isBinary(found))
-	if media, ok := documentType(name, content, head, isText); ok {
+	extension := strings.ToLower(path.Ext(name))
+	if media, ok := documentType(extension, content, head, isText); ok {
 		return media, nil
 	}
-	if startsWith(head, `{\rtf`) || isText && isNamedRTF(name, bareType(declared)) {
+	declared = bareType(declared)
+	isNamedRTF := extension == ".rtf" || declared == rtfType || declared == "application/rtf"
+	if startsWith(head, `{\rtf`) || isText && isNamedRTF {
 		return "", &UnsupportedError{rtfType, name, errRTF.Reason}
 	}
 	if isText {
-		return textType(name, content, bareType(declared)), nil
+		return textType(name, content, declared), nil
 	}
 	if media, ok := packedType(body, size); ok {
 		return media, nil
@@ -63,15 +66,15 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	if content == "application/octet-stream" {
 		content = ""
 	}
-	return "", &UnsupportedError{content, name, advice(name, content, body, size)}
+	return "", &UnsupportedError{content, name, advice(extension, content, body, size)}
 }
 
 // documentType returns the media type of a document that its beginning shows. Text that only mentions PDF is not one.
-func documentType(name, content string, head []byte, isText bool) (string, bool) {
+func documentType(extension, content string, head []byte, isText bool) (string, bool) {
 	switch {
 	case content == pdfType:
-		return pdfType, startsWith(head, "%PDF-") || !isText || hasExtension(name, ".pdf")
-	case isText && hasExtension(name, ".ipynb") && startsWith(jsonInUTF8(head), "{"):
+		return pdfType, startsWith(head, "%PDF-") || !isText || extension == ".pdf"
+	case isText && extension == ".ipynb" && startsWith(jsonInUTF8(head), "{"):
 		content = notebookType
 	case content == oleType || content == rtfType: // their readers only return why they are not read
 		return "", false
@@ -80,19 +83,12 @@ func documentType(name, content string, head []byte, isText bool) (string, bool)
 	return content, ok
 }
 
-// isNamedRTF reports whether a file is RTF by its extension or its declared media type.
-func isNamedRTF(name, declared string) bool {
-	return hasExtension(name, ".rtf") || declared == rtfType || declared == "application/rtf"
-}
-
 const (
 	beforeText   = "\ufeff\t\n\f\r " // may stand before the mark of a format
 	notebookType = "application/x-ipynb+json"
 	oleType      = "application/x-ole-storage"
 	rtfType      = "text/rtf"
 )
-
-func hasExtension(name, extension string) bool { return strings.EqualFold(path.Ext(name), extension) }
 
 // startsWith reports whether a file begins with a format's mark, after blanks or a byte order mark.
 func startsWith(head []byte, mark string) bool {
@@ -131,8 +127,8 @@ var typesByFolder = []struct{ folder, media string }{
 }
 
 // advice returns a sentence on what to upload instead of a file that is not read; empty if nothing is known to help.
-func advice(name, content string, body io.ReaderAt, size int64) string {
-	if isArchive[content] && isPacked[strings.ToLower(path.Ext(name))] {
+func advice(extension, content string, body io.ReaderAt, size int64) string {
+	if isArchive[content] && isPacked[extension] {
 		return "By its name it is a document, but it is damaged or something else: " +
 			"open it in the program that made it, and save it again."
 	}

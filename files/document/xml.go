@@ -126,22 +126,15 @@ func (x *xmlReader) walk(f func(e element) error, text func(string)) error {
 			if err := f(element{qualified(t.Name), t.Attr}); err != nil {
 				return err
 			}
-			if err := x.skipTo(depth); err != nil {
-				return err
+			for x.depth > depth {
+				if _, err := x.next(); err != nil {
+					return err
+				}
 			}
 		case xml.EndElement:
 			return nil
 		}
 	}
-}
-
-func (x *xmlReader) skipTo(depth int) error {
-	for x.depth > depth {
-		if _, err := x.next(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // find calls found for each element of a name, at any depth, but not for those within one it found.

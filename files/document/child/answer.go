@@ -23,27 +23,14 @@ type header struct {
 
 const maxHeaderBytes = 1 << 20
 
-// answer holds what a child writes, up to the most that an answer can have.
-type answer struct{ held bytes.Buffer }
-
-var errTooLong = errors.New("the answer is too long")
-
-// Write implements io.Writer.
-func (a *answer) Write(p []byte) (int, error) {
-	if a.held.Len()+len(p) > maxHeaderBytes+document.MaxTextBytes {
-		return 0, errTooLong
-	}
-	return a.held.Write(p)
-}
-
 // failedError is the reason why a child could not read at all.
 type failedError struct{ reason string }
 
 func (e *failedError) Error() string { return "read the document: " + e.reason }
 
-// text returns the text in the answer. A document may have taken over the child: everything is checked.
-func (a *answer) text() (document.Text, error) {
-	line, text, ok := bytes.Cut(a.held.Bytes(), []byte("\n"))
+// readAnswer returns the text in an answer. A document may have taken over the child: everything is checked.
+func readAnswer(answer []byte) (document.Text, error) {
+	line, text, ok := bytes.Cut(answer, []byte("\n"))
 	var h header
 	if !ok || len(line) > maxHeaderBytes || json.Unmarshal(line, &h) != nil {
 		return document.Text{}, errors.New("the answer has no header")

@@ -46,28 +46,18 @@ func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, er
 	if !in.IsComplex() && (!in.IsHTML() || in.SizeBytes <= inProcessHTMLBytes) {
 		return r.Document.Read(ctx, in)
 	}
-	file, err := r.spool(in)
-	if err != nil {
-		return document.Text{}, err
-	}
-	defer file.Close()
-	return r.run(ctx, in, file.File)
-}
-
-// spool copies a document into a file that is deleted when the process ends.
-func (r *Reader) spool(in document.Input) (document.Spool, error) {
 	file, err := document.NewSpool(r.TempDir)
 	if err != nil {
-		return document.Spool{}, fmt.Errorf("spool the document: %w", err)
+		return document.Text{}, fmt.Errorf("spool the document: %w", err)
 	}
+	defer file.Close()
 	if _, err = io.Copy(file, in.Body); err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		file.Close()
-		return document.Spool{}, fmt.Errorf("spool the document: %w", err)
+		return document.Text{}, fmt.Errorf("spool the document: %w", err)
 	}
-	return file, nil
+	return r.run(ctx, in, file.File)
 }
 
 func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (document.Text, error) {
@@ -75,12 +65,17 @@ func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (doc
 		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
 	bounded, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
 	defer cancel()
-	out, errs := &answer{}, &tail{}
+	out, errs := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxTextBytes}, &tail{}
 	cmd := exec.CommandContext(bounded, r.Command[0], append(r.Command[1:len(r.Command):len(r.Command)], req.String())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = file, out, errs
 	cmd.Env = []string{"TMPDIR=" + os.TempDir()} // without the server's secrets
 	cmd.SysProcAttr = attributes()
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	cmd.Cancel = func() error { // kills the child and all that it started
+		if syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) != nil {
+			return os.ErrProcessDone
+		}
+		return nil
+	}
 	cmd.WaitDelay = time.Second
 
 	runtime.LockOSThread() // the child dies with the thread that started it
@@ -88,7 +83,7 @@ func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (doc
 	runtime.UnlockOSThread()
 	var text document.Text
 	if err == nil {
-		text, err = out.text()
+		text, err = readAnswer(out.Held.Bytes())
 	}
 	if _, unreadable := errors.AsType[*document.UnreadableError](err); err == nil || unreadable {
 		return text, err
@@ -99,12 +94,4 @@ func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (doc
 			"error", err, "stderr", string(errs.held))
 	}
 	return document.Text{}, err
-}
-
-// killGroup kills a child and all that it started.
-func killGroup(pid int) error {
-	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
-		return os.ErrProcessDone
-	}
-	return nil
 }
