@@ -115,12 +115,9 @@ func isUTF8(raw []byte) bool {
 
 // trimCutRune drops an incomplete character from the end of head, where reading stopped.
 func trimCutRune(head []byte) []byte {
-	for i := len(head) - 1; i >= 0 && i >= len(head)-utf8.UTFMax; i-- {
-		if utf8.RuneStart(head[i]) {
-			if !utf8.FullRune(head[i:]) {
-				return head[:i]
-			}
-			break
+	for i := max(0, len(head)-utf8.UTFMax+1); i < len(head); i++ {
+		if utf8.RuneStart(head[i]) && !utf8.FullRune(head[i:]) {
+			return head[:i]
 		}
 	}
 	return head

@@ -2,6 +2,7 @@ package document
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 )
 
@@ -164,14 +165,13 @@ func (d *docx) field(x *xmlReader, e element) error {
 
 // hyperlink returns the address in a field such as HYPERLINK "https://example.org".
 func hyperlink(instruction string) string {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(instruction), "HYPERLINK")
-	if !ok {
-		return ""
+	if m := hyperlinkField.FindStringSubmatch(instruction); m != nil {
+		return strings.TrimSpace(m[1])
 	}
-	address := strings.Trim(strings.TrimSpace(rest), `"`)
-	address, _, _ = strings.Cut(address, `"`)
-	return strings.TrimSpace(address)
+	return ""
 }
+
+var hyperlinkField = regexp.MustCompile(`^\s*HYPERLINK\s*"*([^"]*)`)
 
 // boxes reads the text boxes in a drawing. Of two forms of one drawing, the first is read.
 func (d *docx) boxes(x *xmlReader, p *wordParagraph) error {

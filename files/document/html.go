@@ -107,14 +107,8 @@ func raise(n *html.Node, content string) string {
 	return content
 }
 
-// isNoise reports whether an element is not part of the page's text.
-func isNoise(n *html.Node) bool {
-	switch n.DataAtom {
-	case atom.Script, atom.Style, atom.Template, atom.Svg, atom.Button, atom.Select, atom.Object, atom.Embed, atom.Canvas:
-		return true
-	}
-	return false
-}
+// isNoise are the elements that are not part of a page's text.
+var isNoise = setOf("script style template svg button select object embed canvas")
 
 // isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook
 // manuals.
@@ -138,7 +132,7 @@ func attribute(n *html.Node, key string) string {
 
 // prune removes the noise, and the navigation unless nothing else is left.
 func prune(doc *html.Node) {
-	remove(doc, isNoise)
+	remove(doc, func(n *html.Node) bool { return isNoise[n.DataAtom.String()] })
 	isText := func(n *html.Node) bool {
 		return n.Type == html.TextNode && strings.TrimSpace(n.Data) != ""
 	}
@@ -189,7 +183,7 @@ func addTitle(doc *html.Node) {
 	if text == "" {
 		return
 	}
-	if first := find(body, isHeading, nil); first != nil && onOneLine(textOf(first)) == text {
+	if first := find(body, isLowerHeading, nil); first != nil && onOneLine(textOf(first)) == text {
 		first.DataAtom, first.Data = atom.H1, "h1"
 		return
 	}
@@ -201,13 +195,9 @@ func addTitle(doc *html.Node) {
 // onOneLine returns a text with one blank between its words.
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func isHeading(n *html.Node) bool {
-	switch n.DataAtom {
-	case atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		return true
-	}
-	return false
-}
+func isLowerHeading(n *html.Node) bool { return lowerHeadings[n.DataAtom.String()] }
+
+var lowerHeadings = setOf("h2 h3 h4 h5 h6")
 
 func textOf(n *html.Node) string {
 	var b strings.Builder

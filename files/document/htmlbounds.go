@@ -28,11 +28,11 @@ func isInBounds(raw string) bool {
 		case html.StartTagToken:
 			elements++
 			reopened += open
-			if name, _ := tokens.TagName(); isFormatting(name) {
+			if name, _ := tokens.TagName(); isFormatting[string(name)] {
 				open++
 			}
 		case html.EndTagToken:
-			if name, _ := tokens.TagName(); isFormatting(name) {
+			if name, _ := tokens.TagName(); isFormatting[string(name)] {
 				open = max(0, open-1)
 			}
 		}
@@ -42,14 +42,7 @@ func isInBounds(raw string) bool {
 	}
 }
 
-func isFormatting(name []byte) bool {
-	switch atom.Lookup(name) {
-	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike,
-		atom.Strong, atom.Tt, atom.U:
-		return true
-	}
-	return false
-}
+var isFormatting = setOf("a b big code em font i nobr s small strike strong tt u")
 
 // isOutOfProportion reports whether a page's Markdown would be out of proportion to it.
 func isOutOfProportion(doc *html.Node) bool {
@@ -126,7 +119,7 @@ func stripTags(raw string) string {
 			case kind != html.EndTagToken && (tag == atom.Script || tag == atom.Style || tag == atom.Title):
 				skip = tag
 			}
-			b.WriteString(separator(name))
+			b.WriteString(separator(string(name)))
 		}
 	}
 }
@@ -144,15 +137,14 @@ func stripped(text string) string {
 }
 
 // separator returns what a tag puts between texts: a blank for a cell, nothing for formatting, a line end for others.
-func separator(name []byte) string {
-	switch atom.Lookup(name) {
-	case atom.Td, atom.Th:
+func separator(tag string) string {
+	switch {
+	case tag == "td" || tag == "th":
 		return " "
-	case atom.Span, atom.Sub, atom.Sup, atom.Abbr, atom.Kbd, atom.Img, atom.Mark, atom.Label:
-		return ""
-	}
-	if isFormatting(name) {
+	case isFormatting[tag] || isInline[tag]:
 		return ""
 	}
 	return "\n"
 }
+
+var isInline = setOf("span sub sup abbr kbd img mark label")

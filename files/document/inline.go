@@ -134,10 +134,8 @@ func link(text, href string) string {
 
 func isAddress(href string) bool {
 	scheme, _, ok := strings.Cut(href, ":")
-	switch strings.ToLower(scheme) {
-	case "http", "https", "mailto", "ftp", "tel", "news", "sftp", "ssh", "git", "doi", "urn":
-		return ok && len(href) <= maxLinkBytes && !strings.ContainsAny(href, "<>") &&
-			!strings.ContainsFunc(href, unicode.IsControl)
-	}
-	return false
+	return ok && isScheme[strings.ToLower(scheme)] && len(href) <= maxLinkBytes && !strings.ContainsAny(href, "<>") &&
+		!strings.ContainsFunc(href, unicode.IsControl)
 }
+
+var isScheme = setOf("http https mailto ftp tel news sftp ssh git doi urn")

@@ -133,7 +133,8 @@ func pdfPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (str
 	if err != nil {
 		return "", err
 	}
-	defer engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage}) //nolint:errcheck // closed with the document
+	closing := &requests.FPDFText_ClosePage{TextPage: text.TextPage}
+	defer engine.FPDFText_ClosePage(closing) //nolint:errcheck // closed with the document
 	counted, err := engine.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
 	if err != nil || counted.Count == 0 {
 		return "", err

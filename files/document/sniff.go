@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,17 +22,14 @@ const sniffBytes = 4096
 type UnsupportedError struct{ MediaType, Name, Advice string }
 
 func (e *UnsupportedError) Error() string {
-	kind, advice := e.MediaType, e.Advice
-	if kind == "" {
-		kind = "unknown"
-	}
+	advice := e.Advice
 	if advice != "" {
 		advice += " "
 	}
 	return fmt.Sprintf("Unsupported file type: %s (filename: %s). %sSupported types: PDF; Word, PowerPoint and Excel "+
 		"(.docx, .pptx, .xlsx); OpenDocument (.odt, .odp, .ods); EPUB; Jupyter notebooks; text in any encoding and "+
 		"with any extension: plain text, Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.",
-		kind, e.Name, advice)
+		cmp.Or(e.MediaType, "unknown"), e.Name, advice)
 }
 
 // Sniff returns the media type of an upload by its beginning, and of a zip file by its entries. The bytes decide
@@ -181,17 +179,13 @@ func looksLikeText(head []byte, marked bool) bool {
 // textType returns the media type of a text: by its name, else by its content, else as declared.
 func textType(name, content, declared string) string {
 	base := strings.ToLower(path.Base(name))
-	if known, ok := typesByName[base]; ok {
+	if known := cmp.Or(typesByName[base], typesByExt[strings.TrimPrefix(path.Ext(base), ".")]); known != "" {
 		return known
 	}
-	if known, ok := typesByExt[strings.TrimPrefix(path.Ext(base), ".")]; ok {
-		return known
-	}
-	if content != "text/plain" && (strings.HasPrefix(content, "text/") || isTextType[content]) {
-		return content
-	}
-	if strings.HasPrefix(declared, "text/") || isTextType[declared] {
-		return declared
+	for _, media := range []string{content, declared} {
+		if media != "text/plain" && (strings.HasPrefix(media, "text/") || isTextType[media]) {
+			return media
+		}
 	}
 	return "text/plain"
 }

@@ -3,6 +3,8 @@ package document
 import (
 	"cmp"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -45,21 +47,14 @@ func (all blockStyles) own(key string) blockStyle {
 	return namedStyle(path.Base(key))
 }
 
-func isCodeName(name string) bool {
-	switch name {
-	case "source code", "source text", "verbatim char", "html preformatted", "html code", "preformatted text",
-		"plain text", "macro text", "code", "code block", "inline code", "teletype":
-		return true
-	}
-	return false
-}
+func isCodeName(name string) bool { return slices.Contains(codeNames, name) }
+
+var codeNames = []string{"source code", "source text", "verbatim char", "html preformatted", "html code",
+	"preformatted text", "plain text", "macro text", "code", "code block", "inline code", "teletype"}
 
 func isCodeFont(font string) bool {
 	font = strings.ToLower(font)
-	for _, name := range []string{"courier", "consolas", "mono", "menlo", "monaco", "source code"} {
-		if strings.Contains(font, name) && !strings.Contains(font, "monotype") {
-			return true
-		}
-	}
-	return false
+	return codeFont.MatchString(font) && !strings.Contains(font, "monotype")
 }
+
+var codeFont = regexp.MustCompile(`courier|consolas|mono|menlo|monaco|source code`)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"path"
 	"strings"
 )
@@ -17,13 +18,12 @@ type archive struct {
 	budget  *budget
 }
 
-// source reads a file and keeps the error if it could not be read, which is not the document's fault. If metered, it
-// ends after left bytes.
+// source reads a file up to left bytes. It keeps the error if the file could not be read, which is not the document's
+// fault.
 type source struct {
-	r       io.ReaderAt
-	left    int64
-	metered bool
-	failed  error
+	r      io.ReaderAt
+	left   int64
+	failed error
 }
 
 var errDirectory = unreadable("The archive's list of entries is longer than %d MiB. "+
@@ -34,7 +34,7 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, io.EOF
 	}
-	if s.left -= int64(len(p)); s.metered && s.left < 0 {
+	if s.left -= int64(len(p)); s.left < 0 {
 		return 0, errDirectory
 	}
 	n, err := s.r.ReadAt(p, off)
@@ -46,7 +46,7 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 
 // openArchive lists the entries. Archives within the archive are not opened.
 func openArchive(r io.ReaderAt, size int64) (*archive, error) {
-	a := &archive{source: &source{r: r, left: maxDirectoryMB << 20, metered: true}, entries: map[string]*zip.File{},
+	a := &archive{source: &source{r: r, left: maxDirectoryMB << 20}, entries: map[string]*zip.File{},
 		budget: newBudget()}
 	if err := refuseOLE(a.source, size); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are looked up, not written to disk
 		return nil, explain(err, a.source.failed)
 	}
-	a.source.metered = false
+	a.source.left = math.MaxInt64 // entries have limits of their own
 	if len(z.File) > maxEntries {
 		return nil, unreadable("The archive has %d entries; a document may have %d. Upload the files in it one by one.",
 			len(z.File), maxEntries)
