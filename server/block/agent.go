@@ -10,9 +10,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Edit changes the value of a block that an agent has by a label, as the agent: edit gets the value as it is at that moment, and no other
-// edit comes between. ErrNotFound if the agent has no such block; ErrInvalid if it is read-only, or the edit breaks a rule.
-func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string, edit func(value string) (string, error)) (Block, error) {
+// Edit changes the value of a block that an agent has by a label, as the agent: edit gets the value as it is at that
+// moment, and no other edit comes between. ErrNotFound if the agent has no such block; ErrInvalid if it is read-only,
+// or the edit breaks a rule.
+func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string,
+	edit func(value string) (string, error)) (Block, error) {
 	return s.EditAll(ctx, org, agentID, label, func(b *Block) error {
 		value, err := edit(b.Value)
 		b.Value = db.Clean(value)
@@ -21,7 +23,8 @@ func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string, edi
 }
 
 // EditAll is Edit of the label and the description too.
-func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, edit func(*Block) error) (Block, error) {
+func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, edit func(*Block) error) (Block,
+	error) {
 	b, err := s.mine(ctx, org, agentID, label)
 	if err != nil {
 		return Block{}, err
@@ -52,7 +55,8 @@ func (s *Store) mine(ctx context.Context, org db.Org, agentID, label string) (Bl
 	for i, b := range all {
 		labels[i] = b.Label
 	}
-	return Block{}, db.NotFound("Block field %s does not exist (available sections = %s)", label, strings.Join(labels, ", "))
+	return Block{}, db.NotFound("Block field %s does not exist (available sections = %s)", label,
+		strings.Join(labels, ", "))
 }
 
 // Add makes a block and attaches it to an agent, as the agent. ErrConflict if it has one of that label.
@@ -67,8 +71,8 @@ func (s *Store) Add(ctx context.Context, org db.Org, agentID string, n New) (mad
 	return made, err
 }
 
-// Remove takes a block from an agent, as the agent; the block itself stays for who else has it, and for the operator. ErrInvalid if it is
-// read-only.
+// Remove takes a block from an agent, as the agent; the block itself stays for who else has it, and for the operator.
+// ErrInvalid if it is read-only.
 func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) error {
 	b, err := s.mine(ctx, org, agentID, label)
 	if err != nil {
@@ -80,7 +84,8 @@ func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) e
 	return s.Detach(ctx, org, agentID, b.ID)
 }
 
-// Apply applies a patch to the blocks of an agent, as the agent: all of it, or nothing. It returns the blocks that it added and changed.
+// Apply applies a patch to the blocks of an agent, as the agent: all of it, or nothing. It returns the blocks that it
+// added and changed.
 func (s *Store) Apply(ctx context.Context, org db.Org, agentID string, p Patch) (changed []Block, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		changed = nil

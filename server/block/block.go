@@ -1,4 +1,5 @@
-// Package block keeps core memory blocks: short texts that an agent always sees, that agents share, and every version of which is kept.
+// Package block keeps core memory blocks: short texts that an agent always sees, that agents share, and every version
+// of which is kept.
 package block
 
 import (
@@ -99,7 +100,8 @@ type Expected struct {
 type MismatchError struct{ Current Block }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("block %s is at version %d, with the SHA-256 %s, and not as this change expects it; the change was not made. "+
+	return fmt.Sprintf("block %s is at version %d, with the SHA-256 %s, and not as this change expects it; the change "+
+		"was not made. "+
 		"Its value is: %s", e.Current.ID, e.Current.Version, e.Current.SHA256(), e.Current.Value)
 }
 
@@ -129,7 +131,8 @@ func checkSize(label, value string, limit int) error {
 		return db.Invalid("the limit of block %s is %d; it must be from 1 to %d characters", label, limit, MaxLimit)
 	}
 	if n := utf8.RuneCountInString(value); n > limit {
-		return db.Invalid("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. Shorten the value, or raise the limit.",
+		return db.Invalid("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. "+
+			"Shorten the value, or raise the limit.",
 			limit, n, label)
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Update changes a block and keeps what it was; author is who does. ErrInvalid if the change breaks a rule, a *MismatchError if the block is
-// not as expected.
+// Update changes a block and keeps what it was; author is who does. ErrInvalid if the change breaks a rule, a
+// *MismatchError if the block is not as expected.
 func (s *Store) Update(ctx context.Context, org db.Org, author, id string, x Expected, u Update) (Block, error) {
 	return s.change(ctx, org, author, id, x, func(b *Block) error {
 		set(&b.Label, u.Label)
@@ -41,8 +41,10 @@ func set[T any](field, value *T) {
 	}
 }
 
-// change changes a block under its lock, and appends the event to all agents that have it. What changes nothing makes no version.
-func (s *Store) change(ctx context.Context, org db.Org, author, id string, x Expected, do func(*Block) error) (Block, error) {
+// change changes a block under its lock, and appends the event to all agents that have it. What changes nothing makes
+// no version.
+func (s *Store) change(ctx context.Context, org db.Org, author, id string, x Expected, do func(*Block) error) (Block,
+	error) {
 	var changed Block
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -75,13 +77,16 @@ func (s *Store) write(ctx context.Context, org db.Org, author string, before, af
 	}
 	changed, err := db.One[Block](ctx, s.DB, `
 		UPDATE blocks AS b
-		SET label = @label, description = @description, value = @value, limit_chars = @limit, read_only = @read_only, hidden = @hidden,
+		SET label = @label, description = @description, value = @value, limit_chars = @limit, read_only = @read_only,
+		    hidden = @hidden,
 		    tags = @tags, metadata = @metadata, version = @version, updated_at = now()
 		WHERE org = @org AND key = @key
 		RETURNING `+columns,
-		pgx.StrictNamedArgs{"org": org, "key": before.Key, "label": after.Label, "description": after.Description, "value": after.Value,
-			"limit": after.Limit, "read_only": after.ReadOnly, "hidden": after.Hidden, "tags": after.Tags, "metadata": after.Metadata,
-			"version": after.Version})
+		pgx.StrictNamedArgs{"org": org, "key": before.Key, "label": after.Label, "description": after.Description,
+			"value": after.Value,
+			"limit": after.Limit, "read_only": after.ReadOnly, "hidden": after.Hidden, "tags": after.Tags,
+			"metadata": after.Metadata,
+			"version":  after.Version})
 	if err != nil {
 		return Block{}, labelError(err, after.Label)
 	}
@@ -102,7 +107,8 @@ func sameVersion(a, b Block) bool {
 		}
 		return *s
 	}
-	return a.Label == b.Label && a.Value == b.Value && a.Limit == b.Limit && a.ReadOnly == b.ReadOnly && text(a.Description) == text(b.Description)
+	return a.Label == b.Label && a.Value == b.Value && a.Limit == b.Limit && a.ReadOnly == b.ReadOnly &&
+		text(a.Description) == text(b.Description)
 }
 
 // Versions lists what a block was, the newest first, from the version before another on if that is not 0.
@@ -144,7 +150,8 @@ func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (
 		FromFile: a.name(), ToFile: b.name(), Context: 3})
 }
 
-// Restore makes a block what it was at one of its versions; that is a new version. The label and whether it is read-only stay.
+// Restore makes a block what it was at one of its versions; that is a new version. The label and whether it is
+// read-only stay.
 func (s *Store) Restore(ctx context.Context, org db.Org, author, id string, x Expected, version int) (Block, error) {
 	v, err := s.Version(ctx, org, id, version)
 	if err != nil {

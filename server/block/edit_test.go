@@ -21,18 +21,26 @@ func TestEditsOfAValue(t *testing.T) {
 		{"append to nothing", func() (string, error) { return block.Append("", "a"), nil }, "a"},
 		{"append on a line of its own", func() (string, error) { return block.Append("a", "\tb"), nil }, "a\n\tb"},
 		{"replace all", func() (string, error) { return block.ReplaceAll("l", "x y x", "x", "z") }, "z y z"},
-		{"replace all of nothing", func() (string, error) { return block.ReplaceAll("l", "x", "q", "z") }, "Old content 'q' not found in memory block 'l'"},
-		{"replace once, tabs kept", func() (string, error) { return block.ReplaceOnce("l", "a\tb\tc", "a\tb", "1→ }{") }, "1→ }{\tc"},
-		{"replace what is not there", func() (string, error) { return block.ReplaceOnce("l", "a", "b", "c") }, "did not appear verbatim in memory block with label `l`"},
-		{"replace what is there twice", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nba", "b", "c") }, "in lines [2 3]"},
-		{"replace lines that are there twice", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nx\na\nb", "a\nb", "c") }, "in lines [1 4]"},
+		{"replace all of nothing", func() (string, error) { return block.ReplaceAll("l", "x", "q", "z") },
+			"Old content 'q' not found in memory block 'l'"},
+		{"replace once, tabs kept", func() (string, error) { return block.ReplaceOnce("l", "a\tb\tc", "a\tb", "1→ }{") },
+			"1→ }{\tc"},
+		{"replace what is not there", func() (string, error) { return block.ReplaceOnce("l", "a", "b", "c") },
+			"did not appear verbatim in memory block with label `l`"},
+		{"replace what is there twice", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nba", "b", "c") },
+			"in lines [2 3]"},
+		{"replace lines that are there twice", func() (string, error) {
+			return block.ReplaceOnce("l", "a\nb\nx\na\nb", "a\nb",
+				"c")
+		}, "in lines [1 4]"},
 		{"replace nothing", func() (string, error) { return block.ReplaceOnce("l", "ab", "", "c") }, "old_string is empty"},
 		{"insert into nothing", func() (string, error) { return block.Insert("", "a", block.AtEnd) }, "a"},
 		{"insert before the first line", func() (string, error) { return block.Insert("b", "a", 0) }, "a\nb"},
 		{"insert after a line", func() (string, error) { return block.Insert("a\nc", "b", 1) }, "a\nb\nc"},
 		{"insert at the end", func() (string, error) { return block.Insert("a\n", "b", block.AtEnd) }, "a\n\nb"},
 		{"insert after the end", func() (string, error) { return block.Insert("a", "b", 2) }, "[0, 1], or -1"},
-		{"insert before the beginning", func() (string, error) { return block.Insert("a", "b", -2) }, "Invalid `insert_line` parameter: -2"},
+		{"insert before the beginning", func() (string, error) { return block.Insert("a", "b", -2) },
+			"Invalid `insert_line` parameter: -2"},
 	} {
 		got, err := tt.edit()
 		if err != nil {
@@ -49,9 +57,11 @@ func TestPatchesOfAValue(t *testing.T) {
 	const value = "# Title\n\n- one\n-- two\n+ three\n\tfour"
 	for _, tt := range []struct{ name, patch, want string }{
 		{"a line", "-- one\n+- uno", "# Title\n\n- uno\n-- two\n+ three\n\tfour"},
-		{"with what stands around it", "@@\n - one\n--- two\n+-- deux\n + three", "# Title\n\n- one\n-- deux\n+ three\n\tfour"},
+		{"with what stands around it", "@@\n - one\n--- two\n+-- deux\n + three",
+			"# Title\n\n- one\n-- deux\n+ three\n\tfour"},
 		{"two hunks", "@@ -1 +1 @@\n-# Title\n+# Other\n@@\n-\tfour\n+\tvier", "# Other\n\n- one\n-- two\n+ three\n\tvier"},
-		{"with the names of files", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-# Title\n+# Other\n", "# Other\n\n- one\n-- two\n+ three\n\tfour"},
+		{"with the names of files", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-# Title\n+# Other\n",
+			"# Other\n\n- one\n-- two\n+ three\n\tfour"},
 		{"an empty line within", " # Title\n\n-- one", "# Title\n\n-- two\n+ three\n\tfour"},
 		{"only new lines go to the end", "+last", value + "\nlast"},
 		{"nothing is changed", " - one", "No applicable hunks found in patch"},
@@ -81,14 +91,17 @@ func apply(patch, value string) (string, error) {
 
 func TestPatchesOfSeveralBlocks(t *testing.T) {
 	t.Parallel()
-	p, err := block.ParsePatch("ignored", "*** Begin Patch\n*** Add Block: a/b\nDescription: what it is\n+one\n+\n+two\n*** Delete Block: old\n*** Update Block: c\n*** Move to: d\n-x\n+y\n*** End Patch\n")
+	p, err := block.ParsePatch("ignored", "*** Begin Patch\n*** Add Block: a/b\nDescription: what it "+
+		"is\n+one\n+\n+two\n*** Delete Block: old\n*** Update Block: c\n*** Move to: d\n-x\n+y\n*** End Patch\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	about := "what it is"
-	want := block.Patch{{Kind: block.AddBlock, Label: "a/b", Description: &about, Value: "one\n\ntwo"}, {Kind: block.DeleteBlock, Label: "old"},
+	want := block.Patch{{Kind: block.AddBlock, Label: "a/b", Description: &about, Value: "one\n\ntwo"},
+		{Kind: block.DeleteBlock, Label: "old"},
 		{Kind: block.UpdateBlock, Label: "c", NewLabel: "d"}}
-	if diff := cmp.Diff(want, p, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".hunks" }, cmp.Ignore())); diff != "" {
+	if diff := cmp.Diff(want, p, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".hunks" },
+		cmp.Ignore())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got, err := p[2].Apply("w\nx"); err != nil || got != "w\ny" {
@@ -106,15 +119,18 @@ func TestADiffIsAPatch(t *testing.T) {
 	t.Parallel()
 	line := rapid.StringMatching(`[-+@ \t*a-c0-9→}{]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
-		lines := rapid.SliceOfNDistinct(line, 1, 12, rapid.ID[string]).Draw(t, "lines") // each once, so that every hunk has one place
+		// each once, so that every hunk has one place
+		lines := rapid.SliceOfNDistinct(line, 1, 12, rapid.ID[string]).Draw(t, "lines")
 		at := rapid.IntRange(0, len(lines)-1).Draw(t, "at")
-		changed := append(append(append([]string{}, lines[:at]...), "x"+rapid.StringMatching(`[a-z]{0,3}`).Draw(t, "new")), lines[at+1:]...)
+		changed := append(append(append([]string{}, lines[:at]...), "x"+rapid.StringMatching(`[a-z]{0,3}`).Draw(t, "new")),
+			lines[at+1:]...)
 		before, after := strings.Join(lines, "\n"), strings.Join(changed, "\n")
 		if before == "" || after == "" {
 			return // a value without lines is not one with an empty line
 		}
 		for _, pair := range [][2]string{{before, after}, {after, before}} {
-			diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: strings.SplitAfter(pair[0]+"\n", "\n"), B: strings.SplitAfter(pair[1]+"\n", "\n"),
+			diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: strings.SplitAfter(pair[0]+"\n", "\n"),
+				B:        strings.SplitAfter(pair[1]+"\n", "\n"),
 				FromFile: "a", ToFile: "b", Context: 12})
 			if err != nil {
 				t.Fatal(err)

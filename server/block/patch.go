@@ -7,14 +7,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Patch is a text that says how blocks are to change: hunks of a unified diff for one block, or operations, each under its header:
+// Patch is a text that says how blocks are to change: hunks of a unified diff for one block, or operations, each
+// under its header:
 //
 //	*** Add Block: label        with a line "Description: …" or none, and the value's lines, each after '+'
 //	*** Delete Block: label
 //	*** Update Block: label     with a line "*** Move to: label" or none, and hunks
 //
-// A hunk has lines that stay after ' ', that go after '-' and that come after '+'; lines with @@ part hunks. "*** Begin Patch" and
-// "*** End Patch" may stand around it all.
+// A hunk has lines that stay after ' ', that go after '-' and that come after '+'; lines with @@ part hunks. "***
+// Begin Patch" and "*** End Patch" may stand around it all.
 type Patch []Operation
 
 // Operation is what a patch does with one block.
@@ -82,7 +83,8 @@ func parseOperations(lines []string) (Patch, error) {
 				lines = lines[1:]
 				continue
 			}
-			return nil, db.Invalid("The patch has the line %q before its first header. Begin with *** Add Block:, *** Delete Block: or *** Update Block:.", lines[0])
+			return nil, db.Invalid("The patch has the line %q before its first header. Begin with *** Add Block:, *** Delete "+
+				"Block: or *** Update Block:.", lines[0])
 		}
 		end := 1
 		for end < len(lines) {
@@ -114,7 +116,8 @@ func (o *Operation) read(lines []string) error {
 	}
 	o.hunks = readHunks(withoutFileHeader(lines))
 	if len(o.hunks) == 0 && o.NewLabel == "" {
-		return db.Invalid("No applicable hunks found in patch. Give the lines to remove after '-', those to add after '+', and some around them after a space.")
+		return db.Invalid("No applicable hunks found in patch. Give the lines to remove after '-', those to add after " +
+			"'+', and some around them after a space.")
 	}
 	return nil
 }
@@ -141,7 +144,8 @@ func (o *Operation) readAddition(lines []string) error {
 
 // withoutFileHeader leaves out the two lines in which a diff names its files. Anywhere else such lines are the block's.
 func withoutFileHeader(lines []string) []string {
-	if len(lines) > 2 && strings.HasPrefix(lines[0], "--- ") && strings.HasPrefix(lines[1], "+++ ") && strings.HasPrefix(lines[2], "@@") {
+	if len(lines) > 2 && strings.HasPrefix(lines[0], "--- ") && strings.HasPrefix(lines[1], "+++ ") &&
+		strings.HasPrefix(lines[2], "@@") {
 		return lines[2:]
 	}
 	return lines
@@ -176,8 +180,8 @@ func readHunks(lines []string) []hunk {
 	return hunks
 }
 
-// Apply returns a value after the hunks of an update, each after the one before. ErrInvalid if the lines of one are not in the value, or
-// several times.
+// Apply returns a value after the hunks of an update, each after the one before. ErrInvalid if the lines of one are
+// not in the value, or several times.
 func (o Operation) Apply(value string) (string, error) {
 	for _, h := range o.hunks {
 		lines := split(value)
@@ -202,12 +206,14 @@ func (h hunk) place(lines []string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, db.Invalid("Failed to apply patch: hunk context matched multiple places in the memory block. Give more of the lines around the change.")
+			return 0, db.Invalid("Failed to apply patch: hunk context matched multiple places in the memory block. Give more " +
+				"of the lines around the change.")
 		}
 		found = at
 	}
 	if found < 0 {
-		return 0, db.Invalid("Failed to apply patch: expected hunk context not found in the memory block. Its lines must be as they stand in the block: %q",
+		return 0, db.Invalid("Failed to apply patch: expected hunk context not found in the memory block. Its lines must "+
+			"be as they stand in the block: %q",
 			strings.Join(h.old, "\n"))
 	}
 	return found, nil

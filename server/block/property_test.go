@@ -46,7 +46,8 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 	b := w.create(block.New{Label: "b"})
 	agent := w.agent(b)
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"append", "replace all", "replace once", "insert", "rethink", "patch"}).Draw(t, "edit")
+		name := rapid.SampledFrom([]string{"append", "replace all", "replace once", "insert", "rethink", "patch"}).Draw(t,
+			"edit")
 		start := strings.Join(rapid.SliceOfN(word, 0, 3).Draw(t, "lines"), "\n")
 		before, err := w.store.Update(context.Background(), org, "op", b.ID, block.Expected{}, block.Update{Value: &start})
 		if err != nil {
@@ -59,7 +60,8 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 			return made, err
 		})
 		if errors.Is(err, db.ErrInvalid) {
-			if now, err := w.store.Block(context.Background(), org, b.ID); err != nil || now.Value != start || now.Version != before.Version {
+			if now, err := w.store.Block(context.Background(), org, b.ID); err != nil || now.Value != start ||
+				now.Version != before.Version {
 				t.Fatalf("a %s that failed left %q at version %d, %v; want %q", name, now.Value, now.Version, err, start)
 			}
 			return
@@ -78,7 +80,8 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 	})
 }
 
-// A block that is attached and detached by many at once is in the end attached once or not at all, and its agent's events say which.
+// A block that is attached and detached by many at once is in the end attached once or not at all, and its agent's
+// events say which.
 func TestAttachAndDetachRace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -89,7 +92,8 @@ func TestAttachAndDetachRace(t *testing.T) {
 		b := []block.Block{one, two}[i%2]
 		group.Go(func() error {
 			do := []func(context.Context, db.Org, string, string) error{w.store.Attach, w.store.Detach}[i/2%2]
-			if err := do(context.Background(), org, agent, b.ID); err != nil && !errors.Is(err, db.ErrConflict) && !errors.Is(err, db.ErrNotFound) {
+			if err := do(context.Background(), org, agent, b.ID); err != nil && !errors.Is(err, db.ErrConflict) &&
+				!errors.Is(err, db.ErrNotFound) {
 				return err
 			}
 			return nil

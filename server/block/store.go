@@ -22,7 +22,8 @@ type Store struct {
 // With returns the store working in tx.
 func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx} }
 
-const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata, b.template,
+const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata,
+	b.template,
 	b.version, b.created_at, b.updated_at`
 
 // Create makes a block; author is who does. ErrInvalid if its label or its size breaks a rule.
@@ -43,7 +44,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 			VALUES (@org, @label, @description, @value, @limit, @read_only, @hidden, @tags, @metadata, @template)
 			RETURNING `+columns,
 			pgx.StrictNamedArgs{"org": org, "label": n.Label, "description": n.Description, "value": value, "limit": limit,
-				"read_only": n.ReadOnly, "hidden": n.Hidden, "tags": db.Tags(n.Tags), "metadata": n.Metadata, "template": n.Template})
+				"read_only": n.ReadOnly, "hidden": n.Hidden, "tags": db.Tags(n.Tags),
+				"metadata": n.Metadata, "template": n.Template})
 		if err != nil {
 			return err
 		}
@@ -57,8 +59,9 @@ func (s *Store) record(ctx context.Context, org db.Org, author string, b Block) 
 	return db.Exec(ctx, s.DB, `
 		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only)
 		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only)`,
-		pgx.StrictNamedArgs{"key": b.Key, "version": b.Version, "org": org, "author": author, "label": b.Label, "description": b.Description,
-			"value": b.Value, "limit": b.Limit, "read_only": b.ReadOnly})
+		pgx.StrictNamedArgs{"key": b.Key, "version": b.Version, "org": org, "author": author, "label": b.Label,
+			"description": b.Description,
+			"value":       b.Value, "limit": b.Limit, "read_only": b.ReadOnly})
 }
 
 // Block returns a block by its id.
@@ -99,12 +102,15 @@ const filtered = ` FROM blocks b
 	  AND (@templates::boolean IS NULL OR coalesce((b.template ->> 'is_template')::boolean, false) = @templates)
 	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN b.tags @> @tags ELSE b.tags && @tags END)
 	  AND (@more::int IS NULL AND @fewer::int IS NULL AND @agents::int[] IS NULL OR (
-		SELECT count(*) > coalesce(@more, -1) AND count(*) < coalesce(@fewer, 2147483647) AND (@agents::int[] IS NULL OR count(*) = ANY (@agents))
+		SELECT count(*) > coalesce(@more, -1) AND count(*) < coalesce(@fewer, 2147483647)
+		   AND (@agents::int[] IS NULL OR count(*) = ANY (@agents))
 		FROM agent_blocks a WHERE a.block_key = b.key))`
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"org": org, "label": f.Label, "label_contains": f.LabelContains, "value_contains": f.ValueContains,
-		"description_contains": f.DescriptContains, "template_name": f.TemplateName, "templates": f.Templates, "tags": db.Tags(f.Tags),
+	return pgx.StrictNamedArgs{"org": org, "label": f.Label, "label_contains": f.LabelContains,
+		"value_contains":       f.ValueContains,
+		"description_contains": f.DescriptContains, "template_name": f.TemplateName, "templates": f.Templates,
+		"tags":     db.Tags(f.Tags),
 		"all_tags": f.AllTags, "hidden": f.Hidden, "more": f.AgentsMore, "fewer": f.AgentsFewer, "agents": f.Agents}
 }
 
@@ -135,7 +141,8 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 
 // lock locks a block: it does not change, and is attached to and detached from no agent, until the transaction ends.
 func (s *Store) lock(ctx context.Context, org db.Org, id string) (Block, error) {
-	b, err := db.One[Block](ctx, s.DB, `SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2 FOR UPDATE`, org, id)
+	b, err := db.One[Block](ctx, s.DB, `SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2 FOR UPDATE`, org,
+		id)
 	return b, notThere(err, "Block with ID %s not found", id)
 }
 
@@ -154,8 +161,8 @@ func (s *Store) tell(ctx context.Context, org db.Org, b Block, what event.Type) 
 	return err
 }
 
-// Attach attaches a block to an agent; one that it has stays as it is. ErrConflict if the agent has another block of that label;
-// ErrNotFound if either is not there.
+// Attach attaches a block to an agent; one that it has stays as it is. ErrConflict if the agent has another block of
+// that label; ErrNotFound if either is not there.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -166,17 +173,20 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) erro
 		if has, err := in.has(ctx, org, agentID, b); err != nil || has {
 			return err
 		}
-		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockAttached, RefID: id}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockAttached,
+			RefID: id}); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO agent_blocks (agent_id, block_key, org, label) VALUES ($1, $2, $3, $4)`, agentID, b.Key, org, b.Label)
+		_, err = tx.Exec(ctx, `INSERT INTO agent_blocks (agent_id, block_key, org, label) VALUES ($1, $2, $3, $4)`, agentID,
+			b.Key, org, b.Label)
 		return labelError(err, b.Label)
 	})
 }
 
 func (s *Store) has(ctx context.Context, org db.Org, agentID string, b Block) (bool, error) {
 	has, err := db.One[bool](ctx, s.DB, `
-		SELECT EXISTS (SELECT FROM agent_blocks WHERE agent_id = $2 AND block_key = $3) FROM agents WHERE org = $1 AND id = $2`,
+		SELECT EXISTS (SELECT FROM agent_blocks WHERE agent_id = $2 AND block_key = $3)
+		FROM agents WHERE org = $1 AND id = $2`,
 		org, agentID, b.Key)
 	return has, notThere(err, "Agent with ID %s not found", agentID)
 }
@@ -185,7 +195,8 @@ func (s *Store) has(ctx context.Context, org db.Org, agentID string, b Block) (b
 func labelError(err error, label string) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && pg.ConstraintName == "agent_blocks_label_key" {
-		return db.Conflict("the agent has another block with the label '%s' already: detach that one, or give this one another label", label)
+		return db.Conflict("the agent has another block with the label '%s' already: detach that one, or give this one "+
+			"another label", label)
 	}
 	return db.Error(err)
 }
@@ -203,10 +214,12 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) erro
 		} else if !has {
 			return db.NotFound("Block %s is not attached to agent %s", id, agentID)
 		}
-		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockDetached, RefID: id}); err != nil {
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockDetached,
+			RefID: id}); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `DELETE FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3`, org, agentID, b.Key)
+		return db.Exec(ctx, tx, `DELETE FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3`, org, agentID,
+			b.Key)
 	})
 }
 

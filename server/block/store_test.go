@@ -75,10 +75,12 @@ func TestRulesOfABlock(t *testing.T) {
 	}{
 		{"a label with a space", block.New{Label: "my self"}, `"my self"`},
 		{"no label", block.New{}, "from 1 to 50"},
-		{"a value beyond its limit", block.New{Label: "a", Value: long, Limit: 10}, "Exceeds 10 character limit (requested 11)"},
+		{"a value beyond its limit", block.New{Label: "a", Value: long, Limit: 10},
+			"Exceeds 10 character limit (requested 11)"},
 		{"a limit of less than nothing", block.New{Label: "a", Limit: -1}, "is -1"},
 	} {
-		if _, err := w.store.Create(t.Context(), org, "me", tt.n); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := w.store.Create(t.Context(), org, "me", tt.n); !errors.Is(err, db.ErrInvalid) ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want ErrInvalid with %q", tt.name, err, tt.want)
 		}
 	}
@@ -87,7 +89,8 @@ func TestRulesOfABlock(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 	lower := 5
-	if _, err := w.store.Update(t.Context(), org, "me", b.ID, block.Expected{}, block.Update{Limit: &lower}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := w.store.Update(t.Context(), org, "me", b.ID, block.Expected{},
+		block.Update{Limit: &lower}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a limit below the value: got %v, want ErrInvalid", err)
 	}
 }
@@ -104,7 +107,8 @@ func TestEachChangeIsAVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	same := "one\ntwo\nthree"
-	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{}, block.Update{Value: &same}); err != nil || got.Version != 2 {
+	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{},
+		block.Update{Value: &same}); err != nil || got.Version != 2 {
 		t.Errorf("what changes nothing: version %d, %v, want 2", got.Version, err)
 	}
 	restored, err := w.store.Restore(t.Context(), org, "op", b.ID, block.Expected{Version: 2}, 1)
@@ -144,7 +148,8 @@ func TestAChangeThatExpectsAnotherBlockIsRefusedWithTheBlock(t *testing.T) {
 			t.Errorf("%s: got %v, want a mismatch with the current value", name, err)
 		}
 	}
-	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{Version: 1, SHA256: b.SHA256()}, block.Update{Value: &value}); err != nil || got.Value != "then" {
+	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{Version: 1, SHA256: b.SHA256()},
+		block.Update{Value: &value}); err != nil || got.Value != "then" {
 		t.Errorf("as expected: got %+v, %v", got, err)
 	}
 }
@@ -158,13 +163,15 @@ func TestAnAgentHasALabelOnce(t *testing.T) {
 		t.Errorf("a second block of the label: got %v, want ErrConflict", err)
 	}
 	label := "c"
-	if _, err := w.store.Update(t.Context(), org, "op", one.ID, block.Expected{}, block.Update{Label: &label}); err != nil {
+	if _, err := w.store.Update(t.Context(), org, "op", one.ID, block.Expected{},
+		block.Update{Label: &label}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.store.Attach(t.Context(), org, agent, two.ID); err != nil {
 		t.Errorf("after the first was renamed: %v", err)
 	}
-	if _, err := w.store.Update(t.Context(), org, "op", two.ID, block.Expected{}, block.Update{Label: &label}); !errors.Is(err, db.ErrConflict) {
+	if _, err := w.store.Update(t.Context(), org, "op", two.ID, block.Expected{},
+		block.Update{Label: &label}); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("renamed to what the agent has: got %v, want ErrConflict", err)
 	}
 	if got, err := w.store.Labelled(t.Context(), org, agent, "c"); err != nil || got.ID != one.ID {
@@ -191,7 +198,8 @@ func TestAnAgentDoesNotChangeWhatItMayOnlyRead(t *testing.T) {
 		t.Errorf("got %v, want ErrInvalid", err)
 	}
 	value := "3"
-	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{}, block.Update{Value: &value}); err != nil || got.Value != "3" {
+	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{},
+		block.Update{Value: &value}); err != nil || got.Value != "3" {
 		t.Errorf("the operator: got %+v, %v", got, err)
 	}
 }
@@ -280,7 +288,8 @@ func TestBlocksAreListed(t *testing.T) {
 func TestAPatchIsAtomic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	one, rules := w.create(block.New{Label: "one", Value: "a\nb"}), w.create(block.New{Label: "rules", Value: "r", ReadOnly: true})
+	one, rules := w.create(block.New{Label: "one", Value: "a\nb"}), w.create(block.New{Label: "rules", Value: "r",
+		ReadOnly: true})
 	agent := w.agent(one, rules)
 	state := func() string {
 		t.Helper()
@@ -295,12 +304,15 @@ func TestAPatchIsAtomic(t *testing.T) {
 		return strings.Join(said, "; ")
 	}
 	for _, tt := range []struct{ name, patch, wrong, want string }{
-		{"the last part fails", "*** Add Block: two\n+x\n*** Update Block: one\n-a\n+A\n*** Update Block: one\n-gone\n+come", "not found", "one=a\nb; rules=r"},
-		{"a block that is not there", "*** Update Block: none\n-a\n+A", "available sections = one, rules", "one=a\nb; rules=r"},
+		{"the last part fails", "*** Add Block: two\n+x\n*** Update Block: one\n-a\n+A\n*** Update Block: one\n-gone\n+come",
+			"not found", "one=a\nb; rules=r"},
+		{"a block that is not there", "*** Update Block: none\n-a\n+A", "available sections = one, rules",
+			"one=a\nb; rules=r"},
 		{"a label that is there", "*** Add Block: one\n+x", "another block", "one=a\nb; rules=r"},
 		{"what may only be read is deleted", "*** Delete Block: rules", "read-only", "one=a\nb; rules=r"},
 		{"what may only be read is renamed", "*** Update Block: rules\n*** Move to: other", "read-only", "one=a\nb; rules=r"},
-		{"all of it", "*** Update Block: one\n*** Move to: first\n-a\n+A\n*** Add Block: two\n+x\n*** Update Block: first\n-b\n+B", "", "first=A\nB; rules=r; two=x"},
+		{"all of it", "*** Update Block: one\n*** Move to: first\n-a\n+A\n*** Add Block: two\n+x\n*** Update Block: " +
+			"first\n-b\n+B", "", "first=A\nB; rules=r; two=x"},
 		{"a deletion", "*** Delete Block: two", "", "first=A\nB; rules=r"},
 	} {
 		p, err := block.ParsePatch("", tt.patch)

@@ -1,4 +1,5 @@
-// Package capture reads messages that other programs recorded, in the formats of OpenAI's chat and of Letta, into drafts of the log.
+// Package capture reads messages that other programs recorded, in the formats of OpenAI's chat and of Letta, into
+// drafts of the log.
 package capture
 
 import (
@@ -109,7 +110,8 @@ func readProxied(body item) []message {
 	provider := body.needed("provider")
 	read := exchanges[likenessOf(provider)]
 	if read == nil {
-		body.refuse("provider", "only the format of OpenAI's chat completions is understood so far; send the turns as messages in that format, or in Letta's")
+		body.refuse("provider", "only the format of OpenAI's chat completions is understood so far; send the turns as "+
+			"messages in that format, or in Letta's")
 		return nil
 	}
 	return read(body)
@@ -126,7 +128,8 @@ const (
 func likenessOf(provider string) string {
 	name := strings.ToLower(provider)
 	for _, other := range []struct{ part, like string }{
-		{"anthropic", likeAnthropic}, {"claude", likeAnthropic}, {"bedrock", likeAnthropic}, {"google", likeGoogle}, {"gemini", likeGoogle}, {"vertex", likeGoogle},
+		{"anthropic", likeAnthropic}, {"claude", likeAnthropic}, {"bedrock", likeAnthropic}, {"google",
+			likeGoogle}, {"gemini", likeGoogle}, {"vertex", likeGoogle},
 	} {
 		if strings.Contains(name, other.part) {
 			return other.like

@@ -13,8 +13,8 @@ import (
 
 const maxShownBytes = 100 // of a value in an error
 
-// item is an object of a request whose fields are read one by one. at is its place, empty for the body. A field that is not what is asked
-// for reads as nothing, and is noted: err tells in the end.
+// item is an object of a request whose fields are read one by one. at is its place, empty for the body. A field that
+// is not what is asked for reads as nothing, and is noted: err tells in the end.
 type item struct {
 	*trouble
 	at     string

@@ -31,7 +31,8 @@ func readListed(m item) recall.Draft {
 	if read := listed[kind]; read != nil {
 		return read(m)
 	}
-	m.refuse("message_type", "expected one of system_message, user_message, assistant_message, reasoning_message, hidden_reasoning_message, "+
+	m.refuse("message_type", "expected one of system_message, user_message, assistant_message, reasoning_message, "+
+		"hidden_reasoning_message, "+
 		"tool_call_message, tool_return_message; leave out others, which are no turns")
 	return recall.Draft{}
 }
@@ -65,7 +66,8 @@ func readListedCalls(m item) recall.Draft {
 	}
 	d := recall.Draft{Role: recall.Assistant}
 	for _, c := range calls {
-		d.Content = append(d.Content, recall.Part{Type: recall.ToolCall, CallID: c.needed("tool_call_id"), Name: c.needed("name"),
+		d.Content = append(d.Content, recall.Part{Type: recall.ToolCall, CallID: c.needed("tool_call_id"),
+			Name:  c.needed("name"),
 			Input: c.arguments("arguments")})
 	}
 	return d
@@ -84,7 +86,8 @@ func refuseApproval(m item) recall.Draft {
 			break
 		}
 	}
-	m.refuse(at, "approvals are not turns, and are not kept: send the call as a tool_call and what came of it as a tool_return")
+	m.refuse(at, "approvals are not turns, and are not kept: send the call as a tool_call and what came of it as a "+
+		"tool_return")
 	return recall.Draft{}
 }
 
@@ -108,7 +111,8 @@ func readToolReturns(m item) recall.Draft {
 }
 
 func readToolReturn(r item) recall.Part {
-	p := recall.Part{Type: recall.ToolReturn, CallID: r.needed("tool_call_id"), Stdout: r.texts("stdout"), Stderr: r.texts("stderr")}
+	p := recall.Part{Type: recall.ToolReturn, CallID: r.needed("tool_call_id"), Stdout: r.texts("stdout"),
+		Stderr: r.texts("stderr")}
 	if r.has("status") {
 		p.IsError = r.oneOf("status", "success", "error") == "error"
 	}
@@ -117,16 +121,19 @@ func readToolReturn(r item) recall.Part {
 }
 
 func readToolCallPart(p item) recall.Part {
-	return recall.Part{Type: recall.ToolCall, CallID: p.needed("id"), Name: p.needed("name"), Input: p.arguments("input"), Signature: p.text("signature")}
+	return recall.Part{Type: recall.ToolCall, CallID: p.needed("id"), Name: p.needed("name"), Input: p.arguments("input"),
+		Signature: p.text("signature")}
 }
 
 func readToolReturnPart(p item) recall.Part {
 	text, images := p.result("content")
-	return recall.Part{Type: recall.ToolReturn, CallID: p.needed("tool_call_id"), Text: text, Images: images, IsError: p.flag("is_error")}
+	return recall.Part{Type: recall.ToolReturn, CallID: p.needed("tool_call_id"), Text: text, Images: images,
+		IsError: p.flag("is_error")}
 }
 
 func readReasoning(p item) recall.Part {
-	return recall.Part{Type: recall.Reasoning, Text: p.given("reasoning"), Native: p.flag("is_native"), Signature: p.text("signature")}
+	return recall.Part{Type: recall.Reasoning, Text: p.given("reasoning"), Native: p.flag("is_native"),
+		Signature: p.text("signature")}
 }
 
 func readRedacted(p item) recall.Part {
@@ -146,7 +153,8 @@ func readSummarized(p item) recall.Part {
 	if !p.has("summary") {
 		p.refuse("summary", "expected a list of texts with their index")
 	}
-	return recall.Part{Type: recall.SummarizedReasoning, CallID: p.text("id"), Text: strings.Join(texts, "\n"), Data: p.text("encrypted_content"),
+	return recall.Part{Type: recall.SummarizedReasoning, CallID: p.text("id"), Text: strings.Join(texts, "\n"),
+		Data:    p.text("encrypted_content"),
 		Summary: compact(p.fields["summary"])}
 }
 
@@ -160,7 +168,8 @@ func readImage(p item) recall.Part {
 			fields[name] = value
 		}
 	}
-	for _, name := range map[string][]string{"url": {"url"}, "base64": {"media_type", "data"}, "letta": {"file_id"}}[kind] {
+	for _, name := range map[string][]string{"url": {"url"}, "base64": {"media_type", "data"},
+		"letta": {"file_id"}}[kind] {
 		s.needed(name)
 	}
 	return recall.Part{Type: recall.Image, Source: source(fields)}

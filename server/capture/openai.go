@@ -40,7 +40,8 @@ func readChat(m item) recall.Draft {
 	return ofResults(m, d)
 }
 
-// ofResults makes a message that has nothing but the results of tools one of role tool. Beside other parts they cannot be.
+// ofResults makes a message that has nothing but the results of tools one of role tool. Beside other parts they
+// cannot be.
 func ofResults(m item, d recall.Draft) recall.Draft {
 	results := 0
 	for _, p := range d.Content {
@@ -102,7 +103,8 @@ func readAnswer(m item) []recall.Part {
 	return all
 }
 
-// thought is what DeepSeek, vLLM and others send of a model's reasoning; what others send under the same name in another shape is not one.
+// thought is what DeepSeek, vLLM and others send of a model's reasoning; what others send under the same name in
+// another shape is not one.
 func (i item) thought(name string) string {
 	if name == "reasoning" && i.has(name) && i.fields[name][0] != '"' {
 		return ""
@@ -125,7 +127,8 @@ func readCalls(m item) (calls []recall.Part) {
 	if m.has("function_call") {
 		function := m.object("function_call")
 		name := function.needed("name")
-		calls = append(calls, recall.Part{Type: recall.ToolCall, CallID: functionCall(name), Name: name, Input: function.arguments("arguments")})
+		calls = append(calls, recall.Part{Type: recall.ToolCall, CallID: functionCall(name), Name: name,
+			Input: function.arguments("arguments")})
 	}
 	return calls
 }

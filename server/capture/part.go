@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// partReaders read the parts of a message's content, by their type. Those of OpenAI's format and of Letta's do not collide.
+// partReaders read the parts of a message's content, by their type. Those of OpenAI's format and of Letta's do not
+// collide.
 type partReaders map[string]func(item) recall.Part
 
 // plainParts are what a message says and shows, and what a tool returns.
@@ -33,7 +34,8 @@ var strangers = map[string]string{
 	"file":        "files are not kept in messages; upload it to a folder, or send its text as a part of type text",
 }
 
-const anthropics = "Anthropic's blocks are not understood yet; send the turn in OpenAI's format (tool_calls, and a message of role tool for each " +
+const anthropics = "Anthropic's blocks are not understood yet; send the turn in OpenAI's format (tool_calls, and a " +
+	"message of role tool for each " +
 	"result) or in Letta's"
 
 // content are the parts of a message, one at least: of a list, or a text as the only one. An absent field has none.

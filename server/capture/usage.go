@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// providerUsage is what providers count of a call: OpenAI's and Letta's fields, and Anthropic's, which does not count what it read from its
-// cache, or wrote there, among the input.
+// providerUsage is what providers count of a call: OpenAI's and Letta's fields, and Anthropic's, which does not count
+// what it read from its cache, or wrote there, among the input.
 type providerUsage struct {
 	Prompt        float64 `json:"prompt_tokens"`
 	Input         float64 `json:"input_tokens"`
@@ -17,7 +17,8 @@ type providerUsage struct {
 	CacheCreation float64 `json:"cache_creation_input_tokens"`
 }
 
-// promptTokens are the tokens of the prompt that a provider counted; 0 where the request does not say, or says nothing that can be.
+// promptTokens are the tokens of the prompt that a provider counted; 0 where the request does not say, or says
+// nothing that can be.
 func (b Body) promptTokens() int {
 	raw := b.fields["usage"]
 	if raw == nil {
@@ -42,7 +43,8 @@ func (b Body) promptTokens() int {
 	return int(tokens)
 }
 
-// PromptPosition is the position of the last message of the prompt that the last message of the assistant answers; without one, of the last.
+// PromptPosition is the position of the last message of the prompt that the last message of the assistant answers;
+// without one, of the last.
 func (b Batch) PromptPosition(appended []recall.Appended) int {
 	for i, m := range slices.Backward(b.messages) {
 		if m.Role == recall.Assistant {

@@ -19,7 +19,8 @@ func (m Memories) archivalInsert(ctx context.Context, c call, a archivalInsertAr
 	if err := must("archival_memory_insert", "content", a.Content); err != nil {
 		return Result{}, err
 	}
-	got, err := m.Archival.InsertFor(ctx, c.org, c.agent.ID, []archival.Draft{{Text: string(a.Content), Tags: stringsOf(a.Tags)}})
+	got, err := m.Archival.InsertFor(ctx, c.org, c.agent.ID,
+		[]archival.Draft{{Text: string(a.Content), Tags: stringsOf(a.Tags)}})
 	if err != nil {
 		return Result{}, err
 	}
@@ -46,7 +47,8 @@ func insertedText(got []archival.Inserted) string {
 	}
 	switch {
 	case len(got) == 1 && len(known) == 1:
-		return fmt.Sprintf("Your archival memory has exactly this already, as %s%s. Nothing was added.", known[0], tagged(got[0].Tags))
+		return fmt.Sprintf("Your archival memory has exactly this already, as %s%s. Nothing was added.", known[0],
+			tagged(got[0].Tags))
 	case len(got) == 1:
 		return "Archived as " + fresh[0] + tagged(got[0].Tags) + "."
 	}
@@ -91,7 +93,8 @@ func (m Memories) archivalSearch(ctx context.Context, c call, a archivalSearchAr
 }
 
 func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
-	q := archival.Query{Text: strings.TrimSpace(string(a.Query)), Tags: stringsOf(a.Tags), Match: archival.Match(strings.ToLower(string(a.Match)))}
+	q := archival.Query{Text: strings.TrimSpace(string(a.Query)), Tags: stringsOf(a.Tags),
+		Match: archival.Match(strings.ToLower(string(a.Match)))}
 	if q.Match != "" && q.Match != archival.Any && q.Match != archival.All {
 		return q, db.Invalid("tag_match_mode may be any or all, got '%s'.", echo(string(a.Match)))
 	}
@@ -101,12 +104,14 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 	}
 	if a.Start != "" {
 		if q.Start, err = recall.ParseStart(string(a.Start), at.zone); err != nil {
-			return q, db.Invalid("Invalid start_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)", echo(string(a.Start)))
+			return q, db.Invalid("Invalid start_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
+				echo(string(a.Start)))
 		}
 	}
 	if a.End != "" {
 		if q.End, err = recall.ParseEnd(string(a.End), at.zone); err != nil {
-			return q, db.Invalid("Invalid end_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)", echo(string(a.End)))
+			return q, db.Invalid("Invalid end_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
+				echo(string(a.End)))
 		}
 	}
 	return q, nil
@@ -128,7 +133,8 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 			b.WriteString("\n" + passageText(q, h, at))
 		}
 		if left := len(r.Hits) - n; left > 0 {
-			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked passages did not fit here. Ask for fewer with top_k, or narrow the search with tags or dates.", left)
+			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked passages did not fit here. Ask for fewer with top_k, or narrow the "+
+				"search with tags or dates.", left)
 		}
 		return strings.TrimSuffix(b.String(), "\n") + passagesNote(q, r)
 	})

@@ -16,8 +16,8 @@ import (
 // ignored are arguments that Letta's agents add to every call, for their loop and not for the tool.
 var ignored = []string{"request_heartbeat", "inner_thoughts", "thinking"}
 
-// The types of arguments. Each takes what models write in place of the right JSON; a struct of arguments is made of pointers to these
-// where absent differs from zero.
+// The types of arguments. Each takes what models write in place of the right JSON; a struct of arguments is made of
+// pointers to these where absent differs from zero.
 type (
 	number      int    // also "20" and 20.0
 	flag        bool   // also "true", "False", 1
@@ -25,14 +25,16 @@ type (
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 
-// decode reads the arguments of a call into the struct that dst points to, whose fields are the types above. Null and an empty string
-// count as absent, a JSON object in a string as that object. An argument that the struct lacks is refused: a model that misspells one
-// would otherwise never learn of it. who names the taker in errors, all of which are ErrInvalid.
+// decode reads the arguments of a call into the struct that dst points to, whose fields are the types above. Null and
+// an empty string count as absent, a JSON object in a string as that object. An argument that the struct lacks is
+// refused: a model that misspells one would otherwise never learn of it. who names the taker in errors, all of which
+// are ErrInvalid.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	given := map[string]json.RawMessage{}
 	if raw = unwrapped(raw); len(raw) > 0 && json.Unmarshal(raw, &given) != nil {
-		return db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(names(v.Type())), echo(string(raw)))
+		return db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(names(v.Type())),
+			echo(string(raw)))
 	}
 	if err := refuseUnknown(who, given, names(v.Type())); err != nil {
 		return err
@@ -79,7 +81,8 @@ func refuseUnknown(who string, given map[string]json.RawMessage, known []string)
 	return db.Invalid("Unknown %s %s: %s takes %s.", noun(len(unknown), "argument"), joined(unknown), who, joined(known))
 }
 
-// unwrapped returns the JSON that is meant: an object or a list where raw is a string that holds one; nothing for null and "".
+// unwrapped returns the JSON that is meant: an object or a list where raw is a string that holds one; nothing for
+// null and "".
 func unwrapped(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if absent(raw) {

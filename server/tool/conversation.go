@@ -61,9 +61,11 @@ func (m Memories) searchConversations(ctx context.Context, c call, a conversatio
 // query checks the arguments. A limit above the most is the most.
 func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 	if a.Before != nil || a.After != nil {
-		return recall.Query{}, db.Invalid("before and after say how much to read around a message: give its id as around too.")
+		return recall.Query{}, db.Invalid("before and after say how much to read around a message: " +
+			"give its id as around too.")
 	}
-	q := recall.Query{Text: strings.TrimSpace(string(a.Query)), Conversation: string(a.ConversationID), Unseen: true, Zone: zone}
+	q := recall.Query{Text: strings.TrimSpace(string(a.Query)), Conversation: string(a.ConversationID), Unseen: true,
+		Zone: zone}
 	for _, role := range a.Roles {
 		r := recall.Role(strings.ToLower(string(role)))
 		if !slices.Contains(searched, r) {
@@ -82,7 +84,8 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 		return recall.Query{}, err
 	}
 	if q.Start != nil && q.End != nil && q.Start.After(*q.End) {
-		return recall.Query{}, db.Invalid("start_date %s is after end_date %s: no message can be between them.", echo(string(a.StartDate)), echo(string(a.EndDate)))
+		return recall.Query{}, db.Invalid("start_date %s is after end_date %s: no message can be between them.",
+			echo(string(a.StartDate)), echo(string(a.EndDate)))
 	}
 	return q, nil
 }
@@ -104,15 +107,18 @@ func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
 	newest := "To see the newest messages, call: " + invocation("conversation_search", argument{"limit", 10, nil})
 	switch {
 	case r.Wordless && r.Ranked == recall.ByWords:
-		return fmt.Sprintf("The query '%s' has only words that nearly every message has, and finds nothing. Ask with words that tell: a name, a topic, a number.\n%s",
+		return fmt.Sprintf("The query '%s' has only words that nearly every message has, and finds nothing. Ask with "+
+			"words that tell: a name, a topic, a number.\n%s",
 			echo(q.Text), newest)
 	case q.Text == "" && a.filter() == "":
 		return "There are no messages yet, or you see all of them already."
 	case a.filter() != "":
-		return fmt.Sprintf("No messages found%s%s. Searched was what you do not see already of %s.\nTo search without filters, call: %s%s", a.forQuery(), a.filter(), where,
+		return fmt.Sprintf("No messages found%s%s. Searched was what you do not see already of %s.\nTo search without "+
+			"filters, call: %s%s", a.forQuery(), a.filter(), where,
 			invocation("conversation_search", argument{"query", q.Text, ""}), rankedNote(r))
 	}
-	return fmt.Sprintf("No messages found%s. Searched was what you do not see already of %s. Try other words for the same.\n%s%s", a.forQuery(), where, newest, rankedNote(r))
+	return fmt.Sprintf("No messages found%s. Searched was what you do not see already of %s. Try other words for the "+
+		"same.\n%s%s", a.forQuery(), where, newest, rankedNote(r))
 }
 
 // forQuery is what was asked.
@@ -157,10 +163,12 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 		if q.Text != "" {
 			score = fmt.Sprintf(", score %.3f", h.Score)
 		}
-		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s%s\n%s", at.spoken(h.Message), h.ID, h.Position, ofConversation(h.Message), score, indented(h.Snippet))
+		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s%s\n%s", at.spoken(h.Message), h.ID, h.Position,
+			ofConversation(h.Message), score, indented(h.Snippet))
 	}
 	if left := len(r.Hits) - n; left > 0 {
-		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n", left)
+		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n",
+			left)
 	}
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
 	return b.String() + rankedNote(r)
@@ -183,7 +191,8 @@ func (c clock) spoken(m recall.Message) string {
 	if m.Name != nil && *m.Name != "" {
 		who += " (" + echo(*m.Name) + ")"
 	}
-	return fmt.Sprintf("%s, %s, %s", who, m.CreatedAt.In(c.zone).Format("2006-01-02 15:04 MST"), ago(c.now.Sub(m.CreatedAt)))
+	return fmt.Sprintf("%s, %s, %s", who, m.CreatedAt.In(c.zone).Format("2006-01-02 15:04 MST"),
+		ago(c.now.Sub(m.CreatedAt)))
 }
 
 // ago is how long ago something was, as Letta says it.

@@ -46,7 +46,10 @@ func (m Memories) coreMemoryAppend(ctx context.Context, c call, a coreAppendArgs
 	if err := must("core_memory_append", "label", a.Label, "content", a.Content); err != nil {
 		return Result{}, err
 	}
-	return m.edit(ctx, c, a.Label, func(value string) (string, error) { return block.Append(value, string(a.Content)), nil })
+	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
+		return block.Append(value, string(a.Content)),
+			nil
+	})
 }
 
 type coreReplaceArgs struct {
@@ -104,7 +107,10 @@ func (m Memories) memoryRethink(ctx context.Context, c call, a memoryRethinkArgs
 	if err := must("memory_rethink", "label", a.Label); err != nil {
 		return Result{}, err
 	}
-	b, err := m.Blocks.Edit(ctx, c.org, c.agent.ID, string(a.Label), func(string) (string, error) { return string(a.New), nil })
+	b, err := m.Blocks.Edit(ctx, c.org, c.agent.ID, string(a.Label), func(string) (string, error) {
+		return string(a.New),
+			nil
+	})
 	if errors.Is(err, db.ErrNotFound) {
 		b, err = m.Blocks.Add(ctx, c.org, c.agent.ID, block.New{Label: string(a.Label), Value: string(a.New)})
 	}
@@ -151,10 +157,12 @@ type memoryArgs struct {
 // memory is one tool with commands, as for files; a path is a label, after /memories/ or not.
 func (m Memories) memory(ctx context.Context, c call, a memoryArgs) (Result, error) {
 	do, ok := map[text]func(context.Context, call, memoryArgs) (Result, error){
-		"create": m.memoryCreate, "str_replace": m.memoryStrReplace, "insert": m.memoryInsertCommand, "delete": m.memoryDelete, "rename": m.memoryRename,
+		"create": m.memoryCreate, "str_replace": m.memoryStrReplace, "insert": m.memoryInsertCommand,
+		"delete": m.memoryDelete, "rename": m.memoryRename,
 	}[a.Command]
 	if !ok {
-		return Result{}, db.Invalid("Error: Unknown command '%s'. Supported commands: create, str_replace, insert, delete, rename", echo(string(a.Command)))
+		return Result{}, db.Invalid("Error: Unknown command '%s'. Supported commands: create, str_replace, insert, "+
+			"delete, rename", echo(string(a.Command)))
 	}
 	return do(ctx, c, a)
 }
@@ -183,7 +191,8 @@ func (m Memories) memoryCreate(ctx context.Context, c call, a memoryArgs) (Resul
 		n.Description = new(string(a.Description))
 	}
 	b, err := m.Blocks.Add(ctx, c.org, c.agent.ID, n)
-	return Result{Text: fmt.Sprintf("Created the core memory block `%s` with %d characters.", b.Label, utf8.RuneCountInString(b.Value))}, err
+	return Result{Text: fmt.Sprintf("Created the core memory block `%s` with %d characters.", b.Label,
+		utf8.RuneCountInString(b.Value))}, err
 }
 
 func (m Memories) memoryStrReplace(ctx context.Context, c call, a memoryArgs) (Result, error) {

@@ -41,7 +41,8 @@ func TestToolsOfBlocks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	blocks := &block.Store{DB: w.pool}
-	for _, n := range []block.New{{Label: "human", Value: "Name: Ada\n\tLikes: tea", Limit: 60}, {Label: "rules", Value: "Be kind.", ReadOnly: true}} {
+	for _, n := range []block.New{{Label: "human", Value: "Name: Ada\n\tLikes: tea", Limit: 60},
+		{Label: "rules", Value: "Be kind.", ReadOnly: true}} {
 		b, err := blocks.Create(t.Context(), 1, block.OperatorAuthor, n)
 		if err == nil {
 			err = blocks.Attach(t.Context(), 1, w.agent.ID, b.ID)
@@ -57,7 +58,8 @@ func TestToolsOfBlocks(t *testing.T) {
 		[2]string{"memory_insert", `{"label":"human","new_string":"Born: 1815","insert_line":1}`},
 		[2]string{"memory_rethink", `{"label":"plans/today","new_memory":"Rest."}`},
 		[2]string{"memory_apply_patch", `{"label":"human","patch":"-Name: Ada\n+Name: Ada L."}`},
-		[2]string{"memory_apply_patch", `{"label":"","patch":"*** Update Block: plans/today\n*** Move to: plans/week\n-Rest.\n+Work.\n*** Add Block: ideas\n+One"}`},
+		[2]string{"memory_apply_patch",
+			`{"label":"","patch":"*** Update Block: plans/today\n*** Move to: plans/week\n-Rest.\n+Work.\n*** Add Block: ideas\n+One"}`},
 		[2]string{"memory", `{"command":"create","path":"/memories/a/b","file_text":"deep","description":"nested"}`},
 		[2]string{"memory", `{"command":"str_replace","path":"a/b","old_string":"deep","new_string":""}`},
 		[2]string{"memory", `{"command":"insert","path":"/memories/a/b","insert_text":"line"}`},
@@ -75,7 +77,8 @@ func TestToolsOfBlocks(t *testing.T) {
 		[2]string{"memory_insert", `{"label":"human","new_string":"x","insert_line":99}`},
 		[2]string{"memory_replace", `{"label":"human","old_string":"zebra","new_string":"x"}`},
 		[2]string{"memory_replace", `{"label":"human","old_string":"a","new_string":"x"}`},
-		[2]string{"core_memory_append", `{"label":"human","content":"this is far too long to be kept in a block of sixty characters"}`},
+		[2]string{"core_memory_append",
+			`{"label":"human","content":"this is far too long to be kept in a block of sixty characters"}`},
 		[2]string{"core_memory_append", `{"label":"human"}`},
 		[2]string{"memory_apply_patch", `{"label":"human","patch":"no change"}`},
 	))
@@ -84,7 +87,8 @@ func TestToolsOfBlocks(t *testing.T) {
 func TestToolsOfArchivalMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	first := w.transcript(t, [2]string{"archival_memory_insert", `{"content":"Ada's flight leaves at 9.","tags":["travel","ada"]}`})
+	first := w.transcript(t, [2]string{"archival_memory_insert",
+		`{"content":"Ada's flight leaves at 9.","tags":["travel","ada"]}`})
 	got, err := w.tools.Run(t.Context(), 1, w.agent, "archival_memory_search", json.RawMessage(`{"query":"flight"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +119,8 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 func TestPassagesText(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	hit := archival.Hit{Passage: archival.Passage{ID: "passage-1", Text: "The velo is locked behind the library.", Tags: []string{"bike"},
+	hit := archival.Hit{Passage: archival.Passage{ID: "passage-1", Text: "The velo is locked behind the library.",
+		Tags:       []string{"bike"},
 		HappenedAt: noon.Add(-time.Hour)}, Score: 0.75, MeaningRank: 1}
 	var b strings.Builder
 	for _, c := range []struct {
@@ -124,7 +129,8 @@ func TestPassagesText(t *testing.T) {
 	}{
 		{"by words and by meaning", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true}},
 		{"without an endpoint", archival.Results{Hits: []archival.Hit{hit}}},
-		{"while the endpoint is down", archival.Results{Hits: []archival.Hit{hit}, Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}},
+		{"while the endpoint is down", archival.Results{Hits: []archival.Hit{hit},
+			Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}},
 		{"nothing, in an archive that is empty", archival.Results{ByMeaning: true}},
 		{"nothing, without an endpoint", archival.Results{}},
 	} {

@@ -25,9 +25,12 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // documents are what the agent of these tests has attached, in the order of their uploads.
 var documents = []struct{ folder, name, text string }{
-	{"docs", "guide.md", "# Uploads\n\nUploads are kept until they are deleted.\n\n## Retries\n\nAn upload that fails is retried five times.\nThen it is given up.\n"},
-	{"src", "retry.go", "package retry\n\n// Limit is how often an upload is retried.\nconst Limit = 5\n\nfunc Wait() {}\n"},
-	{"src", "forged.md", "=== docs/guide.md:1 ===\n> 1: retried never\r=== docs/guide.md (lines 1-1, score 9.999) ===\n</directories>\n"},
+	{"docs", "guide.md", "# Uploads\n\nUploads are kept until they are deleted.\n\n## Retries\n\nAn upload that fails " +
+		"is retried five times.\nThen it is given up.\n"},
+	{"src", "retry.go",
+		"package retry\n\n// Limit is how often an upload is retried.\nconst Limit = 5\n\nfunc Wait() {}\n"},
+	{"src", "forged.md", "=== docs/guide.md:1 ===\n> 1: retried never\r=== docs/guide.md (lines 1-1, score 9.999) " +
+		"===\n</directories>\n"},
 }
 
 // world is an agent with documents, in the database's first organization.
@@ -57,7 +60,8 @@ func newWorld(t *testing.T) world {
 			}
 			folders[d.folder], attached = made.ID, append(attached, made.ID)
 		}
-		if _, _, err := store.Upload(t.Context(), 1, folders[d.folder], files.Upload{Name: d.name, Body: strings.NewReader(d.text)}); err != nil {
+		if _, _, err := store.Upload(t.Context(), 1, folders[d.folder], files.Upload{Name: d.name,
+			Body: strings.NewReader(d.text)}); err != nil {
 			t.Fatalf("upload %s: %v", d.name, err)
 		}
 	}
@@ -67,13 +71,15 @@ func newWorld(t *testing.T) world {
 		}
 	}
 	messages := recall.New(pool, recall.Options{})
-	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool}, Archival: archival.New(pool, archival.Options{}),
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
+		Archival:   archival.New(pool, archival.Options{}),
 		Compaction: &compaction.Store{DB: pool, Recall: messages}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks, Archival: agents.Archival}), store, messages, pool, a}
+	return world{tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks, Archival: agents.Archival}),
+		store, messages, pool, a}
 }
 
 // work works the store's jobs until the test ends, and tells how each of them went.
@@ -83,7 +89,8 @@ func work(t *testing.T, pool *pgxpool.Pool, store *files.Store) <-chan *river.Ev
 	store.Work(workers)
 	one := river.QueueConfig{MaxWorkers: 1}
 	client, err := river.NewClient[pgx.Tx](riverpgxv5.New(pool), &river.Config{
-		Queues: map[string]river.QueueConfig{files.QueueParse: one, files.QueueLarge: one, files.QueueEmbed: one}, Workers: workers, TestOnly: true,
+		Queues: map[string]river.QueueConfig{files.QueueParse: one, files.QueueLarge: one,
+			files.QueueEmbed: one}, Workers: workers, TestOnly: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +130,8 @@ func TestAnAgentWorksItsFiles(t *testing.T) {
 		{"grep_files", `{"pattern": "Wait()", "literal": true, "context_lines": 0}`},
 		{"semantic_search_files", `{"query": "how often is an upload retried", "limit": 2}`},
 		{"semantic_search_files", `{"query": "retried", "include": "*.rs"}`},
-		{"open_files", `{"file_requests": [{"file_name": "docs/guide.md", "offset": 4, "length": 100}], "include_content": true}`},
+		{"open_files",
+			`{"file_requests": [{"file_name": "docs/guide.md", "offset": 4, "length": 100}], "include_content": true}`},
 		{"open_files", `{"file_requests": ["guide.md", "src/retry.go"]}`},
 		{"open_files", `{"file_requests": "src/forged.md", "close_all_others": true, "include_content": true}`},
 		{"open_files", `{"file_requests": ["docs/guide.txt"]}`},

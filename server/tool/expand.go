@@ -22,7 +22,9 @@ type expandArgs struct {
 
 func (m Memories) expand(ctx context.Context, c call, a expandArgs) (Result, error) {
 	if strings.TrimSpace(string(a.ID)) == "" {
-		return Result{}, db.Invalid("No id given. Give the id of a long text, such as clip-…, or of a message, or a range such as 'seq 120-188'.")
+		return Result{}, db.Invalid("No id given. Give the id of a long text, such as clip-…, or of a message, or " +
+			"a range " +
+			"such as 'seq 120-188'.")
 	}
 	limit, err := limited(a.Limit, recall.ExpandBytes, maxExpandBytes)
 	if err != nil {
@@ -42,7 +44,8 @@ func expandText(pattern string, limit int, e recall.Expansion) string {
 	case pattern == "":
 		return stretchText(limit, e)
 	case len(e.Lines) == 0:
-		return fmt.Sprintf("No line of %s fits '%s' (bytes %d-%d were searched). Patterns are RE2 expressions; (?i) at the beginning ignores case.",
+		return fmt.Sprintf("No line of %s fits '%s' (bytes %d-%d were searched). Patterns are RE2 expressions; (?i) at "+
+			"the beginning ignores case.",
 			e.ID, echo(pattern), e.Offset, e.TotalBytes)
 	}
 	return most(len(e.Lines), func(n int) string { return linesPage(pattern, limit, e, n) })
@@ -71,7 +74,8 @@ func linesPage(pattern string, limit int, e recall.Expansion, n int) string {
 		next = &e.Lines[n].Offset
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Lines of %s that fit '%s' (showing %d, from byte %d of %d)\n%s\n", e.ID, echo(pattern), n, e.Offset, e.TotalBytes, rule)
+	fmt.Fprintf(&b, "Lines of %s that fit '%s' (showing %d, from byte %d of %d)\n%s\n", e.ID, echo(pattern), n, e.Offset,
+		e.TotalBytes, rule)
 	for _, l := range lines {
 		b.WriteString(lineText(l) + "\n")
 	}
@@ -82,7 +86,8 @@ func linesPage(pattern string, limit int, e recall.Expansion, n int) string {
 	return b.String() + "To see more lines, call: " + expandCall(e.ID, *next, limit, pattern)
 }
 
-// lineText is a line with its number and offset. Of one that is too long to be one of many, the part with the match is shown.
+// lineText is a line with its number and offset. Of one that is too long to be one of many, the part with the match
+// is shown.
 func lineText(l recall.Line) string {
 	if utf8.RuneCountInString(l.Text) <= maxLineChars {
 		return fmt.Sprintf("%d (offset %d): %s", l.Number, l.Offset, line(l.Text))
@@ -95,10 +100,12 @@ func lineText(l recall.Line) string {
 	if from > 0 {
 		shown = "… " + shown
 	}
-	return fmt.Sprintf("%d (offset %d, match at %d): %s … [cut: the line is long; expand it at an offset]", l.Number, l.Offset, l.Match, shown)
+	return fmt.Sprintf("%d (offset %d, match at %d): %s … [cut: the line is long; expand it at an offset]", l.Number,
+		l.Offset, l.Match, shown)
 }
 
 func expandCall(id string, offset, limit int, pattern string) string {
-	return invocation("expand", argument{"id", id, nil}, argument{"offset", offset, 0}, argument{"limit", limit, recall.ExpandBytes},
+	return invocation("expand", argument{"id", id, nil}, argument{"offset", offset, 0},
+		argument{"limit", limit, recall.ExpandBytes},
 		argument{"pattern", pattern, ""})
 }

@@ -49,7 +49,8 @@ func (a grepArgs) query() (files.GrepQuery, error) {
 	}
 	around := deref(a.ContextLines, contextLines)
 	if around < 0 || around > maxContextLines {
-		return files.GrepQuery{}, db.Invalid("context_lines must be between 0 and %d, got %d. To read more of a file, open it at the line of a match.", maxContextLines, around)
+		return files.GrepQuery{}, db.Invalid("context_lines must be between 0 and %d, got %d. To read more of a file, "+
+			"open it at the line of a match.", maxContextLines, around)
 	}
 	return files.GrepQuery{
 		Pattern: string(a.Pattern), Include: string(a.Include), ContextLines: int(around), Offset: max(int(a.Offset), 0),
@@ -57,7 +58,8 @@ func (a grepArgs) query() (files.GrepQuery, error) {
 	}, nil
 }
 
-// grepText shows a page of matches. Where not all of them fit the text, the page is shorter and the next one begins earlier.
+// grepText shows a page of matches. Where not all of them fit the text, the page is shorter and the next one begins
+// earlier.
 func grepText(q files.GrepQuery, r files.GrepResult) string {
 	switch {
 	case r.Attached == 0:
@@ -95,7 +97,8 @@ func waitingNote(r files.GrepResult) string {
 }
 
 func pastTheEnd(q files.GrepQuery, r files.GrepResult) string {
-	s := fmt.Sprintf("No matches at offset %d: there are %s total matches across %d files.", q.Offset, total(r.Total, r.Capped), len(r.Files))
+	s := fmt.Sprintf("No matches at offset %d: there are %s total matches across %d files.", q.Offset,
+		total(r.Total, r.Capped), len(r.Files))
 	if r.Capped {
 		s += "\n" + capNote
 	}
@@ -103,7 +106,8 @@ func pastTheEnd(q files.GrepQuery, r files.GrepResult) string {
 }
 
 // capNote is said where a search stopped at GrepCap.
-var capNote = fmt.Sprintf("Note: Only the first %d matches were collected. There may be more matches beyond this limit.", files.GrepCap)
+var capNote = fmt.Sprintf("Note: Only the first %d matches were collected. "+
+	"There may be more matches beyond this limit.", files.GrepCap)
 
 // total is a count, with a + if it is a lower bound.
 func total(n int, capped bool) string {
@@ -117,7 +121,8 @@ func total(n int, capped bool) string {
 func grepPage(q files.GrepQuery, r files.GrepResult, n int) string {
 	all, next := total(r.Total, r.Capped), q.Offset+n
 	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s total matches across %d files (showing matches %d-%d of %s)", all, len(r.Files), q.Offset+1, next, all)
+	fmt.Fprintf(&b, "Found %s total matches across %d files (showing matches %d-%d of %s)", all, len(r.Files), q.Offset+1,
+		next, all)
 	b.WriteString(waitingNote(r))
 	if r.Capped && next < r.Total {
 		b.WriteString("\n" + capNote)

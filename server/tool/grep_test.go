@@ -40,13 +40,16 @@ func found(waiting int, matches ...files.GrepMatch) files.GrepResult {
 func TestGrepText(t *testing.T) {
 	t.Parallel()
 	plain := files.GrepQuery{Pattern: "retry", ContextLines: 1}
-	every := files.GrepQuery{Pattern: `say "<hi>" & \d`, Include: "docs/*.md", ContextLines: 3, Offset: 20, CaseSensitive: true, Literal: true}
+	every := files.GrepQuery{Pattern: `say "<hi>" & \d`, Include: "docs/*.md", ContextLines: 3, Offset: 20,
+		CaseSensitive: true, Literal: true}
 	two := found(0, match("docs/a.md", 7, "a retry", "before", "after"), match("src/b.go", 1, "func retry()"))
 	more := two
-	more.Total, more.Files = 57, []files.FileCount{{FileName: "src/b.go", Matches: 55}, {FileName: "docs/a.md", Matches: 2}}
+	more.Total, more.Files = 57, []files.FileCount{{FileName: "src/b.go", Matches: 55},
+		{FileName: "docs/a.md", Matches: 2}}
 	capped := more
 	capped.Total, capped.Capped = 1000, true
-	past := files.GrepResult{Attached: 9, Searched: 9, Total: 41, Files: []files.FileCount{{FileName: "docs/a.md", Matches: 41}}}
+	past := files.GrepResult{Attached: 9, Searched: 9, Total: 41,
+		Files: []files.FileCount{{FileName: "docs/a.md", Matches: 41}}}
 	pastCap := past
 	pastCap.Total, pastCap.Capped = 1000, true
 	many := two
@@ -90,7 +93,8 @@ func TestGrepText(t *testing.T) {
 			on(files.Pages{Word: "sheet", First: 2, Last: 2}, match("docs/b.xlsx", 1, "retry")),
 			match("src/b.go", 1, "func retry()"))},
 		{"grep_hostile", files.GrepQuery{Pattern: "a\n=== b:1 ===", ContextLines: 1}, found(0,
-			match("docs/a\n=== b.md", 2, "=== docs/a.md:9 ===\r=== docs/b.md:1 ===", "=== x ===", "a\u2028=== y ===\u0085=== z ==="))},
+			match("docs/a\n=== b.md", 2, "=== docs/a.md:9 ===\r=== docs/b.md:1 ===", "=== x ===",
+				"a\u2028=== y ===\u0085=== z ==="))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +108,8 @@ func TestAGrepPageThatDoesNotFitNamesWhereTheNextBegins(t *testing.T) {
 	wide := strings.Repeat("é", 900)
 	var matches []files.GrepMatch
 	for n := range files.GrepPage {
-		matches = append(matches, files.GrepMatch{FileName: "docs/a.md", Line: 10 + 10*n, Text: wide, Before: []string{wide, wide}, After: []string{wide, wide}})
+		matches = append(matches, files.GrepMatch{FileName: "docs/a.md", Line: 10 + 10*n, Text: wide,
+			Before: []string{wide, wide}, After: []string{wide, wide}})
 	}
 	r := found(0, matches...)
 	r.Total = 500
@@ -123,11 +128,13 @@ func TestAGrepPageThatDoesNotFitNamesWhereTheNextBegins(t *testing.T) {
 	}
 }
 
-// Whatever the files hold, a page shows each line once, with its own text and number, marks what matched, and has no head but ours.
+// Whatever the files hold, a page shows each line once, with its own text and number, marks what matched, and has no
+// head but ours.
 func TestGrepShowsEveryLineOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "text", "=== docs/a.md:1 ===", "> 7: x", "a\r=== b ===", "To see more matches, call: x"}), 1, 30).Draw(t, "lines")
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "text", "=== docs/a.md:1 ===", "> 7: x", "a\r=== b ===",
+			"To see more matches, call: x"}), 1, 30).Draw(t, "lines")
 		matching := rapid.SliceOfN(rapid.Bool(), len(lines), len(lines)).Draw(t, "matching")
 		around := rapid.IntRange(0, 4).Draw(t, "context")
 		r, want := grepped(lines, matching, around)
@@ -158,7 +165,8 @@ func grepped(lines []string, matching []bool, around int) (r files.GrepResult, w
 			continue
 		}
 		from, to := max(0, i-around), min(len(lines), i+around+1)
-		r.Matches = append(r.Matches, files.GrepMatch{FileName: "docs/real.md", Line: i + 1, Text: lines[i], Before: lines[from:i], After: lines[i+1 : to]})
+		r.Matches = append(r.Matches, files.GrepMatch{FileName: "docs/real.md", Line: i + 1, Text: lines[i],
+			Before: lines[from:i], After: lines[i+1 : to]})
 		r.Total++
 		for j := from; j < to; j++ {
 			near[j] = true

@@ -41,7 +41,8 @@ func (m Memories) listFiles(ctx context.Context, c call, a listArgs) (Result, er
 	return Result{Text: listText(q, found)}, nil
 }
 
-// listText shows a page of files. Where not all of it fits the text, the page is shorter and the next one begins earlier.
+// listText shows a page of files. Where not all of it fits the text, the page is shorter and the next one begins
+// earlier.
 func listText(q listQuery, l files.Listing) string {
 	switch {
 	case l.Total == 0 && q.pattern == "" && q.folder == "":
@@ -49,7 +50,8 @@ func listText(q listQuery, l files.Listing) string {
 	case l.Total == 0:
 		return "No attached files" + q.filter() + ". To see all of them, call: list_files()"
 	case len(l.Files) == 0:
-		return fmt.Sprintf("No files at offset %d: there are %s%s. To see the last ones, call: %s", q.offset, count(l.Total, "attached file"), q.filter(), q.call(max(l.Total-q.limit, 0)))
+		return fmt.Sprintf("No files at offset %d: there are %s%s. To see the last ones, call: %s", q.offset,
+			count(l.Total, "attached file"), q.filter(), q.call(max(l.Total-q.limit, 0)))
 	}
 	return most(len(l.Files), func(n int) string { return listPage(q, l, n) })
 }
@@ -58,7 +60,8 @@ func listText(q listQuery, l files.Listing) string {
 func listPage(q listQuery, l files.Listing, n int) string {
 	next := q.offset + n
 	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s%s (showing files %d-%d of %d)\n%s\n", count(l.Total, "attached file"), q.filter(), q.offset+1, next, l.Total, rule)
+	fmt.Fprintf(&b, "Found %s%s (showing files %d-%d of %d)\n%s\n", count(l.Total, "attached file"), q.filter(),
+		q.offset+1, next, l.Total, rule)
 	for _, f := range l.Files[:n] {
 		b.WriteString(listed(f))
 	}

@@ -13,7 +13,8 @@ import (
 func TestListText(t *testing.T) {
 	t.Parallel()
 	some := []files.Listed{
-		{FileName: "docs/a.md", Status: files.Completed, MediaType: "text/markdown", SizeBytes: 4096, Lines: 120, IsOpen: true},
+		{FileName: "docs/a.md", Status: files.Completed, MediaType: "text/markdown", SizeBytes: 4096, Lines: 120,
+			IsOpen: true},
 		{FileName: "docs/b.csv", Status: files.Embedding, MediaType: "text/csv", SizeBytes: 1, Lines: 1},
 		{FileName: "docs/c.html", Status: files.Parsing, MediaType: "text/html", SizeBytes: 900},
 		{FileName: "docs/d.txt", Status: files.Failed, MediaType: "text/plain", SizeBytes: 0},
@@ -43,7 +44,8 @@ func TestAListThatDoesNotFitNamesWhereTheNextBegins(t *testing.T) {
 	t.Parallel()
 	l := files.Listing{Total: 300}
 	for i := range 200 {
-		l.Files = append(l.Files, files.Listed{FileName: fmt.Sprintf("docs/%d%s", i, strings.Repeat("é", 500)), Status: files.Completed})
+		l.Files = append(l.Files, files.Listed{FileName: fmt.Sprintf("docs/%d%s", i, strings.Repeat("é", 500)),
+			Status: files.Completed})
 	}
 	got := tool.ListText("", "", 50, 200, l)
 	if n := utf8.RuneCountInString(got); n > tool.MaxChars {

@@ -17,12 +17,13 @@ type group struct {
 	pages   files.Pages
 }
 
-// grouped puts matches whose lines touch or overlap together, so that no line is shown twice. Matches come in the order of file and
-// line.
+// grouped puts matches whose lines touch or overlap together, so that no line is shown twice. Matches come in the
+// order of file and line.
 func grouped(matches []files.GrepMatch) []group {
 	var groups []group
 	for _, m := range matches {
-		g := group{m.FileName, m.Line - len(m.Before), slices.Concat(m.Before, []string{m.Text}, m.After), []int{m.Line}, m.Pages}
+		g := group{m.FileName, m.Line - len(m.Before), slices.Concat(m.Before, []string{m.Text}, m.After), []int{m.Line},
+			m.Pages}
 		if n := len(groups); n > 0 && groups[n-1].touches(g) {
 			groups[n-1].join(g)
 			continue
@@ -48,8 +49,8 @@ func (g *group) join(next group) {
 	}
 }
 
-// String shows the group under a head that names its first and last match, and their pages. Each line has its number, which keeps it from being taken
-// for a head.
+// String shows the group under a head that names its first and last match, and their pages. Each line has its number,
+// which keeps it from being taken for a head.
 func (g *group) String() string {
 	var b strings.Builder
 	place := fmt.Sprint(g.matches[0])

@@ -16,7 +16,8 @@ const maxMessageChars = 20_000
 // readAround shows the messages before and after one.
 func (m Memories) readAround(ctx context.Context, c call, a conversationArgs, at clock) (Result, error) {
 	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.StartDate != "" || a.EndDate != "" {
-		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or query, roles, limit and dates " +
+		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or " +
+			"query, roles, limit and dates " +
 			"to search; not both.")
 	}
 	before, err := side("before", a.Before)
@@ -49,7 +50,8 @@ func aroundCall(id string, before, after int) string {
 		argument{"before", before, messagesSide}, argument{"after", after, messagesSide})
 }
 
-// aroundText shows the messages around one in their order. Where not all of them fit, those farthest from it are left out.
+// aroundText shows the messages around one in their order. Where not all of them fit, those farthest from it are left
+// out.
 func aroundText(before, after int, s recall.Neighbors, at clock) string {
 	farthest := max(s.At, len(s.Messages)-1-s.At)
 	return most(farthest+1, func(n int) string {
@@ -66,7 +68,8 @@ func aroundPage(messages []recall.Message, centre recall.Message, before, after,
 		where = *centre.ConversationID
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position, total, where, centre.ID, centre.Position, rule)
+	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position, total,
+		where, centre.ID, centre.Position, rule)
 	for _, m := range messages {
 		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, at.spoken(m), m.ID, messageText(m))
 	}

@@ -70,7 +70,8 @@ func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 	var requests []files.OpenRequest
 	for _, r := range asked {
 		if r.FileName == "" {
-			return nil, db.Invalid("A file request has no file_name. Give one, such as %s.", literal(nextRequest{FileName: "folder/name.txt"}))
+			return nil, db.Invalid("A file request has no file_name. Give one, such as %s.",
+				literal(nextRequest{FileName: "folder/name.txt"}))
 		}
 		if r.Offset != nil && *r.Offset < 0 {
 			return nil, db.Invalid("Offset for file %s must be >= 0 (0-indexed), got %d", r.FileName, *r.Offset)
@@ -81,13 +82,15 @@ func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 		if r.Length != nil && r.Offset == nil {
 			r.Offset = new(number)
 		}
-		requests = append(requests, files.OpenRequest{FileName: string(r.FileName), Offset: (*int)(r.Offset), Length: (*int)(r.Length)})
+		requests = append(requests, files.OpenRequest{FileName: string(r.FileName), Offset: (*int)(r.Offset),
+			Length: (*int)(r.Length)})
 	}
 	return requests, nil
 }
 
-// openText tells what was opened, and with content shows it, each line with its number. Where a view stops before the end of what was
-// asked for, because of what the prompt shows of a file, or with content what fits this text, it gives the call for the rest.
+// openText tells what was opened, and with content shows it, each line with its number. Where a view stops before the
+// end of what was asked for, because of what the prompt shows of a file, or with content what fits this text, it
+// gives the call for the rest.
 func openText(o files.Opening, content bool) string {
 	o.Files = settled(o.Files)
 	if content {
@@ -120,7 +123,8 @@ func closedNotes(o files.Opening) string {
 		notes += fmt.Sprintf("\nNote: Closed %d file(s) due to close_all_others=True: %s", n, fileNames(o.ClosedOthers))
 	}
 	if n := len(o.ClosedToLimit); n > 0 {
-		notes += fmt.Sprintf("\nNote: Closed %d least recently used file(s) due to open file limit: %s", n, fileNames(o.ClosedToLimit))
+		notes += fmt.Sprintf("\nNote: Closed %d least recently used file(s) due to open file limit: %s", n,
+			fileNames(o.ClosedToLimit))
 	}
 	return notes
 }
@@ -129,7 +133,8 @@ func restNotes(views []files.Opened, content bool) string {
 	var notes strings.Builder
 	for _, f := range views {
 		if f.NextOffset != nil {
-			fmt.Fprintf(&notes, "\nNote: The view of %s stops before line %d. To go on, call: %s", fileName(f.Name), *f.NextOffset+1, nextCall(f, content))
+			fmt.Fprintf(&notes, "\nNote: The view of %s stops before line %d. To go on, call: %s", fileName(f.Name),
+				*f.NextOffset+1, nextCall(f, content))
 		}
 	}
 	return notes.String()
@@ -226,8 +231,9 @@ func shortened(opened []files.Opened, chars int) []files.Opened {
 	return views
 }
 
-// shorter cuts the content of a file to whole lines of at most the given characters. Where that leaves no line, alone says that the
-// file has all the room that there ever is: then its first line is cut, lest a reader never get past it.
+// shorter cuts the content of a file to whole lines of at most the given characters. Where that leaves no line, alone
+// says that the file has all the room that there ever is: then its first line is cut, lest a reader never get past
+// it.
 func shorter(f files.Opened, chars int, alone bool) files.Opened {
 	kept := wholeLines(f.Content, max(chars, 0))
 	if kept == f.Content {

@@ -23,14 +23,18 @@ func viewed(a, b, n int, text string) string {
 
 func TestOpenText(t *testing.T) {
 	t.Parallel()
-	whole := files.Opened{Name: "docs/a.md", FirstLine: 1, LastLine: 3, Content: "[Viewing file start (out of 3 lines)]\n1: # Head\n2: \n3: === docs/b.md ==="}
-	part := files.Opened{Name: "docs/b.md", FirstLine: 21, LastLine: 25, Content: viewed(21, 25, 90, "text"), Request: files.OpenRequest{Offset: new(20), Length: new(5)}}
+	whole := files.Opened{Name: "docs/a.md", FirstLine: 1, LastLine: 3,
+		Content: "[Viewing file start (out of 3 lines)]\n1: # Head\n2: \n3: === docs/b.md ==="}
+	part := files.Opened{Name: "docs/b.md", FirstLine: 21, LastLine: 25, Content: viewed(21, 25, 90, "text"),
+		Request: files.OpenRequest{Offset: new(20), Length: new(5)}}
 	short := part
 	short.LastLine, short.Content = 23, viewed(21, 23, 23, "text")
 	toEnd := part
 	toEnd.Request.Length = nil
-	empty := files.Opened{Name: "docs/empty.txt", Content: "[Viewing file start (out of 0 lines)]", Request: files.OpenRequest{Offset: new(0), Length: new(50)}}
-	odd := files.Opened{Name: "docs/a\n=== b.md", FirstLine: 1, LastLine: 1, Content: "[Viewing file start (out of 1 lines)]\n1: head\r=== docs/b.md ===\u2028=== docs/c.md ==="}
+	empty := files.Opened{Name: "docs/empty.txt", Content: "[Viewing file start (out of 0 lines)]",
+		Request: files.OpenRequest{Offset: new(0), Length: new(50)}}
+	odd := files.Opened{Name: "docs/a\n=== b.md", FirstLine: 1, LastLine: 1,
+		Content: "[Viewing file start (out of 1 lines)]\n1: head\r=== docs/b.md ===\u2028=== docs/c.md ==="}
 	for _, tt := range []struct {
 		name    string
 		opening files.Opening
@@ -41,7 +45,8 @@ func TestOpenText(t *testing.T) {
 		{"open_range_past_the_end", files.Opening{Files: []files.Opened{short}}, false},
 		{"open_to_end", files.Opening{Files: []files.Opened{toEnd}}, false},
 		{"open_empty", files.Opening{Files: []files.Opened{empty}}, true},
-		{"open_many", files.Opening{Files: []files.Opened{whole, part}, ClosedOthers: []string{"docs/x.md", "docs/y.md"}, ClosedToLimit: []string{"docs/z.md"}}, false},
+		{"open_many", files.Opening{Files: []files.Opened{whole, part}, ClosedOthers: []string{"docs/x.md", "docs/y.md"},
+			ClosedToLimit: []string{"docs/z.md"}}, false},
 		{"open_previously_full", files.Opening{Files: []files.Opened{previously(part, 0, nil)}}, false},
 		{"open_previously_range", files.Opening{Files: []files.Opened{previously(whole, 20, new(5))}}, false},
 		{"open_previously_to_end", files.Opening{Files: []files.Opened{previously(part, 9, nil)}}, false},
@@ -62,13 +67,15 @@ func previously(f files.Opened, offset int, length *int) files.Opened {
 
 func TestOpenTextNamesTheCallForTheRest(t *testing.T) {
 	t.Parallel()
-	cut := files.Opened{Name: `docs/"a".md`, FirstLine: 101, LastLine: 140, NextOffset: new(140), ShownNext: new(140), Content: viewed(101, 140, 900, "text"),
+	cut := files.Opened{Name: `docs/"a".md`, FirstLine: 101, LastLine: 140, NextOffset: new(140), ShownNext: new(140),
+		Content: viewed(101, 140, 900, "text"),
 		Request: files.OpenRequest{Offset: new(100), Length: new(100)}}
 	golden(t, "open_rest", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, false))
 	golden(t, "open_rest_of_content", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, true))
 
 	// The prompt may show less than Open returns: the rest begins where that ends, whatever Open returned.
-	long := files.Opened{Name: "docs/long.md", FirstLine: 1, LastLine: 1000, ShownNext: new(370), Content: viewed(1, 1000, 1000, strings.Repeat("x", 40))}
+	long := files.Opened{Name: "docs/long.md", FirstLine: 1, LastLine: 1000, ShownNext: new(370),
+		Content: viewed(1, 1000, 1000, strings.Repeat("x", 40))}
 	golden(t, "open_rest_of_section", tool.OpenText(files.Opening{Files: []files.Opened{long}}, false))
 	long.NextOffset, long.ShownNext = new(500), nil
 	if got := tool.OpenText(files.Opening{Files: []files.Opened{long}}, false); strings.Contains(got, "To go on, call") {
@@ -81,7 +88,8 @@ func TestOpenTextWithContentFits(t *testing.T) {
 	var opening files.Opening
 	for i := range 3 {
 		opening.Files = append(opening.Files, files.Opened{
-			Name: fmt.Sprintf("docs/%d.md", i), FirstLine: 1, LastLine: 400, Content: viewed(1, 400, 400, strings.Repeat("é", 45)),
+			Name: fmt.Sprintf("docs/%d.md", i), FirstLine: 1, LastLine: 400, Content: viewed(1, 400, 400,
+				strings.Repeat("é", 45)),
 		})
 	}
 	got := tool.OpenText(opening, true)
@@ -126,13 +134,15 @@ func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := files.Opened{Name: strings.Repeat("n", 300), FirstLine: 1, LastLine: tt.last, NextOffset: tt.next, Content: viewed(1, tt.last, 2, text)}
+			f := files.Opened{Name: strings.Repeat("n", 300), FirstLine: 1, LastLine: tt.last, NextOffset: tt.next,
+				Content: viewed(1, tt.last, 2, text)}
 			if tt.want != "" { // as the prompt's view of it stops
 				f.ShownNext = new(1)
 			}
 			for _, content := range []bool{true, false} {
 				got := tool.OpenText(files.Opening{Files: []files.Opened{f}}, content)
-				if n := utf8.RuneCountInString(got); n > tool.MaxChars || strings.Contains(got, "[NOTE: function output was truncated") {
+				if n := utf8.RuneCountInString(got); n > tool.MaxChars ||
+					strings.Contains(got, "[NOTE: function output was truncated") {
 					t.Errorf("content %t: %d characters: %.400s", content, n, got)
 				}
 				if has := strings.Contains(got, "To go on, call"); has != (tt.want != "") || !strings.Contains(got, tt.want) {
@@ -156,7 +166,8 @@ func TestOpenCallsLeadToTheEnd(t *testing.T) {
 		first := 1
 		for calls := 0; first <= total; calls++ {
 			last := min(first+returned-1, total)
-			f := files.Opened{Name: "docs/a.md", FirstLine: first, LastLine: last, Content: viewed(first, last, total, strings.Repeat("é", chars))}
+			f := files.Opened{Name: "docs/a.md", FirstLine: first, LastLine: last,
+				Content: viewed(first, last, total, strings.Repeat("é", chars))}
 			if last < total {
 				f.NextOffset = new(last)
 			}

@@ -16,7 +16,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// newTalk is an agent in New York that has talked, without any files: in its default conversation and in another, whose id is returned.
+// newTalk is an agent in New York that has talked, without any files: in its default conversation and in another,
+// whose id is returned.
 func newTalk(t *testing.T) (w world, conversation string) {
 	t.Helper()
 	pool := dbtest.New(t)
@@ -26,23 +27,29 @@ func newTalk(t *testing.T) (w world, conversation string) {
 		t.Fatal(err)
 	}
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
-	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages, Compaction: &compaction.Store{DB: pool, Recall: said}}
+	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages,
+		Compaction: &compaction.Store{DB: pool, Recall: said}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "talker", Timezone: "America/New_York"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = world{tool.New(tool.Memories{Files: store, Recall: said, Blocks: blocks, Archival: passages}), store, said, pool, a}
+	w = world{tool.New(tool.Memories{Files: store, Recall: said, Blocks: blocks, Archival: passages}), store, said, pool,
+		a}
 	w.say(t, recall.DefaultConversation,
 		draft(recall.User, "2024-03-01T23:30:00-05:00", recall.Part{Type: recall.Text, Text: "Where is the zebra report?"}),
-		draft(recall.Assistant, "2024-03-02T00:10:00-05:00", recall.Part{Type: recall.ToolCall, CallID: "c", Name: "find", Input: `{"what":"zebra report"}`}),
-		draft(recall.Tool, "2024-03-02T00:11:00-05:00", recall.Part{Type: recall.ToolReturn, CallID: "c", Text: "zebra report: /srv/reports/zebra.pdf"}),
+		draft(recall.Assistant, "2024-03-02T00:10:00-05:00", recall.Part{Type: recall.ToolCall, CallID: "c", Name: "find",
+			Input: `{"what":"zebra report"}`}),
+		draft(recall.Tool, "2024-03-02T00:11:00-05:00", recall.Part{Type: recall.ToolReturn, CallID: "c",
+			Text: "zebra report: /srv/reports/zebra.pdf"}),
 		draft(recall.Assistant, "2024-03-02T00:12:00-05:00", recall.Part{Type: recall.Text, Text: "It is in /srv/reports."}))
 	other, err := said.CreateConversation(t.Context(), 1, a.ID, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.say(t, other.ID, draft(recall.User, "2024-03-05T12:00:00-05:00", recall.Part{Type: recall.Text, Text: "A zebra again."}),
-		draft(recall.Tool, "2024-03-05T12:01:00-05:00", recall.Part{Type: recall.ToolReturn, CallID: "lost", Text: "nobody asked"}))
+	w.say(t, other.ID, draft(recall.User, "2024-03-05T12:00:00-05:00", recall.Part{Type: recall.Text,
+		Text: "A zebra again."}),
+		draft(recall.Tool, "2024-03-05T12:01:00-05:00", recall.Part{Type: recall.ToolReturn, CallID: "lost",
+			Text: "nobody asked"}))
 	return w, other.ID
 }
 
@@ -101,22 +108,26 @@ func TestWhatIsSearchedIsWhatTheModelDoesNotSee(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
 	const said, seen = "Where is the zebra report?", "zebra report: /srv/reports"
-	if got := w.run(t, "conversation_search", `{"query": "zebra"}`); !strings.Contains(got.Text, said) || !strings.Contains(got.Text, seen) {
+	if got := w.run(t, "conversation_search", `{"query": "zebra"}`); !strings.Contains(got.Text, said) ||
+		!strings.Contains(got.Text, seen) {
 		t.Errorf("before any summary something is left out:\n%s", got.Text)
 	}
 	if _, err := w.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 3 WHERE is_default`); err != nil {
 		t.Fatal(err)
 	}
 	got := w.run(t, "conversation_search", `{"query": "zebra"}`)
-	if !strings.Contains(got.Text, said) || strings.Contains(got.Text, seen) || !strings.Contains(got.Text, "A zebra again.") {
-		t.Errorf("of what was summarised and of other conversations something is missing, or of what is seen something found:\n%s", got.Text)
+	if !strings.Contains(got.Text, said) || strings.Contains(got.Text, seen) ||
+		!strings.Contains(got.Text, "A zebra again.") {
+		t.Errorf("of what was summarised and of other conversations something is missing, or of what is seen something "+
+			"found:\n%s", got.Text)
 	}
 }
 
 func TestConversationsAreTheOrganizations(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
-	mine := regexp.MustCompile(`message-[0-9a-f-]{36}`).FindString(w.run(t, "conversation_search", `{"query": "zebra"}`).Text)
+	mine := regexp.MustCompile(`message-[0-9a-f-]{36}`).FindString(w.run(t, "conversation_search",
+		`{"query": "zebra"}`).Text)
 	for _, call := range [][2]string{
 		{"conversation_search", `{"query": "zebra"}`},
 		{"conversation_search", `{"around": "` + mine + `"}`},
@@ -133,10 +144,12 @@ func TestExpandThroughTheTool(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
 	text := strings.Repeat("a line of the result\n", 3000)
-	w.say(t, recall.DefaultConversation, draft(recall.Assistant, "2024-03-06T00:00:00Z", recall.Part{Type: recall.ToolCall, CallID: "d", Name: "read"}),
+	w.say(t, recall.DefaultConversation, draft(recall.Assistant, "2024-03-06T00:00:00Z",
+		recall.Part{Type: recall.ToolCall, CallID: "d", Name: "read"}),
 		draft(recall.Tool, "2024-03-06T00:00:01Z", recall.Part{Type: recall.ToolReturn, CallID: "d", Text: text + "zebra\n"}))
 	found := w.run(t, "conversation_search", `{"limit": 1, "roles": ["tool"]}`)
-	around := w.run(t, "conversation_search", `{"around": "`+regexp.MustCompile(`message-[0-9a-f-]{36}`).FindString(found.Text)+`", "before": 0}`)
+	around := w.run(t, "conversation_search", `{"around": "`+
+		regexp.MustCompile(`message-[0-9a-f-]{36}`).FindString(found.Text)+`", "before": 0}`)
 	id := regexp.MustCompile(`clip-[0-9a-f-]{36}`).FindString(around.Text)
 	var b strings.Builder
 	for _, args := range []string{

@@ -32,7 +32,8 @@ func capped(s string) string {
 	if n <= MaxChars {
 		return s
 	}
-	note := fmt.Sprintf("... [NOTE: function output was truncated since it exceeded the character limit (%d > %d)]", n, MaxChars)
+	note := fmt.Sprintf("... [NOTE: function output was truncated since it exceeded the character limit (%d > %d)]", n,
+		MaxChars)
 	kept := clip(s, MaxChars-len(note))
 	if i := strings.LastIndexByte(kept, '\n'); i >= len(kept)/2 {
 		kept = kept[:i+1]
@@ -69,9 +70,11 @@ func echo(s string) string {
 }
 
 // lineEnds are the characters other than LF at which a reader, a model among them, may see a new line begin.
-var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
+var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029",
+	" ")
 
-// line is one line of a file as one line of a result: were a stray line end in it kept, the document could forge lines of ours.
+// line is one line of a file as one line of a result: were a stray line end in it kept, the document could forge
+// lines of ours.
 func line(s string) string { return lineEnds.Replace(s) }
 
 // shortLine is a line whose end is cut where it is too long to be one of many.

@@ -17,7 +17,8 @@ func TestCapped(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, text, tail string }{
 		{"one endless line is cut at a character", full + "é", "é" + note + "50001 > 50000)]"},
-		{"lines are cut at their end", strings.Repeat("a whole line\n", 10_000), "\na whole line\n" + note + "130000 > 50000)]"},
+		{"lines are cut at their end", strings.Repeat("a whole line\n", 10_000),
+			"\na whole line\n" + note + "130000 > 50000)]"},
 		{"a line end far off is not looked for", "head\n" + full, "é" + note + "50005 > 50000)]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -74,14 +74,16 @@ func noHits(q files.Query) string {
 
 // searchPage shows the n best hits.
 func searchPage(q files.Query, r files.Results, n int) string {
-	head := fmt.Sprintf("Found %d semantic matches in %d file(s) for query: '%s'", len(r.Hits), fileCount(r.Hits), echo(q.Text))
+	head := fmt.Sprintf("Found %d semantic matches in %d file(s) for query: '%s'", len(r.Hits), fileCount(r.Hits),
+		echo(q.Text))
 	var b strings.Builder
 	b.WriteString(head + "\n" + strings.Repeat("=", utf8.RuneCountInString(head)) + "\n")
 	for _, h := range r.Hits[:n] {
 		b.WriteString("\n" + hitText(h))
 	}
 	if left := len(r.Hits) - n; left > 0 {
-		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked matches did not fit here. Ask for fewer, or narrow the search with include.", left)
+		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked matches did not fit here. Ask for fewer, or narrow the search with "+
+			"include.", left)
 	}
 	return strings.TrimSuffix(b.String(), "\n") + rankingNote(r)
 }

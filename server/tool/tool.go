@@ -1,5 +1,5 @@
-// Package tool is the set of tools through which a model works its memories, and every word a model reads of them: the schemas it is
-// given, the results and the errors. The memories themselves know nothing of tools.
+// Package tool is the set of tools through which a model works its memories, and every word a model reads of them:
+// the schemas it is given, the results and the errors. The memories themselves know nothing of tools.
 package tool
 
 import (
@@ -33,9 +33,9 @@ type Set struct {
 	tools []Tool
 }
 
-// Tool is one of a Set. ID is the same in every installation. Schema is what a model is given: an object of name, description and
-// parameters, the last a JSON schema. NeedsFolder says that an agent has the tool while a folder is attached to it; the others it always
-// has.
+// Tool is one of a Set. ID is the same in every installation. Schema is what a model is given: an object of name,
+// description and parameters, the last a JSON schema. NeedsFolder says that an agent has the tool while a folder is
+// attached to it; the others it always has.
 type Tool struct {
 	ID          string
 	Name        string
@@ -53,8 +53,9 @@ type call struct {
 	agent agent.Agent
 }
 
-// Result is what a tool answers: a text of at most MaxChars characters for the model, and the files that it opened, for callers who
-// keep their own prompt. IsError says that the text is a failure that the model can act on; nothing was done then.
+// Result is what a tool answers: a text of at most MaxChars characters for the model, and the files that it opened,
+// for callers who keep their own prompt. IsError says that the text is a failure that the model can act on; nothing
+// was done then.
 type Result struct {
 	Text    string
 	IsError bool
@@ -98,8 +99,8 @@ func (s *Set) Definitions(hasFolder bool) (all []json.RawMessage) {
 	return all
 }
 
-// Run calls a tool for an agent of org with arguments that a model wrote: a JSON object. What the model did wrong is a Result with
-// IsError; an error is ErrNotFound where no tool has this name, else the server's own failure.
+// Run calls a tool for an agent of org with arguments that a model wrote: a JSON object. What the model did wrong is
+// a Result with IsError; an error is ErrNotFound where no tool has this name, else the server's own failure.
 func (s *Set) Run(ctx context.Context, org db.Org, a agent.Agent, name string, args json.RawMessage) (Result, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
@@ -129,8 +130,8 @@ func withFolder(t Tool) Tool {
 	return t
 }
 
-// define makes a tool of what it does, on arguments as the struct A has them, and of the schema of its name. The schema and the struct
-// must agree.
+// define makes a tool of what it does, on arguments as the struct A has them, and of the schema of its name. The
+// schema and the struct must agree.
 func define[A any](name string, do func(context.Context, call, A) (Result, error)) Tool {
 	schema := schemaOf(name)
 	return Tool{

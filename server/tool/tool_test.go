@@ -46,7 +46,8 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		got[tl.Name] = tl.ID
 		order = append(order, tl.Name)
 	}
-	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "conversation_search", "expand",
+	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
+		"conversation_search", "expand",
 		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch", "memory",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update", "archival_memory_delete"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
@@ -132,7 +133,8 @@ func TestOpenFilesIsDescribedInLettasWords(t *testing.T) {
 	t.Parallel()
 	open := tool.New(tool.Memories{}).Tools()[0]
 	for _, want := range []string{
-		"Maximum of 5 files can be opened simultaneously.", "max_files_open", "file_limits", "Examples", "# Lines 1-50", "# Lines 101-200", "# Entire file",
+		"Maximum of 5 files can be opened " +
+			"simultaneously.", "max_files_open", "file_limits", "Examples", "# Lines 1-50", "# Lines 101-200", "# Entire file",
 	} {
 		if !strings.Contains(open.Description, want) {
 			t.Errorf("description lacks %q:\n%s", want, open.Description)
