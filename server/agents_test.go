@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -11,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 const someAgent = "/v1/agents/agent-123e4567-e89b-42d3-8456-426614174000"
@@ -36,7 +36,8 @@ func pick(t *testing.T, body string, names ...string) string {
 func TestAnAgentOfNothingHasAName(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	for _, body := range []string{"", "{}", `{"name":null,"tags":null,"memory_blocks":null,"secrets":{},"block_ids":[],"context_window_limit":null}`} {
+	for _, body := range []string{"", "{}", `{"name":null,"tags":null,"memory_blocks":null,"secrets":{},"block_ids":[],` +
+		`"context_window_limit":null}`} {
 		got := fields(t, c.must("POST", "/v1/agents/", body))
 		if words := strings.Fields(got["name"].(string)); len(words) != 2 {
 			t.Errorf("%s: got name %q, want two words", body, got["name"])
@@ -47,18 +48,26 @@ func TestAnAgentOfNothingHasAName(t *testing.T) {
 func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	id := c.made("/v1/agents", `{"name":"a","description":"d","system":"s","tags":["x","y"],"metadata":{"k":[1]},"timezone":"Europe/Berlin",
-		"model":"openai/gpt-4o-mini","max_files_open":7,"per_file_view_window_char_limit":900,"hidden":false,"agent_type":"memgpt_v2_agent",
-		"model_settings":{"provider_type":"openai","temperature":1.0},"tool_rules":[{"type":"exit_loop"}],"tools":["open_files"],"unheard_of":1}`)
-	all := []string{"name", "description", "system", "tags", "metadata", "timezone", "model", "max_files_open", "per_file_view_window_char_limit",
+	id := c.made("/v1/agents", `{"name":"a","description":"d","system":"s","tags":["x","y"],"metadata":{"k":[1]},
+		"timezone":"Europe/Berlin",
+		"model":"openai/gpt-4o-mini","max_files_open":7,"per_file_view_window_char_limit":900,"hidden":false,
+		"agent_type":"memgpt_v2_agent",
+		"model_settings":{"provider_type":"openai","temperature":1.0},"tool_rules":[{"type":"exit_loop"}],
+		"tools":["open_files"],"unheard_of":1}`)
+	all := []string{"name", "description", "system", "tags", "metadata", "timezone", "model", "max_files_open",
+		"per_file_view_window_char_limit",
 		"context_window_limit", "hidden", "agent_type", "model_settings", "tool_rules"}
 	was := pick(t, c.must("GET", "/v1/agents/"+id, ""), all...)
-	if want := `{"agent_type":"memgpt_v2_agent","context_window_limit":null,"description":"d","hidden":false,"max_files_open":7,` +
-		`"metadata":{"k":[1]},"model":"openai/gpt-4o-mini","model_settings":{"provider_type":"openai","temperature":1},"name":"a",` +
-		`"per_file_view_window_char_limit":900,"system":"s","tags":["x","y"],"timezone":"Europe/Berlin","tool_rules":[{"type":"exit_loop"}]}`; was != want {
+	if want := `{"agent_type":"memgpt_v2_agent","context_window_limit":null,"description":"d","hidden":false,` +
+		`"max_files_open":7,` +
+		`"metadata":{"k":[1]},"model":"openai/gpt-4o-mini","model_settings":{"provider_type":"openai","temperature":1},` +
+		`"name":"a",` +
+		`"per_file_view_window_char_limit":900,"system":"s","tags":["x","y"],"timezone":"Europe/Berlin",` +
+		`"tool_rules":[{"type":"exit_loop"}]}`; was != want {
 		t.Errorf("created: got\n%s, want\n%s", was, want)
 	}
-	for _, same := range []string{"", "{}", `{"name":null,"description":null,"system":null,"tags":null,"metadata":null,"timezone":null,"model":null,
+	for _, same := range []string{"", "{}", `{"name":null,"description":null,"system":null,"tags":null,"metadata":null,
+		"timezone":null,"model":null,
 		"hidden":null,"model_settings":null,"tool_rules":null,"folder_ids":null,"message_ids":[]}`} {
 		if got := pick(t, c.must("PATCH", "/v1/agents/"+id, same), all...); got != was {
 			t.Errorf("changed by %q: got\n%s, want\n%s", same, got, was)
@@ -71,11 +80,13 @@ func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
 		{"an empty list clears", `{"tags":[]}`, "tags", `{"tags":[]}`},
 		{"an object replaces", `{"metadata":{"a":1}}`, "metadata", `{"metadata":{"a":1}}`},
 		{"null is the default again", `{"max_files_open":null}`, "max_files_open", `{"max_files_open":10}`},
-		{"null is the default of characters again", `{"per_file_view_window_char_limit":null}`, "per_file_view_window_char_limit",
+		{"null is the default of characters again", `{"per_file_view_window_char_limit":null}`,
+			"per_file_view_window_char_limit",
 			`{"per_file_view_window_char_limit":25000}`},
 		{"the window sets the limits", `{"context_window_limit":8192}`, "max_files_open", `{"max_files_open":3}`},
 		{"null is the model's own window again", `{"context_window_limit":null}`, "max_files_open", `{"max_files_open":10}`},
-		{"a full model configuration sets the window", `{"llm_config":{"model":"m","model_endpoint_type":"openai","context_window":8000}}`,
+		{"a full model configuration sets the window", `{"llm_config":{"model":"m","model_endpoint_type":"openai",` +
+			`"context_window":8000}}`,
 			"context_window_limit", `{"context_window_limit":8000}`},
 	} {
 		if got := pick(t, c.must("PATCH", "/v1/agents/"+id+"/", c2.body), c2.field); got != c2.want {
@@ -93,45 +104,65 @@ func TestAgentsRefuse(t *testing.T) {
 		status                     int
 		detail                     string
 	}{
-		{"a block without a label", "POST", "/v1/agents", `{"memory_blocks":[{"value":"x"}]}`, 422, "body.memory_blocks[0]: expected required property label to be present"},
-		{"a block that is not there", "PATCH", "/v1/agents/" + id, `{"block_ids":["block-1"]}`, 404, "Block with ID block-1 not found"},
-		{"messages by id", "PATCH", "/v1/agents/" + id, `{"message_ids":["message-1"]}`, 400, "message_ids: what was said is never rewritten"},
-		{"a first message of a role that is not one", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"tool","content":"hi"}]}`, 422,
+		{"a block without a label", "POST", "/v1/agents", `{"memory_blocks":[{"value":"x"}]}`, 422,
+			"body.memory_blocks[0]: expected required property label to be present"},
+		{"a block that is not there", "PATCH", "/v1/agents/" + id, `{"block_ids":["block-1"]}`, 404,
+			"Block with ID block-1 not found"},
+		{"messages by id", "PATCH", "/v1/agents/" + id, `{"message_ids":["message-1"]}`, 400,
+			"message_ids: what was said is never rewritten"},
+		{"a first message of a role that is not one", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"tool",` +
+			`"content":"hi"}]}`, 422,
 			"body.initial_message_sequence[0].role: expected value to be one of"},
 		{"a first message without content", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user"}]}`, 422,
 			"body.initial_message_sequence[0]: expected required property content"},
-		{"a first message of other parts", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user","content":[{"type":"tool_call"}]}]}`, 422,
+		{"a first message of other parts", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user",` +
+			`"content":[{"type":"tool_call"}]}]}`, 422,
 			"body.initial_message_sequence[0].content: "},
-		{"an image of nothing", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user","content":[{"type":"image"}]}]}`, 422,
+		{"an image of nothing", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user",` +
+			`"content":[{"type":"image"}]}]}`, 422,
 			"body.initial_message_sequence[0].content[0].source: "},
-		{"a user's name that is too long", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user","content":"hi","name":"` + strings.Repeat("n", 513) + `"}]}`,
+		{"a user's name that is too long", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user",` +
+			`"content":"hi","name":"` + strings.Repeat("n", 513) + `"}]}`,
 			400, "messages[0]: name has 513 bytes"},
 		{"secrets", "POST", "/v1/agents", `{"secrets":{"a":"b"}}`, 400, "secrets: this server runs no custom tools"},
 		{"identities", "POST", "/v1/agents", `{"identity_ids":["i"]}`, 400, "identity_ids: identities are not served"},
-		{"a tool that is not there", "POST", "/v1/agents", `{"tools":["open_files","send_message"]}`, 400, "tools: there is no tool 'send_message'; the tools are open_files, "},
-		{"a type that is not one", "POST", "/v1/agents", `{"agent_type":"robot"}`, 422, "body.agent_type: expected value to be one of"},
-		{"a name that is too long", "POST", "/v1/agents", `{"name":"` + strings.Repeat("a", 201) + `"}`, 400, "an agent's name has 201 characters"},
+		{"a tool that is not there", "POST", "/v1/agents", `{"tools":["open_files","send_message"]}`, 400,
+			"tools: there is no tool 'send_message'; the tools are open_files, "},
+		{"a type that is not one", "POST", "/v1/agents", `{"agent_type":"robot"}`, 422,
+			"body.agent_type: expected value to be one of"},
+		{"a name that is too long", "POST", "/v1/agents", `{"name":"` + strings.Repeat("a", 201) + `"}`, 400,
+			"an agent's name has 201 characters"},
 		{"a name with a NUL", "POST", "/v1/agents", `{"name":"a\u0000"}`, 400, "the agent's name"},
-		{"a system with a NUL", "POST", "/v1/agents", `{"system":"a\u0000"}`, 400, "a value of the request cannot be stored: a text has a NUL"},
-		{"metadata with a NUL", "POST", "/v1/agents", `{"metadata":{"a":"\u0000"}}`, 400, "a value of the request cannot be stored: a text has a NUL"},
-		{"more files than may be", "PATCH", "/v1/agents/" + id, `{"max_files_open":1001}`, 400, "max_files_open cannot exceed 1000. Got: 1001"},
+		{"a system with a NUL", "POST", "/v1/agents", `{"system":"a\u0000"}`, 400,
+			"a value of the request cannot be stored: a text has a NUL"},
+		{"metadata with a NUL", "POST", "/v1/agents", `{"metadata":{"a":"\u0000"}}`, 400,
+			"a value of the request cannot be stored: a text has a NUL"},
+		{"more files than may be", "PATCH", "/v1/agents/" + id, `{"max_files_open":1001}`, 400,
+			"max_files_open cannot exceed 1000. Got: 1001"},
 		{"a number beyond all integers", "PATCH", "/v1/agents/" + id, `{"max_files_open":1e30}`, 422, "body: "},
-		{"a fraction", "PATCH", "/v1/agents/" + id, `{"max_files_open":1.5}`, 422, "body.max_files_open: expected integer. Got: 1.5"},
-		{"a folder that is not there", "POST", "/v1/agents", `{"folder_ids":["source-123e4567-e89b-42d3-8456-426614174000"]}`, 404, "there is no such folder"},
-		{"a configuration of other types", "POST", "/v1/agents", `{"llm_config":{"context_window":"big"}}`, 400, "llm_config: "},
-		{"an agent that is not there", "GET", someAgent, "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
+		{"a fraction", "PATCH", "/v1/agents/" + id, `{"max_files_open":1.5}`, 422,
+			"body.max_files_open: expected integer. Got: 1.5"},
+		{"a folder that is not there", "POST", "/v1/agents", `{"folder_ids":["source-123e4567-e89b-42d3-8456-426614174000"]}`,
+			404, "there is no such folder"},
+		{"a configuration of other types", "POST", "/v1/agents", `{"llm_config":{"context_window":"big"}}`, 400,
+			"llm_config: "},
+		{"an agent that is not there", "GET", someAgent, "", 404, "Agent with ID " +
+			"agent-123e4567-e89b-42d3-8456-426614174000 not found"},
 		{"to change what is not there", "PATCH", someAgent, "{}", 404, "Agent with ID"},
 		{"to delete what is not there", "DELETE", someAgent, "", 404, "Agent with ID"},
 		{"the files of an agent that is not there", "GET", someAgent + "/files", "", 404, "Agent with ID"},
 		{"the folders of an agent that is not there", "GET", someAgent + "/folders", "", 404, "Agent with ID"},
 		{"the tools of an agent that is not there", "GET", someAgent + "/tools", "", 404, "Agent with ID"},
-		{"a tool's arguments that are no object", "POST", "/v1/agents/" + id + "/tools/open_files/run", `{"args":[]}`, 422, "body.args: expected object"},
+		{"a tool's arguments that are no object", "POST", "/v1/agents/" + id + "/tools/open_files/run", `{"args":[]}`, 422,
+			"body.args: expected object"},
 		{"an unknown order", "GET", "/v1/agents?order_by=name", "", 422, "query.order_by: expected value to be one of"},
-		{"a NUL in a query", "GET", "/v1/agents?name=%00", "", 400, "a value of the request cannot be stored: a text has a NUL"},
+		{"a NUL in a query", "GET", "/v1/agents?name=%00", "", 400, "a value of the request cannot be stored: a text " +
+			"has a NUL"},
 	} {
 		got := c.call(r.method, r.target, r.body)
 		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
-			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.Text, r.status, r.detail)
+			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.Text, r.status,
+				r.detail)
 		}
 	}
 }
@@ -154,7 +185,8 @@ func TestAgentsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	ids := map[string]string{}
-	for i, body := range []string{`{"name":"ann","tags":["a"]}`, `{"name":"bob","tags":["a","b"]}`, `{"name":"Bobby","tags":["b"]}`, `{"name":"hid","hidden":true}`} {
+	for i, body := range []string{`{"name":"ann","tags":["a"]}`, `{"name":"bob","tags":["a","b"]}`,
+		`{"name":"Bobby","tags":["b"]}`, `{"name":"hid","hidden":true}`} {
 		ids[[]string{"ann", "bob", "Bobby", "hid"}[i]] = c.made("/v1/agents", body)
 	}
 	c.must("PATCH", "/v1/agents/"+ids["ann"], `{"description":"changed"}`)
@@ -188,7 +220,8 @@ func TestAgentsAreListed(t *testing.T) {
 			t.Errorf("count with %q: got %s, want %s", query, got, want)
 		}
 	}
-	for query, want := range map[string]string{"": `["a","b"]`, "after=a": `["b"]`, "order=desc&limit=1": `["b"]`, "name=B": `["b"]`, "query_text=x": `[]`} {
+	for query, want := range map[string]string{"": `["a","b"]`, "after=a": `["b"]`, "order=desc&limit=1": `["b"]`,
+		"name=B": `["b"]`, "query_text=x": `[]`} {
 		if got := c.must("GET", "/v1/tags?"+query, ""); got != want {
 			t.Errorf("tags with %q: got %s, want %s", query, got, want)
 		}
@@ -206,8 +239,9 @@ func TestIterationEnds(t *testing.T) {
 		c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+other, "")
 		c.made("/v1/agents", fmt.Sprintf(`{"name":"n%d"}`, i))
 	}
-	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5, "/v1/agents/" + agent + "/tools": 18,
-		"/v1/tools/": 18} {
+	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
+		"/v1/agents/" + agent + "/tools": 18,
+		"/v1/tools/":                     18} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
 			for range 11 {
@@ -235,11 +269,16 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	memory := []string{"archival_memory_delete", "archival_memory_update", "archival_memory_search", "archival_memory_insert", "memory", "memory_apply_patch", "memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
-	all := append(slices.Clone(memory), "expand", "conversation_search", "close_files", "list_files", "semantic_search_files", "grep_files", "open_files")
+	memory := []string{"archival_memory_delete", "archival_memory_update", "archival_memory_search",
+		"archival_memory_insert", "memory", "memory_apply_patch", "memory_rethink", "memory_replace", "memory_insert",
+		"core_memory_replace", "core_memory_append"}
+	all := append(slices.Clone(memory), "expand", "conversation_search", "close_files", "list_files",
+		"semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{
-		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"}, "search=SEARCH": {"archival_memory_search", "conversation_search", "semantic_search_files"},
-		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "expand", "conversation_search"),
+		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"},
+		"search=SEARCH":     {"archival_memory_search", "conversation_search", "semantic_search_files"},
+		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "expand",
+			"conversation_search"),
 		"tool_types=letta_core&limit=1": {"archival_memory_delete"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"context"
 	"errors"
 	"net/http"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 func newKey(t *testing.T, keys *apikey.Store, org string) (secret string) {
@@ -37,7 +36,8 @@ func TestAuthentication(t *testing.T) {
 	}
 	secret := newKey(t, s.Keys, "acme")
 	for _, headers := range [][]string{
-		nil, {"Authorization", "Bearer"}, {"Authorization", "Bearer x" + secret}, {"Authorization", "Basic " + secret}, {"Authorization", secret},
+		nil, {"Authorization", "Bearer"}, {"Authorization", "Bearer x" + secret}, {"Authorization", "Basic " +
+			secret}, {"Authorization", secret},
 		{"X-BARE-PASSWORD", "password x"},
 	} {
 		servertest.CheckProblem(t, servertest.Send(h, "GET", "/v1/agents", "", headers...), 401, unauthorized)
@@ -45,7 +45,8 @@ func TestAuthentication(t *testing.T) {
 		servertest.CheckProblem(t, servertest.Send(h, "GET", "/openapi.json", "", headers...), 401, unauthorized)
 	}
 	for _, headers := range [][]string{
-		{"Authorization", "Bearer " + secret}, {"Authorization", "bearer  " + secret}, {"X-BARE-PASSWORD", "password " + secret},
+		{"Authorization", "Bearer " + secret}, {"Authorization", "bearer  " + secret},
+		{"X-BARE-PASSWORD", "password " + secret},
 		{"Authorization", "Bearer " + secret, "Origin", "https://app.example"},
 	} {
 		if got := servertest.Send(h, "GET", "/v1/agents", "", headers...); got.Code != 200 {
@@ -119,6 +120,7 @@ func TestARequestWithoutADatabaseIs503(t *testing.T) {
 	t.Cleanup(nowhere.Close)
 	h := newServer(t, nowhere).Handler()
 	for _, target := range []string{"/v1/agents", "/v1/folders", "/v1/ready"} {
-		servertest.CheckProblem(t, servertest.Send(h, "GET", target, ""), 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
+		servertest.CheckProblem(t, servertest.Send(h, "GET", target, ""), 503, map[string]any{"detail": "The database does " +
+			"not answer; try again in a moment"})
 	}
 }

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/capture"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 // What comes in is an answer or a refusal, never the server's fault, and what was refused is not there.

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 // captured is what a call of capture answers.

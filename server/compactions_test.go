@@ -57,11 +57,13 @@ func TestCompactingAnAgent(t *testing.T) {
 	before := c.inContext(agent)
 	base := "/v1/agents/" + agent
 	dry := c.compact(base+"/summarize", `{"dry_run":true}`)
-	if dry.Compaction != nil || dry.Plan.Evicted == 0 || dry.Before != before || dry.After != before-dry.Plan.Evicted+1 || c.inContext(agent) != before {
+	if dry.Compaction != nil || dry.Plan.Evicted == 0 || dry.Before != before || dry.After != before-dry.Plan.Evicted+1 ||
+		c.inContext(agent) != before {
 		t.Errorf("a dry run: %+v, of %d messages", dry, before)
 	}
 	made := c.compact(base+"/summarize", `{}`)
-	if made.Compaction == nil || made.Before != before || made.After != c.inContext(agent) || made.After >= before || made.Compaction.Trigger != "manual" {
+	if made.Compaction == nil || made.Before != before || made.After != c.inContext(agent) || made.After >= before ||
+		made.Compaction.Trigger != "manual" {
 		t.Fatalf("compacted: %+v, of %d messages, and %d are left", made, before, c.inContext(agent))
 	}
 	if !strings.Contains(made.Summary, "/srv/data/plan-7.txt") {
@@ -74,36 +76,44 @@ func TestCompactingAnAgent(t *testing.T) {
 		Stats       map[string]any `json:"compaction_stats"`
 		EventData   map[string]any `json:"event_data"`
 	}
-	list := c.must("GET", base+"/messages?include_return_message_types=summary_message&include_return_message_types=event_message", "")
+	list := c.must("GET", base+"/messages?include_return_message_types=summary_message"+
+		"&include_return_message_types=event_message", "")
 	if err := json.Unmarshal([]byte(list), &summaries); err != nil || len(summaries) != 2 {
 		t.Fatalf("the summary among the messages: %s, %v", list, err)
 	}
-	if summaries[0].EventType != "compaction" || summaries[0].EventData["trigger"] != "manual" || summaries[1].Summary != made.Summary ||
-		summaries[1].Stats["messages_count_before"] != float64(made.Before) || summaries[1].Stats["context_window"] != 16000.0 {
+	if summaries[0].EventType != "compaction" || summaries[0].EventData["trigger"] != "manual" ||
+		summaries[1].Summary != made.Summary ||
+		summaries[1].Stats["messages_count_before"] != float64(made.Before) ||
+		summaries[1].Stats["context_window"] != 16000.0 {
 		t.Errorf("the summary among the messages: %s", list)
 	}
 	// What it stands for is read by the range that it names, and found by a search.
 	name := fmt.Sprintf("seq %d-%d", *made.Compaction.FromSeq, *made.Compaction.ToSeq)
-	if got := c.tool(agent, "expand", fmt.Sprintf(`{"id":%q}`, name)); !strings.Contains(got, "Question 1:") || strings.Contains(got, "Answer 20:") {
+	if got := c.tool(agent, "expand", fmt.Sprintf(`{"id":%q}`, name)); !strings.Contains(got, "Question 1:") ||
+		strings.Contains(got, "Answer 20:") {
 		t.Errorf("expanded %s: %s", name, got)
 	}
-	if got := c.must("GET", base+"/expand/"+strings.ReplaceAll(name, " ", "%20"), ""); !strings.Contains(got, "Question 1:") {
+	if got := c.must("GET", base+"/expand/"+strings.ReplaceAll(name, " ", "%20"), ""); !strings.Contains(got,
+		"Question 1:") {
 		t.Errorf("expanded over REST: %s", got)
 	}
 	if got := c.tool(agent, "conversation_search", `{"query":"question 1 plan"}`); !strings.Contains(got, "Question 1:") {
 		t.Errorf("searched: %s", got)
 	}
 	one := base + "/compactions/" + made.Compaction.ID
-	if got := c.must("GET", base+"/compactions", ""); !strings.Contains(got, made.Compaction.ID) || !strings.Contains(got, `"reverted_at":null`) {
+	if got := c.must("GET", base+"/compactions", ""); !strings.Contains(got, made.Compaction.ID) ||
+		!strings.Contains(got, `"reverted_at":null`) {
 		t.Errorf("the list: %s", got)
 	}
-	if got := c.must("POST", one+"/revert", ""); strings.Contains(got, `"reverted_at":null`) || c.inContext(agent) != before {
+	if got := c.must("POST", one+"/revert", ""); strings.Contains(got, `"reverted_at":null`) ||
+		c.inContext(agent) != before {
 		t.Errorf("reverted: %s, and %d messages of %d are in view", got, c.inContext(agent), before)
 	}
 	if got := c.call("POST", one+"/revert", ""); got.Code != 409 || !strings.Contains(got.Text, "reverted already") {
 		t.Errorf("reverted twice: %d %s", got.Code, got.Text)
 	}
-	if got := c.must("GET", base+"/events?types=compaction&types=compaction_reverted", ""); strings.Count(got, made.Compaction.ID) != 2 {
+	if got := c.must("GET", base+"/events?types=compaction&types=compaction_reverted", ""); strings.Count(got,
+		made.Compaction.ID) != 2 {
 		t.Errorf("the events: %s", got)
 	}
 }
@@ -117,14 +127,16 @@ func TestCompactingAConversation(t *testing.T) {
 	c.capture(agent, body)
 	c.capture(agent, chatter(1, 3, "in the default one"))
 	made := c.compact("/v1/conversations/"+conversation+"/compact", `{"compaction_settings":{"mode":"all"}}`)
-	if made.Compaction == nil || made.Compaction.Mode != compaction.All || *made.Compaction.ConversationID != conversation || made.Compaction.Window != 12000 {
+	if made.Compaction == nil || made.Compaction.Mode != compaction.All ||
+		*made.Compaction.ConversationID != conversation || made.Compaction.Window != 12000 {
 		t.Errorf("compacted: %+v", made)
 	}
 	if got := c.inContext(agent); got != 7 {
 		t.Errorf("the default conversation has %d messages in view, want 7: it was not compacted", got)
 	}
 	c.compact("/v1/conversations/default/compact", `{"agent_id":"`+agent+`"}`)
-	if got := c.must("GET", "/v1/agents/"+agent+"/compactions?conversation_id="+conversation, ""); strings.Count(got, `"id":"compaction-`) != 1 {
+	if got := c.must("GET", "/v1/agents/"+agent+"/compactions?conversation_id="+conversation, ""); strings.Count(got,
+		`"id":"compaction-`) != 1 {
 		t.Errorf("of the conversation: %s", got)
 	}
 	if got := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); strings.Count(got, `"id":"compaction-`) != 2 {
@@ -138,13 +150,17 @@ func TestCompactingAConversation(t *testing.T) {
 		detail                     string
 	}{
 		{"nothing to compact", "POST", "/v1/agents/" + other + "/summarize", `{}`, 400, "nothing to compact"},
-		{"no such mode", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"mode":"some"}}`, 400, "sliding_window"},
-		{"a trigger out of range", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"trigger":0.2}}`, 400, "0.5"},
-		{"settings that are no object", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":7}`, 422, "compaction_settings"},
+		{"no such mode", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"mode":"some"}}`, 400,
+			"sliding_window"},
+		{"a trigger out of range", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"trigger":0.2}}`,
+			400, "0.5"},
+		{"settings that are no object", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":7}`, 422,
+			"compaction_settings"},
 		{"a compaction of another agent", "GET", "/v1/agents/" + other + "/compactions/" + later, "", 404, "not found"},
 		{"an id that is none", "GET", "/v1/agents/" + other + "/compactions/x", "", 422, "compaction_id"},
 		{"settings of a new agent", "POST", "/v1/agents", `{"compaction_settings":{"goal":0.89}}`, 400, "goal"},
-		{"changed settings", "PATCH", "/v1/agents/" + agent, `{"compaction_settings":{"sliding_window_percentage":3}}`, 400, "sliding_window_percentage"},
+		{"changed settings", "PATCH", "/v1/agents/" + agent, `{"compaction_settings":{"sliding_window_percentage":3}}`, 400,
+			"sliding_window_percentage"},
 	} {
 		if got := c.call(w.method, w.target, w.body); got.Code != w.status || !strings.Contains(got.Text, w.detail) {
 			t.Errorf("%s: got %d %s, want %d with %q", w.name, got.Code, got.Text, w.status, w.detail)
@@ -152,8 +168,10 @@ func TestCompactingAConversation(t *testing.T) {
 	}
 	// A change of the settings leaves the others as they are.
 	c.must("PATCH", "/v1/agents/"+agent, `{"compaction_settings":{"prompt":"Be brief.","goal":0.5}}`)
-	settings := fields(t, c.must("PATCH", "/v1/agents/"+agent, `{"compaction_settings":{"clip_chars":null}}`))["compaction_settings"]
-	if got := settings.(map[string]any); got["prompt"] != "Be brief." || got["goal"] != 0.5 || got["clip_chars"] != nil || got["mode"] != "sliding_window" {
+	settings := fields(t, c.must("PATCH", "/v1/agents/"+agent,
+		`{"compaction_settings":{"clip_chars":null}}`))["compaction_settings"]
+	if got := settings.(map[string]any); got["prompt"] != "Be brief." || got["goal"] != 0.5 || got["clip_chars"] != nil ||
+		got["mode"] != "sliding_window" {
 		t.Errorf("the settings: %v", got)
 	}
 }
@@ -190,11 +208,13 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 		}
 	}
 	// The view before does not fit any more, and the answer says by how much.
-	if got := c.call("POST", base+"/compactions/"+list[0].ID+"/revert", ""); got.Code != 409 || !strings.Contains(got.Text, "does not fit any more: it has") {
+	if got := c.call("POST", base+"/compactions/"+list[0].ID+"/revert", ""); got.Code != 409 ||
+		!strings.Contains(got.Text, "does not fit any more: it has") {
 		t.Errorf("reverting the last: %d %s", got.Code, got.Text)
 	}
 	for _, turn := range []int{1, 17, 40} {
-		if got := c.tool(agent, "expand", `{"id":"seq 1-500","pattern":"item-`+fmt.Sprintf("%04d", turn)+`"}`); !strings.Contains(got, "Question") {
+		if got := c.tool(agent, "expand", `{"id":"seq 1-500","pattern":"item-`+fmt.Sprintf("%04d",
+			turn)+`"}`); !strings.Contains(got, "Question") {
 			t.Errorf("turn %d is not in the log: %s", turn, got)
 		}
 	}
@@ -222,7 +242,8 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	}
 	c.server.Agents.Compaction.Models = models
 	tokens := fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt", ""))["tokens"].(map[string]any)["total"].(float64)
-	if made := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); tokens > 14_400 || !first.Load() || strings.Count(made, `"id":"compaction-`) != 1 {
+	if made := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); tokens > 14_400 || !first.Load() ||
+		strings.Count(made, `"id":"compaction-`) != 1 {
 		t.Errorf("the prompt has %v tokens of 16000; compactions: %s", tokens, made)
 	}
 }
@@ -233,16 +254,19 @@ func TestAReportTellsOfWhatCameAfter(t *testing.T) {
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	prompt := func() int {
-		return int(fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", ""))["tokens"].(map[string]any)["total"].(float64))
+		return int(fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai",
+			""))["tokens"].(map[string]any)["total"].(float64))
 	}
 	c.capture(agent, chatter(1, 10, strings.Repeat("and so it goes on ", 30)))
 	was := prompt()
 	reported := was * 8 / 5
-	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":"So it is."}],"usage":{"prompt_tokens":%d}}`, reported))
+	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":"So it is."}],"usage":{"prompt_tokens":%d}}`,
+		reported))
 	left := 14_400 - reported
 	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]}`, strings.Repeat("word", left-100)))
 	if got := prompt(); got*reported/was > 16_000 {
-		t.Errorf("a prompt of %d tokens, of which its provider counted %d for %d, was handed out for a window of 16000", got, reported, was)
+		t.Errorf("a prompt of %d tokens, of which its provider counted %d for %d, was handed out for a window of 16000", got,
+			reported, was)
 	}
 }
 
@@ -254,15 +278,18 @@ func TestCapturedUsage(t *testing.T) {
 		usage  string
 		tokens int
 	}{
-		"OpenAI's":               {`{"prompt_tokens":9000,"completion_tokens":5000,"total_tokens":14000,"prompt_tokens_details":{"cached_tokens":8000}}`, 9000},
-		"Anthropic's":            {`{"input_tokens":1000,"cache_read_input_tokens":6000,"cache_creation_input_tokens":500,"output_tokens":9}`, 7500},
+		"OpenAI's": {`{"prompt_tokens":9000,"completion_tokens":5000,"total_tokens":14000,` +
+			`"prompt_tokens_details":{"cached_tokens":8000}}`, 9000},
+		"Anthropic's": {`{"input_tokens":1000,"cache_read_input_tokens":6000,"cache_creation_input_tokens":500,` +
+			`"output_tokens":9}`, 7500},
 		"none":                   {`null`, 0},
 		"of another shape":       {`[1]`, 0},
 		"less than nothing":      {`{"prompt_tokens":-5}`, 0},
 		"more than there can be": {`{"prompt_tokens":1e300}`, 0},
 	} {
 		agent := c.made("/v1/agents", `{"name":"Ada"}`)
-		c.capture(agent, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],"usage":`+w.usage+`}`)
+		c.capture(agent, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],`+
+			`"usage":`+w.usage+`}`)
 		got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default")
 		if err != nil || got.Reported != w.tokens || w.tokens > 0 && got.ReportedPosition != 2 {
 			t.Errorf("%s: got %d tokens at %d, %v, want %d at 2", name, got.Reported, got.ReportedPosition, err, w.tokens)
@@ -309,7 +336,8 @@ func TestUsageOfAnEarlierViewIsNotBelieved(t *testing.T) {
 	}
 }
 
-// The agent's own model is asked for a summary with what it was sent before, unchanged, so that what its provider keeps of it stays good.
+// The agent's own model is asked for a summary with what it was sent before, unchanged, so that what its provider keeps
+// of it stays good.
 func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -319,9 +347,12 @@ func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.server.Agents.Compaction.Models = models
-	agent := c.made("/v1/agents", `{"name":"Ada","model":"openai/some-model","context_window_limit":16000,"memory_blocks":[{"label":"persona","value":"<calm>"}]}`)
-	c.capture(agent, `{"messages":[{"role":"user","content":[{"type":"text","text":"What is in /srv/a.txt?"},{"type":"text","text":"And in b?"}]},
-		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\": \"a\"}"}},
+	agent := c.made("/v1/agents", `{"name":"Ada","model":"openai/some-model","context_window_limit":16000,`+
+		`"memory_blocks":[{"label":"persona","value":"<calm>"}]}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":[{"type":"text","text":"What is in /srv/a.txt?"},
+		{"type":"text","text":"And in b?"}]},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read",
+		"arguments":"{\"path\": \"a\"}"}},
 			{"id":"c2","type":"function","function":{"name":"read","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"c2","content":""},{"role":"tool","tool_call_id":"c1","content":"A & B"}]}`)
 	c.capture(agent, chatter(1, 30, "hello"))
@@ -341,7 +372,8 @@ func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 	}
 	first := asked[0]
 	same := len(first.Messages) - 1 // the last is what the model is asked for
-	if first.Messages[same-1].Content != nil && *first.Messages[same-1].Content != *at(handed.Request.Messages, same-1).Content {
+	if first.Messages[same-1].Content != nil && *first.Messages[same-1].Content != *at(handed.Request.Messages,
+		same-1).Content {
 		same-- // and before it, a word of the assistant's where the last was not its own
 	}
 	if diff := cmp.Diff(handed.Request.Messages[:same], first.Messages[:same], jsonEqual); same < 10 || diff != "" {

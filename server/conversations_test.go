@@ -35,27 +35,31 @@ func TestConversationsAreApart(t *testing.T) {
 	c.append(agent, two, draft(recall.User, said("to two")))
 	c.append(agent, one, draft(recall.Assistant, said("from one")))
 	for target, want := range map[string][]string{
-		"/v1/conversations/" + one + "/messages":                               {"from one", "to one"},
-		"/v1/conversations/" + one + "/messages?order=asc":                     {"to one", "from one"},
-		"/v1/conversations/" + two + "/messages":                               {"to two"},
-		"/v1/conversations/default/messages?agent_id=" + agent:                 {"to the agent"},
-		"/v1/conversations/" + agent + "/messages":                             {"to the agent"},
-		"/v1/agents/" + agent + "/messages":                                    {"to one", "to the agent", "to two", "from one"},
-		"/v1/agents/" + agent + "/messages?conversation_id=default":            {"to the agent"},
-		"/v1/agents/" + agent + "/messages?conversation_id=" + one:             {"to one", "from one"},
-		"/v1/messages/?conversation_id=" + two:                                 {"to two"},
-		"/v1/messages/":                                                        {"to one", "to the agent", "to two", "from one"},
-		"/v1/messages/?limit=2":                                                {"to two", "from one"},
-		"/v1/messages/?include_return_message_types=assistant_message":         {"from one"},
-		"/v1/agents/" + agent + "/messages?group_id=none":                      nil,
-		"/v1/agents/" + agent + "/messages?limit=&conversation_id=&order_by=&": {"to one", "to the agent", "to two", "from one"},
+		"/v1/conversations/" + one + "/messages":               {"from one", "to one"},
+		"/v1/conversations/" + one + "/messages?order=asc":     {"to one", "from one"},
+		"/v1/conversations/" + two + "/messages":               {"to two"},
+		"/v1/conversations/default/messages?agent_id=" + agent: {"to the agent"},
+		"/v1/conversations/" + agent + "/messages":             {"to the agent"},
+		"/v1/agents/" + agent + "/messages": {"to one", "to the agent", "to two",
+			"from one"},
+		"/v1/agents/" + agent + "/messages?conversation_id=default": {"to the agent"},
+		"/v1/agents/" + agent + "/messages?conversation_id=" + one:  {"to one", "from one"},
+		"/v1/messages/?conversation_id=" + two:                      {"to two"},
+		"/v1/messages/": {"to one", "to the agent", "to two",
+			"from one"},
+		"/v1/messages/?limit=2": {"to two", "from one"},
+		"/v1/messages/?include_return_message_types=assistant_message": {"from one"},
+		"/v1/agents/" + agent + "/messages?group_id=none":              nil,
+		"/v1/agents/" + agent + "/messages?limit=&conversation_id=&order_by=&": {"to one", "to the agent", "to two",
+			"from one"},
 	} {
 		if diff := cmp.Diff(want, contents(c.list(target))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", target, diff)
 		}
 	}
 	c.must("DELETE", "/v1/conversations/"+one, "")
-	if diff := cmp.Diff([]string{"to the agent", "to two"}, contents(c.list("/v1/agents/"+agent+"/messages"))); diff != "" {
+	if diff := cmp.Diff([]string{"to the agent", "to two"},
+		contents(c.list("/v1/agents/"+agent+"/messages"))); diff != "" {
 		t.Errorf("after one was deleted (-want +got):\n%s", diff)
 	}
 	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", "")
@@ -84,7 +88,8 @@ func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 	c.append(agent, old, draft(recall.User, said("hi")))
 	c.must("PATCH", "/v1/agents/"+agent, `{"system":"New."}`)
 	fresh := c.made("/v1/conversations/?agent_id="+agent, "")
-	for name, step := range map[string]struct{ conversation, want string }{"the old one": {old, "Old."}, "the default one": {agent, "Old."}, "a new one": {fresh, "New."}} {
+	for name, step := range map[string]struct{ conversation, want string }{"the old one": {old, "Old."},
+		"the default one": {agent, "Old."}, "a new one": {fresh, "New."}} {
 		if got, _ := c.first(step.conversation); got != step.want {
 			t.Errorf("%s begins with %q, want %q", name, got, step.want)
 		}
@@ -98,7 +103,8 @@ func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 		return text
 	}
 	dry := compiled("/v1/conversations/"+old+"/recompile?dry_run=true", "{}")
-	if got, n := c.first(old); got != "Old." || n != 2 || !strings.HasPrefix(dry, "New.") || !strings.Contains(dry, "- CONVERSATION_ID: "+old+"\n") {
+	if got, n := c.first(old); got != "Old." || n != 2 || !strings.HasPrefix(dry, "New.") ||
+		!strings.Contains(dry, "- CONVERSATION_ID: "+old+"\n") {
 		t.Errorf("after a dry run it begins with %q and has %d messages; it compiled %q", got, n, dry)
 	}
 	for range 2 { // the second time there is nothing to change
@@ -116,8 +122,10 @@ func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 	if got, _ := c.first(agent); got != "Old." {
 		t.Errorf("after a dry run the default conversation begins with %q", got)
 	}
-	for _, target := range []string{"/v1/conversations/default/recompile?agent_id=" + agent, "/v1/agents/" + agent + "/recompile"} {
-		if text := compiled(target, ""); !strings.HasPrefix(text, "New.") || !strings.Contains(text, "- CONVERSATION_ID: default\n") {
+	for _, target := range []string{"/v1/conversations/default/recompile?agent_id=" + agent, "/v1/agents/" + agent +
+		"/recompile"} {
+		if text := compiled(target, ""); !strings.HasPrefix(text, "New.") ||
+			!strings.Contains(text, "- CONVERSATION_ID: default\n") {
 			t.Errorf("%s: compiled %q", target, text)
 		}
 		if got, n := c.first(agent); got != "New." || n != 1 {
@@ -130,11 +138,14 @@ func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 		NumRecallMemory int `json:"num_recall_memory"`
 		Messages        []struct{ Role string }
 	}
-	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/context?conversation_id="+old, "")), &state); err != nil {
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/context?conversation_id="+old, "")),
+		&state); err != nil {
 		t.Fatal(err)
 	}
-	if state.NumMessages != 2 || state.TokensMessages != tokens.Estimate("hi")+4 || state.NumRecallMemory != 6 || len(state.Messages) != 2 {
-		t.Errorf("the context of the old one: got %+v, want 2 messages, the user's tokens, and 6 messages of the agent", state)
+	if state.NumMessages != 2 || state.TokensMessages != tokens.Estimate("hi")+4 || state.NumRecallMemory != 6 ||
+		len(state.Messages) != 2 {
+		t.Errorf("the context of the old one: got %+v, want 2 messages, the user's tokens, and 6 messages of the agent",
+			state)
 	}
 }
 
@@ -142,29 +153,38 @@ func TestConversationsAreKeptAndChanged(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "")
-	id := c.made("/v1/conversations/?agent_id="+agent, `{"summary":"s","description":"d","model":"openai/gpt-4o","model_settings":{"a":1},"context_window_limit":9000,
+	id := c.made("/v1/conversations/?agent_id="+agent, `{"summary":"s","description":"d","model":"openai/gpt-4o",
+		"model_settings":{"a":1},"context_window_limit":9000,
 		"hidden":false,"isolated_block_labels":["x"]}`)
-	all := []string{"id", "agent_id", "summary", "description", "model", "model_settings", "context_window_limit", "archived", "created_by_id", "last_updated_by_id",
+	all := []string{"id", "agent_id", "summary", "description", "model", "model_settings", "context_window_limit",
+		"archived", "created_by_id", "last_updated_by_id",
 		"isolated_block_ids"}
 	was := pick(t, c.must("GET", "/v1/conversations/"+id, ""), all...)
-	if want := fmt.Sprintf(`{"agent_id":%q,"archived":false,"context_window_limit":9000,"created_by_id":null,"description":"d","id":%q,"isolated_block_ids":[],`+
+	if want := fmt.Sprintf(`{"agent_id":%q,"archived":false,"context_window_limit":9000,"created_by_id":null,`+
+		`"description":"d","id":%q,"isolated_block_ids":[],`+
 		`"last_updated_by_id":null,"model":"openai/gpt-4o","model_settings":{"a":1},"summary":"s"}`, agent, id); was != want {
 		t.Errorf("created: got\n%s, want\n%s", was, want)
 	}
-	for _, same := range []string{"", "{}", `{"summary":null,"archived":null,"last_message_at":null,"model":null,"model_settings":null,"context_window_limit":null,"description":null}`} {
+	for _, same := range []string{"", "{}", `{"summary":null,"archived":null,"last_message_at":null,"model":null,` +
+		`"model_settings":null,"context_window_limit":null,"description":null}`} {
 		if got := pick(t, c.must("PATCH", "/v1/conversations/"+id, same), all...); got != was {
 			t.Errorf("changed by %q: got\n%s, want\n%s", same, got, was)
 		}
 	}
-	got := c.must("PATCH", "/v1/conversations/"+id, `{"summary":"S","archived":true,"last_message_at":"2026-01-31T12:00:00"}`)
-	if fields(t, got)["archived_at"] == nil || pick(t, got, "summary", "archived", "last_message_at") != `{"archived":true,"last_message_at":"2026-01-31T12:00:00Z","summary":"S"}` {
+	got := c.must("PATCH", "/v1/conversations/"+id, `{"summary":"S","archived":true,`+
+		`"last_message_at":"2026-01-31T12:00:00"}`)
+	if fields(t, got)["archived_at"] == nil || pick(t, got, "summary", "archived",
+		"last_message_at") != `{"archived":true,"last_message_at":"2026-01-31T12:00:00Z","summary":"S"}` {
 		t.Errorf("changed: got %s", got)
 	}
-	if got := c.must("PATCH", "/v1/conversations/"+id, `{"archived":false}`); pick(t, got, "archived", "archived_at") != `{"archived":false,"archived_at":null}` {
+	if got := c.must("PATCH", "/v1/conversations/"+id, `{"archived":false}`); pick(t, got, "archived",
+		"archived_at") != `{"archived":false,"archived_at":null}` {
 		t.Errorf("back from the archive: got %s", got)
 	}
-	byAgent := pick(t, c.must("PATCH", "/v1/conversations/default", fmt.Sprintf(`{"agent_id":%q,"summary":"mine"}`, agent)), "id", "summary")
-	if got := pick(t, c.must("GET", "/v1/conversations/"+agent, ""), "id", "summary"); got != byAgent || !strings.Contains(got, "mine") {
+	byAgent := pick(t, c.must("PATCH", "/v1/conversations/default", fmt.Sprintf(`{"agent_id":%q,"summary":"mine"}`,
+		agent)), "id", "summary")
+	if got := pick(t, c.must("GET", "/v1/conversations/"+agent, ""), "id", "summary"); got != byAgent ||
+		!strings.Contains(got, "mine") {
 		t.Errorf("the default one: got %s and %s", byAgent, got)
 	}
 	if got := c.must("DELETE", "/v1/conversations/"+id, ""); got != "null" {
@@ -183,7 +203,8 @@ func TestConversationsAreListed(t *testing.T) {
 	agent, other := c.made("/v1/agents", ""), c.made("/v1/agents", "")
 	ids := map[string]string{}
 	for _, name := range []string{"ann", "bob", "old", "hid", "gone"} {
-		ids[name] = c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":%q,"hidden":%t}`, name, name == "hid"))
+		ids[name] = c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":%q,"hidden":%t}`, name,
+			name == "hid"))
 	}
 	ids["other"] = c.made("/v1/conversations?agent_id="+other, `{"summary":"other"}`)
 	c.must("PATCH", "/v1/conversations/"+ids["old"], `{"archived":true}`)
@@ -233,19 +254,24 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 		d.CreatedAt = &moment
 		return d
 	}
-	c.append(agent, "default", at("ann", "2026-03-10T03:30:00Z"), at("bob", "2026-03-10T12:00:00.5Z"), at("cid", "2026-03-11T03:59:59.999999Z"), at("dan", "2026-03-11T04:00:00Z"))
+	c.append(agent, "default", at("ann", "2026-03-10T03:30:00Z"), at("bob", "2026-03-10T12:00:00.5Z"),
+		at("cid", "2026-03-11T03:59:59.999999Z"), at("dan", "2026-03-11T04:00:00Z"))
 	for _, q := range []struct{ name, filter, want string }{
 		{"all of it", `"limit":10`, "ann bob cid dan"},
 		{"a day in UTC", `"start_date":"2026-03-10","end_date":"2026-03-10"`, "ann bob"},
-		{"a day of the agent", fmt.Sprintf(`"agent_id":%q,"start_date":"2026-03-10","end_date":"2026-03-10"`, agent), "bob cid"},
+		{"a day of the agent", fmt.Sprintf(`"agent_id":%q,"start_date":"2026-03-10","end_date":"2026-03-10"`, agent),
+			"bob cid"},
 		{"a time of the agent", fmt.Sprintf(`"agent_id":%q,"start_date":"2026-03-11T00:00"`, agent), "dan"},
-		{"with an offset", fmt.Sprintf(`"agent_id":%q,"start_date":"2026-03-10T13:00:00+01:00","end_date":"2026-03-10T12:00:01Z"`, agent), "bob"},
-		{"the second that a message shows", `"start_date":"2026-03-10T12:00:00+00:00","end_date":"2026-03-10T12:00:00+00:00"`, "bob"},
+		{"with an offset", fmt.Sprintf(`"agent_id":%q,"start_date":"2026-03-10T13:00:00+01:00",`+
+			`"end_date":"2026-03-10T12:00:01Z"`, agent), "bob"},
+		{"the second that a message shows", `"start_date":"2026-03-10T12:00:00+00:00","end_date":"2026-03-10T12:00:00+00:00"`,
+			"bob"},
 		{"the very moment", `"start_date":"2026-03-11T04:00:00Z","end_date":"2026-03-11T04:00:00.000000Z"`, "dan"},
 		{"nothing between", `"start_date":"2026-03-12","end_date":"2026-03-11"`, ""},
 		{"by meaning, without an endpoint", `"search_mode":"vector","end_date":"2026-03-10T05:00"`, "ann"},
 		{"a conversation", fmt.Sprintf(`"conversation_id":%q`, agent), "ann bob cid dan"},
-		{"null is no end", `"start_date":"2026-03-11","end_date":null,"agent_id":null,"search_mode":null,"limit":null`, "cid dan"},
+		{"null is no end", `"start_date":"2026-03-11","end_date":null,"agent_id":null,"search_mode":null,"limit":null`,
+			"cid dan"},
 		{"an agent of no known zone", fmt.Sprintf(`"agent_id":%q,"start_date":"2026-03-11"`, strange), ""},
 	} {
 		var found []struct {
@@ -254,7 +280,8 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 			ID      string    `json:"message_id"`
 			At      time.Time `json:"created_at"`
 		}
-		if err := json.Unmarshal([]byte(c.must("POST", "/v1/messages/search", `{"query":"dragon",`+q.filter+`}`)), &found); err != nil {
+		if err := json.Unmarshal([]byte(c.must("POST", "/v1/messages/search", `{"query":"dragon",`+q.filter+`}`)),
+			&found); err != nil {
 			t.Fatal(err)
 		}
 		names := []string{}
@@ -270,11 +297,14 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 		}
 	}
 	newest := c.must("POST", "/v1/agents/messages/search", `{"limit":2}`)
-	if !strings.Contains(newest, "dan met") || !strings.Contains(newest, "cid met") || strings.Contains(newest, "bob met") {
+	if !strings.Contains(newest, "dan met") || !strings.Contains(newest, "cid met") ||
+		strings.Contains(newest, "bob met") {
 		t.Errorf("without a query: got %s, want the newest two", newest)
 	}
-	for roles, want := range map[string]bool{`[]`: true, `null`: true, `["user","approval"]`: true, `["assistant"]`: false, `["function","summary"]`: false} {
-		if got := c.must("POST", "/v1/agents/messages/search", `{"query":"dragon","roles":`+roles+`}`); (got != "[]") != want {
+	for roles, want := range map[string]bool{`[]`: true, `null`: true, `["user","approval"]`: true, `["assistant"]`: false,
+		`["function","summary"]`: false} {
+		if got := c.must("POST", "/v1/agents/messages/search",
+			`{"query":"dragon","roles":`+roles+`}`); (got != "[]") != want {
 			t.Errorf("of the roles %s: got %s", roles, got)
 		}
 	}
@@ -286,8 +316,10 @@ func TestASearchFillsItsLimit(t *testing.T) {
 	agent := c.made("/v1/agents", "")
 	for i := range 8 {
 		id := fmt.Sprint(i)
-		c.append(agent, "default", draft(recall.Assistant, call(id, "draw", `{"what":"dragon"}`)), draft(recall.Tool, returned(id, "a dragon")),
-			draft(recall.Assistant, recall.Part{Type: recall.Reasoning, Text: "A dragon it is."}, said("Here is your dragon "+id)))
+		c.append(agent, "default", draft(recall.Assistant, call(id, "draw", `{"what":"dragon"}`)),
+			draft(recall.Tool, returned(id, "a dragon")),
+			draft(recall.Assistant, recall.Part{Type: recall.Reasoning, Text: "A dragon it is."},
+				said("Here is your dragon "+id)))
 	}
 	for limit, want := range map[int]int{1: 1, 5: 5, 100: 16} {
 		body := c.must("POST", "/v1/messages/search", fmt.Sprintf(`{"query":"dragon","limit":%d}`, limit))
@@ -296,19 +328,23 @@ func TestASearchFillsItsLimit(t *testing.T) {
 			t.Errorf("limit %d: got %d things (%v), want %d", limit, len(found), err, want)
 		}
 		for _, f := range found {
-			if (f["message_type"] == "reasoning_message") != (f["reasoning"] != nil) || (f["message_type"] == "assistant_message") != (f["content"] != nil) {
+			if (f["message_type"] == "reasoning_message") != (f["reasoning"] != nil) ||
+				(f["message_type"] == "assistant_message") != (f["content"] != nil) {
 				t.Errorf("got %v, want a thought or something said", f)
 			}
 		}
 	}
-	c.append(agent, "default", draft(recall.User, said("Once I saw a unicorn, and then a lot of other things happened that nobody asks for.")))
+	c.append(agent, "default", draft(recall.User, said("Once I saw a unicorn, and then a lot of other things happened "+
+		"that nobody asks for.")))
 	for i := range 5 {
 		c.append(agent, "default", draft(recall.Assistant, call(fmt.Sprint("u", i), "unicorn", `{"unicorn":"unicorn"}`)))
 	}
-	if got := c.must("POST", "/v1/messages/search", `{"query":"unicorn","limit":1}`); !strings.Contains(got, "Once I saw") {
+	if got := c.must("POST", "/v1/messages/search", `{"query":"unicorn","limit":1}`); !strings.Contains(got,
+		"Once I saw") {
 		t.Errorf("behind calls that find more of it: got %s", got)
 	}
-	if got := c.call("POST", "/v1/messages/search", `{"query":"`+url.QueryEscape(strings.Repeat("dragon ", 2000))+`"}`); got.Code != 200 {
+	if got := c.call("POST", "/v1/messages/search",
+		`{"query":"`+url.QueryEscape(strings.Repeat("dragon ", 2000))+`"}`); got.Code != 200 {
 		t.Errorf("a long query: got %d %s", got.Code, got.Text)
 	}
 }

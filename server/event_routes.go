@@ -152,7 +152,7 @@ func (s *Server) tail(c echo.Context) error {
 }
 
 func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*event.Follower, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, rest.DefaultTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout))
 	defer cancel()
 	after, err := s.tailFrom(ctx, c, agentID)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Server) sendEvents(ctx context.Context, out *rest.Events, events []even
 	if len(events) == 0 {
 		return out.SendHeartbeat(), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, rest.DefaultTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout))
 	defer cancel()
 	shown, err := s.withMessages(ctx, rest.Org(ctx), events)
 	if err != nil {

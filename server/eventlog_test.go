@@ -48,9 +48,11 @@ func (c *client) refusing(do func(), tables ...string) {
 			c.t.Fatal(err)
 		}
 	}
-	exec(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$`)
+	exec(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION ` +
+		`'refused'; END $$`)
 	for _, table := range tables {
-		exec(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON ` + table + ` FOR EACH ROW EXECUTE FUNCTION refuse()`)
+		exec(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON ` + table +
+			` FOR EACH ROW EXECUTE FUNCTION refuse()`)
 	}
 	do()
 	for _, table := range tables {
@@ -58,8 +60,8 @@ func (c *client) refusing(do func(), tables ...string) {
 	}
 }
 
-// Whatever changes an agent appends the events that say so, in the same transaction: where the event is refused nothing is changed, and
-// where the change is refused there is no event.
+// Whatever changes an agent appends the events that say so, in the same transaction: where the event is refused nothing
+// is changed, and where the change is refused there is no event.
 func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -79,21 +81,26 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 		want                       []string
 	}{
 		{"a setting", "PATCH", base, `{"name":"b"}`, []string{"agent_updated " + agent}},
-		{"an attachment", "PATCH", base + "/folders/attach/" + folder, "", []string{"folder_attached " + folder, "file_opened " + a, "file_opened " + b}},
-		{"a search that finds a file", "POST", base + "/tools/grep_files/run", `{"args":{"pattern":"alpha"}}`, []string{"file_used " + a}},
+		{"an attachment", "PATCH", base + "/folders/attach/" + folder, "",
+			[]string{"folder_attached " + folder, "file_opened " + a, "file_opened " + b}},
+		{"a search that finds a file", "POST", base + "/tools/grep_files/run", `{"args":{"pattern":"alpha"}}`,
+			[]string{"file_used " + a}},
 		{"a file that is closed", "PATCH", base + "/files/" + b + "/close", "", []string{"file_closed " + b}},
 		{"a file that is opened", "PATCH", base + "/files/" + b + "/open", "", []string{"file_opened " + b}},
-		{"a file that is opened by the tool", "POST", base + "/tools/open_files/run", `{"args":{"file_requests":[{"file_name":"f/a.txt"}]}}`,
+		{"a file that is opened by the tool", "POST", base + "/tools/open_files/run",
+			`{"args":{"file_requests":[{"file_name":"f/a.txt"}]}}`,
 			[]string{"file_opened " + a}},
 		{"a lower limit", "PATCH", base, `{"max_files_open":1}`, []string{"agent_updated " + agent, "file_closed " + b}},
 		{"a file too many", "PATCH", base + "/files/" + b + "/open", "", []string{"file_opened " + b, "file_closed " + a}},
 		{"all files that are closed", "PATCH", base + "/files/close-all", "", []string{"file_closed " + b}},
 		{"messages", "SAY", "", "", []string{"message", "message"}},
-		{"other folders", "PATCH", base, fmt.Sprintf(`{"folder_ids":[%q]}`, folder), []string{"agent_updated " + agent, "folder_detached " + other}},
+		{"other folders", "PATCH", base, fmt.Sprintf(`{"folder_ids":[%q]}`, folder),
+			[]string{"agent_updated " + agent, "folder_detached " + other}},
 		{"a file that is opened again", "PATCH", base + "/files/" + a + "/open", "", []string{"file_opened " + a}},
 		{"an open file that is deleted", "DELETE", "/v1/folders/" + folder + "/" + a, "", []string{"file_closed " + a}},
 		{"the last file that is opened", "PATCH", base + "/files/" + b + "/open", "", []string{"file_opened " + b}},
-		{"a folder that is detached", "PATCH", base + "/folders/detach/" + folder, "", []string{"folder_detached " + folder, "file_closed " + b}},
+		{"a folder that is detached", "PATCH", base + "/folders/detach/" + folder, "",
+			[]string{"folder_detached " + folder, "file_closed " + b}},
 		{"one that is attached", "PATCH", base + "/folders/attach/" + other, "", []string{"folder_attached " + other}},
 		{"one that is deleted", "DELETE", "/v1/folders/" + other, "", []string{"folder_detached " + other}},
 	} {
@@ -102,7 +109,8 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 				_, err := c.server.Recall.Append(t.Context(), defaultOrg, agent, "", drafts("one", "two"))
 				return err
 			}
-			if got := c.call(change.method, change.target, change.body); got.Code != 200 && got.Code != 204 || strings.Contains(got.Text, `"status":"error"`) {
+			if got := c.call(change.method, change.target, change.body); got.Code != 200 && got.Code != 204 ||
+				strings.Contains(got.Text, `"status":"error"`) {
 				return fmt.Errorf("got %d %s", got.Code, got.Text)
 			}
 			return nil
@@ -256,7 +264,8 @@ func (w *throng) consumes(agent string, dice *rand.Rand) (read []wireEvent) {
 	return read
 }
 
-// follows reads a stream that breaks off again and again, the last time when all have written, and comes back with the last id.
+// follows reads a stream that breaks off again and again, the last time when all have written, and comes back with the
+// last id.
 func (w *throng) follows(agent string, dice *rand.Rand) (read []wireEvent) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -306,17 +315,19 @@ func (w *throng) check(reader, agent string, read []wireEvent) {
 		}
 	}
 	if diff := gocmp.Diff(w.said[agent], said); diff != "" || renamed != w.renamed[agent] {
-		w.t.Errorf("%s of %s read %d renamings, want %d; messages (-want +got):\n%s", reader, agent, renamed, w.renamed[agent], diff)
+		w.t.Errorf("%s of %s read %d renamings, want %d; messages (-want +got):\n%s", reader, agent, renamed,
+			w.renamed[agent], diff)
 	}
 }
 
-// Thirty-two writers, one agent that many share and others, and readers over REST: each sees every event once, in order and without a gap,
-// over its own breaks.
+// Thirty-two writers, one agent that many share and others, and readers over REST: each sees every event once, in order
+// and without a gap, over its own breaks.
 func TestReadersOverRESTMissNothingAndSeeNothingTwice(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	done, finish := context.WithCancel(t.Context())
-	w := &throng{client: c, web: httptest.NewServer(c), done: done, said: map[string]map[string]bool{}, renamed: map[string]int{}}
+	w := &throng{client: c, web: httptest.NewServer(c), done: done, said: map[string]map[string]bool{},
+		renamed: map[string]int{}}
 	t.Cleanup(w.web.Close)
 	for range 3 {
 		w.agents = append(w.agents, c.made("/v1/agents", `{"name":"a"}`))

@@ -98,13 +98,15 @@ func TestEventsAreReadByPosition(t *testing.T) {
 		}
 	}
 	list := c.events(agent, "?from=1&to=3")
-	if m := list[2].Message; m == nil || m.ID != list[2].RefID || m.Seq != 3 || m.Content[0].Text != "one" || m.AgentID != agent {
+	if m := list[2].Message; m == nil || m.ID != list[2].RefID || m.Seq != 3 || m.Content[0].Text != "one" ||
+		m.AgentID != agent {
 		t.Errorf("a message: got %+v", list[2])
 	}
 	if list[0].Type != "agent_created" || list[0].RefID != agent || list[0].Message != nil || list[0].At.IsZero() {
 		t.Errorf("a creation: got %+v", list[0])
 	}
-	if got := c.must("GET", "/v1/agents/"+agent+"/events?limit=1", ""); !strings.HasPrefix(got, `[{"seq":1,"type":"agent_created","ref_id":"`+agent+`","at":"`) || strings.Contains(got, "message") {
+	if got := c.must("GET", "/v1/agents/"+agent+"/events?limit=1", ""); !strings.HasPrefix(got,
+		`[{"seq":1,"type":"agent_created","ref_id":"`+agent+`","at":"`) || strings.Contains(got, "message") {
 		t.Errorf("on the wire: got %s", got)
 	}
 	if got := c.must("GET", "/v1/agents/"+agent+"/events?after=10", ""); got != "[]" {
@@ -112,14 +114,17 @@ func TestEventsAreReadByPosition(t *testing.T) {
 	}
 }
 
-const knownTypes = "the types are agent_created, agent_updated, folder_attached, folder_detached, file_opened, file_used, file_closed, message, " +
-	"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, block_attached, block_detached, block_changed, compaction, compaction_reverted, window_warning"
+const knownTypes = "the types are agent_created, agent_updated, folder_attached, folder_detached, file_opened, " +
+	"file_used, file_closed, message, " +
+	"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, " +
+	"block_attached, block_detached, block_changed, compaction, compaction_reverted, window_warning"
 
 func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := "/v1/agents/" + c.made("/v1/agents", `{"name":"a"}`)
-	consumer := "query.consumer: a named reader reads upwards from where it stands; leave out from, before, after and order=desc"
+	consumer := "query.consumer: a named reader reads upwards from where it stands; leave out from, before, after and " +
+		"order=desc"
 	for _, r := range []struct {
 		method, target, body string
 		status               int
@@ -138,23 +143,31 @@ func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 		{"GET", agent + "/events?consumer=r&from=1", "", 422, consumer},
 		{"GET", agent + "/events?consumer=r&before=3", "", 422, consumer},
 		{"GET", agent + "/events?consumer=r&order=desc", "", 422, consumer},
-		{"GET", agent + "/events?consumer=a%0Ab", "", 400, `the consumer's name "a\nb" has control characters, or is not UTF-8`},
+		{"GET", agent + "/events?consumer=a%0Ab", "", 400, `the consumer's name "a\nb" has control characters, or is ` +
+			`not UTF-8`},
 		{"GET", someAgent + "/events", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
-		{"GET", someAgent + "/events?consumer=r", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
+		{"GET", someAgent + "/events?consumer=r", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 " +
+			"not found"},
 		{"GET", agent + "/events/stream?after=x", "", 422, `query.after: expected the position of an event. Got: "x"`},
 		{"GET", agent + "/events/stream?after=-1", "", 400, "after is -1; positions of events begin at 1"},
-		{"GET", agent + "/events/stream?after=1&consumer=r", "", 422, "query.consumer: a named reader reads on from where it stands; leave out after"},
+		{"GET", agent + "/events/stream?after=1&consumer=r", "", 422, "query.consumer: a named reader reads on from where " +
+			"it stands; leave out after"},
 		{"GET", agent + "/events/stream?types=said", "", 400, "types: there is no type 'said'; " + knownTypes},
 		{"GET", someAgent + "/events/stream", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
-		{"GET", someAgent + "/events/stream?consumer=r", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
-		{"GET", "/v1/agents/a/events/stream", "", 422, `path.agent_id: expected string to be agent- and a lower-case UUID, such as agent-123e4567-e89b-42d3-8456-426614174000. Got: "a"`},
+		{"GET", someAgent + "/events/stream?consumer=r", "", 404, "Agent with ID " +
+			"agent-123e4567-e89b-42d3-8456-426614174000 not found"},
+		{"GET", "/v1/agents/a/events/stream", "", 422, `path.agent_id: expected string to be agent- and a lower-case UUID, ` +
+			`such as agent-123e4567-e89b-42d3-8456-426614174000. Got: "a"`},
 		{"PUT", agent + "/consumers/r", `{"seq":3}`, 400, "seq is 3; it must be from 0 to 2, the agent's newest event"},
 		{"PUT", agent + "/consumers/r", `{}`, 422, `body: expected required property seq to be present`},
-		{"PUT", agent + "/consumers/" + strings.Repeat("a", 201), `{"seq":1}`, 400, "the consumer's name has 201 characters; it must have from 1 to 200"},
+		{"PUT", agent + "/consumers/" + strings.Repeat("a", 201), `{"seq":1}`, 400,
+			"the consumer's name has 201 characters; it must have from 1 to 200"},
 		{"PUT", agent + "/consumers/r", `{"seq":1,"expected_seq":2}`, 409,
 			"expected_seq is 2, but consumer 'r' stands at 0; read on from there, or commit without expected_seq"},
-		{"DELETE", agent + "/consumers/r", "", 404, "agent " + strings.TrimPrefix(agent, "/v1/agents/") + " has no consumer 'r'; the first commit makes it"},
-		{"GET", agent + "/consumers/r", "", 404, "agent " + strings.TrimPrefix(agent, "/v1/agents/") + " has no consumer 'r'; the first commit makes it"},
+		{"DELETE", agent + "/consumers/r", "", 404, "agent " + strings.TrimPrefix(agent, "/v1/agents/") +
+			" has no consumer 'r'; the first commit makes it"},
+		{"GET", agent + "/consumers/r", "", 404, "agent " + strings.TrimPrefix(agent, "/v1/agents/") +
+			" has no consumer 'r'; the first commit makes it"},
 	} {
 		got := c.call(r.method, r.target, r.body)
 		if detail := fields(t, got.Text)["detail"]; got.Code != r.status || detail != r.detail {
@@ -181,7 +194,8 @@ func TestNamedReadersGoOnWhereTheyStopped(t *testing.T) {
 		{"/a%20reader%2F1", `{"seq":1,"expected_seq":null}`, []int64{2, 3, 4, 5}},
 		{"/other", `{"seq":5,"expected_seq":0}`, []int64{}},
 	} {
-		if got := pick(t, c.must("PUT", base+step.target, step.body), "seq"); !strings.HasPrefix(step.body, strings.TrimSuffix(got, "}")) {
+		if got := pick(t, c.must("PUT", base+step.target, step.body), "seq"); !strings.HasPrefix(step.body,
+			strings.TrimSuffix(got, "}")) {
 			t.Errorf("%s %s: got %s", step.target, step.body, got)
 		}
 		name := strings.TrimPrefix(step.target, "/")
@@ -189,10 +203,12 @@ func TestNamedReadersGoOnWhereTheyStopped(t *testing.T) {
 			t.Errorf("%s after %s (-want +got):\n%s", step.target, step.body, diff)
 		}
 	}
-	if diff := cmp.Diff([]int64{2, 3}, positions(c.events(agent, "?consumer=a%20reader%2F1&types=message&to=4&limit=2&order=asc"))); diff != "" {
+	if diff := cmp.Diff([]int64{2, 3}, positions(c.events(agent, "?consumer=a%20reader%2F1&types=message&to=4&limit=2"+
+		"&order=asc"))); diff != "" {
 		t.Errorf("a part of what follows (-want +got):\n%s", diff)
 	}
-	if got := fields(t, c.must("GET", base+"/a%20reader%2F1", "")); got["name"] != "a reader/1" || got["seq"] != 1.0 || got["updated_at"] == nil {
+	if got := fields(t, c.must("GET", base+"/a%20reader%2F1", "")); got["name"] != "a reader/1" || got["seq"] != 1.0 ||
+		got["updated_at"] == nil {
 		t.Errorf("got %v", got)
 	}
 	if got := c.must("GET", base+"?after=a%20reader%2F1", ""); !strings.HasPrefix(got, `[{"name":"other","seq":5,`) {
@@ -309,8 +325,10 @@ func TestStreamsSendEventsAsTheyHappen(t *testing.T) {
 	back.expect(t, "a client that is back", 2, 3)
 	renames.expect(t, "of a type", 1)
 	c.say(agent, "two")
-	for what, s := range map[string]*sse{"from the first": whole, "after a position": after, "of a consumer": consumer, "of a client that is back": back} {
-		if e := s.expect(t, what, 4); e.Type != "message" || e.Message == nil || e.Message.Content[0].Text != "two" || e.RefID != e.Message.ID {
+	for what, s := range map[string]*sse{"from the first": whole, "after a position": after, "of a consumer": consumer,
+		"of a client that is back": back} {
+		if e := s.expect(t, what, 4); e.Type != "message" || e.Message == nil || e.Message.Content[0].Text != "two" ||
+			e.RefID != e.Message.ID {
 			t.Errorf("%s: got %+v", what, e)
 		}
 	}
@@ -358,7 +376,8 @@ func TestEventsOfDeletedConversationsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := c.events(agent, "?types=message")
-	if len(before) != 2 || before[1].Message == nil || len(after) != 2 || after[1].Message != nil || after[1].RefID != before[1].RefID {
+	if len(before) != 2 || before[1].Message == nil || len(after) != 2 || after[1].Message != nil ||
+		after[1].RefID != before[1].RefID {
 		t.Errorf("before it was deleted: %+v, after: %+v", before, after)
 	}
 }

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"fmt"
 	"io"
 	"net"
@@ -11,15 +9,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	a := c.made("/v1/folders/", `{"name":"Guides","description":"d","metadata":{"k":1},"embedding":"openai/x","embedding_config":{"embedding_dim":3}}`)
+	a := c.made("/v1/folders/", `{"name":"Guides","description":"d","metadata":{"k":1},"embedding":"openai/x",`+
+		`"embedding_config":{"embedding_dim":3}}`)
 	b := c.made("/v1/sources/", `{"name":"a/b c%","embedding_chunk_size":100}`)
 	taken := c.call("POST", "/v1/folders", `{"name":"Guides"}`)
-	servertest.CheckProblem(t, taken, 409, map[string]any{"detail": "a folder named 'Guides' already exists; folder names are unique"})
+	servertest.CheckProblem(t, taken, 409, map[string]any{"detail": "a folder named 'Guides' already exists; folder " +
+		"names are unique"})
 	if got := taken.Header().Get("X-Should-Retry"); got != "false" {
 		t.Errorf("got X-Should-Retry %q, want false", got)
 	}
@@ -39,11 +41,13 @@ func TestFolders(t *testing.T) {
 			t.Errorf("%s %s: got %s, want %s", w.method, w.target, got, w.want)
 		}
 	}
-	if got := pick(t, c.must("PATCH", "/v1/folders/"+a, `{"name":null,"description":null,"instructions":"i"}`), "name", "description", "instructions", "metadata"); got !=
+	if got := pick(t, c.must("PATCH", "/v1/folders/"+a, `{"name":null,"description":null,"instructions":"i"}`), "name",
+		"description", "instructions", "metadata"); got !=
 		`{"description":"d","instructions":"i","metadata":{"k":1},"name":"Guides"}` {
 		t.Errorf("changed: got %s", got)
 	}
-	for query, want := range map[string]int{"": 2, "name=GUIDE": 1, "name=x": 0, "limit=1": 1, "after=" + a: 1, "order=desc&after=" + a: 0} {
+	for query, want := range map[string]int{"": 2, "name=GUIDE": 1, "name=x": 0, "limit=1": 1, "after=" + a: 1,
+		"order=desc&after=" + a: 0} {
 		if got := namesOf(t, c.must("GET", "/v1/folders/?"+query, "")); len(got) != want {
 			t.Errorf("folders with %q: got %q, want %d", query, got, want)
 		}
@@ -54,7 +58,8 @@ func TestFolders(t *testing.T) {
 	if got := c.must("DELETE", "/v1/folders/"+a, ""); got != "null" {
 		t.Errorf("delete: got %s, want null", got)
 	}
-	for _, target := range []string{"/v1/folders/" + a, "/v1/folders/" + a + "/files", "/v1/folders/" + a + "/agents", "/v1/folders/" + a + "/passages",
+	for _, target := range []string{"/v1/folders/" + a, "/v1/folders/" + a + "/files", "/v1/folders/" + a + "/agents",
+		"/v1/folders/" + a + "/passages",
 		"/v1/folders/name/Guides"} {
 		servertest.CheckProblem(t, c.call("GET", target, ""), 404, map[string]any{"detail": "there is no such folder"})
 	}
@@ -81,14 +86,16 @@ func TestUploads(t *testing.T) {
 	if got.Header().Get("X-Upload-Result") != "skipped" || fields(t, got.Text)["id"] != fields(t, first.Text)["id"] {
 		t.Errorf("skip: got %q %s, want the first", got.Header(), got.Text)
 	}
-	if got := c.upload(folder, "/?duplicate_handling=error", "a.txt", "four"); got.Code != 400 || !strings.Contains(got.Text, "already exists") {
+	if got := c.upload(folder, "/?duplicate_handling=error", "a.txt", "four"); got.Code != 400 ||
+		!strings.Contains(got.Text, "already exists") {
 		t.Errorf("error: got %d %s", got.Code, got.Text)
 	}
 	if got := c.upload(folder, "?name=b%20c.md", "a.txt", "five"); name(got) != "b c.md" {
 		t.Errorf("another name: got %s", got.Text)
 	}
 	body, mediaType := form("file", "", "text/plain", "six")
-	if got := servertest.Send(c, "POST", "/v1/sources/"+folder+"/upload", body, "Content-Type", mediaType); got.Code != 200 || name(got) != "upload" {
+	if got := servertest.Send(c, "POST", "/v1/sources/"+folder+"/upload", body, "Content-Type",
+		mediaType); got.Code != 200 || name(got) != "upload" {
 		t.Errorf("a part without a filename: got %d %s, want the name upload", got.Code, got.Text)
 	}
 
@@ -98,17 +105,24 @@ func TestUploads(t *testing.T) {
 		status                          int
 		detail                          string
 	}{
-		{"a file that is no text", target, "", string([]byte{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13}), 415, "Unsupported file type: image/png (filename: x)"},
-		{"a file that is too large", target, "", strings.Repeat("a", maxUpload+1), 413, fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
-		{"a body that is much too large", target, "", strings.Repeat("a", maxUpload*3), 413, fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
+		{"a file that is no text", target, "", string([]byte{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13}), 415,
+			"Unsupported file type: image/png (filename: x)"},
+		{"a file that is too large", target, "", strings.Repeat("a", maxUpload+1), 413,
+			fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
+		{"a body that is much too large", target, "", strings.Repeat("a", maxUpload*3), 413,
+			fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
 		{"a body without the part", target, otherType, other, 422, "body.file: expected a part named 'file'"},
 		{"no body", target, "", "none", 422, "body: expected multipart/form-data with a part named 'file'"},
 		{"a body of JSON", target, servertest.JSON, "{}", 422, "body: expected multipart/form-data with a part named 'file'"},
 		{"a body that breaks off", target, mediaType, body[:len(body)-40], 400, "receive the upload: the upload broke off"},
-		{"a body that breaks off before the part", target, mediaType, body[:20], 422, "body.file: expected a part named 'file'"},
-		{"an unknown handling", target + "?duplicate_handling=merge", mediaType, body, 422, "query.duplicate_handling: expected value to be one of"},
-		{"an id of another form", "/v1/folders/folder-1/upload", mediaType, body, 422, "path.folder_id: expected string to be source- and"},
-		{"a folder that is not there", "/v1/folders/source-123e4567-e89b-42d3-8456-426614174000/upload", mediaType, body, 404, "there is no such folder"},
+		{"a body that breaks off before the part", target, mediaType, body[:20], 422,
+			"body.file: expected a part named 'file'"},
+		{"an unknown handling", target + "?duplicate_handling=merge", mediaType, body, 422,
+			"query.duplicate_handling: expected value to be one of"},
+		{"an id of another form", "/v1/folders/folder-1/upload", mediaType, body, 422,
+			"path.folder_id: expected string to be source- and"},
+		{"a folder that is not there", "/v1/folders/source-123e4567-e89b-42d3-8456-426614174000/upload", mediaType, body, 404,
+			"there is no such folder"},
 	} {
 		if r.contentType == "" && r.body == "none" {
 			r.body = ""
@@ -131,10 +145,12 @@ func TestUploadsAreBoundedAsAWhole(t *testing.T) {
 	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	body, mediaType := form("document", "a.txt", "text/plain", strings.Repeat("a", 3*maxUpload))
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/folders/"+folder+"/upload", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/folders/"+folder+"/upload",
+		strings.NewReader(body))
 	r.Header.Set("Content-Type", mediaType)
 	r.ContentLength = -1
-	servertest.CheckProblem(t, servertest.Do(c, r), 413, map[string]any{"detail": fmt.Sprintf("The request's body is larger than %d bytes", 2*maxUpload)})
+	servertest.CheckProblem(t, servertest.Do(c, r), 413, map[string]any{"detail": fmt.Sprintf("The request's body is "+
+		"larger than %d bytes", 2*maxUpload)})
 }
 
 // A client that is still sending gets its 413, and not a broken connection.
@@ -151,7 +167,8 @@ func TestATooLargeUploadIsAnsweredWhileItComes(t *testing.T) {
 	defer conn.Close()
 	body, mediaType := form("file", "a.txt", "text/plain", strings.Repeat("a", 2*maxUpload))
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	_, err = fmt.Fprintf(conn, "POST /v1/folders/%s/upload HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s",
+	_, err = fmt.Fprintf(conn, "POST /v1/folders/%s/upload HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+		"%s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s",
 		folder, mediaType, 4*maxUpload, body) // never ended
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +184,8 @@ func TestFilesOfAFolderAreOnlyFoundInIt(t *testing.T) {
 	c := newClient(t)
 	one, two := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
 	file := fields(t, c.upload(one, "", "a.txt", "x").Text)["id"].(string)
-	for _, call := range [][2]string{{"GET", "/v1/folders/" + two + "/files/" + file}, {"DELETE", "/v1/folders/" + two + "/" + file},
+	for _, call := range [][2]string{{"GET", "/v1/folders/" + two + "/files/" + file},
+		{"DELETE", "/v1/folders/" + two + "/" + file},
 		{"GET", "/v1/sources/" + two + "/files/" + file}} {
 		if got := c.call(call[0], call[1], ""); got.Code != http.StatusNotFound {
 			t.Errorf("%s %s: got %d %s, want 404", call[0], call[1], got.Code, got.Text)

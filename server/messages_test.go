@@ -49,7 +49,8 @@ func kinds() []recall.Draft {
 	picture := json.RawMessage(`{"type":"url","url":"https://example.com/a.png"}`)
 	all := []recall.Draft{
 		draft(recall.System, said("Be brief."), said("Be kind.")),
-		{Role: recall.User, Name: new("Ann"), OTID: new("turn-1"), SenderID: new("identity-1"), Content: []recall.Part{said("Hello?")}},
+		{Role: recall.User, Name: new("Ann"), OTID: new("turn-1"), SenderID: new("identity-1"),
+			Content: []recall.Part{said("Hello?")}},
 		draft(recall.User, said("What is this?"), recall.Part{Type: recall.Image, Source: picture}),
 		draft(recall.User, recall.Part{Type: recall.Image, Source: picture}),
 		draft(recall.User),
@@ -60,14 +61,17 @@ func kinds() []recall.Draft {
 			{Type: recall.Reasoning, Text: "Or not."},
 			{Type: recall.RedactedReasoning, Data: "xyz"},
 			{Type: recall.OmittedReasoning},
-			{Type: recall.SummarizedReasoning, CallID: "rs_1", Summary: json.RawMessage(`[{"index":0,"text":"First."},{"index":1,"text":"Then."}]`), Data: "sealed"},
+			{Type: recall.SummarizedReasoning, CallID: "rs_1", Summary: json.RawMessage(`[{"index":0,"text":"First."},` +
+				`{"index":1,"text":"Then."}]`), Data: "sealed"},
 			said("Twice."),
 			call("c2", "look", `{"at":"sea"}`),
 		}},
-		draft(recall.Tool, recall.Part{Type: recall.ToolReturn, CallID: "c1", Text: "blue", Stdout: []string{"looked"}, Images: []json.RawMessage{picture}},
+		draft(recall.Tool, recall.Part{Type: recall.ToolReturn, CallID: "c1", Text: "blue", Stdout: []string{"looked"},
+			Images: []json.RawMessage{picture}},
 			recall.Part{Type: recall.ToolReturn, CallID: "c2", Text: "no sea here", IsError: true, Stderr: []string{"lost"}}),
 		draft(recall.Tool, returned("c9", "whose?")),
-		draft(recall.Assistant, call("c3", "look", "{}"), call("c4", "send_message", `{"message":"It is blue."}`), call("c5", "look", "{}")),
+		draft(recall.Assistant, call("c3", "look", "{}"), call("c4", "send_message", `{"message":"It is blue."}`),
+			call("c5", "look", "{}")),
 		draft(recall.Tool, returned("c4", "sent")),
 		draft(recall.Assistant, call("c6", "send_message", `{"message":`)),
 		{Role: recall.Assistant, IsErr: true, Content: []recall.Part{said("The model broke.")}},
@@ -88,8 +92,10 @@ func TestMessagesAreShownAsItems(t *testing.T) {
 	ids := c.append(agent, conversation, kinds()...)
 	w := &transcript{client: c, ids: map[string]string{}}
 	for _, target := range []string{"/v1/agents/" + agent + "/messages?conversation_id=" + conversation,
-		"/v1/agents/" + agent + "/messages?use_assistant_message=false&include_return_message_types=tool_call_message&include_return_message_types=tool_return_message",
-		"/v1/agents/" + agent + "/messages?assistant_message_tool_name=look&assistant_message_tool_kwarg=at&include_return_message_types=assistant_message",
+		"/v1/agents/" + agent + "/messages?use_assistant_message=false&include_return_message_types=tool_call_message" +
+			"&include_return_message_types=tool_return_message",
+		"/v1/agents/" + agent + "/messages?assistant_message_tool_name=look&assistant_message_tool_kwarg=at" +
+			"&include_return_message_types=assistant_message",
 		"/v1/agents/" + agent + "/messages?include_err=true&limit=2&order=desc",
 		"/v1/messages/" + ids[9], "/v1/messages/" + ids[11], "/v1/conversations/" + conversation,
 		"/v1/agents/" + agent + "/context?conversation_id=" + conversation} {
@@ -106,7 +112,8 @@ func TestItemsAreWhatStrictClientsTake(t *testing.T) {
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "")
 	c.append(agent, "default", kinds()...)
-	payload := map[string][]string{"system_message": {"content"}, "user_message": {"content"}, "assistant_message": {"content"}, "reasoning_message": {"reasoning", "source"},
+	payload := map[string][]string{"system_message": {"content"}, "user_message": {"content"},
+		"assistant_message": {"content"}, "reasoning_message": {"reasoning", "source"},
 		"hidden_reasoning_message": {"state"}, "tool_call_message": {"tool_call", "tool_calls"},
 		"tool_return_message": {"tool_return", "status", "tool_call_id", "tool_returns"}}
 	seen, otids := map[string]bool{}, map[string]bool{}
@@ -122,7 +129,8 @@ func TestItemsAreWhatStrictClientsTake(t *testing.T) {
 					t.Errorf("a %s has no %s: %v", kind, name, item)
 				}
 			}
-			for _, name := range []string{"name", "otid", "sender_id", "step_id", "run_id", "seq_id", "is_err", "conversation_id"} {
+			for _, name := range []string{"name", "otid", "sender_id", "step_id", "run_id", "seq_id", "is_err",
+				"conversation_id"} {
 				if _, there := item[name]; !there {
 					t.Errorf("a %s does not say %s: %v", kind, name, item)
 				}
@@ -157,8 +165,8 @@ func (c *client) list(target string) []map[string]any {
 	return list
 }
 
-// pages follows a list as clients do: after the last item, or, where the query has a before, before the first; until a page is empty. It
-// returns the ids in the order in which they came, those of several items once.
+// pages follows a list as clients do: after the last item, or, where the query has a before, before the first; until a
+// page is empty. It returns the ids in the order in which they came, those of several items once.
 func (c *client) pages(target, before string) (ids []string) {
 	c.t.Helper()
 	cursor := ""
@@ -189,10 +197,12 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 	agent := c.made("/v1/agents", "")
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
 	of := func(conversation string) []string {
-		ids := []string{fields(t, c.must("GET", "/v1/conversations/"+conversation+"?agent_id="+agent, ""))["in_context_message_ids"].([]any)[0].(string)}
+		ids := []string{fields(t, c.must("GET", "/v1/conversations/"+conversation+"?agent_id="+agent,
+			""))["in_context_message_ids"].([]any)[0].(string)}
 		for i := range 4 {
 			ids = append(ids, c.append(agent, conversation, draft(recall.User, said(fmt.Sprint(i))),
-				draft(recall.Assistant, recall.Part{Type: recall.Reasoning, Text: "hm"}, call(fmt.Sprint(i), "look", "{}")), draft(recall.Tool, returned(fmt.Sprint(i), "seen")))...)
+				draft(recall.Assistant, recall.Part{Type: recall.Reasoning, Text: "hm"},
+					call(fmt.Sprint(i), "look", "{}")), draft(recall.Tool, returned(fmt.Sprint(i), "seen")))...)
 		}
 		return ids
 	}
@@ -282,7 +292,8 @@ func TestPagesFollowAListThatGrows(t *testing.T) {
 		writing.Go(func() {
 			for i := range each {
 				to := []string{"default", conversation}[(w+i)%2]
-				if _, err := c.server.Recall.Append(t.Context(), 1, agent, to, []recall.Draft{draft(recall.User, said("one")), draft(recall.Assistant, said("two"))}); err != nil {
+				if _, err := c.server.Recall.Append(t.Context(), 1, agent, to, []recall.Draft{draft(recall.User, said("one")),
+					draft(recall.Assistant, said("two"))}); err != nil {
 					t.Errorf("append: %v", err)
 				}
 			}
@@ -310,7 +321,8 @@ func TestPagesFollowAListThatGrows(t *testing.T) {
 		default:
 		}
 	}
-	if want := 2 + 2*writers*each; len(seqs) != want || !slices.IsSorted(seqs) || len(slices.Compact(slices.Clone(seqs))) != want {
+	if want := 2 + 2*writers*each; len(seqs) != want || !slices.IsSorted(seqs) ||
+		len(slices.Compact(slices.Clone(seqs))) != want {
 		t.Errorf("met %d messages in the order %v, want each of %d once", len(seqs), seqs, want)
 	}
 }
@@ -321,12 +333,16 @@ func TestAPageIsEmptyOnlyAtTheEnd(t *testing.T) {
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "")
 	for i := range 9 {
-		c.append(agent, "default", draft(recall.Assistant, call(fmt.Sprint(i), "send_message", `{"message":"hi"}`)), draft(recall.Tool, returned(fmt.Sprint(i), "sent")))
+		c.append(agent, "default", draft(recall.Assistant, call(fmt.Sprint(i), "send_message", `{"message":"hi"}`)),
+			draft(recall.Tool, returned(fmt.Sprint(i), "sent")))
 	}
 	c.append(agent, "default", draft(recall.Assistant, recall.Part{Type: recall.Reasoning, Text: "at last"}))
-	for query, want := range map[string]int{"": 11, "include_return_message_types=assistant_message": 9, "include_return_message_types=reasoning_message": 1,
-		"include_return_message_types=tool_return_message": 0, "use_assistant_message=false&include_return_message_types=tool_return_message": 9,
-		"include_return_message_types=approval_request_message": 0, "include_return_message_types=system_message&include_return_message_types=reasoning_message": 2} {
+	for query, want := range map[string]int{"": 11, "include_return_message_types=assistant_message": 9,
+		"include_return_message_types=reasoning_message":   1,
+		"include_return_message_types=tool_return_message": 0, "use_assistant_message=false" +
+			"&include_return_message_types=tool_return_message": 9,
+		"include_return_message_types=approval_request_message": 0, "include_return_message_types=system_message" +
+			"&include_return_message_types=reasoning_message": 2} {
 		for limit := 1; limit < 4; limit++ {
 			target := fmt.Sprintf("/v1/agents/%s/messages?%s&limit=%d", agent, query, limit)
 			if got := c.pages(target+"&order=asc", ""); len(got) != want {
@@ -349,43 +365,67 @@ func TestMessagesRefuse(t *testing.T) {
 		status                     int
 		detail                     string
 	}{
-		{"an unknown message", "GET", "/v1/messages/message-" + uuid, "", 404, "Message with ID message-" + uuid + " not found"},
-		{"an id of another kind", "GET", "/v1/messages/agent-" + uuid, "", 422, "path.message_id: expected string to be message- and"},
-		{"to change a message", "PATCH", "/v1/agents/" + agent + "/messages/" + message, `{"content":"no"}`, 405, "Messages are never changed"},
-		{"to change another agent's message", "PATCH", "/v1/agents/" + other + "/messages/" + message, "", 404, "Message with ID"},
+		{"an unknown message", "GET", "/v1/messages/message-" + uuid, "", 404, "Message with ID message-" + uuid +
+			" not found"},
+		{"an id of another kind", "GET", "/v1/messages/agent-" + uuid, "", 422, "path.message_id: expected string to be " +
+			"message- and"},
+		{"to change a message", "PATCH", "/v1/agents/" + agent + "/messages/" + message, `{"content":"no"}`, 405,
+			"Messages are never changed"},
+		{"to change another agent's message", "PATCH", "/v1/agents/" + other + "/messages/" + message, "", 404,
+			"Message with ID"},
 		{"messages of an agent that is not there", "GET", someAgent + "/messages", "", 404, "Agent with ID"},
-		{"messages of another agent's conversation", "GET", "/v1/agents/" + other + "/messages?conversation_id=" + conversation, "", 404, "Conversation with ID"},
-		{"an unknown order", "GET", "/v1/agents/" + agent + "/messages?order=up", "", 422, "query.order: expected value to be one of"},
-		{"an unknown type", "GET", "/v1/agents/" + agent + "/messages?include_return_message_types=note", "", 422, "query.include_return_message_types[0]: expected value to be one of"},
+		{"messages of another agent's conversation", "GET", "/v1/agents/" + other + "/messages?conversation_id=" +
+			conversation, "", 404, "Conversation with ID"},
+		{"an unknown order", "GET", "/v1/agents/" + agent + "/messages?order=up", "", 422,
+			"query.order: expected value to be one of"},
+		{"an unknown type", "GET", "/v1/agents/" + agent + "/messages?include_return_message_types=note", "", 422,
+			"query.include_return_message_types[0]: expected value to be one of"},
 		{"too many", "GET", "/v1/agents/" + agent + "/messages?limit=1001", "", 422, "query.limit: expected number <= 1000"},
 		{"to reset an agent that is not there", "PATCH", someAgent + "/reset-messages", "{}", 404, "Agent with ID"},
-		{"a conversation without an agent", "POST", "/v1/conversations/", "{}", 422, "query.agent_id: required query parameter is missing"},
-		{"a conversation of an agent that is not there", "POST", "/v1/conversations/?agent_id=agent-" + uuid, "{}", 404, "Agent with ID"},
-		{"a window of nothing", "POST", "/v1/conversations/?agent_id=" + agent, `{"context_window_limit":0}`, 400, "context_window_limit must be between"},
-		{"an unknown conversation", "GET", "/v1/conversations/conv-" + uuid, "", 404, "Conversation with ID conv-" + uuid + " not found"},
-		{"messages of an unknown conversation", "GET", "/v1/conversations/conv-" + uuid + "/messages", "", 404, "Conversation with ID"},
-		{"an id that is none", "GET", "/v1/conversations/conv-1", "", 422, "path.conversation_id: expected string to be conv- and"},
-		{"the default one of nobody", "GET", "/v1/conversations/default", "", 422, "agent_id: required where the conversation is named 'default'"},
-		{"a conversation of another agent", "GET", "/v1/conversations/" + conversation + "?agent_id=" + other, "", 404, "Conversation with ID"},
-		{"a time that is none", "PATCH", "/v1/conversations/" + conversation, `{"last_message_at":"soon"}`, 422, "body.last_message_at: expected a time"},
+		{"a conversation without an agent", "POST", "/v1/conversations/", "{}", 422,
+			"query.agent_id: required query parameter is missing"},
+		{"a conversation of an agent that is not there", "POST", "/v1/conversations/?agent_id=agent-" + uuid, "{}", 404,
+			"Agent with ID"},
+		{"a window of nothing", "POST", "/v1/conversations/?agent_id=" + agent, `{"context_window_limit":0}`, 400,
+			"context_window_limit must be between"},
+		{"an unknown conversation", "GET", "/v1/conversations/conv-" + uuid, "", 404, "Conversation with ID conv-" + uuid +
+			" not found"},
+		{"messages of an unknown conversation", "GET", "/v1/conversations/conv-" + uuid + "/messages", "", 404,
+			"Conversation with ID"},
+		{"an id that is none", "GET", "/v1/conversations/conv-1", "", 422, "path.conversation_id: expected string to be " +
+			"conv- and"},
+		{"the default one of nobody", "GET", "/v1/conversations/default", "", 422,
+			"agent_id: required where the conversation is named 'default'"},
+		{"a conversation of another agent", "GET", "/v1/conversations/" + conversation + "?agent_id=" + other, "", 404,
+			"Conversation with ID"},
+		{"a time that is none", "PATCH", "/v1/conversations/" + conversation, `{"last_message_at":"soon"}`, 422,
+			"body.last_message_at: expected a time"},
 		{"to delete the default one", "DELETE", "/v1/conversations/default?agent_id=" + agent, "", 409, "conv-"},
 		{"to delete the default one by its agent", "DELETE", "/v1/conversations/" + agent, "", 409, "conv-"},
-		{"an unknown status", "GET", "/v1/conversations?archive_status=lost", "", 422, "query.archive_status: expected value to be one of"},
+		{"an unknown status", "GET", "/v1/conversations?archive_status=lost", "", 422,
+			"query.archive_status: expected value to be one of"},
 		{"no query", "POST", "/v1/messages/search", "{}", 422, "body: expected required property query to be present"},
-		{"an unknown way to search", "POST", "/v1/messages/search", `{"query":"x","search_mode":"psychic"}`, 422, "body.search_mode: expected value to be one of"},
-		{"to find too many", "POST", "/v1/messages/search", `{"query":"x","limit":101}`, 422, "body.limit: expected number <= 100"},
+		{"an unknown way to search", "POST", "/v1/messages/search", `{"query":"x","search_mode":"psychic"}`, 422,
+			"body.search_mode: expected value to be one of"},
+		{"to find too many", "POST", "/v1/messages/search", `{"query":"x","limit":101}`, 422,
+			"body.limit: expected number <= 100"},
 		{"to find none", "POST", "/v1/messages/search", `{"query":"x","limit":0}`, 422, "body.limit: expected number >= 1"},
 		{"a start that is none", "POST", "/v1/messages/search", `{"query":"x","start_date":"soon"}`, 422,
 			"body.start_date: Invalid start_date format: soon. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"},
-		{"an end that is none", "POST", "/v1/agents/messages/search", `{"end_date":"2026-02-30"}`, 422, "body.end_date: Invalid end_date format: 2026-02-30. Use ISO 8601"},
-		{"an unknown role", "POST", "/v1/agents/messages/search", `{"roles":["king"]}`, 422, "body.roles[0]: expected value to be one of"},
-		{"to search an agent that is not there", "POST", "/v1/messages/search", `{"query":"x","agent_id":"agent-` + uuid + `"}`, 404, "Agent with ID"},
-		{"to search a conversation of another agent", "POST", "/v1/messages/search", fmt.Sprintf(`{"query":"x","agent_id":%q,"conversation_id":%q}`, other, conversation), 404,
+		{"an end that is none", "POST", "/v1/agents/messages/search", `{"end_date":"2026-02-30"}`, 422,
+			"body.end_date: Invalid end_date format: 2026-02-30. Use ISO 8601"},
+		{"an unknown role", "POST", "/v1/agents/messages/search", `{"roles":["king"]}`, 422,
+			"body.roles[0]: expected value to be one of"},
+		{"to search an agent that is not there", "POST", "/v1/messages/search", `{"query":"x","agent_id":"agent-` + uuid +
+			`"}`, 404, "Agent with ID"},
+		{"to search a conversation of another agent", "POST", "/v1/messages/search",
+			fmt.Sprintf(`{"query":"x","agent_id":%q,"conversation_id":%q}`, other, conversation), 404,
 			"Conversation with ID"},
 	} {
 		got := c.call(r.method, r.target, r.body)
 		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {
-			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.Text, r.status, r.detail)
+			t.Errorf("%s: %s %s %s: got %d %s, want %d %q…", r.name, r.method, r.target, r.body, got.Code, got.Text, r.status,
+				r.detail)
 		}
 		if got.Code == 409 && got.Header().Get("X-Should-Retry") != "false" {
 			t.Errorf("%s: the client would try again", r.name)
@@ -402,18 +442,21 @@ func TestAnAgentBeginsWithWhatItIsGiven(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := fields(t, c.must("POST", "/v1/agents", `{"initial_message_sequence":[{"role":"assistant","content":"Hi."},
-		{"role":"user","name":"Ann","content":[{"type":"text","text":"See?"},{"type":"image","source":{"type":"url","url":"u"}}]}]}`))
+		{"role":"user","name":"Ann","content":[{"type":"text","text":"See?"},{"type":"image","source":{"type":"url",
+		"url":"u"}}]}]}`))
 	items := c.list("/v1/agents/" + agent["id"].(string) + "/messages")
 	var got []string
 	for _, item := range items {
 		got = append(got, fmt.Sprint(item["message_type"], item["name"]))
 	}
-	if diff := cmp.Diff([]string{"system_message<nil>", "assistant_message<nil>", "user_messageAnn"}, got); diff != "" || len(agent["message_ids"].([]any)) != 3 {
+	if diff := cmp.Diff([]string{"system_message<nil>", "assistant_message<nil>", "user_messageAnn"}, got); diff != "" ||
+		len(agent["message_ids"].([]any)) != 3 {
 		t.Errorf("message_ids %v (-want +got):\n%s", agent["message_ids"], diff)
 	}
 	reset := fields(t, c.must("PATCH", "/v1/agents/"+agent["id"].(string)+"/reset-messages", "{}"))
 	items = c.list("/v1/agents/" + agent["id"].(string) + "/messages")
-	if len(items) != 1 || items[0]["message_type"] != "system_message" || !cmp.Equal(reset["message_ids"], []any{items[0]["id"]}) {
+	if len(items) != 1 || items[0]["message_type"] != "system_message" ||
+		!cmp.Equal(reset["message_ids"], []any{items[0]["id"]}) {
 		t.Errorf("after a reset: got %v, in context %v, want a new system message", items, reset["message_ids"])
 	}
 }

@@ -21,7 +21,8 @@ func TestPassagesOfAnAgent(t *testing.T) {
 		return list[0]
 	}
 	first := insert(`{"text":"The meeting was in Oslo.","tags":["work","work"],"created_at":"2024-05-01T10:00:00Z"}`)
-	if embedding, ok := first["embedding"]; !ok || embedding != nil || first["is_deleted"] != false || first["created_at"] != "2024-05-01T10:00:00Z" || len(first["tags"].([]any)) != 1 {
+	if embedding, ok := first["embedding"]; !ok || embedding != nil || first["is_deleted"] != false ||
+		first["created_at"] != "2024-05-01T10:00:00Z" || len(first["tags"].([]any)) != 1 {
 		t.Errorf("a new passage: got %v", first)
 	}
 	if again := insert(`{"text":"The meeting was in Oslo."}`); again["id"] != first["id"] || again["duplicate"] != true {
@@ -62,17 +63,20 @@ func TestPassagesOfAnAgent(t *testing.T) {
 	if got := c.must("GET", base+"?ascending=false&limit=1", ""); !strings.Contains(got, "Rome") {
 		t.Errorf("the latest: got %s", got)
 	}
-	if got := c.must("GET", base+"?after="+fmt.Sprint(first["id"]), ""); !strings.Contains(got, "Rome") || strings.Contains(got, "Oslo") {
+	if got := c.must("GET", base+"?after="+fmt.Sprint(first["id"]), ""); !strings.Contains(got, "Rome") ||
+		strings.Contains(got, "Oslo") {
 		t.Errorf("later than the first: got %s", got)
 	}
 	if got := c.must("GET", base+"?search=ROME", ""); strings.Contains(got, "Oslo") || !strings.Contains(got, "Rome") {
 		t.Errorf("with a text: got %s", got)
 	}
 	one := base + "/" + fmt.Sprint(first["id"])
-	if got := pick(t, c.must("PATCH", one, `{"text":"The meeting was in Bergen."}`), "text", "tags"); got != `{"tags":["work"],"text":"The meeting was in Bergen."}` {
+	if got := pick(t, c.must("PATCH", one, `{"text":"The meeting was in Bergen."}`), "text",
+		"tags"); got != `{"tags":["work"],"text":"The meeting was in Bergen."}` {
 		t.Errorf("changed: got %s", got)
 	}
-	if got := c.must("DELETE", one, ""); got != fmt.Sprintf(`{"message":"Memory id=%s successfully deleted"}`, first["id"]) {
+	if got := c.must("DELETE", one, ""); got != fmt.Sprintf(`{"message":"Memory id=%s successfully deleted"}`,
+		first["id"]) {
 		t.Errorf("delete: got %s", got)
 	}
 	for _, w := range []struct {
@@ -96,7 +100,8 @@ func TestArchives(t *testing.T) {
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
 	archive := c.made("/v1/archives/", `{"name":"Facts","description":"d","embedding":"openai/x"}`)
-	if got := pick(t, c.must("PATCH", "/v1/archives/"+archive, `{"name":"All facts","description":null}`), "name", "description", "vector_db_provider"); got !=
+	if got := pick(t, c.must("PATCH", "/v1/archives/"+archive, `{"name":"All facts","description":null}`), "name",
+		"description", "vector_db_provider"); got !=
 		`{"description":"d","name":"All facts","vector_db_provider":"native"}` {
 		t.Errorf("changed: got %s", got)
 	}
@@ -106,7 +111,8 @@ func TestArchives(t *testing.T) {
 		many = append(many, fmt.Sprintf(`{"text":"Fact number %d","tags":["n"]}`, i))
 	}
 	var list []map[string]any
-	if err := json.Unmarshal([]byte(c.must("POST", "/v1/archives/"+archive+"/passages/batch", `{"passages":[`+strings.Join(many, ",")+`]}`)), &list); err != nil || len(list) != 500 {
+	if err := json.Unmarshal([]byte(c.must("POST", "/v1/archives/"+archive+"/passages/batch",
+		`{"passages":[`+strings.Join(many, ",")+`]}`)), &list); err != nil || len(list) != 500 {
 		t.Fatalf("batch: %d passages, %v", len(list), err)
 	}
 	for range 2 {
@@ -118,8 +124,10 @@ func TestArchives(t *testing.T) {
 		Passage struct{ Text string }
 		Score   float64
 	}
-	for body, want := range map[string]int{`{}`: 50, `{"query":"water"}`: 1, `{"agent_id":"` + agent + `","limit":3}`: 3, `{"archive_id":"` + archive + `","tags":["n"],"limit":100}`: 100} {
-		if err := json.Unmarshal([]byte(c.must("POST", "/v1/passages/search", body)), &hits); err != nil || len(hits) != want {
+	for body, want := range map[string]int{`{}`: 50, `{"query":"water"}`: 1, `{"agent_id":"` + agent + `","limit":3}`: 3,
+		`{"archive_id":"` + archive + `","tags":["n"],"limit":100}`: 100} {
+		if err := json.Unmarshal([]byte(c.must("POST", "/v1/passages/search", body)), &hits); err != nil ||
+			len(hits) != want {
 			t.Errorf("search %s: %d hits, %v, want %d", body, len(hits), err, want)
 		}
 	}
@@ -150,7 +158,8 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// A batch is read passage by passage: what is wrong with one is told with its place, and nothing of the others is stored.
+// A batch is read passage by passage: what is wrong with one is told with its place, and nothing of the others is
+// stored.
 func TestBatchesOfPassages(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -159,7 +168,8 @@ func TestBatchesOfPassages(t *testing.T) {
 	many := func(n int, last string) string {
 		var items []string
 		for i := range n - 1 {
-			items = append(items, fmt.Sprintf(`{"text":"Fact number %d of <%d> & more","tags":["n"],"metadata":{"k":%d},"created_at":"2024-05-01T10:00:00Z"}`, i, n, i))
+			items = append(items, fmt.Sprintf(`{"text":"Fact number %d of <%d> & more","tags":["n"],"metadata":{"k":%d},`+
+				`"created_at":"2024-05-01T10:00:00Z"}`, i, n, i))
 		}
 		return `{"note":{"ignored":[1]},"passages":[` + strings.Join(append(items, last), ",") + `],"more":null}`
 	}
@@ -178,10 +188,12 @@ func TestBatchesOfPassages(t *testing.T) {
 		{"a blank text", many(3000, `{"text":" "}`), 400, "passages[2999]: a passage has no text"},
 		{"no time", many(3, `{"text":"x","created_at":"soon"}`), 400, "passages[2].created_at: 'soon'"},
 		{"a text with a NUL in its metadata", many(600, `{"text":"x","metadata":{"a":"\u0000"}}`), 400, "has a NUL"},
-		{"broken off", strings.TrimSuffix(many(3, `{"text":"x"}`), `],"more":null}`), 400, "body: unexpected end of JSON input"},
+		{"broken off", strings.TrimSuffix(many(3, `{"text":"x"}`), `],"more":null}`), 400,
+			"body: unexpected end of JSON input"},
 		{"something behind it", many(3, `{"text":"x"}`) + "{}", 400, "after the end"},
 		{"twice", `{"passages":[{"text":"x"}],"passages":[{"text":"y"}]}`, 422, "expected to be there once"},
-		{"nested too deep", many(2, `{"text":"x","metadata":{"a":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}}`), 422, "levels of nesting"},
+		{"nested too deep", many(2, `{"text":"x","metadata":{"a":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}}`),
+			422, "levels of nesting"},
 		{"too many", many(10_001, `{"text":"x"}`), 400, "more than 10000"},
 		{"too large", many(2, `{"text":"`+strings.Repeat("x", 64<<20)+`"}`), 413, "larger than"},
 	} {
@@ -190,7 +202,8 @@ func TestBatchesOfPassages(t *testing.T) {
 		}
 	}
 	var hits []any
-	if err := json.Unmarshal([]byte(c.must("POST", "/v1/passages/search", `{"archive_id":"`+archive+`"}`)), &hits); err != nil || len(hits) != 0 {
+	if err := json.Unmarshal([]byte(c.must("POST", "/v1/passages/search", `{"archive_id":"`+archive+`"}`)),
+		&hits); err != nil || len(hits) != 0 {
 		t.Errorf("of batches that were refused %d passages are stored, %v", len(hits), err)
 	}
 	first := c.must("POST", "/v1/archives/"+archive+"/passages", `{"text":"Fact number 7 of <10000> & more"}`)
@@ -201,21 +214,25 @@ func TestBatchesOfPassages(t *testing.T) {
 		CreatedAt string `json:"created_at"`
 		Duplicate bool
 	}
-	if err := json.Unmarshal([]byte(c.must("POST", target, many(10_000, `{"text":"the last"}`))), &list); err != nil || len(list) != 10_000 {
+	if err := json.Unmarshal([]byte(c.must("POST", target, many(10_000, `{"text":"the last"}`))), &list); err != nil ||
+		len(list) != 10_000 {
 		t.Fatalf("%d passages are answered, %v", len(list), err)
 	}
 	for i, p := range list[:9999] {
-		if p.Text != fmt.Sprintf("Fact number %d of <10000> & more", i) || p.Duplicate != (i == 7) || i != 7 && (len(p.Tags) != 1 || p.Metadata["k"] != i || p.CreatedAt != "2024-05-01T10:00:00Z") {
+		if p.Text != fmt.Sprintf("Fact number %d of <10000> & more", i) || p.Duplicate != (i == 7) || i != 7 &&
+			(len(p.Tags) != 1 || p.Metadata["k"] != i || p.CreatedAt != "2024-05-01T10:00:00Z") {
 			t.Fatalf("passages[%d]: got %+v", i, p)
 		}
 	}
 	if last := list[9999]; last.Text != "the last" || last.Tags == nil || last.Duplicate {
 		t.Errorf("the last: got %+v", last)
 	}
-	if got := c.must("POST", target, `{"passages":[{"text":"Fact number 7 of <10000> & more"}]}`); pick(t, strings.Trim(got, "[]\n"), "id", "tags") != pick(t, first, "id", "tags") {
+	if got := c.must("POST", target, `{"passages":[{"text":"Fact number 7 of <10000> & more"}]}`); pick(t,
+		strings.Trim(got, "[]\n"), "id", "tags") != pick(t, first, "id", "tags") {
 		t.Errorf("there already: got %s, want %s", got, first)
 	}
-	if got := c.call("POST", "/v1/archives/archive-123e4567-e89b-42d3-8456-426614174000/passages/batch", `{"passages":[{"text":"x"}]}`); got.Code != 404 {
+	if got := c.call("POST", "/v1/archives/archive-123e4567-e89b-42d3-8456-426614174000/passages/batch",
+		`{"passages":[{"text":"x"}]}`); got.Code != 404 {
 		t.Errorf("no archive: got %d", got.Code)
 	}
 }

@@ -1,32 +1,37 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/server/servertest"
 )
 
-// A developer with a loop of their own sends what is handed out, captures the answer, and is handed out the next; each is shown again.
+// A developer with a loop of their own sends what is handed out, captures the answer, and is handed out the next; each
+// is shown again.
 func TestPromptsAreHandedOut(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
-	agent := c.made("/v1/agents", `{"system":"Help.","model":"openai/gpt-4o","memory_blocks":[{"label":"persona","value":"<calm>"}],
+	agent := c.made("/v1/agents", `{"system":"Help.","model":"openai/gpt-4o","memory_blocks":[{"label":"persona",
+		"value":"<calm>"}],
 		"tool_rules":[{"type":"exit_loop","tool_name":"expand"}]}`)
 	target := "/v1/agents/" + agent
 	var prompts []map[string]any
 	var bodies []string
 	for i := range 3 {
-		c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":"question <%d>"},{"role":"assistant","content":"answer %d"}]}`, i, i))
+		c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":"question <%d>"},{"role":"assistant",`+
+			`"content":"answer %d"}]}`, i, i))
 		bodies = append(bodies, c.must("GET", target+"/prompt", ""))
 		prompts = append(prompts, fields(t, bodies[i]))
 	}
 	first := prompts[0]["request"].(map[string]any)
 	system := first["messages"].([]any)[0].(map[string]any)
-	contains(t, "the system prompt", system["content"].(string), "Help.\n\n<memory_blocks>", "&lt;calm&gt;", "<tool_usage_rules>", "</memory_metadata>")
-	if n := len(first["messages"].([]any)); n != 3 || first["model"] != "gpt-4o" || len(first["tools"].([]any)) != 13 || prompts[0]["format"] != "openai" {
+	contains(t, "the system prompt", system["content"].(string), "Help.\n\n<memory_blocks>", "&lt;calm&gt;",
+		"<tool_usage_rules>", "</memory_metadata>")
+	if n := len(first["messages"].([]any)); n != 3 || first["model"] != "gpt-4o" || len(first["tools"].([]any)) != 13 ||
+		prompts[0]["format"] != "openai" {
 		t.Errorf("got %d messages, of %v, in format %v", n, first["model"], prompts[0]["format"])
 	}
 	c.must("PATCH", target, `{"system":"Hinder."}`)
@@ -36,7 +41,8 @@ func TestPromptsAreHandedOut(t *testing.T) {
 		}
 	}
 	anthropic := c.must("GET", target+"/prompt?format=anthropic", "")
-	contains(t, "Anthropic's format", anthropic, `"system":[{"type":"text","text":"Hinder."}`, `"input_schema":`, `"messages":[{"role":"user","content":[{"type":"text","text":"question <0>"}]}`)
+	contains(t, "Anthropic's format", anthropic, `"system":[{"type":"text","text":"Hinder."}`, `"input_schema":`,
+		`"messages":[{"role":"user","content":[{"type":"text","text":"question <0>"}]}`)
 
 	// The overview counts the same.
 	var tokens struct{ Tokens map[string]int }
@@ -44,15 +50,19 @@ func TestPromptsAreHandedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	overview := fields(t, c.must("GET", target+"/context", ""))
-	for field, part := range map[string]string{"context_window_size_current": "total", "num_tokens_system": "base_instructions", "num_tokens_core_memory": "core_memory",
-		"num_tokens_tool_usage_rules": "tool_usage_rules", "num_tokens_directories": "directories", "num_tokens_external_memory_summary": "memory_metadata",
-		"num_tokens_functions_definitions": "tools", "num_tokens_messages": "messages", "num_tokens_summary_memory": "summary"} {
+	for field, part := range map[string]string{"context_window_size_current": "total",
+		"num_tokens_system": "base_instructions", "num_tokens_core_memory": "core_memory",
+		"num_tokens_tool_usage_rules": "tool_usage_rules", "num_tokens_directories": "directories",
+		"num_tokens_external_memory_summary": "memory_metadata",
+		"num_tokens_functions_definitions":   "tools", "num_tokens_messages": "messages",
+		"num_tokens_summary_memory": "summary"} {
 		if got := overview[field].(float64); int(got) != tokens.Tokens[part] {
 			t.Errorf("%s is %v, and %s of the prompt %d", field, got, part, tokens.Tokens[part])
 		}
 	}
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
-	for query, want := range map[string]string{"/prompt?format=gemini": `422 `, "/context?at_seq=0": "422 ", "/context?at_seq=1": "404 No prompt of this conversation was handed out at position 1 ",
+	for query, want := range map[string]string{"/prompt?format=gemini": `422 `, "/context?at_seq=0": "422 ",
+		"/context?at_seq=1": "404 No prompt of this conversation was handed out at position 1 ",
 		"/context?at_seq=99&conversation_id=" + conversation:                "404 No prompt of this conversation",
 		"/prompt?conversation_id=conv-123e4567-e89b-42d3-8456-426614174000": "404 Conversation with ID"} {
 		got := c.call("GET", target+query, "")
@@ -61,8 +71,10 @@ func TestPromptsAreHandedOut(t *testing.T) {
 			t.Errorf("%s: got %s, want %s…", query, answer, want)
 		}
 	}
-	if got := fields(t, c.must("GET", target+"/prompt?conversation_id="+conversation, "")); got["conversation_id"] != conversation {
+	if got := fields(t, c.must("GET", target+"/prompt?conversation_id="+conversation,
+		"")); got["conversation_id"] != conversation {
 		t.Errorf("of a conversation: got %v", got["conversation_id"])
 	}
-	servertest.CheckProblem(t, c.call("GET", someAgent+"/prompt", ""), 404, map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
+	servertest.CheckProblem(t, c.call("GET", someAgent+"/prompt", ""), 404, map[string]any{"detail": "Agent with ID " +
+		"agent-123e4567-e89b-42d3-8456-426614174000 not found"})
 }

@@ -1,5 +1,5 @@
-// Package server is Loci's REST API: it binds requests, calls the memories and agents, and renders what they answer, in the shapes and
-// with the errors that Letta's clients know.
+// Package server is Loci's REST API: it binds requests, calls the memories and agents, and renders what they answer, in
+// the shapes and with the errors that Letta's clients know.
 package server
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Patience and Loopback must be set.
+// Server answers the API's requests. All fields but RequestTimeout and Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -35,9 +35,11 @@ type Server struct {
 	MaxUploadBytes int64
 	Ping           func(ctx context.Context) error // of the database
 
-	// Patience bounds every request but uploads, downloads and streams, which have bounds of their own. 0 is 30 seconds.
-	Patience time.Duration
+	// RequestTimeout limits each request but uploads, downloads and streams, which have limits of their own.
+	// 0 is rest.DefaultTimeout.
+	RequestTimeout time.Duration
 
-	// Loopback says that only this machine can reach the server. Elsewhere every request needs a key, even while there is none.
+	// Loopback says that only this machine can reach the server. As long as the database has no key, such a server
+	// serves requests without one for the default organization. Any other server needs a key for every request.
 	Loopback bool
 }

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -30,6 +28,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -49,9 +48,12 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
-	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Agents: agents, Tools: tools,
-		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool, 5*time.Millisecond),
-		Keys: &apikey.Store{DB: pool}, Log: slog.New(slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Agents: agents, Tools: tools,
+		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
+			5*time.Millisecond),
+		Keys: &apikey.Store{DB: pool}, Log: slog.New(
+			slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 }
 
 // client calls a server that works on a database of its own, jobs included.
@@ -95,9 +97,10 @@ func (c *client) work() {
 	t.Helper()
 	workers := river.NewWorkers()
 	c.server.Files.Work(workers)
-	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
-		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
-		Queues: files.Queues()})
+	jobs, err := river.NewClient(riverpgxv5.New(pool),
+		&river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
+			FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
+			Queues: files.Queues()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +180,8 @@ func form(part, filename, contentType, text string) (body, mediaType string) {
 
 func (c *client) upload(folder, query, filename, text string) servertest.Reply {
 	body, mediaType := form("file", filename, "application/octet-stream", text)
-	return servertest.Send(c, "POST", "/v1/folders/"+folder+"/upload"+query, body, append(c.headers(), "Content-Type", mediaType)...)
+	return servertest.Send(c, "POST", "/v1/folders/"+folder+"/upload"+query, body,
+		append(c.headers(), "Content-Type", mediaType)...)
 }
 
 // uploaded uploads a file and waits until its text is there.

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"bufio"
 	"context"
 	"crypto/sha256"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 // sent uploads a file and does not wait.
@@ -41,7 +40,8 @@ func TestCancelRetryAndReparse(t *testing.T) {
 	}
 	servertest.CheckProblem(t, c.call("POST", target+"/retry", ""), 409, map[string]any{
 		"detail": "'a.txt' has not failed: its status is 'pending'; only a failed or cancelled file is tried again"})
-	servertest.CheckProblem(t, c.call("POST", target+"/reparse", ""), 409, map[string]any{"detail": "'a.txt' is not parsed yet: its status is 'pending'"})
+	servertest.CheckProblem(t, c.call("POST", target+"/reparse", ""), 409, map[string]any{"detail": "'a.txt' is not " +
+		"parsed yet: its status is 'pending'"})
 	for range 2 {
 		if got := status("POST", target+"/cancel"); got != "error cancelled by request; retry the file to go on" {
 			t.Errorf("cancelled: got %s", got)
@@ -76,23 +76,28 @@ func TestOriginalsAreDownloadedAsTheyCame(t *testing.T) {
 	if got.Code != 200 || got.Body.String() != content {
 		t.Errorf("got %d and %d bytes, want the %d that were sent", got.Code, got.Body.Len(), len(content))
 	}
-	for name, want := range map[string]string{"Content-Length": fmt.Sprint(len(content)), "Content-Type": "text/html", "X-Content-Type-Options": "nosniff",
-		"ETag": etag, "Content-Disposition": "attachment; filename*=utf-8''f%C3%BCr%20%22dich%22%3B%20x.html"} {
+	for name, want := range map[string]string{"Content-Length": fmt.Sprint(len(content)), "Content-Type": "text/html",
+		"X-Content-Type-Options": "nosniff",
+		"ETag":                   etag,
+		"Content-Disposition":    "attachment; filename*=utf-8''f%C3%BCr%20%22dich%22%3B%20x.html"} {
 		if is := got.Header().Get(name); !strings.HasPrefix(is, want) {
 			t.Errorf("%s: got %q, want %q", name, is, want)
 		}
 	}
-	if got := c.call("HEAD", target, ""); got.Code != 200 || got.Text != "" || got.Header().Get("Content-Length") != fmt.Sprint(len(content)) {
+	if got := c.call("HEAD", target, ""); got.Code != 200 || got.Text != "" ||
+		got.Header().Get("Content-Length") != fmt.Sprint(len(content)) {
 		t.Errorf("HEAD: got %d, %v", got.Code, got.Header())
 	}
-	if got := servertest.Send(c, "GET", "/v1/sources/"+folder+"/files/"+id+"/original", "", "If-None-Match", etag); got.Code != 304 {
+	if got := servertest.Send(c, "GET", "/v1/sources/"+folder+"/files/"+id+"/original", "", "If-None-Match",
+		etag); got.Code != 304 {
 		t.Errorf("what the client has: got %d, want 304", got.Code)
 	}
 	if got := servertest.Send(c, "GET", target, "", "Range", "bytes=5-8"); got.Code != 206 || got.Text != "5678" {
 		t.Errorf("a range: got %d %q", got.Code, got.Text)
 	}
 	other := c.made("/v1/folders", `{"name":"other"}`)
-	servertest.CheckProblem(t, c.call("GET", "/v1/folders/"+other+"/files/"+id+"/original", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
+	servertest.CheckProblem(t, c.call("GET", "/v1/folders/"+other+"/files/"+id+"/original", ""), 404,
+		map[string]any{"detail": "there is no such file in this folder"})
 	if got := c.call("GET", "/v1/folders/"+folder+"/files/x/original", ""); got.Code != 422 {
 		t.Errorf("an id of another form: got %d %s", got.Code, got.Text)
 	}
@@ -160,7 +165,8 @@ func TestEventsFollowAFileToItsEnd(t *testing.T) {
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
-	read, deleted, cancelled := c.sent(folder, "a.txt", "text\n"), c.sent(folder, "b.txt", "text\n"), c.sent(folder, "c.txt", "text\n")
+	read, deleted, cancelled := c.sent(folder, "a.txt", "text\n"), c.sent(folder, "b.txt", "text\n"), c.sent(folder,
+		"c.txt", "text\n")
 	streams := map[string]*stream{}
 	for _, id := range []string{read, deleted, cancelled} {
 		streams[id] = c.follow(web, folder, id)
@@ -173,7 +179,8 @@ func TestEventsFollowAFileToItsEnd(t *testing.T) {
 		t.Errorf("a file that is deleted: got %v", got)
 	}
 	c.must("POST", "/v1/folders/"+folder+"/files/"+cancelled+"/cancel", "")
-	if p, _ := streams[cancelled].next(); p.Status != files.Failed || p.Error == nil || !strings.HasPrefix(*p.Error, "cancelled") {
+	if p, _ := streams[cancelled].next(); p.Status != files.Failed || p.Error == nil ||
+		!strings.HasPrefix(*p.Error, "cancelled") {
 		t.Errorf("a file that is cancelled: got %+v", p)
 	}
 	c.work()
@@ -184,7 +191,8 @@ func TestEventsFollowAFileToItsEnd(t *testing.T) {
 	if got := c.follow(web, folder, read).rest(); len(got) != 1 || got[0] != files.Completed {
 		t.Errorf("a file that was read: got %v", got)
 	}
-	servertest.CheckProblem(t, c.call("GET", "/v1/folders/"+folder+"/files/"+deleted+"/events", ""), 404, map[string]any{"detail": "there is no such file in this folder"})
+	servertest.CheckProblem(t, c.call("GET", "/v1/folders/"+folder+"/files/"+deleted+"/events", ""), 404,
+		map[string]any{"detail": "there is no such file in this folder"})
 }
 
 func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
@@ -226,7 +234,8 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `LOCK TABLE folders IN ACCESS EXCLUSIVE MODE`); err != nil {
 		t.Fatal(err)
 	}
-	c.server.Patience = 100 * time.Millisecond
+	c.server.RequestTimeout = 100 * time.Millisecond
+	c.Handler = c.server.Handler()
 	for _, target := range []string{"/v1/folders/" + folder, "/v1/folders"} {
 		got := c.call("GET", target, "")
 		servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
@@ -234,6 +243,7 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.server.Patience = 0
+	c.server.RequestTimeout = 0
+	c.Handler = c.server.Handler()
 	c.must("GET", "/v1/folders/"+folder, "")
 }

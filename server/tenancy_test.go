@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 var pathParams = regexp.MustCompile(`\{(\w+)\}`)
@@ -32,7 +31,8 @@ func newTenant(c *client, org string) tenant {
 	file := c.uploaded(folder, name+".txt", name)
 	c.must("PUT", "/v1/agents/"+agent+"/consumers/reader", `{"seq":1}`)
 	conversation := c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":%q}`, name))
-	message := fields(c.t, c.must("GET", "/v1/conversations/"+conversation, ""))["in_context_message_ids"].([]any)[0].(string)
+	shown := fields(c.t, c.must("GET", "/v1/conversations/"+conversation, ""))
+	message := shown["in_context_message_ids"].([]any)[0].(string)
 	block := c.made("/v1/blocks", fmt.Sprintf(`{"label":"notes","value":%q}`, name))
 	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/attach/"+block, "")
 	archive := c.made("/v1/archives", fmt.Sprintf(`{"name":%q}`, name))
@@ -40,10 +40,13 @@ func newTenant(c *client, org string) tenant {
 	c.capture(agent, chatter(1, 6, name))
 	compaction := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction.ID
 	passage := c.made("/v1/archives/"+archive+"/passages", fmt.Sprintf(`{"text":%q}`, name))
-	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file, "folder_name": strings.ReplaceAll(name, " ", "%20"),
-		"tool_name": "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader", "clip_id": c.clip(agent, name),
+	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file,
+		"folder_name": strings.ReplaceAll(name, " ", "%20"),
+		"tool_name":   "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader",
+		"clip_id":         c.clip(agent, name),
 		"conversation_id": conversation, "message_id": message,
-		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage, "memory_id": passage,
+		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage,
+		"memory_id":     passage,
 		"compaction_id": compaction}}
 }
 
@@ -56,7 +59,8 @@ func (c *client) clip(agent, text string) string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	got := c.capture(agent, `{"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"read","arguments":"{}"}}]},
+	got := c.capture(agent, `{"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"read",
+		"arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":`+string(long)+`}]}`)
 	return clipIDs.FindString(c.must("GET", "/v1/agents/"+agent+"/expand/"+got.Messages[1].ID, ""))
 }
@@ -64,11 +68,15 @@ func (c *client) clip(agent, text string) string {
 // state is everything that a tenant sees of its own.
 func (t tenant) state() []string {
 	var seen []string
-	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] + "/files?include_content=true",
-		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" + t.has["agent_id"] + "/folders",
+	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] +
+		"/files?include_content=true",
+		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" +
+			t.has["agent_id"] + "/folders",
 		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers",
-		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations", "/v1/blocks", "/v1/blocks/" + t.has["block_id"] + "/versions",
-		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] + "/archival-memory",
+		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations", "/v1/blocks", "/v1/blocks/" +
+			t.has["block_id"] + "/versions",
+		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] +
+			"/archival-memory",
 		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"]} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
@@ -93,7 +101,8 @@ func (c *client) operations() []string {
 	return all
 }
 
-// Every operation of the document is called with the key of one organization and the ids of another, all of them and each alone.
+// Every operation of the document is called with the key of one organization and the ids of another, all of them and
+// each alone.
 func TestTenantsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -178,14 +187,17 @@ func (t tenant) attack(method, target string) servertest.Reply {
 		body, mediaType := form("file", "a.txt", "text/plain", "x")
 		return servertest.Send(t, method, target, body, append(t.headers(), "Content-Type", mediaType)...)
 	}
-	return t.call(method, target+map[bool]string{true: "?query=x&from=1&to=1"}[strings.HasSuffix(target, "/search") || strings.HasSuffix(target, "/diff")],
-		`{"args":{"file_requests":[]},"seq":0,"messages":[{"role":"user","content":"x"}],"text":"x","passages":[{"text":"x"}],"value":"x"}`)
+	return t.call(method, target+map[bool]string{true: "?query=x&from=1&to=1"}[strings.HasSuffix(target, "/search") ||
+		strings.HasSuffix(target, "/diff")],
+		`{"args":{"file_requests":[]},"seq":0,"messages":[{"role":"user","content":"x"}],"text":"x",`+
+			`"passages":[{"text":"x"}],"value":"x"}`)
 }
 
 // combinations are the sets of a path's parameters that can be another organization's, the empty one left out.
 func combinations(path string) [][]string {
-	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true, "conversation_id": true,
-		"message_id": true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true,
+	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true,
+		"conversation_id": true,
+		"message_id":      true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true,
 		"compaction_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
@@ -221,7 +233,8 @@ func TestTheDocumentIsComplete(t *testing.T) {
 		}
 	}
 	if len(document.Paths["/v1/folders/{folder_id}/upload"]) == 0 || document.OpenAPI != "3.1.0" {
-		t.Errorf("got version %s with paths %v, want 3.1.0 and the uploads", document.OpenAPI, slices.Sorted(maps.Keys(document.Paths)))
+		t.Errorf("got version %s with paths %v, want 3.1.0 and the uploads", document.OpenAPI,
+			slices.Sorted(maps.Keys(document.Paths)))
 	}
 	for _, schema := range regexp.MustCompile(`#/components/schemas/(\w+)`).FindAllStringSubmatch(body, -1) {
 		if document.Components.Schemas[schema[1]] == nil {

@@ -165,7 +165,7 @@ func TestTheServerOutlivesItsDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	p := serve(t, "--database-url="+pg.URL(), "--request-patience=3s", "--log-level=error")
+	p := serve(t, "--database-url="+pg.URL(), "--request-timeout=3s", "--log-level=error")
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
 
 	p.uploads(folder, "stopped", 10)

@@ -38,7 +38,7 @@ type serveCmd struct {
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
-	RequestPatience time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
+	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
 	embedding
 	language
 	documents
@@ -179,7 +179,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Tools: s.tools, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
-		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, Patience: p.RequestPatience}
+		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, RequestTimeout: p.RequestTimeout}
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	for _, run := range []func() error{

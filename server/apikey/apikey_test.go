@@ -30,7 +30,8 @@ func TestKeys(t *testing.T) {
 		t.Errorf("any key at first: got %v, %v, want none", any, err)
 	}
 	secret, key := newKey(t, keys, "acme", "ci")
-	if !regexp.MustCompile(`^loci_[A-Z2-7]{40}$`).MatchString(secret) || !strings.HasPrefix(secret, key.Prefix) || len(key.Prefix) > 12 ||
+	if !regexp.MustCompile(`^loci_[A-Z2-7]{40}$`).MatchString(secret) || !strings.HasPrefix(secret, key.Prefix) ||
+		len(key.Prefix) > 12 ||
 		key.Org != "acme" || key.Name != "ci" || !strings.HasPrefix(key.ID, "key-") {
 		t.Errorf("got secret %q and %+v", secret, key)
 	}

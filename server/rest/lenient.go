@@ -17,7 +17,7 @@ import (
 const (
 	maxBodyBytes = 1 << 20          // where an operation has no bound of its own
 	maxBodyDepth = 100              // of nested objects and arrays
-	bodyPatience = 30 * time.Second // for all of it
+	bodyTimeout  = 30 * time.Second // for all of it
 )
 
 // normalize serves both slash forms of a path, matches on its escaped form, and takes an empty query value as absent.
@@ -104,7 +104,7 @@ func readBody(ctx huma.Context) ([]byte, *Problem) {
 	if limit <= 0 {
 		limit = maxBodyBytes
 	}
-	_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience)) // a test's recorder has none
+	_ = ctx.SetReadDeadline(time.Now().Add(bodyTimeout)) // a test's recorder has none
 	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), limit+1))
 	_ = ctx.SetReadDeadline(time.Time{})
 	switch {

@@ -3,11 +3,12 @@ package rest
 import (
 	"context"
 	"crypto/rand"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -28,7 +29,7 @@ func requestID(ctx context.Context) string {
 func identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(echo.HeaderXRequestID)
-		if !isRequestID(id) {
+		if !requestIDs.MatchString(id) {
 			id = rand.Text()
 		}
 		c.Response().Header().Set(echo.HeaderXRequestID, id)
@@ -37,19 +38,14 @@ func identify(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isRequestID tells an id that is safe to log: up to 128 letters, digits, dots, dashes and underscores.
-func isRequestID(id string) bool {
-	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
-}
+// requestIDs are the ids that are safe to log.
+var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // Org is the organization that a request is served for.
 func Org(ctx context.Context) db.Org {
 	org, _ := ctx.Value(keyOrg).(db.Org)
 	return org
 }
-
-// SetOrg says which organization a request is served for.
-func SetOrg(c echo.Context, org db.Org) { setContext(c, keyOrg, org) }
 
 func setContext(c echo.Context, key contextKey, value any) {
 	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), key, value)))

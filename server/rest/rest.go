@@ -1,8 +1,10 @@
-// Package rest is what every resource of the REST API shares: it bends huma and echo to what Letta's clients send and expect, turns
-// errors into statuses, authenticates requests, and reads and writes pages, ids, streams and JSON.
+// Package rest holds what all resources of the REST API share: it makes huma and echo accept and answer what Letta's
+// clients send and expect, turns errors into statuses, authenticates requests, and reads and writes pages, ids, streams
+// and JSON.
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -19,8 +21,8 @@ import (
 type Config struct {
 	Title, Version string
 	Log            *slog.Logger
-	Timeout        time.Duration       // of each request that is not streamed; DefaultTimeout if 0
-	Authenticate   echo.MiddlewareFunc // nil serves every request without an organization
+	Timeout        time.Duration // of each request that is not streamed; DefaultTimeout if 0
+	Keys           *Keys         // nil serves every request without an organization
 }
 
 // DefaultTimeout is how long a request may take.
@@ -30,7 +32,8 @@ const DefaultTimeout = 30 * time.Second
 type API struct {
 	huma.API
 	Config
-	echo *echo.Echo
+	echo   *echo.Echo
+	public map[string]bool // routes that need no key
 }
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
@@ -41,14 +44,12 @@ func New(c Config) *API {
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.Transformers = []huma.Transformer{showProblem}
 	e := echo.New()
-	a := &API{Config: c, echo: e}
-	if a.Timeout == 0 {
-		a.Timeout = DefaultTimeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	a := &API{Config: c, echo: e, public: map[string]bool{}}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(identify, a.logAccess, a.recoverPanics())
-	if c.Authenticate != nil {
-		e.Use(c.Authenticate)
+	if c.Keys != nil {
+		e.Use(a.authenticate)
 	}
 	e.Use(unescapeParams)
 	a.API = humaecho.New(e, config)
@@ -66,7 +67,8 @@ func (a *API) Handler() http.Handler {
 	return normalize(a.echo)
 }
 
-// schemaName is huma's name of a type. Types of package compaction begin with Compaction: other packages use their names too.
+// schemaName is huma's name of a type. Names of types of package compaction begin with Compaction, because other packages
+// have types of the same names.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {

@@ -1,8 +1,6 @@
 package rest_test
 
 import (
-	"github.com/loci-memory/loci/server/servertest"
-
 	"bytes"
 	"context"
 	"errors"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 type toyBody struct {
@@ -43,8 +42,14 @@ func toys(a *rest.API) {
 	}) (string, error) {
 		return in.Label, nil
 	})
-	rest.Patch(a, "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body toyBody }) (toyBody, error) { return in.Body, nil })
-	rest.Post(a, "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body strictBody }) (strictBody, error) { return in.Body, nil })
+	rest.Patch(a, "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body toyBody }) (toyBody,
+		error) {
+		return in.Body, nil
+	})
+	rest.Post(a, "/v1/toys", "A toy", func(_ context.Context, in *struct{ Body strictBody }) (strictBody,
+		error) {
+		return in.Body, nil
+	})
 	rest.Get(a, "/v1/agents/{agent_id}", "A toy", func(_ context.Context, in *struct {
 		ID rest.AgentID `path:"agent_id"`
 	}) (*int, error) {
@@ -57,7 +62,10 @@ func toys(a *rest.API) {
 	}, rest.NoContent)
 	rest.Post(a, "/v1/null", "A toy", func(context.Context, *struct{}) (*int, error) { return nil, nil })
 	rest.Post(a, "/v1/panic", "A toy", func(context.Context, *struct{}) (*int, error) { panic("a secret of ours") })
-	rest.Post(a, "/v1/broken", "A toy", func(context.Context, *struct{}) (*int, error) { return nil, errors.New("a secret of ours") })
+	rest.Post(a, "/v1/broken", "A toy", func(context.Context, *struct{}) (*int, error) {
+		return nil,
+			errors.New("a secret of ours")
+	})
 }
 
 func newToys(t *testing.T, log *bytes.Buffer) http.Handler {
@@ -77,30 +85,41 @@ func TestAdapterReadsLeniently(t *testing.T) {
 	for _, c := range []struct {
 		name, method, target, contentType, body, want string
 	}{
-		{"unknown properties are ignored", "PATCH", "/v1/toys", servertest.JSON, `{"name":"a","color":"red"}`, `{"name":"a"}`},
+		{"unknown properties are ignored", "PATCH", "/v1/toys", servertest.JSON, `{"name":"a","color":"red"}`,
+			`{"name":"a"}`},
 		{"unknown query parameters are ignored", "GET", "/v1/toys/count?color=red", "", "", `7`},
 		{"an empty body of type JSON is an object", "PATCH", "/v1/toys", servertest.JSON, "", `{}`},
 		{"an empty body without a type is an object", "PATCH", "/v1/toys", "", "", `{}`},
 		{"an empty body of another type is an object", "PATCH", "/v1/toys", "text/plain", " \n", `{}`},
 		{"a body without a type is JSON", "PATCH", "/v1/toys", "", `{"name":"a"}`, `{"name":"a"}`},
-		{"a body that curl calls a form is JSON", "PATCH", "/v1/toys", "application/x-www-form-urlencoded", `{"name":"a"}`, `{"name":"a"}`},
+		{"a body that curl calls a form is JSON", "PATCH", "/v1/toys", "application/x-www-form-urlencoded", `{"name":"a"}`,
+			`{"name":"a"}`},
 		{"a charset does not matter", "PATCH", "/v1/toys", "application/json; charset=utf-8", `{"name":"a"}`, `{"name":"a"}`},
 		{"a body where none is expected is ignored", "GET", "/v1/toys/count", servertest.JSON, `{"x":`, `7`},
 		{"absent is not null", "PATCH", "/v1/toys", servertest.JSON, `{}`, `{}`},
-		{"null is not a value", "PATCH", "/v1/toys", servertest.JSON, `{"count":null}`, `{"count":{"Set":true,"Null":true,"Value":0}}`},
-		{"a value is set", "PATCH", "/v1/toys", servertest.JSON, `{"count":3}`, `{"count":{"Set":true,"Null":false,"Value":3}}`},
-		{"an empty list is a value", "PATCH", "/v1/toys", servertest.JSON, `{"tags":[]}`, `{"tags":{"Set":true,"Null":false,"Value":[]}}`},
+		{"null is not a value", "PATCH", "/v1/toys", servertest.JSON, `{"count":null}`,
+			`{"count":{"Set":true,"Null":true,"Value":0}}`},
+		{"a value is set", "PATCH", "/v1/toys", servertest.JSON, `{"count":3}`, `{"count":{"Set":true,"Null":false,` +
+			`"Value":3}}`},
+		{"an empty list is a value", "PATCH", "/v1/toys", servertest.JSON, `{"tags":[]}`,
+			`{"tags":{"Set":true,"Null":false,"Value":[]}}`},
 		{"null of a plain field is absent", "PATCH", "/v1/toys", servertest.JSON, `{"name":null}`, `{}`},
 		{"an object stays as it was written", "PATCH", "/v1/toys", servertest.JSON, `{"any":{"n":12345678901234567890}}`,
 			`{"any":{"Set":true,"Null":false,"Value":{"n":12345678901234567890}}}`},
-		{"brackets in a text are not nesting", "PATCH", "/v1/toys", servertest.JSON, `{"name":"\\\"` + strings.Repeat("[", 200) + `"}`,
+		{"brackets in a text are not nesting", "PATCH", "/v1/toys", servertest.JSON, `{"name":"\\\"` +
+			strings.Repeat("[", 200) + `"}`,
 			`{"name":"\\\"` + strings.Repeat("[", 200) + `"}`},
-		{"repeated keys are a list", "GET", "/v1/toys?tags=a&tags=b%2Cc", "", "", `{"limit":0,"name":"","open":null,"tags":["a","b,c"]}`},
-		{"an empty value is absent", "GET", "/v1/toys?limit=&order=&open=&tags=&tags=b&name", "", "", `{"limit":0,"name":"","open":null,"tags":["b"]}`},
-		{"plus and percent are spaces", "GET", "/v1/toys?tags=a+b&tags=c%20d", "", "", `{"limit":0,"name":"","open":null,"tags":["a b","c d"]}`},
-		{"a false flag is not an absent one", "GET", "/v1/toys?open=false", "", "", `{"limit":0,"name":"","open":false,"tags":null}`},
+		{"repeated keys are a list", "GET", "/v1/toys?tags=a&tags=b%2Cc", "", "",
+			`{"limit":0,"name":"","open":null,"tags":["a","b,c"]}`},
+		{"an empty value is absent", "GET", "/v1/toys?limit=&order=&open=&tags=&tags=b&name", "", "",
+			`{"limit":0,"name":"","open":null,"tags":["b"]}`},
+		{"plus and percent are spaces", "GET", "/v1/toys?tags=a+b&tags=c%20d", "", "",
+			`{"limit":0,"name":"","open":null,"tags":["a b","c d"]}`},
+		{"a false flag is not an absent one", "GET", "/v1/toys?open=false", "", "",
+			`{"limit":0,"name":"","open":false,"tags":null}`},
 		{"a trailing slash is the same path", "GET", "/v1/toys/count/", "", "", `7`},
-		{"a trailing slash with a query is the same path", "GET", "/v1/toys/?name=x", "", "", `{"limit":0,"name":"x","open":null,"tags":null}`},
+		{"a trailing slash with a query is the same path", "GET", "/v1/toys/?name=x", "", "",
+			`{"limit":0,"name":"x","open":null,"tags":null}`},
 		{"a trailing slash takes a body", "PATCH", "/v1/toys/", servertest.JSON, `{"name":"a"}`, `{"name":"a"}`},
 		{"an escaped slash stays in its segment", "GET", "/v1/toys/a%2Fb", "", "", `"a/b"`},
 		{"an escaped slash at the end is no trailing slash", "GET", "/v1/toys/a%2F", "", "", `"a/"`},
@@ -132,35 +151,48 @@ func TestAdapterRefuses(t *testing.T) {
 		status                                  int
 		detail                                  string
 	}{
-		{"a number out of range", "GET", "/v1/toys?limit=5000", "", "", 422, "query.limit: expected number <= 1000. Got: 5000"},
+		{"a number out of range", "GET", "/v1/toys?limit=5000", "", "", 422,
+			"query.limit: expected number <= 1000. Got: 5000"},
 		{"a limit of nothing", "GET", "/v1/toys?limit=0", "", "", 422, "query.limit: expected number >= 1. Got: 0"},
 		{"a number that is none", "GET", "/v1/toys?limit=ten", "", "", 422, `query.limit: invalid integer. Got: "ten"`},
 		{"a number beyond all integers", "GET", "/v1/toys?limit=99999999999999999999", "", "", 422,
 			`query.limit: invalid integer. Got: "99999999999999999999"`},
-		{"a word that is not in the list", "GET", "/v1/toys?order=up", "", "", 422, `query.order: expected value to be one of "asc, desc". Got: "up"`},
+		{"a word that is not in the list", "GET", "/v1/toys?order=up", "", "", 422,
+			`query.order: expected value to be one of "asc, desc". Got: "up"`},
 		{"several at once", "GET", "/v1/toys?limit=0&order=up", "", "", 422,
 			`query.limit: expected number >= 1. Got: 0; query.order: expected value to be one of "asc, desc". Got: "up"`},
-		{"a missing field", "POST", "/v1/toys", servertest.JSON, "", 422, "body: expected required property name to be present"},
-		{"null for a field that must be", "POST", "/v1/toys", servertest.JSON, `{"name":null}`, 422, "body.name: expected string"},
-		{"a field of another type", "PATCH", "/v1/toys", servertest.JSON, `{"name":7}`, 422, "body.name: expected string. Got: 7"},
-		{"an element of another type", "PATCH", "/v1/toys", servertest.JSON, `{"tags":["a",7]}`, 422, "body.tags[1]: expected string. Got: 7"},
-		{"a field out of range", "PATCH", "/v1/toys", servertest.JSON, `{"count":0}`, 422, "body.count: expected number >= 1. Got: 0"},
-		{"a list where an object must be", "PATCH", "/v1/toys", servertest.JSON, `{"any":[]}`, 422, "body.any: expected object"},
+		{"a missing field", "POST", "/v1/toys", servertest.JSON, "", 422, "body: expected required property name to be " +
+			"present"},
+		{"null for a field that must be", "POST", "/v1/toys", servertest.JSON, `{"name":null}`, 422,
+			"body.name: expected string"},
+		{"a field of another type", "PATCH", "/v1/toys", servertest.JSON, `{"name":7}`, 422,
+			"body.name: expected string. Got: 7"},
+		{"an element of another type", "PATCH", "/v1/toys", servertest.JSON, `{"tags":["a",7]}`, 422,
+			"body.tags[1]: expected string. Got: 7"},
+		{"a field out of range", "PATCH", "/v1/toys", servertest.JSON, `{"count":0}`, 422,
+			"body.count: expected number >= 1. Got: 0"},
+		{"a list where an object must be", "PATCH", "/v1/toys", servertest.JSON, `{"any":[]}`, 422,
+			"body.any: expected object"},
 		{"a body that is no object", "PATCH", "/v1/toys", servertest.JSON, `[]`, 422, "body: expected object"},
 		{"a long value is cut", "PATCH", "/v1/toys", servertest.JSON, `{"count":"` + strings.Repeat("é", 200) + `"}`, 422,
 			`body.count: expected integer. Got: "` + strings.Repeat("é", 49) + "…"},
-		{"broken JSON", "PATCH", "/v1/toys", servertest.JSON, `{"name"`, 400, `body: unexpected end of JSON input. Got: "{\"name\""`},
-		{"a body that nests too deep", "PATCH", "/v1/toys", servertest.JSON, strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101), 422,
+		{"broken JSON", "PATCH", "/v1/toys", servertest.JSON, `{"name"`, 400, `body: unexpected end of JSON input. Got: ` +
+			`"{\"name\""`},
+		{"a body that nests too deep", "PATCH", "/v1/toys", servertest.JSON, strings.Repeat(`{"a":`, 101) + "1" +
+			strings.Repeat("}", 101), 422,
 			"body: expected at most 100 levels of nesting"},
 		{"a body that is too large", "PATCH", "/v1/toys", servertest.JSON, strings.Repeat(" ", 1<<20+1), 413,
 			"The request's body is larger than 1048576 bytes"},
 		{"an id of another form before it is looked up", "GET", "/v1/agents/agent-1", "", "", 422,
-			`path.agent_id: expected string to be agent- and a lower-case UUID, such as agent-123e4567-e89b-42d3-8456-426614174000. Got: "agent-1"`},
+			`path.agent_id: expected string to be agent- and a lower-case UUID, such as ` +
+				`agent-123e4567-e89b-42d3-8456-426614174000. Got: "agent-1"`},
 		{"an id in capitals", "GET", "/v1/agents/agent-123E4567-E89B-42D3-8456-426614174000", "", "", 422,
-			`path.agent_id: expected string to be agent- and a lower-case UUID, such as agent-123e4567-e89b-42d3-8456-426614174000. ` +
+			`path.agent_id: expected string to be agent- and a lower-case UUID, such as ` +
+				`agent-123e4567-e89b-42d3-8456-426614174000. ` +
 				`Got: "agent-123E4567-E89B-42D3-8456-426614174000"`},
 		{"an id of another version", "GET", "/v1/agents/agent-123e4567-e89b-12d3-8456-426614174000", "", "", 422,
-			`path.agent_id: expected string to be agent- and a lower-case UUID, such as agent-123e4567-e89b-42d3-8456-426614174000. ` +
+			`path.agent_id: expected string to be agent- and a lower-case UUID, such as ` +
+				`agent-123e4567-e89b-42d3-8456-426614174000. ` +
 				`Got: "agent-123e4567-e89b-12d3-8456-426614174000"`},
 		{"an id that is not there", "GET", "/v1/agents/agent-123e4567-e89b-42d3-8456-426614174000", "", "", 404,
 			"no agent agent-123e4567-e89b-42d3-8456-426614174000"},
@@ -215,11 +247,13 @@ func TestServerFaultsAreLoggedOnceAndNotTold(t *testing.T) {
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	h := newToys(t, nil)
-	if got := servertest.Send(h, "GET", "/v1/toys/count", "", "X-Request-Id", "abc-1.2_3").Header().Get("X-Request-Id"); got != "abc-1.2_3" {
+	if got := servertest.Send(h, "GET", "/v1/toys/count", "", "X-Request-Id",
+		"abc-1.2_3").Header().Get("X-Request-Id"); got != "abc-1.2_3" {
 		t.Errorf("got id %q, want the client's", got)
 	}
 	for _, bad := range []string{"", "two words", "line\nbreak", strings.Repeat("a", 129)} {
-		if got := servertest.Send(h, "GET", "/v1/toys/count", "", "X-Request-Id", bad).Header().Get("X-Request-Id"); got == bad || len(got) < 20 {
+		if got := servertest.Send(h, "GET", "/v1/toys/count", "", "X-Request-Id",
+			bad).Header().Get("X-Request-Id"); got == bad || len(got) < 20 {
 			t.Errorf("for %q: got id %q, want a random one", bad, got)
 		}
 	}

@@ -17,7 +17,11 @@ type Option func(*operation)
 type operation struct {
 	huma.Operation
 	timeout time.Duration
+	public  bool
 }
+
+// Public lets an operation be called without a key.
+func Public(op *operation) { op.public = true }
 
 // NoContent makes an operation answer 204.
 func NoContent(op *operation) { op.DefaultStatus = http.StatusNoContent }
@@ -73,6 +77,7 @@ func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], 
 	for _, option := range options {
 		option(&op)
 	}
+	a.public[op.Path] = op.public
 	a.complete(&op.Operation)
 	huma.Register(a.API, op.Operation, func(ctx context.Context, in *I) (*output, error) {
 		ctx, cancel := context.WithTimeout(ctx, op.timeout)

@@ -56,41 +56,50 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.capture(agent, `{"messages":[
-		{"role":"user","name":"Ann","content":"Which database does the billing service use?","created_at":"2024-01-31T15:30:00Z"},
+		{"role":"user","name":"Ann","content":"Which database does the billing service use?",
+		"created_at":"2024-01-31T15:30:00Z"},
 		{"role":"assistant","content":"It moved from MySQL to CockroachDB last spring.","created_at":"2024-01-31T15:31:00Z"},
 		{"role":"user","name":"Ann","content":"Thanks. Run the tests.","created_at":"2024-01-31T15:32:00Z"},
-		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"run_tests","arguments":"{\"suite\":\"all\"}"}}],"created_at":"2024-01-31T15:33:00Z"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"run_tests",
+		"arguments":"{\"suite\":\"all\"}"}}],"created_at":"2024-01-31T15:33:00Z"},
 		{"role":"tool","tool_call_id":"c1","content":`+string(long)+`,"created_at":"2024-01-31T15:34:00Z"}]}`)
 
 	hits := c.tool(agent, "conversation_search", `{"query":"what did billing move to, CockroachDB?"}`)
-	contains(t, "the search", hits, "Found ", "=== assistant, 2024-02-01 00:31 JST, ", "  It moved from MySQL to CockroachDB last spring.", "Note: Ranked by words")
+	contains(t, "the search", hits, "Found ", "=== assistant, 2024-02-01 00:31 JST, ",
+		"  It moved from MySQL to CockroachDB last spring.", "Note: Ranked by words")
 	if strings.Index(hits, "CockroachDB last spring") > strings.Index(hits, "To read around") {
 		t.Errorf("the answer is not the first hit:\n%s", hits)
 	}
 	around := c.tool(agent, "conversation_search", proposed(t, hits, "conversation_search"))
-	contains(t, "what is around", around, "Messages 1-6 of the 6 of the default conversation", "=== position 2: user (Ann), 2024-02-01 00:30 JST", "billing service use?",
+	contains(t, "what is around", around, "Messages 1-6 of the 6 of the default conversation",
+		"=== position 2: user (Ann), 2024-02-01 00:30 JST", "billing service use?",
 		`run_tests({"suite":"all"})`, "test 0 passed", "To read on, call: expand(id=\"clip-")
 
 	rest := c.tool(agent, "expand", proposed(t, around, "expand"))
 	contains(t, "the stretch", rest, fmt.Sprintf(" of %d\n", report.Len()), "To read on, call: expand(")
 	failed := c.tool(agent, "expand", fmt.Sprintf(`{"id":%q,"pattern":"FAILED"}`, clipIDs.FindString(around)))
-	contains(t, "the lines", failed, "5001 (offset ", "): test 5000 FAILED: Größe is 3, want 4", "No more lines to show.")
+	contains(t, "the lines", failed, "5001 (offset ", "): test 5000 FAILED: Größe is 3, want 4",
+		"No more lines to show.")
 
 	// Over REST the bytes are those that came in.
 	var e recall.Expansion
 	target := "/v1/agents/" + agent + "/expand/" + clipIDs.FindString(around)
-	if err := json.Unmarshal([]byte(c.must("GET", target+"?limit=1048576", "")), &e); err != nil || e.Text != report.String() || e.NextOffset != nil {
+	if err := json.Unmarshal([]byte(c.must("GET", target+"?limit=1048576", "")), &e); err != nil ||
+		e.Text != report.String() || e.NextOffset != nil {
 		t.Errorf("expanded to %d bytes, next %v, %v; want the %d that came in", len(e.Text), e.NextOffset, err, report.Len())
 	}
-	if err := json.Unmarshal([]byte(c.must("GET", target+"?pattern="+url.QueryEscape("Gr.ße is \\d"), "")), &e); err != nil || len(e.Lines) != 1 || e.Lines[0].Number != 5001 {
+	if err := json.Unmarshal([]byte(c.must("GET", target+"?pattern="+url.QueryEscape("Gr.ße is \\d"), "")),
+		&e); err != nil || len(e.Lines) != 1 || e.Lines[0].Number != 5001 {
 		t.Errorf("lines are %+v, %v; want number 5001", e.Lines, err)
 	}
-	for query, want := range map[string]int{"limit=0": 422, "limit=1048577": 422, "offset=-1": 422, "offset=9999999": 400, "pattern=" + url.QueryEscape("(?!x)"): 400} {
+	for query, want := range map[string]int{"limit=0": 422, "limit=1048577": 422, "offset=-1": 422, "offset=9999999": 400,
+		"pattern=" + url.QueryEscape("(?!x)"): 400} {
 		if got := c.call("GET", target+"?"+query, ""); got.Code != want {
 			t.Errorf("%s: got %d %s, want %d", query, got.Code, got.Text, want)
 		}
 	}
-	for id, want := range map[string]int{"clip-1": 422, "clip-123e4567-e89b-42d3-8456-426614174000": 404, "message-123e4567-e89b-42d3-8456-426614174000": 404} {
+	for id, want := range map[string]int{"clip-1": 422, "clip-123e4567-e89b-42d3-8456-426614174000": 404,
+		"message-123e4567-e89b-42d3-8456-426614174000": 404} {
 		if got := c.call("GET", "/v1/agents/"+agent+"/expand/"+id, ""); got.Code != want {
 			t.Errorf("%s: got %d %s, want %d", id, got.Code, got.Text, want)
 		}
@@ -104,7 +113,8 @@ func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 	list := func() string {
 		return strings.Join(namesOf(t, c.must("GET", "/v1/agents/"+agent+"/tools?order=asc&limit=50", "")), " ")
 	}
-	const always = "conversation_search expand core_memory_append core_memory_replace memory_insert memory_replace memory_rethink memory_apply_patch memory " +
+	const always = "conversation_search expand core_memory_append core_memory_replace memory_insert memory_replace " +
+		"memory_rethink memory_apply_patch memory " +
 		"archival_memory_insert archival_memory_search archival_memory_update archival_memory_delete"
 	if got := list(); got != always {
 		t.Errorf("without a folder: %s", got)

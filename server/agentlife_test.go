@@ -21,14 +21,18 @@ const drivenWindow = 16_000
 func faults(release <-chan struct{}) []llmtest.Fault {
 	overflow := llmtest.Overflows(llmtest.Wordings[0], 4_000, 9_000)
 	return []llmtest.Fault{overflow, overflow, overflow, overflow, nil, nil,
-		llmtest.Fails(), llmtest.Fails(), llmtest.Fails(), llmtest.RateLimited(0), llmtest.RateLimited(0), llmtest.RateLimited(0),
-		llmtest.Garbage(), llmtest.Malformed(), llmtest.NoChoices(), llmtest.Empty(), llmtest.Empty(), llmtest.Echo(), llmtest.Echo(),
-		llmtest.TooLong(200_000), llmtest.TooLong(200_000), llmtest.Hangs(release), llmtest.Hangup(), llmtest.Hangup(), llmtest.Hangup(),
+		llmtest.Fails(), llmtest.Fails(), llmtest.Fails(), llmtest.RateLimited(0), llmtest.RateLimited(
+			0), llmtest.RateLimited(0),
+		llmtest.Garbage(), llmtest.Malformed(), llmtest.NoChoices(), llmtest.Empty(), llmtest.Empty(),
+		llmtest.Echo(), llmtest.Echo(),
+		llmtest.TooLong(200_000), llmtest.TooLong(200_000), llmtest.Hangs(
+			release), llmtest.Hangup(), llmtest.Hangup(), llmtest.Hangup(),
 		llmtest.ErrorText(), llmtest.Refuses(), llmtest.OutOfLength(), llmtest.Page(502), nil}
 }
 
-// An agent lives through many compactions: no prompt is fuller than the trigger allows, none has a result without its call, the cut never
-// goes back, and each fact that it was told can still be reached, whatever becomes of the model that writes summaries.
+// An agent lives through many compactions: no prompt is fuller than the trigger allows, none has a result without its
+// call, the cut never goes back, and each fact that it was told can still be reached, whatever becomes of the model
+// that writes summaries.
 func TestAnAgentLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {
@@ -38,7 +42,8 @@ func TestAnAgentLosesNothing(t *testing.T) {
 	}{
 		"no model":                      {counts: 1, ways: []compaction.How{compaction.Extracted}},
 		"a model that counts half more": {model: true, counts: 1.5, ways: []compaction.How{compaction.Whole}},
-		"a provider that fails":         {model: true, fails: true, counts: 1, ways: []compaction.How{compaction.Whole, compaction.Extracted}},
+		"a provider that fails": {model: true, fails: true, counts: 1,
+			ways: []compaction.How{compaction.Whole, compaction.Extracted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +59,8 @@ func TestAnAgentLosesNothing(t *testing.T) {
 			}
 			own := llmtest.New(t)
 			own.Count = func(r llmtest.Asked) int { return int(w.counts * float64(llmtest.Tokens(r.Text())+4*len(r.Messages))) }
-			a, err := agenttest.New(t.Context(), web.URL, own, agenttest.Life{Turns: turns, Facts: turns / 2, Window: drivenWindow, Seed: 1})
+			a, err := agenttest.New(t.Context(), web.URL, own, agenttest.Life{Turns: turns, Facts: turns / 2,
+				Window: drivenWindow, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,8 @@ func TestWalk(t *testing.T) {
 	w.step("GET", "/v1/folders/"+folder+"/files/"+file+"?include_content=true", "")
 	w.step("GET", "/v1/folders/"+folder+"/passages", "")
 	w.step("GET", "/v1/folders/metadata?include_detailed_per_source_metadata=true", "")
-	agent := c.made("/v1/agents/", `{"name":"a","system":"Help.","tags":["x"],"model":"openai/gpt-4o-mini","embedding":null,"memory_blocks":[]}`)
+	agent := c.made("/v1/agents/", `{"name":"a","system":"Help.","tags":["x"],"model":"openai/gpt-4o-mini",`+
+		`"embedding":null,"memory_blocks":[]}`)
 	w.step("GET", "/v1/agents/"+agent, "")
 	w.step("GET", "/v1/agents/"+agent+"/tools", "")
 	w.step("POST", "/v1/agents/"+agent+"/tools/open_files/run", `{"args":{}}`)
@@ -104,7 +105,8 @@ func TestWalk(t *testing.T) {
 	w.step("PATCH", "/v1/agents/"+agent+"/files/close-all", "")
 	w.step("PATCH", "/v1/agents/"+agent+"/files/"+file+"/open", "")
 	w.step("PATCH", "/v1/agents/"+agent+"/files/"+file+"/close", "")
-	w.step("POST", "/v1/agents/"+agent+"/tools/open_files/run", `{"args":{"file_requests":[{"file_name":"guide/setup.md","offset":2,"length":1}]}}`)
+	w.step("POST", "/v1/agents/"+agent+"/tools/open_files/run", `{"args":{"file_requests":[{"file_name":"guide`+
+		`/setup.md","offset":2,"length":1}]}}`)
 	w.step("POST", "/v1/agents/"+agent+"/tools/grep_files/run", `{"args":{"pattern":"postgres"}}`)
 	w.step("POST", "/v1/agents/"+agent+"/tools/semantic_search_files/run", `{"args":{"query":"install"}}`)
 	w.step("POST", "/v1/agents/"+agent+"/tools/grep_files/run", `{"args":{"pattern":"("}}`)

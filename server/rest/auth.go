@@ -1,0 +1,92 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Keys finds the organization that a request is served for. Both functions return db.ErrNotFound if there is none.
+type Keys struct {
+	Org     func(ctx context.Context, secret string) (db.Org, error) // of the key with this secret
+	OpenOrg func(ctx context.Context) (db.Org, error)                // of requests without a key; nil refuses them
+}
+
+// authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
+// open organization, if there is one. The server then refuses what a web page of another site sends through a browser
+// on this machine: a request to a host name that is not this machine's (DNS rebinding), or from another site's page.
+func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if a.public[c.Path()] {
+			return next(c)
+		}
+		org, err := a.organization(c.Request())
+		if err != nil {
+			return err
+		}
+		setContext(c, keyOrg, org)
+		return next(c)
+	}
+}
+
+func (a *API) organization(r *http.Request) (db.Org, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+	defer cancel()
+	if secret := secretOf(r); secret != "" {
+		org, err := a.Keys.Org(ctx, secret)
+		if !errors.Is(err, db.ErrNotFound) {
+			return org, err
+		}
+	}
+	if a.Keys.OpenOrg == nil {
+		return 0, ErrUnauthorized
+	}
+	org, err := a.Keys.OpenOrg(ctx)
+	if errors.Is(err, db.ErrNotFound) {
+		return 0, ErrUnauthorized
+	}
+	if err != nil {
+		return 0, err
+	}
+	return org, refuseOtherSites(r)
+}
+
+// refuseOtherSites returns an error unless a request names this machine and comes from no other site's page.
+func refuseOtherSites(r *http.Request) error {
+	if !isLocal(r.Host) {
+		return Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +
+			": use http://127.0.0.1, or create a key with 'loci keys create'")
+	}
+	origin := r.Header.Get("Origin")
+	if u, err := url.Parse(origin); origin != "" && (err != nil || !isLocal(u.Host)) {
+		return Forbidden("Without an API key this server refuses requests from the pages of " + origin +
+			": create a key with 'loci keys create'")
+	}
+	return nil
+}
+
+// secretOf returns the key that a request carries: a bearer token, or the password of Letta's self-hosted servers.
+func secretOf(r *http.Request) string {
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	secret, _ := strings.CutPrefix(r.Header.Get("X-BARE-PASSWORD"), "password ")
+	return secret
+}
+
+// isLocal reports whether a host, with or without a port, is this machine by name or by address.
+func isLocal(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
