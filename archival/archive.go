@@ -51,10 +51,7 @@ func (s *Store) Archive(ctx context.Context, org db.Org, id string) (Archive, er
 }
 
 func archiveError(err error, id string) error {
-	if isNotFound(err) {
-		return db.NotFound("Archive with ID %s not found", id)
-	}
-	return err
+	return db.OrNotFound(err, "Archive with ID %s not found", id)
 }
 
 // Archives lists the archives that are attached to the agent and have the name; an empty agentID or name matches all.

@@ -36,10 +36,7 @@ func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Pa
 }
 
 func passageError(err error, id string) error {
-	if isNotFound(err) {
-		return db.NotFound("Passage with ID %s not found", id)
-	}
-	return err
+	return db.OrNotFound(err, "Passage with ID %s not found", id)
 }
 
 // Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it
@@ -49,14 +46,10 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 	if err := s.checkAgent(ctx, org, agentID); err != nil {
 		return nil, err
 	}
-	for _, id := range []*string{&p.Before, &p.After} {
-		if *id != "" {
-			*id = uuidOf(*id).String()
-		}
-	}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": db.Clean(contains)}
 	const order = "p.happened_at, p.key"
-	clauses := p.Clauses(order, `SELECT `+order+` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`, args)
+	place := `SELECT ` + order + ` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`
+	clauses := p.ByUUID("passage-").Clauses(order, place, args)
 	rows, err := db.All[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND c.org = @org AND `+isAgents+`

@@ -3,7 +3,6 @@ package archival
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,25 +40,16 @@ func (s *Store) With(tx pgx.Tx) *Store {
 }
 
 // uuidOf returns the UUID of a passage's id, or the nil UUID, which no passage has, if id is malformed.
-func uuidOf(id string) uuid.UUID {
-	parsed, err := uuid.Parse(strings.TrimPrefix(id, "passage-"))
-	if err != nil {
-		return uuid.Nil
-	}
-	return parsed
-}
+func uuidOf(id string) uuid.UUID { return db.UUID("passage-", id) }
 
 func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }
 
 // checkAgent returns ErrNotFound unless the organization has the agent.
 func (s *Store) checkAgent(ctx context.Context, org db.Org, agentID string) error {
-	_, err := db.One[string](ctx, s.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, org, agentID)
-	return agentError(err, agentID)
+	_, err := db.AgentKey(ctx, s.db, org, agentID)
+	return err
 }
 
 func agentError(err error, id string) error {
-	if isNotFound(err) {
-		return db.NotFound("Agent with ID %s not found", id)
-	}
-	return err
+	return db.OrNotFound(err, "Agent with ID %s not found", id)
 }

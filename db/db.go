@@ -56,6 +56,20 @@ func NotFound(format string, args ...any) error {
 	return &caused{ErrNotFound, fmt.Sprintf(format, args...)}
 }
 
+// OrNotFound returns an ErrNotFound with the given sentence for an ErrNotFound, and any other error unchanged.
+func OrNotFound(err error, format string, args ...any) error {
+	if errors.Is(err, ErrNotFound) {
+		return NotFound(format, args...)
+	}
+	return err
+}
+
+// AgentKey returns the key of an agent, by which its rows are stored. ErrNotFound if there is no such agent.
+func AgentKey(ctx context.Context, d DB, org Org, agentID string) (int64, error) {
+	key, err := One[int64](ctx, d, `SELECT key FROM agents WHERE org = $1 AND id = $2`, org, agentID)
+	return key, OrNotFound(err, "Agent with ID %s not found", agentID)
+}
+
 // Conflict returns an error of the kind ErrConflict with the given sentence.
 func Conflict(format string, args ...any) error {
 	return &caused{ErrConflict, fmt.Sprintf(format, args...)}
@@ -138,31 +152,23 @@ func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	}
 	for attempt := first; ; attempt++ {
 		err := pgx.BeginFunc(ctx, d, fn)
-		var pg *pgconn.PgError
-		if attempt < 3 && errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001") {
-			continue
+		pg, ok := errors.AsType[*pgconn.PgError](err)
+		if attempt == 3 || !ok || pg.Code != "40P01" && pg.Code != "40001" {
+			return Error(err)
 		}
-		return Error(err)
 	}
 }
 
 // One returns the single row of a query, read by column name; ErrNotFound if there is none.
 func One[T any](ctx context.Context, d DB, sql string, args ...any) (T, error) {
-	rows, err := d.Query(ctx, sql, args...)
-	if err != nil {
-		var zero T
-		return zero, Error(err)
-	}
+	rows, _ := d.Query(ctx, sql, args...) // its error is also in rows
 	row, err := pgx.CollectExactlyOneRow(rows, scanner[T]())
 	return row, Error(err)
 }
 
 // All returns every row of a query, read by column name; never nil.
 func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error) {
-	rows, err := d.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, Error(err)
-	}
+	rows, _ := d.Query(ctx, sql, args...)
 	all, err := pgx.CollectRows(rows, scanner[T]())
 	return all, Error(err)
 }
@@ -182,14 +188,13 @@ func Exec(ctx context.Context, d DB, sql string, args ...any) error {
 // Error adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable to an error of Postgres that means one of them, and
 // returns any other error unchanged.
 func Error(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return ErrNotFound
-	}
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		if broken(err) {
-			return fmt.Errorf("%w: %w", ErrUnreachable, err)
-		}
+	case !answered && broken(err):
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	case !answered:
 		return err
 	}
 	switch pg.Code {

@@ -2,8 +2,6 @@ package db
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -149,30 +147,6 @@ func up(m *migrate.Migrate) error {
 		return fmt.Errorf("version %d: %w (a schema newer than this program's needs a newer program)", version, err)
 	}
 	return nil
-}
-
-// Schema returns a fingerprint of the schema that Migrate brings a database to.
-func Schema() (string, error) {
-	sum := sha256.New()
-	entries, err := migrations.Files.ReadDir(".")
-	if err != nil {
-		return "", err
-	}
-	for _, e := range entries {
-		body, err := migrations.Files.ReadFile(e.Name())
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(sum, "%s %d\n%s", e.Name(), len(body), body)
-	}
-	jobs, err := rivermigrate.New(riverpgxv5.New(nil), nil)
-	if err != nil {
-		return "", err
-	}
-	for _, v := range jobs.AllVersions() {
-		fmt.Fprintf(sum, "%d\n%s", v.Version, v.SQLUp)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
 func migrateJobs(ctx context.Context, url string) error {

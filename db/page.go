@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -79,6 +80,25 @@ func (p Page) Clauses(order, place string, args pgx.StrictNamedArgs) Clauses {
 		args["page_limit"] = p.Limit
 	}
 	return c
+}
+
+// UUID returns the UUID in an id, which begins with prefix; uuid.Nil, which no row has, if the id is malformed.
+func UUID(prefix, id string) uuid.UUID {
+	parsed, err := uuid.Parse(strings.TrimPrefix(id, prefix))
+	if err != nil {
+		return uuid.Nil
+	}
+	return parsed
+}
+
+// ByUUID returns the page with the UUIDs in Before and After in their place.
+func (p Page) ByUUID(prefix string) Page {
+	for _, id := range []*string{&p.Before, &p.After} {
+		if *id != "" {
+			*id = UUID(prefix, *id).String()
+		}
+	}
+	return p
 }
 
 // ForgetDeleted deletes the list positions of items that were deleted more than a day ago, at most 10,000 at a time,

@@ -14,6 +14,17 @@ func Clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
 
+// Beginning returns the whole characters in the first size bytes of a text.
+func Beginning(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	for size > 0 && !utf8.RuneStart(text[size]) {
+		size--
+	}
+	return text[:size]
+}
+
 // Tags returns the tags clean, without empty and repeated ones, in their order; never nil.
 func Tags(given []string) []string {
 	kept := []string{}

@@ -3,10 +3,8 @@ package files
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -46,8 +44,8 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.
 		return nil, err
 	}
 	args := pgx.StrictNamedArgs{"org": org, "folder": folder.Key}
-	p.Before, p.After = passageUUID(p.Before), passageUUID(p.After)
-	page := p.Clauses("key", `SELECT key FROM chunks WHERE org = @org AND folder_key = @folder AND id = @place`, args)
+	place := `SELECT key FROM chunks WHERE org = @org AND folder_key = @folder AND id = @place`
+	page := p.ByUUID("passage-").Clauses("key", place, args)
 	list, err := db.All[Passage](ctx, s.db, `
 		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
 		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, f.created_at
@@ -63,16 +61,4 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.
 		list[i].Tags = []string{}
 	}
 	return list, err
-}
-
-// passageUUID is what an id of a passage names, or what names none.
-func passageUUID(id string) string {
-	if id == "" {
-		return ""
-	}
-	u, err := uuid.Parse(strings.TrimPrefix(id, "passage-"))
-	if err != nil {
-		return uuid.Nil.String()
-	}
-	return u.String()
 }

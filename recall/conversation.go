@@ -99,7 +99,7 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	var made Conversation
 	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		agent, err := in.agentKey(ctx, org, agentID)
+		agent, err := db.AgentKey(ctx, tx, org, agentID)
 		if err != nil {
 			return err
 		}

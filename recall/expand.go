@@ -60,14 +60,12 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 	if offset < 0 || offset > len(text) {
 		return Expansion{}, db.Invalid("offset is %d; the text has %d bytes", offset, len(text))
 	}
-	for offset > 0 && offset < len(text) && !utf8.RuneStart(text[offset]) {
-		offset--
-	}
+	offset = len(db.Beginning(text, offset))
 	e := Expansion{ID: q.ID, Offset: offset, TotalBytes: len(text)}
 	if q.Pattern != "" {
 		return e.matching(text, limit, q.Pattern)
 	}
-	e.Text = beginning(text[offset:], limit)
+	e.Text = db.Beginning(text[offset:], limit)
 	if e.Text == "" && offset < len(text) { // the first character is longer than the limit
 		_, size := utf8.DecodeRuneInString(text[offset:])
 		e.Text = text[offset : offset+size]
@@ -114,7 +112,7 @@ func (e Expansion) matching(text string, limit int, pattern string) (Expansion, 
 				return e, nil
 			}
 			shown += len(line)
-			e.Lines = append(e.Lines, Line{Number: number, Offset: at, Match: at + found[0], Text: beginning(line, limit)})
+			e.Lines = append(e.Lines, Line{Number: number, Offset: at, Match: at + found[0], Text: db.Beginning(line, limit)})
 		}
 		at += len(line) + 1
 	}

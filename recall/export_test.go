@@ -45,7 +45,7 @@ func (s *Store) SetSettle(d time.Duration) { s.settle = d }
 
 // EmbedOnce does what a job does until nothing is left or the endpoint fails.
 func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error {
-	agent, err := s.agentKey(ctx, org, agentID)
+	agent, err := db.AgentKey(ctx, s.db, org, agentID)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func moveLongResult(p *Part, index, chars int) longResult {
 
 // preview returns the beginning of a text: whole lines if one ends within PreviewBytes, else whole characters.
 func preview(text string) string {
-	head := beginning(text, PreviewBytes)
+	head := db.Beginning(text, PreviewBytes)
 	if i := strings.LastIndexByte(head, '\n'); i > 0 {
 		return head[:i+1]
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -158,13 +157,7 @@ const messageTables = `messages m
 	JOIN agents a ON a.org = c.org AND a.key = c.agent_key`
 
 // uuidOf returns the UUID in a message's id, or the nil UUID, which no message has.
-func uuidOf(id string) uuid.UUID {
-	parsed, err := uuid.Parse(strings.TrimPrefix(id, "message-"))
-	if err != nil {
-		return uuid.Nil
-	}
-	return parsed
-}
+func uuidOf(id string) uuid.UUID { return db.UUID("message-", id) }
 
 // Message returns a message by its id.
 func (s *Store) Message(ctx context.Context, org db.Org, id string) (Message, error) {
@@ -175,10 +168,7 @@ func (s *Store) Message(ctx context.Context, org db.Org, id string) (Message, er
 }
 
 func messageError(err error, id string) error {
-	if isNotFound(err) {
-		return db.NotFound("Message with ID %s not found", id)
-	}
-	return err
+	return db.OrNotFound(err, "Message with ID %s not found", id)
 }
 
 // MessageFilter selects messages; an empty field selects all.
@@ -228,14 +218,14 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 		}
 		order, where, args["of"] = "m.position", " AND m.conversation_key = @of", c.Key
 	case f.AgentID != "":
-		agent, err := s.agentKey(ctx, org, f.AgentID)
+		agent, err := db.AgentKey(ctx, s.db, org, f.AgentID)
 		if err != nil {
 			return nil, err
 		}
 		order, where, args["of"] = "m.seq", " AND m.agent_key = @of", agent
 	}
-	p.Before, p.After = cursor(p.Before), cursor(p.After)
-	page := p.Clauses(order, `SELECT `+order+` FROM messages m WHERE m.org = @org AND m.id = @place::uuid`+where, args)
+	place := `SELECT ` + order + ` FROM messages m WHERE m.org = @org AND m.id = @place::uuid` + where
+	page := p.ByUUID("message-").Clauses(order, place, args)
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
 		WHERE m.org = @org`+where+f.where(args)+` AND `+page.Where+page.Order, args)
@@ -243,14 +233,6 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 		slices.Reverse(rows)
 	}
 	return rows, err
-}
-
-// cursor returns the UUID in the id of a message that a page begins or ends at; empty if there is none.
-func cursor(id string) string {
-	if id == "" {
-		return ""
-	}
-	return uuidOf(id).String()
 }
 
 // MessagesByID returns the messages of ids, in their order, without those that do not exist.

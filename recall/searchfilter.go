@@ -32,7 +32,7 @@ type searchFilter struct {
 func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFilter, error) {
 	f := searchFilter{org: org, q: q}
 	if q.AgentID != "" {
-		agent, err := s.agentKey(ctx, org, q.AgentID)
+		agent, err := db.AgentKey(ctx, s.db, org, q.AgentID)
 		if err != nil {
 			return searchFilter{}, err
 		}

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pgvector/pgvector-go"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -77,21 +77,10 @@ func stringsIn(value any, found []string) []string {
 	return found
 }
 
-// beginning returns the whole characters in the first size bytes of a text.
-func beginning(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	for size > 0 && !utf8.RuneStart(text[size]) {
-		size--
-	}
-	return text[:size]
-}
-
 // pieces returns a text in parts of at most pieceBytes, which end with a line where there is one.
 func pieces(text string) (all []string) {
 	for len(text) > pieceBytes {
-		piece := beginning(text, pieceBytes)
+		piece := db.Beginning(text, pieceBytes)
 		if i := strings.LastIndexByte(piece, '\n'); i > pieceBytes/2 {
 			piece = piece[:i+1]
 		}

@@ -46,7 +46,7 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 	if r.from > r.to {
 		return "", db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
 	}
-	agent, err := s.agentKey(ctx, org, agentID)
+	agent, err := db.AgentKey(ctx, s.db, org, agentID)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -18,10 +19,7 @@ func snippet(text, query string) string {
 	}
 	from := bestWindow(text, embed.TermIDs(query))
 	to := min(from+snippetBytes, len(text))
-	from = max(to-snippetBytes, 0)
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
+	from = len(db.Beginning(text, max(to-snippetBytes, 0)))
 	for to < len(text) && !utf8.RuneStart(text[to]) {
 		to++
 	}

@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -38,15 +37,6 @@ func (s *Store) With(tx pgx.Tx) *Store {
 	in := *s
 	in.db = tx
 	return &in
-}
-
-// agentKey returns the key of an agent, by which its rows are stored.
-func (s *Store) agentKey(ctx context.Context, org db.Org, agentID string) (int64, error) {
-	key, err := db.One[int64](ctx, s.db, `SELECT key FROM agents WHERE org = $1 AND id = $2`, org, agentID)
-	if isNotFound(err) {
-		return 0, db.NotFound("Agent with ID %s not found", agentID)
-	}
-	return key, err
 }
 
 func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }

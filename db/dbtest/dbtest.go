@@ -110,7 +110,7 @@ func create(t testing.TB, from func(context.Context, *pgx.Conn) (string, error))
 
 // template returns the database that the others are copies of, made once for each schema, whoever comes first.
 func template(ctx context.Context, conn *pgx.Conn, serverURL string) (string, error) {
-	schema, err := db.Schema()
+	schema, err := fingerprint()
 	if err != nil {
 		return "", err
 	}

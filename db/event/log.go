@@ -3,7 +3,7 @@ package event
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -68,48 +68,34 @@ func Head(ctx context.Context, d db.DB, org db.Org, agentID string) (int64, erro
 	seq, err := db.One[int64](ctx, d, `
 		SELECT coalesce(h.seq, 0) FROM agents a LEFT JOIN agent_heads h ON h.agent_id = a.id AND h.org = a.org
 		WHERE a.org = $1 AND a.id = $2`, org, agentID)
-	if errors.Is(err, db.ErrNotFound) {
-		return 0, db.NotFound("Agent with ID %s not found", agentID)
-	}
-	return seq, err
+	return seq, db.OrNotFound(err, "Agent with ID %s not found", agentID)
 }
 
 func (q Query) check() error {
-	for _, bound := range []struct {
+	type bound struct {
 		name string
 		at   int64
-	}{{"from", q.From}, {"to", q.To}, {"before", q.Before}, {"after", q.After}} {
-		if bound.at < 0 {
-			return db.Invalid("%s is %d; positions of events begin at 1", bound.name, bound.at)
+	}
+	for _, b := range []bound{{"from", q.From}, {"to", q.To}, {"before", q.Before}, {"after", q.After}} {
+		if b.at < 0 {
+			return db.Invalid("%s is %d; positions of events begin at 1", b.name, b.at)
 		}
 	}
-	for _, pair := range []struct {
-		low, high string
-		from, to  int64
-	}{
-		{"from", "to", q.From, q.To}, {"from", "before", q.From, q.Before},
-		{"after", "to", q.After, q.To}, {"after", "before", q.After, q.Before},
-	} {
-		if pair.to > 0 && pair.from > pair.to {
-			return db.Invalid("%s is %d, which is beyond %s, which is %d", pair.low, pair.from, pair.high, pair.to)
+	for _, low := range []bound{{"from", q.From}, {"after", q.After}} {
+		for _, high := range []bound{{"to", q.To}, {"before", q.Before}} {
+			if high.at > 0 && low.at > high.at {
+				return db.Invalid("%s is %d, which is beyond %s, which is %d", low.name, low.at, high.name, high.at)
+			}
 		}
 	}
 	if q.Limit < 0 || q.Limit > MaxLimit {
 		return db.Invalid("limit is %d; it must be from 1 to %d", q.Limit, MaxLimit)
 	}
-	return checkTypes(q.Types)
-}
-
-func checkTypes(types []Type) error {
-	for _, t := range types {
-		if slices.Contains(Types, t) {
-			continue
+	for _, t := range q.Types {
+		if !slices.Contains(Types, t) {
+			known := strings.ReplaceAll(strings.Trim(fmt.Sprint(Types), "[]"), " ", ", ")
+			return db.Invalid("types: there is no type '%.100s'; the types are %s", t, known)
 		}
-		known := make([]string, len(Types))
-		for i, t := range Types {
-			known[i] = string(t)
-		}
-		return db.Invalid("types: there is no type '%.100s'; the types are %s", t, strings.Join(known, ", "))
 	}
 	return nil
 }
