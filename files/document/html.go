@@ -24,7 +24,7 @@ func HTML(raw string) (markdown string, err error) {
 		return stripTags(raw), nil
 	}
 	doc, err := html.Parse(strings.NewReader(raw))
-	if err != nil || isOutOfProportion(doc) {
+	if err != nil || isOutOfProportion(doc, 0, new(int)) {
 		return stripTags(raw), nil //nolint:nilerr // a page that cannot be laid out is read as text
 	}
 	prune(doc)

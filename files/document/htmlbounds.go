@@ -44,14 +44,9 @@ func isInBounds(raw string) bool {
 
 var isFormatting = setOf("a b big code em font i nobr s small strike strong tt u")
 
-// isOutOfProportion reports whether a page's Markdown would be out of proportion to it.
-func isOutOfProportion(doc *html.Node) bool {
-	cells := 0
-	return exceeds(doc, 0, &cells)
-}
-
-// exceeds reports whether a node within so many indents, or the cells counted so far, exceed their bounds.
-func exceeds(n *html.Node, indents int, cells *int) bool {
+// isOutOfProportion reports whether the Markdown of a node within so many indents, or with the cells counted so far,
+// would be out of proportion to the page.
+func isOutOfProportion(n *html.Node, indents int, cells *int) bool {
 	switch n.DataAtom {
 	case atom.Ul, atom.Ol, atom.Blockquote, atom.Dl, atom.Dd:
 		indents++
@@ -62,7 +57,7 @@ func exceeds(n *html.Node, indents int, cells *int) bool {
 		return true
 	}
 	for child := range n.ChildNodes() {
-		if exceeds(child, indents, cells) {
+		if isOutOfProportion(child, indents, cells) {
 			return true
 		}
 	}

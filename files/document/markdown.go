@@ -7,12 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// blockKind decides whether an empty line stands between two blocks.
+// blockKind decides whether an empty line stands before a block, and whether the last item of a list goes on after it.
 type blockKind int
 
 const (
 	otherBlock blockKind = iota
-	itemBlock
+	itemBlock            // follows another without an empty line
+	moreBlock            // within the last item
 )
 
 // markdown writes the blocks of a document in their order. A flat one, for a cell or a note, writes each on lines of
@@ -37,6 +38,9 @@ func newFlat(b *budget) *markdown { return &markdown{budget: b, flat: true} }
 // write adds a block.
 func (m *markdown) write(kind blockKind, block string) {
 	m.flushCode()
+	if kind == otherBlock {
+		m.items = nil
+	}
 	if m.lines > 0 && !m.flat && (kind != itemBlock || m.last != itemBlock) {
 		m.line("")
 	}
@@ -100,7 +104,6 @@ func (m *markdown) heading(level int, text string) {
 	if text == "" {
 		return
 	}
-	m.items = nil
 	if !m.flat {
 		text = strings.Repeat("#", min(max(level, 1), 6)) + " " + text
 	}
@@ -109,7 +112,6 @@ func (m *markdown) heading(level int, text string) {
 
 func (m *markdown) paragraph(text string) {
 	if text = trimLines(text); text != "" {
-		m.items = nil
 		m.write(otherBlock, text)
 	}
 }
@@ -162,7 +164,7 @@ func (m *markdown) more(text string) {
 		if m.flat {
 			indent = ""
 		}
-		m.write(otherBlock, indent+strings.ReplaceAll(text, "\n", "\n"+indent))
+		m.write(moreBlock, indent+strings.ReplaceAll(text, "\n", "\n"+indent))
 	}
 }
 
@@ -195,14 +197,12 @@ func (m *markdown) fence(language, code string) {
 	for strings.Contains(code, marks) {
 		marks += "`"
 	}
-	m.items = nil
 	m.write(otherBlock, marks+language+"\n"+code+"\n"+marks)
 }
 
 // raw adds Markdown.
 func (m *markdown) raw(text string) {
 	if text = tidyMarkdown(text); text != "" {
-		m.items = nil
 		m.write(otherBlock, text)
 	}
 }

@@ -3,10 +3,7 @@ package document
 // slides reads the pages of a presentation.
 func (o *odf) slides(x *xmlReader, md *markdown) error {
 	n := 0
-	return x.each(func(e element) error {
-		if e.name != "draw:page" {
-			return nil
-		}
+	return x.find("draw:page", func(element) error {
 		n++
 		s := &odpSlide{odf: o, md: newMarkdown(o.budget), notes: newMarkdown(o.budget)}
 		if err := s.shapes(x, s.md); err != nil {

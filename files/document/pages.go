@@ -12,12 +12,10 @@ import (
 func joinPages(pages []string) (Text, error) {
 	var b strings.Builder
 	out := Text{Pages: make([]int, len(pages))}
-	line, blank := 1, true
+	line := 1
 	for i, page := range pages {
 		out.Pages[i] = line
-		page = laidOut(page)
-		if page != "" {
-			blank = false
+		if page = laidOut(page); page != "" {
 			page += "\n"
 		}
 		if i < len(pages)-1 || page == "" {
@@ -28,10 +26,9 @@ func joinPages(pages []string) (Text, error) {
 			return Text{}, tooMuchText()
 		}
 	}
-	if blank {
+	if out.Text = b.String(); isBlank(out.Text) {
 		return Text{}, scanned(len(pages))
 	}
-	out.Text = b.String()
 	return out, nil
 }
 

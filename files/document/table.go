@@ -28,7 +28,6 @@ func (m *markdown) table(rows []row) {
 		m.paragraph(rows[0].cells[0])
 		return
 	}
-	m.items = nil
 	head := rows[0].cells
 	for len(head) < width {
 		head = append(head, "")
