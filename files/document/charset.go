@@ -41,8 +41,7 @@ func decodeLegacy(raw []byte, hint string) (text, name string) {
 	return decoded(raw, e), name
 }
 
-// guessCharset returns the likeliest encoding that decodes all of the sample, else the one that loses the fewest
-// characters.
+// guessCharset returns the likeliest encoding that decodes all of the sample, else the one that loses least of it.
 func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 	best, name = charsetNamed("windows-1252")
 	least := badRunes(decoded(sample, best)) + 1

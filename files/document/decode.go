@@ -123,8 +123,7 @@ func trimCutRune(head []byte) []byte {
 	return head
 }
 
-// fromEscapes decodes ISO-2022-JP, whose bytes are all ASCII, if the text has the sequences that switch to kanji and
-// back.
+// fromEscapes decodes ISO-2022-JP, whose bytes are ASCII, if the text has the sequences that switch to kanji and back.
 func fromEscapes(text string) (string, string, bool) {
 	to := strings.Contains(text, "\x1b$B") || strings.Contains(text, "\x1b$@")
 	if to && (strings.Contains(text, "\x1b(B") || strings.Contains(text, "\x1b(J")) {

@@ -16,9 +16,7 @@ func DOCX(r io.ReaderAt, size int64) (Text, error) {
 			return err
 		}
 		md.breaks = 1
-		err = a.part(main, func(x *xmlReader) error {
-			return x.find("w:body", func(element) error { return d.blocks(x, md) })
-		})
+		err = a.find(main, "w:body", func(x *xmlReader, _ element) error { return d.blocks(x, md) })
 		md.notes(d.cited)
 		return err
 	}))
@@ -53,7 +51,7 @@ func (d *docx) readParts(main string) (err error) {
 		if d.links, err = d.archive.relations(part); err != nil {
 			return err
 		}
-		if err := d.archive.optional(part, func(x *xmlReader) error { return d.readNotes(x, kind) }); err != nil {
+		if err := d.readNotes(part, kind); err != nil {
 			return err
 		}
 	}
@@ -61,8 +59,8 @@ func (d *docx) readParts(main string) (err error) {
 	return nil
 }
 
-func (d *docx) readNotes(x *xmlReader, kind string) error {
-	return x.find("w:"+kind, func(e element) error {
+func (d *docx) readNotes(part, kind string) error {
+	return d.archive.find(part, "w:"+kind, func(x *xmlReader, e element) error {
 		md := newFlat(d.budget)
 		err := d.blocks(x, md)
 		if t := e.attr("w:type"); t == "" || t == "normal" {
@@ -154,8 +152,7 @@ func (d *docx) table(x *xmlReader, md *markdown) error {
 	return err
 }
 
-// cell adds a cell to its row, and an empty one for each further column that it spans. A cell that is merged with the
-// one above is empty.
+// cell adds a cell, and an empty one for each further column that it spans. One merged with the cell above is empty.
 func (d *docx) cell(x *xmlReader, r *row) error {
 	md, width, merged := newFlat(d.budget), 1, false
 	err := eachIn(x, func(e element) error {

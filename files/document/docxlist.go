@@ -52,10 +52,8 @@ type wordList struct {
 
 func readWordLists(a *archive, part string) (*wordLists, error) {
 	l := &wordLists{abstract: map[string]*abstractList{}, nums: map[string]*wordList{}}
-	return l, a.optional(part, func(x *xmlReader) error {
-		return x.find("w:numbering", func(element) error {
-			return x.each(func(e element) error { return x.tree(e, l.add) })
-		})
+	return l, a.find(part, "w:numbering", func(x *xmlReader, _ element) error {
+		return x.each(func(e element) error { return x.tree(e, l.add) })
 	})
 }
 
@@ -110,8 +108,7 @@ func (l *wordLists) next(p listPlace) string {
 	return abstract.label(p.level)
 }
 
-// isUnmarked reports whether a paragraph continues the item before it: some programs write such a paragraph as an item
-// with a blank for a bullet.
+// isUnmarked reports whether a paragraph continues the item before it, as an item with a blank for a bullet does.
 func (l *wordLists) isUnmarked(p listPlace) bool {
 	abstract := l.abstractOf(p)
 	return abstract != nil && abstract.levels[p.level].format == "bullet" && isBlank(abstract.levels[p.level].text)

@@ -4,10 +4,8 @@ import "strings"
 
 func readWordStyles(a *archive, part string) (blockStyles, error) {
 	styles := blockStyles{}
-	return styles, a.optional(part, func(x *xmlReader) error {
-		return x.find("w:style", func(e element) error {
-			return x.tree(e, func(t *tree) { styles[t.attr("w:styleId")] = wordStyleOf(t) })
-		})
+	return styles, a.find(part, "w:style", func(x *xmlReader, e element) error {
+		return x.tree(e, func(t *tree) { styles[t.attr("w:styleId")] = wordStyleOf(t) })
 	})
 }
 
@@ -24,8 +22,7 @@ func wordStyleOf(t *tree) blockStyle {
 	return s
 }
 
-// outlineLevel returns the level that a paragraph's properties give it in the document's outline: 1 for the highest
-// heading, 0 if they say nothing of it.
+// outlineLevel returns the heading level in a paragraph's properties: 1 for the highest, 0 if they give none.
 func outlineLevel(props *tree) int {
 	if props.at("w:outlineLvl") == nil {
 		return 0

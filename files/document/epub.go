@@ -33,14 +33,12 @@ func (a *archive) refuseDRM() error {
 	if a.has("META-INF/rights.xml") && a.has("META-INF/encryption.xml") {
 		return errDRM
 	}
-	return a.optional("META-INF/encryption.xml", func(x *xmlReader) error {
-		return x.find("EncryptionMethod", func(e element) error {
-			switch e.attr("Algorithm") {
-			case "http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC":
-				return nil
-			}
-			return errDRM
-		})
+	return a.find("META-INF/encryption.xml", "EncryptionMethod", func(_ *xmlReader, e element) error {
+		switch e.attr("Algorithm") {
+		case "http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC":
+			return nil
+		}
+		return errDRM
 	})
 }
 

@@ -110,8 +110,7 @@ func raise(n *html.Node, content string) string {
 // isNoise are the elements that are not part of a page's text.
 var isNoise = setOf("script style template svg button select object embed canvas")
 
-// isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook
-// manuals.
+// isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook.
 func isNavigation(n *html.Node) bool {
 	if n.DataAtom == atom.Nav || attribute(n, "role") == "navigation" {
 		return true

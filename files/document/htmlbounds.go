@@ -64,8 +64,7 @@ func isOutOfProportion(n *html.Node, indents int, cells *int) bool {
 	return false
 }
 
-// tableCells returns how many cells a table has when each row is as wide as the widest, and spans are filled with
-// cells.
+// tableCells returns how many cells a table has when each row is as wide as the widest, and spans are filled.
 func tableCells(table *html.Node) int {
 	rows, widest, spanned := 0, 0, 0
 	for n := range table.Descendants() {

@@ -79,9 +79,8 @@ func (a *archive) refuseEncryptedODF() error {
 	if a.has("encrypted-package") {
 		return errProtected
 	}
-	return a.optional("META-INF/manifest.xml", func(x *xmlReader) error {
-		return x.find("manifest:encryption-data", func(element) error { return errProtected })
-	})
+	return a.find("META-INF/manifest.xml", "manifest:encryption-data",
+		func(*xmlReader, element) error { return errProtected })
 }
 
 // blocks reads an element that holds paragraphs, lists and tables.
@@ -233,7 +232,6 @@ func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
 
 // formula adds a formula, which is a document of its own.
 func (o *odf) formula(href string, in *inline) error {
-	return o.archive.optional(resolve("", href+"/content.xml"), func(x *xmlReader) error {
-		return x.find("math", func(element) error { return formula(x, in) })
-	})
+	return o.archive.find(resolve("", href+"/content.xml"), "math",
+		func(x *xmlReader, _ element) error { return formula(x, in) })
 }

@@ -6,16 +6,14 @@ import (
 )
 
 func (o *odf) readStyles(x *xmlReader) error {
-	return x.each(func(element) error {
-		return x.each(func(e element) error { return o.readStyle(x, e) })
-	})
+	return x.each(func(e element) error { return o.readStyle(x, e) })
 }
 
 // readStyle reads a style, or an element that holds styles.
 func (o *odf) readStyle(x *xmlReader, e element) error {
 	switch e.name {
-	case "office:styles", "office:automatic-styles":
-		return x.each(func(e element) error { return o.readStyle(x, e) })
+	case "office:document-styles", "office:styles", "office:automatic-styles":
+		return o.readStyles(x)
 	case "style:style":
 		family := e.attr("style:family")
 		return x.tree(e, func(t *tree) { o.styles[family+"/"+t.attr("style:name")] = odfStyleOf(family, t) })

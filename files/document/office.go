@@ -78,6 +78,13 @@ func (a *archive) optional(name string, read func(*xmlReader) error) error {
 	return a.part(name, read)
 }
 
+// find calls found for each element of a name in a part, if the document has the part.
+func (a *archive) find(part, name string, found func(*xmlReader, element) error) error {
+	return a.optional(part, func(x *xmlReader) error {
+		return x.find(name, func(e element) error { return found(x, e) })
+	})
+}
+
 // relation leads from an OOXML part to another part, or to an address outside.
 type relation struct {
 	kind, target string // the last element of the type's name; a part's name in the archive, or an address
@@ -89,15 +96,13 @@ func (a *archive) relations(part string) (map[string]relation, error) {
 	all := map[string]relation{}
 	dir, base := path.Split(part)
 	name := path.Join(dir, "_rels", base+".rels")
-	return all, a.optional(name, func(x *xmlReader) error {
-		return x.find("Relationship", func(e element) error {
-			r := relation{path.Base(e.attr("Type")), e.attr("Target"), e.attr("TargetMode") == "External"}
-			if !r.external {
-				r.target = resolve(part, r.target)
-			}
-			all[e.attr("Id")] = r
-			return nil
-		})
+	return all, a.find(name, "Relationship", func(_ *xmlReader, e element) error {
+		r := relation{path.Base(e.attr("Type")), e.attr("Target"), e.attr("TargetMode") == "External"}
+		if !r.external {
+			r.target = resolve(part, r.target)
+		}
+		all[e.attr("Id")] = r
+		return nil
 	})
 }
 

@@ -22,8 +22,7 @@ const (
 	maxMissingPages  = 100 // in a row: their number is false, or the rest is lost
 )
 
-// pdf reads a PDF with PDFium, which runs in a WebAssembly sandbox without access to files. A page of a damaged file
-// that cannot be read is empty.
+// pdf reads a PDF with PDFium, in a WebAssembly sandbox without access to files. A page that cannot be read is empty.
 func (r Readers) pdf(in Input) (Text, error) {
 	pool, err := pdfiumPool(r.compiled())
 	if err != nil && r.CacheDir != "" { // the disk may be full, or what it holds broken

@@ -41,14 +41,12 @@ func (a *archive) slides(main string) (parts []string, err error) {
 		return nil, err
 	}
 	seen := map[string]bool{}
-	return parts, a.part(main, func(x *xmlReader) error {
-		return x.find("p:sldId", func(e element) error {
-			if part := links[e.attr("r:id")].target; part != "" && !seen[part] {
-				seen[part] = true
-				parts = append(parts, part)
-			}
-			return nil
-		})
+	return parts, a.find(main, "p:sldId", func(_ *xmlReader, e element) error {
+		if part := links[e.attr("r:id")].target; part != "" && !seen[part] {
+			seen[part] = true
+			parts = append(parts, part)
+		}
+		return nil
 	})
 }
 
@@ -232,7 +230,6 @@ func (s *slide) table(x *xmlReader) error {
 
 // diagram reads the texts of a SmartArt diagram, which is a part of its own.
 func (s *slide) diagram(id string) error {
-	return s.archive.optional(s.links[id].target, func(x *xmlReader) error {
-		return x.find("dgm:t", func(element) error { return s.paragraphs(x, s.md, true) })
-	})
+	return s.archive.find(s.links[id].target, "dgm:t",
+		func(x *xmlReader, _ element) error { return s.paragraphs(x, s.md, true) })
 }

@@ -28,8 +28,7 @@ func (s Spool) Close() {
 	_ = os.Remove(s.Name()) // on systems where an open file keeps its name
 }
 
-// SweepSpools removes files of processes that were killed between creating a file and removing its name. A process that
-// is at this point now keeps its file, which is open.
+// SweepSpools removes files of processes that were killed between creating a file and removing its name.
 func SweepSpools(dir string) {
 	left, _ := filepath.Glob(filepath.Join(cmp.Or(dir, os.TempDir()), spoolName)) // fails only for a bad pattern
 	for _, name := range left {

@@ -25,8 +25,7 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	})
 }
 
-// measure unpacks every part once, so that the library only reads archives that are whole and within the limits. A tag
-// counts as one token.
+// measure unpacks every part once: the library gets only archives that are whole and within the limits.
 func (a *archive) measure() error {
 	block := make([]byte, 64<<10)
 	for _, name := range a.names {

@@ -104,8 +104,7 @@ func (e element) attr(name string) string {
 	return ""
 }
 
-// each calls f for each child of the element that was just begun, and skips what f leaves unread of a child. At the
-// part's beginning, the only child is the root.
+// each calls f for each child of the element that was just begun (at first, the root), and skips what f leaves unread.
 func (x *xmlReader) each(f func(e element) error) error { return x.walk(f, func(string) {}) }
 
 // walk is each, and calls text for each text between the children.
@@ -150,12 +149,16 @@ func (x *xmlReader) find(name string, found func(e element) error) error {
 // text returns all text within the element that was just begun.
 func (x *xmlReader) text() (string, error) {
 	var b strings.Builder
-	err := x.addText(&b)
-	return b.String(), err
-}
-
-func (x *xmlReader) addText(b *strings.Builder) error {
-	return x.walk(func(element) error { return x.addText(b) }, func(s string) { b.WriteString(s) })
+	for depth := x.depth; x.depth >= depth; {
+		token, err := x.next()
+		if err != nil {
+			return "", err
+		}
+		if text, ok := token.(xml.CharData); ok {
+			b.Write(text)
+		}
+	}
+	return b.String(), nil
 }
 
 // qualified returns a name with its standard's prefix; a namespace without a known prefix gives the local name.

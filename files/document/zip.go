@@ -18,8 +18,7 @@ type archive struct {
 	budget  *budget
 }
 
-// source reads a file up to left bytes. It keeps the error if the file could not be read, which is not the document's
-// fault.
+// source reads a file, up to left bytes. failed is why the file could not be read, which is not the document's fault.
 type source struct {
 	r      io.ReaderAt
 	left   int64
@@ -71,13 +70,10 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 
 // explain returns a reader's error as a sentence for the uploader, unless it failed to read the file itself.
 func explain(err, failed error) error {
-	var known *UnreadableError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*UnreadableError](err); ok {
 		return known
-	case failed != nil:
+	}
+	if failed != nil {
 		return failed
 	}
 	return unreadable("The document is damaged: %s. Open it in the program that made it, save it again, and upload that.",

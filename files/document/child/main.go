@@ -37,8 +37,7 @@ func (q request) String() string {
 	return string(raw)
 }
 
-// Main is the program of a child: it bounds the process, reads the document on stdin as the argument says, and writes
-// its answer to stdout.
+// Main is the program of a child: it bounds the process, reads the document on stdin, and writes its answer to stdout.
 func Main(argument string) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // the parent decides when it ends
 	var q request
@@ -66,8 +65,7 @@ func Main(argument string) error {
 	return err
 }
 
-// bound limits the memory and time of the process. The system's limits are wider, for what the process itself cannot
-// end.
+// bound limits the memory and time of the process. The system's limits, which end what the process cannot, are wider.
 func (q request) bound() {
 	limitProcess(q.MemoryBytes+q.MemoryBytes/2, q.CPU)
 	over := make(chan os.Signal, 1)
