@@ -19,16 +19,12 @@ func ODT(r io.ReaderAt, size int64) (Text, error) {
 
 // ODS reads a spreadsheet of OpenDocument, as XLSX does.
 func ODS(r io.ReaderAt, size int64) (Text, error) {
-	return readODF(r, size, "office:spreadsheet", func(o *odf, x *xmlReader, _ element, md *markdown) error {
-		return o.sheets(x, md)
-	})
+	return readODF(r, size, "office:spreadsheet", (*odf).sheets)
 }
 
 // ODP reads a presentation of OpenDocument, as PPTX does.
 func ODP(r io.ReaderAt, size int64) (Text, error) {
-	return readODF(r, size, "office:presentation", func(o *odf, x *xmlReader, _ element, md *markdown) error {
-		return o.slides(x, md)
-	})
+	return readODF(r, size, "office:presentation", (*odf).slides)
 }
 
 // odf is the state of reading an OpenDocument.

@@ -64,7 +64,7 @@ func (o *odf) row(x *xmlReader) (r row, err error) {
 }
 
 // sheets reads the sheets that are not hidden.
-func (o *odf) sheets(x *xmlReader, md *markdown) error {
+func (o *odf) sheets(x *xmlReader, _ element, md *markdown) error {
 	s := &sheetWriter{md: md}
 	err := x.each(func(e element) error {
 		if e.name != "table:table" || o.style("table", e.attr("table:style-name")).hidden {

@@ -1,7 +1,7 @@
 package document
 
 // slides reads the pages of a presentation.
-func (o *odf) slides(x *xmlReader, md *markdown) error {
+func (o *odf) slides(x *xmlReader, _ element, md *markdown) error {
 	n := 0
 	return x.find("draw:page", func(element) error {
 		n++
