@@ -25,7 +25,7 @@ var house = map[string][]string{
 	"server/apikey": {"db"},
 	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent",
 		"server/block", "server/capture", "server/console", "server/letta", "server/rest", "server/tool"},
-	"server/capture": {"db", "recall", "server/rest"},
+	"server/capture": {"db", "recall", "recall/chat", "server/rest"},
 	"server/letta": {"db", "db/event", "files", "recall", "archival", "compaction", "server/agent", "server/block",
 		"server/rest", "server/tool"},
 	"server/rest":       {"db", "files", "recall"},

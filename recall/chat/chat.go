@@ -1,4 +1,5 @@
-// Package chat writes messages of the log as the messages of OpenAI's chat completions and of Anthropic's messages API.
+// Package chat writes messages of the log as those of OpenAI's chat completions and of Anthropic's messages API, and
+// reads those of OpenAI into drafts of the log.
 package chat
 
 import (

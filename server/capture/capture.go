@@ -6,12 +6,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -67,8 +67,8 @@ func (b Batch) Locate(err error) error {
 
 // form is a form in which a message comes. What read does not understand, it notes in the item.
 type form struct {
-	fits func(item) bool
-	read func(item) recall.Draft
+	fits func(chat.Object) bool
+	read func(chat.Object) recall.Draft
 }
 
 // forms are tried in this order.
@@ -76,41 +76,41 @@ var forms = []form{
 	{fits: isListed, read: readListed},
 	{fits: isApproval, read: refuseApproval},
 	{fits: isToolReturns, read: readToolReturns},
-	{fits: func(item) bool { return true }, read: readChat},
+	{fits: func(chat.Object) bool { return true }, read: chat.ReadOpenAI},
 }
 
 // exchanges are the forms of what a proxy saw, by what the provider's API is like.
-var exchanges = map[string]func(body item) []message{
+var exchanges = map[string]func(body chat.Object) []message{
 	likeOpenAI: readExchange,
 }
 
 // Batch reads the whole body. The error names the first place that is wrong.
 func (b Body) Batch() (Batch, error) {
-	body := item{trouble: &trouble{}, fields: b.fields}
-	batch := Batch{Conversation: body.text("conversation_id"), PromptTokens: b.promptTokens()}
+	body := chat.NewObject(b.fields)
+	batch := Batch{Conversation: body.Text("conversation_id"), PromptTokens: b.promptTokens()}
 	if batch.Conversation == "" {
 		batch.Conversation = recall.DefaultConversation
 	}
 	switch {
-	case body.has("messages") && body.has("request_messages"):
-		body.refuse("request_messages", "cannot stand beside messages")
-	case body.has("request_messages") || body.has("response_dict"):
+	case body.Has("messages") && body.Has("request_messages"):
+		body.Refuse("request_messages", "cannot stand beside messages")
+	case body.Has("request_messages") || body.Has("response_dict"):
 		batch.messages = readProxied(body)
-	case body.has("messages"):
+	case body.Has("messages"):
 		batch.messages = readMessages(body, "messages")
 	default:
-		body.refuse("messages", "expected at least one message")
+		body.Refuse("messages", "expected at least one message")
 	}
 	batch.messages = joinListed(batch.messages)
-	return batch, body.err()
+	return batch, unprocessable(body.Err())
 }
 
 // readProxied reads what a proxy saw of a call of a provider.
-func readProxied(body item) []message {
-	provider := body.needed("provider")
+func readProxied(body chat.Object) []message {
+	provider := body.Needed("provider")
 	read := exchanges[likenessOf(provider)]
 	if read == nil {
-		body.refuse("provider", "only the format of OpenAI's chat completions is understood so far; send the turns as "+
+		body.Refuse("provider", "only the format of OpenAI's chat completions is understood so far; send the turns as "+
 			"messages in that format, or in Letta's")
 		return nil
 	}
@@ -128,8 +128,8 @@ const (
 func likenessOf(provider string) string {
 	name := strings.ToLower(provider)
 	for _, other := range []struct{ part, like string }{
-		{"anthropic", likeAnthropic}, {"claude", likeAnthropic}, {"bedrock", likeAnthropic}, {"google",
-			likeGoogle}, {"gemini", likeGoogle}, {"vertex", likeGoogle},
+		{"anthropic", likeAnthropic}, {"claude", likeAnthropic}, {"bedrock", likeAnthropic},
+		{"google", likeGoogle}, {"gemini", likeGoogle}, {"vertex", likeGoogle},
 	} {
 		if strings.Contains(name, other.part) {
 			return other.like
@@ -139,32 +139,32 @@ func likenessOf(provider string) string {
 }
 
 // readMessages reads a list of messages, or a single one.
-func readMessages(body item, name string) []message {
-	messages := body.items(name, "a message, or a list of them")
+func readMessages(body chat.Object, name string) []message {
+	messages := body.Items(name, "a message, or a list of them")
 	if len(messages) == 0 {
-		body.refuse(name, "expected at least one message")
+		body.Refuse(name, "expected at least one message")
 	}
 	turns := make([]message, 0, len(messages))
 	for _, m := range messages {
-		if turns = append(turns, readMessage(m)); m.failed() {
+		if turns = append(turns, readMessage(m)); m.Failed() {
 			return nil
 		}
 	}
 	return turns
 }
 
-func readMessage(m item) message {
+func readMessage(m chat.Object) message {
 	i := slices.IndexFunc(forms, func(f form) bool { return f.fits(m) })
-	t := message{Draft: forms[i].read(m), at: m.at}
-	t.Name, t.OTID, t.Model = m.optional("name"), m.optional("otid"), m.optional("model")
-	t.StepID, t.RunID = m.optional("step_id"), m.optional("run_id")
-	t.SenderID, t.GroupID = m.optional("sender_id"), m.optional("group_id")
-	if t.CreatedAt = m.time("created_at"); t.CreatedAt == nil {
-		t.CreatedAt = m.time("date")
+	t := message{Draft: forms[i].read(m), at: m.At}
+	t.Name, t.OTID, t.Model = m.Optional("name"), m.Optional("otid"), m.Optional("model")
+	t.StepID, t.RunID = m.Optional("step_id"), m.Optional("run_id")
+	t.SenderID, t.GroupID = m.Optional("sender_id"), m.Optional("group_id")
+	if t.CreatedAt = m.Time("created_at"); t.CreatedAt == nil {
+		t.CreatedAt = m.Time("date")
 	}
-	t.IsErr = m.flag("is_err")
+	t.IsErr = m.Flag("is_err")
 	if isListed(m) {
-		t.id = m.text("id")
+		t.id = m.Text("id")
 	}
 	return t
 }
@@ -185,5 +185,22 @@ func joinListed(turns []message) []message {
 	return joined
 }
 
-// place is that of an item of a list.
-func place(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+// unprocessable returns the problem of a request whose field was not understood.
+func unprocessable(err error) error {
+	if field, ok := errors.AsType[*chat.FieldError](err); ok {
+		return rest.Unprocessable(field.At, field.Rule)
+	}
+	return err
+}
+
+// readExchange reads a request of OpenAI's chat completions and its answer.
+func readExchange(body chat.Object) []message {
+	turns := readMessages(body, "request_messages")
+	answer := body.Answer("response_dict")
+	if body.Failed() {
+		return nil
+	}
+	t := readMessage(answer)
+	t.Model = cmp.Or(t.Model, body.Optional("model"))
+	return append(turns, t)
+}

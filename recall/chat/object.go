@@ -1,0 +1,184 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+const maxShownBytes = 100 // of a value in an error
+
+// Object is a JSON object of a request whose fields are read one by one. A field that is not what is asked for reads as
+// its zero value and is noted; Err returns the first such field.
+type Object struct {
+	*problem
+	At     string // its place in the request; empty for the body
+	fields map[string]json.RawMessage
+}
+
+// FieldError says that a field of a request is not understood.
+type FieldError struct {
+	At   string // place of the field: messages[0].content
+	Rule string // what is expected, as a phrase
+}
+
+func (e *FieldError) Error() string { return e.At + ": " + e.Rule }
+
+// problem is the first field that is not understood, shared by all objects of a request.
+type problem struct{ first *FieldError }
+
+// Failed reports whether a field was not understood.
+func (p *problem) Failed() bool { return p.first != nil }
+
+// Err returns a *FieldError, or nil if all fields were understood.
+func (p *problem) Err() error {
+	if p.first == nil {
+		return nil
+	}
+	return p.first
+}
+
+// NewObject returns the outermost object of a request.
+func NewObject(fields map[string]json.RawMessage) Object {
+	return Object{problem: &problem{}, fields: fields}
+}
+
+// Within returns the place of a field.
+func (i Object) Within(name string) string {
+	if i.At == "" {
+		return name
+	}
+	return i.At + "." + name
+}
+
+// Has reports whether a field is there; null is not.
+func (i Object) Has(name string) bool {
+	raw := i.fields[name]
+	return len(raw) > 0 && string(raw) != "null"
+}
+
+// Refuse notes what is wrong with a field.
+func (i Object) Refuse(name, rule string) {
+	if i.Failed() {
+		return
+	}
+	if raw := i.fields[name]; len(raw) > 0 && raw[0] != '{' && raw[0] != '[' {
+		if len(raw) > maxShownBytes {
+			raw = append(bytes.ToValidUTF8(raw[:maxShownBytes], nil), "…"...)
+		}
+		rule += ". Got: " + string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+	}
+	i.first = &FieldError{i.Within(name), rule}
+}
+
+// Text returns the text of a field, empty if it is absent.
+func (i Object) Text(name string) (s string) {
+	if i.Has(name) && (i.fields[name][0] != '"' || json.Unmarshal(i.fields[name], &s) != nil) {
+		i.Refuse(name, "expected a text")
+	}
+	return s
+}
+
+// Needed returns a text that must not be empty.
+func (i Object) Needed(name string) string {
+	s := i.Text(name)
+	if s == "" {
+		i.Refuse(name, "expected a text that is not empty")
+	}
+	return s
+}
+
+// Given returns a text that must be present, and may be empty.
+func (i Object) Given(name string) string {
+	if !i.Has(name) {
+		i.Refuse(name, "expected a text")
+	}
+	return i.Text(name)
+}
+
+// Optional returns a text, or nil if it is absent or empty.
+func (i Object) Optional(name string) *string {
+	if s := i.Text(name); s != "" {
+		return &s
+	}
+	return nil
+}
+
+// OneOf returns a text that must be one of several.
+func (i Object) OneOf(name string, known ...string) string {
+	s := i.Text(name)
+	if !slices.Contains(known, s) {
+		i.Refuse(name, "expected one of "+strings.Join(known, ", "))
+		return ""
+	}
+	return s
+}
+
+// Flag returns true or false, false if it is absent.
+func (i Object) Flag(name string) (b bool) {
+	if i.Has(name) && json.Unmarshal(i.fields[name], &b) != nil {
+		i.Refuse(name, "expected true or false")
+	}
+	return b
+}
+
+// Time returns a moment in ISO 8601, in UTC where it names no other zone; nil if it is absent.
+func (i Object) Time(name string) *time.Time {
+	at, err := recall.ParseStart(i.Text(name), time.UTC)
+	if err != nil {
+		i.Refuse(name, "expected a time in ISO 8601, such as 2026-01-31T12:30:00Z")
+	}
+	return at
+}
+
+// Object returns a field that must be an object.
+func (i Object) Object(name string) Object {
+	o := Object{problem: i.problem, At: i.Within(name)}
+	if !i.Has(name) || json.Unmarshal(i.fields[name], &o.fields) != nil {
+		i.Refuse(name, "expected an object")
+	}
+	return o
+}
+
+// Items returns the objects of a field: of a list, or the field itself. what is said of a field that is neither.
+func (i Object) Items(name, what string) []Object {
+	if !i.Has(name) {
+		return nil
+	}
+	if i.fields[name][0] == '{' {
+		one := i.Object(name)
+		one.At = place(one.At, 0)
+		return []Object{one}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(i.fields[name], &list) != nil {
+		i.Refuse(name, "expected "+what)
+	}
+	all := make([]Object, len(list))
+	for n, raw := range list {
+		all[n] = Object{problem: i.problem, At: place(i.Within(name), n)}
+		if json.Unmarshal(raw, &all[n].fields) != nil || all[n].fields == nil {
+			if !i.Failed() {
+				i.first = &FieldError{all[n].At, "expected an object"}
+			}
+			return nil
+		}
+	}
+	return all
+}
+
+// Texts returns a list of texts, nil if it is absent.
+func (i Object) Texts(name string) (all []string) {
+	if i.Has(name) && json.Unmarshal(i.fields[name], &all) != nil {
+		i.Refuse(name, "expected a list of texts")
+	}
+	return all
+}
+
+// place returns the place of an item of a list.
+func place(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }

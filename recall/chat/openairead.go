@@ -1,0 +1,202 @@
+package chat
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// chatRoles are the roles of OpenAI's chat; function is what tools were once.
+var chatRoles = map[string]recall.Role{
+	"system": recall.System, "developer": recall.System, "user": recall.User, "assistant": recall.Assistant,
+	"tool": recall.Tool, "function": recall.Tool,
+}
+
+// ReadOpenAI reads a message of OpenAI's chat, and one that Letta is asked to create, which is the same with other
+// parts.
+func ReadOpenAI(m Object) recall.Draft {
+	named := m.OneOf("role", "system", "developer", "user", "assistant", "tool", "function")
+	d := recall.Draft{Role: chatRoles[named]}
+	if d.Role != recall.Assistant {
+		for _, name := range []string{"tool_calls", "function_call"} {
+			if m.Has(name) && string(m.fields[name]) != "[]" {
+				m.Refuse(name, "only a message of role assistant calls tools")
+			}
+		}
+	}
+	switch {
+	case d.Role == recall.Tool && isResult(m, named):
+		d.Content = []recall.Part{readResult(m, named)}
+	case d.Role == recall.Assistant:
+		d.Content = readAnswer(m)
+	default:
+		if d.Content = m.Content("content", chatParts); len(d.Content) == 0 {
+			m.Refuse("content", "expected a text, or a list of parts")
+		}
+	}
+	return ofResults(m, d)
+}
+
+// ofResults makes a message that has nothing but the results of tools one of role tool. Beside other parts they
+// cannot be.
+func ofResults(m Object, d recall.Draft) recall.Draft {
+	results := 0
+	for _, p := range d.Content {
+		if p.Type == recall.ToolReturn {
+			results++
+		}
+	}
+	switch {
+	case results > 0 && results == len(d.Content):
+		d.Role = recall.Tool
+	case results > 0:
+		m.Refuse("content", "parts of type tool_return cannot stand beside others; send them as a message of their own")
+	case d.Role == recall.Tool:
+		m.Refuse("tool_call_id", "expected the id of the call that this is the result of")
+	}
+	return d
+}
+
+// isResult tells a message of role tool that is one result from one whose parts are results.
+func isResult(m Object, role string) bool {
+	return role == "function" || m.Has("tool_call_id")
+}
+
+// readResult reads the result of a tool. One of role function names no call: it is the last one of that function.
+func readResult(m Object, role string) recall.Part {
+	p := recall.Part{Type: recall.ToolReturn}
+	if role == "function" {
+		p.CallID = functionCall(m.Needed("name"))
+	} else {
+		p.CallID = m.Needed("tool_call_id")
+	}
+	p.Text, p.Images = m.Result("content")
+	return p
+}
+
+// functionCall is the id of a call of a function from when calls had none.
+func functionCall(name string) string { return "function:" + name }
+
+// readAnswer reads what a model wrote: its thoughts, its words, its calls.
+func readAnswer(m Object) []recall.Part {
+	var all []recall.Part
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if thought := m.Thought(name); thought != "" {
+			all = append(all, recall.Part{Type: recall.Reasoning, Text: thought, Native: true})
+			break
+		}
+	}
+	said := m.Content("content", chatParts)
+	if refusal := m.Text("refusal"); refusal != "" {
+		said = append(said, recall.Part{Type: recall.Text, Text: refusal})
+	}
+	calls := readCalls(m)
+	if len(calls) > 0 { // many send an empty text beside calls
+		said = slices.DeleteFunc(said, func(p recall.Part) bool { return p.Type == recall.Text && p.Text == "" })
+	}
+	if all = append(append(all, said...), calls...); len(all) == 0 {
+		m.Refuse("content", "expected a text, or a list of parts, in a message without tool_calls")
+	}
+	return all
+}
+
+// Thought returns what DeepSeek, vLLM and others send of a model's reasoning; what others send under the same name in
+// another shape is not one.
+func (i Object) Thought(name string) string {
+	if name == "reasoning" && i.Has(name) && i.fields[name][0] != '"' {
+		return ""
+	}
+	return i.Text(name)
+}
+
+func readCalls(m Object) (calls []recall.Part) {
+	for _, c := range m.Items("tool_calls", "a list of calls") {
+		p := recall.Part{Type: recall.ToolCall, CallID: c.Needed("id")}
+		if c.Has("custom") {
+			custom := c.Object("custom")
+			p.Name, p.Input = custom.Needed("name"), custom.Text("input")
+		} else {
+			function := c.Object("function")
+			p.Name, p.Input = function.Needed("name"), function.Arguments("arguments")
+		}
+		calls = append(calls, p)
+	}
+	if m.Has("function_call") {
+		function := m.Object("function_call")
+		name := function.Needed("name")
+		calls = append(calls, recall.Part{Type: recall.ToolCall, CallID: functionCall(name), Name: name,
+			Input: function.Arguments("arguments")})
+	}
+	return calls
+}
+
+// Arguments returns those of a call as the model wrote them: a JSON text, or, from some clients, an object already.
+func (i Object) Arguments(name string) string {
+	if !i.Has(name) {
+		return ""
+	}
+	if i.fields[name][0] == '{' {
+		return string(compact(i.fields[name]))
+	}
+	return i.Text(name)
+}
+
+func readText(p Object) recall.Part {
+	return recall.Part{Type: recall.Text, Text: p.Given("text"), Signature: p.Text("signature")}
+}
+
+// readRefusal reads what a model said where it would not do as it was told: words, like others.
+func readRefusal(p Object) recall.Part {
+	return recall.Part{Type: recall.Text, Text: p.Given("refusal")}
+}
+
+func readImageURL(p Object) recall.Part {
+	if p.Has("image_url") && p.fields["image_url"][0] == '"' { // from some clients
+		return imageAt(p, "image_url", "")
+	}
+	o := p.Object("image_url")
+	return imageAt(o, "url", o.Text("detail"))
+}
+
+// imageAt reads the address of an image, which may be the image itself.
+func imageAt(o Object, name, detail string) recall.Part {
+	url := o.Needed(name)
+	rest, inline := strings.CutPrefix(url, "data:")
+	if !inline {
+		return recall.Part{Type: recall.Image, Source: source(map[string]string{"type": "url", "url": url})}
+	}
+	head, data, _ := strings.Cut(rest, ",")
+	media, isBase64 := strings.CutSuffix(head, ";base64")
+	if !isBase64 || !strings.HasPrefix(media, "image/") || !isBase64Text(data) {
+		o.Refuse(name, "expected the address of an image, or data:image/<format>;base64,<the image>")
+	}
+	fields := map[string]string{"type": "base64", "media_type": media, "data": data}
+	if detail != "" {
+		fields["detail"] = detail
+	}
+	return recall.Part{Type: recall.Image, Source: source(fields)}
+}
+
+func isBase64Text(s string) bool {
+	_, err := base64.StdEncoding.DecodeString(s)
+	return err == nil && s != ""
+}
+
+// Answer returns the message that the model answered, of the answer of OpenAI's chat completions in a field.
+func (i Object) Answer(name string) Object {
+	choices := i.Object(name).Items("choices", "a list of choices")
+	if len(choices) == 0 {
+		i.Refuse(name, "expected choices, the first with the message that the model answered")
+	}
+	if i.Failed() {
+		return Object{problem: i.problem}
+	}
+	answer := choices[0].Object("message")
+	if !answer.Has("role") && answer.fields != nil {
+		answer.fields["role"] = json.RawMessage(`"assistant"`)
+	}
+	return answer
+}

@@ -1,0 +1,161 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// PartReaders read the parts of a message's content, by their type. Those of OpenAI's format and of Letta's do not
+// collide.
+type PartReaders map[string]func(Object) recall.Part
+
+// PlainParts are the parts that a message says and shows, and that a tool returns.
+var PlainParts = PartReaders{"text": readText, "refusal": readRefusal, "image_url": readImageURL, "image": readImage}
+
+// chatParts are all parts of a message.
+var chatParts = PartReaders{
+	"text": readText, "refusal": readRefusal, "image_url": readImageURL, "image": readImage,
+	"tool_call": readToolCallPart, "tool_return": readToolReturnPart, "reasoning": readReasoning,
+	"redacted_reasoning": readRedacted, "omitted_reasoning": readOmitted, "summarized_reasoning": readSummarized,
+}
+
+// strangers are types of parts that are not understood, and why.
+var strangers = map[string]string{
+	"tool_use":    anthropics,
+	"tool_result": anthropics,
+	"thinking":    anthropics,
+	"document":    anthropics,
+	"input_audio": "sound is not kept; send what was said as a part of type text",
+	"file":        "files are not kept in messages; upload it to a folder, or send its text as a part of type text",
+}
+
+const anthropics = "Anthropic's blocks are not understood yet; send the turn in OpenAI's format (tool_calls, and a " +
+	"message of role tool for each result) or in Letta's"
+
+// Content returns the parts of a message, one at least: of a list, or a text as the only one. An absent field has none.
+func (i Object) Content(name string, known PartReaders) []recall.Part {
+	switch {
+	case !i.Has(name):
+		return nil
+	case i.fields[name][0] == '"':
+		return []recall.Part{{Type: recall.Text, Text: i.Text(name)}}
+	case i.fields[name][0] != '[':
+		i.Refuse(name, "expected a text, or a list of parts")
+		return nil
+	}
+	items := i.Items(name, "a text, or a list of parts")
+	all := make([]recall.Part, 0, len(items))
+	for _, p := range items {
+		kind := p.Needed("type")
+		read := known[kind]
+		if read == nil {
+			p.Refuse("type", known.why(kind))
+			return nil
+		}
+		all = append(all, read(p))
+	}
+	return all
+}
+
+// why says why a part is not read.
+func (known PartReaders) why(kind string) string {
+	if why := strangers[kind]; why != "" {
+		return why
+	}
+	return "expected one of " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+}
+
+// Result returns what a tool returned: a text, or parts whose texts are joined by line ends and whose images are kept.
+func (i Object) Result(name string) (text string, images []json.RawMessage) {
+	if !i.Has(name) {
+		i.Refuse(name, "expected what the tool returned: a text, or a list of parts")
+	}
+	var texts []string
+	for _, p := range i.Content(name, PlainParts) {
+		if p.Type == recall.Image {
+			images = append(images, p.Source)
+		} else {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n"), images
+}
+
+// source is an image's, as Letta has it: an object whose fields are texts.
+func source(fields map[string]string) json.RawMessage {
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		panic(fmt.Sprintf("chat: texts are not JSON: %v", err))
+	}
+	return raw
+}
+
+func readToolCallPart(p Object) recall.Part {
+	return recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Needed("name"), Input: p.Arguments("input"),
+		Signature: p.Text("signature")}
+}
+
+func readToolReturnPart(p Object) recall.Part {
+	text, images := p.Result("content")
+	return recall.Part{Type: recall.ToolReturn, CallID: p.Needed("tool_call_id"), Text: text, Images: images,
+		IsError: p.Flag("is_error")}
+}
+
+func readReasoning(p Object) recall.Part {
+	return recall.Part{Type: recall.Reasoning, Text: p.Given("reasoning"), Native: p.Flag("is_native"),
+		Signature: p.Text("signature")}
+}
+
+func readRedacted(p Object) recall.Part {
+	return recall.Part{Type: recall.RedactedReasoning, Data: p.Given("data")}
+}
+
+func readOmitted(p Object) recall.Part {
+	return recall.Part{Type: recall.OmittedReasoning, Signature: p.Text("signature")}
+}
+
+// readSummarized reads a summary of reasoning: its texts are what is searched, and it is kept as the provider sent it.
+func readSummarized(p Object) recall.Part {
+	var texts []string
+	for _, s := range p.Items("summary", "a list of texts with their index") {
+		texts = append(texts, s.Given("text"))
+	}
+	if !p.Has("summary") {
+		p.Refuse("summary", "expected a list of texts with their index")
+	}
+	return recall.Part{Type: recall.SummarizedReasoning, CallID: p.Text("id"), Text: strings.Join(texts, "\n"),
+		Data:    p.Text("encrypted_content"),
+		Summary: compact(p.fields["summary"])}
+}
+
+// readImage reads an image as Letta has it; Anthropic's are the same.
+func readImage(p Object) recall.Part {
+	s := p.Object("source")
+	kind := s.OneOf("type", "url", "base64", "letta")
+	fields := map[string]string{"type": kind}
+	for _, name := range []string{"url", "media_type", "data", "file_id", "detail"} {
+		if value := s.Text(name); value != "" {
+			fields[name] = value
+		}
+	}
+	for _, name := range map[string][]string{"url": {"url"}, "base64": {"media_type", "data"},
+		"letta": {"file_id"}}[kind] {
+		s.Needed(name)
+	}
+	return recall.Part{Type: recall.Image, Source: source(fields)}
+}
+
+// compact is JSON without blanks between its tokens.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw // it was parsed before: this does not happen
+	}
+	return b.Bytes()
+}
