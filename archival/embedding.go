@@ -6,27 +6,20 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
-
-// QueueEmbed is the queue of the jobs that make vectors of passages, which are bound by the endpoint.
-const QueueEmbed = "embed_passages"
 
 // vectorTable is the table of the passages' vectors.
 const vectorTable = "passage_vectors"
 
 type passages struct{}
 
-// Kind names the jobs.
-func (passages) Kind() string { return QueueEmbed }
+// Kind implements embed.Kind.
+func (passages) Kind() string { return "embed_passages" }
 
 type job = embed.OwnerJob[passages]
-
-// Queues returns the queue of passages on a server that has an embeddings endpoint.
-func Queues() map[string]river.QueueConfig { return new(embed.Queue[passages]).Queues() }
 
 // Queue returns the queue of the passages that wait for their vectors. Their owners are archives.
 func (s *Store) Queue() *embed.Queue[passages] {

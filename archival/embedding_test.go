@@ -47,7 +47,7 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 // work does what a server does for the fixture's store, until stop is called or the test ends.
 func (f *denseFixture) work() (stop func()) {
 	f.Helper()
-	return embedtest.Work(f, f.pool, f.store.Queue(), archival.Queues())
+	return embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
 }
 
 // count runs a query that counts.

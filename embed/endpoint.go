@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/loci-memory/loci/db"
 )
 
 // Endpoint is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered;
@@ -25,111 +23,96 @@ type Endpoint struct {
 	active atomic.Pointer[Space]
 	rest   atomic.Pointer[time.Time] // until when searches leave the endpoint alone
 
+	stopped atomic.Bool
+
 	mu       sync.Mutex
 	failures int           // of jobs, since one succeeded
 	until    time.Time     // when a job may try again
 	trying   bool          // one does
 	changed  chan struct{} // closed when any of these changes
-	stopped  bool
-	limit    int // texts that the endpoint has time for in one job, 0 as many as there are
-	streak   int // of jobs that succeeded at that limit
+	limit    int           // texts that the endpoint has time for in one job; 0 is MostTexts
+	streak   int           // of jobs that succeeded at that limit
 }
 
-// MaxAsked is the longest pause that an endpoint may ask for.
-const MaxAsked = 5 * time.Minute
+// maxAsked is the longest pause that an endpoint may ask for.
+const maxAsked = 5 * time.Minute
 
-// waitInHand is how long a job waits for the endpoint before it gives its place to another: jobs in the queue keep
-// their turn.
-const waitInHand = 20 * time.Second
+// maxAwait is how long a job waits for the endpoint before it gives its place to another: jobs in the queue keep their
+// turn.
+const maxAwait = 20 * time.Second
 
-// Permit is a job's leave to ask the endpoint.
+// Permit is a job's leave to ask the endpoint. The caller ends it.
 type Permit struct {
 	endpoint *Endpoint
-	trial    bool // nobody else asks until it is told what came of it
+	trial    bool // nobody else asks until this job has
 	asked    bool
 }
 
-// Await waits for the job's turn: it comes at once while the endpoint answers, and after that failed when the pause is
-// over, to one job at a time, for one endpoint serves them all. Without a turn, away is how long the job should stay
-// away. The caller ends the turn.
-func (d *Endpoint) Await(ctx context.Context) (turn *Permit, away time.Duration) {
-	patience := time.NewTimer(waitInHand)
-	defer patience.Stop()
+// Await returns a permit: at once while the endpoint answers; after a failure when the pause is over, to one job at a
+// time. Without a permit, away is how long the job should stay away.
+func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, maxAwait)
+	defer cancel()
 	for {
 		rest, trial, changed := d.enter()
 		if rest == 0 {
 			return &Permit{endpoint: d, trial: trial}, 0
 		}
-		if d.isStopped() {
+		if d.stopped.Load() {
 			return nil, time.Second
 		}
-		over := time.NewTimer(rest)
 		select {
 		case <-changed:
-		case <-over.C:
-		case <-patience.C:
-			over.Stop()
-			return nil, max(rest, time.Second)
+		case <-time.After(rest):
 		case <-ctx.Done():
-			over.Stop()
 			return nil, max(rest, time.Second)
 		}
-		over.Stop()
 	}
 }
 
-// Embed makes the vectors of texts, at most Size of them, and tells all jobs of the endpoint's state. Texts that the
-// endpoint refuses go without, and are returned with the reasons; an error means that it made no vectors, or those of
-// another dimension than the space's: a server that knows that from before may meet another model under the same name.
-func (t *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
-	t.asked = true
-	told := false
-	defer func() {
-		if !told { // it panicked
-			t.endpoint.tried(len(items), errors.New("the endpoint's client panicked"))
-		}
-	}()
-	vectors, err = t.endpoint.Embedder.Embed(ctx, items)
+// Embed makes the vectors of texts, at most Size of them, and notes for all jobs whether the endpoint answered. Texts
+// that it refuses are returned with the reasons. An error means that it made no vectors, or vectors of another
+// dimension than the space's, which a known space meets when another model has its name.
+func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
+	p.asked, err = true, errors.New("the endpoint's client panicked")
+	defer func() { p.endpoint.note(len(items), err) }()
+	vectors, err = p.endpoint.Embedder.Embed(ctx, items)
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
 	}
 	if err == nil {
-		err = t.endpoint.fits(vectors)
+		err = p.endpoint.checkDimension(vectors)
 	}
-	told = true
-	t.endpoint.tried(len(items), err)
 	if err != nil {
 		return nil, nil, err
 	}
 	return vectors, refused, nil
 }
 
-func (d *Endpoint) fits(vectors []Vector) error {
+func (d *Endpoint) checkDimension(vectors []Vector) error {
 	space, _ := d.Space()
 	for _, v := range vectors {
 		if len(v.Values) != space.Dimension {
-			return fmt.Errorf("the endpoint gives vectors of %d numbers now, and gave ones of %d before: restart the server to use them",
-				len(v.Values), space.Dimension)
+			return fmt.Errorf("the endpoint gives vectors of %d numbers now, and gave ones of %d before: "+
+				"restart the server to use them", len(v.Values), space.Dimension)
 		}
 	}
 	return nil
 }
 
-// Asked says whether the endpoint was asked.
-func (t *Permit) Asked() bool { return t.asked }
-
 // End gives up a trial that did not come to ask the endpoint.
-func (t *Permit) End() {
-	if t.asked || !t.trial {
+func (p *Permit) End() {
+	if p.asked || !p.trial {
 		return
 	}
-	t.endpoint.mu.Lock()
-	defer t.endpoint.mu.Unlock()
-	t.endpoint.trying = false
-	t.endpoint.tell()
+	p.endpoint.mu.Lock()
+	defer p.endpoint.mu.Unlock()
+	p.endpoint.trying = false
+	p.endpoint.tell()
 }
 
-// enter takes the place of the one that tries; if it may not, it says for how long, and what tells of a change before.
+// enter returns 0 if the job may ask, as a trial after a failure. Else it returns for how long it may not, unless
+// changed is closed before.
 func (d *Endpoint) enter() (rest time.Duration, trial bool, changed <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,10 +122,10 @@ func (d *Endpoint) enter() (rest time.Duration, trial bool, changed <-chan struc
 	rest = time.Until(d.until)
 	switch {
 	case d.failures == 0:
-		return 0, false, d.changed
+		return 0, false, nil
 	case rest <= 0 && !d.trying:
 		d.trying = true
-		return 0, true, d.changed
+		return 0, true, nil
 	}
 	return max(rest, d.Pause(1)), false, d.changed
 }
@@ -152,16 +135,10 @@ func (d *Endpoint) Stop() {
 	if d == nil {
 		return
 	}
+	d.stopped.Store(true)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stopped = true
 	d.tell()
-}
-
-func (d *Endpoint) isStopped() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stopped
 }
 
 func (d *Endpoint) tell() {
@@ -171,16 +148,15 @@ func (d *Endpoint) tell() {
 	d.changed = make(chan struct{})
 }
 
-// Pause is how long the endpoint is left alone after so many failures.
+// Pause returns how long jobs leave the endpoint alone after so many failures.
 func (d *Endpoint) Pause(failures int) time.Duration {
 	first, most := cmp.Or(d.FirstPause, time.Second), cmp.Or(d.MaxPause, time.Minute)
 	return min(first<<min(max(failures-1, 0), 20), most)
 }
 
-// tried tells what came of a job's call with so many texts. All jobs wait after a failure, longer after each, or as
-// long as the endpoint asks. One that ran out of time is asked for half as much from then on, and for more again after
-// it kept up.
-func (d *Endpoint) tried(texts int, err error) {
+// note keeps the outcome of a job's call with some texts. After a failure all jobs wait, longer after each, or as long
+// as the endpoint asks. An endpoint that ran out of time is asked for half as much, until it keeps up.
+func (d *Endpoint) note(texts int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.tell()
@@ -197,19 +173,19 @@ func (d *Endpoint) tried(texts int, err error) {
 	if errors.Is(err, context.DeadlineExceeded) && texts > 1 {
 		d.limit = texts / 2
 	}
-	if time.Now().After(d.until) { // those that were under way count as one
+	if time.Now().After(d.until) { // calls that were under way count as one
 		d.failures++
 		d.until = time.Now().Add(d.Pause(d.failures))
 	}
 	if later, ok := errors.AsType[*LaterError](err); ok {
-		if until := time.Now().Add(min(later.After, MaxAsked)); until.After(d.until) {
+		if until := time.Now().Add(min(later.After, maxAsked)); until.After(d.until) {
 			d.until = until
 		}
 	}
 }
 
-// A job embeds so many texts at most, and should not ask for more tokens: enough that the requests, several at a time,
-// take longer than what is around them. An endpoint that is too slow for that in a job's time is asked for fewer.
+// MostTexts and MostTokens are the most that a job embeds at once: enough that the requests take longer than the
+// statements around them.
 const (
 	MostTexts  = 128
 	MostTokens = 38_400
@@ -227,41 +203,20 @@ func (d *Endpoint) grow() {
 	}
 }
 
-// Size is how many texts a job may ask for at once.
+// Size returns how many texts a job may ask for at once.
 func (d *Endpoint) Size() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return cmp.Or(d.limit, MostTexts)
 }
 
-// Use makes space the one that texts are embedded into and searched in.
+// Use makes space the active one, which texts are embedded into and searched in.
 func (d *Endpoint) Use(space Space) { d.active.Store(&space) }
 
-// Space is the active space, if there is one.
+// Space returns the active space, if there is one.
 func (d *Endpoint) Space() (Space, bool) {
-	if d == nil {
+	if d == nil || d.active.Load() == nil {
 		return Space{}, false
 	}
-	space := d.active.Load()
-	if space == nil {
-		return Space{}, false
-	}
-	return *space, true
-}
-
-// spaceLife is how long the vectors of a space are kept that no server uses: whoever goes back to a model within that
-// time finds them.
-const spaceLife = 7 * 24 * time.Hour
-
-// Unused notes that the active space is in use, and returns those that no server has used for a week: their vectors are
-// to be cleared away.
-func (d *Endpoint) Unused(ctx context.Context, pool db.DB) ([]Space, error) {
-	active, ok := d.Space()
-	if !ok {
-		return nil, nil
-	}
-	if err := InUse(ctx, pool, active); err != nil {
-		return nil, err
-	}
-	return Unused(ctx, pool, spaceLife)
+	return *d.active.Load(), true
 }

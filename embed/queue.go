@@ -129,7 +129,7 @@ func (q *Queue[K]) Backfill(ctx context.Context, idle time.Duration) (owners int
 // ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
 // number.
 func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
-	return q.Vectors.ClearUnused(ctx, pool, func(context.Context, []Space) error {
+	return q.Vectors.ClearUnused(ctx, pool, func(context.Context, []int16) error {
 		_, err := q.Backfill(ctx, IdleSpace) // the owners of deleted vectors would count as embedded
 		return err
 	})
@@ -240,12 +240,12 @@ const openingChars = 8000
 
 // Openings makes the vectors of the beginnings of texts, as Embed does, and asks once more with a quarter of those that
 // the endpoint refuses.
-func (t *Permit) Openings(ctx context.Context, items []Item) ([]Vector, []*RefusedError, error) {
+func (p *Permit) Openings(ctx context.Context, items []Item) ([]Vector, []*RefusedError, error) {
 	text, opened := make(map[int64]string, len(items)), make([]Item, len(items))
 	for i, item := range items {
 		text[item.ID], opened[i] = item.Text, Item{ID: item.ID, Text: opening(item.Text, openingChars)}
 	}
-	vectors, refused, err := t.Embed(ctx, opened)
+	vectors, refused, err := p.Embed(ctx, opened)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -261,7 +261,7 @@ func (t *Permit) Openings(ctx context.Context, items []Item) ([]Vector, []*Refus
 	if len(again) == 0 {
 		return vectors, final, nil
 	}
-	more, refused, err := t.Embed(ctx, again)
+	more, refused, err := p.Embed(ctx, again)
 	return append(vectors, more...), append(final, refused...), err
 }
 

@@ -17,34 +17,34 @@ type Space struct {
 	Dimension int    `db:"dimension"` // 1 to MaxDimension
 }
 
-// UseSpace returns the space of a provider's model and dimension, and makes it if it is not there. Callers at the same
-// time get the same one. db.ErrInvalid if the dimension is out of range.
+// IdleSpace is how long no server must have used a space before a running one takes over what is embedded in it: longer
+// than a server takes between two notes that it uses one.
+const IdleSpace = 5 * time.Minute
+
+// spaceLife is how long the vectors of an unused space are kept for a server that goes back to its model.
+const spaceLife = 7 * 24 * time.Hour
+
+// UseSpace returns the space of a provider's model and dimension, makes it if it is missing, and notes that it is used.
+// Callers at the same time get the same one. db.ErrInvalid if the dimension is out of range.
 func UseSpace(ctx context.Context, d db.DB, provider, model string, dimension int) (Space, error) {
 	if dimension < 1 || dimension > MaxDimension {
 		return Space{}, db.Invalid("The embedding dimension is %d: it must lie between 1 and %d.", dimension, MaxDimension)
 	}
-	space, err := findSpace(ctx, d, provider, model, dimension)
-	if !errors.Is(err, db.ErrNotFound) {
-		return space, err
+	const use = `
+		UPDATE embedding_spaces SET used_at = now()
+		WHERE provider = $1 AND model = $2 AND dimension = $3
+		RETURNING id, provider, model, dimension`
+	space, err := db.One[Space](ctx, d, use, provider, model, dimension)
+	if errors.Is(err, db.ErrNotFound) {
+		// Only now, for an insert takes a number of the 32,767 even where it inserts nothing.
+		if _, err = d.Exec(ctx, `
+			INSERT INTO embedding_spaces (provider, model, dimension) VALUES ($1, $2, $3)
+			ON CONFLICT ON CONSTRAINT embedding_spaces_key DO NOTHING`, provider, model, dimension); err == nil {
+			space, err = db.One[Space](ctx, d, use, provider, model, dimension)
+		}
 	}
-	// Only now, for an insert takes a number of the 32,767 even where it inserts nothing.
-	_, err = d.Exec(ctx, `
-		INSERT INTO embedding_spaces (provider, model, dimension)
-		VALUES ($1, $2, $3)
-		ON CONFLICT ON CONSTRAINT embedding_spaces_key DO NOTHING`, provider, model, dimension)
 	if err != nil {
-		return Space{}, fmt.Errorf("make the embedding space of %s: %w", model, db.Error(err))
-	}
-	return findSpace(ctx, d, provider, model, dimension)
-}
-
-func findSpace(ctx context.Context, d db.DB, provider, model string, dimension int) (Space, error) {
-	space, err := db.One[Space](ctx, d, `
-		SELECT id, provider, model, dimension
-		FROM embedding_spaces
-		WHERE provider = $1 AND model = $2 AND dimension = $3`, provider, model, dimension)
-	if err != nil {
-		return Space{}, fmt.Errorf("find the embedding space of %s: %w", model, err)
+		return Space{}, fmt.Errorf("use the embedding space of %s: %w", model, db.Error(err))
 	}
 	return space, nil
 }
@@ -58,19 +58,11 @@ func KnownSpace(ctx context.Context, d db.DB, provider, model string) (Space, er
 		LIMIT 1`, provider, model)
 }
 
-// InUse notes that a server uses the space.
-func InUse(ctx context.Context, d db.DB, space Space) error {
-	return db.Exec(ctx, d, `UPDATE embedding_spaces SET used_at = now() WHERE id = $1`, space.ID)
+// unusedSpaces notes that a space is used, and returns the ids of those that no server has used for spaceLife.
+func unusedSpaces(ctx context.Context, d db.DB, used Space) ([]int16, error) {
+	if _, err := d.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() WHERE id = $1`, used.ID); err != nil {
+		return nil, err
+	}
+	return db.All[int16](ctx, d, `
+		SELECT id FROM embedding_spaces WHERE used_at < now() - $1::interval ORDER BY id`, spaceLife)
 }
-
-// Unused returns the spaces that no server has used for so long.
-func Unused(ctx context.Context, d db.DB, long time.Duration) ([]Space, error) {
-	return db.All[Space](ctx, d, `
-		SELECT id, provider, model, dimension FROM embedding_spaces
-		WHERE used_at < now() - $1::interval
-		ORDER BY id`, long)
-}
-
-// IdleSpace is how long no server must have used a space before a running one takes over what is embedded in it: longer
-// than a server takes between two times of saying that it uses one.
-const IdleSpace = 5 * time.Minute

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/loci-memory/loci/embed"
 )
 
 // vectorTable is the table of the chunks' vectors.
@@ -19,12 +17,8 @@ func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(don
 // ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
 // number.
 func (s *Store) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
-	return s.vectors().ClearUnused(ctx, pool, func(ctx context.Context, unused []embed.Space) error {
-		for _, space := range unused {
-			if _, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE space_id = $1`, space.ID); err != nil {
-				return err
-			}
-		}
-		return nil
+	return s.vectors().ClearUnused(ctx, pool, func(ctx context.Context, unused []int16) error {
+		_, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE space_id = ANY ($1)`, unused)
+		return err
 	})
 }

@@ -7,27 +7,20 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
-
-// QueueEmbed is the queue of the jobs that make vectors of messages, which are bound by the endpoint.
-const QueueEmbed = "embed_messages"
 
 // vectorTable is the table of the messages' vectors.
 const vectorTable = "message_vectors"
 
 type messages struct{}
 
-// Kind names the jobs.
-func (messages) Kind() string { return QueueEmbed }
+// Kind implements embed.Kind.
+func (messages) Kind() string { return "embed_messages" }
 
 type job = embed.OwnerJob[messages]
-
-// Queues returns the queue of messages on a server that has an embeddings endpoint.
-func Queues() map[string]river.QueueConfig { return new(embed.Queue[messages]).Queues() }
 
 // Queue returns the queue of the messages that wait for their vectors. A job is an agent's; what is taken over are its
 // conversations.

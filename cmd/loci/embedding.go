@@ -11,25 +11,23 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall"
 )
 
-// embedding says where vectors come from. Without a base URL there are none, and search ranks by words.
+// embedding holds the settings of the embeddings endpoint. Without a base URL there are no vectors, and search ranks by
+// words.
 type embedding struct {
-	BaseURL    string `name:"embedding-base-url" env:"LOCI_EMBEDDING_BASE_URL" help:"OpenAI-compatible embeddings endpoint, such as http://localhost:11434/v1. Empty: rank by words alone."`
-	Key        secret `name:"embedding-api-key" env:"LOCI_EMBEDDING_API_KEY" help:"Key of the embeddings endpoint, if it asks for one."`
-	Model      string `name:"embedding-model" env:"LOCI_EMBEDDING_MODEL" help:"Model that the embeddings endpoint is asked for."`
-	Dimensions int    `name:"embedding-dimensions" env:"LOCI_EMBEDDING_DIMENSIONS" help:"Dimension of the vectors to ask for (default: the model's own)."`
+	BaseURL    string `env:"BASE_URL" help:"OpenAI-compatible endpoint: http://localhost:11434/v1. Empty: rank by words."`
+	APIKey     secret `name:"api-key" env:"API_KEY" help:"Key of the embeddings endpoint, if it asks for one."`
+	Model      string `env:"MODEL" help:"Model that the embeddings endpoint is asked for."`
+	Dimensions int    `env:"DIMENSIONS" help:"Dimension of the vectors to ask for (default: the model's own)."`
 }
 
-// How long the endpoint may take to say what it is: a start does not wait for one that hangs, and looks again once the server runs.
+// How long the endpoint has for an answer: at the start, which an endpoint that hangs does not hold up, and later.
 const (
-	startProbe    = 2 * time.Second
-	probePatience = 10 * time.Second
+	startProbe = 2 * time.Second
+	laterProbe = 10 * time.Second
 )
 
 const (
@@ -46,16 +44,17 @@ type embedder struct {
 	log       *slog.Logger
 }
 
-// embedder checks the settings and probes the endpoint. One that answers wrongly is refused; one that does not answer is waited for.
+// embedder checks the settings and probes the endpoint. It returns an error if the endpoint answers wrongly, but not if
+// it does not answer.
 func (c embedding) embedder(ctx context.Context, log *slog.Logger) (*embedder, error) {
-	if c.BaseURL == "" {
-		if c.Model != "" || c.Dimensions != 0 || c.Key != "" {
-			return nil, settingError{errors.New("LOCI_EMBEDDING_MODEL, _DIMENSIONS or _API_KEY is set without LOCI_EMBEDDING_BASE_URL: " +
-				"set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
-		}
+	if c == (embedding{}) {
 		return &embedder{}, nil
 	}
-	config := embed.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Dimensions: c.Dimensions}
+	if c.BaseURL == "" {
+		return nil, settingError{errors.New("LOCI_EMBEDDING_MODEL, _DIMENSIONS or _API_KEY is set without " +
+			"LOCI_EMBEDDING_BASE_URL: set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
+	}
+	config := embed.Config{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Dimensions: c.Dimensions}
 	client, err := embed.NewOpenAI(config)
 	if err != nil {
 		return nil, settingError{err}
@@ -64,41 +63,49 @@ func (c embedding) embedder(ctx context.Context, log *slog.Logger) (*embedder, e
 	if err != nil {
 		return nil, settingError{err}
 	}
-	e := &embedder{settings: c, client: client, endpoint: &embed.Endpoint{Embedder: client, Queries: queries}, dimension: c.Dimensions, log: log}
-	return e, e.probe(ctx)
-}
-
-func (e *embedder) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startProbe)
-	defer cancel()
-	dimension, err := e.client.Probe(ctx)
+	e := &embedder{settings: c, client: client, dimension: c.Dimensions, log: log,
+		endpoint: &embed.Endpoint{Embedder: client, Queries: queries}}
+	err = e.probe(ctx, startProbe)
 	if _, ok := errors.AsType[*embed.SettingError](err); ok {
-		return settingError{err}
+		return nil, settingError{err}
 	}
 	if err != nil {
-		e.log.Warn("the embeddings endpoint does not answer yet; files, messages and passages wait for their vectors, and search ranks by words", "error", err)
-		return nil
+		log.Warn("the embeddings endpoint does not answer yet; files, messages and passages wait for their vectors, "+
+			"and search ranks by words", "error", err)
 	}
-	e.dimension = dimension
-	return nil
+	return e, nil
 }
 
-// vectors are what the endpoint is for, and what works on it.
-type vectors struct {
-	files    *files.Store
-	messages *recall.Store
-	passages *archival.Store
-	jobs     *river.Client[pgx.Tx]
+func (e *embedder) probe(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	dimension, err := e.client.Probe(ctx)
+	if err == nil {
+		e.dimension = dimension
+	}
+	return err
 }
 
-// connect makes the endpoint's space the active one as soon as its dimension is known, and keeps queueing the vectors that it lacks: other
-// servers may store files without them, and messages and passages are stored without them always.
-func (e *embedder) connect(ctx context.Context, d db.DB, v vectors) error {
+// ownerQueue is an *embed.Queue.
+type ownerQueue interface {
+	Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error)
+	Backfill(ctx context.Context, idle time.Duration) (owners int, err error)
+}
+
+// ownerQueues returns the queues of vectors by the names of their owners.
+func (s stores) ownerQueues() map[string]ownerQueue {
+	return map[string]ownerQueue{"conversations": s.messages.Queue(), "archives": s.passages.Queue()}
+}
+
+// connect makes the endpoint's space the active one as soon as its dimension is known, and then queues the vectors that
+// the space lacks until ctx ends: messages and passages are stored without them, and other servers may store files
+// without them.
+func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
 	if e.endpoint == nil {
 		return nil
 	}
 	for {
-		err := e.use(ctx, d, v)
+		err := e.use(ctx, d, s)
 		if err == nil {
 			break
 		}
@@ -108,72 +115,58 @@ func (e *embedder) connect(ctx context.Context, d db.DB, v vectors) error {
 		}
 	}
 	for looked := time.Now(); wait(ctx, callEvery); {
-		if _, err := v.messages.Queue().Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
-			e.log.Warn("messages are not queued to be embedded", "error", err)
-		}
-		if _, err := v.passages.Queue().Call(ctx, v.jobs); err != nil && ctx.Err() == nil {
-			e.log.Warn("passages are not queued to be embedded", "error", err)
+		for owners, queue := range s.ownerQueues() {
+			if _, err := queue.Call(ctx, s.agents.Jobs); err != nil && ctx.Err() == nil {
+				e.log.Warn("vectors are not queued", "of", owners, "error", err)
+			}
 		}
 		if time.Since(looked) > backfillEvery {
 			looked = time.Now()
-			e.backfill(ctx, v)
+			if err := e.backfill(ctx, s, embed.IdleSpace); err != nil && ctx.Err() == nil {
+				e.log.Warn("missing vectors are not queued", "error", err)
+			}
 		}
 	}
 	return nil
 }
 
-func (e *embedder) backfill(ctx context.Context, v vectors) {
-	batches, err := v.files.Backfill(ctx)
-	if err == nil {
-		_, err = v.messages.Queue().Backfill(ctx, embed.IdleSpace)
+// backfill queues the vectors that the active space lacks, and takes over the owners whose space no server has used for
+// idle.
+func (e *embedder) backfill(ctx context.Context, s stores, idle time.Duration) error {
+	batches, err := s.files.Backfill(ctx)
+	if err != nil {
+		return fmt.Errorf("queue the missing vectors of files: %w", err)
 	}
-	if err == nil {
-		_, err = v.passages.Queue().Backfill(ctx, embed.IdleSpace)
+	if batches > 0 {
+		e.log.Info("missing vectors of files are queued", "batches", batches)
 	}
-	if err != nil && ctx.Err() == nil {
-		e.log.Warn("missing vectors are not queued", "error", err)
-	} else if batches > 0 {
-		e.log.Info("missing vectors are queued", "batches", batches)
+	for owners, queue := range s.ownerQueues() {
+		n, err := queue.Backfill(ctx, idle)
+		if err != nil {
+			return fmt.Errorf("take over the %s of another model: %w", owners, err)
+		}
+		if n > 0 {
+			e.log.Info("the "+owners+" of another model are taken over", "number", n)
+		}
 	}
+	return nil
 }
 
-func (e *embedder) use(ctx context.Context, d db.DB, v vectors) error {
+// use makes the endpoint's space the active one. An endpoint that does not answer has the dimension that it had.
+func (e *embedder) use(ctx context.Context, d db.DB, s stores) error {
 	provider := strings.TrimRight(e.settings.BaseURL, "/")
-	if e.dimension == 0 { // what it was before it went away
+	if e.dimension == 0 {
 		if known, err := embed.KnownSpace(ctx, d, provider, e.settings.Model); err == nil {
 			e.dimension = known.Dimension
-		}
-	}
-	if e.dimension == 0 {
-		probing, cancel := context.WithTimeout(ctx, probePatience)
-		defer cancel()
-		dimension, err := e.client.Probe(probing)
-		if err != nil {
+		} else if err := e.probe(ctx, laterProbe); err != nil {
 			return err
 		}
-		e.dimension = dimension
 	}
 	space, err := embed.UseSpace(ctx, d, provider, e.settings.Model, e.dimension)
 	if err != nil {
 		return err
 	}
-	if err := embed.InUse(ctx, d, space); err != nil {
-		return err
-	}
 	e.endpoint.Use(space)
-	batches, err := v.files.Backfill(ctx)
-	if err != nil {
-		return fmt.Errorf("queue the vectors that are missing: %w", err)
-	}
-	conversations, err := v.messages.Queue().Backfill(ctx, 0)
-	if err != nil {
-		return fmt.Errorf("take over the conversations of another model: %w", err)
-	}
-	archives, err := v.passages.Queue().Backfill(ctx, 0)
-	if err != nil {
-		return fmt.Errorf("take over the archives of another model: %w", err)
-	}
-	e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension, "batches_queued", batches,
-		"conversations_taken_over", conversations, "archives_taken_over", archives)
-	return nil
+	e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension)
+	return e.backfill(ctx, s, 0)
 }

@@ -12,10 +12,8 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
-	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -36,8 +34,8 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	s.messages.Queue().Work(workers)
 	s.passages.Queue().Work(workers)
 	if p.embedder.endpoint != nil {
-		maps.Copy(queues, recall.Queues())
-		maps.Copy(queues, archival.Queues())
+		maps.Copy(queues, s.messages.Queue().Queues())
+		maps.Copy(queues, s.passages.Queue().Queues())
 	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), FetchCooldown: fetchPause,

@@ -39,7 +39,7 @@ type serveCmd struct {
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
 	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
-	embedding
+	embedding      `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
 	language
 	documents
 }
@@ -185,10 +185,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	for _, run := range []func() error{
 		func() error { p.keepPresent(ctx, present); return nil },
 		func() error { return p.work(ctx, s.agents.Jobs, present) },
-		func() error {
-			return p.embedder.connect(ctx, p.pool,
-				vectors{files: s.files, messages: s.messages, passages: s.passages, jobs: s.agents.Jobs})
-		},
+		func() error { return p.embedder.connect(ctx, p.pool, s) },
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.maintain(ctx, s); return nil },
 		func() error { p.freeMemory(ctx); return nil },
