@@ -3,13 +3,12 @@ package embed
 import (
 	"context"
 	"errors"
-	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// minCutRunes is how long a text must be that cutting it is worth a try where the provider refuses it.
+// minCutRunes is the length from which a refused text is cut.
 const minCutRunes = 200
 
 // knownGood is a text that no provider has a reason to refuse.
@@ -31,24 +30,21 @@ func tokens(text string) int {
 	return (ascii+2)/3 + other
 }
 
-// batches cuts a list into stretches of at most maxItems with at most maxTokens together; one that has more is alone.
-func batches[T any](all []T, maxItems, maxTokens int, tokens func(T) int) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		start, sum := 0, 0
-		for i, one := range all {
-			n := tokens(one)
-			if i > start && (i-start == maxItems || sum+n > maxTokens) {
-				if !yield(all[start:i]) {
-					return
-				}
-				start, sum = i, 0
-			}
-			sum += n
+// batches cuts a list into parts of at most maxItems with at most maxTokens together; an item that has more is alone.
+func batches[T any](all []T, maxItems, maxTokens int, tokens func(T) int) (parts [][]T) {
+	start, sum := 0, 0
+	for i, item := range all {
+		n := tokens(item)
+		if i > start && (i-start == maxItems || sum+n > maxTokens) {
+			parts = append(parts, all[start:i])
+			start, sum = i, 0
 		}
-		if start < len(all) {
-			yield(all[start:])
-		}
+		sum += n
 	}
+	if start < len(all) {
+		parts = append(parts, all[start:])
+	}
+	return parts
 }
 
 // batch embeds jobs by one request, and where the provider refuses that, each half on its own: one bad text among 32
@@ -59,24 +55,22 @@ func (o *OpenAI) batch(ctx context.Context, jobs []*job) error {
 		texts[i] = j.item.Text
 	}
 	vectors, err := o.embedTexts(ctx, texts, int(o.limit.Load()))
-	if err == nil {
-		for i, j := range jobs {
-			j.settle(vectors[i])
-		}
-		return nil
-	}
-	var no *refusal
-	if !errors.As(err, &no) {
-		return err
-	}
-	if len(jobs) == 1 {
+	no, refused := errors.AsType[*refusal](err)
+	switch half := len(jobs) / 2; {
+	case refused && half == 0:
 		return o.alone(ctx, jobs[0], no)
-	}
-	half := len(jobs) / 2
-	if err := o.batch(ctx, jobs[:half]); err != nil {
+	case refused:
+		if err := o.batch(ctx, jobs[:half]); err != nil {
+			return err
+		}
+		return o.batch(ctx, jobs[half:])
+	case err != nil:
 		return err
 	}
-	return o.batch(ctx, jobs[half:])
+	for i, j := range jobs {
+		j.settle(vectors[i])
+	}
+	return nil
 }
 
 func (j *job) settle(values []float32) {
@@ -87,7 +81,7 @@ func (j *job) settle(values []float32) {
 }
 
 // alone embeds a text that was refused on its own. Cut in two it may pass; if it is refused for its length, it is cut
-// in 4, 8, … and what comes later is cut before it is sent, for small models take 512 tokens and no endpoint tells.
+// in 4, 8, … parts, and later texts are cut before they are sent: small models take 512 tokens and no endpoint tells.
 func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 	if err := o.confirm(ctx); err != nil {
 		return err
@@ -111,21 +105,15 @@ func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 		if !no.tooLong {
 			return nil
 		}
-		sent = longest(appendParts(nil, text, size))
+		sent = 0
+		for _, part := range appendParts(nil, text, size) {
+			sent = max(sent, tokens(part))
+		}
 	}
 	return nil
 }
 
-// longest returns the tokens of the longest text.
-func longest(texts []string) int {
-	most := 0
-	for _, text := range texts {
-		most = max(most, tokens(text))
-	}
-	return most
-}
-
-// confirm tells a provider that refuses one text from one that is set up wrongly and refuses all.
+// confirm returns an error if the provider refuses every text, which a wrong setting may cause.
 func (o *OpenAI) confirm(ctx context.Context) error {
 	if o.worked.Load() {
 		return nil
@@ -134,11 +122,10 @@ func (o *OpenAI) confirm(ctx context.Context) error {
 	return err
 }
 
-// lower makes size the longest text that is sent whole, if it is shorter than the longest so far.
+// lower makes size the length of the longest text that is sent whole, unless it is shorter already.
 func (o *OpenAI) lower(size int) {
-	for {
-		limit := o.limit.Load()
-		if int64(size) >= limit || o.limit.CompareAndSwap(limit, int64(max(size, 1))) {
+	for limit := o.limit.Load(); int64(size) < limit; limit = o.limit.Load() {
+		if o.limit.CompareAndSwap(limit, int64(max(size, 1))) {
 			return
 		}
 	}
@@ -154,18 +141,16 @@ func (o *OpenAI) embedTexts(ctx context.Context, texts []string, limit int) ([][
 		ends[i] = len(parts)
 	}
 	var vectors [][]float32
-	for batch := range batches(parts, o.config.MaxBatchItems, o.config.MaxBatchTokens, tokens) {
+	for _, batch := range batches(parts, o.config.MaxBatchItems, o.config.MaxBatchTokens, tokens) {
 		got, err := o.request(ctx, batch)
 		if err != nil {
 			return nil, err
 		}
 		vectors = append(vectors, got...)
 	}
-	whole := make([][]float32, len(texts))
-	start := 0
+	whole, start := make([][]float32, len(texts)), 0
 	for i, end := range ends {
-		whole[i] = mean(parts[start:end], vectors[start:end])
-		start = end
+		whole[i], start = mean(parts[start:end], vectors[start:end]), end
 	}
 	return whole, nil
 }

@@ -10,8 +10,6 @@ package embed
 import (
 	"context"
 	"math"
-
-	"github.com/pgvector/pgvector-go"
 )
 
 // Item is a text to embed. The ID is the caller's; it comes back with the vector.
@@ -49,9 +47,4 @@ func Normalize(v []float32) []float32 {
 		unit[i] = float32(float64(x) / norm)
 	}
 	return unit
-}
-
-// Half is v as a parameter of type halfvec: 2 bytes a number, up to 4,000 numbers under an index. It shares v's memory.
-func Half(v []float32) pgvector.HalfVector {
-	return pgvector.NewHalfVector(v)
 }

@@ -35,10 +35,3 @@ func TestNormalize(t *testing.T) {
 		})
 	}
 }
-
-func TestHalf(t *testing.T) {
-	t.Parallel()
-	if got := embed.Half([]float32{0.5, -1}).String(); got != "[0.5,-1]" {
-		t.Errorf("got %s, want [0.5,-1]", got)
-	}
-}

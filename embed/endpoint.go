@@ -74,6 +74,9 @@ func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duratio
 // that it refuses are returned with the reasons. An error means that it made no vectors, or vectors of another
 // dimension than the space's, which a known space meets when another model has its name.
 func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
+	if len(items) == 0 {
+		return nil, nil, nil
+	}
 	p.asked, err = true, errors.New("the endpoint's client panicked")
 	defer func() { p.endpoint.note(len(items), err) }()
 	vectors, err = p.endpoint.Embedder.Embed(ctx, items)

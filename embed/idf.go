@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -177,18 +178,9 @@ func (c *IDFCache) add(key string, idf *IDF) {
 	}
 	delete(c.entries, key)
 	if len(c.entries) >= maxCached {
-		delete(c.entries, c.oldest())
+		delete(c.entries, slices.MinFunc(slices.Collect(maps.Keys(c.entries)), func(a, b string) int {
+			return c.entries[a].loaded.Compare(c.entries[b].loaded)
+		}))
 	}
 	c.entries[key] = cachedIDF{idf: idf, loaded: time.Now()}
-}
-
-func (c *IDFCache) oldest() string {
-	var key string
-	var loaded time.Time
-	for k, entry := range c.entries {
-		if loaded.IsZero() || entry.loaded.Before(loaded) {
-			key, loaded = k, entry.loaded
-		}
-	}
-	return key
 }

@@ -22,27 +22,28 @@ const maxAnswerBytes = 64 << 20
 // MaxDimension is the longest vector that pgvector indexes as halfvec.
 const MaxDimension = 4_000
 
-// Config says where embeddings come from: any server that speaks OpenAI's POST /embeddings, such as OpenAI, Ollama,
-// vLLM, text-embeddings-inference or llama.cpp.
+// Config is the address and the settings of a server that speaks OpenAI's POST /embeddings: OpenAI, Ollama, vLLM,
+// text-embeddings-inference, llama.cpp and others.
 type Config struct {
 	BaseURL    string // up to and without /embeddings; empty means OpenAI's own
 	APIKey     string // empty where the server asks for none
 	Model      string
-	Dimensions int  // what to ask for; 0 leaves it to the model, and is right where a model has only one
-	Base64     bool // ask for numbers as base64, which is smaller, even where Probe did not find that the provider knows it
+	Dimensions int  // to ask for; 0 leaves it to the model, and is right where a model has only one
+	Base64     bool // ask for numbers as base64, though Probe did not find that the provider knows it
 
-	HTTP           *http.Client  // nil means a client of its own; redirects are never followed, its own timeout is not used
+	HTTP           *http.Client  // nil means a client of its own; redirects are not followed, its timeout is not used
 	MaxBatchItems  int           // texts in a request; 0 means 64
 	MaxBatchTokens int           // tokens in a request, estimated; 0 means 8,000
-	MaxInputTokens int           // tokens in a text, estimated, beyond which it is cut and its parts averaged; 0 means 8,000
-	Concurrency    int           // requests at a time, of all callers together; 0 means 4
-	Attempts       int           // how often a request is sent until it is answered; 0 means 4
+	MaxInputTokens int           // tokens in a text, estimated, above which its parts are averaged; 0 means 8,000
+	Attempts       int           // of a request, at most; 0 means 4
 	Timeout        time.Duration // of one attempt; 0 means 30 s
-
-	FirstPause time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
+	FirstPause     time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
 }
 
-// RefusedError says that the provider will not embed one text, whatever it is sent together with.
+// maxRequests is the most requests at a time, of all callers together.
+const maxRequests = 4
+
+// RefusedError is a text that the provider does not embed, whatever it is sent together with.
 type RefusedError struct {
 	ID     int64 // of the Item
 	Reason string
@@ -52,7 +53,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the embedding provider refuses text %d: %s", e.ID, e.Reason)
 }
 
-// Refusals are the texts that an Embedder's error says were refused.
+// Refusals returns the refused texts that an Embedder's error holds.
 func Refusals(err error) []*RefusedError {
 	if one, ok := err.(*RefusedError); ok { //nolint:errorlint // the tree is walked here
 		return []*RefusedError{one}
@@ -68,7 +69,7 @@ func Refusals(err error) []*RefusedError {
 	return all
 }
 
-// LaterError says that the provider asked to be left alone for a while.
+// LaterError is a failure after which the provider asks for a pause.
 type LaterError struct {
 	After  time.Duration
 	Reason error
@@ -76,7 +77,7 @@ type LaterError struct {
 
 func (e *LaterError) Error() string { return e.Reason.Error() }
 
-// Unwrap returns the failure that came with it.
+// Unwrap returns the failure.
 func (e *LaterError) Unwrap() error { return e.Reason }
 
 // OpenAI is an Embedder that asks an OpenAI-compatible endpoint. It may be used from many goroutines.
@@ -93,33 +94,26 @@ type OpenAI struct {
 
 // NewOpenAI checks the configuration; it sends nothing. An error names the setting to change.
 func NewOpenAI(c Config) (*OpenAI, error) {
-	c = withDefaults(c)
+	c.MaxBatchItems = cmp.Or(c.MaxBatchItems, 64)
+	c.MaxBatchTokens = cmp.Or(c.MaxBatchTokens, 8_000)
+	c.MaxInputTokens = cmp.Or(c.MaxInputTokens, 8_000)
 	at := &provider.Endpoint{Kind: "embedding", Setting: "LOCI_EMBEDDING", Answers: "embeddings",
-		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
-		HTTP: c.HTTP, Attempts: c.Attempts, Timeout: c.Timeout, MaxAnswerBytes: maxAnswerBytes, FirstPause: c.FirstPause, Refuses: refuses}
+		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, HTTP: c.HTTP,
+		Attempts: cmp.Or(c.Attempts, 4), Timeout: cmp.Or(c.Timeout, 30*time.Second), FirstPause: c.FirstPause,
+		MaxAnswerBytes: maxAnswerBytes, Refuses: refuses}
 	client, err := at.Client()
 	if err != nil {
 		return nil, err
 	}
 	if c.Dimensions < 0 || c.Dimensions > MaxDimension {
-		return nil, fmt.Errorf("LOCI_EMBEDDING_DIMENSIONS is %d: it must lie between 1 and %d, or be empty for the model's own",
-			c.Dimensions, MaxDimension)
+		return nil, fmt.Errorf("LOCI_EMBEDDING_DIMENSIONS is %d: it must lie between 1 and %d, "+
+			"or be empty for the model's own", c.Dimensions, MaxDimension)
 	}
-	o := &OpenAI{config: c, at: at, client: client, slots: make(chan struct{}, c.Concurrency)}
+	o := &OpenAI{config: c, at: at, client: client, slots: make(chan struct{}, maxRequests)}
 	o.dimension.Store(int64(c.Dimensions))
 	o.limit.Store(int64(c.MaxInputTokens))
 	o.base64.Store(c.Base64)
 	return o, nil
-}
-
-func withDefaults(c Config) Config {
-	c.MaxBatchItems = cmp.Or(c.MaxBatchItems, 64)
-	c.MaxBatchTokens = cmp.Or(c.MaxBatchTokens, 8_000)
-	c.MaxInputTokens = cmp.Or(c.MaxInputTokens, 8_000)
-	c.Concurrency = cmp.Or(c.Concurrency, 4)
-	c.Attempts = cmp.Or(c.Attempts, 4)
-	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	return c
 }
 
 // Probe embeds one word and returns the dimension of the provider's vectors. An error says what to change: the
@@ -176,30 +170,25 @@ func (o *OpenAI) Embed(ctx context.Context, items []Item) ([]Vector, error) {
 		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(o.config.Concurrency)
-	for batch := range batches(jobs, o.config.MaxBatchItems, o.config.MaxBatchTokens, (*job).tokens) {
+	group.SetLimit(maxRequests)
+	for _, batch := range batches(jobs, o.config.MaxBatchItems, o.config.MaxBatchTokens, (*job).tokens) {
 		group.Go(func() error { return o.batch(groupCtx, batch) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, o.failure(err)
 	}
-	return results(jobs)
-}
-
-func (j *job) tokens() int { return tokens(j.item.Text) }
-
-func results(jobs []*job) ([]Vector, error) {
-	vectors := make([]Vector, 0, len(jobs))
-	var refused []error
+	vectors, refused := make([]Vector, 0, len(jobs)), []error(nil)
 	for _, j := range jobs {
-		if j.values == nil {
+		if j.values != nil {
+			vectors = append(vectors, Vector{ID: j.item.ID, Values: j.values})
+		} else {
 			refused = append(refused, &RefusedError{ID: j.item.ID, Reason: j.refused})
-			continue
 		}
-		vectors = append(vectors, Vector{ID: j.item.ID, Values: j.values})
 	}
 	return vectors, errors.Join(refused...)
 }
+
+func (j *job) tokens() int { return tokens(j.item.Text) }
 
 // request embeds texts by one request. Vectors come in the order of the texts, of norm 1, nil where the provider's has
 // no direction. A *refusal is the only error that sending less may help against.
@@ -210,7 +199,8 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	ask := openai.EmbeddingRequestStrings{Input: texts, Model: openai.EmbeddingModel(o.config.Model), Dimensions: o.config.Dimensions}
+	ask := openai.EmbeddingRequestStrings{Input: texts, Model: openai.EmbeddingModel(o.config.Model),
+		Dimensions: o.config.Dimensions}
 	if o.base64.Load() {
 		ask.EncodingFormat = openai.EmbeddingEncodingFormatBase64
 	}
@@ -255,8 +245,9 @@ func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
 // checkDimension holds every vector to the configured dimension, or else to that of the first one ever seen.
 func (o *OpenAI) checkDimension(got int) error {
 	if got < 1 || got > MaxDimension {
-		return setting("the embedding model %s gives vectors of %d numbers, and Loci keeps 1 to %d: choose another LOCI_EMBEDDING_MODEL, "+
-			"or set LOCI_EMBEDDING_DIMENSIONS if this one can give fewer", o.config.Model, got, MaxDimension)
+		return provider.Settingf("the embedding model %s gives vectors of %d numbers, and Loci keeps 1 to %d: "+
+			"choose another LOCI_EMBEDDING_MODEL, or set LOCI_EMBEDDING_DIMENSIONS if this one can give fewer",
+			o.config.Model, got, MaxDimension)
 	}
 	o.dimension.CompareAndSwap(0, int64(got))
 	want := int(o.dimension.Load())
@@ -264,7 +255,7 @@ func (o *OpenAI) checkDimension(got int) error {
 		return nil
 	}
 	if o.config.Dimensions != 0 {
-		return setting("the embedding model %s gives vectors of %d numbers, but LOCI_EMBEDDING_DIMENSIONS is %d: "+
+		return provider.Settingf("the embedding model %s gives vectors of %d numbers, but LOCI_EMBEDDING_DIMENSIONS is %d: "+
 			"set it to %d or leave it empty", o.config.Model, got, want, got)
 	}
 	return o.at.Wrong("with a vector of %d numbers after ones of %d", got, want)

@@ -19,7 +19,8 @@ var errNoAnswer = errors.New("The embeddings endpoint did not answer")
 
 // embedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning.
 // The note then says why, in a sentence for the model; it is empty if no endpoint is configured.
-func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvector.HalfVector, space Space, note string) {
+func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvector.HalfVector, space Space,
+	note string) {
 	if d == nil {
 		return nil, Space{}, ""
 	}
@@ -36,7 +37,7 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 	case len(values) != space.Dimension:
 		return nil, space, "The embeddings endpoint answers with another model's vectors, so this was ranked by words alone."
 	}
-	return new(Half(values)), space, ""
+	return new(pgvector.NewHalfVector(values)), space, ""
 }
 
 // askForQuery asks the endpoint. The text of an error begins a sentence.

@@ -194,7 +194,11 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 	if err != nil || batch == nil {
 		return false, err
 	}
-	vectors, refused, err := w.embed(ctx, permit, batch.Items())
+	ask := permit.Embed
+	if w.Openings {
+		ask = permit.openings
+	}
+	vectors, refused, err := ask(ctx, batch.Items())
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return false, err
@@ -225,48 +229,38 @@ func Noting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
-func (w *Worker[J]) embed(ctx context.Context, permit *Permit, items []Item) ([]Vector, []*RefusedError, error) {
-	switch {
-	case len(items) == 0:
-		return nil, nil, nil
-	case w.Openings:
-		return permit.Openings(ctx, items)
-	}
-	return permit.Embed(ctx, items)
-}
-
-// openingChars is the most characters of a text that Openings embeds: what most models take.
+// openingChars is the most characters of a text that openings embeds: what most models take.
 const openingChars = 8000
 
-// Openings makes the vectors of the beginnings of texts, as Embed does, and asks once more with a quarter of those that
+// openings makes the vectors of the beginnings of texts, as Embed does, and asks once more with a quarter of those that
 // the endpoint refuses.
-func (p *Permit) Openings(ctx context.Context, items []Item) ([]Vector, []*RefusedError, error) {
-	text, opened := make(map[int64]string, len(items)), make([]Item, len(items))
+func (p *Permit) openings(ctx context.Context, items []Item) ([]Vector, []*RefusedError, error) {
+	texts, opened := make(map[int64]string, len(items)), make([]Item, len(items))
 	for i, item := range items {
-		text[item.ID], opened[i] = item.Text, Item{ID: item.ID, Text: opening(item.Text, openingChars)}
+		texts[item.ID], opened[i] = item.Text, Item{ID: item.ID, Text: opening(item.Text, openingChars)}
 	}
 	vectors, refused, err := p.Embed(ctx, opened)
-	if err != nil {
-		return nil, nil, err
-	}
 	var again []Item
-	var final []*RefusedError
-	for _, r := range refused {
-		if short := opening(text[r.ID], openingChars/4); short != text[r.ID] {
-			again = append(again, Item{ID: r.ID, Text: short})
-		} else {
-			final = append(final, r)
+	refused = slices.DeleteFunc(refused, func(r *RefusedError) bool {
+		short := opening(texts[r.ID], openingChars/4)
+		if short == texts[r.ID] {
+			return false
 		}
+		again = append(again, Item{ID: r.ID, Text: short})
+		return true
+	})
+	if err != nil || len(again) == 0 {
+		return vectors, refused, err
 	}
-	if len(again) == 0 {
-		return vectors, final, nil
-	}
-	more, refused, err := p.Embed(ctx, again)
-	return append(vectors, more...), append(final, refused...), err
+	more, final, err := p.Embed(ctx, again)
+	return append(vectors, more...), append(refused, final...), err
 }
 
 // opening returns the first characters of a text.
 func opening(text string, chars int) string {
+	if len(text) <= chars {
+		return text
+	}
 	n := 0
 	for at := range text {
 		if n == chars {

@@ -24,23 +24,15 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.reason }
 
-// refuses tells whether an answer is a refusal of this request's texts.
+// refuses reports whether an answer is a refusal of this request's texts.
 func refuses(status int, reason string) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return true
-	case http.StatusInternalServerError:
-		return tooLong.MatchString(reason)
-	}
-	return false
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
+		status == http.StatusUnprocessableEntity ||
+		status == http.StatusInternalServerError && tooLong.MatchString(reason)
 }
 
-// SettingError says that the endpoint's answer will stay wrong until a setting is changed; its text names the setting.
+// SettingError is a failure that lasts until a setting is changed; its text names the setting.
 type SettingError = provider.SettingError
-
-func setting(format string, args ...any) error {
-	return &SettingError{Reason: fmt.Sprintf(format, args...)}
-}
 
 // explain turns go-openai's error into a *refusal, the context's error, or a sentence that says what to do.
 func (o *OpenAI) explain(ctx context.Context, err error) error {
@@ -53,11 +45,11 @@ func (o *OpenAI) explain(ctx context.Context, err error) error {
 	return o.at.Explain(ctx, err)
 }
 
-// failure words an error that ends a call: a refusal that got here is one of everything.
+// failure words an error that ends a call. A refusal that comes this far is one of every text.
 func (o *OpenAI) failure(err error) error {
 	if no, ok := errors.AsType[*refusal](err); ok {
-		return setting("the embedding provider at %s refuses every text: %s: check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS",
-			o.at.Host(), no.reason, o.config.Model)
+		return provider.Settingf("the embedding provider at %s refuses every text: %s: "+
+			"check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS", o.at.Host(), no.reason, o.config.Model)
 	}
 	if err == context.Canceled || err == context.DeadlineExceeded { //nolint:errorlint // the caller's own, said bare
 		return fmt.Errorf("embed with %s: %w", o.config.Model, err)

@@ -25,7 +25,7 @@ var (
 
 // lookup returns the term of a word as it is written.
 func lookup(word string) *term {
-	word = cut(word)
+	word = opening(word, maxTermRunes)
 	slot := &memo[maphash.String(memoSeed, word)%uint64(len(memo))]
 	if t := slot.Load(); t != nil && t.word == word {
 		return t
@@ -45,19 +45,4 @@ func newTerm(word string) *term {
 	}
 	text = english.Stem(text, true)
 	return &term{word: word, text: text, id: int32(crc32.ChecksumIEEE([]byte(text)) % Lexicon)}
-}
-
-// cut cuts a word to maxTermRunes characters.
-func cut(word string) string {
-	if len(word) <= maxTermRunes {
-		return word
-	}
-	n := 0
-	for i := range word {
-		if n == maxTermRunes {
-			return word[:i]
-		}
-		n++
-	}
-	return word
 }

@@ -11,7 +11,8 @@ import (
 // maxTermRunes is the length to which a word is cut, so that a megabyte without a space costs one short term.
 const maxTermRunes = 64
 
-// Terms returns the terms of a text, in the text's order and as often as the text has them.
+// eachTerm calls found with the terms of a text, in the text's order and as often as the text has them. A term is
+// shared: found must not change it.
 //
 // It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A) and ignores case and the diacritics of Latin, Greek
 // and Cyrillic: café and cafe are one term. A word is a run of letters, their marks and digits; every other character
@@ -21,13 +22,6 @@ const maxTermRunes = 64
 // stemmed. Scripts without spaces are cut into pairs of adjacent characters. A word is cut to 64 characters.
 //
 // It takes time linear in the text.
-func Terms(text string) []string {
-	var terms []string
-	eachTerm(text, func(t *term) { terms = append(terms, t.text) })
-	return terms
-}
-
-// eachTerm calls found with every term of text in order. A term is shared: found must not change it.
 func eachTerm(text string, found func(*term)) {
 	eachWord(plain(text), func(word string) {
 		if t := lookup(word); t.text != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -33,7 +34,7 @@ func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[in
 	var values [][]any
 	for _, vector := range vectors {
 		if row, locked := rows[vector.ID]; locked {
-			values = append(values, append([]any{space.ID, vector.ID, Half(vector.Values)}, row...))
+			values = append(values, append([]any{space.ID, vector.ID, pgvector.NewHalfVector(vector.Values)}, row...))
 		}
 	}
 	columns := append([]string{"space_id", v.Row, "embedding"}, v.Columns...)
@@ -45,7 +46,8 @@ func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[in
 // A space of at least IndexRows vectors is indexed, and only while less than a tenth as many rows wait for theirs: into
 // an index that exists, each row is inserted at several times the cost of its share of a bulk build. From time to time,
 // Index calls progress, unless it is nil, with the number of rows in it.
-func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error) {
+func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool,
+	err error) {
 	space, ok := v.Endpoint.Space()
 	if !ok {
 		return false, nil

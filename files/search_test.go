@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -47,7 +48,7 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 	}
 	vectors := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
 		return []any{space.ID, keys[i], 1, folder.Key,
-			embed.Half(embed.Normalize(embedtest.Direction(text(i), space.Dimension)))}, nil
+			pgvector.NewHalfVector(embed.Normalize(embedtest.Direction(text(i), space.Dimension)))}, nil
 	})
 	columns = []string{"space_id", "chunk_key", "org", "folder_key", "embedding"}
 	if _, err := fx.pool.CopyFrom(fx.t.Context(), pgx.Identifier{"chunk_vectors"}, columns, vectors); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -42,7 +43,7 @@ func (fx *fixture) clustered(folder files.Folder, space embed.Space, n, centres,
 	}
 	rows := pgx.CopyFromSlice(n, func(i int) ([]any,
 		error) {
-		return []any{space.ID, keys[i], 1, folder.Key, embed.Half(next())}, nil
+		return []any{space.ID, keys[i], 1, folder.Key, pgvector.NewHalfVector(next())}, nil
 	})
 	if _, err := fx.pool.CopyFrom(fx.t.Context(), pgx.Identifier{"chunk_vectors"},
 		[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows); err != nil {

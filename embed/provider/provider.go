@@ -46,7 +46,8 @@ type SettingError struct{ Reason string }
 
 func (e *SettingError) Error() string { return e.Reason }
 
-func setting(format string, args ...any) error {
+// Settingf returns a SettingError.
+func Settingf(format string, args ...any) error {
 	return &SettingError{Reason: fmt.Sprintf(format, args...)}
 }
 
@@ -82,10 +83,10 @@ func (e *Endpoint) Explain(ctx context.Context, err error) error {
 	case 0:
 		return e.unanswered(err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return setting("the %s provider at %s does not accept the key (status %d): check %s_API_KEY", e.Kind, e.Host(),
+		return Settingf("the %s provider at %s does not accept the key (status %d): check %s_API_KEY", e.Kind, e.Host(),
 			status, e.Setting)
 	case http.StatusNotFound:
-		return setting("the %s provider at %s does not know the path or the model (status 404: %s): check %s_BASE_URL, "+
+		return Settingf("the %s provider at %s does not know the path or the model (status 404: %s): check %s_BASE_URL, "+
 			"which mostly ends in /v1, and %s_MODEL (%s)", e.Kind, e.Host(), reason, e.Setting, e.Setting, e.Model)
 	case http.StatusTooManyRequests:
 		return fmt.Errorf("the %s provider at %s takes no more requests for now (status 429: %s): try again later, "+
@@ -111,7 +112,7 @@ func (e *Endpoint) unanswered(err error) error {
 	var transport *url.Error
 	switch {
 	case errors.Is(err, errRedirect):
-		return setting("the %s provider at %s redirects elsewhere: set %s_BASE_URL to where it leads", e.Kind, e.Host(),
+		return Settingf("the %s provider at %s redirects elsewhere: set %s_BASE_URL to where it leads", e.Kind, e.Host(),
 			e.Setting)
 	case errors.Is(err, errTooBig):
 		return e.Wrong("with more than %d MiB", e.MaxAnswerBytes>>20)
