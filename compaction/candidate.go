@@ -4,7 +4,6 @@ package compaction
 type candidate struct {
 	*planner
 	cut     int            // index of the first message after it
-	kept    bool           // the user's newest message stays although it is before the cut
 	evicted int            // number of messages
 	left    int            // tokens that leave
 	old     int            // tokens that stay and that a report covers, counted by us
@@ -15,19 +14,20 @@ type candidate struct {
 
 // at returns the candidate with a cut before the message at an index.
 func (p *planner) at(cut int) candidate {
-	c := candidate{planner: p, cut: cut, kept: p.points.user >= 0 && p.points.user < cut, evicted: cut,
-		left: p.were[cut], fresh: p.fresh}
+	c := candidate{planner: p, cut: cut, evicted: cut, left: p.were[cut], fresh: p.fresh}
 	all, known := p.sums[len(p.shown)], p.sums[p.known]
 	c.old = known - p.sums[min(cut, p.known)]
 	c.new = all - known - (p.sums[cut] - p.sums[min(cut, p.known)])
-	if c.kept {
-		tokens := p.shown[p.points.user]
+	for _, i := range p.pinned {
+		if i >= cut {
+			continue
+		}
 		c.evicted--
-		c.left -= tokens
-		if p.points.user < p.known {
-			c.old += tokens
+		c.left -= p.were[i+1] - p.were[i]
+		if i < p.known {
+			c.old += p.shown[i]
 		} else {
-			c.new += tokens
+			c.new += p.shown[i]
 		}
 	}
 	if c.evicted > 0 {
@@ -37,16 +37,16 @@ func (p *planner) at(cut int) candidate {
 }
 
 // leaves reports whether the message at an index leaves the view.
-func (c candidate) leaves(i int) bool { return i < c.cut && (!c.kept || i != c.points.user) }
+func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.stays(i) }
 
 // wrapperTokens bounds what a summary's message takes besides the summary's text.
-const wrapperTokens = 80
+const wrapperTokens = 120
 
 // budget returns the tokens that the text of a summary may take if some tokens leave. It is less than what it
 // replaces, and at most a tenth of the window, a quarter of what the fixed parts leave of it below the trigger, and a
 // quarter token for each character that the settings allow.
 func (p *planner) budget(left int) int {
-	most := min(p.window/10, (p.limit-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous(), left/2))
+	most := min(p.window/10, (p.limit-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous, left/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)
 	}
@@ -56,18 +56,25 @@ func (p *planner) budget(left int) int {
 // tokens estimates the view after the cut.
 func (c candidate) tokens() int {
 	if c.evicted == 0 {
-		return add(c.ratio.of(add(add(c.v.Fixed, c.previous()), c.old)), c.new)
+		return add(c.ratio.of(add(add(c.v.Fixed, c.summary()), c.old)), c.new)
 	}
-	return add(add(c.ratio.of(add(c.v.Fixed, c.old)), c.new), c.budget+wrapperTokens)
+	return add(add(c.ratio.of(add(c.v.Fixed, c.old)), c.new), c.summary())
 }
 
 // counted estimates the view after the cut without regard to a provider's report.
 func (c candidate) counted() int {
-	summary := c.previous()
+	return add(add(c.v.Fixed, c.summary()), add(c.old, c.new))
+}
+
+// summary returns the tokens of the summary after the cut: at most those of a new one, or those of the one that stays.
+func (c candidate) summary() int {
 	if c.evicted > 0 {
-		summary = c.budget + wrapperTokens
+		return c.budget + wrapperTokens
 	}
-	return add(add(c.v.Fixed, summary), add(c.old, c.new))
+	if clip, ok := c.fresh[ofSummary]; ok {
+		return c.v.summaryTokens(&clip)
+	}
+	return c.previous
 }
 
 // worthwhile reports whether the cut leaves fewer messages in the view, or is needed to reach the target.
@@ -88,8 +95,16 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 	}
 	if c.evicted > 0 {
 		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget, true, by.self
-	} else { // only the user's newest message is before the cut, and stays
-		c.cut = 0
+	} else { // all before the cut stays
+		if clip, ok := c.fresh[ofSummary]; ok {
+			p.Clips = append(p.Clips, clip)
+			p.change(1)
+		} else if clip := c.v.summaryClip(); clip != nil {
+			p.Clips = append(p.Clips, *clip)
+		}
+	}
+	for c.cut > 0 && c.points.stays(c.cut-1) {
+		c.cut--
 	}
 	p.First = c.firstVisible()
 	for i, m := range c.v.Messages {

@@ -1,15 +1,18 @@
 package compaction
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Shown returns messages as a model sees them: of a clipped result, the beginning, the end, and how to read the rest.
+// Shown returns messages as a model sees them: of a clipped part, the beginning, the end, and how to read the rest.
 // It does not change the messages given.
 func Shown(messages []recall.Message, clips []Clip) []recall.Message {
 	byPosition := clipsByPosition(clips)
@@ -23,7 +26,7 @@ func Shown(messages []recall.Message, clips []Clip) []recall.Message {
 				shown[i].Content = slices.Clone(m.Content)
 			}
 			if isClipOf(c, m) {
-				shown[i].Content[c.Part].Text = clipped(m, c)
+				shown[i].Content[c.Part] = clippedPart(m, c)
 			}
 		}
 	}
@@ -42,37 +45,119 @@ func clipsByPosition(clips []Clip) map[int][]Clip {
 	return all
 }
 
-// isClipOf reports whether a clip is of a result of the message.
+// isClipOf reports whether a clip is of a part of the message that can be clipped.
 func isClipOf(c Clip, m recall.Message) bool {
-	return m.Position == c.Position && c.Part >= 0 && c.Part < len(m.Content) &&
-		m.Content[c.Part].Type == recall.ToolReturn && c.Chars >= 0
+	return m.Position == c.Position && c.Part >= 0 && c.Part < len(m.Content) && c.Chars >= 0 &&
+		isClippable(m.Content[c.Part], m.Role)
 }
 
-// clipped returns the text of a clipped result: at most c.Chars characters of the original, in whole lines if at least
-// half of the characters are left then, and one marker, because it is always made from the log's text.
-func clipped(m recall.Message, c Clip) string {
+// isClippable reports whether a part of a message of a role can be clipped: a result, the arguments of a call, or a
+// text of the assistant.
+func isClippable(p recall.Part, role recall.Role) bool {
+	return p.Type == recall.ToolReturn || p.Type == recall.ToolCall || p.Type == recall.Text && role == recall.Assistant
+}
+
+// clippableText returns the text of a part that a clip shortens.
+func clippableText(p recall.Part) string {
+	if p.Type == recall.ToolCall {
+		return p.Input
+	}
+	return p.Text
+}
+
+// clippedPart returns a part as it is shown. A clip to no characters leaves out the part's images, too.
+func clippedPart(m recall.Message, c Clip) recall.Part {
 	p := m.Content[c.Part]
-	if p.Clip != nil {
-		return clippedPreview(p, c.Chars)
+	switch {
+	case p.Type == recall.ToolCall:
+		p.Input = clippedInput(m, c)
+	case p.Clip != nil:
+		p.Text = clippedPreview(p, c.Chars)
+	default:
+		p.Text = clipped(p.Text, c.Chars, marker{id: m.ID, offset: textOffset(m, c.Part)})
 	}
-	total := utf8.RuneCountInString(p.Text)
-	if total <= c.Chars {
-		return p.Text
+	if n := len(p.Images); c.Chars == 0 && n > 0 {
+		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
 	}
-	head := headOf(p.Text, c.Chars-c.Chars/2)
-	tail := tailOf(p.Text, c.Chars/2)
-	offset := len(head)
-	for i := range c.Part { // expand reads the message as one text, with each part on lines of its own
-		n := len(m.Content[i].Text)
-		if other := m.Content[i]; other.Type != recall.ToolReturn || len(other.Stdout)+len(other.Stderr) > 0 {
+	return p
+}
+
+// textOffset returns where a part begins in the text of its message, as expand reads it, in bytes: each part is on lines
+// of its own.
+func textOffset(m recall.Message, part int) (offset int) {
+	for i, p := range m.Content[:part] {
+		n := len(p.Text)
+		if p.Type != recall.ToolReturn && p.Type != recall.Text || len(p.Stdout)+len(p.Stderr) > 0 {
 			n = len(recall.Message{Content: m.Content[i : i+1]}.Text())
 		}
 		if n > 0 {
 			offset += n + 1
 		}
 	}
-	return fmt.Sprintf("%s\n[%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]\n%s",
-		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, m.ID, offset, tail)
+	return offset
+}
+
+// marker says where to read what a clip leaves out: by the id of the message, from an offset in its text.
+type marker struct {
+	id     string
+	offset int
+}
+
+// clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
+// characters are left then, and one marker, because it is always made from the log's text. A text that is not longer
+// than that is returned as it is.
+func clipped(text string, chars int, at marker) string {
+	total := utf8.RuneCountInString(text)
+	if total <= chars {
+		return text
+	}
+	head, tail := headOf(text, chars-chars/2), tailOf(text, chars/2)
+	short := fmt.Sprintf("%s\n[%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]\n%s",
+		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, at.id, at.offset+len(head), tail)
+	if len(short) >= len(text) {
+		return text
+	}
+	return short
+}
+
+// stringLiteral matches a string in JSON.
+var stringLiteral = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take beside
+// those that the clip allows.
+const (
+	leastLiteral = 32
+	otherFields  = 160
+)
+
+// clippedInput returns the clipped arguments of a call: a JSON object with the same fields, whose long strings are
+// clipped to c.Chars together; or, if that is not enough, an object with the beginning and the end of the arguments.
+func clippedInput(m recall.Message, c Clip) string {
+	p := m.Content[c.Part]
+	if utf8.RuneCountInString(p.Input) <= c.Chars {
+		return p.Input
+	}
+	at := marker{id: m.ID, offset: textOffset(m, c.Part) + len(p.Name) + len("(")}
+	literals := stringLiteral.FindAllStringIndex(p.Input, -1)
+	for chars := c.Chars; chars >= leastLiteral && json.Valid([]byte(p.Input)); chars /= 2 {
+		var b strings.Builder
+		end, shown := 0, 0
+		for _, l := range literals {
+			text, whole := "", p.Input[l[0]:l[1]]
+			if utf8.RuneCountInString(whole) <= chars || json.Unmarshal([]byte(whole), &text) != nil {
+				continue
+			}
+			b.WriteString(p.Input[end:l[0]])
+			b.Write(chat.Encode(clipped(text, chars, marker{id: at.id, offset: at.offset + l[0] + 1})))
+			shown += utf8.RuneCountInString(p.Input[end:l[0]]) + chars
+			end = l[1]
+		}
+		b.WriteString(p.Input[end:])
+		if shown+utf8.RuneCountInString(p.Input[end:]) <= c.Chars+otherFields {
+			return b.String()
+		}
+	}
+	return string(chat.Encode(map[string]string{"clipped": clipped(p.Input, c.Chars, at)}))
 }
 
 // clippedPreview returns the text of a clipped result of which the log holds only the beginning.
@@ -86,12 +171,12 @@ func clippedPreview(p recall.Part, chars int) string {
 		head, len(head), p.Clip.Bytes, p.Clip.ID, len(head))
 }
 
-// shownChars returns how many characters of the original an unclipped result shows.
+// shownChars returns how many characters of the original an unclipped part shows.
 func shownChars(p recall.Part) int {
 	if p.Clip != nil {
 		return utf8.RuneCountInString(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])
 	}
-	return utf8.RuneCountInString(p.Text)
+	return utf8.RuneCountInString(clippableText(p))
 }
 
 // headOf returns at most some characters of the beginning of a text.

@@ -6,21 +6,41 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// clipLevels are the characters that are shown of results. One level is tried after the other until what stays fits:
-// longer results are clipped first, and of these the oldest.
-var clipLevels = []int{8000, 4000, 2000, 1000, 500}
+// clipLevels are the characters that are shown of results and of the arguments of calls. One level is tried after the
+// other until what stays fits: longer texts are clipped first, and of these the oldest. lowLevels follow if a view does
+// not fit otherwise.
+var (
+	clipLevels = []int{8000, 4000, 2000, 1000, 500}
+	lowLevels  = []int{200, 50, 0}
+)
 
-// least returns the view after a cut with every result clipped as far as possible.
+// least returns the view after a cut with everything clipped to the last of clipLevels.
 func (p *planner) least(cut int) candidate {
 	c := p.at(cut)
 	c.clip(-1, clipLevels[len(clipLevels)-1:])
 	return c
 }
 
-// clip clips results in what stays until it takes no more than target.
+// squeeze shortens the summary, and then clips to lowLevels, until the view takes no more than target.
+func (c *candidate) squeeze(target int) {
+	if c.evicted > 0 {
+		c.budget = max(c.budget-max(c.tokens()-max(target, 0), 0), min(c.budget, MinBudget))
+	} else if c.v.Summary != nil {
+		for _, chars := range clipLevels {
+			clip := Clip{Chars: chars}
+			if c.tokens() > target && c.v.summaryTokens(&clip) < c.summary() {
+				c.fresh = maps.Clone(c.fresh)
+				c.fresh[ofSummary] = clip
+			}
+		}
+	}
+	c.clip(target, lowLevels)
+}
+
+// clip clips what stays until it takes no more than target.
 func (c *candidate) clip(target int, levels []int) {
 	c.fresh = maps.Clone(c.fresh)
-	c.clipRange(clipping{fresh: c.fresh, from: c.cut, to: len(c.v.Messages), levels: levels,
+	c.clipRange(clipping{fresh: c.fresh, to: len(c.v.Messages), levels: levels, leaves: c.leaves,
 		enough: func() bool { return c.tokens() <= target },
 		save: func(i, saved int) {
 			if i < c.known {
@@ -31,7 +51,7 @@ func (c *candidate) clip(target int, levels []int) {
 		}})
 }
 
-// clipGroups clips results after a cut in every group that alone exceeds the room for messages, to three quarters of
+// clipGroups clips what stays after a cut in every group that alone exceeds the room for messages, to three quarters of
 // that room. Otherwise all messages before the group would have to leave, and then the group itself.
 func (p *planner) clipGroups(cut int) {
 	fixed := p.ratio.of(max(p.v.Fixed, 0))
@@ -46,6 +66,7 @@ func (p *planner) clipGroups(cut int) {
 			continue
 		}
 		p.clipRange(clipping{fresh: p.fresh, from: from, to: to, levels: clipLevels,
+			leaves: func(int) bool { return false },
 			enough: func() bool { return tokens <= room/4*3 },
 			save: func(i, saved int) {
 				p.shown[i] -= saved
@@ -58,21 +79,28 @@ func (p *planner) clipGroups(cut int) {
 	p.sums = sums(p.shown)
 }
 
-// clipping says which results clipRange clips, and how far.
+// clipping says what clipRange clips, and how far.
 type clipping struct {
 	fresh    map[place]Clip // receives the clips
 	from, to int            // indexes of the messages, the end excluded
 	levels   []int          // characters
+	leaves   func(message int) bool
 	enough   func() bool
 	save     func(message, tokens int)
 }
 
-// clipRange clips results level by level, the oldest first, until it is enough.
+// clipRange clips results and arguments level by level, the oldest first, until it is enough. Of the step whose results
+// the model has not answered, it clips what the assistant said, too.
 func (p *planner) clipRange(c clipping) {
 	for _, chars := range c.levels {
 		for i := c.from; i < c.to; i++ {
+			if c.leaves(i) {
+				continue
+			}
+			unseen := p.points.stays(i) && i != p.points.user
 			for part, content := range p.v.Messages[i].Content {
-				if content.Type != recall.ToolReturn || len(content.Text) <= chars {
+				if !isClippable(content, p.v.Messages[i].Role) || content.Type == recall.Text && !unseen ||
+					len(clippableText(content)) <= chars && len(content.Images) == 0 {
 					continue
 				}
 				if c.enough() {
@@ -86,27 +114,28 @@ func (p *planner) clipRange(c clipping) {
 	}
 }
 
-// clipPart shows at most some characters of a result, and returns the tokens that this saves.
+// clipPart shows at most some characters of a part, and returns the tokens that this saves.
 func (p *planner) clipPart(fresh map[place]Clip, at place, chars int) int {
 	m := p.v.Messages[at.message]
 	whole := p.size(at)
 	was, again := p.clipAt(fresh, at)
-	if whole.chars <= chars || again && was.Chars <= chars {
+	noImages := chars == 0 && len(m.Content[at.part].Images) > 0
+	if whole.chars <= chars && !noImages || again && was.Chars <= chars {
 		return 0
 	}
 	shown := whole.tokens
 	if again {
-		shown = clippedTokens(m, was)
+		shown = p.v.clippedTokens(m, was)
 	}
 	clip := Clip{Position: m.Position, Part: at.part, Chars: chars}
-	saved := shown - clippedTokens(m, clip)
+	saved := shown - p.v.clippedTokens(m, clip)
 	if saved > 0 {
 		fresh[at] = clip
 	}
 	return saved
 }
 
-// clipAt returns the clip of a result: a fresh one, or else that of the view.
+// clipAt returns the clip of a part: a fresh one, or else that of the view.
 func (p *planner) clipAt(fresh map[place]Clip, at place) (Clip, bool) {
 	if clip, ok := fresh[at]; ok {
 		return clip, true

@@ -12,14 +12,16 @@ type View struct {
 	Tools    int              // tokens of the tool definitions, which Fixed includes
 	Summary  *Summary         // of the hidden messages; nil if no message is hidden
 	Messages []recall.Message // without the system prompt and the summary, by position; Tokens are those of the log
-	Clips    []Clip           // of the tool results among the messages that are shown clipped
+	Clips    []Clip           // of the parts of messages, or of the summary, that are shown clipped
+	Count    func(string) int // counts the tokens of a text for the model; nil estimates them
 	Usage    *Usage           // nil unless a provider reported one since the view last changed other than by growing
 }
 
-// Clip says that only the beginning and the end of a tool's result are shown. The tool expand reads the rest by the id
-// of the message.
+// Clip says that only the beginning and the end of a part of a message are shown: of a tool's result, of the arguments
+// of a call, or of a text of the assistant. The tool expand reads the rest by the id of the message. Of a summary only
+// the beginning is shown.
 type Clip struct {
-	Position int `json:"position"` // of the message in its conversation
+	Position int `json:"position"` // of the message in its conversation; 0: the summary
 	Part     int `json:"part"`     // index in the message's content
 	Chars    int `json:"chars"`    // characters that are shown
 }

@@ -1,6 +1,10 @@
 package compaction
 
-import "github.com/loci-memory/loci/recall"
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/recall"
+)
 
 // cutPoints says where a view may be cut. A cut separates neither a tool call from its result, nor messages between
 // the two, nor messages of one step of the assistant.
@@ -8,11 +12,13 @@ type cutPoints struct {
 	inside   []bool // inside[i]: a cut before message i separates what belongs together; one more than messages
 	user     int    // index of the user's newest message; -1 if there is none
 	openCall int    // index where the newest step begins if one of its calls has no result; else the number of messages
+	unseen   int    // index where the newest step begins if it calls tools, whose results no answer follows; else as above
+	seen     int    // index after the results of that step; else the number of messages
 }
 
 func cutPointsOf(messages []recall.Message) cutPoints {
 	n := len(messages)
-	c := cutPoints{inside: make([]bool, n+1), user: -1, openCall: n}
+	c := cutPoints{inside: make([]bool, n+1), user: -1, openCall: n, unseen: n, seen: n}
 	until := make([]int, n) // the last message that belongs to each
 	newest := -1            // of the assistant
 	open := newOpenCalls(messages)
@@ -48,12 +54,27 @@ func cutPointsOf(messages []recall.Message) cutPoints {
 		for first > 0 && sameStep(messages[first-1], messages[first]) {
 			first--
 		}
+		if slices.ContainsFunc(messages[first:newest+1], callsTool) {
+			c.unseen = c.before(first)
+			for c.seen = newest + 1; c.inside[c.seen]; {
+				c.seen++
+			}
+		}
 		if open.between(first, newest) {
-			c.openCall = c.before(first)
+			c.openCall = c.unseen
 		}
 	}
 	return c
 }
+
+// callsTool reports whether a message calls a tool.
+func callsTool(m recall.Message) bool {
+	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Type == recall.ToolCall })
+}
+
+// stays reports whether the message at an index stays wherever the view is cut: the user's newest, and the newest step
+// with its results until the model has answered them.
+func (c cutPoints) stays(i int) bool { return i == c.user || i >= c.unseen && i < c.seen }
 
 // sameStep reports whether two adjacent messages are one answer of the assistant: its calls, and the call that waits
 // for an approval, may be messages of their own.

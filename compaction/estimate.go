@@ -27,10 +27,7 @@ func estimate(v View, shown []int) int {
 
 // counted counts a view without a provider's report.
 func counted(v View, shown []int) int {
-	n := max(v.Fixed, 0)
-	if v.Summary != nil {
-		n = add(n, v.Summary.Tokens)
-	}
+	n := add(v.Fixed, v.summaryTokens(v.summaryClip()))
 	for _, tokens := range shown {
 		n = add(n, tokens)
 	}
@@ -44,22 +41,51 @@ func shownTokens(v View) []int {
 	for i, m := range v.Messages {
 		tokens[i] = max(m.Tokens, 0)
 		for _, c := range clips[m.Position] {
-			tokens[i] = max(tokens[i]-clipSaves(m, c), 0)
+			tokens[i] = max(tokens[i]-v.clipSaves(m, c), 0)
 		}
 	}
 	return tokens
 }
 
+// count counts the tokens of a text.
+func (v View) count(text string) int {
+	if v.Count == nil {
+		return tokens.Estimate(text)
+	}
+	return v.Count(text)
+}
+
 // clipSaves returns how many tokens a clip saves.
-func clipSaves(m recall.Message, c Clip) int {
+func (v View) clipSaves(m recall.Message, c Clip) int {
 	if !isClipOf(c, m) {
 		return 0
 	}
-	return tokens.Estimate(m.Content[c.Part].Text) - clippedTokens(m, c)
+	return v.partTokens(m.Content[c.Part]) - v.clippedTokens(m, c)
 }
 
-// clippedTokens returns the tokens of a clipped result.
-func clippedTokens(m recall.Message, c Clip) int { return tokens.Estimate(clipped(m, c)) }
+// clippedTokens returns the tokens of a clipped part.
+func (v View) clippedTokens(m recall.Message, c Clip) int { return v.partTokens(clippedPart(m, c)) }
+
+// partTokens counts the tokens of a part.
+func (v View) partTokens(p recall.Part) int {
+	n := v.count(p.Text) + v.count(p.Name) + v.count(p.Input) + len(p.Images)*tokens.PerImage
+	if p.Type == recall.Image {
+		n += tokens.PerImage
+	}
+	return n
+}
+
+// summaryTokens returns the tokens of the summary, clipped if clip is not nil; 0 if there is none.
+func (v View) summaryTokens(clip *Clip) int {
+	if v.Summary == nil {
+		return 0
+	}
+	n := max(v.Summary.Tokens, 0)
+	if clip != nil {
+		n = max(n-v.count(v.Summary.Text)+v.count(clippedSummary(v.Summary.Text, *clip)), 0)
+	}
+	return n
+}
 
 // Crowding returns by how many tokens the fixed parts of a prompt exceed three quarters of the window, which leaves
 // messages less than a quarter; 0 if they do not, or if the window is unknown.

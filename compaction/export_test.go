@@ -18,3 +18,6 @@ func (s TriggerState) Compacted(after int) TriggerState {
 	s.Disarmed, s.Base = true, after
 	return s
 }
+
+// LeastSummary bounds the tokens of the message of the shortest summary.
+const LeastSummary = MinBudget + wrapperTokens

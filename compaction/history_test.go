@@ -107,6 +107,18 @@ func (h *history) id() string {
 	return fmt.Sprintf("call_%d", h.calls)
 }
 
+// input are arguments, seldom long ones and seldom no JSON.
+func (h *history) input() string {
+	if h.IntN(10) == 0 {
+		return h.saying(h.size())
+	}
+	text, err := json.Marshal(map[string]string{"path": "a/b.txt", "text": h.saying(1 + h.size()*h.IntN(2))})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 func (h *history) user() {
 	parts := []recall.Part{text(h.saying(h.size()))}
 	if h.IntN(10) == 0 {
@@ -129,7 +141,7 @@ func (h *history) tools(n, open int) {
 		if id := h.id(); !seen[id] {
 			seen[id] = true
 			ids = append(ids, id)
-			parts = append(parts, called(id, h.saying(5)))
+			parts = append(parts, called(id, h.input()))
 		}
 	}
 	if n > 1 && h.IntN(3) == 0 { // what waits to be allowed is a message of its own

@@ -70,7 +70,7 @@ func (p Plan) Evict(v View) Evicted {
 // View returns what the model sees after the plan: of the view that was planned for, or of the one that it has grown
 // to. The summary replaces what left; it is ignored if nothing leaves.
 func (p Plan) View(v View, summary *Summary) View {
-	after := View{Window: v.Window, Fixed: v.Fixed, Tools: v.Tools, Summary: v.Summary, Clips: p.Clips}
+	after := View{Window: v.Window, Fixed: v.Fixed, Tools: v.Tools, Summary: v.Summary, Clips: p.Clips, Count: v.Count}
 	if p.Evicted > 0 {
 		after.Summary = summary
 	}
@@ -103,6 +103,10 @@ func (p Plan) String() string {
 	}
 	b.WriteString(".\n")
 	for _, c := range p.Clips {
+		if c.Position == 0 {
+			fmt.Fprintf(&b, "Of the summary, %d characters are shown.\n", c.Chars)
+			continue
+		}
 		fmt.Fprintf(&b, "Of position %d, part %d, %d characters are shown.\n", c.Position, c.Part, c.Chars)
 	}
 	fmt.Fprintf(&b, "The view changes from position %d on. Tokens: %d before, %d after", p.FirstChanged, p.Before, p.After)

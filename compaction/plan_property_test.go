@@ -1,6 +1,7 @@
 package compaction_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -146,7 +147,7 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 		return v, fmt.Errorf("it takes no fewer tokens")
 	case p.After > p.Goal:
 		return v, fmt.Errorf("it does not reach its own goal")
-	case v.Usage == nil && p.Goal > max(limit, int(s.Goal*float64(v.Window)+1e-9)):
+	case v.Usage == nil && p.Goal > max(limit+compaction.LeastSummary, int(s.Goal*float64(v.Window)+1e-9)):
 		return v, fmt.Errorf("its goal is above the trigger, at %d", limit)
 	case v.Usage == nil && compaction.Estimate(after) > p.After:
 		return v, fmt.Errorf("after it there are %d tokens", compaction.Estimate(after))
@@ -168,6 +169,7 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	for _, check := range []func() error{
 		func() error { return pairs(v, after) },
 		func() error { return newestUser(v, after) },
+		func() error { return newestResults(v, after) },
 		func() error { return readable(after) },
 		func() error { return changesFrom(v, after, p) },
 	} {
@@ -256,16 +258,57 @@ func newestUser(before, after compaction.View) error {
 	return nil
 }
 
+// newestResults checks that the newest calls stay with their results, in this order, until the model answers.
+func newestResults(before, after compaction.View) error {
+	stays := map[string]bool{}
+	for _, m := range after.Messages {
+		stays[m.ID] = true
+	}
+	ids := map[string]bool{}
+	newest := len(before.Messages) - 1
+	for ; newest >= 0 && before.Messages[newest].Role != recall.Assistant; newest-- {
+	}
+	if newest < 0 {
+		return nil
+	}
+	for _, p := range before.Messages[newest].Content {
+		ids[p.CallID] = p.Type == recall.ToolCall
+	}
+	for _, m := range before.Messages[newest:] {
+		for _, p := range m.Content {
+			if p.CallID != "" && ids[p.CallID] && !stays[m.ID] {
+				return fmt.Errorf("message %d, of call %s that the model has not answered, leaves", m.Position, p.CallID)
+			}
+		}
+	}
+	return nil
+}
+
 // readable checks that what is shown of clipped results is text, has one marker, and leads to exactly what is left out.
 func readable(v compaction.View) error {
 	shown := compaction.Shown(v.Messages, v.Clips)
 	for _, c := range v.Clips {
+		if c.Position == 0 {
+			continue
+		}
 		i := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position == c.Position })
 		if i < 0 {
 			return fmt.Errorf("a clip of message %d, which is not in the view", c.Position)
 		}
 		m, was := v.Messages[i], v.Messages[i].Content[c.Part].Text
 		now := shown[i].Content[c.Part].Text
+		if m.Content[c.Part].Type == recall.ToolCall {
+			if err := readableCall(m.Content[c.Part], shown[i].Content[c.Part], c, m.ID); err != nil {
+				return err
+			}
+			continue
+		}
+		if n := len(m.Content[c.Part].Images); n > 0 && c.Chars == 0 {
+			now = strings.TrimSuffix(now, fmt.Sprintf("\n[Images left out here: %d]", n))
+			if now == was {
+				continue
+			}
+		}
 		head, rest, ok := strings.Cut(now, "\n[")
 		if !ok || !utf8.ValidString(now) || strings.Count(now, "To read them, call: expand(") != 1 ||
 			tokens.Estimate(now) >= tokens.Estimate(was) {
@@ -290,6 +333,21 @@ func readable(v compaction.View) error {
 	return nil
 }
 
+// readableCall checks that clipped arguments are JSON, of no more than so many characters, which may be escaped, beside
+// their markers, and lead to what is left out.
+func readableCall(was, now recall.Part, c compaction.Clip, id string) error {
+	plain := markers.ReplaceAllString(now.Input, "")
+	if n := utf8.RuneCountInString(plain); !json.Valid([]byte(now.Input)) || plain == now.Input ||
+		!strings.Contains(now.Input, id) || n > 6*c.Chars+200 || now.Name != was.Name || now.CallID != was.CallID {
+		return fmt.Errorf("of arguments of %d bytes, clipped to %d, this is shown: %.300q", len(was.Input), c.Chars,
+			now.Input)
+	}
+	return nil
+}
+
+var markers = regexp.MustCompile(`\\n\[\d+ of \d+ characters are left out here\. To read them, call: expand\(id=` +
+	`\\"[^"]*\\", offset=\d+\)\]\\n`)
+
 // What a text ends and begins with that is cut within the colours of a terminal.
 var (
 	begunEscape  = regexp.MustCompile(`\x1b(\[[0-9;]*)?$`)
@@ -299,6 +357,12 @@ var (
 // changesFrom checks that nothing before the position that the plan names is shown otherwise than before.
 func changesFrom(before, after compaction.View, p compaction.Plan) error {
 	was, is := compaction.Shown(before.Messages, before.Clips), compaction.Shown(after.Messages, after.Clips)
+	if before.SummaryText() != after.SummaryText() && p.Evicted == 0 {
+		if p.FirstChanged != 1 {
+			return fmt.Errorf("the summary is clipped, and the first change is said to be at %d", p.FirstChanged)
+		}
+		return nil
+	}
 	for i, m := range was {
 		if m.Position >= p.FirstChanged {
 			if i < len(is) && reflect.DeepEqual(is[i], m) {
@@ -316,7 +380,7 @@ func changesFrom(before, after compaction.View, p compaction.Plan) error {
 // soundNothing checks that nothing is left undone that could be done.
 func soundNothing(v compaction.View, s compaction.Settings, _ *compaction.Nothing) error {
 	limit := int(s.Trigger*float64(v.Window) + 1e-9)
-	if compaction.Estimate(v) > limit && compaction.Count(v) > limit {
+	if least := limit + compaction.LeastSummary; compaction.Estimate(v) > least && compaction.Count(v) > least {
 		return fmt.Errorf("nothing is to be done about %d tokens, of which %d fit", compaction.Estimate(v), limit)
 	}
 	return nil
@@ -325,7 +389,7 @@ func soundNothing(v compaction.View, s compaction.Settings, _ *compaction.Nothin
 // soundTooBig checks that the fixed parts, the newest message of the user, an open call with what it waits for and a
 // summary do not fit.
 func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBig) error {
-	least := v.Fixed + v.Window/10 + 80
+	least := v.Fixed + compaction.LeastSummary
 	answered := map[string]bool{}
 	newest := len(v.Messages)
 	for i, m := range slices.Backward(v.Messages) {
@@ -342,11 +406,11 @@ func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBi
 	for i, m := range slices.Backward(v.Messages) {
 		size := m.Tokens
 		for _, p := range m.Content {
-			if p.Type == recall.ToolReturn {
-				size -= max(tokens.Estimate(p.Text)-600, 0)
+			if i >= newest && (p.Type == recall.ToolReturn || m.Role == recall.Assistant) {
+				size -= max(tokens.Estimate(p.Text+p.Input)-60, 0) + 1000*len(p.Images)
 			}
 		}
-		if m.Role == recall.User && !user || i >= newest-8 {
+		if m.Role == recall.User && !user || i >= newest {
 			least += size
 		}
 		user = user || m.Role == recall.User

@@ -50,6 +50,18 @@ func (v *viewBuilder) look(tokens int) *viewBuilder {
 	return v.put(recall.Tool, "", result(id, strings.Repeat("abc\n", max(tokens-4, 0))))
 }
 
+// storm is a step of calls with arguments of so many characters, and their results.
+func (v *viewBuilder) storm(calls, input, answer int) *viewBuilder {
+	var asked, answered []recall.Part
+	for range calls {
+		v.calls++
+		id := fmt.Sprint("c", v.calls)
+		asked = append(asked, called(id, fmt.Sprintf(`{"path":"a.txt","text":%q}`, lines[:input])))
+		answered = append(answered, result(id, lines[:answer]))
+	}
+	return v.put(recall.Assistant, "", asked...).put(recall.Tool, "", answered...)
+}
+
 func window(tokens, fixed int) *viewBuilder {
 	return &viewBuilder{View: compaction.View{Window: tokens, Fixed: fixed, Tools: fixed / 2}}
 }
@@ -71,7 +83,7 @@ func mustPlan(t *testing.T, v compaction.View, s compaction.Settings) (compactio
 	var sum *compaction.Summary
 	if p.Evicted > 0 {
 		sum = &compaction.Summary{Text: "what was", From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
-			Tokens: p.Budget + 80}
+			Tokens: p.Budget + 120}
 		if was := given.Previous; was != nil {
 			sum.From, sum.FromSeq = was.From, was.FromSeq
 		}
@@ -127,7 +139,7 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "%s\n%s\n\n%s\n", p, raw, compaction.SummaryMessage(*after.Summary))
+		fmt.Fprintf(&b, "%s\n%s\n\n%s\n", p, raw, after.SummaryText())
 		for _, m := range compaction.Shown(after.Messages, after.Clips) {
 			if len(after.Clips) > 0 && m.Position == after.Clips[0].Position {
 				shown := strings.Split(m.Content[0].Text, "\n")
@@ -156,11 +168,11 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
 	t.Parallel()
 	s := compaction.Summary{FromSeq: 999_999_999, ToSeq: 999_999_999}
-	if n := compaction.SummaryTokens(s); n > 80 {
+	if n := compaction.SummaryTokens(s); n > 120 {
 		t.Errorf("around its text, a summary's message takes %d tokens", n)
 	}
 	s.FromSeq, s.ToSeq, s.Text = 120, 188, "He likes tea."
-	if got := compaction.SummaryMessage(s); !strings.Contains(got, `expand(id="[seq 120–188]")`) ||
+	if got := compaction.SummaryMessage(s, false); !strings.Contains(got, `expand(id="[seq 120–188]")`) ||
 		!strings.HasSuffix(got, "\nHe likes tea.") {
 		t.Errorf("it does not name what it hides: %s", got)
 	}
@@ -188,7 +200,7 @@ func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
 	for range 50 {
 		heavy.say(recall.User, 100).say(recall.Assistant, 100)
 	}
-	// Of 10,500 tokens 7,000 may stay, with a summary of 1,080: the last 54 messages and no more, which are what 50
+	// Of 10,500 tokens 7,000 may stay, with a summary of 1,120: the last 54 messages and no more, which are what 50
 	// percent leave.
 	p, after := mustPlan(t, heavy.View, compaction.Defaults())
 	if p.Evicted != 50 || p.After > 7000 || compaction.Estimate(after) != p.After {
@@ -447,7 +459,7 @@ func TestTheSummaryCountsInTheNewWindow(t *testing.T) {
 	p, after := mustPlan(t, v.View, s)
 	bare := after
 	bare.Summary = nil
-	if p.Budget != 10_000 || p.After != compaction.Estimate(bare)+p.Budget+80 || p.After > 70_000 {
+	if p.Budget != 10_000 || p.After != compaction.Estimate(bare)+p.Budget+120 || p.After > 70_000 {
 		t.Errorf("with a summary of %d the view takes %d, without %d", p.Budget, p.After, compaction.Estimate(bare))
 	}
 	s.ClipChars = new(1000)
@@ -569,9 +581,11 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 			[]string{"the user message at position 1 (90000 tokens)"}},
 		"the system prompt": {window(50_000, 60_000).say(recall.User, 10).say(recall.Assistant, 10),
 			[]string{"the system prompt (30000 tokens)", "the definitions of the tools (30000 tokens)", "context_window_limit"}},
-		"the arguments of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "",
-			called("c", strings.Repeat("abcd", 60_000))),
-			[]string{"the assistant message at position 2 (60005 tokens)"}},
+		"a step of too many calls": {window(50_000, 2000).say(recall.User, 10).storm(2000, 60, 60),
+			[]string{"the assistant message at position 2 (", "the tool message at position 3 ("}},
+		"the reasoning of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "",
+			recall.Part{Type: recall.Reasoning, Text: strings.Repeat("abcd", 60_000)}, called("c", "{}")),
+			[]string{"the assistant message at position 2 (60006 tokens)"}},
 	} {
 		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
 			_, err := compaction.MakePlan(c.view.View, mode(m))

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // strategy says how a mode plans: it evicts the beginning of a view, up to the first of its cuts after which the rest
@@ -41,7 +39,7 @@ func slidingCuts(points cutPoints, s Settings) []int {
 	return slices.Compact(append(cuts, last))
 }
 
-// allCuts evict everything but an open call.
+// allCuts evict everything but what stays wherever the view is cut.
 func allCuts(points cutPoints, _ Settings) []int { return []int{points.openCall} }
 
 // planner holds the counts of a view from which a plan is made.
@@ -51,6 +49,8 @@ type planner struct {
 	window      int // the view's, or endless if it is unknown
 	goal, limit int // tokens
 	points      cutPoints
+	previous    int   // tokens of the view's summary
+	pinned      []int // indexes of the messages that stay wherever the view is cut
 	ratio       ratio // of a provider's tokens to ours, in the messages that its report covers
 	known       int   // number of messages that the report covers
 	shown       []int // tokens of each message
@@ -58,13 +58,16 @@ type planner struct {
 	were        []int // sums before the clips of this plan
 	clips       map[int][]Clip
 	fresh       map[place]Clip // of groups that are too large for any window
-	sizes       map[place]size // of results, once they were looked at
+	sizes       map[place]size // of what can be clipped, once it was looked at
 }
 
 // place is that of a part: the index of its message in the view, and its own in the message.
 type place struct{ message, part int }
 
-// size is that of a result in the log.
+// ofSummary is the place of the summary.
+var ofSummary = place{message: -1}
+
+// size is that of a part in the log.
 type size struct{ chars, tokens int }
 
 // endless stands for an unknown window.
@@ -76,14 +79,20 @@ func newPlanner(v View, s Settings) *planner {
 	if p.window <= 0 {
 		p.window = endless
 	}
-	p.goal, p.limit = share(s.Goal, p.window), share(s.Trigger, p.window)
+	p.goal, p.limit = share(s.Goal, p.window), s.Limit(p.window)
+	p.previous = v.summaryTokens(v.summaryClip())
+	for i := range v.Messages {
+		if p.points.stays(i) {
+			p.pinned = append(p.pinned, i)
+		}
+	}
 	p.were = sums(p.shown)
 	p.sums = p.were
 	if v.reported() {
 		for p.known < len(v.Messages) && v.Messages[p.known].Position <= v.Usage.Position {
 			p.known++
 		}
-		p.ratio = ratioOf(v.Usage.PromptTokens, add(add(v.Fixed, p.previous()), p.sums[p.known]))
+		p.ratio = ratioOf(v.Usage.PromptTokens, add(add(v.Fixed, p.previous), p.sums[p.known]))
 	}
 	return p
 }
@@ -97,19 +106,11 @@ func sums(of []int) []int {
 	return all
 }
 
-// previous returns the tokens of the summary in the view.
-func (p *planner) previous() int {
-	if p.v.Summary == nil {
-		return 0
-	}
-	return max(p.v.Summary.Tokens, 0)
-}
-
 func (p *planner) size(at place) size {
 	s, ok := p.sizes[at]
 	if !ok {
 		part := p.v.Messages[at.message].Content[at.part]
-		s = size{chars: shownChars(part), tokens: tokens.Estimate(part.Text)}
+		s = size{chars: shownChars(part), tokens: p.v.partTokens(part)}
 		p.sizes[at] = s
 	}
 	return s
@@ -137,12 +138,17 @@ func MakePlan(v View, s Settings) (Plan, error) {
 		return c.plan(by, before, p.goal), nil
 	}
 	least := p.least(last)
-	if least.tokens() > p.limit && last < p.points.openCall { // a prompt without the newest group is better than none
-		last = p.points.openCall
+	if least.tokens() > p.limit {
+		least.squeeze(-1)
+	}
+	if n := len(v.Messages); least.tokens() > p.limit && last < n { // better a prompt without the newest message than none
+		last = n
 		cuts, least = []int{last}, p.least(last)
+		least.squeeze(-1)
 	}
 	reached := least.tokens()
-	impossible := reached > p.limit && least.counted() > p.limit
+	bound := min(add(p.limit, least.summary()), p.window) // what fits without a summary fits with the shortest
+	impossible := reached > bound && least.counted() > bound
 	switch {
 	case impossible && before > p.limit:
 		return Plan{}, p.tooBig(least)
@@ -157,6 +163,7 @@ func MakePlan(v View, s Settings) (Plan, error) {
 	if !ok {
 		c = p.at(last)
 		c.clip(target, clipLevels)
+		c.squeeze(target)
 	}
 	if !c.worthwhile(before, target) && len(c.fresh) == 0 {
 		return Plan{}, &Nothing{Messages: len(v.Messages), Summarised: v.Summary != nil}
@@ -183,10 +190,8 @@ func (p *planner) tooBig(least candidate) *TooBig {
 	if p.v.Tools == 0 {
 		e.Items = []Big{{What: "the system prompt with the tools", Tokens: p.v.Fixed}}
 	}
-	if least.evicted > 0 {
-		e.Items = append(e.Items, Big{What: "a summary", Tokens: least.budget + wrapperTokens})
-	} else if p.previous() > 0 {
-		e.Items = append(e.Items, Big{What: "the summary", Tokens: p.previous()})
+	if tokens := least.summary(); tokens > 0 {
+		e.Items = append(e.Items, Big{What: "the summary", Tokens: tokens})
 	}
 	for i, m := range p.v.Messages {
 		if !least.leaves(i) {
@@ -207,10 +212,10 @@ func (c candidate) clippedMessage(i int) int {
 		if !ok {
 			continue
 		}
-		tokens -= c.size(place{i, part}).tokens - clippedTokens(m, clip)
 		if was, again := c.clipAt(c.planner.fresh, place{i, part}); again {
-			tokens += clipSaves(m, was)
+			tokens += c.v.clipSaves(m, was)
 		}
+		tokens -= c.v.clipSaves(m, clip)
 	}
 	return tokens
 }

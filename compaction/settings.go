@@ -44,6 +44,9 @@ func Defaults() Settings {
 	return Settings{Mode: SlidingWindow, ClipChars: &clip, Percentage: 0.30, Trigger: 0.90, Goal: 0.70, Warning: true}
 }
 
+// Limit returns the tokens of a window above which a conversation is compacted.
+func (s Settings) Limit(window int) int { return share(s.Trigger, window) }
+
 // Ranges of the settings.
 const (
 	MinTrigger, MaxTrigger       = 0.5, 0.98

@@ -2,8 +2,11 @@ package compaction
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -11,12 +14,52 @@ import (
 func Range(from, to int64) string { return fmt.Sprintf("[seq %d–%d]", from, to) }
 
 // SummaryMessage is the text by which a model reads a summary: the range that it replaces, how to read that range, and
-// the summary.
-func SummaryMessage(s Summary) string {
-	of := Range(s.FromSeq, s.ToSeq)
+// the summary. under says that a request of the user that follows in the view is older than the end of the range.
+func SummaryMessage(s Summary, under bool) string {
+	of, request := Range(s.FromSeq, s.ToSeq), ""
+	if under {
+		request = " The user's message after it is not new: the work on it began in what is summarized, and goes on below."
+	}
 	return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. To read them, call "+
-		"expand(id=%q) or conversation_search. This is a summary of them:\n\n%s", of, of, strings.TrimSpace(s.Text))
+		"expand(id=%q) or conversation_search. This is a summary of them.%s\n\n%s", of, of, request,
+		strings.TrimSpace(s.Text))
+}
+
+// SummaryText returns the view's summary as the model reads it; empty if there is none.
+func (v View) SummaryText() string {
+	if v.Summary == nil {
+		return ""
+	}
+	s := *v.Summary
+	if clip := v.summaryClip(); clip != nil {
+		s.Text = clippedSummary(s.Text, *clip)
+	}
+	return SummaryMessage(s, slices.ContainsFunc(v.Messages, func(m recall.Message) bool {
+		return m.Role == recall.User && m.Position < s.To
+	}))
+}
+
+// summaryClip returns the clip of the view's summary; nil if all of it is shown.
+func (v View) summaryClip() *Clip {
+	i := slices.IndexFunc(v.Clips, func(c Clip) bool { return c.Position == 0 })
+	if i < 0 {
+		return nil
+	}
+	return &v.Clips[i]
+}
+
+// clippedSummary returns the beginning of a summary's text.
+func clippedSummary(text string, c Clip) string {
+	text = strings.TrimSpace(text)
+	head := headOf(text, max(c.Chars, 0))
+	if len(head) == len(text) {
+		return text
+	}
+	return fmt.Sprintf("%s\n[%d more characters of this summary are left out.]", head,
+		utf8.RuneCountInString(text)-utf8.RuneCountInString(head))
 }
 
 // SummaryTokens estimates the tokens of a summary's message.
-func SummaryTokens(s Summary) int { return tokens.Estimate(SummaryMessage(s)) + tokens.PerMessage }
+func SummaryTokens(s Summary) int {
+	return tokens.Estimate(SummaryMessage(s, true)) + tokens.PerMessage
+}

@@ -43,7 +43,7 @@ func Check(tokens, window int, open bool, s Settings, was TriggerState) (Decisio
 		now.Base = min(now.Base, tokens)
 		now.Disarmed = tokens < add(now.Base, share(rearmBy, window))
 	}
-	switch due := tokens > share(s.Trigger, window); {
+	switch due := tokens > s.Limit(window); {
 	case due && tokens >= share(forceAt, window):
 		d.Compact = true
 	case due && !now.Disarmed:

@@ -23,7 +23,7 @@ func (v *Violation) Error() string {
 // CheckNothingLost checks a compaction before it is committed, and returns a *Violation if one of these does not hold:
 //   - Each message of the view before is either in the view after, unchanged or clipped, or was given to be summarized.
 //   - The view after has no other messages, and no call without the result that it had.
-//   - The user's newest message stays.
+//   - The user's newest message stays, and so do the newest calls and their results until the model answers them.
 //   - The summary before was given to be included in the new one.
 func CheckNothingLost(before View, given Evicted, after View) error {
 	if err := checkSummary(before, given, after); err != nil {
@@ -55,7 +55,7 @@ func CheckNothingLost(before View, given Evicted, after View) error {
 	if err := checkPairs(before.Messages, evicted); err != nil {
 		return err
 	}
-	return checkClips(before, after, evicted)
+	return checkClips(before, after)
 }
 
 // same reports whether two messages are the same one, with the same number of parts.
@@ -86,8 +86,8 @@ func checkSummary(before View, given Evicted, after View) error {
 	return nil
 }
 
-// checkPairs checks that a call and its result leave together or not at all, and that neither an open call nor the
-// user's newest message leaves.
+// checkPairs checks that a call and its result leave together or not at all, and that neither the user's newest message
+// nor calls whose results the model has not answered leave.
 func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 	open := newOpenCalls(messages)
 	for i, m := range messages {
@@ -104,20 +104,21 @@ func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 		}
 	}
 	points := cutPointsOf(messages)
-	for _, m := range messages[points.openCall:] {
-		if evicted[m.Position] && m.Role == recall.Assistant {
-			return &Violation{m.Position, "has a call that is open, and would leave"}
+	for i, m := range messages {
+		switch {
+		case !points.stays(i) || !evicted[m.Position]:
+		case i == points.user:
+			return &Violation{m.Position, "is the newest of the user, and would leave"}
+		default:
+			return &Violation{m.Position, "is of a call whose result the model has not answered, and would leave"}
 		}
-	}
-	if points.user >= 0 && evicted[messages[points.user].Position] {
-		return &Violation{messages[points.user].Position, "is the newest of the user, and would leave"}
 	}
 	return nil
 }
 
-// checkClips checks that each clip is of a result that stays, that no result is clipped twice, and that a clipped
-// result shows no more than before.
-func checkClips(before, after View, evicted map[int]bool) error {
+// checkClips checks that each clip is of a part that stays, that no part is clipped twice, and that a clipped part
+// shows no more than before.
+func checkClips(before, after View) error {
 	messages := make(map[int]recall.Message, len(after.Messages))
 	for _, m := range after.Messages {
 		messages[m.Position] = m
@@ -125,7 +126,9 @@ func checkClips(before, after View, evicted map[int]bool) error {
 	clipped := map[place]Clip{}
 	for _, c := range after.Clips {
 		m, ok := messages[c.Position]
-		if !ok || !isClipOf(c, m) || m.ID == "" {
+		switch {
+		case c.Position == 0 && after.Summary == before.Summary && after.Summary != nil:
+		case !ok || !isClipOf(c, m) || m.ID == "":
 			return &Violation{c.Position,
 				fmt.Sprintf("has no result as part %d that could be clipped and read by an id", c.Part)}
 		}
@@ -135,7 +138,7 @@ func checkClips(before, after View, evicted map[int]bool) error {
 		clipped[place{c.Position, c.Part}] = c
 	}
 	for _, c := range before.Clips {
-		if evicted[c.Position] || messages[c.Position].ID == "" {
+		if _, stays := messages[c.Position]; !stays && (c.Position > 0 || after.Summary != before.Summary) {
 			continue
 		}
 		if now, ok := clipped[place{c.Position, c.Part}]; !ok || now.Chars > c.Chars {

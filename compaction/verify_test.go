@@ -78,7 +78,7 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		"an open call leaves": {func(c *commit) {
 			c.given.Messages, c.after.Messages = drop(c.before.Messages, 18), []recall.Message{c.before.Messages[17]}
 			c.after.Summary.To = 21
-		}, "a call that is open"},
+		}, "the model has not answered"},
 		"the newest of the user leaves": {func(c *commit) {
 			c.given.Messages, c.after.Messages = c.before.Messages[:18], c.before.Messages[18:]
 			c.after.Summary.To = 18

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // PromptOverhead is what a prompt holds besides the messages of a conversation.
@@ -16,6 +18,8 @@ type PromptOverhead struct {
 	Tools      []byte // definitions in OpenAI's shape, a JSON array; nil for none
 	Tokens     int    // of System and Tools
 	ToolTokens int    // of Tools
+
+	Count func(text string) int // counts tokens for the model; nil keeps those of the log
 }
 
 // LoadView reads the view of a conversation.
@@ -29,9 +33,10 @@ func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation,
 }
 
 // ViewOf returns the view of a conversation whose messages, without the system prompt, were read before. A summary, if
-// there is one, is the first of them.
+// there is one, is the first of them. If overhead has a Count, the messages of the view are counted by it.
 func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOverhead) (v View, err error) {
-	v = View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Messages: messages}
+	v = View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Count: overhead.Count,
+		Messages: messages}
 	if len(c.Clipped) > 0 {
 		if err := json.Unmarshal(c.Clipped, &v.Clips); err != nil {
 			return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
@@ -42,6 +47,16 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 			return View{}, err
 		}
 		v.Messages = v.Messages[1:]
+		v.Summary.Tokens = tokens.PerMessage + v.count(View{Summary: v.Summary, Messages: v.Messages}.SummaryText())
+	}
+	if v.Count != nil {
+		v.Messages = slices.Clone(v.Messages)
+		for i, m := range v.Messages {
+			v.Messages[i].Tokens = tokens.PerMessage
+			for _, p := range m.Content {
+				v.Messages[i].Tokens += v.partTokens(p)
+			}
+		}
 	}
 	if c.Reported > 0 {
 		v.Usage = &Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
@@ -70,7 +85,7 @@ func (v View) AsShown() []recall.Message {
 		return shown
 	}
 	summary := recall.Message{Role: recall.Summary,
-		Content: []recall.Part{{Type: recall.Text, Text: SummaryMessage(*v.Summary)}}}
+		Content: []recall.Part{{Type: recall.Text, Text: v.SummaryText()}}}
 	return append([]recall.Message{summary}, shown...)
 }
 

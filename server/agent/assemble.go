@@ -24,6 +24,7 @@ type Prompt struct {
 
 	format      Format
 	system      prompt
+	count       func(text string) int // counts tokens as the agent's model does
 	definitions []json.RawMessage
 	tools       []json.RawMessage // the definitions in the format
 	messages    []json.RawMessage // in the format
@@ -104,11 +105,12 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Pr
 		p.definitions = s.Tools(has)
 	}
 	p.tools = toolsIn(p.format, p.definitions)
-	count := func(text string) int { return s.Tokens.Count(p.Agent.model(), text) }
+	model := p.Agent.model()
+	p.count = func(text string) int { return s.Tokens.Count(model, text) }
 	for _, t := range p.tools {
-		p.Tokens.Tools += count(string(t))
+		p.Tokens.Tools += p.count(string(t))
 	}
-	if err := s.compileFitting(ctx, org, own, &p, count); err != nil {
+	if err := s.compileFitting(ctx, org, own, &p); err != nil {
 		return p, err
 	}
 	if err := s.readView(ctx, org, &p); err != nil {
@@ -119,11 +121,11 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Pr
 		return p, err
 	}
 	shown := v.AsShown()
-	p.messages, p.Tokens.Messages = converted(p.format, shown, count)
+	p.messages, p.Tokens.Messages = converted(p.format, shown, p.count)
 	p.Tokens.Messages += p.unread.Tokens
 	if v.Summary != nil {
-		p.summary = compaction.SummaryMessage(*v.Summary)
-		p.Tokens.Summary = tokens.PerMessage + count(p.summary)
+		p.summary = v.SummaryText()
+		p.Tokens.Summary = tokens.PerMessage + p.count(p.summary)
 		p.Tokens.Messages -= p.Tokens.Summary
 	}
 	p.Tokens.Total = p.Tokens.Tools + p.Tokens.instructions() + p.Tokens.Summary + p.Tokens.Messages
@@ -163,7 +165,7 @@ const maxCompilations = 5
 
 // compileFitting compiles the system prompt, and shortens the views of open files if it takes too much of a known
 // window.
-func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Prompt, count func(string) int) error {
+func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Prompt) error {
 	l, window := own.Limits(), p.Agent.Window()
 	l.WindowTokens = window
 	for range maxCompilations {
@@ -173,7 +175,7 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Pr
 		}
 		unchanged := l.OpenChars > 0 && compiled.openChars == p.system.openChars
 		p.system = compiled
-		p.Tokens.count(compiled, count)
+		p.Tokens.count(compiled, p.count)
 		excess := p.Tokens.Tools + p.Tokens.instructions() - int(fixedShare*float64(window))
 		if window == 0 || excess <= 0 || compiled.openChars == 0 || unchanged {
 			return nil

@@ -21,6 +21,9 @@ import (
 // an unknown window.
 const assumedWindow = 32_768
 
+// window returns the tokens that the prompt may have, wherever this is decided.
+func (p Prompt) window() int { return cmp.Or(p.Agent.Window(), assumedWindow) }
+
 // compactionSettings returns the agent's settings, changed by a JSON object, which may be nil.
 func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
 	own, err := compaction.ParseSettings(a.Settings.CompactionSettings, compaction.Defaults())
@@ -118,9 +121,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 		return s.warn(ctx, org, c, line)
 	}
-	limit := settings.Trigger * float64(window)
 	task.Patience = patience
-	task.Due = func(v compaction.View) bool { return float64(compaction.Estimate(v)) > limit }
+	task.Due = func(v compaction.View) bool { return compaction.Estimate(v) > settings.Limit(window) }
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
 	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= window {
 		return false, nil
@@ -131,8 +133,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 // task returns the compaction of the prompt's conversation.
 func (p Prompt) task(settings compaction.Settings, trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
-	overhead := compaction.PromptOverhead{Window: cmp.Or(p.Agent.Window(), assumedWindow), System: p.system.String(),
-		Tools: tools, Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools}
+	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
+		Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools, Count: p.count}
 	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Overhead: overhead,
 		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }

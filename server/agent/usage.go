@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/loci-memory/loci/compaction"
@@ -37,8 +36,7 @@ const fullShare = 0.95
 // messages after its report.
 func (p Prompt) usage() *compaction.Usage {
 	c := p.Conversation
-	window := cmp.Or(p.Agent.Window(), assumedWindow)
-	full := float64(p.Tokens.Total) >= fullShare*float64(window)
+	full := float64(p.Tokens.Total) >= fullShare*float64(p.window())
 	doubtful := c.Reported < p.Tokens.Total/2 || c.Reported < p.Tokens.Total && full
 	if p.unread.Count == 0 && len(p.Messages) > 0 && doubtful {
 		return &compaction.Usage{PromptTokens: p.Tokens.Total, Position: lastPosition(p.Messages)}

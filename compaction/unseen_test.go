@@ -1,0 +1,174 @@
+package compaction_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// input is the arguments of a call that writes a text of so many characters.
+func input(chars int) string { return fmt.Sprintf(`{"path":"a.txt","text":%q}`, lines[:chars]) }
+
+// The newest calls and their results stay until the model answers them, clipped as far as needed, in every mode.
+func TestUnseenResultsStay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		view *viewBuilder
+		stay []int // positions
+	}{
+		"thirty results at once": {window(8192, 1500).say(recall.User, 50).storm(30, 40, 1200), []int{1, 2, 3}},
+		"ninety results at once": {window(8192, 1500).say(recall.User, 50).storm(90, 40, 1200), []int{1, 2, 3}},
+		"arguments of 6,000 words": {window(8192, 1500).say(recall.User, 50).say(recall.Assistant, 50).
+			storm(1, 36_000, 2), []int{1, 3, 4}},
+		"of an open call": {window(8192, 1500).say(recall.User, 50).
+			put(recall.Assistant, "", called("c", input(36_000))), []int{1, 2}},
+		"the same again and again": {window(8192, 1500).say(recall.User, 50).storm(1, 36_000, 2).storm(1, 36_000, 2).
+			storm(1, 36_000, 2), []int{1, 6, 7}},
+		"arguments that are no JSON": {window(8192, 1500).say(recall.User, 50).
+			put(recall.Assistant, "", called("c", lines[:36_000])).put(recall.Tool, "", result("c", "OK")), []int{1, 2, 3}},
+		"a long text before the call": {window(8192, 1500).say(recall.User, 50).
+			put(recall.Assistant, "", text(lines[:36_000]), called("c", "{}")).put(recall.Tool, "", result("c", "OK")),
+			[]int{1, 2, 3}},
+		"images": {window(8192, 1500).say(recall.User, 50).put(recall.Assistant, "", called("c", "{}")).
+			put(recall.Tool, "", recall.Part{Type: recall.ToolReturn, CallID: "c", Text: "ok", Images: images(12)}),
+			[]int{1, 2, 3}},
+		"the user did not wait for an answer": {window(8192, 1500).say(recall.User, 50).storm(20, 40, 1200).
+			say(recall.User, 3000), []int{2, 3, 4}},
+		"many speak after the results": {window(8192, 1500).storm(3, 40, 1200).say(recall.User, 4000).
+			say(recall.User, 4000).say(recall.User, 4000), []int{1, 2, 5}},
+	} {
+		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll} {
+			p, after := mustPlan(t, c.view.View, mode(m))
+			got := positions(after.Messages)
+			for _, position := range c.stay {
+				if !slices.Contains(got, position) {
+					t.Errorf("%s, %s: message %d left; there are %v", name, m, position, got)
+				}
+			}
+			if tokens := compaction.Estimate(after); tokens > 7372 || p.After > 7372 {
+				t.Errorf("%s, %s: %d tokens, %d planned", name, m, tokens, p.After)
+			}
+			if err := readable(after); err != nil {
+				t.Errorf("%s, %s: %v", name, m, err)
+			}
+		}
+	}
+}
+
+// images are so many images of a result.
+func images(n int) []json.RawMessage {
+	return slices.Repeat([]json.RawMessage{json.RawMessage(`{}`)}, n)
+}
+
+// What the model has answered leaves as anything else does.
+func TestAnsweredResultsLeave(t *testing.T) {
+	t.Parallel()
+	v := window(8192, 1500).say(recall.User, 50).storm(30, 40, 1200).say(recall.Assistant, 50).say(recall.User, 50)
+	if _, after := mustPlan(t, v.View, mode(compaction.All)); !slices.Equal(positions(after.Messages), []int{5}) {
+		t.Errorf("of all, %v stay", positions(after.Messages))
+	}
+}
+
+// Of clipped arguments every short field is shown, and the beginning and the end of the long one.
+func TestClippedArgumentsKeepTheirFields(t *testing.T) {
+	t.Parallel()
+	v := window(0, 0).put(recall.Assistant, "", called("c", `{"path":"src/main.go","line":12,"text":"`+
+		strings.Repeat(`one \"line\"\n`, 500)+`end"}`)).View
+	v.Clips = []compaction.Clip{{Position: 1, Chars: 60}}
+	want := `{"path":"src/main.go","line":12,"text":"one \"line\"\none \"line\"\n\n` +
+		`[5456 of 5503 characters are left out here. To read them, call: expand(id=\"` + v.Messages[0].ID +
+		`\", offset=66)]\none \"line\"\none \"line\"\nend"}`
+	if got := compaction.Shown(v.Messages, v.Clips)[0].Content[0].Input; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A request that is shown after a summary of the work on it is not taken for a new one.
+func TestASummarySaysThatTheRequestAfterItIsOld(t *testing.T) {
+	t.Parallel()
+	const old = "The user's message after it is not new"
+	v := window(20_000, 1000).say(recall.User, 100).say(recall.Assistant, 50).say(recall.User, 300)
+	for range 30 {
+		v.look(800)
+	}
+	p, after := mustPlan(t, v.View, compaction.Defaults())
+	if got := after.SummaryText(); !slices.Equal(p.Kept, []int{3}) || !strings.Contains(got, old) {
+		t.Errorf("kept %v; the summary is %q", p.Kept, got)
+	}
+	if got := after.AsShown()[0].Content[0].Text; got != after.SummaryText() {
+		t.Errorf("the model is shown %q", got)
+	}
+	v = window(20_000, 1000)
+	for range 30 {
+		v.say(recall.User, 300).say(recall.Assistant, 500)
+	}
+	if _, after := mustPlan(t, v.View, compaction.Defaults()); strings.Contains(after.SummaryText(), old) {
+		t.Errorf("of a request that is new: %q", after.SummaryText())
+	}
+}
+
+// A message that fits alone fits with any history: the summary is shortened, whether it is to be made or stays.
+func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
+	t.Parallel()
+	long := &compaction.Summary{Text: strings.Repeat("a line of a summary that says much\n", 200), From: 1, To: 9,
+		Tokens: 1750}
+	for tokens := 10_000; tokens <= 11_300; tokens += 100 {
+		for name, v := range map[string]*viewBuilder{
+			"messages":               window(16_000, 3100).say(recall.User, 6000).say(recall.Assistant, 3000),
+			"a summary":              {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: long}},
+			"a summary and messages": {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: long}},
+		} {
+			if name == "a summary and messages" {
+				v.say(recall.User, 500).say(recall.Assistant, 500)
+			}
+			v.say(recall.User, tokens)
+			for i := range v.Messages {
+				v.Messages[i].Position += 9
+			}
+			for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+				p, after := mustPlan(t, v.View, mode(m))
+				if got := compaction.Estimate(after); got > 14_400+compaction.LeastSummary || got > p.After ||
+					len(after.Messages) != 1 || after.Summary == nil {
+					t.Errorf("%d tokens after %s, %s: %v, %d counted", tokens, name, m, p, got)
+				}
+				if shown := after.SummaryText(); after.Summary == long && len(shown) < 700 {
+					t.Errorf("%d tokens: of the summary this is shown: %s", tokens, shown)
+				}
+			}
+		}
+	}
+	v := window(16_000, 3100).say(recall.User, 500).say(recall.User, 11_400)
+	if _, err := compaction.MakePlan(v.View, compaction.Defaults()); err == nil || !strings.Contains(err.Error(),
+		"the user message at position 2 (11400 tokens)") {
+		t.Errorf("what does not fit alone: %v", err)
+	}
+}
+
+// A clipped summary stays clipped until the next one is made, from all of it.
+func TestAClippedSummaryIsCarriedAlongWhole(t *testing.T) {
+	t.Parallel()
+	v := viewBuilder{View: compaction.View{Window: 16_000, Fixed: 3100, Summary: &compaction.Summary{From: 1, To: 9,
+		Text: strings.Repeat("a line of a summary that says much\n", 200), Tokens: 1750}}}
+	v.say(recall.User, 11_000)
+	v.Messages[0].Position = 10
+	p, after := mustPlan(t, v.View, compaction.Defaults())
+	if len(p.Clips) != 1 || p.Clips[0].Position != 0 || after.Summary != v.Summary || p.FirstChanged != 1 {
+		t.Fatalf("%+v", p)
+	}
+	unclipped := after
+	unclipped.Clips = nil
+	if err := compaction.CheckNothingLost(after, compaction.Evicted{}, unclipped); err == nil {
+		t.Error("the clip is undone")
+	}
+	after.Messages = append(after.Messages, window(0, 0).say(recall.Assistant, 2500).say(recall.User, 100).Messages...)
+	after.Messages[1].Position, after.Messages[2].Position = 11, 12
+	p, last := mustPlan(t, after, compaction.Defaults())
+	if given := p.Evict(after); given.Previous.Text != v.Summary.Text || len(last.Clips) > 0 || p.Evicted == 0 {
+		t.Errorf("given %d bytes of the summary; %+v", len(given.Previous.Text), p)
+	}
+}

@@ -1,0 +1,93 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// calls returns a step of the assistant with so many calls, and their results.
+func calls(step, n int, input, result string) []recall.Draft {
+	var asked, answered []recall.Part
+	for i := range n {
+		id := fmt.Sprintf("call_%d_%d", step, i)
+		asked = append(asked, call(id, "work", input))
+		answered = append(answered, recall.Part{CallID: id, Text: fmt.Sprintf("result %d: %s", i, result)})
+	}
+	return []recall.Draft{{Role: recall.Assistant, Content: asked}, returned(answered...)}
+}
+
+// The newest calls and their results are in the prompt, whatever they take.
+func TestAPromptHasTheNewestResults(t *testing.T) {
+	t.Parallel()
+	file := `{"path":"a.txt","text":"` + strings.Repeat("word ", 6000) + `"}`
+	for _, c := range []struct {
+		name, input, result string
+		calls, steps        int
+	}{
+		{"thirty results of 200 words", `{"n":1}`, strings.Repeat("word ", 200), 30, 1},
+		{"a file of 6,000 words is written", file, "OK, written", 1, 1},
+		{"and written again and again", file, "OK, written", 1, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := newStore(t)
+			a := create(t, s, agent.New{Name: "a", WindowLimit: new(8192),
+				System: strings.Repeat("Be kind. ", 1500)}) // as many tokens as the tools of an agent
+			say(t, s, a, said(recall.User, "Do the work."))
+			for step := range c.steps {
+				say(t, s, a, calls(step, c.calls, c.input, c.result)...)
+				h := handOut(t, s, a, agent.OpenAI)
+				if h.Tokens.Total > 8192*9/10 {
+					t.Errorf("step %d: the prompt has %d tokens", step, h.Tokens.Total)
+				}
+				for i := range c.calls {
+					id := fmt.Sprintf(`"call_%d_%d"`, step, i)
+					result := fmt.Sprintf("result %d: ", i)
+					if n := strings.Count(string(h.Request), id); n != 2 || !strings.Contains(string(h.Request), result) {
+						t.Errorf("step %d: call %s is there %d times, want it and its result", step, id, n)
+					}
+				}
+			}
+			old := strings.Contains(string(handOut(t, s, a, agent.OpenAI).Request), "after it is not new")
+			if old != (c.steps > 1) {
+				t.Errorf("the request is said to be old: %v", old)
+			}
+		})
+	}
+}
+
+// A message that fits its window alone is handed out after any history, and one that does not is named by the tokens
+// that its model counts.
+func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	s.Tokens = tokens.New()
+	const line = "记忆服务器保存每一个消息并且在窗口之内显示。" // fewer tokens for this model than by the estimate
+	text := ""
+	for s.Tokens.Count("openai/gpt-4o", text) < 10_107 {
+		text += line
+	}
+	a := create(t, s, agent.New{Name: "a", Model: new("openai/gpt-4o"), WindowLimit: new(16_000),
+		System: strings.Repeat("Be kind, and be brief. ", 500)})
+	fill(t, s, a)
+	handOut(t, s, a, agent.OpenAI)
+	fill(t, s, a)
+	say(t, s, a, said(recall.User, text))
+	h := handOut(t, s, a, agent.OpenAI)
+	if !strings.Contains(string(h.Request), text) || h.Tokens.Total > 14_400 {
+		t.Errorf("a prompt of %d tokens, of which %d are of messages", h.Tokens.Total, h.Tokens.Messages)
+	}
+	say(t, s, a, said(recall.User, text+text))
+	_, err := s.NextPrompt(t.Context(), org, a.ID, "", agent.OpenAI)
+	want := fmt.Sprintf("(%d tokens)", s.Tokens.Count("openai/gpt-4o", text+text)+tokens.PerMessage)
+	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s named", err, want)
+	}
+}
