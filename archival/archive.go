@@ -66,7 +66,7 @@ func (s *Store) Archives(ctx context.Context, org db.Org, agentID, name string, 
 		SELECT `+archiveColumns+` FROM archives c
 		WHERE c.org = @org AND c.deleted_at IS NULL AND @name IN ('', c.name)
 		  AND (@agent = '' OR `+isAgents+`)`,
-		db.ByCreation, pgx.StrictNamedArgs{"org": org, "agent": agentID, "name": name})
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "name": name})
 }
 
 // UpdateArchive changes an archive. ErrNotFound if it does not exist.

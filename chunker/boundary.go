@@ -1,6 +1,7 @@
 package chunker
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -64,10 +65,7 @@ func lastWord(text string, from, limit int) int {
 			spaced = last
 		}
 	}
-	if spaced > 0 {
-		return spaced
-	}
-	return last
+	return cmp.Or(spaced, last)
 }
 
 // lastLine returns the last start of a line in (from, limit], or 0.

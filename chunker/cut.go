@@ -1,5 +1,10 @@
 package chunker
 
+import (
+	"cmp"
+	"slices"
+)
+
 // A window is the text that the next body is cut from.
 type window struct {
 	from     int
@@ -25,7 +30,7 @@ func (s *splitter) readWindow(from, limit int) window {
 		}
 	}
 	headings := -1 // the mark of the headings that the last lines are
-	for pos := s.lineFrom(from, to); pos >= 0 && pos < to && (pos < near || open >= 0 || headings >= 0); {
+	for pos := firstLine(s.text, from, to); pos >= 0 && pos < to && (pos < near || open >= 0 || headings >= 0); {
 		l, next := lineAt(s.text, pos, to)
 		m := at.read(l)
 		if pos == from {
@@ -136,24 +141,15 @@ func (s *splitter) cutLine(w window) int {
 			return line
 		}
 	}
-	for _, to := range []func() int{
-		func() int { return lastSentence(s.text, low, w.limit) },
-		func() int { return line },
-		func() int { return lastWord(s.text, low, w.limit) },
-	} {
-		if at := to(); at > w.from {
-			return at
-		}
+	if at := cmp.Or(lastSentence(s.text, low, w.limit), line); at > 0 {
+		return at
 	}
-	return w.limit
+	return cmp.Or(lastWord(s.text, low, w.limit), w.limit)
 }
 
 // insideAtomic reports whether a position is inside a fence or a table.
 func (s *splitter) insideAtomic(pos int) bool {
-	for _, m := range s.marks {
-		if m.atomic && m.pos < pos && (m.end == 0 || pos < m.end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.marks, func(m mark) bool {
+		return m.atomic && m.pos < pos && (m.end == 0 || pos < m.end)
+	})
 }

@@ -1,6 +1,9 @@
 package chunker
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Limits of a heading, in bytes.
 const (
@@ -108,23 +111,16 @@ func (m *markdown) depth() int {
 	if m.level == 0 {
 		return 0
 	}
-	depth := 1
-	for _, title := range m.titles[:m.level-1] {
-		if title != "" {
-			depth++
-		}
-	}
-	return depth
+	return 1 + len(named(m.titles[:m.level-1]))
 }
 
 func (m *markdown) heading() string {
-	var path []string
-	for _, title := range m.titles {
-		if title != "" {
-			path = append(path, title)
-		}
-	}
-	return shorten(strings.Join(path, " > "), maxHeading)
+	return shorten(strings.Join(named(m.titles[:]), " > "), maxHeading)
+}
+
+// named returns the titles that are not empty.
+func named(titles []string) []string {
+	return slices.DeleteFunc(slices.Clone(titles), func(title string) bool { return title == "" })
 }
 
 func (m *markdown) clone() outline { c := *m; return &c }

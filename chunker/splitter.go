@@ -1,6 +1,6 @@
 package chunker
 
-import "strings"
+import "cmp"
 
 // A splitter cuts one text from its start, with the outline up to the next body.
 type splitter struct {
@@ -15,20 +15,13 @@ type splitter struct {
 }
 
 func newSplitter(text string, o Options) *splitter {
-	s := &splitter{text: text, size: o.SizeTokens, overlap: o.OverlapTokens, count: o.Count}
-	if s.size <= 0 {
-		s.size = DefaultSizeTokens
-	}
-	if s.overlap == 0 {
-		s.overlap = DefaultOverlapTokens
-	}
-	s.overlap = max(0, min(s.overlap, s.size/2))
+	s := &splitter{text: text, size: cmp.Or(max(o.SizeTokens, 0), DefaultSizeTokens), count: o.Count,
+		lines: o.Kind == Code || o.Kind == Rows, outline: newOutline(o.Kind, text)}
+	s.overlap = max(0, min(cmp.Or(o.OverlapTokens, DefaultOverlapTokens), s.size/2))
+	s.span = 4 * s.size
 	if s.count == nil {
 		s.count = Estimate
 	}
-	s.span = 4 * s.size
-	s.lines = o.Kind == Code || o.Kind == Rows
-	s.outline = newOutline(o.Kind, text)
 	return s
 }
 
@@ -152,20 +145,9 @@ func furthest(most, guess, limit int, weight func(n int) int) int {
 
 // advance moves the outline from one place in the text to a later one.
 func (s *splitter) advance(from, to int) {
-	for pos := s.lineFrom(from, to); pos >= 0 && pos < to; {
+	for pos := firstLine(s.text, from, to); pos >= 0 && pos < to; {
 		l, next := lineAt(s.text, pos, to)
 		s.outline.read(l)
 		pos = next
 	}
-}
-
-// lineFrom returns the first start of a line in [from, to), or -1.
-func (s *splitter) lineFrom(from, to int) int {
-	if atLineStart(s.text, from) {
-		return from
-	}
-	if i := strings.IndexByte(s.text[from:to], '\n'); i >= 0 {
-		return from + i + 1
-	}
-	return -1
 }

@@ -92,7 +92,8 @@ func (s *Store) Compactions(ctx context.Context, org db.Org, agentID, conversati
 	if conversation != "" {
 		where, of = ` AND k.conversation_key = @of`, c.Key
 	}
-	return db.List[Compaction](ctx, s.DB, p, compactionRows+where, "key", pgx.StrictNamedArgs{"org": org, "of": of})
+	p.Order = "key"
+	return db.List[Compaction](ctx, s.DB, p, compactionRows+where, pgx.StrictNamedArgs{"org": org, "of": of})
 }
 
 // Compaction returns a compaction by its id; ErrNotFound if there is none.

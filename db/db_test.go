@@ -143,7 +143,8 @@ func TestListPages(t *testing.T) {
 		"after the last":              {db.Page{Ascending: true, After: "id-7"}, nil},
 		"after one that is not there": {db.Page{After: "id-99"}, nil},
 	} {
-		list, err := db.List[row](t.Context(), pool, c.page, rows, "n", pgx.StrictNamedArgs{"above": 0})
+		c.page.Order = "n"
+		list, err := db.List[row](t.Context(), pool, c.page, rows, pgx.StrictNamedArgs{"above": 0})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

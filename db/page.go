@@ -17,14 +17,14 @@ type Page struct {
 	Before, After string
 	Limit         int
 	Ascending     bool
+	Order         string // the columns that List sorts by, the last of which is unique; empty is ByCreation
 }
 
-// List returns the page of a query's rows, in the order of the given columns, the last of which must be unique. The
-// query yields the columns of T, with `id` and those of the order. Where the order is ByCreation and the query has an
-// @org, Before and After may also name a row that was deleted within the last day; any other id that the query does not
-// yield gives an empty page.
-func List[T any](ctx context.Context, d DB, p Page, query, order string, args pgx.StrictNamedArgs) ([]T, error) {
-	args = maps.Clone(args)
+// List returns the page of a query's rows. The query yields the columns of T, with `id` and those of the order. Where
+// the order is ByCreation and the query has an @org, Before and After may also name a row that was deleted within the
+// last day; any other id that the query does not yield gives an empty page.
+func List[T any](ctx context.Context, d DB, p Page, query string, args pgx.StrictNamedArgs) ([]T, error) {
+	args, order := maps.Clone(args), cmp.Or(p.Order, ByCreation)
 	place := "SELECT " + order + " FROM listed WHERE id = @place"
 	if _, ok := args["org"]; ok && order == ByCreation {
 		place = Place(place)

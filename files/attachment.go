@@ -111,7 +111,7 @@ func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p 
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` FROM folders d JOIN agent_folders a ON a.folder_key = d.key
 		WHERE d.org = @org AND a.org = @org AND a.agent_id = @agent`,
-		db.ByCreation, pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 	return s.describedAll(list), err
 }
 

@@ -115,7 +115,7 @@ func (s *Store) listFiles(ctx context.Context, org db.Org, folderID string, cont
 	}
 	args := s.fileArgs(org, content)
 	args["folder"] = folder.Key
-	return db.List[File](ctx, s.db, p, fileRows+` AND f.folder_key = @folder`, db.ByCreation, args)
+	return db.List[File](ctx, s.db, p, fileRows+` AND f.folder_key = @folder`, args)
 }
 
 // File returns a file of a folder, with its text if content is asked for. ErrNotFound if the folder has no such file.

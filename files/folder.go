@@ -163,7 +163,7 @@ func (s *Store) Folders(ctx context.Context, org db.Org, nameContains string, p 
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` FROM folders d
 		WHERE d.org = @org AND strpos(lower(d.name), lower(@contains)) > 0 `,
-		db.ByCreation, pgx.StrictNamedArgs{"org": org, "contains": nameContains})
+		pgx.StrictNamedArgs{"org": org, "contains": nameContains})
 	return s.describedAll(list), err
 }
 
@@ -211,9 +211,10 @@ func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p
 	type row struct {
 		ID string `db:"id"`
 	}
+	p.Order = "id"
 	rows, err := db.List[row](ctx, s.db, p, `
 		SELECT agent_id AS id FROM agent_folders WHERE org = @org AND folder_key = @folder`,
-		"id", pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
+		pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
 	ids := make([]string, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ID

@@ -172,14 +172,13 @@ type ConversationFilter struct {
 // Conversations lists the conversations of an agent or of the organization, without the default ones.
 func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFilter,
 	p db.Page) ([]Conversation, error) {
-	order := db.ByCreation
 	if f.ByUse {
-		order = "last_message_at, key"
+		p.Order = "last_message_at, key"
 	}
 	return db.List[Conversation](ctx, s.db, p, conversationRows+`
 		AND NOT c.is_default AND @agent IN ('', a.id) AND (@hidden OR NOT c.hidden)
 		AND (@contains = '' OR strpos(lower(c.summary), lower(@contains)) > 0)
-		AND (@archived::boolean IS NULL OR (c.archived_at IS NOT NULL) = @archived)`, order,
+		AND (@archived::boolean IS NULL OR (c.archived_at IS NOT NULL) = @archived)`,
 		pgx.StrictNamedArgs{"org": org, "agent": f.AgentID, "contains": f.Contains, "archived": f.Archived,
 			"hidden": f.Hidden})
 }

@@ -33,8 +33,9 @@ func Consumers(ctx context.Context, d db.DB, org db.Org, agentID string, p db.Pa
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return nil, err
 	}
+	p.Order = "id"
 	return db.List[Consumer](ctx, d, p, `
-		SELECT `+consumerColumns+` FROM event_consumers WHERE org = @org AND agent_id = @agent`, "id",
+		SELECT `+consumerColumns+` FROM event_consumers WHERE org = @org AND agent_id = @agent`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 

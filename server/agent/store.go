@@ -187,11 +187,10 @@ func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 
 // List lists the agents that match a filter.
 func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Agent, error) {
-	order := db.ByCreation
 	if f.ByUpdate {
-		order = "updated_at, key"
+		p.Order = "updated_at, key"
 	}
-	return db.List[Agent](ctx, s.DB, p, `SELECT `+columns+filtered, order, f.args(org))
+	return db.List[Agent](ctx, s.DB, p, `SELECT `+columns+filtered, f.args(org))
 }
 
 // Count returns how many agents match a filter.
@@ -204,10 +203,11 @@ func (s *Store) Tags(ctx context.Context, org db.Org, contains string, p db.Page
 	type row struct {
 		ID string `db:"id"`
 	}
+	p.Order = "id"
 	rows, err := db.List[row](ctx, s.DB, p, `
 		SELECT DISTINCT t.tag COLLATE "C" AS id FROM agents a CROSS JOIN LATERAL unnest(a.tags) AS t (tag)
 		WHERE a.org = @org AND strpos(lower(t.tag), lower(@contains)) > 0`,
-		"id", pgx.StrictNamedArgs{"org": org, "contains": contains})
+		pgx.StrictNamedArgs{"org": org, "contains": contains})
 	tags := make([]string, len(rows))
 	for i, r := range rows {
 		tags[i] = r.ID

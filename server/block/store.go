@@ -116,7 +116,7 @@ func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 
 // List lists the blocks that a filter lets through.
 func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Block, error) {
-	return db.List[Block](ctx, s.DB, p, `SELECT `+columns+filtered, db.ByCreation, f.args(org))
+	return db.List[Block](ctx, s.DB, p, `SELECT `+columns+filtered, f.args(org))
 }
 
 // Count says how many blocks a filter lets through.
