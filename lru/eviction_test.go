@@ -48,7 +48,10 @@ func entries(t *rapid.T) (open []lru.File, fresh map[string]bool) {
 	fresh = make(map[string]bool)
 	for i := range rapid.IntRange(0, 20).Draw(t, "files") {
 		id := fmt.Sprintf("file-%d", i)
-		open = append(open, lru.File{ID: id, Seq: rapid.Int64Range(-3, 6).Draw(t, "seq"), Pinned: rapid.IntRange(0, 4).Draw(t, "pin") == 0})
+		open = append(
+			open,
+			lru.File{ID: id, Seq: rapid.Int64Range(-3, 6).Draw(t, "seq"), Pinned: rapid.IntRange(0, 4).Draw(t, "pin") == 0},
+		)
 		if rapid.IntRange(0, 4).Draw(t, "fresh") == 0 {
 			fresh[id] = true
 		}
@@ -78,7 +81,8 @@ func checkEvict(t fataler, open []lru.File, limit int, fresh map[string]bool) {
 	if diff := cmp.Diff(before, open); diff != "" {
 		t.Fatalf("Evict changed what is open (-before +after):\n%s", diff)
 	}
-	rand.New(rand.NewPCG(uint64(len(open)), 1)).Shuffle(len(before), func(i, j int) { before[i], before[j] = before[j], before[i] })
+	rand.New(rand.NewPCG(uint64(len(open)), 1)).
+		Shuffle(len(before), func(i, j int) { before[i], before[j] = before[j], before[i] })
 	if diff := cmp.Diff(closed, lru.Evict(before, limit, fresh)); diff != "" {
 		t.Fatalf("Evict(%+v, %d) depends on the order (-one +other):\n%s", open, limit, diff)
 	}

@@ -13,7 +13,12 @@ import (
 
 func TestFitShortensTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
-	views := []lru.File{{ID: "b", Seq: 2, Chars: 100}, {ID: "p", Seq: 1, Pinned: true, Chars: 100}, {ID: "a", Seq: 2, Chars: 100}, {ID: "c", Seq: 3, Chars: 5}}
+	views := []lru.File{
+		{ID: "b", Seq: 2, Chars: 100},
+		{ID: "p", Seq: 1, Pinned: true, Chars: 100},
+		{ID: "a", Seq: 2, Chars: 100},
+		{ID: "c", Seq: 3, Chars: 5},
+	}
 	for _, c := range []struct {
 		name         string
 		budget, stub int
@@ -59,7 +64,8 @@ func checkFit(t fataler, views []lru.File, budget, stub int) {
 	if diff := cmp.Diff(before, views); diff != "" {
 		t.Fatalf("Fit changed the views (-before +after):\n%s", diff)
 	}
-	rand.New(rand.NewPCG(uint64(len(views)), 1)).Shuffle(len(before), func(i, j int) { before[i], before[j] = before[j], before[i] })
+	rand.New(rand.NewPCG(uint64(len(views)), 1)).
+		Shuffle(len(before), func(i, j int) { before[i], before[j] = before[j], before[i] })
 	if diff := cmp.Diff(allowed, lru.Fit(before, budget, stub)); diff != "" {
 		t.Fatalf("Fit(%+v, %d, %d) depends on the order (-one +other):\n%s", views, budget, stub, diff)
 	}
@@ -74,7 +80,14 @@ func checkFit(t fataler, views []lru.File, budget, stub int) {
 		known++
 		sum += chars
 		if chars < stub || chars >= v.Chars {
-			t.Fatalf("Fit(%+v, %d, %d) allows %s %d chars, want less than it has and no less than a stub", views, budget, stub, v.ID, chars)
+			t.Fatalf(
+				"Fit(%+v, %d, %d) allows %s %d chars, want less than it has and no less than a stub",
+				views,
+				budget,
+				stub,
+				v.ID,
+				chars,
+			)
 		}
 		checkTurn(t, views, allowed, v, stub)
 	}
@@ -93,7 +106,8 @@ func checkFit(t fataler, views []lru.File, budget, stub int) {
 func checkTurn(t fataler, views []lru.File, allowed map[string]int, v lru.File, stub int) {
 	t.Helper()
 	for _, other := range views {
-		earlier := other.Pinned == v.Pinned && (other.Seq < v.Seq || other.Seq == v.Seq && other.ID < v.ID) || !other.Pinned && v.Pinned
+		earlier := other.Pinned == v.Pinned && (other.Seq < v.Seq || other.Seq == v.Seq && other.ID < v.ID) ||
+			!other.Pinned && v.Pinned
 		if chars, ok := allowed[other.ID]; earlier && other.Chars > stub && (!ok || chars != stub) {
 			t.Fatalf("%+v is shortened before %+v is a stub of %d: %v", v, other, stub, allowed)
 		}
@@ -117,7 +131,15 @@ func FuzzFit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pairs []byte, budget, stub int) {
 		var views []lru.File
 		for i := 0; i+1 < min(len(pairs), 200); i += 2 {
-			views = append(views, lru.File{ID: fmt.Sprint(i), Chars: int(pairs[i]) * 1000, Seq: int64(pairs[i+1] & 0x7f), Pinned: pairs[i+1]&0x80 != 0})
+			views = append(
+				views,
+				lru.File{
+					ID:     fmt.Sprint(i),
+					Chars:  int(pairs[i]) * 1000,
+					Seq:    int64(pairs[i+1] & 0x7f),
+					Pinned: pairs[i+1]&0x80 != 0,
+				},
+			)
 		}
 		checkFit(t, views, budget, stub)
 	})

@@ -75,7 +75,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	if e.OTID != nil {
 		e.digest = digest(e.Role, e.Name, e.Content)
 	}
-	e.searchText = searchable(e.Role, e.Name, e.Content)
+	e.searchText = searchText(e.Role, e.Name, e.Content)
 	e.longResults = moveLongResults(e.Content)
 	e.tokens = tokensOf(e.Content)
 	return e, nil

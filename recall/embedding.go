@@ -148,7 +148,7 @@ func (b *batch) shorten() {
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.messages))
 	for i, m := range b.messages {
-		items[i] = embed.Item{ID: m.Key, Text: db.Beginning(searchable(m.Role, m.Name, m.Content), pieceBytes)}
+		items[i] = embed.Item{ID: m.Key, Text: db.Beginning(searchText(m.Role, m.Name, m.Content), pieceBytes)}
 	}
 	return items
 }

@@ -47,10 +47,10 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	}
 }
 
-// work does what a server does for the store, until stop is called or the test ends.
-func (f *denseFixture) work() (stop func()) {
+// work does what a server does for the store, until the test ends.
+func (f *denseFixture) work() {
 	f.Helper()
-	return embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
+	embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
 }
 
 // eventually looks until something is so, and tells how the conversations are if it is not.

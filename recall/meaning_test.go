@@ -52,7 +52,13 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 	for where, conversation := range map[string]string{"default": "", "other": other, "gone": gone} {
 		m := say(recall.User, "the velo is locked behind the library")
 		m.CreatedAt = &at
-		appended, err := f.store.Append(t.Context(), org, f.agent, conversation, []recall.Draft{m, say(recall.Assistant, "the velo is fine")})
+		appended, err := f.store.Append(
+			t.Context(),
+			org,
+			f.agent,
+			conversation,
+			[]recall.Draft{m, say(recall.Assistant, "the velo is fine")},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +110,8 @@ func TestSearchWithoutMeaning(t *testing.T) {
 	e.Down.Store(true)
 	for _, mode := range []recall.Mode{recall.ByBoth, recall.ByMeaning} {
 		got := f.search(recall.Query{Text: "words", AgentID: f.agent, Limit: 3, Mode: mode})
-		if len(got.Hits) != 1 || got.Ranked != recall.ByWords || got.Note != "The embeddings endpoint did not answer, so this was ranked by words alone." {
+		if len(got.Hits) != 1 || got.Ranked != recall.ByWords ||
+			got.Note != "The embeddings endpoint did not answer, so this was ranked by words alone." {
 			t.Errorf("mode %q, while the endpoint is down: got %+v", mode, got)
 		}
 	}
@@ -112,7 +119,9 @@ func TestSearchWithoutMeaning(t *testing.T) {
 		t.Errorf("two searches made %d requests to an endpoint that is down, want 1", n)
 	}
 	f.store = recall.New(f.pool, recall.Options{})
-	if got := f.search(recall.Query{Text: "words", AgentID: f.agent}); len(got.Hits) != 1 || got.Ranked != recall.ByWords || got.Note != "" {
+	if got := f.search(recall.Query{Text: "words", AgentID: f.agent}); len(got.Hits) != 1 ||
+		got.Ranked != recall.ByWords ||
+		got.Note != "" {
 		t.Errorf("without an endpoint: got %+v", got)
 	}
 	_, err := f.store.Search(t.Context(), org, recall.Query{Text: "words", AgentID: f.agent, Mode: recall.ByMeaning})
@@ -167,7 +176,8 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 		plans.Large = c.want == index
 		f.search(c.query)
 		plan := plans.Take("message_vectors")
-		if !strings.Contains(plan, c.want) || c.want != index && strings.Contains(plan, index) || strings.Contains(plan, "on messages") {
+		if !strings.Contains(plan, c.want) || c.want != index && strings.Contains(plan, index) ||
+			strings.Contains(plan, "on messages") {
 			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
@@ -188,7 +198,8 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 	}
 	f.store.SetIndexRows(1)
 	q.Conversation = small
-	if got := f.search(q); len(got.Hits) != 10 || slices.ContainsFunc(got.Hits, func(h recall.Hit) bool { return h.MeaningRank == 0 }) {
+	if got := f.search(q); len(got.Hits) != 10 ||
+		slices.ContainsFunc(got.Hits, func(h recall.Hit) bool { return h.MeaningRank == 0 }) {
 		t.Errorf("of a conversation of 10 among 3,000 %d were found", len(got.Hits))
 	}
 }

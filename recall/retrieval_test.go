@@ -148,7 +148,14 @@ func functionsOf(t *testing.T, pkg, path string) (all []function) {
 		}
 		sentence := strings.ReplaceAll(new(doc.Package).Synopsis(fn.Doc.Text()), fn.Name.Name, "")
 		if len(strings.Fields(sentence)) >= 5 {
-			all = append(all, function{pkg: pkg, code: string(source[set.Position(fn.Pos()).Offset:set.Position(fn.End()).Offset]), sentence: sentence})
+			all = append(
+				all,
+				function{
+					pkg:      pkg,
+					code:     string(source[set.Position(fn.Pos()).Offset:set.Position(fn.End()).Offset]),
+					sentence: sentence,
+				},
+			)
 		}
 	}
 	return all

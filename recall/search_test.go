@@ -18,9 +18,18 @@ func TestFiltersApplyBeforeTheLimit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(
-		at(say(recall.User, "apple one"), "2024-01-01T10:00:00Z"), at(say(recall.Assistant, "apple two"), "2024-02-01T10:00:00Z"),
-		at(called("c", "buy", `{"what":"apple three"}`), "2024-03-01T10:00:00Z"), at(returned("c", "apple four"), "2024-03-02T10:00:00Z"),
-		at(say(recall.User, "apple five"), "2024-04-01T10:00:00Z"))
+		at(
+			say(recall.User, "apple one"),
+			"2024-01-01T10:00:00Z",
+		),
+		at(say(recall.Assistant, "apple two"), "2024-02-01T10:00:00Z"),
+		at(
+			called("c", "buy", `{"what":"apple three"}`),
+			"2024-03-01T10:00:00Z",
+		),
+		at(returned("c", "apple four"), "2024-03-02T10:00:00Z"),
+		at(say(recall.User, "apple five"), "2024-04-01T10:00:00Z"),
+	)
 	march, april := time.Date(2024, 3, 1, 10, 0, 0, 0, time.UTC), time.Date(2024, 4, 1, 10, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name string
@@ -99,7 +108,11 @@ func TestWhatIsInViewIsNotFound(t *testing.T) {
 func TestSearchesDoNotFindThemselves(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.append(say(recall.User, "cherries are ripe"), called("s", "conversation_search", `{"query":"cherries"}`), returned("s", "cherries are ripe"))
+	f.append(
+		say(recall.User, "cherries are ripe"),
+		called("s", "conversation_search", `{"query":"cherries"}`),
+		returned("s", "cherries are ripe"),
+	)
 	if diff := cmp.Diff([]string{"cherries are ripe"}, f.found(recall.Query{Text: "cherries", Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})[:1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -113,7 +126,9 @@ func TestATimeThatIsNamedComesFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for month := 1; month <= 9; month++ {
-		f.append(at(say(recall.User, fmt.Sprintf("We went sailing, trip %d", month)), fmt.Sprintf("2024-%02d-10T10:00:00Z", month)))
+		f.append(
+			at(say(recall.User, fmt.Sprintf("We went sailing, trip %d", month)), fmt.Sprintf("2024-%02d-10T10:00:00Z", month)),
+		)
 	}
 	if got := f.found(recall.Query{Text: "Where did we go sailing in May 2024?", Limit: 1}); got[0] != "We went sailing, trip 5" {
 		t.Errorf("got %q first", got)
@@ -138,7 +153,8 @@ func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 	f.store = recall.New(plans, recall.Options{})
 	small, err := f.store.WordsAlone(t.Context(), org, q)
 	f.must(err)
-	if plan := plans.Take("r.lex"); !strings.Contains(plan, "messages_seq_key") && !strings.Contains(plan, "Seq Scan on messages") {
+	if plan := plans.Take("r.lex"); !strings.Contains(plan, "messages_seq_key") &&
+		!strings.Contains(plan, "Seq Scan on messages") {
 		t.Errorf("a small scope is read by another plan:\n%s", plan)
 	}
 	f.store.SetIndexRows(1000)

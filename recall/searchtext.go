@@ -20,11 +20,11 @@ const pieceBytes = 16 << 10
 func repeatsLog(tool string) bool { return tool == "conversation_search" || tool == "expand" }
 
 // Searched returns the text that a search finds a message by; empty if no search finds it.
-func Searched(m Message) string { return searchable(m.Role, m.Name, m.Content) }
+func Searched(m Message) string { return searchText(m.Role, m.Name, m.Content) }
 
-// searchable returns the text that a search finds a message by: its speaker, and what it says, thinks, calls and
+// searchText returns the text that a search finds a message by: its speaker, and what it says, thinks, calls and
 // returns. It is empty for system prompts, which have words of every subject.
-func searchable(role Role, name *string, parts []Part) string {
+func searchText(role Role, name *string, parts []Part) string {
 	if role == System {
 		return ""
 	}

@@ -31,13 +31,90 @@ type dialogue struct {
 var categories = []string{"direct", "adjacent", "temporal", "update", "multi-hop", "paraphrase"}
 
 var (
-	people  = []string{"Alice", "Boris", "Carmen", "Dmitri", "Elena", "Farid", "Greta", "Hiro", "Imani", "Jonas", "Katya", "Luis", "Mara", "Nils", "Oona", "Pavel", "Quinn", "Rosa", "Sven", "Tara"}
-	names   = []string{"Agnes", "Bruno", "Celia", "Dora", "Emil", "Fiona", "Gustav", "Helga", "Igor", "Julia", "Kaspar", "Lotte", "Mirko", "Nadia", "Otto", "Petra"}
-	cities  = []string{"Lisbon", "Krakow", "Oslo", "Turin", "Ghent", "Porto", "Riga", "Bergen", "Graz", "Malmo", "Leeds", "Cork", "Basel", "Nantes", "Split", "Varna"}
+	people = []string{
+		"Alice",
+		"Boris",
+		"Carmen",
+		"Dmitri",
+		"Elena",
+		"Farid",
+		"Greta",
+		"Hiro",
+		"Imani",
+		"Jonas",
+		"Katya",
+		"Luis",
+		"Mara",
+		"Nils",
+		"Oona",
+		"Pavel",
+		"Quinn",
+		"Rosa",
+		"Sven",
+		"Tara",
+	}
+	names = []string{
+		"Agnes",
+		"Bruno",
+		"Celia",
+		"Dora",
+		"Emil",
+		"Fiona",
+		"Gustav",
+		"Helga",
+		"Igor",
+		"Julia",
+		"Kaspar",
+		"Lotte",
+		"Mirko",
+		"Nadia",
+		"Otto",
+		"Petra",
+	}
+	cities = []string{
+		"Lisbon",
+		"Krakow",
+		"Oslo",
+		"Turin",
+		"Ghent",
+		"Porto",
+		"Riga",
+		"Bergen",
+		"Graz",
+		"Malmo",
+		"Leeds",
+		"Cork",
+		"Basel",
+		"Nantes",
+		"Split",
+		"Varna",
+	}
 	colours = []string{"red", "green", "yellow", "grey", "purple", "turquoise", "orange", "brown"}
-	things  = []string{"bicycle", "kayak", "sewing machine", "telescope", "accordion", "wheelbarrow", "typewriter", "hammock", "lawnmower", "snowboard", "easel", "aquarium"}
-	places  = []string{"the harbour market", "an auction", "a closing hotel", "the neighbour's cellar", "a museum shop", "the scrapyard", "a charity stall", "the old cinema"}
-	jobs    = []string{"nurse", "carpenter", "pilot", "librarian", "surveyor", "baker", "geologist", "translator"}
+	things  = []string{
+		"bicycle",
+		"kayak",
+		"sewing machine",
+		"telescope",
+		"accordion",
+		"wheelbarrow",
+		"typewriter",
+		"hammock",
+		"lawnmower",
+		"snowboard",
+		"easel",
+		"aquarium",
+	}
+	places = []string{
+		"the harbour market",
+		"an auction",
+		"a closing hotel",
+		"the neighbour's cellar",
+		"a museum shop",
+		"the scrapyard",
+		"a charity stall",
+		"the old cinema",
+	}
+	jobs = []string{"nurse", "carpenter", "pilot", "librarian", "surveyor", "baker", "geologist", "translator"}
 )
 
 // smallTalk is said between what matters, and shares words with it.
@@ -73,8 +150,16 @@ var exchanges = [][3]string{
 	{"Who sold you the %s, by the way?", "A fellow called %s, very polite.", "From whom did %s get the %s?"},
 	{"What made you start with the %s at all?", "It was %s, the winter we were snowed in.", "Why did %s take up the %s?"},
 	{"How much did you pay for the %s?", "Ninety, and I had to fetch it in %s.", "What did %s pay for the %s?"},
-	{"Is the %s fixed again?", "Not before Thursday, %s is still waiting for a part.", "When will %s have the %s repaired?"},
-	{"Did anything happen to the %s in the flood?", "Only the handle came off, %s glued it.", "What damage did %s have on the %s?"},
+	{
+		"Is the %s fixed again?",
+		"Not before Thursday, %s is still waiting for a part.",
+		"When will %s have the %s repaired?",
+	},
+	{
+		"Did anything happen to the %s in the flood?",
+		"Only the handle came off, %s glued it.",
+		"What damage did %s have on the %s?",
+	},
 	{"What will you do with the old %s?", "Give it to %s, I suppose.", "To whom will %s give the old %s?"},
 	{"Which name did you give the %s?", "We call it %s, do not ask.", "What name has %s for the %s?"},
 	{"Has anybody borrowed the %s yet?", "Yes, %s, and never brought it back.", "Who borrowed from %s the %s?"},
@@ -141,7 +226,12 @@ var scenes = []func(s *script){
 		one := s.say(who, fmt.Sprintf("My cousin %s moved to %s last spring.", name, city))
 		s.chat(2)
 		two := s.say(who, fmt.Sprintf("By the way, %s found work as a %s.", name, job))
-		s.ask("multi-hop", fmt.Sprintf("In which city does the cousin of %s work as a %s, and who is it?", s.speakers[who], job), one, two)
+		s.ask(
+			"multi-hop",
+			fmt.Sprintf("In which city does the cousin of %s work as a %s, and who is it?", s.speakers[who], job),
+			one,
+			two,
+		)
 	},
 }
 
@@ -157,7 +247,14 @@ func newDialogue(seed uint64) dialogue {
 		s.chat(2 + s.IntN(4))
 		if s.session%2 == 1 {
 			id := s.say(runner, fmt.Sprintf("I ran a race at the weekend, %d kilometres, and my knees hurt.", 5+s.IntN(30)))
-			runs = append(runs, question{category: "temporal", text: fmt.Sprintf("How far did %s run in the race in %s 2023?", s.speakers[runner], s.at.Month()), evidence: []string{id}})
+			runs = append(
+				runs,
+				question{
+					category: "temporal",
+					text:     fmt.Sprintf("How far did %s run in the race in %s 2023?", s.speakers[runner], s.at.Month()),
+					evidence: []string{id},
+				},
+			)
 		}
 		if s.session%8 == 0 {
 			id := s.say(desk, fmt.Sprintf("They moved us around again, my desk number is %d now.", 10+s.IntN(80)))

@@ -69,11 +69,19 @@ func TestWhatIsNoTimeIsRefused(t *testing.T) {
 	for _, text := range []string{"yesterday", "2026-02-30", "2025-02-29", "2026-13-01", "2026-1-1", "01/02/2026", "2026-01-31T", "2026-01-31T25:00",
 		"2026-01-31T18", "2026-01-31T18:05:61", "2026-01-31T18:05+25:99x", "2026", "1769817600", "2026-01-31T18:05 Europe/Berlin", "\x00"} {
 		_, err := recall.ParseStart(text, nil)
-		if want := "Invalid start_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"; !errors.Is(err, db.ErrInvalid) || err.Error() != want {
+		if want := "Invalid start_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"; !errors.Is(
+			err,
+			db.ErrInvalid,
+		) ||
+			err.Error() != want {
 			t.Errorf("%q as a start: got %v, want %s", text, err, want)
 		}
 		_, err = recall.ParseEnd(text, nil)
-		if want := "Invalid end_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"; !errors.Is(err, db.ErrInvalid) || err.Error() != want {
+		if want := "Invalid end_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"; !errors.Is(
+			err,
+			db.ErrInvalid,
+		) ||
+			err.Error() != want {
 			t.Errorf("%q as an end: got %v, want %s", text, err, want)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // A certain rule applies by default. A rule is certain if at least three characters of the secret are fixed, hyphens
 // aside (a provider's prefix, for example), if it finds a PEM block, or if the text around names the secret exactly:
 // the password in a URL, the value of an Authorization header, a field of one name and size. A rule is uncertain if it
-// accepts any hash, id or word that follows a provider's name or "key". tools/gitleaksrules decides this for the rules of gitleaks.
+// accepts any hash, id or word that follows a provider's name or "key". tools/gitleaksrules decides this for the rules
+// of gitleaks.
 type rule struct {
 	ID      string
 	Pattern string   // the secret is its first group that took part, else the whole match
