@@ -47,11 +47,7 @@ func checkName(name string) error {
 func (s *Store) Archive(ctx context.Context, org db.Org, id string) (Archive, error) {
 	c, err := db.One[Archive](ctx, s.db, `
 		SELECT `+archiveColumns+` FROM archives c WHERE c.org = $1 AND c.id = $2 AND c.deleted_at IS NULL`, org, id)
-	return c, archiveError(err, id)
-}
-
-func archiveError(err error, id string) error {
-	return db.OrNotFound(err, "Archive with ID %s not found", id)
+	return c, missing(err, "Archive", id)
 }
 
 // Archives lists the archives that are attached to the agent and have the name; an empty agentID or name matches all.
@@ -84,7 +80,7 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 		WHERE org = @org AND id = @id AND deleted_at IS NULL
 		RETURNING `+archiveColumns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "metadata": u.Metadata})
-	return c, archiveError(err, id)
+	return c, missing(err, "Archive", id)
 }
 
 // DeleteArchive detaches an archive from its agents and hides it with its passages, which Clear deletes. ErrNotFound if
@@ -92,7 +88,7 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		key, err := in.lock(ctx, org, id)
+		key, err := in.lock(ctx, org, id, "UPDATE")
 		if err != nil {
 			return err
 		}
@@ -106,19 +102,12 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 	})
 }
 
-// lock locks an archive against deletion, attachment and detachment, and returns its key.
-func (s *Store) lock(ctx context.Context, org db.Org, id string) (int64, error) {
+// lock locks an archive with a row lock and returns its key: "UPDATE" against everything else; "KEY SHARE" while passages
+// are written, against deletion and a change of its embedding space, while others may write passages too.
+func (s *Store) lock(ctx context.Context, org db.Org, id, rowLock string) (int64, error) {
 	key, err := db.One[int64](ctx, s.db, `
-		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE`, org, id)
-	return key, archiveError(err, id)
-}
-
-// share locks an archive against deletion, and against a change of its embedding space, while passages are written, and
-// returns its key. Others may write passages at the same time.
-func (s *Store) share(ctx context.Context, org db.Org, id string) (int64, error) {
-	key, err := db.One[int64](ctx, s.db, `
-		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR KEY SHARE`, org, id)
-	return key, archiveError(err, id)
+		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR `+rowLock, org, id)
+	return key, missing(err, "Archive", id)
 }
 
 // appendEvents appends an event to the log of each agent that an archive is attached to.

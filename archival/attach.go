@@ -19,74 +19,62 @@ type attachment struct {
 // Attach attaches an archive to an agent. The agent's first archive becomes its default; one that is attached already
 // stays as it is. ErrNotFound if either does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, archiveID string) error {
-	return s.withAttachment(ctx, org, agentID, archiveID, (*Store).attach)
+	return s.lockAndSet(ctx, attachment{org: org, agentID: agentID, archiveID: archiveID}, true)
 }
 
 // Detach detaches an archive from an agent, whose oldest other archive becomes the default. It ignores an archive that
 // is not attached. ErrNotFound if either does not exist.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, archiveID string) error {
-	return s.withAttachment(ctx, org, agentID, archiveID, (*Store).detach)
+	return s.lockAndSet(ctx, attachment{org: org, agentID: agentID, archiveID: archiveID}, false)
 }
 
-func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, archiveID string,
-	change func(*Store, context.Context, attachment) error) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+func (s *Store) lockAndSet(ctx context.Context, a attachment, attached bool) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) (err error) {
 		in := s.With(tx)
-		if err := in.checkAgent(ctx, org, agentID); err != nil {
+		if err := in.checkAgent(ctx, a.org, a.agentID); err != nil {
 			return err
 		}
-		archive, err := in.lock(ctx, org, archiveID)
-		if err != nil {
+		if a.archive, err = in.lock(ctx, a.org, a.archiveID, "UPDATE"); err != nil {
 			return err
 		}
-		return change(in, ctx, attachment{org, agentID, archiveID, archive})
+		return in.setAttached(ctx, a, attached)
 	})
 }
 
-func (s *Store) attach(ctx context.Context, a attachment) error {
-	if attached, err := s.isAttached(ctx, a); err != nil || attached {
+// setAttached attaches the archive, or detaches it, in the transaction that holds its lock.
+func (s *Store) setAttached(ctx context.Context, a attachment, attached bool) error {
+	is, err := db.One[bool](ctx, s.db, `
+		SELECT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3)`,
+		a.org, a.agentID, a.archive)
+	if err != nil || is == attached {
 		return err
+	}
+	change := event.Event{AgentID: a.agentID, Type: event.ArchiveDetached, RefID: a.archiveID}
+	if attached {
+		change.Type = event.ArchiveAttached
 	}
 	// The event is the agent's lock: of two archives attached at once, one is the first.
-	if err := s.appendEvent(ctx, a, event.ArchiveAttached); err != nil {
+	if _, err := event.Append(ctx, s.db.(pgx.Tx), a.org, change); err != nil {
 		return err
 	}
-	return db.Exec(ctx, s.db, `
-		INSERT INTO agent_archives (agent_id, archive_key, org, is_default)
-		SELECT $2, $3, $1, NOT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default)`,
-		a.org, a.agentID, a.archive)
-}
-
-func (s *Store) detach(ctx context.Context, a attachment) error {
-	if attached, err := s.isAttached(ctx, a); err != nil || !attached {
-		return err
+	if attached {
+		return db.Exec(ctx, s.db, `
+			INSERT INTO agent_archives (agent_id, archive_key, org, is_default)
+			SELECT $2, $3, $1, NOT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default)`,
+			a.org, a.agentID, a.archive)
 	}
-	if err := s.appendEvent(ctx, a, event.ArchiveDetached); err != nil {
-		return err
-	}
-	if _, err := s.db.Exec(ctx, `
+	if err := db.Exec(ctx, s.db, `
 		DELETE FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3`,
 		a.org, a.agentID, a.archive); err != nil {
 		return err
 	}
-	_, err := s.db.Exec(ctx, `
+	_, err = s.db.Exec(ctx, `
 		UPDATE agent_archives SET is_default = true
 		WHERE org = $1 AND agent_id = $2
 		  AND NOT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default)
 		  AND archive_key = (
 			SELECT archive_key FROM agent_archives WHERE org = $1 AND agent_id = $2 ORDER BY attached_at, archive_key LIMIT 1)`,
 		a.org, a.agentID)
-	return err
-}
-
-func (s *Store) isAttached(ctx context.Context, a attachment) (bool, error) {
-	return db.One[bool](ctx, s.db, `
-		SELECT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3)`,
-		a.org, a.agentID, a.archive)
-}
-
-func (s *Store) appendEvent(ctx context.Context, a attachment, what event.Type) error {
-	_, err := event.Append(ctx, s.db.(pgx.Tx), a.org, event.Event{AgentID: a.agentID, Type: what, RefID: a.archiveID})
 	return err
 }
 
@@ -113,18 +101,18 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 		name, err := db.One[string](ctx, tx, `
 			SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, agentID)
 		if err != nil {
-			return agentError(err, agentID)
+			return missing(err, "Agent", agentID)
 		}
 		// Another request may have created it meanwhile.
 		if found, err = in.findDefault(ctx, org, agentID); !isNotFound(err) {
 			return err
 		}
-		description := "Default archive created automatically"
-		found, err = in.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive", Description: &description})
+		found, err = in.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive",
+			Description: new("Default archive created automatically")})
 		if err != nil {
 			return err
 		}
-		return in.attach(ctx, attachment{org, agentID, found.ID, found.Key})
+		return in.setAttached(ctx, attachment{org, agentID, found.ID, found.Key}, true)
 	})
 	return found, err
 }

@@ -109,7 +109,7 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 	slices.SortStableFunc(ordered, func(p, q *piece) int { return bytes.Compare(p.sha256[:], q.sha256[:]) })
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		archive, err := in.share(ctx, org, archiveID)
+		archive, err := in.lock(ctx, org, archiveID, "KEY SHARE")
 		if err != nil {
 			return err
 		}

@@ -32,11 +32,7 @@ func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Pa
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+isAgents+`)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
-	return p, passageError(err, id)
-}
-
-func passageError(err error, id string) error {
-	return db.OrNotFound(err, "Passage with ID %s not found", id)
+	return p, missing(err, "Passage", id)
 }
 
 // Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it
@@ -113,15 +109,15 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string)
 	if err != nil {
 		return Passage{}, 0, err
 	}
-	archive, err := s.share(ctx, org, p.ArchiveID)
+	archive, err := s.lock(ctx, org, p.ArchiveID, "KEY SHARE")
 	if err != nil {
-		return Passage{}, 0, passageError(err, id)
+		return Passage{}, 0, missing(err, "Passage", id)
 	}
 	p, err = db.One[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key
 		WHERE p.org = $1 AND p.key = $2
 		FOR UPDATE OF p`, org, p.Key)
-	return p, archive, passageError(err, id)
+	return p, archive, missing(err, "Passage", id)
 }
 
 func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {

@@ -11,33 +11,22 @@ const sizeLife = time.Minute
 // sizes remembers which archives are large, because counting their passages takes longer than searching them. It is
 // safe for concurrent use.
 type sizes struct {
-	mu    sync.Mutex
-	until map[int64]time.Time // by the archive's key
+	until sync.Map // of time.Time by the archive's key
 }
 
 // large returns the keys of the archives that are known to be large.
 func (s *sizes) large() []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now, keys := time.Now(), []int64{}
-	for key, until := range s.until {
-		if now.After(until) {
-			delete(s.until, key)
-			continue
+	keys := []int64{}
+	s.until.Range(func(key, until any) bool {
+		if time.Now().After(until.(time.Time)) {
+			s.until.Delete(key)
+		} else {
+			keys = append(keys, key.(int64))
 		}
-		keys = append(keys, key)
-	}
+		return true
+	})
 	return keys
 }
 
 // addLarge remembers an archive for sizeLife. It does not prolong the time of one that is remembered already.
-func (s *sizes) addLarge(key int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.until == nil {
-		s.until = map[int64]time.Time{}
-	}
-	if _, known := s.until[key]; !known {
-		s.until[key] = time.Now().Add(sizeLife)
-	}
-}
+func (s *sizes) addLarge(key int64) { s.until.LoadOrStore(key, time.Now().Add(sizeLife)) }

@@ -46,10 +46,14 @@ func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }
 
 // checkAgent returns ErrNotFound unless the organization has the agent.
 func (s *Store) checkAgent(ctx context.Context, org db.Org, agentID string) error {
-	_, err := db.AgentKey(ctx, s.db, org, agentID)
-	return err
+	_, err := db.One[string](ctx, s.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, org, agentID)
+	return missing(err, "Agent", agentID)
 }
 
-func agentError(err error, id string) error {
-	return db.OrNotFound(err, "Agent with ID %s not found", id)
+// missing returns the sentence for an ErrNotFound, and any other error as it came.
+func missing(err error, what, id string) error {
+	if isNotFound(err) {
+		return db.NotFound("%s with ID %s not found", what, id)
+	}
+	return err
 }
