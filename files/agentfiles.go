@@ -90,10 +90,7 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q Ag
 	if p.Before != "" && p.After == "" {
 		slices.Reverse(rows)
 	}
-	list = make([]AgentFile, len(rows))
-	for i, r := range rows {
-		list[i] = r.AgentFile
-	}
+	list = mapped(rows, func(r row) AgentFile { return r.AgentFile })
 	return list, more, s.setVisible(ctx, org, agentID, q.Limits, list)
 }
 

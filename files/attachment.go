@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -14,8 +13,8 @@ import (
 // Attach attaches a folder to an agent, which can then open, search and list its files. It opens the folder's oldest
 // files with text while there is room; what the agent has open stays. Attaching twice changes nothing.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string, l Limits) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		set := s.With(tx).openSet(org, agentID)
+	return s.inTx(ctx, func(in *Store) error {
+		set := in.openSet(org, agentID)
 		folder, err := set.Folder(ctx, org, folderID)
 		if err != nil {
 			return err
@@ -26,7 +25,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 		if err := set.lock(ctx); err != nil { // before the insert locks the agent's row
 			return err
 		}
-		tag, err := tx.Exec(ctx, `
+		tag, err := set.db.Exec(ctx, `
 			INSERT INTO agent_folders (agent_id, folder_key, org)
 			SELECT id, $3, org FROM agents WHERE id = $2 AND org = $1
 			ON CONFLICT DO NOTHING`, org, agentID, folder.Key)
@@ -43,29 +42,25 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 	})
 }
 
-// lockFolder locks a folder, exclusively to attach it, shared to add a text to it: whoever comes second sees what the
-// first did. Everywhere, folders are locked before agents.
+// lockFolder locks a folder, exclusively to attach it and shared to add a text to it, so that the second sees what the
+// first did. Folders are always locked before agents.
 func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode string) error {
 	_, err := db.One[int64](ctx, s.db, `SELECT key FROM folders WHERE org = $1 AND key = $2 FOR `+mode, org, key)
-	if errors.Is(err, db.ErrNotFound) {
-		return errNoFolder
-	}
-	return err
+	return ifNotFound(err, errNoFolder)
 }
 
 // checkAgent returns ErrNotFound unless the organization has the agent.
 func (set openSet) checkAgent(ctx context.Context) error {
 	_, err := db.One[string](ctx, set.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, set.org, set.agentID)
-	if errors.Is(err, db.ErrNotFound) {
-		return db.NotFound("there is no agent %s", set.agentID)
-	}
-	return err
+	return ifNotFound(err, set.noAgent())
 }
+
+func (set openSet) noAgent() error { return db.NotFound("there is no agent %s", set.agentID) }
 
 // Detach detaches a folder from an agent, and closes its files there. It changes nothing if the folder is not attached.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		set := s.With(tx).openSet(org, agentID)
+	return s.inTx(ctx, func(in *Store) error {
+		set := in.openSet(org, agentID)
 		folder, err := set.Folder(ctx, org, folderID)
 		if err != nil {
 			return err
@@ -83,7 +78,7 @@ func (set openSet) detach(ctx context.Context, folder Folder) error {
 		SELECT agent_id FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3 FOR UPDATE`,
 		set.org, set.agentID, folder.Key)
 	if err != nil {
-		return ignoreNotFound(err)
+		return ifNotFound(err, nil)
 	}
 	if _, err := set.append(ctx, event.FolderDetached, folder.ID); err != nil {
 		return err
@@ -101,9 +96,8 @@ func (set openSet) detach(ctx context.Context, folder Folder) error {
 	if _, err := set.append(ctx, event.FileClosed, closed...); err != nil {
 		return err
 	}
-	_, err = set.db.Exec(ctx, `
+	return set.exec(ctx, `
 		DELETE FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3`, set.org, set.agentID, folder.Key)
-	return err
 }
 
 // AgentFolders lists the folders attached to an agent.
@@ -112,7 +106,7 @@ func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p 
 		SELECT `+folderColumns+` FROM folders d JOIN agent_folders a ON a.folder_key = d.key
 		WHERE d.org = @org AND a.org = @org AND a.agent_id = @agent`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
-	return s.describedAll(list), err
+	return mapped(list, s.described), err
 }
 
 // HasFolder reports whether any folder is attached to the agent: only then it has the file tools.
@@ -121,25 +115,21 @@ func (s *Store) HasFolder(ctx context.Context, org db.Org, agentID string) (bool
 		SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2)`, org, agentID)
 }
 
-// LockFolders locks an agent's folders, the folders that are to be attached to it, and its attachments. A transaction
-// calls it before it locks the agent, attaches several folders to it or deletes it: everywhere, folders and attachments
-// are locked before agents, and folders in the order of their keys.
+// LockFolders locks an agent's folders, the given folders and the agent's attachments. A transaction calls it before it
+// locks the agent, attaches several folders to it or deletes it: folders, in the order of their keys, and attachments
+// are always locked before agents.
 func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string) error {
-	if folderIDs == nil {
-		folderIDs = []string{}
-	}
-	_, err := s.db.Exec(ctx, `
+	if err := s.exec(ctx, `
 		SELECT FROM folders d
 		WHERE d.org = $1
-		  AND (d.id = ANY ($3) OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
+		  AND (d.id = ANY (coalesce($3::text[], '{}'))
+		       OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
 		ORDER BY d.key
-		FOR NO KEY UPDATE`, org, agentID, folderIDs)
-	if err != nil {
+		FOR NO KEY UPDATE`, org, agentID, folderIDs); err != nil {
 		return err
 	}
-	_, err = s.db.Exec(ctx, `
+	return s.exec(ctx, `
 		SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2 ORDER BY folder_key FOR UPDATE`, org, agentID)
-	return err
 }
 
 // SetFolders attaches the given folders to an agent, and detaches all others.
@@ -148,19 +138,19 @@ func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, fold
 	if err != nil {
 		return err
 	}
-	for _, f := range before {
-		if !slices.Contains(folderIDs, f.ID) {
-			if err := s.Detach(ctx, org, agentID, f.ID); err != nil {
+	had := mapped(before, func(f Folder) string { return f.ID })
+	for _, id := range had {
+		if !slices.Contains(folderIDs, id) {
+			if err := s.Detach(ctx, org, agentID, id); err != nil {
 				return err
 			}
 		}
 	}
 	for _, id := range folderIDs {
-		if slices.ContainsFunc(before, func(f Folder) bool { return f.ID == id }) {
-			continue
-		}
-		if err := s.Attach(ctx, org, agentID, id, l); err != nil {
-			return err
+		if !slices.Contains(had, id) {
+			if err := s.Attach(ctx, org, agentID, id, l); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

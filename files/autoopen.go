@@ -24,10 +24,7 @@ func (set openSet) openOldest(ctx context.Context, folder Folder, l Limits) erro
 	if err != nil {
 		return err
 	}
-	ids := make([]string, len(ready))
-	for i, f := range ready {
-		ids[i] = f.ID
-	}
+	ids := mapped(ready, func(f fileRef) string { return f.ID })
 	events, err := set.append(ctx, event.FileOpened, ids...)
 	for i := 0; err == nil && i < len(events); i++ {
 		err = set.setOpen(ctx, set.org, ready[i].Key, LineRange{}, events[i])
@@ -35,9 +32,9 @@ func (set openSet) openOldest(ctx context.Context, folder Folder, l Limits) erro
 	return err
 }
 
-// openUploaded opens a new file in those agents that its folder is attached to and that have room.
+// openUploaded opens a file that got its first text in the agents that its folder is attached to and that have room.
 func (s *Store) openUploaded(ctx context.Context, src source) error {
-	if s.o.Limits == nil {
+	if s.o.Limits == nil || src.Previous > 0 {
 		return nil
 	}
 	type agent struct {
@@ -55,11 +52,7 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 	if err != nil || len(agents) == 0 {
 		return err
 	}
-	ids := make([]string, len(agents))
-	for i, a := range agents {
-		ids[i] = a.ID
-	}
-	limits, err := s.o.Limits(ctx, s.db, src.Org, ids)
+	limits, err := s.o.Limits(ctx, s.db, src.Org, mapped(agents, func(a agent) string { return a.ID }))
 	if err != nil {
 		return err
 	}
@@ -69,18 +62,15 @@ func (s *Store) openUploaded(ctx context.Context, src source) error {
 			events = append(events, event.Event{AgentID: a.ID, Type: event.FileOpened, RefID: src.ID})
 		}
 	}
-	if events, err = s.appendEvents(ctx, src.Org, events); err != nil {
+	if events, err = event.Append(ctx, s.tx, src.Org, events...); err != nil {
 		return err
 	}
-	for _, e := range events {
-		if err := s.setOpen(ctx, src.Org, src.Key, LineRange{}, e); err != nil {
-			return err
-		}
-		if err := s.openSet(src.Org, e.AgentID).closeIfFull(ctx, src.ID); err != nil {
-			return err
-		}
+	for i := 0; err == nil && i < len(events); i++ {
+		err = inOrder(
+			func() error { return s.setOpen(ctx, src.Org, src.Key, LineRange{}, events[i]) },
+			func() error { return s.openSet(src.Org, events[i].AgentID).closeIfFull(ctx, src.ID) })
 	}
-	return nil
+	return err
 }
 
 // closeIfFull closes a file that was just opened, if other files took the room before the agent was locked. It needs

@@ -2,9 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -12,9 +9,9 @@ import (
 // errCancelled is the error of a file whose work was cancelled.
 const errCancelled = "cancelled by request; retry the file to go on"
 
-// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. The text
-// that it has stays, and so does a file that it replaces. Cancelling twice changes nothing; ErrConflict if there is no
-// work.
+// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. It keeps
+// the text that the file has, and the file that it replaces. Cancelling twice changes nothing. ErrConflict if no work
+// is left.
 func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
 	return s.updateLocked(ctx, org, folderID, fileID, func(in *Store, f File, w workState) error {
 		switch {
@@ -24,14 +21,14 @@ func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string)
 			return db.Conflict("there is no work on '%s' to cancel: its status is '%s'", f.Name, f.Status)
 		}
 		// A generation that is being parsed is then no longer wanted, and is not committed.
-		if _, err := in.db.Exec(ctx, `
+		if err := in.exec(ctx, `
 			UPDATE files
 			SET cancelled = true, error = $3, turn = NULL, updated_at = now(),
 			    wanted_generation = wanted_generation + (generation < wanted_generation)::integer
 			WHERE org = $1 AND key = $2`, org, f.Key, errCancelled); err != nil {
 			return err
 		}
-		if _, err := in.db.Exec(ctx, `
+		if err := in.exec(ctx, `
 			UPDATE embed_batches SET turn = NULL
 			WHERE org = $1 AND file_key = $2 AND turn IS NOT NULL`, org, f.Key); err != nil {
 			return err
@@ -50,7 +47,7 @@ func (s *Store) Retry(ctx context.Context, org db.Org, folderID, fileID string) 
 		if w.Generation < w.Wanted {
 			return in.queueParsing(ctx, org, []int64{f.Key})
 		}
-		if _, err := in.db.Exec(ctx, `
+		if err := in.exec(ctx, `
 			UPDATE files SET cancelled = false, error = NULL, updated_at = now()
 			WHERE org = $1 AND key = $2`, org, f.Key); err != nil {
 			return err
@@ -69,18 +66,14 @@ type workState struct {
 // updateLocked calls update with a locked file, and returns the file as it is afterwards.
 func (s *Store) updateLocked(ctx context.Context, org db.Org, folderID, fileID string,
 	update func(in *Store, f File, w workState) error) (f File, err error) {
-	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		w, err := db.One[workState](ctx, tx, `
+	err = s.inTx(ctx, func(in *Store) error {
+		w, err := db.One[workState](ctx, in.db, `
 			SELECT f.generation, f.wanted_generation, f.cancelled
 			FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 			WHERE f.org = $1 AND d.id = $2 AND f.id = $3
 			FOR NO KEY UPDATE OF f`, org, folderID, fileID)
-		if errors.Is(err, db.ErrNotFound) {
-			return errNoFile
-		}
 		if err != nil {
-			return err
+			return ifNotFound(err, errNoFile)
 		}
 		if f, err = in.File(ctx, org, folderID, fileID, false); err != nil {
 			return err

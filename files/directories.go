@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,7 @@ type Directory struct {
 	More   int // closed files that are not shown
 }
 
-// DirectoryFile is a file in a Directory. Text is what the prompt shows of it, empty if it is closed.
+// DirectoryFile is a file in a Directory. Text is its view in the prompt, empty if the file is closed.
 type DirectoryFile struct {
 	FileID     string     `db:"id"`
 	FileName   string     `db:"name"` // folder/name
@@ -27,7 +28,7 @@ type DirectoryFile struct {
 	Text       string     `db:"-"`
 }
 
-// Directories are what an agent's prompt shows of its folders, in the order of their names.
+// Directories returns an agent's folders, in the order of their names, with the files that its prompt shows.
 func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l Limits) ([]Directory, error) {
 	type row struct {
 		Folder
@@ -53,7 +54,8 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 	return directories, nil
 }
 
-// directoryFiles are the files that a prompt shows, by folder: the open ones with their views, and some closed ones.
+// directoryFiles returns the files that a prompt shows, by folder key: all open files with their views, and the first
+// closed ones of each folder.
 func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits, closed int) (
 	map[int64][]DirectoryFile, error) {
 	list, err := db.All[DirectoryFile](ctx, s.db, `
@@ -76,17 +78,12 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 		return nil, err
 	}
 	views, err := s.Views(ctx, org, agentID, l)
-	if err != nil {
-		return nil, err
-	}
 	shown := map[int64][]DirectoryFile{}
 	for _, f := range list {
-		for _, v := range views {
-			if v.FileID == f.FileID {
-				f.Text = v.Text
-			}
+		if i := slices.IndexFunc(views, func(v OpenView) bool { return v.FileID == f.FileID }); i >= 0 {
+			f.Text = views[i].Text
 		}
 		shown[f.FolderKey] = append(shown[f.FolderKey], f)
 	}
-	return shown, nil
+	return shown, err
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Download is a file as it was uploaded. It reads piece by piece, and seeks; the file may be deleted meanwhile, which
-// is ErrNotFound.
+// Download reads the original of a file, piece by piece. ErrNotFound if the file is deleted meanwhile.
 type Download struct {
 	Name      string    `db:"name"`
 	MediaType string    `db:"media_type"`
@@ -22,15 +21,15 @@ type Download struct {
 	ctx   context.Context //nolint:containedctx // of the one call that reads
 	store *Store
 	org   db.Org
-	at    int64
-	piece []byte // that holds the byte at
-	first int64  // of the piece
+	at    int64  // the offset of the next byte
+	piece []byte // the piece that was read last
+	first int64  // the offset of the first byte of piece
 }
 
 // pieceTimeout bounds the wait for one piece of an original.
 const pieceTimeout = 30 * time.Second
 
-// Download returns a file as it was uploaded, to be read while ctx lasts. ErrNotFound if the folder has no such file.
+// Download returns the original of a file, readable until ctx ends. ErrNotFound if the folder has no such file.
 func (s *Store) Download(ctx context.Context, org db.Org, folderID, fileID string) (*Download, error) {
 	ask, cancel := context.WithTimeout(ctx, pieceTimeout)
 	defer cancel()
@@ -38,11 +37,8 @@ func (s *Store) Download(ctx context.Context, org db.Org, folderID, fileID strin
 		SELECT f.key, f.name, f.media_type, f.size_bytes, f.sha256, f.created_at
 		FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 		WHERE f.org = $1 AND d.id = $2 AND f.id = $3`, org, folderID, fileID)
-	if errors.Is(err, db.ErrNotFound) {
-		err = errNoFile
-	}
 	o.ctx, o.store, o.org = ctx, s, org
-	return &o, err
+	return &o, ifNotFound(err, errNoFile)
 }
 
 // Read implements io.Reader.

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Status says how far a file's text has come; it is derived from the work that is left.
+// Status is the stage of a file's processing, derived from the work that is left.
 type Status string
 
-// The way of a file. Completed and Failed are final until the file is parsed again.
+// The stages of a file. Completed and Failed are final until the file is parsed again.
 const (
 	Pending   Status = "pending"
 	Parsing   Status = "parsing"
@@ -46,8 +45,8 @@ type File struct {
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
 }
 
-// fileRows reads files as they are shown. The status is derived from the work that is left: a text that is wanted and
-// not there, or chunks that wait for their vectors in the active space. It takes what fileArgs gives.
+// fileRows selects files with their status, which is derived from the work that is left: a wanted generation that has
+// no text yet, or chunks that wait for their vectors in the active space. Its arguments are those of fileArgs.
 const fileRows = `
 	SELECT f.key, f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes,
 	       CASE WHEN f.error IS NOT NULL THEN 'error'
@@ -86,11 +85,11 @@ func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "space": space.ID, "unknown": s.o.Endpoint != nil && !known, "content": content}
 }
 
-// contentBytes is about how much text one list of files carries: it then ends early, and the next page goes on.
+// contentBytes bounds the text in one list of files: the list ends early, and the next page continues it.
 const contentBytes = 32 << 20
 
-// Files lists a folder's files, oldest or newest upload first, with their text if content is asked for. A list with
-// text ends at the file with which that passes contentBytes, though it may have more to come.
+// Files lists a folder's files, oldest or newest upload first, with their text if content is true. A list with text
+// ends at the file whose size brings the sum of sizes to contentBytes, although more files may follow.
 func (s *Store) Files(ctx context.Context, org db.Org, folderID string, content bool, p db.Page) ([]File, error) {
 	list, err := s.listFiles(ctx, org, folderID, false, p)
 	if err != nil || !content {
@@ -118,50 +117,41 @@ func (s *Store) listFiles(ctx context.Context, org db.Org, folderID string, cont
 	return db.List[File](ctx, s.db, p, fileRows+` AND f.folder_key = @folder`, args)
 }
 
-// File returns a file of a folder, with its text if content is asked for. ErrNotFound if the folder has no such file.
+// File returns a file of a folder, with its text if content is true. ErrNotFound if the folder has no such file.
 func (s *Store) File(ctx context.Context, org db.Org, folderID, fileID string, content bool) (File, error) {
 	args := s.fileArgs(org, content)
 	args["folder"], args["file"] = folderID, fileID
 	f, err := db.One[File](ctx, s.db, fileRows+` AND d.id = @folder AND f.id = @file`, args)
-	if errors.Is(err, db.ErrNotFound) {
-		return File{}, errNoFile
-	}
-	return f, err
+	return f, ifNotFound(err, errNoFile)
 }
 
-// DeleteFile deletes a file of a folder with all that was made of it, and closes it wherever it is open.
+// DeleteFile deletes a file of a folder with its text and chunks, and closes it in every agent.
 func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID string) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
+	return s.inTx(ctx, func(in *Store) error {
 		f, err := in.File(ctx, org, folderID, fileID, false)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SELECT FROM files WHERE org = $1 AND key = $2 FOR UPDATE`, org, f.Key); err != nil {
-			return err
-		}
-		if err := in.appendWhereOpen(ctx, org, f.Key, event.FileClosed, f.ID); err != nil {
-			return err
-		}
-		if err := in.cancelJobs(ctx, f.Key); err != nil {
-			return err
-		}
-		return db.Exec(ctx, tx, `DELETE FROM files WHERE org = $1 AND key = $2`, org, f.Key)
+		return inOrder(
+			func() error {
+				return in.exec(ctx, `SELECT FROM files WHERE org = $1 AND key = $2 FOR UPDATE`, org, f.Key)
+			},
+			func() error { return in.appendWhereOpen(ctx, org, f.Key, event.FileClosed, f.ID) },
+			func() error { return in.cancelJobs(ctx, f.Key) },
+			func() error { return db.Exec(ctx, in.db, `DELETE FROM files WHERE org = $1 AND key = $2`, org, f.Key) })
 	})
 }
 
-// appendWhereOpen appends an event to each agent that has a file open. The file must be locked, so that nobody opens it
-// meanwhile.
+// appendWhereOpen appends an event to each agent that has a file open. The file must be locked, so that no agent opens
+// it meanwhile.
 func (s *Store) appendWhereOpen(ctx context.Context, org db.Org, fileKey int64, t event.Type, refID string) error {
 	agents, err := db.All[string](ctx, s.db, `
 		SELECT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, org, fileKey)
 	if err != nil {
 		return err
 	}
-	events := make([]event.Event, len(agents))
-	for i, agent := range agents {
-		events[i] = event.Event{AgentID: agent, Type: t, RefID: refID}
-	}
-	_, err = s.appendEvents(ctx, org, events)
+	_, err = event.Append(ctx, s.tx, org, mapped(agents, func(agent string) event.Event {
+		return event.Event{AgentID: agent, Type: t, RefID: refID}
+	})...)
 	return err
 }

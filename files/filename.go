@@ -15,13 +15,13 @@ import (
 // NameChars is the most characters a file's name may have (Letta: 255).
 const NameChars = 255
 
-// extChars is the longest ending that counts as an extension; what is longer is part of the stem.
+// extChars is the most characters of an extension; a longer ending is part of the stem.
 const extChars = 32
 
-// CleanName returns the name under which an upload is stored, from the name the client gave its file: the part after
-// the last slash or backslash, in Unicode normal form C, without control, bidirectional and invisible characters, and
-// without blanks at its ends. A name of more than NameChars characters is cut before its extension; nothing left is
-// "upload". ErrInvalid for "." and "..".
+// CleanName returns the name under which an upload is stored, given the client's name of the file: the part after the
+// last slash or backslash, in Unicode normal form C, without control, bidirectional and invisible characters, and
+// without spaces at its ends. It shortens the stem of a name of more than NameChars characters, and returns "upload" if
+// no character is left. ErrInvalid for "." and "..".
 func CleanName(raw string) (string, error) {
 	trimmed := strings.TrimRightFunc(cleanText(raw), func(r rune) bool { return isSlash(r) || unicode.IsSpace(r) })
 	name := strings.TrimSpace(trimmed[strings.LastIndexFunc(trimmed, isSlash)+1:])
@@ -35,9 +35,9 @@ func CleanName(raw string) (string, error) {
 	return strings.TrimSpace(clip(stem, NameChars-utf8.RuneCountInString(ext)) + ext), nil
 }
 
-// CleanPath returns the name that a caller chose for a file, where slashes make folders: each part is cleaned as
-// CleanName does, empty parts are dropped. ErrInvalid for a part of "." or "..", for no part at all, and for more than
-// NameChars characters.
+// CleanPath returns the name that a caller chose for a file, which may have slashes: it cleans each part like CleanName
+// and drops empty parts. ErrInvalid for a part "." or "..", for a name without parts, and for more than NameChars
+// characters.
 func CleanPath(raw string) (string, error) {
 	var parts []string
 	for _, part := range strings.FieldsFunc(cleanText(raw), isSlash) {
@@ -61,8 +61,8 @@ func CleanPath(raw string) (string, error) {
 	return name, nil
 }
 
-// Suffixed returns the n-th other name for a file whose name is taken: plan.md becomes plan_(1).md. It has at most
-// NameChars characters, the stem shortened to fit, and differs for each n.
+// Suffixed returns the n-th alternative to a name that is taken: plan_(1).md for plan.md. It has at most NameChars
+// characters, with a shortened stem if necessary, and differs for each n.
 func Suffixed(name string, n int) string {
 	stem, ext := splitExt(name)
 	tail := fmt.Sprintf("_(%d)%s", n, ext)
@@ -71,8 +71,8 @@ func Suffixed(name string, n int) string {
 
 func isSlash(r rune) bool { return r == '/' || r == '\\' }
 
-// cleanText drops what has no place in a name, wherever it stands. The joiners U+200C and U+200D stay: scripts and
-// emoji need them.
+// cleanText removes the characters that no name may have. It keeps the joiners U+200C and U+200D, which scripts and
+// emoji need.
 func cleanText(raw string) string {
 	return norm.NFC.String(strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) ||
@@ -91,8 +91,7 @@ func checkPart(part, raw string) error {
 	return nil
 }
 
-// splitExt parts a name before its last extension. The dots a name begins with belong to the stem: .env has no
-// extension.
+// splitExt splits a name before its last extension. Leading dots belong to the stem: .env has no extension.
 func splitExt(name string) (stem, ext string) {
 	base := strings.TrimLeft(name[strings.LastIndexByte(name, '/')+1:], ".")
 	ext = path.Ext(base)
@@ -112,10 +111,9 @@ func clip(s string, n int) string {
 	return s
 }
 
-// quoted is a name or pattern as an error message shows it: escaped, and not longer than a line.
+// quoted returns a name or pattern as an error message shows it: escaped, and at most 120 characters.
 func quoted(s string) string {
-	const most = 120
-	if short := clip(s, most); short != s {
+	if short := clip(s, 120); short != s {
 		s = short + "…"
 	}
 	return fmt.Sprintf("%q", s)

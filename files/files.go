@@ -5,6 +5,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -40,6 +41,7 @@ const DefaultMaxUploadBytes = 50 << 20
 // Store keeps files in Postgres.
 type Store struct {
 	db     db.DB
+	tx     pgx.Tx                // db, if the store works in a transaction
 	jobs   *river.Client[pgx.Tx] // inserts only
 	search *embed.Search
 	grep   *grep.Searcher
@@ -63,14 +65,52 @@ func New(d db.DB, o Options) (*Store, error) {
 	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o}, nil
 }
 
-// With returns the store working in tx.
+// With returns a store that works in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
 	in := *s
-	in.db = tx
+	in.db, in.tx = tx, tx
 	return &in
 }
 
-// space is the id of the active embedding space, 0 if there is none.
+// inTx calls fn with a store that works in a transaction, again if Postgres aborts it, see db.Tx.
+func (s *Store) inTx(ctx context.Context, fn func(in *Store) error) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error { return fn(s.With(tx)) })
+}
+
+// exec runs a statement that may touch no row.
+func (s *Store) exec(ctx context.Context, sql string, args ...any) error {
+	_, err := s.db.Exec(ctx, sql, args...)
+	return err
+}
+
+// inOrder runs steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ifNotFound returns other in place of an ErrNotFound.
+func ifNotFound(err, other error) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return other
+	}
+	return err
+}
+
+// mapped returns what fn makes of each item of a list.
+func mapped[T, U any](list []T, fn func(T) U) []U {
+	all := make([]U, len(list))
+	for i, item := range list {
+		all[i] = fn(item)
+	}
+	return all
+}
+
+// space returns the id of the active embedding space, 0 if there is none.
 func (s *Store) space() int16 {
 	space, ok := s.o.Endpoint.Space()
 	if !ok {

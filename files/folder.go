@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Folder is a set of files that is attached to agents as one.
+// Folder is a set of files that agents attach together.
 type Folder struct {
 	Key             int64           `db:"key" json:"-"`
 	ID              string          `db:"id" json:"id"`
@@ -31,8 +31,8 @@ type Folder struct {
 	LastUpdatedByID *string         `db:"-" json:"last_updated_by_id"`
 }
 
-// EmbeddingConfig describes, in Letta's terms, what a folder's chunks are embedded with. Without an embeddings endpoint
-// that is the built-in word weights.
+// EmbeddingConfig describes, in Letta's terms, the model that embeds a folder's chunks: the endpoint's, or the built-in
+// word weights.
 type EmbeddingConfig struct {
 	EndpointType string  `json:"embedding_endpoint_type"` // always "openai": the protocol
 	Endpoint     *string `json:"embedding_endpoint"`
@@ -43,7 +43,7 @@ type EmbeddingConfig struct {
 	Handle       string  `json:"handle"` // provider/model, by which clients choose it
 }
 
-// NewFolder is what a folder is created from. Sizes of 0 are the defaults: chunks of 300 tokens that overlap by 50.
+// NewFolder describes a folder to create. Sizes of 0 are the defaults: chunks of 300 tokens that overlap by 50.
 type NewFolder struct {
 	Name          string
 	Description   *string
@@ -61,7 +61,7 @@ type FolderUpdate struct {
 	Metadata     json.RawMessage
 }
 
-// Total is what a folder holds.
+// Total is the number and size of a folder's files.
 type Total struct {
 	FolderID   string `db:"folder_id" json:"source_id"`
 	FolderName string `db:"folder_name" json:"source_name"`
@@ -69,7 +69,7 @@ type Total struct {
 	SizeBytes  int64  `db:"total_size" json:"total_size"`
 }
 
-// The sizes of chunks where a folder names none.
+// The default sizes of chunks.
 const (
 	DefaultChunkTokens   = 300
 	DefaultOverlapTokens = 50
@@ -99,7 +99,7 @@ func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Fold
 	return s.described(f), folderError(err, name)
 }
 
-// folderName is a folder's name as it is stored: one line, trimmed, at most 255 characters.
+// folderName returns a folder's name as it is stored: one line, trimmed. ErrInvalid if it has more than 255 characters.
 func folderName(raw string) (string, error) {
 	name := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -116,20 +116,17 @@ func folderName(raw string) (string, error) {
 	return name, nil
 }
 
+// folderError says in words that the folder does not exist, or that another one has its name.
 func folderError(err error, name string) error {
-	switch {
-	case errors.Is(err, db.ErrConflict):
+	if errors.Is(err, db.ErrConflict) {
 		return db.Conflict("a folder named '%s' already exists; folder names are unique", name)
-	case errors.Is(err, db.ErrNotFound):
-		return errNoFolder
 	}
-	return err
+	return ifNotFound(err, errNoFolder)
 }
 
 var errNoFolder = db.NotFound("there is no such folder")
 
-// Embedding describes what chunks of so many tokens are embedded with: the model of the endpoint, or the built-in word
-// weights.
+// Embedding describes the model that embeds chunks of the given size.
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens,
 		BatchSize: embed.MostTexts, Handle: "loci/words"}
@@ -139,7 +136,7 @@ func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	return c
 }
 
-// described fills in what a folder's chunks are embedded with.
+// described returns a folder with its EmbeddingConfig.
 func (s *Store) described(f Folder) Folder {
 	f.EmbeddingConfig = s.Embedding(f.ChunkTokens)
 	return f
@@ -158,32 +155,26 @@ func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folde
 	return s.described(f), folderError(err, "")
 }
 
-// Folders lists the folders whose name contains the text, in any case; all if it is empty.
+// Folders lists the folders whose name contains a text, ignoring case; all folders if the text is empty.
 func (s *Store) Folders(ctx context.Context, org db.Org, nameContains string, p db.Page) ([]Folder, error) {
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` FROM folders d
 		WHERE d.org = @org AND strpos(lower(d.name), lower(@contains)) > 0 `,
 		pgx.StrictNamedArgs{"org": org, "contains": nameContains})
-	return s.describedAll(list), err
+	return mapped(list, s.described), err
 }
 
-func (s *Store) describedAll(list []Folder) []Folder {
-	for i := range list {
-		list[i] = s.described(list[i])
-	}
-	return list
-}
-
-// CountFolders says how many folders the organization has.
+// CountFolders returns how many folders the organization has.
 func (s *Store) CountFolders(ctx context.Context, org db.Org) (int, error) {
 	return db.One[int](ctx, s.db, `SELECT count(*) FROM folders WHERE org = $1`, org)
 }
 
-// UpdateFolder changes a folder. Its files go by the new name at once.
+// UpdateFolder changes a folder. A new name applies to its files at once.
 func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u FolderUpdate) (Folder, error) {
+	name := ""
 	if u.Name != nil {
-		name, err := folderName(*u.Name)
-		if err != nil {
+		var err error
+		if name, err = folderName(*u.Name); err != nil {
 			return Folder{}, err
 		}
 		u.Name = &name
@@ -196,10 +187,7 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 		RETURNING `+folderColumns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description,
 			"instructions": u.Instructions, "metadata": u.Metadata})
-	if err != nil && u.Name != nil {
-		return Folder{}, folderError(err, *u.Name)
-	}
-	return s.described(f), folderError(err, "")
+	return s.described(f), folderError(err, name)
 }
 
 // FolderAgents lists the ids of the agents that a folder is attached to, in the order of the ids.
@@ -215,14 +203,10 @@ func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p
 	rows, err := db.List[row](ctx, s.db, p, `
 		SELECT agent_id AS id FROM agent_folders WHERE org = @org AND folder_key = @folder`,
 		pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
-	}
-	return ids, err
+	return mapped(rows, func(r row) string { return r.ID }), err
 }
 
-// Totals says what each folder of the organization holds, by name.
+// Totals returns the total of each folder of the organization, by name.
 func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
 	return db.All[Total](ctx, s.db, `
 		SELECT d.id AS folder_id, d.name AS folder_name, t.file_count, t.total_size

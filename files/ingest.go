@@ -66,11 +66,8 @@ type parsed struct {
 // wanted.
 func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 	src, err := s.startParsing(ctx, job)
-	if errors.Is(err, db.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return ifNotFound(err, nil)
 	}
 	p, err := s.parse(ctx, src)
 	if err != nil {
@@ -93,12 +90,11 @@ func (s *Store) startParsing(ctx context.Context, job ParseArgs) (source, error)
 
 // failParsing stores why a generation cannot be made.
 func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) error {
-	_, err := s.db.Exec(ctx, `
+	return s.exec(ctx, `
 		UPDATE files
 		SET error = $4, turn = NULL, updated_at = now()
 		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3`,
 		job.Org, job.FileKey, job.Generation, reason)
-	return err
 }
 
 // parse reads the text of an original, and splits it into chunks.
@@ -129,58 +125,39 @@ func kindOf(name string, in document.Input) chunker.Kind {
 // commit replaces the previous generation in one transaction: text, chunks, vectors to make and, if the file replaces
 // another, that one's name and views.
 func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if err := in.lockWanted(ctx, job); err != nil {
-			return ignoreNotFound(err)
-		}
-		if err := in.deleteText(ctx, src); err != nil {
-			return err
-		}
-		if err := in.storeText(ctx, job, src, p); err != nil {
-			return err
-		}
-		if err := in.lockFolder(ctx, src.Org, src.FolderKey, "SHARE"); err != nil {
-			return ignoreNotFound(err)
-		}
-		if err := in.takePlace(ctx, src); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `
-			UPDATE files
-			SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, pages = @pages, chunks = @chunks,
-			    error = NULL, replaces = NULL, turn = NULL, updated_at = now()
-			WHERE key = @key AND org = @org`,
-			pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset,
-				"chars": utf8.RuneCountInString(p.Text.Text), "lines": chunker.Lines(p.Text.Text), "pages": p.Pages,
-				"chunks": len(p.chunks), "key": src.Key, "org": src.Org}); err != nil {
-			return err
-		}
-		if err := in.await(ctx, job, src, len(p.chunks)); err != nil {
-			return err
-		}
-		if src.Previous > 0 {
-			return nil
-		}
-		return in.openUploaded(ctx, src)
+	err := s.inTx(ctx, func(in *Store) error {
+		return inOrder(
+			func() error { return in.lockWanted(ctx, job) },
+			func() error { return in.deleteText(ctx, src) },
+			func() error { return in.storeText(ctx, job, src, p) },
+			func() error { return in.lockFolder(ctx, src.Org, src.FolderKey, "SHARE") },
+			func() error { return in.takePlace(ctx, src) },
+			func() error { return in.finishParsing(ctx, job, p) },
+			func() error { return in.await(ctx, job, src, len(p.chunks)) },
+			func() error { return in.openUploaded(ctx, src) })
 	})
+	return ifNotFound(err, nil) // the file or its folder was deleted, or another generation is wanted
 }
 
-func ignoreNotFound(err error) error {
-	if errors.Is(err, db.ErrNotFound) {
-		return nil
-	}
-	return err
+// finishParsing records the generation that the file now has.
+func (s *Store) finishParsing(ctx context.Context, job ParseArgs, p parsed) error {
+	return s.exec(ctx, `
+		UPDATE files
+		SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, pages = @pages, chunks = @chunks,
+		    error = NULL, replaces = NULL, turn = NULL, updated_at = now()
+		WHERE key = @key AND org = @org`,
+		pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset, "chars": utf8.RuneCountInString(p.Text.Text),
+			"lines": chunker.Lines(p.Text.Text), "pages": p.Pages, "chunks": len(p.chunks), "key": job.FileKey,
+			"org": job.Org})
 }
 
 // lockWanted locks the file that this one replaces, then this one. ErrNotFound if this generation is no longer wanted.
-// Everywhere, files are locked before folders, and folders before agents.
+// Files are always locked before folders, and folders before agents.
 func (s *Store) lockWanted(ctx context.Context, job ParseArgs) error {
-	if _, err := s.db.Exec(ctx, `
+	if err := s.exec(ctx, `
 		SELECT FROM files
 		WHERE org = $1 AND key = (SELECT replaces FROM files WHERE org = $1 AND key = $2)
-		FOR UPDATE`,
-		job.Org, job.FileKey); err != nil {
+		FOR UPDATE`, job.Org, job.FileKey); err != nil {
 		return err
 	}
 	_, err := db.One[int64](ctx, s.db, `
@@ -245,28 +222,24 @@ func copyRows[T any](seq iter.Seq[T], row func(T) []any) (rows pgx.CopyFromSourc
 	}), stop
 }
 
-// takePlace gives the file the views that agents have of the file that it replaces, open or closed, and deletes that
-// one.
+// takePlace gives the file the views, open or closed, that agents have of the file that it replaces, and deletes the
+// replaced file.
 func (s *Store) takePlace(ctx context.Context, src source) error {
 	old, err := db.One[fileRef](ctx, s.db, `
 		SELECT o.key, o.id FROM files f JOIN files o ON o.key = f.replaces
 		WHERE f.key = $1 AND f.org = $2 AND o.org = $2`, src.Key, src.Org)
 	if err != nil {
-		return ignoreNotFound(err)
+		return ifNotFound(err, nil)
 	}
-	if err := s.appendWhereOpen(ctx, src.Org, old.Key, event.FileClosed, old.ID); err != nil {
-		return err
-	}
-	if err := s.appendWhereOpen(ctx, src.Org, old.Key, event.FileOpened, src.ID); err != nil {
-		return err
-	}
-	if _, err := s.db.Exec(ctx, `
-		UPDATE agent_files a
-		SET file_key = $3, last_used_seq = CASE WHEN a.is_open THEN h.seq ELSE a.last_used_seq END
-		FROM agent_heads h
-		WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`,
-		src.Org, old.Key, src.Key); err != nil {
-		return err
-	}
-	return db.Exec(ctx, s.db, `DELETE FROM files WHERE key = $1 AND org = $2`, old.Key, src.Org)
+	return inOrder(
+		func() error { return s.appendWhereOpen(ctx, src.Org, old.Key, event.FileClosed, old.ID) },
+		func() error { return s.appendWhereOpen(ctx, src.Org, old.Key, event.FileOpened, src.ID) },
+		func() error {
+			return s.exec(ctx, `
+				UPDATE agent_files a
+				SET file_key = $3, last_used_seq = CASE WHEN a.is_open THEN h.seq ELSE a.last_used_seq END
+				FROM agent_heads h
+				WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, old.Key, src.Key)
+		},
+		func() error { return s.exec(ctx, `DELETE FROM files WHERE key = $1 AND org = $2`, old.Key, src.Org) })
 }

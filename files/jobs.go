@@ -86,25 +86,16 @@ func (ReparseArgs) Kind() string { return "reparse_folder" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (ReparseArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
-// enqueue adds jobs in a transaction of their own, or in the store's.
+// enqueue adds jobs in the store's transaction.
 func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
-	params := make([]river.InsertManyParams, len(jobs))
-	for i, job := range jobs {
-		params[i] = river.InsertManyParams{Args: job}
-	}
-	if len(params) == 0 {
+	if len(jobs) == 0 {
 		return nil
 	}
-	insert := func(tx pgx.Tx) error {
-		if _, err := s.jobs.InsertManyTx(ctx, tx, params); err != nil {
-			return fmt.Errorf("queue work: %w", err)
-		}
-		return nil
+	params := mapped(jobs, func(job river.JobArgs) river.InsertManyParams { return river.InsertManyParams{Args: job} })
+	if _, err := s.jobs.InsertManyTx(ctx, s.tx, params); err != nil {
+		return fmt.Errorf("queue work: %w", err)
 	}
-	if tx, ok := s.db.(pgx.Tx); ok {
-		return insert(tx)
-	}
-	return pgx.BeginFunc(ctx, s.db, insert)
+	return nil
 }
 
 // worker has what the workers of files share: the store, and when a failed job is tried again.

@@ -24,7 +24,7 @@ type Listed struct {
 // Listing is a page of an agent's attached files by name.
 type Listing struct {
 	Files []Listed
-	Total int // that fit the pattern
+	Total int // files that Include accepts, on all pages
 }
 
 // ListQuery asks for a page of an agent's attached files.
@@ -86,40 +86,32 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 
 // namedFile is an attached file.
 type namedFile struct {
-	Key        int64
-	Name       string // folder/name
-	Generation int    // 0 where the file has no text yet
+	Key        int64  `db:"key"`
+	Name       string `db:"name"`       // folder/name
+	Generation int    `db:"generation"` // 0 before its first text
 }
 
-// includedFiles returns the attached files, by name, that include accepts and that are in the named folder, or in any
-// if it is "". It reads the name of every attached file. ErrInvalid if include is not valid, unless it is the name of a
-// file.
+// includedFiles returns, by name, the attached files that include accepts, of the named folder or, if it is "", of all.
+// It reads the name of every attached file. ErrInvalid if include is not valid and not the name of a file.
 func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, include string) ([]namedFile, error) {
 	accepts, invalid := CompileInclude(include)
-	rows, err := s.db.Query(ctx, `
+	all, err := db.All[namedFile](ctx, s.db, `
 		SELECT f.key, d.name || '/' || f.name AS name, f.generation
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
 		JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 		WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`,
 		org, agentID, folder)
 	if err != nil {
-		return nil, db.Error(err)
+		return nil, err
 	}
-	var included []namedFile
-	var f namedFile
-	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Name, &f.Generation}, func() error {
-		if accepts(f.Name) {
-			included = append(included, f)
-		}
-		return nil
-	})
+	included := slices.DeleteFunc(all, func(f namedFile) bool { return !accepts(f.Name) })
 	slices.SortFunc(included, func(a, b namedFile) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 	})
-	if err == nil && len(included) == 0 {
+	if len(included) == 0 {
 		return nil, invalid
 	}
-	return included, db.Error(err)
+	return included, nil
 }
 
 // listed reads the files of a page.

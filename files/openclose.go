@@ -3,9 +3,8 @@ package files
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
@@ -25,15 +24,8 @@ type OpenRequest struct {
 
 // LineRange is a range of lines: Offset is 0-based, Length nil means to the end.
 type LineRange struct {
-	Offset int
-	Length *int
-}
-
-func (r LineRange) equal(o LineRange) bool {
-	if r.Length == nil || o.Length == nil {
-		return r == o
-	}
-	return r.Offset == o.Offset && *r.Length == *o.Length
+	Offset int  `db:"first_line"`
+	Length *int `db:"line_count"`
 }
 
 // OpenArgs are the arguments of Open.
@@ -53,7 +45,7 @@ type Opened struct {
 	Content    string `json:"content"`
 	NextOffset *int   `json:"next_offset"` // where the rest of the request begins, nil if all of it is in Content
 
-	ShownNext *int `json:"-"` // where the part begins that the prompt does not show, nil if it shows all of the request
+	ShownNext *int `json:"-"` // the offset of the first requested line that the prompt does not show, nil if it shows all
 
 	Request  OpenRequest `json:"-"`
 	WasOpen  bool        `json:"-"`
@@ -83,8 +75,8 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 		return Opening{}, err
 	}
 	var done Opening
-	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		set := s.With(tx).openSet(org, agentID)
+	err := s.inTx(ctx, func(in *Store) error {
+		set := in.openSet(org, agentID)
 		targets, err := set.targets(ctx, args.Requests)
 		if err != nil {
 			return err
@@ -112,11 +104,7 @@ func (l Limits) checkCount(files int) error {
 // targets returns the files of the requests, locked, with their ranges checked. Of several requests for a file it keeps
 // the last, since a file has one view.
 func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]target, error) {
-	names := make([]string, len(requests))
-	for i, r := range requests {
-		names[i] = r.FileName
-	}
-	found, err := set.resolve(ctx, names)
+	found, err := set.resolve(ctx, mapped(requests, func(r OpenRequest) string { return r.FileName }))
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +131,7 @@ func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]targe
 // lockTargets keeps files from being deleted, replaced or detached until the transaction ends. Everywhere, files and
 // attachments are locked before agents.
 func (set openSet) lockTargets(ctx context.Context, targets []target) error {
-	keys := make([]int64, len(targets))
-	for i, t := range targets {
-		keys[i] = t.Key
-	}
+	keys := mapped(targets, func(t target) int64 { return t.Key })
 	locked, err := db.All[int64](ctx, set.db, `
 		SELECT f.key FROM files f JOIN agent_folders a ON a.folder_key = f.folder_key
 		WHERE f.org = $1 AND a.org = $1 AND a.agent_id = $2 AND f.key = ANY ($3)
@@ -204,8 +189,7 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, error) {
 	opened := make([]Opened, len(targets))
 	for i, t := range targets {
-		text := storedText{set.org, t.Key, t.Generation, t.Lines, t.Paging}
-		v, err := set.render(ctx, text, t.lines, OpenContentChars/len(targets))
+		v, err := set.render(ctx, set.org, t.storedText, t.lines, OpenContentChars/len(targets))
 		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: a shorter text has replaced it this moment
 			return nil, err
 		}
@@ -216,8 +200,8 @@ func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, er
 		}
 		if t.was != nil {
 			o.WasOpen = true
-			if before := t.was.lines(); !before.equal(t.lines) {
-				o.Previous = &before
+			if !reflect.DeepEqual(t.was.LineRange, t.lines) {
+				o.Previous = &t.was.LineRange
 			}
 		}
 		opened[i] = o
@@ -249,8 +233,8 @@ func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID strin
 	if f.Generation == 0 {
 		return nil, f.notReady()
 	}
-	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		set, targets := s.With(tx).openSet(org, agentID), []target{{attached: f}}
+	err = s.inTx(ctx, func(in *Store) error {
+		set, targets := in.openSet(org, agentID), []target{{attached: f}}
 		if err := set.lockTargets(ctx, targets); err != nil {
 			return err
 		}
@@ -311,11 +295,8 @@ func (s *Store) Trim(ctx context.Context, org db.Org, agentID string, l Limits) 
 
 // withLockedSet calls fn in a transaction that holds the agent's lock.
 func (s *Store) withLockedSet(ctx context.Context, org db.Org, agentID string, fn func(openSet) error) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		set := s.With(tx).openSet(org, agentID)
-		if err := set.lock(ctx); err != nil {
-			return err
-		}
-		return fn(set)
+	return s.inTx(ctx, func(in *Store) error {
+		set := in.openSet(org, agentID)
+		return inOrder(func() error { return set.lock(ctx) }, func() error { return fn(set) })
 	})
 }

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -21,60 +20,43 @@ type openSet struct {
 
 func (s *Store) openSet(org db.Org, agentID string) openSet { return openSet{s, org, agentID} }
 
-// openFile is a file of an open set.
+// openFile is a file of an open set, with the range that is open.
 type openFile struct {
-	Key       int64  `db:"key"`
-	ID        string `db:"id"`
-	Name      string `db:"name"` // folder/name
-	Seq       int64  `db:"last_used_seq"`
-	Pinned    bool   `db:"pinned"`
-	FirstLine int    `db:"first_line"`
-	LineCount *int   `db:"line_count"`
+	storedText
+	LineRange
+	ID     string `db:"id"`
+	Name   string `db:"name"` // folder/name
+	Seq    int64  `db:"last_used_seq"`
+	Pinned bool   `db:"pinned"`
 }
-
-func (f openFile) lines() LineRange { return LineRange{Offset: f.FirstLine, Length: f.LineCount} }
 
 // files returns the open files, least recently used first. They do not change while the agent is locked.
 func (set openSet) files(ctx context.Context) ([]openFile, error) {
 	return db.All[openFile](ctx, set.db, `
-		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count
+		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count,
+		       f.generation, f.lines, f.pages, f.media_type
 		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
 		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
 		ORDER BY a.last_used_seq, f.id`, set.org, set.agentID)
 }
 
-// lock locks the agent without an event, for changes that may turn out to be none. ErrNotFound if there is no such
-// agent.
+// lock locks the agent without an event, before a change that may have nothing to change. ErrNotFound without an agent.
 func (set openSet) lock(ctx context.Context) error {
 	_, err := db.One[int64](ctx, set.db, `
 		SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, set.org, set.agentID)
-	if errors.Is(err, db.ErrNotFound) {
-		return db.NotFound("there is no agent %s", set.agentID)
-	}
-	return err
+	return ifNotFound(err, set.noAgent())
 }
 
 // append appends an event of a type for each id to the agent's log, which locks the agent until the transaction ends.
 func (set openSet) append(ctx context.Context, t event.Type, ids ...string) ([]event.Event, error) {
-	events := make([]event.Event, len(ids))
-	for i, id := range ids {
-		events[i] = event.Event{AgentID: set.agentID, Type: t, RefID: id}
-	}
-	return set.appendEvents(ctx, set.org, events)
-}
-
-// appendEvents appends events of any agents in a transaction of its own, or in the store's.
-func (s *Store) appendEvents(ctx context.Context, org db.Org, events []event.Event) (written []event.Event, err error) {
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		written, err = event.Append(ctx, tx, org, events...)
-		return err
-	})
-	return written, err
+	return event.Append(ctx, set.tx, set.org, mapped(ids, func(id string) event.Event {
+		return event.Event{AgentID: set.agentID, Type: t, RefID: id}
+	})...)
 }
 
 // setOpen opens a range of a file in the agent of an event, as of the event.
 func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines LineRange, e event.Event) error {
-	_, err := s.db.Exec(ctx, `
+	return s.exec(ctx, `
 		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at)
 		VALUES (@agent, @file, @org, true, @first, @count, @seq, @at)
 		ON CONFLICT (agent_id, file_key) DO UPDATE
@@ -82,7 +64,6 @@ func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines Li
 		    last_used_seq = excluded.last_used_seq, last_used_at = excluded.last_used_at`,
 		pgx.StrictNamedArgs{"agent": e.AgentID, "file": fileKey, "org": org, "first": lines.Offset, "count": lines.Length,
 			"seq": e.Seq, "at": e.At})
-	return err
 }
 
 // evict closes the least recently used files beyond the limit, but none whose id is fresh, and returns their names. It
@@ -92,30 +73,25 @@ func (set openSet) evict(ctx context.Context, limit int, fresh map[string]bool) 
 	if err != nil {
 		return nil, err
 	}
-	candidates := make([]lru.File, len(open))
-	for i, f := range open {
-		candidates[i] = lru.File{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned}
-	}
+	candidates := mapped(open, func(f openFile) lru.File { return lru.File{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned} })
 	evicted := lru.Evict(candidates, limit, fresh)
 	return set.close(ctx, slices.DeleteFunc(open, func(f openFile) bool { return !slices.Contains(evicted, f.ID) }))
 }
 
 // close closes files of the set, in the given order, and returns their names. It needs the agent's lock.
 func (set openSet) close(ctx context.Context, open []openFile) ([]string, error) {
-	names, ids, keys := make([]string, len(open)), make([]string, len(open)), make([]int64, len(open))
-	for i, f := range open {
-		names[i], ids[i], keys[i] = f.Name, f.ID, f.Key
-	}
+	names := mapped(open, func(f openFile) string { return f.Name })
 	if len(open) == 0 {
 		return names, nil
 	}
+	ids := mapped(open, func(f openFile) string { return f.ID })
 	if _, err := set.append(ctx, event.FileClosed, ids...); err != nil {
 		return nil, err
 	}
-	_, err := set.db.Exec(ctx, `
+	return names, set.exec(ctx, `
 		UPDATE agent_files SET is_open = false, first_line = 0, line_count = NULL
-		WHERE org = $1 AND agent_id = $2 AND file_key = ANY ($3)`, set.org, set.agentID, keys)
-	return names, err
+		WHERE org = $1 AND agent_id = $2 AND file_key = ANY ($3)`,
+		set.org, set.agentID, mapped(open, func(f openFile) int64 { return f.Key }))
 }
 
 // markUsed marks those of the files that the agent has open as used now, in the given order. It writes nothing where
@@ -139,20 +115,15 @@ func (set openSet) markUsed(ctx context.Context, fileIDs []string) error {
 	if slices.EqualFunc(used, latest, func(id string, f openFile) bool { return id == f.ID }) {
 		return nil
 	}
-	return db.Tx(ctx, set.db, func(tx pgx.Tx) error {
-		written, err := set.With(tx).openSet(set.org, set.agentID).append(ctx, event.FileUsed, used...)
-		if err != nil {
-			return err
-		}
-		for _, e := range written {
-			if _, err := tx.Exec(ctx, `
+	return set.inTx(ctx, func(in *Store) error {
+		written, err := in.openSet(set.org, set.agentID).append(ctx, event.FileUsed, used...)
+		for i := 0; err == nil && i < len(written); i++ {
+			err = in.exec(ctx, `
 				UPDATE agent_files SET last_used_seq = $4, last_used_at = $5
 				WHERE org = $1 AND agent_id = $2 AND file_key = $3 AND is_open`,
-				set.org, set.agentID, keys[e.RefID], e.Seq, e.At); err != nil {
-				return err
-			}
+				set.org, set.agentID, keys[written[i].RefID], written[i].Seq, written[i].At)
 		}
-		return nil
+		return err
 	})
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Pages are the pages of a file that something stands on, 1-based and inclusive; the zero Pages where it has none.
+// Pages is a range of pages of a file, 1-based and inclusive; the zero Pages if the file has no pages.
 type Pages struct {
-	Word        string // what they are called: page, slide or sheet
+	Word        string // page, slide or sheet
 	First, Last int
 }
 
-// String is as "page 3" or "pages 3-4"; empty for the zero Pages.
+// String returns "page 3", "pages 3-4" or, for the zero Pages, "".
 func (p Pages) String() string {
 	switch p.First {
 	case 0:
@@ -26,13 +26,13 @@ func (p Pages) String() string {
 	return fmt.Sprintf("%ss %d-%d", p.Word, p.First, p.Last)
 }
 
-// Paging is where the pages of a file begin.
+// Paging says where the pages of a file begin.
 type Paging struct {
-	Starts    []int  `db:"pages"` // the first line of each, ascending; nil where the file has no pages
+	Starts    []int  `db:"pages"` // the first line of each page, ascending; nil if the file has no pages
 	MediaType string `db:"media_type"`
 }
 
-// Of are the pages of lines, 1-based and inclusive. What stands before the first page counts as its.
+// Of returns the pages of a range of lines, 1-based and inclusive. Lines before the first page count as part of it.
 func (p Paging) Of(first, last int) Pages {
 	if len(p.Starts) == 0 {
 		return Pages{}
@@ -44,7 +44,7 @@ func (p Paging) of(line int) int {
 	return max(1, sort.Search(len(p.Starts), func(i int) bool { return p.Starts[i] > line }))
 }
 
-// stored is the page of a line as it is stored: nil where the file has none.
+// stored returns the page of a line as chunks store it: nil if the file has no pages.
 func (p Paging) stored(line int) *int {
 	if len(p.Starts) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (p Paging) stored(line int) *int {
 	return new(p.of(line))
 }
 
-// note says on which of all pages lines are, after a comma; empty where the file has no pages.
+// note returns the pages of lines and the number of all pages, after a comma; empty if the file has no pages.
 func (p Paging) note(first, last int) string {
 	if len(p.Starts) == 0 {
 		return ""
@@ -70,7 +70,7 @@ func pageWord(mediaType string) string {
 	return "page"
 }
 
-// addPages gives matches their pages.
+// addPages sets the pages of matches.
 func (s *Store) addPages(ctx context.Context, org db.Org, fileIDs []string, matches []GrepMatch) error {
 	type named struct {
 		Paging

@@ -10,31 +10,26 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Passage is a chunk in Letta's shape.
+// Passage is a chunk as Letta's API shows it.
 type Passage struct {
-	Key       int64     `db:"key" json:"-"`
-	ID        string    `db:"id" json:"id"`
-	Text      string    `db:"text" json:"text"`
-	FolderID  string    `db:"folder_id" json:"source_id"`
-	FileID    string    `db:"file_id" json:"file_id"`
-	FileName  string    `db:"file_name" json:"file_name"`
-	Metadata  Place     `db:"-" json:"metadata"`
-	Tags      []string  `db:"-" json:"tags"`
-	FirstLine int       `db:"first_line" json:"-"`
-	LastLine  int       `db:"last_line" json:"-"`
-	FirstPage *int      `db:"first_page" json:"-"`
-	LastPage  *int      `db:"last_page" json:"-"`
-	Heading   string    `db:"heading" json:"-"`
+	Key       int64  `db:"key" json:"-"`
+	ID        string `db:"id" json:"id"`
+	Text      string `db:"text" json:"text"`
+	FolderID  string `db:"folder_id" json:"source_id"`
+	FileID    string `db:"file_id" json:"file_id"`
+	FileName  string `db:"file_name" json:"file_name"`
+	Place     `json:"metadata"`
+	Tags      []string  `db:"tags" json:"tags"` // always empty
 	CreatedAt time.Time `db:"created_at" json:"created_at"`
 }
 
-// Place is where in its file a passage stands.
+// Place is the place of a passage in its file.
 type Place struct {
-	FirstLine int    `json:"first_line"`
-	LastLine  int    `json:"last_line"`
-	FirstPage *int   `json:"first_page"` // of pages, slides or sheets, from 1; nil where the file has none
-	LastPage  *int   `json:"last_page"`
-	Heading   string `json:"heading"`
+	FirstLine int    `db:"first_line" json:"first_line"`
+	LastLine  int    `db:"last_line" json:"last_line"`
+	FirstPage *int   `db:"first_page" json:"first_page"` // page, slide or sheet, from 1; nil if the file has none
+	LastPage  *int   `db:"last_page" json:"last_page"`
+	Heading   string `db:"heading" json:"heading"`
 }
 
 // Passages lists a folder's chunks, in the order in which they were made.
@@ -48,17 +43,12 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID string, p db.
 	page := p.ByUUID("passage-").Clauses("key", place, args)
 	list, err := db.All[Passage](ctx, s.db, `
 		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
-		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, f.created_at
+		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, '{}'::text[] AS tags, f.created_at
 		FROM (SELECT * FROM chunks WHERE org = @org AND folder_key = @folder AND `+page.Where+page.Order+`) c
 		JOIN files f ON f.key = c.file_key JOIN folders d ON d.key = c.folder_key
 		`+page.Order, args)
 	if page.Reversed {
 		slices.Reverse(list)
-	}
-	for i, c := range list {
-		list[i].Metadata = Place{FirstLine: c.FirstLine, LastLine: c.LastLine, FirstPage: c.FirstPage,
-			LastPage: c.LastPage, Heading: c.Heading}
-		list[i].Tags = []string{}
 	}
 	return list, err
 }

@@ -20,24 +20,11 @@ type OpenView struct {
 	FileName string // folder/name
 }
 
-// viewed is an open file with what its text takes to be read.
-type viewed struct {
-	openFile
-	Generation int `db:"generation"`
-	Lines      int `db:"lines"`
-	Paging
-}
-
-// Views renders what an agent has open, least recently used first: each file to the agent's limit, all together to
-// their share of the window, or to what the limits say. Past that the least recently used views are shortened first,
+// Views renders the files that an agent has open, least recently used first: each within the limit of one file, and all
+// within their share of the window or the limit for all. Beyond it the least recently used views are shortened first,
 // and say so.
 func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
-	open, err := db.All[viewed](ctx, s.db, `
-		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count,
-		       f.generation, f.lines, f.pages, f.media_type
-		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
-		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
-		ORDER BY a.last_used_seq, f.id`, org, agentID)
+	open, err := s.openSet(org, agentID).files(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +51,7 @@ func (s *Store) promptChars(text string) int {
 }
 
 // shortened returns which views must be cut, by index, and to how many characters, so that all fit the limits together.
-func (s *Store) shortened(open []viewed, views []OpenView, l Limits) map[int]int {
+func (s *Store) shortened(open []openFile, views []OpenView, l Limits) map[int]int {
 	if len(open) == 0 {
 		return nil
 	}
@@ -78,14 +65,14 @@ func (s *Store) shortened(open []viewed, views []OpenView, l Limits) map[int]int
 	}
 	cut := map[int]int{}
 	for id, chars := range lru.Fit(sizes, budget, stub) {
-		cut[slices.IndexFunc(open, func(f viewed) bool { return f.ID == id })] = chars
+		cut[slices.IndexFunc(open, func(f openFile) bool { return f.ID == id })] = chars
 	}
 	return cut
 }
 
 // viewWithin renders a view that takes at most so many characters in a prompt, where some characters count more than
 // once.
-func (s *Store) viewWithin(ctx context.Context, org db.Org, f viewed, chars int) (OpenView, error) {
+func (s *Store) viewWithin(ctx context.Context, org db.Org, f openFile, chars int) (OpenView, error) {
 	for limit := chars; ; {
 		v, err := s.view(ctx, org, f, limit)
 		size := s.promptChars(v.Text)
@@ -96,37 +83,37 @@ func (s *Store) viewWithin(ctx context.Context, org db.Org, f viewed, chars int)
 	}
 }
 
-func (s *Store) view(ctx context.Context, org db.Org, f viewed, limitChars int) (OpenView, error) {
-	lines := f.lines()
+func (s *Store) view(ctx context.Context, org db.Org, f openFile, limitChars int) (OpenView, error) {
+	lines := f.LineRange
 	if lines.Offset >= f.Lines { // a shorter text has replaced it since
 		lines = LineRange{}
 	}
-	v, err := s.render(ctx, storedText{org, f.Key, f.Generation, f.Lines, f.Paging}, lines, limitChars)
+	v, err := s.render(ctx, org, f.storedText, lines, limitChars)
 	return OpenView{View: v, FileID: f.ID, FileName: f.Name}, err
 }
 
-// storedText identifies the text of a file in one generation.
+// storedText is the text of a file in one generation.
 type storedText struct {
-	org        db.Org
-	fileKey    int64
-	generation int
-	lines      int
-	pages      Paging
+	Key        int64 `db:"key"` // of the file
+	Generation int   `db:"generation"`
+	Lines      int   `db:"lines"`
+	Paging
 }
 
-func (s *Store) render(ctx context.Context, text storedText, lines LineRange, limitChars int) (View, error) {
+func (s *Store) render(ctx context.Context, org db.Org, text storedText, lines LineRange, limitChars int) (
+	View, error) {
 	first, last := lines.Offset+1, 0
 	if lines.Length != nil {
 		last = lines.Offset + *lines.Length
 	}
-	return Render(s.segments(ctx, text, first), Excerpt{first, last, text.lines, text.pages, limitChars})
+	return Render(s.segments(ctx, org, text, first), Excerpt{first, last, text.Lines, text.Paging, limitChars})
 }
 
 // laterSegments is how many segments are read at once after the first, in which most views end.
 const laterSegments = 4
 
 // segments yields the segments of a text from the one in which a line (1-based) begins.
-func (s *Store) segments(ctx context.Context, text storedText, line int) iter.Seq2[grep.Segment, error] {
+func (s *Store) segments(ctx context.Context, org db.Org, text storedText, line int) iter.Seq2[grep.Segment, error] {
 	return func(yield func(grep.Segment, error) bool) {
 		for ordinal, limit := -1, 1; ; limit = laterSegments {
 			batch, err := db.All[grep.Segment](ctx, s.db, `
@@ -135,7 +122,7 @@ func (s *Store) segments(ctx context.Context, text storedText, line int) iter.Se
 				  AND first_line + greatest(lines, 1) > @line
 				ORDER BY ordinal
 				LIMIT @limit`,
-				pgx.StrictNamedArgs{"org": text.org, "file": text.fileKey, "generation": text.generation, "ordinal": ordinal,
+				pgx.StrictNamedArgs{"org": org, "file": text.Key, "generation": text.Generation, "ordinal": ordinal,
 					"line": line, "limit": limit})
 			if err != nil {
 				yield(grep.Segment{}, err)

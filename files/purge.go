@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
@@ -13,7 +12,7 @@ import (
 
 // PurgeArgs is the job that deletes the rows of a folder that was deleted.
 type PurgeArgs struct {
-	Org       db.Org `json:"org"` // that it belonged to
+	Org       db.Org `json:"org"` // the organization that the folder belonged to
 	FolderKey int64  `json:"folder_key" river:"unique"`
 }
 
@@ -23,11 +22,10 @@ func (PurgeArgs) Kind() string { return "purge_folder" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
-// DeleteFolder deletes a folder with all its files, and closes and detaches it in every agent. It is gone at once, and
-// its name is free: from then on it belongs to no organization. A job clears its rows away, a few at a time.
+// DeleteFolder deletes a folder with all its files, and detaches it from every agent. At once the folder belongs to no
+// organization, no request finds it, and its name is free; a job then deletes its rows in batches.
 func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
+	return s.inTx(ctx, func(in *Store) error {
 		folder, err := in.Folder(ctx, org, id)
 		if err != nil {
 			return err
@@ -35,7 +33,7 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 		if err := in.lockFolder(ctx, org, folder.Key, "UPDATE"); err != nil {
 			return err
 		}
-		agents, err := db.All[string](ctx, tx, `
+		agents, err := db.All[string](ctx, in.db, `
 			SELECT agent_id FROM agent_folders WHERE org = $1 AND folder_key = $2 ORDER BY agent_id`, org, folder.Key)
 		if err != nil {
 			return err
@@ -45,27 +43,25 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 				return err
 			}
 		}
-		if err := in.disown(ctx, org, folder); err != nil {
-			return err
-		}
-		return in.enqueue(ctx, PurgeArgs{Org: org, FolderKey: folder.Key})
+		return inOrder(
+			func() error { return in.disown(ctx, org, folder) },
+			func() error { return in.enqueue(ctx, PurgeArgs{Org: org, FolderKey: folder.Key}) })
 	})
 }
 
-// disown takes a folder from its organization: no statement finds it any more, nor what is in it.
+// disown removes a folder from its organization, so that no statement of the organization finds it or its files.
 func (s *Store) disown(ctx context.Context, org db.Org, folder Folder) error {
-	_, err := s.db.Exec(ctx, `
+	return s.exec(ctx, `
 		WITH gone AS (
 			UPDATE folders SET org = NULL, updated_at = now() WHERE org = $1 AND key = $2 RETURNING id, created_at, key
 		)
 		INSERT INTO deleted_places (id, org, created_at, key) SELECT id, $1, created_at, key FROM gone`, org, folder.Key)
-	return err
 }
 
 // purgeWorker deletes the rows of deleted folders.
 type purgeWorker struct{ worker[PurgeArgs] }
 
-// purgeTime is how long a job goes on before it gives others their turn, and itself a new one.
+// purgeTime is how long a job works before it goes back to the queue and lets other jobs work.
 const purgeTime = 20 * time.Second
 
 // Work implements river.Worker.
@@ -79,21 +75,21 @@ func (w *purgeWorker) Work(ctx context.Context, job *river.Job[PurgeArgs]) error
 	return river.JobSnooze(0)
 }
 
-// What one transaction of a purge deletes at most, unless it is a single file.
+// The most that one transaction of a purge deletes; a single file may have more chunks.
 const (
 	purgeFiles  = 500
 	purgeChunks = 5000
 )
 
-// purge deletes some files of a folder that no organization has, or at last the folder; done says that nothing is left
-// of it.
+// purge deletes some files of a deleted folder or, when no file is left, the folder; done reports that it did the
+// latter.
 func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error) {
-	type doomed struct {
+	type deletable struct {
 		Key    int64 `db:"key"`
 		Chunks int   `db:"chunks"`
 	}
-	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		list, err := db.All[doomed](ctx, tx, `
+	err = s.inTx(ctx, func(in *Store) error {
+		list, err := db.All[deletable](ctx, in.db, `
 			SELECT key, chunks FROM files
 			WHERE org = $1 AND folder_key = (SELECT key FROM folders WHERE key = $2 AND org IS NULL)
 			ORDER BY created_at, key
@@ -103,16 +99,14 @@ func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error)
 			return err
 		}
 		if done = len(list) == 0; done {
-			_, err := tx.Exec(ctx, `DELETE FROM folders WHERE key = $1 AND org IS NULL`, job.FolderKey)
-			return err
+			return in.exec(ctx, `DELETE FROM folders WHERE key = $1 AND org IS NULL`, job.FolderKey)
 		}
 		var keys []int64
 		for i, chunks := 0, 0; i < len(list) && (i == 0 || chunks+list[i].Chunks <= purgeChunks); i++ {
 			keys = append(keys, list[i].Key)
 			chunks += list[i].Chunks
 		}
-		_, err = tx.Exec(ctx, `DELETE FROM files WHERE org = $1 AND key = ANY ($2)`, job.Org, keys)
-		return err
+		return in.exec(ctx, `DELETE FROM files WHERE org = $1 AND key = ANY ($2)`, job.Org, keys)
 	})
 	return done, err
 }

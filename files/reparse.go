@@ -52,7 +52,7 @@ func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) 
 		next[name] = next[name].Add(cost(f.Size))
 		keys[i], ends[i] = f.Key, next[name]
 	}
-	if _, err := s.db.Exec(ctx, `
+	if err := s.exec(ctx, `
 		UPDATE files f
 		SET wanted_generation = f.wanted_generation + 1, parse_started_at = NULL, error = NULL, cancelled = false,
 		    turn = u.turn, updated_at = now()
@@ -80,7 +80,9 @@ func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) 
 	if err != nil || e.Files == 0 {
 		return 0, err
 	}
-	return e.Files, s.enqueue(ctx, ReparseArgs{Org: org, FolderKey: folder.Key, LastKey: e.Last})
+	return e.Files, s.inTx(ctx, func(in *Store) error {
+		return in.enqueue(ctx, ReparseArgs{Org: org, FolderKey: folder.Key, LastKey: e.Last})
+	})
 }
 
 // reparsePage is how many files one job queues.
@@ -92,13 +94,12 @@ type reparseWorker struct{ worker[ReparseArgs] }
 // Work implements river.Worker.
 func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) error {
 	a := job.Args
-	return db.Tx(ctx, w.store.db, func(tx pgx.Tx) error {
-		in := w.store.With(tx)
+	return w.store.inTx(ctx, func(in *Store) error {
 		type row struct {
 			Key  int64 `db:"key"`
 			Work bool  `db:"work"`
 		}
-		rows, err := db.All[row](ctx, tx, `
+		rows, err := db.All[row](ctx, in.db, `
 			SELECT key, generation < wanted_generation AND error IS NULL AS work FROM files
 			WHERE org = @org AND folder_key = (SELECT key FROM folders WHERE org = @org AND key = @folder)
 			  AND key > @after AND key <= @last

@@ -12,14 +12,11 @@ import (
 
 // attached is a file of a folder that is attached to an agent.
 type attached struct {
-	Key        int64   `db:"key"`
+	storedText         // of generation 0 before its first text
 	ID         string  `db:"id"`
 	FullName   string  `db:"full_name"`
 	Name       string  `db:"name"`
-	Generation int     `db:"generation"`
-	Lines      int     `db:"lines"`
 	Error      *string `db:"error"`
-	Paging
 }
 
 func (a attached) notReady() error {
@@ -50,7 +47,7 @@ func (set openSet) attachedFile(ctx context.Context, fileID string) (attached, e
 }
 
 // resolve finds attached files by the names that a model gives: folder/name, a name that only one attached file has, or
-// an id. A name that no file or several files have is ErrInvalid, which says what is attached.
+// an id. ErrInvalid, with the names of attached files, for a name that no file has or several files have.
 func (set openSet) resolve(ctx context.Context, names []string) ([]attached, error) {
 	var folders, leaves []string
 	for _, name := range names {
@@ -83,8 +80,8 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 			}
 			return nil, set.notAttached(ctx, name)
 		default:
-			return nil, db.Invalid("%s fits several attached files (%s): name one of them",
-				name, strings.Join(described(matching), ", "))
+			texts := mapped(matching, func(a attached) string { return a.FullName + " [" + a.ID + "]" })
+			return nil, db.Invalid("%s fits several attached files (%s): name one of them", name, strings.Join(texts, ", "))
 		}
 	}
 	return found, nil
@@ -110,14 +107,6 @@ func named(rows []attached, name string) []attached {
 	return leaf
 }
 
-func described(list []attached) []string {
-	texts := make([]string, len(list))
-	for i, a := range list {
-		texts[i] = a.FullName + " [" + a.ID + "]"
-	}
-	return texts
-}
-
 // namesShown is how many attached files an error names.
 const namesShown = 50
 
@@ -127,10 +116,7 @@ func (set openSet) notAttached(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(list.Files))
-	for i, f := range list.Files {
-		names[i] = "'" + f.FileName + "'"
-	}
+	names := mapped(list.Files, func(f Listed) string { return "'" + f.FileName + "'" })
 	text := "[" + strings.Join(names, ", ") + "]"
 	if more := list.Total - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more: call list_files to see them", more)

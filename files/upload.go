@@ -83,13 +83,12 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, func(in *Store) error {
 		// The transaction runs again after a serialization failure.
 		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		in := s.With(tx)
-		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, size: spooled.size, sha256: spooled.sum}
+		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled}
 		if row.start, err = in.parseStart(ctx, org, folder.Key, row.size); err != nil {
 			return err
 		}
@@ -98,7 +97,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 			return err
 		}
 		if !skipped {
-			if err := in.storeOriginal(ctx, row, ref.Key, spooled); err != nil {
+			if err := in.storeOriginal(ctx, row, ref.Key); err != nil {
 				return err
 			}
 		}
@@ -156,9 +155,8 @@ type newFile struct {
 	folder    Folder
 	name      string
 	mediaType string
-	size      int64
-	sha256    []byte
 	start     time.Time // of its parsing, in the queue's virtual time
+	*spooled
 }
 
 // fileRef identifies a file.
@@ -204,7 +202,7 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 		ON CONFLICT (folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
 		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
-			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sha256,
+			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sum,
 			"turn": row.start.Add(cost(row.size))})
 }
 
@@ -212,9 +210,8 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 func (s *Store) lockNamed(ctx context.Context, row newFile) (fileRef, error) {
 	return db.One[fileRef](ctx, s.db, `
 		SELECT key, id FROM files
-		WHERE org = @org AND folder_key = @folder AND name = @name AND replaces IS NULL
-		FOR UPDATE`,
-		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": row.name})
+		WHERE org = $1 AND folder_key = $2 AND name = $3 AND replaces IS NULL
+		FOR UPDATE`, row.org, row.folder.Key, row.name)
 }
 
 // insertReplacement inserts the row as a replacement of the file with its name, which happens once its text is ready.
@@ -224,7 +221,7 @@ func (s *Store) insertReplacement(ctx context.Context, row newFile) (fileRef, er
 	if err != nil {
 		return fileRef{}, err
 	}
-	if _, err := s.db.Exec(ctx, `DELETE FROM files WHERE org = $1 AND replaces = $2`, row.org, old.Key); err != nil {
+	if err := s.exec(ctx, `DELETE FROM files WHERE org = $1 AND replaces = $2`, row.org, old.Key); err != nil {
 		return fileRef{}, err
 	}
 	return s.insert(ctx, row, row.name, &old.Key)
@@ -254,10 +251,7 @@ func (s *Store) insertSuffixed(ctx context.Context, row newFile) (fileRef, error
 
 // firstFree returns the first of some numbers whose name the folder does not have; the last if it has all.
 func (s *Store) firstFree(ctx context.Context, row newFile, numbers []int) (int, error) {
-	names := make([]string, len(numbers))
-	for i, n := range numbers {
-		names[i] = Suffixed(row.name, n)
-	}
+	names := mapped(numbers, func(n int) string { return Suffixed(row.name, n) })
 	taken, err := db.All[string](ctx, s.db, `
 		SELECT name FROM files
 		WHERE org = $1 AND folder_key = $2 AND replaces IS NULL AND name = ANY ($3)`, row.org, row.folder.Key, names)
@@ -269,10 +263,10 @@ func (s *Store) firstFree(ctx context.Context, row newFile, numbers []int) (int,
 }
 
 // storeOriginal stores the original in pieces, and queues the parsing of the file.
-func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64, original *spooled) error {
+func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) error {
 	piece, ordinal, stored := make([]byte, pieceBytes), 0, int64(0)
 	rows := pgx.CopyFromFunc(func() ([]any, error) {
-		n, err := io.ReadFull(original.file, piece)
+		n, err := io.ReadFull(row.file, piece)
 		if err == io.EOF {
 			return nil, nil
 		}
@@ -287,8 +281,8 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64, o
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, columns, rows); err != nil {
 		return fmt.Errorf("store the original: %w", err)
 	}
-	if stored != original.size {
-		return fmt.Errorf("store the original: %d of %d bytes are there", stored, original.size)
+	if stored != row.size {
+		return fmt.Errorf("store the original: %d of %d bytes are there", stored, row.size)
 	}
 	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size,
 		Start: queue.At(row.start)})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -38,18 +39,13 @@ func seed(ctx context.Context, store *files.Store, agents *agent.Store) error {
 	if err != nil {
 		return err
 	}
-	err = fs.WalkDir(demo, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	documents, err := fs.Glob(demo, "demo/*.md")
+	for i := 0; err == nil && i < len(documents); i++ {
+		var text []byte
+		if text, err = demo.ReadFile(documents[i]); err == nil {
+			_, _, err = store.Upload(ctx, demoOrg, folder.ID, files.Upload{Name: documents[i], Body: bytes.NewReader(text)})
 		}
-		body, err := demo.Open(path)
-		if err != nil {
-			return err
-		}
-		defer body.Close()
-		_, _, err = store.Upload(ctx, demoOrg, folder.ID, files.Upload{Name: entry.Name(), Body: body})
-		return err
-	})
+	}
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,15 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	}
 	r := &child.Reader{Command: []string{program, "read-document"}, Log: log,
 		Document: document.Readers{CacheDir: d.cache()}}
-	if c.PDFToText != "" {
-		if r.Document.PDFToText, err = exec.LookPath(c.PDFToText); err != nil {
-			return nil, settingError{fmt.Errorf("LOCI_PDFTOTEXT: %w", err)}
-		}
-		if r.Document.PDFToText, err = filepath.Abs(r.Document.PDFToText); err != nil {
-			return nil, settingError{fmt.Errorf("LOCI_PDFTOTEXT: %w", err)}
-		}
+	if c.PDFToText == "" {
+		return r, nil
+	}
+	path, err := exec.LookPath(c.PDFToText)
+	if err == nil {
+		r.Document.PDFToText, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return nil, settingError{fmt.Errorf("LOCI_PDFTOTEXT: %w", err)}
 	}
 	return r, nil
 }

@@ -71,8 +71,8 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store
 	if err != nil {
 		return err
 	}
-	pg, err := d.running()
-	if err != nil {
+	pg, running := d.running()
+	if !running {
 		if pg, err = d.open(ctx, log); err != nil {
 			return err
 		}
@@ -86,19 +86,12 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store
 	return fn(&apikey.Store{DB: pool})
 }
 
-var errNotRunning = errors.New("no server runs on this home")
-
-func (d database) running() (opened, error) {
-	if d.DatabaseURL != "" {
-		return opened{}, errNotRunning
-	}
+// running returns the private Postgres of a running server; ok is false if none runs.
+func (d database) running() (pg opened, ok bool) {
 	home, err := d.home()
-	if err != nil {
-		return opened{}, err
+	if d.DatabaseURL != "" || err != nil {
+		return opened{}, false
 	}
 	url, ok := local.Running(home)
-	if !ok {
-		return opened{}, errNotRunning
-	}
-	return opened{url: url, close: func() error { return nil }}, nil
+	return opened{url: url, close: func() error { return nil }}, ok
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -28,17 +27,10 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	var err error
-	if web.Shutdown(stopping) != nil {
+	err := web.Shutdown(stopping)
+	if err != nil {
 		err = web.Close() // requests still run
 	}
-	return errors.Join(err, ignoreClosed(<-served))
-}
-
-// ignoreClosed drops http.ErrServerClosed, which Serve returns after Shutdown.
-func ignoreClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
+	<-served // http.ErrServerClosed, which Serve returns after Shutdown
 	return err
 }

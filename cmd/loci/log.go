@@ -20,18 +20,15 @@ func logHandler(w io.Writer, level slog.Level) slog.Handler {
 	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
 }
 
-// quiet lowers the level of a library's messages below warn to debug.
+// quiet drops a library's messages below warn unless debug messages are logged.
 type quiet struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
-	return q.Handler.Enabled(ctx, demoted(level))
-}
-
-// Handle implements slog.Handler.
-func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	r.Level = demoted(r.Level)
-	return q.Handler.Handle(ctx, r)
+	if level < slog.LevelWarn {
+		level = slog.LevelDebug
+	}
+	return q.Handler.Enabled(ctx, level)
 }
 
 // WithAttrs implements slog.Handler.
@@ -39,10 +36,3 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handle
 
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
-
-func demoted(level slog.Level) slog.Level {
-	if level < slog.LevelWarn {
-		return slog.LevelDebug
-	}
-	return level
-}

@@ -84,11 +84,11 @@ func (s *Searcher) Search(ctx context.Context, d db.DB, q Query) (Result, error)
 	bounded, cancel := context.WithTimeout(ctx, maxDuration)
 	defer cancel()
 	err := pgx.BeginFunc(bounded, d, func(tx pgx.Tx) error { return run.do(bounded, tx) })
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	switch {
+	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
 		return Result{}, db.Invalid("The search took longer than %v. Narrow it with include, or use a simpler pattern.",
 			maxDuration)
-	}
-	if err != nil {
+	case err != nil:
 		return Result{}, db.Error(err)
 	}
 	slices.SortStableFunc(run.result.Files, func(a, b Count) int { return b.Matches - a.Matches })

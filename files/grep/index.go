@@ -16,7 +16,7 @@ const (
 	maxUnitBytes      = SegmentBytes + SegmentBytes/4 // small texts share a unit up to this size
 	maxBlockChars     = 64 << 20                      // of a block, unless it holds a single larger text
 	maxTextChars      = 256 << 20                     // a larger text is not indexed: its block would not fit in memory
-	defaultIndexChars = 8 << 20                       // a scan of less text takes no time
+	defaultIndexChars = 8 << 20                       // a scan of less text is fast without an index
 	maxBlockFiles     = 20_000
 )
 
@@ -50,16 +50,15 @@ func (s *Searcher) PruneIndex(ctx context.Context, d db.DB) (blocks int, err err
 
 // buildBlocks builds blocks of each folder until none is due.
 func (s *Searcher) buildBlocks(ctx context.Context, d db.DB, due []folder) (blocks int, err error) {
-	for _, f := range due {
-		for {
-			made, err := s.buildBlock(ctx, d, f)
-			if err != nil {
-				return blocks, fmt.Errorf("index the text of folder %d: %w", f.Key, err)
-			}
-			if !made {
-				break
-			}
+	for len(due) > 0 {
+		made, err := s.buildBlock(ctx, d, due[0])
+		switch {
+		case err != nil:
+			return blocks, fmt.Errorf("index the text of folder %d: %w", due[0].Key, err)
+		case made:
 			blocks++
+		default:
+			due = due[1:]
 		}
 	}
 	return blocks, nil
@@ -110,8 +109,8 @@ type text struct {
 	Chars      int64 `db:"chars"`
 }
 
-// plannedBlock takes new texts up to the size of a block, then blocks that are stale or no larger than what it has
-// taken already. So a folder that grows in small steps has few blocks, and a text is indexed only a few times.
+// plannedBlock plans a block of new texts up to the size of a block, then of the blocks that are stale or no larger than
+// the texts planned so far. So a folder that grows in small steps has few blocks, and a text is indexed a few times.
 func (s *Searcher) plannedBlock(ctx context.Context, tx pgx.Tx, f folder) (blockPlan, error) {
 	texts, err := db.All[text](ctx, tx, `
 		SELECT key, generation, chars FROM files
@@ -134,8 +133,7 @@ func (s *Searcher) plannedBlock(ctx context.Context, tx pgx.Tx, f folder) (block
 	return todo, todo.addBlocks(ctx, tx, f, chars)
 }
 
-// addBlocks adds the blocks to replace to a plan that has so many characters, and the texts that are still current in
-// them.
+// addBlocks adds the blocks to replace to a plan of the given number of characters, and their current texts.
 func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars int64) error {
 	type block struct {
 		Key     int64 `db:"key"`

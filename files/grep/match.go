@@ -33,8 +33,8 @@ func CheckContext(lines int) error {
 	return nil
 }
 
-// matchIn returns the first matching lines, at most limit, of the segments of a file or of a part of it. It holds one
-// segment at a time, or one line where that is longer.
+// matchIn returns the first matching lines, at most limit, of consecutive segments of a file. It holds one segment in
+// memory at a time, or one line where that is longer.
 func (p *Pattern) matchIn(segments iter.Seq2[Segment, error], limit int) ([]Match, error) {
 	var found []Match
 	for b, err := range wholeLines(segments) {
@@ -60,11 +60,11 @@ func linesAround(segments iter.Seq2[Segment, error], line, n int) (before, after
 		}
 		at := b.firstLine
 		for text := range strings.Lines(b.text) {
-			switch {
+			switch text = strings.TrimSuffix(text, "\n"); {
 			case line-n <= at && at < line:
-				before = append(before, cutLine(strings.TrimSuffix(text, "\n")))
+				before = append(before, cutLine(text))
 			case line < at && at <= line+n:
-				after = append(after, cutLine(strings.TrimSuffix(text, "\n")))
+				after = append(after, cutLine(text))
 			}
 			at++
 		}

@@ -1,7 +1,6 @@
 package grep
 
 import (
-	"encoding/binary"
 	"iter"
 	"math/bits"
 	"slices"
@@ -117,11 +116,7 @@ func setBits(row []byte) iter.Seq[int] {
 
 // and clears the bits of row that other does not have. Both have the same length.
 func and(row, other []byte) {
-	i := 0
-	for ; i+8 <= len(row); i += 8 {
-		binary.NativeEndian.PutUint64(row[i:], binary.NativeEndian.Uint64(row[i:])&binary.NativeEndian.Uint64(other[i:]))
-	}
-	for ; i < len(row); i++ {
+	for i := range row {
 		row[i] &= other[i]
 	}
 }
@@ -133,7 +128,7 @@ func or(row, other []byte) {
 	}
 }
 
-// Bounds of what a search asks the index for: buckets of one text, and of all texts.
+// The most buckets that a search reads from the index, for one text and for all texts.
 const (
 	gramsOfText  = 24
 	gramsOfQuery = 256

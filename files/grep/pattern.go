@@ -159,17 +159,11 @@ func classPerLine(ranges []rune) string {
 	return "[" + b.String() + "]"
 }
 
-func repeatOf(re *syntax.Regexp) (times string) {
-	switch {
-	case re.Op == syntax.OpStar:
-		times = "*"
-	case re.Op == syntax.OpPlus:
-		times = "+"
-	case re.Op == syntax.OpQuest:
-		times = "?"
-	case re.Max < 0:
+func repeatOf(re *syntax.Regexp) string {
+	times := map[syntax.Op]string{syntax.OpStar: "*", syntax.OpPlus: "+", syntax.OpQuest: "?"}[re.Op]
+	if re.Op == syntax.OpRepeat && re.Max < 0 {
 		times = fmt.Sprintf("{%d,}", re.Min)
-	default:
+	} else if re.Op == syntax.OpRepeat {
 		times = fmt.Sprintf("{%d,%d}", re.Min, re.Max)
 	}
 	if re.Flags&syntax.NonGreedy != 0 {
@@ -208,11 +202,10 @@ func literalOf(re *syntax.Regexp) string {
 
 // hint returns what to do about an expression that RE2 does not support.
 func hint(err error) string {
-	var parse *syntax.Error
-	if !errors.As(err, &parse) {
-		return ""
-	}
+	parse, ok := errors.AsType[*syntax.Error](err)
 	switch {
+	case !ok:
+		return ""
 	case strings.HasPrefix(parse.Expr, "(?=") || strings.HasPrefix(parse.Expr, "(?!") ||
 		strings.HasPrefix(parse.Expr, "(?<"):
 		return ". Look-ahead and look-behind are not supported: search for a simpler pattern and judge the lines found."

@@ -117,10 +117,8 @@ func (s *search) ordered(ctx context.Context, tx pgx.Tx, spans []span, files []f
 		spans = append(spans, span{f, first, maxOrdinal, chars})
 	}
 	slices.SortFunc(spans, func(a, b span) int {
-		if c := cmp.Or(cmp.Compare(a.file.Name, b.file.Name), cmp.Compare(a.file.Key, b.file.Key)); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.first, b.first)
+		return cmp.Or(cmp.Compare(a.file.Name, b.file.Name), cmp.Compare(a.file.Key, b.file.Key),
+			cmp.Compare(a.first, b.first))
 	})
 	return spans, nil
 }
@@ -175,8 +173,7 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 		JOIN folders d ON d.key = f.folder_key AND d.org = f.org
 		WHERE f.org = $1`, s.Org, blocks, units)
 	spans := make([]span, len(rows))
-	for i := range rows {
-		r := &rows[i]
+	for i, r := range rows {
 		spans[i] = span{&r.file, r.First, r.End, min(r.Chars, int64(r.End-r.First)*SegmentBytes)}
 	}
 	return spans, err
