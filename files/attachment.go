@@ -52,10 +52,8 @@ func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode stri
 // checkAgent returns ErrNotFound unless the organization has the agent.
 func (set openSet) checkAgent(ctx context.Context) error {
 	_, err := db.One[string](ctx, set.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, set.org, set.agentID)
-	return ifNotFound(err, set.noAgent())
+	return db.OrNotFound(err, "there is no agent %s", set.agentID)
 }
-
-func (set openSet) noAgent() error { return db.NotFound("there is no agent %s", set.agentID) }
 
 // Detach detaches a folder from an agent, and closes its files there. It changes nothing if the folder is not attached.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string) error {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
@@ -117,41 +116,29 @@ func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &purgeWorker{worker[PurgeArgs]{store: s}})
 }
 
-// cancelJobs cancels the jobs of a file: waiting jobs at once, running ones by a signal to their workers, which may
-// still run but no longer commit.
+// cancelJobs cancels the jobs of a file in the store's transaction: waiting jobs at once, running ones by a signal to
+// their workers, which may still run but no longer commit.
 func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		running, err := db.All[int64](ctx, tx, `
-			WITH mine AS (
-				SELECT id, state FROM river_job
-				WHERE args @> jsonb_build_object('file_key', $1::bigint) AND kind IN ('parse_file', 'embed_chunks')
-				  AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
-				ORDER BY id
-				FOR UPDATE
-			), waiting AS (
-				UPDATE river_job j SET state = 'cancelled', finalized_at = now()
-				FROM mine WHERE j.id = mine.id AND mine.state <> 'running'
-			)
-			SELECT id FROM mine WHERE state = 'running'`, fileKey)
-		if err != nil {
-			return err
-		}
-		for _, id := range running {
-			if _, err := s.jobs.JobCancelTx(ctx, tx, id); err != nil {
-				return fmt.Errorf("cancel work: %w", err)
-			}
-		}
-		return nil
-	})
+	running, err := db.All[int64](ctx, s.tx, `
+		WITH mine AS (
+			SELECT id, state FROM river_job
+			WHERE args @> jsonb_build_object('file_key', $1::bigint) AND kind IN ('parse_file', 'embed_chunks')
+			  AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+			ORDER BY id
+			FOR UPDATE
+		), waiting AS (
+			UPDATE river_job j SET state = 'cancelled', finalized_at = now()
+			FROM mine WHERE j.id = mine.id AND mine.state <> 'running'
+		)
+		SELECT id FROM mine WHERE state = 'running'`, fileKey)
+	for i := 0; err == nil && i < len(running); i++ {
+		_, err = s.jobs.JobCancelTx(ctx, s.tx, running[i])
+	}
+	return err
 }
 
 // pause returns how long a job waits after its n-th failure: a second, doubled each time up to a minute.
-func pause(failures int) time.Duration {
-	if failures > 6 {
-		return maxPause
-	}
-	return min(time.Second<<max(failures-1, 0), maxPause)
-}
+func pause(failures int) time.Duration { return min(time.Second<<min(failures-1, 6), maxPause) }
 
 // crashes counts the attempts that ended with their server: each attempt that returned left an error.
 func crashes(job *rivertype.JobRow) int { return job.Attempt - 1 - len(job.Errors) }
@@ -165,11 +152,9 @@ func wasCutShort(ctx context.Context, err error) bool {
 // overruns counts the attempts that were cut short.
 func overruns(job *rivertype.JobRow) (n int) {
 	for _, e := range job.Errors {
-		for _, cause := range []error{context.DeadlineExceeded, document.ErrCutShort} {
-			if strings.Contains(e.Error, cause.Error()) {
-				n++
-				break
-			}
+		if strings.Contains(e.Error, context.DeadlineExceeded.Error()) ||
+			strings.Contains(e.Error, document.ErrCutShort.Error()) {
+			n++
 		}
 	}
 	return n

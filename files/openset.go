@@ -44,7 +44,7 @@ func (set openSet) files(ctx context.Context) ([]openFile, error) {
 func (set openSet) lock(ctx context.Context) error {
 	_, err := db.One[int64](ctx, set.db, `
 		SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, set.org, set.agentID)
-	return ifNotFound(err, set.noAgent())
+	return db.OrNotFound(err, "there is no agent %s", set.agentID)
 }
 
 // append appends an event of a type for each id to the agent's log, which locks the agent until the transaction ends.

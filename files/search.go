@@ -137,12 +137,9 @@ func (s *Store) question(in searchedFiles, text string, limit int) embed.Questio
 // hitFiles returns the ids of the hits' files, the best last.
 func hitFiles(hits []Hit) []string {
 	var ids []string
-	for _, h := range hits {
-		if !slices.Contains(ids, h.FileID) {
-			ids = append(ids, h.FileID)
-		}
+	for _, h := range slices.Backward(hits) {
+		ids = append(slices.DeleteFunc(ids, func(id string) bool { return id == h.FileID }), h.FileID)
 	}
-	slices.Reverse(ids)
 	return ids
 }
 

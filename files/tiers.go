@@ -31,12 +31,12 @@ func TierFor(windowTokens int) Limits {
 }
 
 const (
-	openShare     = 0.6 // of the window, for open files together
-	closedShare   = 0.1 // of the window, for the names of closed files
+	openShare     = 0.6 // share of the window for all open files
+	closedShare   = 0.1 // share of the window for the names of closed files
 	maxClosed     = 100 // closed files that a prompt names in each folder
 	charsPerToken = 4   // the estimate that turns a window into characters
-	stubChars     = 500 // a view shortened for others keeps as many
-	overheadChars = 150 // of a prompt's markup around a file, about
+	stubChars     = 500 // the least that a shortened view keeps
+	overheadChars = 150 // about the size of a prompt's markup around a file
 )
 
 // openBudget returns how many characters n open files may show together, and how many a shortened one keeps at least.

@@ -25,27 +25,23 @@ type remote struct {
 
 const callTimeout = 10 * time.Second
 
-// get reads the answer to a request without a body into out.
+// get reads the answer to a GET request into out.
 func (r remote) get(ctx context.Context, path string, out any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, serverURL(r.Addr)+path, nil)
+	return r.call(ctx, path, nil, "", out)
+}
+
+// call sends a GET request or, if there is a body, a POST request, and reads the answer into out. A status of 400 or
+// more is an error with the server's sentence.
+func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType string, out any) error {
+	method := http.MethodGet
+	if body != nil {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, serverURL(r.Addr)+path, body)
 	if err != nil {
 		return err
 	}
-	return r.do(req, out)
-}
-
-// post sends a body and reads the answer into out.
-func (r remote) post(ctx context.Context, path string, body io.Reader, contentType string, out any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, serverURL(r.Addr)+path, body)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", contentType)
-	return r.do(req, out)
-}
-
-// do sends a request and reads the answer into out. A status of 400 or more is an error with the server's sentence.
-func (r remote) do(req *http.Request, out any) error {
+	req.Header.Set("Content-Type", mediaType)
 	if r.APIKey != "" {
 		req.Header.Set("Authorization", "Bearer "+string(r.APIKey))
 	}
@@ -143,7 +139,7 @@ func (c uploadCmd) folder(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var made files.Folder
-	err = c.post(ctx, "/v1/folders/", bytes.NewReader(body), "application/json", &made)
+	err = c.call(ctx, "/v1/folders/", bytes.NewReader(body), "application/json", &made)
 	return made.ID, err
 }
 
@@ -171,7 +167,7 @@ func (c uploadCmd) upload(ctx context.Context, folder, path string) (f files.Fil
 		sent <- errors.Join(err, out.CloseWithError(err))
 	}()
 	target := "/v1/folders/" + folder + "/upload?duplicate_handling=" + c.Duplicates
-	err = c.post(ctx, target, body, form.FormDataContentType(), &f)
+	err = c.call(ctx, target, body, form.FormDataContentType(), &f)
 	return f, errors.Join(err, body.Close(), <-sent)
 }
 

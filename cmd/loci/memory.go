@@ -21,7 +21,7 @@ func limitMemory() {
 
 const (
 	freeEvery = 10 * time.Second
-	freeBytes = 16 << 20 // less is not worth a collection
+	freeBytes = 16 << 20 // less is not returned
 )
 
 // freeMemory returns unused memory to the system while no job is in flight, until ctx ends. The runtime alone would

@@ -8,7 +8,7 @@ import (
 const (
 	maxRestarts  = 6           // of Postgres in a row
 	restartPause = time.Second // before the second try, doubled before each further one
-	stableAfter  = time.Minute // a Postgres that ran for so long may be restarted maxRestarts times again
+	stableAfter  = time.Minute // a Postgres that ran this long may again be restarted maxRestarts times
 )
 
 // keepPostgres restarts the private Postgres when it ended by itself. It returns the error after maxRestarts tries in a

@@ -11,7 +11,7 @@ import (
 // MaxContextLines is the most lines shown before and after a matching one.
 const MaxContextLines = 20
 
-// maxLineBytes is the most shown of one line, so that a match in a file of one line does not return the whole file.
+// maxLineBytes is the most shown of one line: a match in a file of one line must not return the whole file.
 const maxLineBytes = 2000
 
 // Match is a matching line with the lines around it. A line of more than about 2,000 bytes is cut, the matching one

@@ -18,8 +18,7 @@ import (
 // PatternChars is the most characters a search pattern may have (Letta: 1,000).
 const PatternChars = 1000
 
-// maxStates bounds the work on each byte of a text: a search in linear time is still slow if many states are alive at
-// once.
+// maxStates bounds the time that a search takes for each byte of a text.
 const maxStates = 1500
 
 // PatternOptions control how a pattern is read. The zero value is a regular expression that ignores case.
@@ -36,7 +35,7 @@ type Pattern struct {
 	literal string      // the whole pattern, if it is a text in this very case
 	grams   *gramQuery  // what a matching line must contain; nil if nothing is certain
 
-	// exact, if not nil, checks the lines that RE2 finds: in RE2 \B also matches between the bytes of a character.
+	// exact, if not nil, checks the lines that RE2 finds, whose \B also matches between the bytes of a character.
 	exact *regexp.Regexp
 }
 
@@ -82,9 +81,8 @@ func parsePattern(pattern string, o PatternOptions) (*syntax.Regexp, error) {
 	return syntax.Parse(pattern, flags)
 }
 
-// perLine rewrites a pattern for single lines as one that finds the same in a text of many: the edges of the text
-// become those of a line, and nothing matches a line end. (syntax.Regexp.String takes milliseconds to find the shortest
-// form of a large class.)
+// perLine rewrites a pattern for a line as one that finds the same in a text of lines: the edges of the text become
+// those of a line, and nothing matches a line end. (syntax.Regexp.String takes milliseconds for a large class.)
 func perLine(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpEmptyMatch:

@@ -12,17 +12,17 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// span is a part of a file's text that consists of whole lines: the segments from first to end, end excluded.
+// span is whole lines of a file: its segments from first to end, end excluded.
 type span struct {
 	file       *file
 	first, end int
-	chars      int64 // about
+	chars      int64 // an estimate
 }
 
 // maxOrdinal ends a span that goes to the end of its file.
 const maxOrdinal = math.MaxInt32
 
-// How much text a batch holds. The first batches are small, because many searches end early.
+// The sizes of batches. The first batches are small, because many searches end early.
 const (
 	firstBatchChars = 256 << 10
 	maxBatchChars   = 4 << 20
@@ -65,9 +65,8 @@ type scan struct {
 	err    error
 }
 
-// scan searches spans, which are in order. Unless it runs in the caller's transaction, other connections help where
-// there are several batches and connections are free; they see the same snapshot. It holds no connection while it waits
-// for one.
+// scan searches spans in order. Unless it runs in the caller's transaction, free connections, which see the same
+// snapshot, help if there are several batches. It does not wait for a connection while it holds one.
 func (s *search) scan(ctx context.Context, tx pgx.Tx, spans []span, shared bool) error {
 	c := &scan{search: s, batches: batches(spans), done: map[int][]found{}}
 	var helpers sync.WaitGroup
@@ -95,7 +94,7 @@ func (s *search) scan(ctx context.Context, tx pgx.Tx, spans []span, shared bool)
 	return c.err
 }
 
-// help searches batches on a connection of its own. It gives up when starting ends before it has one.
+// help searches batches on another connection, unless starting ends before it has one.
 func (c *scan) help(starting, ctx context.Context, snapshot string) {
 	tx, err := c.search.db.Begin(starting)
 	if err != nil {
