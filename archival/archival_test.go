@@ -106,13 +106,17 @@ func TestTheFirstInsertMakesTheDefaultArchive(t *testing.T) {
 		t.Errorf("got %+v and %+v", first, second)
 	}
 	list, err := f.store.Archives(t.Context(), org, f.agent, "", db.Page{})
-	if err != nil || len(list) != 1 || list[0].Name != "Ada's Archive" || *list[0].Description != "Default archive created automatically" {
+	if err != nil || len(list) != 1 || list[0].Name != "Ada's Archive" ||
+		*list[0].Description != "Default archive created automatically" {
 		t.Errorf("archives: %+v, %v", list, err)
 	}
 	if diff := cmp.Diff([]string{"archive_attached", "passage_inserted", "passage_inserted"}, f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if _, err := f.store.InsertFor(t.Context(), org, "agent-none", []archival.Draft{{Text: "x"}}); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.InsertFor(t.Context(), org, "agent-none", []archival.Draft{{Text: "x"}}); !errors.Is(
+		err,
+		db.ErrNotFound,
+	) {
 		t.Errorf("for no agent: got %v, want ErrNotFound", err)
 	}
 }
@@ -122,7 +126,8 @@ func TestATextIsStoredOnce(t *testing.T) {
 	f := newFixture(t)
 	first := f.insert("cats purr", "dogs bark")
 	again := f.insert("dogs bark", "birds sing", "birds sing")
-	if !again[0].Duplicate || again[0].ID != first[1].ID || again[1].Duplicate || !again[2].Duplicate || again[1].ID != again[2].ID {
+	if !again[0].Duplicate || again[0].ID != first[1].ID || again[1].Duplicate || !again[2].Duplicate ||
+		again[1].ID != again[2].ID {
 		t.Errorf("got %+v", again)
 	}
 	if n, err := f.store.CountPassages(t.Context(), org, f.agent); err != nil || n != 3 {
@@ -161,7 +166,8 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 		drafts[i].Text = fmt.Sprintf("fact %d", i)
 	}
 	drafts[9999].Text = " "
-	if _, err := f.store.Insert(t.Context(), org, c.ID, drafts); !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "passages[9999]") {
+	if _, err := f.store.Insert(t.Context(), org, c.ID, drafts); !errors.Is(err, db.ErrInvalid) ||
+		!strings.Contains(err.Error(), "passages[9999]") {
 		t.Errorf("with an empty text: got %v, want ErrInvalid that names it", err)
 	}
 	if n, err := f.store.CountPassages(t.Context(), org, f.agent); err != nil || n != 0 {
@@ -175,7 +181,10 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	if diff := cmp.Diff([]string{"archive_attached", "passages_inserted"}, f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if _, err := f.store.Insert(t.Context(), org, c.ID, append(drafts, archival.Draft{Text: "one more"})); !errors.Is(err, db.ErrInvalid) {
+	if _, err := f.store.Insert(t.Context(), org, c.ID, append(drafts, archival.Draft{Text: "one more"})); !errors.Is(
+		err,
+		db.ErrInvalid,
+	) {
 		t.Errorf("more than a batch may have: got %v, want ErrInvalid", err)
 	}
 }
@@ -223,7 +232,13 @@ func TestPassagesAreChangedAndDeleted(t *testing.T) {
 	f := newFixture(t)
 	p := f.insert("Bob lives in Rome", "Bob has a dog")
 	text, same := "Bob lives in Turin", "Bob has a dog"
-	changed, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID, archival.PassageUpdate{Text: &text, Tags: []string{"bob"}})
+	changed, err := f.store.UpdatePassage(
+		t.Context(),
+		org,
+		f.agent,
+		p[0].ID,
+		archival.PassageUpdate{Text: &text, Tags: []string{"bob"}},
+	)
 	if err != nil || changed.Text != text || !slices.Equal(changed.Tags, []string{"bob"}) {
 		t.Errorf("got %+v, %v", changed, err)
 	}
@@ -233,7 +248,10 @@ func TestPassagesAreChangedAndDeleted(t *testing.T) {
 	if got := f.found(archival.Query{Text: "Rome"}); len(got) != 0 {
 		t.Errorf("the old text is found: %q", got)
 	}
-	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID, archival.PassageUpdate{Text: &same}); !errors.Is(err, db.ErrConflict) {
+	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID, archival.PassageUpdate{Text: &same}); !errors.Is(
+		err,
+		db.ErrConflict,
+	) {
 		t.Errorf("to the text of another: got %v, want ErrConflict", err)
 	}
 	other := f.newAgent("Eve")

@@ -102,8 +102,8 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 	})
 }
 
-// lock locks an archive with a row lock and returns its key: "UPDATE" against everything else; "KEY SHARE" while passages
-// are written, against deletion and a change of its embedding space, while others may write passages too.
+// lock locks an archive and returns its key: FOR "UPDATE" against everything else, FOR "KEY SHARE" against deletion and
+// a change of its embedding space, while others may write passages too.
 func (s *Store) lock(ctx context.Context, org db.Org, id, rowLock string) (int64, error) {
 	key, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR `+rowLock, org, id)

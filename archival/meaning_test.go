@@ -44,11 +44,13 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	f.embedded(archive)
 	q := archival.Query{Text: "bicycle whereabouts", AgentID: f.agent, Limit: 3}
 	got := f.search(q)
-	if !got.ByMeaning || got.Note != "" || len(got.Hits) != 3 || got.Hits[1].Text != "velo locked behind the library" && got.Hits[0].Text != "velo locked behind the library" {
+	if !got.ByMeaning || got.Note != "" || len(got.Hits) != 3 ||
+		got.Hits[1].Text != "velo locked behind the library" && got.Hits[0].Text != "velo locked behind the library" {
 		t.Fatalf("got %+v", got)
 	}
 	for _, h := range got.Hits[:2] {
-		if want := strings.HasPrefix(h.Text, "bicycle"); (h.WordsRank == 1) != want || (h.MeaningRank == 1) == want || h.Score <= 0 {
+		if want := strings.HasPrefix(h.Text, "bicycle"); (h.WordsRank == 1) != want || (h.MeaningRank == 1) == want ||
+			h.Score <= 0 {
 			t.Errorf("got %+v", h)
 		}
 	}
@@ -128,7 +130,8 @@ func TestSearchWithoutAnAnswerOfTheEndpoint(t *testing.T) {
 	f.insert("words that can be found")
 	e.Down.Store(true)
 	got := f.search(archival.Query{Text: "words", AgentID: f.agent, Limit: 3})
-	if len(got.Hits) != 1 || got.ByMeaning || got.Note != "The embeddings endpoint did not answer, so this was ranked by words alone." {
+	if len(got.Hits) != 1 || got.ByMeaning ||
+		got.Note != "The embeddings endpoint did not answer, so this was ranked by words alone." {
 		t.Errorf("while the endpoint is down: got %+v", got)
 	}
 }
@@ -148,7 +151,10 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 	}
 	drafts := make([]archival.Draft, 3000)
 	for i := range drafts {
-		drafts[i] = archival.Draft{Text: fmt.Sprintf("entry number%d of series%d", i, i%600), Tags: []string{fmt.Sprint("tag", i%1500), []string{"even", "odd"}[i%2]}}
+		drafts[i] = archival.Draft{
+			Text: fmt.Sprintf("entry number%d of series%d", i, i%600),
+			Tags: []string{fmt.Sprint("tag", i%1500), []string{"even", "odd"}[i%2]},
+		}
 	}
 	large, err := f.store.InsertFor(t.Context(), org, f.agent, drafts)
 	if err != nil {
@@ -191,7 +197,8 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 		f.search(c.query)
 		plan := plans.Take(c.table)
 		if !strings.Contains(plan, c.want) || c.want != index && strings.Contains(plan, index) ||
-			c.table == "passage_vectors" && strings.Contains(plan, "on passages") || c.table == "r.lex" && strings.Contains(plan, "passages_terms") {
+			c.table == "passage_vectors" &&
+				strings.Contains(plan, "on passages") || c.table == "r.lex" && strings.Contains(plan, "passages_terms") {
 			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
@@ -209,7 +216,8 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 		t.Errorf("through the indexes %d were found, %d of them among the best, first %q", len(near), found, near[0])
 	}
 	f.store.SetIndexRows(1)
-	if got := f.search(archival.Query{Text: question, ArchiveID: small.ID, Limit: 10}); len(got.Hits) != 10 || slices.ContainsFunc(got.Hits, func(h archival.Hit) bool { return h.MeaningRank == 0 }) {
+	if got := f.search(archival.Query{Text: question, ArchiveID: small.ID, Limit: 10}); len(got.Hits) != 10 ||
+		slices.ContainsFunc(got.Hits, func(h archival.Hit) bool { return h.MeaningRank == 0 }) {
 		t.Errorf("of an archive of 10 among 3,000 %d were found", len(got.Hits))
 	}
 	if got := f.found(archival.Query{Text: question, Tags: []string{"tag9"}}); len(got) != 2 {

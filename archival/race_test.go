@@ -30,7 +30,12 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	var fresh atomic.Int32
 	for i := range 1000 {
 		group.Go(func() error {
-			got, err := servers[i%2].InsertFor(t.Context(), org, f.agent, []archival.Draft{{Text: "b"}, {Text: "a"}, {Text: "b"}}[i%3:])
+			got, err := servers[i%2].InsertFor(
+				t.Context(),
+				org,
+				f.agent,
+				[]archival.Draft{{Text: "b"}, {Text: "a"}, {Text: "b"}}[i%3:],
+			)
 			for _, p := range got {
 				if !p.Duplicate {
 					fresh.Add(1)

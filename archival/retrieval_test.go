@@ -21,9 +21,52 @@ var update = flag.Bool("update", false, "write the goldens")
 var categories = []string{"direct", "paraphrase", "update", "tagged", "dated"}
 
 var (
-	people  = []string{"Amina", "Bertil", "Chloe", "Deniz", "Esther", "Fergus", "Ginevra", "Hamid", "Ines", "Jakub", "Kirsten", "Lamine", "Mireille", "Noor", "Oskar", "Paloma", "Rainer", "Saskia", "Tomas", "Ulla"}
-	towns   = []string{"Aarhus", "Bologna", "Coimbra", "Delft", "Evora", "Freiburg", "Galway", "Heraklion", "Innsbruck", "Jena"}
-	goods   = []string{"kettle", "drill", "ladder", "camera", "printer", "tent", "violin", "microscope", "projector", "scale"}
+	people = []string{
+		"Amina",
+		"Bertil",
+		"Chloe",
+		"Deniz",
+		"Esther",
+		"Fergus",
+		"Ginevra",
+		"Hamid",
+		"Ines",
+		"Jakub",
+		"Kirsten",
+		"Lamine",
+		"Mireille",
+		"Noor",
+		"Oskar",
+		"Paloma",
+		"Rainer",
+		"Saskia",
+		"Tomas",
+		"Ulla",
+	}
+	towns = []string{
+		"Aarhus",
+		"Bologna",
+		"Coimbra",
+		"Delft",
+		"Evora",
+		"Freiburg",
+		"Galway",
+		"Heraklion",
+		"Innsbruck",
+		"Jena",
+	}
+	goods = []string{
+		"kettle",
+		"drill",
+		"ladder",
+		"camera",
+		"printer",
+		"tent",
+		"violin",
+		"microscope",
+		"projector",
+		"scale",
+	}
 	budgets = []string{"garden", "workshop", "library", "kitchen", "festival", "archive", "harbour", "clinic"}
 	months  = []time.Month{time.January, time.February, time.March, time.April, time.May, time.June}
 )
@@ -33,14 +76,26 @@ var (
 var others = []struct{ fact, question, same string }{
 	{"%s cannot stand coriander in any dish.", "Which herb is hated by %s?", "herb=coriander hated=stand"},
 	{"%s commutes by ferry every weekday.", "What boat carries %s to the office?", "boat=ferry office=commutes"},
-	{"%s is left-handed and needs special scissors.", "Which cutting tool suits %s?", "cutting=scissors tool=scissors suits=needs"},
+	{
+		"%s is left-handed and needs special scissors.",
+		"Which cutting tool suits %s?",
+		"cutting=scissors tool=scissors suits=needs",
+	},
 	{"%s keeps bees behind the barn.", "What insects does %s raise?", "insects=bees raise=keeps"},
-	{"%s was promoted to head of finance.", "What career step did %s take in money matters?", "career=promoted money=finance"},
+	{
+		"%s was promoted to head of finance.",
+		"What career step did %s take in money matters?",
+		"career=promoted money=finance",
+	},
 	{"%s sleeps badly when the moon is full.", "What disturbs the nights of %s?", "disturbs=badly nights=sleeps"},
 	{"%s paints seascapes in watercolour.", "What kind of art comes from %s?", "art=paints kind=watercolour"},
 	{"%s sold the flat and bought a houseboat.", "What new home has %s?", "home=houseboat new=bought"},
 	{"%s is allergic to penicillin.", "Which medicine must %s avoid?", "medicine=penicillin avoid=allergic"},
-	{"%s speaks Basque with the grandparents.", "What language has %s from the family?", "language=basque family=grandparents"},
+	{
+		"%s speaks Basque with the grandparents.",
+		"What language has %s from the family?",
+		"language=basque family=grandparents",
+	},
 }
 
 // idle are notes beside the facts, which share their words.
@@ -86,9 +141,17 @@ func newLibrary(seed uint64) *library {
 		l.ask("direct", archival.Query{Text: fmt.Sprintf("From whom in %s did %s borrow a %s?", town, person, thing)},
 			l.put(l.day(), []string{"loans"}, fmt.Sprintf("%s borrowed a %s from a colleague in %s.", person, thing, town)))
 		other := others[(i+l.IntN(2))%len(others)]
-		l.ask("paraphrase", archival.Query{Text: fmt.Sprintf(other.question, person)}, l.put(l.day(), nil, fmt.Sprintf(other.fact, person)))
+		l.ask(
+			"paraphrase",
+			archival.Query{Text: fmt.Sprintf(other.question, person)},
+			l.put(l.day(), nil, fmt.Sprintf(other.fact, person)),
+		)
 		for n, at := range []time.Time{l.begins.AddDate(0, 1, i), l.begins.AddDate(0, 3, i), l.begins.AddDate(0, 5, i)} {
-			place := l.put(at, []string{"desks"}, fmt.Sprintf("The desk of %s is number %d, by the window.", person, 10+l.IntN(90)))
+			place := l.put(
+				at,
+				[]string{"desks"},
+				fmt.Sprintf("The desk of %s is number %d, by the window.", person, 10+l.IntN(90)),
+			)
 			if n == 2 {
 				l.ask("update", archival.Query{Text: fmt.Sprintf("What number has the desk of %s now?", person)}, place)
 			}
@@ -100,9 +163,23 @@ func newLibrary(seed uint64) *library {
 	for _, budget := range budgets {
 		for _, month := range months {
 			at := time.Date(2025, month, 15, 12, 0, 0, 0, time.UTC)
-			place := l.put(at, []string{"money", budget}, fmt.Sprintf("The monthly budget was exceeded by %d, for repairs.", 100+7*len(l.drafts)))
+			place := l.put(
+				at,
+				[]string{"money", budget},
+				fmt.Sprintf("The monthly budget was exceeded by %d, for repairs.", 100+7*len(l.drafts)),
+			)
 			start, end := at.AddDate(0, 0, -5), at.AddDate(0, 0, 5)
-			l.ask("tagged", archival.Query{Text: "By how much was the budget exceeded?", Tags: []string{budget, "money"}, Match: archival.All, Start: &start, End: &end}, place)
+			l.ask(
+				"tagged",
+				archival.Query{
+					Text:  "By how much was the budget exceeded?",
+					Tags:  []string{budget, "money"},
+					Match: archival.All,
+					Start: &start,
+					End:   &end,
+				},
+				place,
+			)
 		}
 	}
 	for _, month := range months {

@@ -84,19 +84,22 @@ func rank(index map[int32][]posting, documents int, q embed.Query, document int)
 func standardLibrary(t *testing.T) []function {
 	t.Helper()
 	var functions []function
-	err := filepath.WalkDir(filepath.Join(build.Default.GOROOT, "src"), func(path string, entry fs.DirEntry, err error) error {
-		switch name := entry.Name(); {
-		case err != nil:
+	err := filepath.WalkDir(
+		filepath.Join(build.Default.GOROOT, "src"),
+		func(path string, entry fs.DirEntry, err error) error {
+			switch name := entry.Name(); {
+			case err != nil:
+				return err
+			case entry.IsDir() && (name == "cmd" || name == "vendor" || name == "testdata" || name == "runtime" || name == "internal" || name == "syscall"):
+				return filepath.SkipDir
+			case entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+				return nil
+			}
+			source, err := os.ReadFile(path)
+			functions = append(functions, functionsOf(string(source))...)
 			return err
-		case entry.IsDir() && (name == "cmd" || name == "vendor" || name == "testdata" || name == "runtime" || name == "internal" || name == "syscall"):
-			return filepath.SkipDir
-		case entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		source, err := os.ReadFile(path)
-		functions = append(functions, functionsOf(string(source))...)
-		return err
-	})
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,7 +235,10 @@ func TestAnswersThatLeaveADoubtAreRefused(t *testing.T) {
 func TestVectorWithoutDirectionIsOneRefusedText(t *testing.T) {
 	t.Parallel()
 	for _, base64 := range []string{"AAAAAAAAAAAAAAAAAAAAAA==", "AADAfwAAgD8AAIA/AACAPw=="} { // zeros; NaN, 1, 1, 1
-		p := &provider{dimension: 4, alter: func(d []map[string]any) []map[string]any { d[1]["embedding"] = base64; return d }}
+		p := &provider{
+			dimension: 4,
+			alter:     func(d []map[string]any) []map[string]any { d[1]["embedding"] = base64; return d },
+		}
 		client := p.start(t, func(c *embed.Config) { c.Base64 = true })
 		items := texts(3)
 		vectors, err := client.Embed(t.Context(), items)
@@ -254,7 +257,8 @@ func TestProbe(t *testing.T) {
 		t.Errorf("got %d, %v, want 384", got, err)
 	}
 	_, err := p.start(t, func(c *embed.Config) { c.Dimensions = 1536 }).Probe(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "384") || !strings.Contains(err.Error(), "LOCI_EMBEDDING_DIMENSIONS is 1536") {
+	if err == nil || !strings.Contains(err.Error(), "384") ||
+		!strings.Contains(err.Error(), "LOCI_EMBEDDING_DIMENSIONS is 1536") {
 		t.Errorf("got %v, want an error with both numbers", err)
 	}
 }

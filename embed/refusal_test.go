@@ -13,7 +13,11 @@ import (
 )
 
 // refuseTexts answers 400 to every request that holds a text for which bad is true.
-func refuseTexts(status int, message string, bad func(text string) bool) func(int, []string) (int, http.Header, string) {
+func refuseTexts(
+	status int,
+	message string,
+	bad func(text string) bool,
+) func(int, []string) (int, http.Header, string) {
 	return func(_ int, texts []string) (int, http.Header, string) {
 		if slices.ContainsFunc(texts, bad) {
 			return status, nil, message
@@ -36,7 +40,11 @@ func TestOneRefusedTextCostsFewRequests(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %d", c.name, at), func(t *testing.T) {
 				t.Parallel()
 				p := &provider{dimension: 8}
-				p.refuse = refuseTexts(422, `{"error":"not allowed"}`, func(s string) bool { return strings.Contains(s, "forbidden") })
+				p.refuse = refuseTexts(
+					422,
+					`{"error":"not allowed"}`,
+					func(s string) bool { return strings.Contains(s, "forbidden") },
+				)
 				client := p.start(t, func(c *embed.Config) { c.MaxBatchItems = 32 })
 				items := texts(32)
 				items[at].Text = c.bad
