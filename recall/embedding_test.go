@@ -66,7 +66,8 @@ func (f *fixture) eventually(what string, is func() bool) {
 
 func (f *fixture) states() []string {
 	states, _ := db.All[string](f.Context(), f.pool, `
-		SELECT concat_ws(' ', id, messages, embedded, unembedded, embedded_space, embed_error) FROM conversations ORDER BY key`)
+		SELECT concat_ws(' ', id, messages, embedded, unembedded, embedded_space, embed_error)
+		FROM conversations ORDER BY key`)
 	return states
 }
 

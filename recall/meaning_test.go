@@ -30,7 +30,8 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	for _, c := range []struct {
 		mode, ranked recall.Mode
 		first        bool
-	}{{"", recall.ByBoth, true}, {recall.ByBoth, recall.ByBoth, true}, {recall.ByMeaning, recall.ByMeaning, true}, {recall.ByWords, recall.ByWords, false}} {
+	}{{"", recall.ByBoth, true}, {recall.ByBoth, recall.ByBoth, true}, {recall.ByMeaning, recall.ByMeaning, true},
+		{recall.ByWords, recall.ByWords, false}} {
 		q.Mode = c.mode
 		got := f.search(q)
 		if got.Ranked != c.ranked || got.Note != "" || (len(got.Hits) > 0 && got.Hits[0].ID == said[0].ID) != c.first {
@@ -80,7 +81,8 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 		{"all of the agent", recall.Query{AgentID: f.agent}, []string{"default", "default answer", "other", "other answer"}},
 		{"all of the organization", recall.Query{}, []string{"default", "default answer", "other", "other answer"}},
 		{"a conversation", recall.Query{AgentID: f.agent, Conversation: other}, []string{"other", "other answer"}},
-		{"a role", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.Assistant}}, []string{"default answer", "other answer"}},
+		{"a role", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.Assistant}}, []string{"default answer",
+			"other answer"}},
 		{"a time", recall.Query{AgentID: f.agent, Start: &before, End: &after}, []string{"default", "other"}},
 		{"another agent", recall.Query{AgentID: foreign}, nil},
 	} {
@@ -166,7 +168,8 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 		want      string
 	}{
 		{"an agent", recall.Query{AgentID: f.agent}, 1000, index},
-		{"an agent's of some roles and days", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.User}, Start: &day}, 1000, index},
+		{"an agent's of some roles and days", recall.Query{AgentID: f.agent, Roles: []recall.Role{recall.User},
+			Start: &day}, 1000, index},
 		{"the organization", recall.Query{}, 1000, index},
 		{"an agent, exactly", recall.Query{AgentID: f.agent}, 50_000, "message_vectors"},
 		{"a conversation, exactly", recall.Query{AgentID: f.agent, Conversation: small}, 1000, "message_vectors_scope"},

@@ -22,7 +22,8 @@ func TestNeighbors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Append(t.Context(), org, f.agent, other.ID, []recall.Draft{say(recall.User, "elsewhere")}); err != nil {
+	if _, err := f.store.Append(t.Context(), org, f.agent, other.ID, []recall.Draft{say(recall.User,
+		"elsewhere")}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {

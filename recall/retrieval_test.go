@@ -116,7 +116,9 @@ type function struct {
 func standardLibrary(t *testing.T) (all []function) {
 	t.Helper()
 	root := filepath.Join(runtime.GOROOT(), "src") //nolint:staticcheck // the sources that built the test
-	for _, pkg := range []string{"bufio", "bytes", "container/heap", "container/list", "encoding/json", "errors", "fmt", "html", "io", "math", "mime", "net/http", "net/url", "os", "path/filepath", "regexp", "sort", "strconv", "strings", "sync", "text/template", "time", "unicode/utf8"} {
+	for _, pkg := range []string{"bufio", "bytes", "container/heap", "container/list", "encoding/json", "errors", "fmt",
+		"html", "io", "math", "mime", "net/http", "net/url", "os", "path/filepath", "regexp", "sort", "strconv", "strings",
+		"sync", "text/template", "time", "unicode/utf8"} {
 		files, err := fs.Glob(os.DirFS(filepath.Join(root, pkg)), "*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -39,7 +39,8 @@ func TestFiltersApplyBeforeTheLimit(t *testing.T) {
 		{"users", recall.Query{Text: "apple", Roles: []recall.Role{recall.User}}, []string{"apple five", "apple one"}},
 		{"tools", recall.Query{Text: "apple", Roles: []recall.Role{recall.Tool}, Limit: 1}, []string{"apple four"}},
 		{"from a moment on, itself included", recall.Query{Text: "apple", Start: &april}, []string{"apple five"}},
-		{"to a moment, itself included", recall.Query{Text: "apple", Start: &march, End: &march}, []string{`{"what":"apple three"}`}},
+		{"to a moment, itself included", recall.Query{Text: "apple", Start: &march, End: &march},
+			[]string{`{"what":"apple three"}`}},
 		{"the newest where nothing is asked", recall.Query{Limit: 2}, []string{"apple five", "apple four"}},
 		{"nothing shares a word", recall.Query{Text: "zebra"}, []string{}},
 		{"a query of stop words", recall.Query{Text: "what is the"}, []string{}},
@@ -63,7 +64,8 @@ func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Append(t.Context(), org, f.agent, other.ID, []recall.Draft{say(recall.User, "pears in the kitchen")}); err != nil {
+	if _, err := f.store.Append(t.Context(), org, f.agent, other.ID, []recall.Draft{say(recall.User,
+		"pears in the kitchen")}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -113,7 +115,8 @@ func TestSearchesDoNotFindThemselves(t *testing.T) {
 		called("s", "conversation_search", `{"query":"cherries"}`),
 		returned("s", "cherries are ripe"),
 	)
-	if diff := cmp.Diff([]string{"cherries are ripe"}, f.found(recall.Query{Text: "cherries", Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})[:1]); diff != "" {
+	if diff := cmp.Diff([]string{"cherries are ripe"}, f.found(recall.Query{Text: "cherries",
+		Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})[:1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM messages WHERE lex IS NOT NULL`)
@@ -130,7 +133,8 @@ func TestATimeThatIsNamedComesFirst(t *testing.T) {
 			at(say(recall.User, fmt.Sprintf("We went sailing, trip %d", month)), fmt.Sprintf("2024-%02d-10T10:00:00Z", month)),
 		)
 	}
-	if got := f.found(recall.Query{Text: "Where did we go sailing in May 2024?", Limit: 1}); got[0] != "We went sailing, trip 5" {
+	if got := f.found(recall.Query{Text: "Where did we go sailing in May 2024?",
+		Limit: 1}); got[0] != "We went sailing, trip 5" {
 		t.Errorf("got %q first", got)
 	}
 }

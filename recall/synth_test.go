@@ -26,8 +26,8 @@ type dialogue struct {
 	questions []question
 }
 
-// Categories of questions: the answer stands in the question's words, beside them, in a month that it names, in the last of several
-// versions, in two places, or in other words.
+// Categories of questions: the answer stands in the question's words, beside them, in a month that it names, in the
+// last of several versions, in two places, or in other words.
 var categories = []string{"direct", "adjacent", "temporal", "update", "multi-hop", "paraphrase"}
 
 var (
@@ -119,13 +119,17 @@ var (
 
 // smallTalk is said between what matters, and shares words with it.
 var smallTalk = []string{
-	"How was your week? Mine went by in a blur.", "Honestly, I have not slept enough since Monday.", "That sounds lovely, tell me more.",
+	"How was your week? Mine went by in a blur.", "Honestly, I have not slept enough since Monday.",
+	"That sounds lovely, tell me more.",
 	"The weather has been strange, rain and sun within an hour.", "I keep meaning to call you, and then the day is over.",
-	"Work was busy again, three meetings in a row.", "Ha, I would have done the same.", "Did you watch the match yesterday?",
-	"My phone battery died twice today.", "I should really buy fewer things.", "Let us have coffee next week, the usual place.",
+	"Work was busy again, three meetings in a row.", "Ha, I would have done the same.",
+	"Did you watch the match yesterday?",
+	"My phone battery died twice today.", "I should really buy fewer things.",
+	"Let us have coffee next week, the usual place.",
 	"The train was late, so I walked home.", "I read half a book on the bus.", "Everyone at the office has a cold.",
 	"I cooked something simple and went to bed.", "That is a good question, I will think about it.", "Sure, why not.",
-	"I found an old photograph of us at the lake.", "The neighbours are painting their fence again.", "Anyway, I have to run. Talk soon!",
+	"I found an old photograph of us at the lake.", "The neighbours are painting their fence again.",
+	"Anyway, I have to run. Talk soon!",
 }
 
 // paraphrases are statements with questions that share no word with them.

@@ -23,18 +23,25 @@ func TestTimesAreReadAsTheyAreWritten(t *testing.T) {
 	}{
 		{"a date is a day", "2026-01-31", nil, "2026-01-31T00:00:00Z", "2026-01-31T23:59:59.999999Z"},
 		{"a day is the zone's", "2026-01-31", berlin, "2026-01-31T00:00:00+01:00", "2026-01-31T23:59:59.999999+01:00"},
-		{"a day when the clock goes forward has 23 hours", "2026-03-29", berlin, "2026-03-29T00:00:00+01:00", "2026-03-29T23:59:59.999999+02:00"},
-		{"a day when the clock goes back has 25 hours", "2026-10-25", berlin, "2026-10-25T00:00:00+02:00", "2026-10-25T23:59:59.999999+01:00"},
+		{"a day when the clock goes forward has 23 hours", "2026-03-29", berlin, "2026-03-29T00:00:00+01:00",
+			"2026-03-29T23:59:59.999999+02:00"},
+		{"a day when the clock goes back has 25 hours", "2026-10-25", berlin, "2026-10-25T00:00:00+02:00",
+			"2026-10-25T23:59:59.999999+01:00"},
 		{"a leap day", "2024-02-29", nil, "2024-02-29T00:00:00Z", "2024-02-29T23:59:59.999999Z"},
 		{"a minute", "2026-01-31T18:05", nil, "2026-01-31T18:05:00Z", "2026-01-31T18:05:59.999999Z"},
 		{"a minute of the zone", "2026-07-01T18:05", berlin, "2026-07-01T18:05:00+02:00", "2026-07-01T18:05:59.999999+02:00"},
 		{"a second", "2026-01-31T18:05:07", nil, "2026-01-31T18:05:07Z", "2026-01-31T18:05:07.999999Z"},
-		{"a second as messages show it", "2026-01-31T18:05:07+00:00", berlin, "2026-01-31T18:05:07Z", "2026-01-31T18:05:07.999999Z"},
-		{"a moment, as clients write it", "2019-12-27T18:11:19.117Z", berlin, "2019-12-27T18:11:19.117Z", "2019-12-27T18:11:19.117Z"},
+		{"a second as messages show it", "2026-01-31T18:05:07+00:00", berlin, "2026-01-31T18:05:07Z",
+			"2026-01-31T18:05:07.999999Z"},
+		{"a moment, as clients write it", "2019-12-27T18:11:19.117Z", berlin, "2019-12-27T18:11:19.117Z",
+			"2019-12-27T18:11:19.117Z"},
 		{"an offset", "2026-01-31T18:05-05:30", nil, "2026-01-31T18:05:00-05:30", "2026-01-31T18:05:59.999999-05:30"},
-		{"an offset without its colon", "2026-01-31T18:05:00+0200", nil, "2026-01-31T18:05:00+02:00", "2026-01-31T18:05:00.999999+02:00"},
-		{"an offset of hours", "2026-01-31T18:05:00+02", nil, "2026-01-31T18:05:00+02:00", "2026-01-31T18:05:00.999999+02:00"},
-		{"a space, small letters, and space around", " 2026-01-31 18:05z ", nil, "2026-01-31T18:05:00Z", "2026-01-31T18:05:59.999999Z"},
+		{"an offset without its colon", "2026-01-31T18:05:00+0200", nil, "2026-01-31T18:05:00+02:00",
+			"2026-01-31T18:05:00.999999+02:00"},
+		{"an offset of hours", "2026-01-31T18:05:00+02", nil, "2026-01-31T18:05:00+02:00",
+			"2026-01-31T18:05:00.999999+02:00"},
+		{"a space, small letters, and space around", " 2026-01-31 18:05z ", nil, "2026-01-31T18:05:00Z",
+			"2026-01-31T18:05:59.999999Z"},
 	} {
 		start, err := recall.ParseStart(c.text, c.zone)
 		if err != nil || start == nil || !start.Equal(moment(t, c.start)) {
@@ -66,22 +73,18 @@ func TestWhatIsNoTimeIsRefused(t *testing.T) {
 			t.Errorf("%q: got %v, %v, want neither", text, end, err)
 		}
 	}
-	for _, text := range []string{"yesterday", "2026-02-30", "2025-02-29", "2026-13-01", "2026-1-1", "01/02/2026", "2026-01-31T", "2026-01-31T25:00",
-		"2026-01-31T18", "2026-01-31T18:05:61", "2026-01-31T18:05+25:99x", "2026", "1769817600", "2026-01-31T18:05 Europe/Berlin", "\x00"} {
+	for _, text := range []string{"yesterday", "2026-02-30", "2025-02-29", "2026-13-01", "2026-1-1", "01/02/2026",
+		"2026-01-31T", "2026-01-31T25:00",
+		"2026-01-31T18", "2026-01-31T18:05:61", "2026-01-31T18:05+25:99x", "2026", "1769817600",
+		"2026-01-31T18:05 Europe/Berlin", "\x00"} {
 		_, err := recall.ParseStart(text, nil)
-		if want := "Invalid start_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"; !errors.Is(
-			err,
-			db.ErrInvalid,
-		) ||
-			err.Error() != want {
+		want := "Invalid start_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"
+		if !errors.Is(err, db.ErrInvalid) || err.Error() != want {
 			t.Errorf("%q as a start: got %v, want %s", text, err, want)
 		}
 		_, err = recall.ParseEnd(text, nil)
-		if want := "Invalid end_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"; !errors.Is(
-			err,
-			db.ErrInvalid,
-		) ||
-			err.Error() != want {
+		want = "Invalid end_date format: " + text + ". Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"
+		if !errors.Is(err, db.ErrInvalid) || err.Error() != want {
 			t.Errorf("%q as an end: got %v, want %s", text, err, want)
 		}
 	}
