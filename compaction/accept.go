@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall/tokens"
@@ -39,6 +40,10 @@ func (w *writer) reject(r Reply, text string) string {
 		return "Your last answer was no summary."
 	case tokens.Estimate(text) < leastTokens && tokensIn(w.entries) > muchTokens:
 		return "Your last answer was too short to be a summary."
+	case isNoise(text):
+		return "Your last answer was not readable text."
+	case closings.MatchString(text):
+		return "Your last answer has tags of the transcript in it. Write plain text without them."
 	case w.echoes(text):
 		return "Your last answer repeated the transcript. Tell in your own words what matters of it."
 	case tokens.Estimate(text) > w.budget:
@@ -73,6 +78,52 @@ func (w *writer) echoes(text string) bool {
 	return float64(found) > echoShare*float64(looked)
 }
 
+// Limits by which noise is told from text in any language.
+const (
+	readableShare = 0.5 // of the characters that are letters, digits or spaces
+	maxScripts    = 5   // of the letters
+	longestWord   = 400 // characters, of a script with spaces
+)
+
+// closings matches tags that end the material of a summarizer or the place where a summary is shown.
+var closings = regexp.MustCompile(`(?i)<\s*/\s*(?:transcript|earlier_summary|summary|system)\b`)
+
+// isNoise reports whether a text is no language: hardly any letters, characters that stand for nothing, letters of many
+// scripts, or words without end.
+func isNoise(text string) bool {
+	all, readable, broken, word, longest := 0, 0, 0, 0, 0
+	var scripts []*unicode.RangeTable
+	for _, r := range text {
+		all++
+		word++
+		switch {
+		case unicode.IsSpace(r), dense(r):
+			word = 0
+			readable++
+		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
+			readable++
+		case r == utf8.RuneError, unicode.Is(unicode.Co, r), !unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r):
+			broken++
+		}
+		longest = max(longest, word)
+		if len(scripts) <= maxScripts && r >= utf8.RuneSelf && unicode.IsLetter(r) && !unicode.In(r, scripts...) {
+			scripts = append(scripts, scriptOf(r))
+		}
+	}
+	return float64(readable) < readableShare*float64(all) || broken*20 > all || len(scripts) > maxScripts ||
+		longest > longestWord
+}
+
+// scriptOf returns the script of a letter.
+func scriptOf(r rune) *unicode.RangeTable {
+	for _, table := range unicode.Scripts {
+		if unicode.Is(table, r) {
+			return table
+		}
+	}
+	return unicode.Letter
+}
+
 // messageLine matches a line of a transcript that begins a message.
 var messageLine = regexp.MustCompile(`(?m)^\[\d+\] (?:system|user|assistant|tool)\b[^\n]{0,100}: `)
 
@@ -80,7 +131,7 @@ var messageLine = regexp.MustCompile(`(?m)^\[\d+\] (?:system|user|assistant|tool
 var (
 	thoughts = regexp.MustCompile(
 		`(?is)^\s*<(think|thinking|reasoning|analysis)>.*?(?:</(?:think|thinking|reasoning|analysis)>|$)`)
-	wrappings = regexp.MustCompile("(?is)^(?:```[a-z]*\\s*\\n(.*)\\n```|<summary>(.*)</summary>)$")
+	wrappings = regexp.MustCompile("(?is)^(?:```[a-z]*\\s*\\n(.*)\\n```|[^<]{0,200}<summary>(.*)</summary>)$")
 )
 
 // textOf returns the text of a reply, clean, without thoughts and wrappings.
@@ -109,9 +160,6 @@ func (w *writer) complaint(ids []string, request bool) string {
 	}
 	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(w.s.Mode, w.budget))
 }
-
-// requestChars bounds the quotation of a request.
-const requestChars = 600
 
 // oneLine returns a text on one line, of at most some characters.
 func oneLine(text string, chars int) string {

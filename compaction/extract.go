@@ -3,10 +3,10 @@ package compaction
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -19,9 +19,12 @@ const extractedBy = "(Made without a model: quotes and lists of what was said an
 type section int
 
 const (
-	earlier section = iota // the previous summary, if a model wrote it
+	earlier section = iota // sentences of the previous summary, if a model wrote it
 	requests
+	told // by the user: rules, wishes, dates, facts
 	decisions
+	findings // of the assistant, and in the results of tools
+	open
 	failures
 	named
 	calls
@@ -29,37 +32,45 @@ const (
 	sectionCount
 )
 
-// titles are the first lines of the sections, and shares their shares of the budget. What a section leaves goes to the
-// first that has more to say.
-var (
-	titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Decisions:", "Errors:", "Named:", "Tool calls:",
-		"Last state:"}
-	shares = [sectionCount]float64{0.22, 0.28, 0.08, 0.08, 0.14, 0.10, 0.10}
-)
+// titles are the first lines of the sections.
+var titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Told by the user:", "Decisions:",
+	"Findings and results:", "Open:", "Errors:", "Named:", "Tool calls:", "Last state:"}
+
+// trust is how much a sentence of a section weighs: those of the sections that have none are not compared.
+var trust = [sectionCount]float64{earlier: 0.9, told: 1, decisions: 1, findings: 0.8, open: 1}
 
 // Limits of an extraction.
 const (
-	sentenceChars = 240
+	sentenceChars = 400
 	argumentChars = 100
 	stateChars    = 600
-	maxItems      = 400
 	maxCallLines  = 40
+	// of a line that is compared; shorter ones say little alone
+	leastWordsOfLine = 2
+	outputLines      = 40  // of a tool's result that are looked at
+	outputTrust      = 0.4 // of a line of a result
 )
 
-// item is a line of a section. Items of a low rank are kept first; they are shown in the order in which they were
-// added.
+// item is a line of a section.
 type item struct {
-	text string
-	rank int
+	text    string // with the number of its message
+	seq     int64  // of its message; 0 if it is unknown
+	words   []string
+	score   float64
+	carried bool // from the previous summary
 }
 
-// extraction is what was found in messages, by section.
-type extraction [sectionCount][]item
+// extraction is what was found in messages, by section, in the order in which it was said.
+type extraction struct {
+	items [sectionCount][]item
+	said  frequency
+}
 
-// extract finds requests, decisions, errors, names, calls and the last state in messages. It continues the sections
-// of a previous summary that was extracted; the text of another is kept as far as there is room, its end first.
+// extract finds what may matter later in messages: requests, what the user told, decisions, findings, open questions,
+// errors, calls and the last state. It carries the lines of the previous summary along, which are whole as they were,
+// and the sentences of one that a model wrote.
 func extract(messages []recall.Message, previous string, must mustMention) *extraction {
-	x := &extraction{}
+	x := &extraction{said: frequency{of: map[string]int{}}}
 	x.carry(previous)
 	messages = slices.DeleteFunc(slices.Clone(messages), isWarning)
 	names := callNames(messages)
@@ -67,64 +78,149 @@ func extract(messages []recall.Message, previous string, must mustMention) *extr
 		for _, part := range m.Content {
 			switch part.Type {
 			case recall.Text:
-				x.said(m, part.Text)
+				x.hear(m, unmarked(part.Text))
 			case recall.ToolReturn:
-				x.failed(m, part, names)
+				x.result(m, part, cmp.Or(names[part.CallID], "a tool"))
 			default:
 			}
 		}
 	}
-	x[calls] = append(x[calls], callLines(messages)...)
-	x[state] = append(x[state], lastState(messages, names)...)
-	x.name(messages, must)
-	x.rank(must)
+	x.items[calls] = append(x.items[calls], callLines(messages)...)
+	x.items[state] = lastState(messages, names)
+	x.rate(must)
 	return x
 }
 
-// carry adds a previous summary: section by section if it was extracted, else under Earlier.
+// numbered matches a line of an extracted summary.
+var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
+
+// carry adds the lines of a previous summary to their sections, and sentences that a model wrote to Earlier. A request
+// may leave: its sentences are also among what the user told.
 func (x *extraction) carry(previous string) {
-	in := earlier
-	for line := range strings.Lines(strings.TrimPrefix(previous, extractedBy)) {
+	in, prose := earlier, []string{}
+	for line := range strings.Lines(previous) {
 		line = strings.TrimSpace(line)
-		if i := slices.Index(titles[:], line); i >= 0 && strings.HasPrefix(previous, extractedBy) {
+		if i := slices.Index(titles[:], line); i >= 0 {
 			in = section(i)
 			continue
 		}
-		switch {
-		case line == "":
-		case in == named:
-			for name := range strings.SplitSeq(strings.TrimPrefix(line, "- "), ", ") {
-				x[named] = append(x[named], item{text: name})
+		found := numbered.FindStringSubmatch(line)
+		if line == "" || line == extractedBy || line == leftOut || strings.HasPrefix(line, alsoNamed) {
+			continue
+		}
+		if found == nil || in == earlier && found[1] == "" {
+			prose = append(prose, unmarked(strings.TrimPrefix(line, "- ")))
+			continue
+		}
+		seq, _ := strconv.ParseInt(cmp.Or(found[2], found[1]), 10, 64)
+		x.carryLine(in, seq, line[len(found[0]):], strings.TrimPrefix(line, "- "))
+	}
+	for _, s := range sentences(strings.Join(prose, "\n")) {
+		x.add(earlier, item{text: oneLine(s, sentenceChars), carried: true}, s, 1)
+	}
+}
+
+func (x *extraction) carryLine(in section, seq int64, text, line string) {
+	i := item{text: line, seq: seq, carried: true}
+	switch in {
+	case named: // those that matter are among what must be mentioned
+	case state:
+		if said, ok := strings.CutPrefix(text, "assistant: "); ok {
+			for _, s := range sentences(said) {
+				x.add(findings, item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, s, 1)
 			}
-		case in == state:
-			x[earlier] = append(x[earlier], item{text: strings.TrimPrefix(line, "- ")})
-		default:
-			x[in] = append(x[in], item{text: strings.TrimPrefix(line, "- ")})
+		}
+	case requests:
+		x.items[requests] = append(x.items[requests], i)
+		for _, s := range sentences(text) {
+			x.add(kindOf(told, s), item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, s, 1)
+		}
+	case failures, calls:
+		x.items[in] = append(x.items[in], i)
+	default:
+		x.add(in, i, text, 1)
+	}
+}
+
+// add adds a sentence to a section whose sentences are compared.
+func (x *extraction) add(in section, i item, sentence string, weight float64) {
+	if strings.HasPrefix(sentence, "result of ") {
+		weight = outputTrust
+	}
+	i.words = contentWords(sentence)
+	if len(i.words) < leastWordsOfLine {
+		return
+	}
+	i.score = weight * trust[in] * cueScore(sentence)
+	x.said.note(i.words)
+	x.items[in] = append(x.items[in], i)
+}
+
+// kindOf returns the section of a sentence that belongs to one unless its words say otherwise.
+func kindOf(in section, sentence string) section {
+	t := spacedOf(sentence)
+	switch {
+	case pending.in(t):
+		return open
+	case deciding.in(t):
+		return decisions
+	}
+	return in
+}
+
+// requestChars bounds the quotation of a request. A longer one is cut at the end of a sentence.
+const requestChars = 1_500
+
+// hear adds a message of the user as a request, and the sentences of any message.
+func (x *extraction) hear(m recall.Message, text string) {
+	in := findings
+	if m.Role == recall.User {
+		in = told
+		if strings.TrimSpace(text) != "" {
+			x.items[requests] = append(x.items[requests],
+				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, quoted(text))})
+		}
+	}
+	if len(text) > 64<<10 { // a document, not something said
+		text = tokens.PrefixChars(text, 16<<10)
+	}
+	for _, s := range sentences(text) {
+		x.add(kindOf(in, s), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, oneLine(s, sentenceChars))}, s, 1)
+	}
+}
+
+// quoted returns a request on one line: whole, or its first sentences.
+func quoted(text string) string {
+	one := strings.Join(strings.Fields(text), " ")
+	return cmp.Or(wholeSentences(one, func(s string) bool { return len(s) <= requestChars }), oneLine(one, requestChars))
+}
+
+// result adds the error of a tool: the first line of a failed result, or the first line about an error. Other lines are
+// findings.
+func (x *extraction) result(m recall.Message, p recall.Part, tool string) {
+	text := p.Text
+	if p.Clip != nil && p.Clip.Shown <= len(text) {
+		text = text[:p.Clip.Shown]
+	}
+	text = unmarked(strings.Join(slices.Concat(p.Stderr, []string{text}), "\n"))
+	looked, failed := 0, false
+	for line := range strings.Lines(tokens.PrefixChars(text, clampChars)) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if looked++; looked > outputLines && !p.IsError {
+			return
+		}
+		if !failed && (p.IsError || reports(line)) {
+			failed = true
+			x.items[failures] = append(x.items[failures],
+				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, oneLine(line, sentenceChars))})
+		} else {
+			line = oneLine(line, sentenceChars)
+			x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)}, line, outputTrust)
 		}
 	}
 }
-
-// lexicon is words and phrases by which a kind of sentence is recognized.
-type lexicon struct {
-	words map[string]bool
-	parts []string
-}
-
-// deciding and failing recognize sentences with a decision or an error.
-var (
-	deciding = lexicon{
-		words: setOf("decide decided decision agree agreed chose choose must always never prefer preferred prefers should " +
-			"beschlossen entschieden immer niemals nie stattdessen décidé jamais toujours decidido nunca siempre deciso sempre"),
-		parts: []string{"go with", "going with", "instead of", "from now on", "do not", "don't", "don’t", "let's use",
-			"nicht mehr", "реши", "договори", "никогда",
-			"всегда", "вместо", "нельзя", "决定", "必须", "不要", "始终", "決め", "必ず"},
-	}
-	failing = lexicon{
-		words: setOf("error errors exception traceback fail failed fails failure fatal panic denied refused undefined " +
-			"cannot conflict fehler erreur ошибка"),
-		parts: []string{"not found", "timed out", "错误", "エラー"},
-	}
-)
 
 // reports reports whether a line of output is about an error.
 func reports(line string) bool {
@@ -137,77 +233,37 @@ func reports(line string) bool {
 	return false
 }
 
-// knows reports whether a text has one of the words or phrases.
-func (l lexicon) knows(text string) bool {
-	lower := strings.ToLower(text)
-	from := -1
-	for i, r := range lower {
-		letter := r >= 'a' && r <= 'z' || r >= utf8.RuneSelf && unicode.IsLetter(r)
-		if letter && from < 0 {
-			from = i
-		}
-		if !letter && from >= 0 {
-			if l.words[lower[from:i]] {
-				return true
+// Shares by which a line gains: an old one for its age, and one with identifiers that must be mentioned.
+const (
+	ageGain     = 0.6
+	mentionGain = 0.3
+)
+
+// rate completes the scores of the compared lines: by how rare their words are, by their age, and by what they mention.
+func (x *extraction) rate(must mustMention) {
+	first, last := int64(0), int64(0)
+	for _, items := range x.items {
+		for _, i := range items {
+			if last = max(last, i.seq); i.seq > 0 && (first == 0 || i.seq < first) {
+				first = i.seq
 			}
-			from = -1
 		}
 	}
-	if from >= 0 && l.words[lower[from:]] {
-		return true
-	}
-	return slices.ContainsFunc(l.parts, func(p string) bool { return strings.Contains(lower, p) })
-}
-
-// said adds the request, decisions and errors of a message.
-func (x *extraction) said(m recall.Message, text string) {
-	if m.Role == recall.User && strings.TrimSpace(text) != "" {
-		x.add(requests, m.Seq, oneLine(text, requestChars))
-	}
-	if len(text) > 64<<10 { // a document, not something said
-		text = tokens.PrefixChars(text, 16<<10)
-	}
-	failed := false
-	for _, s := range sentences(clean(text)) {
-		if deciding.knows(s) {
-			x.add(decisions, m.Seq, oneLine(s, sentenceChars))
-		} else if !failed && m.Role == recall.Assistant && failing.knows(s) {
-			failed = true
-			x.add(failures, m.Seq, oneLine(s, sentenceChars))
+	for s := range x.items {
+		if trust[s] == 0 {
+			continue
+		}
+		for n := range x.items[s] {
+			i := &x.items[s][n]
+			rare := x.said.novelty(i.words)
+			age := float64(last-i.seq) / float64(max(last-first, 1))
+			if !i.carried {
+				age = 0
+			}
+			i.score *= rare * rare * (1 + ageGain*min(age, 1))
+			i.score *= 1 + mentionGain*float64(min(must.countIn(i.text), 2))
 		}
 	}
-}
-
-// sentences splits a text at full stops and line ends.
-func sentences(text string) []string {
-	var all []string
-	from := 0
-	for i, r := range text {
-		end := r == '\n' || strings.ContainsRune("。！？", r) ||
-			strings.ContainsRune(".!?", r) && i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n')
-		if end {
-			all = append(all, strings.TrimSpace(text[from:i+len(string(r))]))
-			from = i + len(string(r))
-		}
-	}
-	all = append(all, strings.TrimSpace(text[from:]))
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
-}
-
-// failed adds the error of a tool: the first line of a failed result, or the first line about an error.
-func (x *extraction) failed(m recall.Message, p recall.Part, names map[string]string) {
-	text := clean(strings.Join(slices.Concat(p.Stderr, []string{p.Text}), "\n"))
-	for line := range strings.Lines(tokens.PrefixChars(text, clampChars)) {
-		if line = strings.TrimSpace(line); line != "" && (p.IsError || reports(line)) {
-			x.add(failures, m.Seq, cmp.Or(names[p.CallID], "a tool")+": "+oneLine(line, sentenceChars))
-			return
-		}
-	}
-}
-
-// add adds a line that begins with the number of its message.
-func (x *extraction) add(s section, seq int64, text string) {
-	x[s] = append(x[s], item{text: fmt.Sprintf("[%d] %s", seq, text)})
 }
 
 // toolCall is a call and its outcome.
@@ -248,7 +304,7 @@ func callLines(messages []recall.Message) []item {
 	}
 	items := make([]item, len(all))
 	for i, c := range all {
-		items[i].text = fmt.Sprintf("[%d] %s(%s)%s", c.seq, c.name, c.arguments, c.outcome)
+		items[i] = item{seq: c.seq, text: fmt.Sprintf("[%d] %s(%s)%s", c.seq, c.name, c.arguments, c.outcome)}
 	}
 	return items
 }
@@ -282,17 +338,17 @@ func collapsed(all []*toolCall) []item {
 		if len(on) > 0 {
 			text += ", lately with: " + strings.Join(on, "; ")
 		}
-		items = append(items, item{text: text})
+		items = append(items, item{seq: group[len(group)-1].seq, text: text})
 	}
 	return items
 }
 
 // lastState returns what the assistant said last, and the last result after it.
 func lastState(messages []recall.Message, names map[string]string) []item {
-	for i, m := range slices.Backward(messages) {
+	for n, m := range slices.Backward(messages) {
 		if m.Role == recall.Assistant && requestText(m) != "" {
-			items := []item{{text: fmt.Sprintf("[%d] assistant: %s", m.Seq, oneLine(requestText(m), stateChars))}}
-			return append(items, lastResult(messages[i+1:], names)...)
+			i := item{seq: m.Seq, text: fmt.Sprintf("[%d] assistant: %s", m.Seq, oneLine(requestText(m), stateChars))}
+			return append([]item{i}, lastResult(messages[n+1:], names)...)
 		}
 	}
 	return lastResult(messages, names)
@@ -301,61 +357,11 @@ func lastState(messages []recall.Message, names map[string]string) []item {
 func lastResult(messages []recall.Message, names map[string]string) []item {
 	for _, m := range slices.Backward(messages) {
 		for _, p := range slices.Backward(m.Content) {
-			if text := strings.TrimSpace(p.Text); p.Type == recall.ToolReturn && text != "" {
-				return []item{{text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, cmp.Or(names[p.CallID], "a tool"),
-					oneLine(tokens.Suffix(text, sentenceChars/4), sentenceChars))}}
+			if text := strings.TrimSpace(unmarked(p.Text)); p.Type == recall.ToolReturn && text != "" {
+				return []item{{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, cmp.Or(names[p.CallID], "a tool"),
+					oneLine(tokens.Suffix(text, 60), 240))}}
 			}
 		}
 	}
 	return nil
-}
-
-// name adds identifiers: those that a summary must mention, those of the previous summary, and the newest of the rest.
-func (x *extraction) name(messages []recall.Message, must mustMention) {
-	before := x[named]
-	x[named] = nil
-	seen := map[string]bool{}
-	note := func(names ...string) {
-		for _, n := range names {
-			if n = strings.TrimSpace(n); n != "" && !seen[n] && len(x[named]) < maxItems {
-				seen[n] = true
-				x[named] = append(x[named], item{text: n, rank: len(x[named])})
-			}
-		}
-	}
-	note(must.request...)
-	note(must.others...)
-	for _, i := range before {
-		note(i.text)
-	}
-	for _, m := range slices.Backward(messages) {
-		for _, part := range slices.Backward(m.Content) {
-			if len(x[named]) == maxItems {
-				return
-			}
-			if part.Type == recall.Text || part.Type == recall.ToolReturn {
-				note(identifiers(tokens.PrefixChars(part.Text, clampChars))...)
-			}
-		}
-	}
-}
-
-// rank prefers the newest items of every section. The first request comes second, because it mostly says what the
-// conversation is about.
-func (x *extraction) rank(must mustMention) {
-	for s := range x {
-		if section(s) == named {
-			continue
-		}
-		for i := range x[s] {
-			x[s][i].rank = len(x[s]) - i
-		}
-	}
-	if len(x[requests]) > 1 {
-		x[requests][0].rank = 1
-		x[requests][len(x[requests])-1].rank = 0
-	}
-	if must.last == nil && len(x[requests]) > 0 { // all requests are of the previous summary
-		x[requests][len(x[requests])-1].rank = 1
-	}
 }

@@ -9,126 +9,265 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// within returns the extraction in at most some tokens: first the identifiers of the last request and that request,
-// then what the share of each section allows, then more of the first sections. Only items that still do not fit are
-// shortened.
+// Shares of an extracted summary's budget. What a part leaves goes to the compared lines.
+const (
+	lastShare    = 0.4  // the last request
+	newShare     = 0.15 // the best compared lines of the messages that leave now
+	factShare    = 0.5  // all compared lines, with those
+	firstShare   = 0.12 // the first request
+	requestsPart = 0.12 // other requests
+	statePart    = 0.12
+	errorsPart   = 0.06
+	callsPart    = 0.08
+	namedPart    = 0.08
+)
+
+// within returns the extraction in at most some tokens, with header as its first line. Only the last request, the last
+// state and calls are shortened if they do not fit; every other line is whole or not there.
 func (x *extraction) within(header string, budget int, must mustMention) string {
-	f := &selection{x: x, left: budget}
-	if header != "" {
-		f.left -= tokens.Estimate(header + "\n")
+	f := newSelection(x, header, budget)
+	part := func(share float64) int { return int(share * float64(budget)) }
+	f.lastRequest(must, part(lastShare))
+	f.names(must.request, f.left/2)
+	f.newest(state, part(statePart), true)
+	f.firstRequest(part(firstShare))
+	f.newest(requests, part(requestsPart), false)
+	f.lines(part(newShare), func(i item) bool { return !i.carried })
+	f.lines(part(factShare)-f.facts, anyItem)
+	f.newest(failures, part(errorsPart), false)
+	f.newest(calls, part(callsPart), true)
+	f.names(must.others, part(namedPart))
+	f.lines(f.left, anyItem)
+	for _, s := range []section{requests, failures, calls} {
+		f.newest(s, f.left, false)
 	}
-	for s := range x {
-		f.taken[s] = map[int]string{}
-		for i := range x[s] {
-			f.ranked[s] = append(f.ranked[s], i)
-		}
-		slices.SortStableFunc(f.ranked[s], func(a, b int) int { return cmp.Compare(x[s][a].rank, x[s][b].rank) })
-	}
-	for room := f.left / 2; len(f.taken[named]) < len(must.request); {
-		cost := f.take(named, room, false)
-		if room -= cost; cost == 0 {
-			break
-		}
-	}
-	if must.last != nil {
-		f.take(requests, f.left/2, true)
-		f.take(requests, f.left/3, true)
-	}
-	for s := range sectionCount {
-		for room := int(shares[s] * float64(budget)); ; {
-			cost := f.take(s, room, len(f.taken[s]) == 0 && s != named)
-			if room -= cost; cost == 0 {
-				break
-			}
-		}
-	}
-	for s := range sectionCount {
-		f.grow(s)
-		for f.take(s, f.left, false) > 0 {
-			continue
-		}
-	}
-	for s := range sectionCount {
-		if s != named {
-			f.take(s, f.left, true)
-		}
-	}
-	return render(header, f.taken)
+	f.names(must.others, f.left)
+	return f.render(header)
 }
+
+func anyItem(item) bool { return true }
+
+// lacking returns the compared lines that a text does not mention and that score at least strongScore, and the
+// identifiers that the text lacks, in at most some tokens; empty if there are none.
+func (x *extraction) lacking(text string, budget int, must mustMention) string {
+	f := newSelection(x, leftOut, budget)
+	f.told = append(f.told, lineOf(text))
+	f.text = folded(text)
+	f.lines(f.left*4/5, func(i item) bool {
+		return i.score >= strongScore || must.countIn(i.text) > 0 && i.score >= strongScore/2
+	})
+	f.names(slices.Concat(must.request, must.others), f.left)
+	if len(f.taken) == 0 {
+		return ""
+	}
+	return f.render(leftOut)
+}
+
+// strongScore is that of a line which a summary should not leave out.
+const strongScore = 1.6
+
+// itemKey is where an item stands.
+type itemKey struct {
+	section section
+	index   int
+}
+
+// toldLine is a text that a summary has: its words, and its numbers and names.
+type toldLine struct {
+	words []string
+	text  string // spaced
+}
+
+func lineOf(text string) toldLine { return toldLine{contentWords(text), spacedOf(text).text} }
 
 // selection is the part of an extraction that fits a budget.
 type selection struct {
 	x      *extraction
-	left   int                          // tokens
-	ranked [sectionCount][]int          // indexes of the items that are not taken yet, by rank
-	taken  [sectionCount]map[int]string // texts of the taken items, by index
+	left   int // tokens
+	facts  int // tokens of the compared lines
+	ranked []itemKey
+	taken  map[itemKey]string
+	told   []toldLine
+	text   string // all that is taken, as mentions compares it
+	ids    []string
 }
 
-// take takes the next item of a section if it is within the limit or may be shortened to it. It returns the tokens that
-// the item took, 0 if it took none.
-func (f *selection) take(s section, limit int, shorten bool) int {
-	if len(f.ranked[s]) == 0 {
+func newSelection(x *extraction, header string, budget int) *selection {
+	f := &selection{x: x, left: budget - tokens.Estimate(header+"\n"), taken: map[itemKey]string{}}
+	for s, items := range x.items {
+		for i := range items {
+			if trust[s] > 0 {
+				f.ranked = append(f.ranked, itemKey{section(s), i})
+			}
+		}
+	}
+	slices.SortStableFunc(f.ranked, func(a, b itemKey) int { return cmp.Compare(f.item(b).score, f.item(a).score) })
+	f.ranked = f.ranked[:min(len(f.ranked), maxRanked)]
+	return f
+}
+
+// maxRanked bounds the lines that are compared with each other.
+const maxRanked = 600
+
+func (f *selection) item(a itemKey) item { return f.x.items[a.section][a.index] }
+
+// cost returns the tokens of a line, and of its section's title if it is the first.
+func (f *selection) cost(s section, text string) int {
+	n := tokens.Estimate("- " + text + "\n")
+	for a := range f.taken {
+		if a.section == s {
+			return n
+		}
+	}
+	return n + tokens.Estimate(titles[s]+"\n")
+}
+
+// take takes an item that costs at most some tokens, and returns what it costs; 0 if it is taken already or too long.
+func (f *selection) take(a itemKey, text string, most int) int {
+	if _, again := f.taken[a]; again || text == "" {
 		return 0
 	}
-	i := f.ranked[s][0]
-	text, title := f.x[s][i].text, 0
-	if len(f.taken[s]) == 0 {
-		title = tokens.Estimate(titles[s] + "\n- ")
+	n := f.cost(a.section, text)
+	if n > min(most, f.left) {
+		return 0
 	}
-	if over := title + lineTokens(text) - min(limit, f.left); over > 0 {
-		if !shorten || tokens.Estimate(text)-over < leastItem {
-			return 0
-		}
-		text = tokens.Prefix(text, tokens.Estimate(text)-over-2) + "…"
-	}
-	f.ranked[s], f.taken[s][i] = f.ranked[s][1:], text
-	cost := title + lineTokens(text)
-	f.left -= cost
-	return cost
+	f.left -= n
+	f.taken[a] = text
+	f.told = append(f.told, lineOf(text))
+	f.text += "\n" + folded(text)
+	return n
 }
 
-// grow gives the shortened items of a section more of what is left.
-func (f *selection) grow(s section) {
-	for _, i := range slices.Sorted(maps.Keys(f.taken[s])) {
-		text, whole := f.taken[s][i], f.x[s][i].text
-		if text == whole || f.left <= 2 {
+// lines takes the compared lines of the highest scores that say something new.
+func (f *selection) lines(most int, fits func(item) bool) {
+	for _, a := range f.ranked {
+		if i := f.item(a); fits(i) && most >= leastLine && !f.says(i) {
+			n := f.take(a, i.text, most)
+			most -= n
+			f.facts += n
+		}
+	}
+}
+
+// leastLine is the fewest tokens for which lines are looked for.
+const leastLine = 8
+
+// says reports whether what is taken says what a line does: most of its words and all of its numbers, or the same with
+// other numbers twice.
+func (f *selection) says(i item) bool {
+	similar := 0
+	for _, t := range f.told {
+		if len(i.words) == 0 || shareIn(i.words, t.words) < sameShare {
 			continue
 		}
-		if over := lineTokens(whole) - lineTokens(text) - f.left; over > 0 {
-			whole = tokens.Prefix(whole, tokens.Estimate(whole)-over-2) + "…"
+		if similar++; similar > 1 || numbersIn(i.text, t.text) {
+			return true
 		}
-		if more := lineTokens(whole) - lineTokens(text); more > 0 {
-			f.left -= more
-			f.taken[s][i] = whole
+	}
+	return false
+}
+
+// sameShare is the share of a line's words that another one has which says the same.
+const sameShare = 0.7
+
+// numbersIn reports whether a spaced text has all the words with digits of a line, but for its position.
+func numbersIn(line, text string) bool {
+	for _, w := range spacedOf(numbered.ReplaceAllString("- "+line, "")).words {
+		if strings.ContainsAny(w, "0123456789") && !strings.Contains(text, " "+w+" ") {
+			return false
 		}
+	}
+	return true
+}
+
+// newest takes items of a section, the newest first.
+func (f *selection) newest(s section, most int, shorten bool) {
+	for n, i := range slices.Backward(f.x.items[s]) {
+		text := i.text
+		if shorten && n == len(f.x.items[s])-1 {
+			text = f.shortened(s, text, most)
+		}
+		most -= f.take(itemKey{s, n}, text, most)
 	}
 }
 
-func lineTokens(text string) int { return tokens.Estimate("- " + text + "\n") }
+// shortened returns a text cut so that it costs at most some tokens; empty if hardly anything of it would be left.
+func (f *selection) shortened(s section, text string, most int) string {
+	over := f.cost(s, text) - min(most, f.left)
+	switch whole := tokens.Estimate(text); {
+	case over <= 0:
+		return text
+	case whole-over < leastLine:
+		return ""
+	default:
+		return tokens.Prefix(text, whole-over-2) + "…"
+	}
+}
 
-// leastItem is the fewest tokens that a line is shortened to.
-const leastItem = 8
+// lastRequest takes the newest request: whole, or its first sentences, or as much of its first as fits.
+func (f *selection) lastRequest(must mustMention, most int) {
+	n := len(f.x.items[requests]) - 1
+	if n < 0 {
+		return
+	}
+	text := f.x.items[requests][n].text
+	whole := wholeSentences(text, func(s string) bool { return f.cost(requests, s) <= min(most, f.left) })
+	if whole == "" || must.last == nil {
+		whole = f.shortened(requests, text, most)
+	}
+	f.take(itemKey{requests, n}, whole, most)
+}
 
-func render(header string, taken [sectionCount]map[int]string) string {
+// firstRequest takes the first request, which mostly says what the conversation is about.
+func (f *selection) firstRequest(most int) {
+	if len(f.x.items[requests]) > 0 {
+		f.take(itemKey{requests, 0}, f.x.items[requests][0].text, most)
+	}
+}
+
+// names takes identifiers that are not mentioned yet.
+func (f *selection) names(ids []string, most int) {
+	for _, id := range ids {
+		if mentions(f.text, id) {
+			continue
+		}
+		n := tokens.Estimate(id + ", ")
+		if len(f.ids) == 0 {
+			n += tokens.Estimate(titles[named] + "\n- \n")
+		}
+		if n > min(most, f.left) {
+			return
+		}
+		most -= n
+		f.left -= n
+		f.ids = append(f.ids, id)
+		f.text += "\n" + folded(id)
+	}
+}
+
+// render returns what was taken, section by section, in the order in which it was said.
+func (f *selection) render(header string) string {
 	var b strings.Builder
 	if header != "" {
 		b.WriteString(header + "\n")
 	}
-	for s, items := range taken {
-		if len(items) == 0 {
-			continue
+	order := slices.SortedFunc(maps.Keys(f.taken), func(a, b itemKey) int {
+		return cmp.Or(cmp.Compare(a.section, b.section), cmp.Compare(f.item(a).seq, f.item(b).seq),
+			cmp.Compare(a.index, b.index))
+	})
+	for s := range sectionCount {
+		lines := []string{}
+		for _, a := range order {
+			if a.section == s {
+				lines = append(lines, "- "+f.taken[a]+"\n")
+			}
 		}
-		b.WriteString(titles[s] + "\n")
-		order := slices.Sorted(maps.Keys(items))
-		lines := make([]string, len(order))
-		for n, i := range order {
-			lines[n] = items[i]
+		if s == named && len(f.ids) > 0 {
+			lines = append(lines, "- "+strings.Join(f.ids, ", ")+"\n")
 		}
-		if section(s) == named {
-			b.WriteString("- " + strings.Join(lines, ", ") + "\n")
-			continue
+		if len(lines) > 0 {
+			b.WriteString(titles[s] + "\n" + strings.Join(lines, ""))
 		}
-		b.WriteString("- " + strings.Join(lines, "\n- ") + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -94,7 +94,7 @@ func isIdentifier(word string) bool {
 	case s.backslashes > 0:
 		return s.letters > 1 && n > 3
 	case s.letters == 0:
-		return s.digits >= 3 || s.digits >= 1 && s.digits < n
+		return s.digits >= 1 && (s.dots > 1 || s.marks > s.dots+strings.Count(word, ",")) // else a bare number
 	case s.digits > 0:
 		return n >= 4 || s.marks > 0
 	}

@@ -38,9 +38,9 @@ func mustMentionOf(messages []recall.Message, previous string, budget int) mustM
 			case part.Type == recall.ToolCall:
 				n.note(late, argumentTexts(part.Input)...)
 			case part.Type == recall.Text && m.Role == recall.User:
-				n.note(3*late, part.Text)
+				n.note(3*late, unmarked(part.Text))
 			case part.Type == recall.Text:
-				n.note(late, part.Text)
+				n.note(late, unmarked(part.Text))
 			}
 		}
 		if m.Role == recall.User && requestText(m) != "" {
@@ -111,16 +111,16 @@ func (n *names) best(room int, but []string) []string {
 }
 
 // lineNumbers matches the numbers of messages that begin the lines of an extracted summary.
-var lineNumbers = regexp.MustCompile(`(?m)^- \[\d+(?:–\d+)?\] |\[seq \d+–\d+\]`)
+var lineNumbers = regexp.MustCompile(`(?m)^- \[\d+(?:–\d+)?\] `)
 
-// plain returns a summary without the numbers of messages and, if it was extracted, without its calls.
+// plain returns a summary without what Loci added to it, and without the calls that it lists.
 func plain(summary string) string {
 	before, rest, found := strings.Cut(summary, "\n"+titles[calls]+"\n")
-	if found && strings.HasPrefix(summary, extractedBy) {
+	if found {
 		_, after, _ := strings.Cut(rest, "\n"+titles[state]+"\n")
 		summary = before + "\n" + after
 	}
-	return lineNumbers.ReplaceAllString(strings.TrimPrefix(summary, extractedBy), "")
+	return unmarked(lineNumbers.ReplaceAllString(strings.TrimPrefix(summary, extractedBy), ""))
 }
 
 // requestText returns the text of a message.
@@ -131,7 +131,7 @@ func requestText(m recall.Message) string {
 			texts = append(texts, p.Text)
 		}
 	}
-	return strings.TrimSpace(clean(strings.Join(texts, "\n")))
+	return strings.TrimSpace(unmarked(strings.Join(texts, "\n")))
 }
 
 // missing returns the identifiers that a text does not mention, and reports whether it lacks the last request.
@@ -156,4 +156,15 @@ func tells(lower, request string) bool {
 		}
 	}
 	return hits >= min(2, (len(looked)+1)/2)
+}
+
+// countIn counts the identifiers that a line mentions.
+func (must mustMention) countIn(line string) (n int) {
+	lower := folded(line)
+	for _, id := range slices.Concat(must.request, must.others) {
+		if mentions(lower, id) {
+			n++
+		}
+	}
+	return n
 }

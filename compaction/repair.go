@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -9,64 +10,81 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// repaired returns a model's text with what it lacks: identifiers, the last request, and what its transcript left out.
+// leftOut precedes the lines that are added to a summary which a model wrote.
+const leftOut = "Not in the text above, word for word:"
+
+// repaired returns a model's text with what it lacks: the last request, lines of the previous summary and of the
+// messages that matter, identifiers in the lines where they stood, and what its transcript left out. A text that leaves
+// too little room for them is cut.
 func (w *writer) repaired(text string) string {
-	var tail strings.Builder
-	if len(w.cut) > 0 {
-		if about := w.aboutCut(w.budget, w.budget/5); about != "" {
-			fmt.Fprintf(&tail, "\n\nNot read by the model for lack of room, %s:\n%s",
-				Range(w.cut[0].Seq, w.cut[len(w.cut)-1].Seq), about)
-		}
-	}
-	unread := tail.String()
-	room := func(more string) int { return w.budget - tokens.Estimate(unread+more) - 1 }
-	body := text
+	unread := w.unread()
+	whole := extract(w.e.Messages, w.previous, w.must)
+	body, added := text, ""
 	for range 3 { // a cut may remove what was not missing before
-		more := w.missingLines(body + unread)
-		next := cutTo(text, room(more))
+		added = w.lastRequest(body + unread)
+		free := w.budget - tokens.Estimate(text+unread+added) - 4
+		most := max(free, int(missingShare*float64(w.budget))-tokens.Estimate(added))
+		if lines := whole.lacking(body+unread+added, most, w.must); lines != "" {
+			added += "\n\n" + lines
+		}
+		next := cutTo(text, w.budget-tokens.Estimate(unread+added)-1)
 		if next == body {
-			return body + unread + more
+			break
 		}
 		body = next
 	}
-	more := w.missingLines("")
-	return cutTo(text, room(more)) + unread + more
+	return body + unread + added
 }
 
-// missingShare is the share of a summary's budget that added lines may take, requestShare that of the last request.
+// missingShare is the share of a summary's budget that added lines may take from what a model wrote, requestShare that
+// of the last request.
 const (
-	missingShare = 0.6
+	missingShare = 0.45
 	requestShare = 0.25
 )
 
-// missingLines returns lines with what a text does not mention.
-func (w *writer) missingLines(text string) string {
-	ids, request := w.must.missing(text)
-	room := int(missingShare * float64(w.budget))
-	lines := ""
-	if request {
-		line := fmt.Sprintf("\n\nLast request, word for word [%d]: %s", w.must.last.Seq,
-			oneLine(requestText(*w.must.last), requestChars))
-		if most := int(requestShare * float64(w.budget)); tokens.Estimate(line) > most {
-			line = tokens.Prefix(line, most-1) + "…"
-		}
-		lines = line
-		room -= tokens.Estimate(line) + 1
-		ids, _ = w.must.missing(text + line)
+// leastUnread is the smallest budget in tokens that has room for a note of what the model was not shown.
+const leastUnread = 200
+
+// unread returns a note of the messages that the model was not shown.
+func (w *writer) unread() string {
+	if len(w.cut) == 0 || w.budget < leastUnread {
+		return ""
 	}
-	var fits []string
-	room -= tokens.Estimate("\n\nAlso named: ")
-	for _, id := range ids {
-		if room -= tokens.Estimate(id + ", "); room < 0 {
-			break
-		}
-		fits = append(fits, id)
+	about := w.aboutCut(w.budget, w.budget/5)
+	if about == "" {
+		return ""
 	}
-	if len(fits) == 0 {
-		return lines
-	}
-	return lines + "\n\nAlso named: " + strings.Join(fits, ", ")
+	return fmt.Sprintf("\n\nNot read by the model for lack of room, %s:\n%s",
+		Range(w.cut[0].Seq, w.cut[len(w.cut)-1].Seq), about)
 }
+
+// lastRequest returns a line with the last request if a text does not mention it, and one with the identifiers of the
+// request that both lack.
+func (w *writer) lastRequest(text string) string {
+	lines := ""
+	if _, lacks := w.must.missing(text); lacks {
+		most := int(requestShare * float64(w.budget))
+		line := fmt.Sprintf("Last request, word for word [%d]: %s", w.must.last.Seq, quoted(requestText(*w.must.last)))
+		whole := wholeSentences(line, func(s string) bool { return tokens.Estimate(s) <= most })
+		lines = "\n\n" + cmp.Or(whole, tokens.Prefix(line, most-1)+"…")
+	}
+	lower := folded(text + lines)
+	var ids []string
+	room := w.budget/2 - tokens.Estimate(lines+"\n\n"+alsoNamed)
+	for _, id := range w.must.request {
+		if room -= tokens.Estimate(id + ", "); room >= 0 && !mentions(lower, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		lines += "\n\n" + alsoNamed + strings.Join(ids, ", ")
+	}
+	return lines
+}
+
+// alsoNamed begins a line of identifiers.
+const alsoNamed = "Also named: "
 
 // clipSuffix ends a summary that was cut, as in Letta.
 const clipSuffix = "... [summary truncated to fit]"

@@ -297,7 +297,8 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 func (w *writer) shortened(r Reply, text string) string {
 	tokens := tokens.Estimate(text)
 	onlyLong := tokens > w.budget && tokens <= 2*w.budget
-	if !onlyLong || w.echoes(text) || errorText.MatchString(text) || r.Finish == Refused {
+	if !onlyLong || isNoise(text) || closings.MatchString(text) || w.echoes(text) || errorText.MatchString(text) ||
+		r.Finish == Refused {
 		return ""
 	}
 	return w.repaired(text)

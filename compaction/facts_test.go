@@ -1,0 +1,192 @@
+package compaction_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// fact is said among the first 60 messages of a conversation. It survives if a line of the summary has all its keys.
+type fact struct {
+	role recall.Role
+	text string
+	keys []string
+}
+
+func (f fact) in(summary string) bool {
+	for line := range strings.Lines(strings.ToLower(summary)) {
+		has := 0
+		for _, key := range f.keys {
+			if strings.Contains(line, strings.ToLower(strings.TrimSpace(key))) {
+				has++
+			}
+		}
+		if has == len(f.keys) {
+			return true
+		}
+	}
+	return false
+}
+
+// talk is a conversation without end: facts first, and then chatter from templates.
+type talk struct {
+	*history
+	facts                             []fact
+	users, assistants, outputs, nouns []string
+}
+
+// readTalk reads testdata/facts/<name>.txt.
+func readTalk(t *testing.T, name string) *talk {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("testdata", "facts", name+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &talk{history: newHistory(1)}
+	section := ""
+	for line := range strings.SplitSeq(strings.TrimSpace(string(file)), "\n") {
+		if rest, ok := strings.CutPrefix(line, "# "); ok {
+			section, _, _ = strings.Cut(rest, ":")
+			continue
+		}
+		switch section {
+		case "facts":
+			f := strings.Split(line, " | ")
+			k.facts = append(k.facts, fact{recall.Role(f[0]), f[1], strings.Split(f[2], ",")})
+		case "users":
+			k.users = append(k.users, line)
+		case "assistants":
+			k.assistants = append(k.assistants, line)
+		case "tools":
+			k.outputs = append(k.outputs, line)
+		case "words":
+			k.nouns = strings.Fields(line)
+		}
+	}
+	return k
+}
+
+// chatter fills templates.
+func (k *talk) chatter(templates []string, lines int, separator string) string {
+	all := make([]string, lines)
+	for i := range all {
+		line := templates[k.IntN(len(templates))]
+		for strings.Contains(line, "{w}") {
+			line = strings.Replace(line, "{w}", k.nouns[k.IntN(len(k.nouns))], 1)
+		}
+		for strings.Contains(line, "{n}") {
+			line = strings.Replace(line, "{n}", strconv.Itoa(2+k.IntN(900)), 1)
+		}
+		all[i] = line
+	}
+	return strings.Join(all, separator)
+}
+
+// turn says something, calls a tool and answers. A fact stands between other sentences or alone.
+func (k *talk) turn(f *fact) {
+	said := func(role recall.Role, templates []string, sentences int) {
+		text := k.chatter(templates, sentences, " ")
+		if f != nil && f.role == role {
+			text = []string{f.text, f.text + " " + text, text + " " + f.text}[k.IntN(3)]
+		}
+		k.add(role, "", recall.Part{Type: recall.Text, Text: text})
+	}
+	said(recall.User, k.users, 1+k.IntN(2))
+	for range k.IntN(3) {
+		k.calls++
+		id := fmt.Sprint("call-", k.calls)
+		k.add(recall.Assistant, "", called(id, fmt.Sprintf(`{"query":%q}`, k.nouns[k.IntN(len(k.nouns))])))
+		k.add(recall.Tool, "", result(id, k.chatter(k.outputs, 1+k.IntN(12), "\n")))
+	}
+	said(recall.Assistant, k.assistants, 1+k.IntN(3))
+}
+
+// compactions is how often a conversation is compacted until its summary is looked at.
+const compactions = 32
+
+// surviving counts the facts in a conversation's summary after its last compaction, and names the others.
+func (k *talk) surviving(t *testing.T, window int, m *compaction.Model) (kept int, lost []string, last string) {
+	t.Helper()
+	view := compaction.View{Window: window, Fixed: window / 8}
+	told, done := 0, 0
+	for turns := 0; done < compactions; turns++ {
+		before := len(k.messages)
+		var f *fact
+		if told < len(k.facts) && turns%3 != 0 {
+			f = &k.facts[told]
+			told++
+		}
+		k.turn(f)
+		view.Messages = append(view.Messages, k.messages[before:]...)
+		if f != nil && len(k.messages) > 60 {
+			t.Fatalf("the fact %q is told after %d messages", f.text, len(k.messages))
+		}
+		if compaction.Estimate(view)*10 < window*9 {
+			continue
+		}
+		plan, err := compaction.MakePlan(view, compaction.Defaults())
+		if err != nil {
+			t.Fatal(err)
+		}
+		summary, err := compaction.Summarize(t.Context(), plan.Evict(view), compaction.Defaults(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view = plan.View(view, &summary)
+		done++
+	}
+	last = view.Summary.Text
+	for _, f := range k.facts {
+		if f.in(last) {
+			kept++
+		} else {
+			lost = append(lost, f.text)
+		}
+	}
+	return kept, lost, last
+}
+
+// forgetful is a model that writes about the newest messages and ignores the summary before.
+func forgetful() *compaction.Model {
+	rng := rand.New(rand.NewPCG(3, 3))
+	topics := strings.Fields("files queries tests lists offers names prices pages tables notes")
+	return &compaction.Model{Name: "forgetful", Summarizer: &writer{answer: func(context.Context, int,
+		compaction.Request) (compaction.Reply, error) {
+		topic := func() string { return topics[rng.IntN(len(topics))] }
+		return reply(fmt.Sprintf("The user and I went through some %s and %s. I looked things up, answered what was asked, "+
+			"and we moved on to %s. Nothing else of note came up, and the user seemed content.", topic(), topic(), topic()))
+	}}}
+}
+
+func TestFactsSurviveThirtyTwoCompactions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		model func() *compaction.Model
+	}{
+		{"by extraction", func() *compaction.Model { return nil }},
+		{"by repair of a model that ignores the summary before", forgetful},
+	} {
+		for _, about := range []string{"warehouse", "household"} {
+			for _, window := range []int{8192, 16_384, 32_768} {
+				t.Run(fmt.Sprintf("%s, %s, window %d", c.name, about, window), func(t *testing.T) {
+					t.Parallel()
+					k := readTalk(t, about)
+					kept, lost, last := k.surviving(t, window, c.model())
+					t.Logf("%d of %d facts survive; lost: %q", kept, len(k.facts), lost)
+					if kept < 7 {
+						t.Errorf("%d of %d facts survive, lost: %q\n%s", kept, len(k.facts), lost, last)
+					}
+				})
+			}
+		}
+	}
+}
