@@ -45,8 +45,10 @@ type GrepResult struct {
 
 // Bounds of one grep, as Letta's.
 const (
-	GrepPage = grep.PageSize
-	GrepCap  = grep.MaxMatches
+	GrepPage         = grep.PageSize
+	GrepCap          = grep.MaxMatches
+	GrepPatternChars = grep.PatternChars
+	GrepContextLines = grep.MaxContextLines
 )
 
 // Grep returns a page of the lines of an agent's attached files that match a pattern, all as of one moment. Open files

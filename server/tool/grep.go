@@ -10,12 +10,9 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Bounds of a grep's arguments. Letta: 1,000 characters, and any number of context lines.
 const (
-	maxPatternChars = 1_000
-	maxContextLines = 20
-	contextLines    = 1  // around a match where none are asked for
-	maxCounts       = 50 // files whose matches are counted in a result
+	contextLines = 1  // shown around a match by default
+	maxCounts    = 50 // files whose matches are counted in a result
 )
 
 type grepArgs struct {
@@ -44,13 +41,13 @@ func (a grepArgs) query() (files.GrepQuery, error) {
 	if strings.TrimSpace(string(a.Pattern)) == "" {
 		return files.GrepQuery{}, db.Invalid("Empty search pattern provided")
 	}
-	if n := utf8.RuneCountInString(string(a.Pattern)); n > maxPatternChars {
-		return files.GrepQuery{}, db.Invalid("Pattern too complex: %d chars > %d limit", n, maxPatternChars)
+	if n := utf8.RuneCountInString(string(a.Pattern)); n > files.GrepPatternChars {
+		return files.GrepQuery{}, db.Invalid("Pattern too complex: %d chars > %d limit", n, files.GrepPatternChars)
 	}
 	around := deref(a.ContextLines, contextLines)
-	if around < 0 || around > maxContextLines {
+	if around < 0 || around > files.GrepContextLines {
 		return files.GrepQuery{}, db.Invalid("context_lines must be between 0 and %d, got %d. To read more of a file, "+
-			"open it at the line of a match.", maxContextLines, around)
+			"open it at the line of a match.", files.GrepContextLines, around)
 	}
 	return files.GrepQuery{
 		Pattern: string(a.Pattern), Include: string(a.Include), ContextLines: int(around), Offset: max(int(a.Offset), 0),
