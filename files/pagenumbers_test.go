@@ -100,7 +100,7 @@ func TestPagesOfAPDFReachTheResults(t *testing.T) {
 		t.Fatalf("got %+v, %v", passages, err)
 	}
 	for _, p := range passages {
-		if first, last := p.Place.FirstPage, p.Place.LastPage; p.FileID == f.ID &&
+		if first, last := p.FirstPage, p.LastPage; p.FileID == f.ID &&
 			(first == nil || *first != 1 || last == nil || *last != 3) ||
 			p.FileID != f.ID && first != nil {
 			t.Errorf("got %+v", p)
