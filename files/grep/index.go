@@ -109,8 +109,8 @@ type text struct {
 	Chars      int64 `db:"chars"`
 }
 
-// plannedBlock plans a block of new texts up to the size of a block, then of blocks that are stale or no larger than the
-// texts planned so far. So a folder that grows in small steps has few blocks, and a text is indexed a few times.
+// plannedBlock plans a block of new texts up to the size of a block, then of blocks that are stale or no larger than
+// the texts planned so far. So a folder that grows in small steps has few blocks, and a text is indexed a few times.
 func (s *Searcher) plannedBlock(ctx context.Context, tx pgx.Tx, f folder) (blockPlan, error) {
 	texts, err := db.All[text](ctx, tx, `
 		SELECT key, generation, chars FROM files
