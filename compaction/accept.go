@@ -42,10 +42,10 @@ func (w *writer) reject(r Reply, text string) string {
 		return "Your last answer was too short to be a summary."
 	case isNoise(text):
 		return "Your last answer was not readable text."
-	case closings.MatchString(text):
-		return "Your last answer has tags of the transcript in it. Write plain text without them."
 	case w.echoes(text):
 		return "Your last answer repeated the transcript. Tell in your own words what matters of it."
+	case closings.MatchString(text):
+		return "Your last answer has tags of the transcript in it. Write plain text without them."
 	case tokens.Estimate(text) > w.budget:
 		return fmt.Sprintf("Your last answer was too long. Write at most %d words.", words(w.s.Mode, w.budget)*3/4)
 	case r.Finish == "length":

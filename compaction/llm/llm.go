@@ -10,9 +10,11 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/loci-memory/loci/compaction"
@@ -44,6 +46,24 @@ type Client struct {
 	window int
 	// completion is set once the endpoint asked for max_completion_tokens in place of max_tokens.
 	completion atomic.Bool
+	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by the name of a model
+}
+
+// pause is how long a model is not asked after it let a caller wait in vain. Then one request tries it.
+const pause = 5 * time.Minute
+
+func (c *Client) breaker(model string) circuitbreaker.CircuitBreaker[any] {
+	b, ok := c.breakers.Load(model)
+	if !ok {
+		b, _ = c.breakers.LoadOrStore(model, circuitbreaker.NewBuilder[any]().WithDelay(pause).Build())
+	}
+	return b.(circuitbreaker.CircuitBreaker[any])
+}
+
+// hung reports whether a request ended without an answer because nobody waits longer.
+func hung(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 var _ compaction.Summarizer = (*Client)(nil)
@@ -61,7 +81,8 @@ func New(c Config) (*Client, error) {
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
 		HTTP: &base, Attempts: cmp.Or(c.Attempts, 3), Timeout: cmp.Or(c.Timeout, 3*time.Minute),
 		MaxAnswerBytes: maxAnswerBytes,
-		FirstPause:     c.FirstPause, Refuses: overflows}}
+		FirstPause:     c.FirstPause}}
+	llm.at.Refuses = llm.overflows
 	var err error
 	llm.client, err = llm.at.Client()
 	return llm, err
@@ -74,18 +95,29 @@ func (c *Client) Model() string { return c.at.Model }
 func (c *Client) Window() int { return c.window }
 
 // Complete implements compaction.Summarizer. It returns a *compaction.Overflow for a request that is too large, even
-// if the provider cuts it without an error. Every other error, except that of ctx, is a sentence for the operator
-// that names the setting to check.
+// if the provider cuts it without an error. A model that let a caller wait in vain is not asked for five minutes. Every
+// other error, except that of ctx, is a sentence for the operator that names the setting to check.
 func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
 	at := c.at
 	at.Model = r.Model // errors name it
+	breaker := c.breaker(r.Model)
+	if !breaker.TryAcquirePermit() {
+		return compaction.Reply{}, fmt.Errorf("%s at %s did not answer in time and is not asked again for %v", r.Model,
+			at.Host(), breaker.RemainingDelay().Round(time.Second))
+	}
 	answer, x, err := c.send(ctx, r)
 	if c.wantsOtherLimit(r, x, err) {
 		answer, x, err = c.send(ctx, r)
 	}
+	switch {
+	case hung(err), err != nil && breaker.IsHalfOpen():
+		breaker.RecordFailure()
+	default:
+		breaker.RecordSuccess()
+	}
 	if err != nil {
-		return compaction.Reply{}, explain(ctx, &at, x, err)
+		return compaction.Reply{}, c.explain(ctx, &at, x, err)
 	}
 	if len(answer.Choices) == 0 {
 		return compaction.Reply{}, at.Wrong("without a choice")
@@ -124,7 +156,7 @@ func (c *Client) wantsOtherLimit(r compaction.Request, x *exchange, err error) b
 		return false
 	}
 	said := x.status == http.StatusBadRequest && strings.Contains(x.words, "max_completion_tokens") &&
-		!overflows(x.status, x.words)
+		!c.overflows(x.status, x.words)
 	return (said || errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated)) &&
 		c.completion.CompareAndSwap(false, true)
 }
@@ -167,12 +199,12 @@ func replyOf(answer openai.ChatCompletionResponse) compaction.Reply {
 	return reply
 }
 
-func explain(ctx context.Context, at *provider.Endpoint, x *exchange, err error) error {
+func (c *Client) explain(ctx context.Context, at *provider.Endpoint, x *exchange, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	status, reason := at.Answered(err)
-	if o := overflow(status, x.words); o != nil {
+	if o := overflow(status, x.words, c.window); o != nil {
 		o.Reason = cmp.Or(reason, o.Reason)
 		return o
 	}

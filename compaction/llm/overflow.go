@@ -98,12 +98,14 @@ var others = regexp.MustCompile(`(?i)rate limit|too many requests|per (?:minute|
 	`max_(?:completion_)?tokens(?:'|"| )*(?:is|:) too (?:large|high)|completion tokens, whereas`)
 
 // overflows reports whether an answer is an overflow, from its body.
-func overflows(status int, body string) bool { return overflow(status, words([]byte(body))) != nil }
+func (c *Client) overflows(status int, body string) bool {
+	return overflow(status, words([]byte(body)), c.window) != nil
+}
 
 // overflow returns an Overflow if a provider's error is about its model's window, else nil. Status 413 is, and so is a
 // bad request without a body, which some proxies answer. Otherwise the words decide, because some providers answer with
 // status 500.
-func overflow(status int, said string) *compaction.Overflow {
+func overflow(status int, said string, window int) *compaction.Overflow {
 	if status < http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden ||
 		status == http.StatusNotFound {
 		return nil
@@ -120,10 +122,33 @@ func overflow(status int, said string) *compaction.Overflow {
 			return o
 		}
 	}
+	if sent := largestAbove(window, said); !passes && sent > 0 && sizeWords.MatchString(said) {
+		return &compaction.Overflow{Window: window, Sent: sent, Reason: strings.Join(strings.Fields(said), " ")}
+	}
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusBadRequest && strings.TrimSpace(said) == "" {
 		return &compaction.Overflow{Reason: "status " + strconv.Itoa(status) + " without a word of why"}
 	}
 	return nil
+}
+
+// sizeWords match an error about the size of a request, in words that no provider was known to use.
+var sizeWords = regexp.MustCompile(`(?i)tokens?\b|context|prompt|input|length|window|too (?:long|large|big|many)`)
+
+// counts match what may be counts of tokens.
+var counts = regexp.MustCompile(`\b\d{1,3}(?:[,. _']\d{3})+\b|\b\d{3,8}\b`)
+
+// mostTokens bounds a count of tokens: larger numbers are times and ids.
+const mostTokens = 50_000_000
+
+// largestAbove returns the largest count in a text that is above a window of at least one token; 0 if there is none.
+func largestAbove(window int, said string) (largest int) {
+	for _, digits := range counts.FindAllString(said, -1) {
+		n, _ := strconv.Atoi(strings.NewReplacer(",", "", ".", "", " ", "", "_", "", "'", "").Replace(digits))
+		if window > 0 && n > window && n <= mostTokens {
+			largest = max(largest, n)
+		}
+	}
+	return largest
 }
 
 func number(w *regexp.Regexp, found []string, name string) int {

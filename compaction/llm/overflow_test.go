@@ -35,6 +35,27 @@ func TestOverflowIsKnownInEveryProvidersWords(t *testing.T) {
 	}
 }
 
+func TestUnknownWordsWithNumbersAboveTheWindowAreAnOverflow(t *testing.T) {
+	t.Parallel()
+	for body, overflow := range map[string]bool{
+		`{"error":{"message":"Sorry, 9,412 tokens will not go in here."}}`:     true,
+		`{"detail":"la taille du contexte demandee est de 9412, trop grande"}`: true,
+		`{"detail":"input of 9412 is more than we take"}`:                      true,
+		`{"error":"Prompt size 9 412 above cap"}`:                              true,
+		`{"error":"the prompt has a bad role in message 12"}`:                  false,
+		`{"error":"input refused","request_id":1732250000}`:                    false,
+		`{"error":"rate limit: 90000 input tokens per minute"}`:                false,
+	} {
+		p := llmtest.New(t)
+		p.Always(llmtest.Says(400, body))
+		_, err := client(t, p, func(c *llm.Config) { c.Window = 8192 }).Complete(t.Context(), ask("hello"))
+		o, ok := errors.AsType[*compaction.Overflow](err)
+		if ok != overflow || ok && (o.Window != 8192 || o.Sent != 9412) {
+			t.Errorf("%s: got %v, want an overflow: %v", body, err, overflow)
+		}
+	}
+}
+
 func TestOtherFailuresAreNoOverflow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

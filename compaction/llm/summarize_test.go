@@ -102,6 +102,31 @@ func TestProviderThatHangsDoesNotBrickTheAgent(t *testing.T) {
 	}
 }
 
+func TestAModelThatHangsIsNotWaitedForAgain(t *testing.T) {
+	t.Parallel()
+	p := llmtest.New(t)
+	release := make(chan struct{})
+	defer close(release)
+	p.Always(llmtest.Hangs(release))
+	c := client(t, p, func(c *llm.Config) { c.Timeout, c.Attempts = time.Millisecond, 1 })
+	for n := range 3 {
+		got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
+			&compaction.Model{Summarizer: c, Name: "test-model"})
+		if err != nil || got.How != compaction.Extracted || n > 0 && !strings.Contains(got.Why, "did not answer in time") {
+			t.Errorf("summary %d: got %s because of %q, %v", n, got.How, got.Why, err)
+		}
+	}
+	if n := len(p.Requests()); n > 1 {
+		t.Errorf("it was asked %d times, want once", n)
+	}
+	p.Always(nil)
+	got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
+		&compaction.Model{Summarizer: c, Name: "another-model"})
+	if err != nil || strings.Contains(got.Why, "did not answer in time and") {
+		t.Errorf("another model of the endpoint: got %q, %v", got.Why, err)
+	}
+}
+
 // Letta knew the wordings of three providers, and neither llama.cpp's nor what Ollama does without a word.
 func TestEveryProvidersOverflowIsGotAround(t *testing.T) {
 	t.Parallel()
