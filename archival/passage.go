@@ -163,6 +163,22 @@ func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p 
 	return err
 }
 
+// DeleteArchivePassage deletes a passage of an archive. ErrInvalid if the passage is another archive's.
+func (s *Store) DeleteArchivePassage(ctx context.Context, org db.Org, archiveID, id string) error {
+	c, err := s.Archive(ctx, org, archiveID)
+	if err != nil {
+		return err
+	}
+	p, err := s.Passage(ctx, org, "", id)
+	if err != nil {
+		return err
+	}
+	if p.ArchiveID != c.ID {
+		return db.Invalid("Passage %s does not belong to archive %s", p.ID, c.ID)
+	}
+	return s.DeletePassage(ctx, org, "", id)
+}
+
 // DeletePassage deletes a passage, which it finds as Passage does.
 func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {

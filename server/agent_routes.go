@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,12 +15,14 @@ func (s *Server) agentRoutes(a *rest.API) {
 	rest.Post(a, "/v1/agents", "Create an agent", s.createAgent)
 	rest.Get(a, "/v1/agents", "List agents", s.listAgents)
 	rest.Get(a, "/v1/agents/count", "Count agents", s.countAgents)
-	rest.Get(a, "/v1/agents/{agent_id}", "Get an agent", s.getAgent)
+	rest.Get(a, "/v1/agents/{agent_id}", "Get an agent", withAgent(s, s.getAgent))
 	rest.Patch(a, "/v1/agents/{agent_id}", "Change an agent", s.updateAgent)
 	rest.Delete(a, "/v1/agents/{agent_id}", "Delete an agent", s.deleteAgent)
 	rest.Post(a, "/v1/agents/{agent_id}/recompile", "Compile an agent's system prompt", s.recompile)
-	rest.Post(a, "/v1/agents/{agent_id}/system-prompt/recompile", "Compile an agent's system prompt", s.recompile, rest.Deprecated)
-	rest.Get(a, "/v1/agents/{agent_id}/core-memory", "Get an agent's core memory", s.coreMemory, rest.Deprecated)
+	rest.Post(a, "/v1/agents/{agent_id}/system-prompt/recompile", "Compile an agent's system prompt", s.recompile,
+		rest.Deprecated)
+	rest.Get(a, "/v1/agents/{agent_id}/core-memory", "Get an agent's core memory", withAgent(s, s.coreMemory),
+		rest.Deprecated)
 	rest.Get(a, "/v1/tags", "List the tags of agents", s.listTags)
 }
 
@@ -32,9 +35,8 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateA
 	return s.shown(ctx, a, err)
 }
 
-func (s *Server) getAgent(ctx context.Context, in *rest.OfAgent) (letta.AgentState, error) {
-	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
-	return s.shown(ctx, a, err)
+func (s *Server) getAgent(ctx context.Context, a agent.Agent, _ *rest.OfAgent) (letta.AgentState, error) {
+	return s.shown(ctx, a, nil)
 }
 
 func (s *Server) updateAgent(ctx context.Context, in *struct {
@@ -49,12 +51,51 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 	return s.shown(ctx, a, err)
 }
 
-// shown is the state of an agent that a call of the store returned, or the call's error.
+// shown shows an agent that a call of the store returned, or the call's error.
 func (s *Server) shown(ctx context.Context, a agent.Agent, err error) (letta.AgentState, error) {
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	return s.state(ctx, rest.Org(ctx), a, true)
+	return s.state(ctx, a, true)
+}
+
+// state shows an agent; withFiles with the texts of its open files.
+func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (letta.AgentState, error) {
+	r, err := s.Agents.Relations(ctx, rest.Org(ctx), a, withFiles)
+	if err != nil {
+		return letta.AgentState{}, err
+	}
+	return letta.StateOf(a, r, s.toolsOf(len(r.Folders) > 0)), nil
+}
+
+// states shows a page of the agents with these ids.
+func (s *Server) states(ctx context.Context, ids []string, p rest.Paging, in letta.Included) (
+	[]letta.AgentState, error,
+) {
+	states := []letta.AgentState{}
+	for _, id := range rest.Paged(ids, p.Page(50, rest.NewestFirst), func(id string) string { return id }) {
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
+		if err != nil {
+			return nil, err
+		}
+		state, err := s.state(ctx, a, in.FileBlocks())
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+// thenState answers with an agent's state after an operation on it.
+func thenState[I agentPath](s *Server, do rest.Handler[I, rest.Null]) rest.Handler[I, letta.AgentState] {
+	return func(ctx context.Context, in *I) (letta.AgentState, error) {
+		if _, err := do(ctx, in); err != nil {
+			return letta.AgentState{}, err
+		}
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), (*in).Agent())
+		return s.shown(ctx, a, err)
+	}
 }
 
 func (s *Server) listAgents(ctx context.Context, in *struct {
@@ -71,7 +112,7 @@ func (s *Server) listAgents(ctx context.Context, in *struct {
 	}
 	states := make([]letta.AgentState, len(agents))
 	for i, a := range agents {
-		if states[i], err = s.state(ctx, rest.Org(ctx), a, in.FileBlocks()); err != nil {
+		if states[i], err = s.state(ctx, a, in.FileBlocks()); err != nil {
 			return nil, err
 		}
 	}
@@ -87,9 +128,9 @@ func (s *Server) deleteAgent(ctx context.Context, in *rest.OfAgent) (letta.Messa
 	return letta.Message{Message: fmt.Sprintf("Agent id=%s successfully deleted", in.AgentID)}, err
 }
 
-// Recompiling is how a system prompt is to be compiled.
+// Recompiling is how a system prompt is compiled.
 type Recompiling struct {
-	Dry bool `query:"dry_run" doc:"Only compile it: the prompt in force stays."`
+	Dry bool `query:"dry_run" doc:"Only compile it, and keep the present prompt."`
 }
 
 func (s *Server) recompile(ctx context.Context, in *struct {
@@ -103,12 +144,9 @@ func (s *Server) recompile(ctx context.Context, in *struct {
 	return s.Agents.Recompile(ctx, rest.Org(ctx), c, in.Dry)
 }
 
-func (s *Server) coreMemory(ctx context.Context, in *rest.OfAgent) (letta.CoreMemory, error) {
-	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
-	if err != nil {
-		return letta.CoreMemory{}, err
-	}
-	return s.memory(ctx, rest.Org(ctx), a, true)
+func (s *Server) coreMemory(ctx context.Context, a agent.Agent, _ *rest.OfAgent) (letta.CoreMemory, error) {
+	m, err := s.Agents.CoreMemory(ctx, rest.Org(ctx), a, true)
+	return letta.CoreMemoryOf(a, m), err
 }
 
 func (s *Server) listTags(ctx context.Context, in *struct {
@@ -116,9 +154,5 @@ func (s *Server) listTags(ctx context.Context, in *struct {
 	Name      string `query:"name" doc:"Part of the tag, in any case."`
 	QueryText string `query:"query_text" deprecated:"true"`
 }) ([]string, error) {
-	contains := in.Name
-	if contains == "" {
-		contains = in.QueryText
-	}
-	return s.Agents.Tags(ctx, rest.Org(ctx), contains, in.Page(50, rest.OldestFirst))
+	return s.Agents.Tags(ctx, rest.Org(ctx), cmp.Or(in.Name, in.QueryText), in.Page(50, rest.OldestFirst))
 }

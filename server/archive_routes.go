@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -19,7 +18,8 @@ func (s *Server) archiveRoutes(a *rest.API) {
 	rest.Delete(a, "/v1/archives/{archive_id}", "Delete an archive", s.deleteArchive, rest.NoContent)
 	rest.Get(a, "/v1/archives/{archive_id}/agents", "List the agents that have an archive", s.archiveAgents)
 	rest.Post(a, "/v1/archives/{archive_id}/passages", "Insert a passage into an archive", s.createArchivePassage)
-	rest.Delete(a, "/v1/archives/{archive_id}/passages/{passage_id}", "Delete a passage of an archive", s.deleteArchivePassage, rest.NoContent)
+	rest.Delete(a, "/v1/archives/{archive_id}/passages/{passage_id}", "Delete a passage of an archive",
+		s.deleteArchivePassage, rest.NoContent)
 	rest.Patch(a, "/v1/agents/{agent_id}/archives/attach/{archive_id}", "Attach an archive to an agent", s.attachArchive)
 	rest.Patch(a, "/v1/agents/{agent_id}/archives/detach/{archive_id}", "Detach an archive from an agent", s.detachArchive)
 }
@@ -34,8 +34,9 @@ type OfArchive struct {
 }
 
 func (s *Server) createArchive(ctx context.Context, in *struct{ Body letta.CreateArchive }) (letta.Archive, error) {
-	c, err := s.Archival.CreateArchive(ctx, rest.Org(ctx), archival.NewArchive{Name: in.Body.Name, Description: in.Body.Description.Pointer(),
-		Metadata: json.RawMessage(in.Body.Metadata.Value), Embedding: in.Body.Embedding.Pointer()})
+	b := in.Body
+	c, err := s.Archival.CreateArchive(ctx, rest.Org(ctx), archival.NewArchive{Name: b.Name,
+		Description: b.Description.Pointer(), Metadata: json.RawMessage(b.Metadata.Value), Embedding: b.Embedding.Pointer()})
 	return s.archiveOf(c), err
 }
 
@@ -48,8 +49,9 @@ func (s *Server) updateArchive(ctx context.Context, in *struct {
 	OfArchive
 	Body letta.UpdateArchive
 }) (letta.Archive, error) {
-	c, err := s.Archival.UpdateArchive(ctx, rest.Org(ctx), string(in.ArchiveID), archival.ArchiveUpdate{Name: in.Body.Name.Pointer(),
-		Description: in.Body.Description.Pointer(), Metadata: json.RawMessage(in.Body.Metadata.Value)})
+	c, err := s.Archival.UpdateArchive(ctx, rest.Org(ctx), string(in.ArchiveID), archival.ArchiveUpdate{
+		Name: in.Body.Name.Pointer(), Description: in.Body.Description.Pointer(),
+		Metadata: json.RawMessage(in.Body.Metadata.Value)})
 	return s.archiveOf(c), err
 }
 
@@ -59,11 +61,7 @@ func (s *Server) listArchives(ctx context.Context, in *struct {
 	rest.Paging
 }) ([]letta.Archive, error) {
 	list, err := s.Archival.Archives(ctx, rest.Org(ctx), in.AgentID, in.Name, in.Page(50, rest.NewestFirst))
-	archives := make([]letta.Archive, len(list))
-	for i, c := range list {
-		archives[i] = s.archiveOf(c)
-	}
-	return archives, err
+	return rest.Each(list, s.archiveOf), err
 }
 
 func (s *Server) deleteArchive(ctx context.Context, in *OfArchive) (rest.Null, error) {
@@ -79,7 +77,7 @@ func (s *Server) archiveAgents(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.statesOf(ctx, rest.Paged(ids, in.Page(50, rest.NewestFirst), func(id string) string { return id }), in.FileBlocks())
+	return s.states(ctx, ids, in.Paging, in.Included)
 }
 
 func (s *Server) createArchivePassage(ctx context.Context, in *struct {
@@ -94,25 +92,14 @@ func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}
-	return letta.InsertedOf(list)[0], nil // of a text that became several, the first
+	return letta.InsertedOf(list[0]), nil // of a text that became several, the first
 }
 
 func (s *Server) deleteArchivePassage(ctx context.Context, in *struct {
 	OfArchive
 	PassageID string `path:"passage_id"`
 }) (rest.Null, error) {
-	c, err := s.Archival.Archive(ctx, rest.Org(ctx), string(in.ArchiveID))
-	if err != nil {
-		return rest.Null{}, err
-	}
-	p, err := s.Archival.Passage(ctx, rest.Org(ctx), "", in.PassageID)
-	if err != nil {
-		return rest.Null{}, err
-	}
-	if p.ArchiveID != c.ID {
-		return rest.Null{}, db.Invalid("Passage %s does not belong to archive %s", p.ID, c.ID)
-	}
-	return rest.Null{}, s.Archival.DeletePassage(ctx, rest.Org(ctx), "", in.PassageID)
+	return rest.Null{}, s.Archival.DeleteArchivePassage(ctx, rest.Org(ctx), string(in.ArchiveID), in.PassageID)
 }
 
 // AgentArchive is the path of an archive as it is attached and detached.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -21,11 +22,15 @@ func (s *Server) blockRoutes(a *rest.API) {
 	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "Get what a block was", s.blockVersion)
 	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore", "Make a block what it was", s.restoreBlock)
 	rest.Get(a, "/v1/blocks/{block_id}/diff", "Compare two versions of a block", s.blockDiff)
-	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks", "List an agent's blocks", s.agentBlocks)
-	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Get an agent's block by its label", s.agentBlock)
-	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Change an agent's block", s.updateAgentBlock)
-	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/attach/{block_id}", "Attach a block to an agent", s.attachBlock)
-	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/detach/{block_id}", "Detach a block from an agent", s.detachBlock)
+	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks", "List an agent's blocks", withAgent(s, s.agentBlocks))
+	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Get an agent's block by its label",
+		withAgent(s, s.agentBlock))
+	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Change an agent's block",
+		withAgent(s, s.updateAgentBlock))
+	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/attach/{block_id}", "Attach a block to an agent",
+		thenState(s, s.attachBlock))
+	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/detach/{block_id}", "Detach a block from an agent",
+		thenState(s, s.detachBlock))
 }
 
 // OfBlock is the path of a block.
@@ -57,7 +62,9 @@ func (s *Server) updateBlock(ctx context.Context, in *struct {
 	return s.changeBlock(ctx, string(in.BlockID), in.IfMatch, in.Body)
 }
 
-func (s *Server) changeBlock(ctx context.Context, id string, header letta.IfMatch, body letta.UpdateBlock) (letta.Block, error) {
+func (s *Server) changeBlock(
+	ctx context.Context, id string, header letta.IfMatch, body letta.UpdateBlock,
+) (letta.Block, error) {
 	x, err := body.Expected(header)
 	if err != nil {
 		return letta.Block{}, err
@@ -66,7 +73,7 @@ func (s *Server) changeBlock(ctx context.Context, id string, header letta.IfMatc
 	return letta.BlockOf(b), withCurrent(err)
 }
 
-// withCurrent shows the block as it is in the error of a change that expected something else.
+// withCurrent adds the stored block to the error of a change that expected another.
 func withCurrent(err error) error {
 	if mismatch, ok := errors.AsType[*block.MismatchError](err); ok {
 		return rest.Conflict(mismatch.Error(), letta.BlockOf(mismatch.Current))
@@ -79,7 +86,7 @@ func (s *Server) listBlocks(ctx context.Context, in *struct {
 	rest.Paging
 }) ([]letta.Block, error) {
 	list, err := s.Blocks.List(ctx, rest.Org(ctx), in.Filter(), in.Page(50, rest.OldestFirst))
-	return letta.BlocksOf(list), err
+	return rest.Each(list, letta.BlockOf), err
 }
 
 func (s *Server) countBlocks(ctx context.Context, in *letta.BlockFilter) (int, error) {
@@ -99,24 +106,7 @@ func (s *Server) blockAgents(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.statesOf(ctx, rest.Paged(ids, in.Page(50, rest.NewestFirst), func(id string) string { return id }), in.FileBlocks())
-}
-
-// statesOf are the states of agents, in the order of their ids.
-func (s *Server) statesOf(ctx context.Context, ids []string, withFiles bool) ([]letta.AgentState, error) {
-	states := []letta.AgentState{}
-	for _, id := range ids {
-		a, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
-		if err != nil {
-			return nil, err
-		}
-		state, err := s.state(ctx, rest.Org(ctx), a, withFiles)
-		if err != nil {
-			return nil, err
-		}
-		states = append(states, state)
-	}
-	return states, nil
+	return s.states(ctx, ids, in.Paging, in.Included)
 }
 
 func (s *Server) blockVersions(ctx context.Context, in *struct {
@@ -159,31 +149,26 @@ func (s *Server) restoreBlock(ctx context.Context, in *struct {
 	return letta.BlockOf(b), withCurrent(err)
 }
 
-func (s *Server) agentBlocks(ctx context.Context, in *struct {
+func (s *Server) agentBlocks(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	rest.Paging
 }) ([]letta.Block, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return nil, err
-	}
-	list, err := s.Blocks.OfAgent(ctx, rest.Org(ctx), string(in.AgentID))
-	return letta.BlocksOf(rest.Paged(list, in.Page(100, rest.NewestFirst), func(b block.Block) string { return b.ID })), err
+	list, err := s.Blocks.OfAgent(ctx, rest.Org(ctx), a.ID)
+	id := func(b block.Block) string { return b.ID }
+	return rest.Each(rest.Paged(list, in.Page(100, rest.NewestFirst), id), letta.BlockOf), err
 }
 
-func (s *Server) agentBlock(ctx context.Context, in *AgentBlock) (letta.Block, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return letta.Block{}, err
-	}
-	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), string(in.AgentID), in.Label)
+func (s *Server) agentBlock(ctx context.Context, a agent.Agent, in *AgentBlock) (letta.Block, error) {
+	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), a.ID, in.Label)
 	return letta.BlockOf(b), err
 }
 
-func (s *Server) updateAgentBlock(ctx context.Context, in *struct {
+func (s *Server) updateAgentBlock(ctx context.Context, a agent.Agent, in *struct {
 	AgentBlock
 	letta.IfMatch
 	Body letta.UpdateBlock
 }) (letta.Block, error) {
-	b, err := s.agentBlock(ctx, &in.AgentBlock)
+	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), a.ID, in.Label)
 	if err != nil {
 		return letta.Block{}, err
 	}
@@ -196,16 +181,10 @@ type BlockOfAgent struct {
 	OfBlock
 }
 
-func (s *Server) attachBlock(ctx context.Context, in *BlockOfAgent) (letta.AgentState, error) {
-	if err := s.Blocks.Attach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID)); err != nil {
-		return letta.AgentState{}, err
-	}
-	return s.getAgent(ctx, &in.OfAgent)
+func (s *Server) attachBlock(ctx context.Context, in *BlockOfAgent) (rest.Null, error) {
+	return rest.Null{}, s.Blocks.Attach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID))
 }
 
-func (s *Server) detachBlock(ctx context.Context, in *BlockOfAgent) (letta.AgentState, error) {
-	if err := s.Blocks.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID)); err != nil {
-		return letta.AgentState{}, err
-	}
-	return s.getAgent(ctx, &in.OfAgent)
+func (s *Server) detachBlock(ctx context.Context, in *BlockOfAgent) (rest.Null, error) {
+	return rest.Null{}, s.Blocks.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID))
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func (s *Server) captureRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", s.capture, rest.BodyUpTo(maxCaptureBytes), rest.Unchecked)
+	rest.Post(a, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", s.capture,
+		rest.BodyUpTo(maxCaptureBytes), rest.Unchecked)
 }
 
 // maxCaptureBytes limits a body of messages or passages: a whole conversation may come in one.
@@ -24,15 +25,17 @@ type CaptureBody struct{ capture.Body }
 func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 	message := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Properties: map[string]*huma.Schema{
-		"messages": {Type: huma.TypeArray, Items: message, Description: "One message or several, each in the format of OpenAI's chat (roles system, " +
-			"developer, user, assistant, tool) or of Letta (to be created, or as listed). Each may have otid, created_at or date, name, step_id, run_id, " +
-			"sender_id, group_id and model. A message whose otid is there already is not stored again."},
+		"messages": {Type: huma.TypeArray, Items: message, Description: "One message or several, each in the " +
+			"format of OpenAI's chat (roles system, developer, user, assistant, tool) or of Letta (to be created, or as " +
+			"listed). Each may have otid, created_at or date, name, step_id, run_id, sender_id, group_id and model. A " +
+			"message whose otid is there already is not stored again."},
 		"conversation_id": {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
-		"provider":        {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with request_messages and response_dict."},
-		"model":           {Type: huma.TypeString, Description: "That answered, with provider."},
-		"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider counted in the call that the last " +
-			"message of the assistant is the answer of: prompt_tokens, or input_tokens with cache_read_input_tokens and cache_creation_input_tokens. " +
-			"It is preferred to an estimate of what fills the window."},
+		"provider": {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with " +
+			"request_messages and response_dict."},
+		"model": {Type: huma.TypeString, Description: "That answered, with provider."},
+		"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider " +
+			"counted in the call that the last message of the assistant answers: prompt_tokens, or input_tokens with " +
+			"cache_read_input_tokens and cache_creation_input_tokens. It is preferred to an estimate."},
 		"request_messages": {Type: huma.TypeArray, Items: message},
 		"response_dict":    message,
 	}}
@@ -65,7 +68,8 @@ func (s *Server) capture(ctx context.Context, in *struct {
 	if batch.PromptTokens > 0 {
 		err = s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens)
 	}
-	if err := s.Agents.CheckWindowSoon(ctx, org, c); err != nil { // the turns are stored, and the next prompt checks the window
+	// The turns are stored, and the next prompt checks the window.
+	if err := s.Agents.CheckWindowSoon(ctx, org, c); err != nil {
 		s.Log.WarnContext(ctx, "a window check is not queued", "conversation", c.ID, "error", err)
 	}
 	return out, err

@@ -14,11 +14,14 @@ import (
 )
 
 func (s *Server) compactionRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/summarize", "Compact an agent's default conversation", s.summarize, rest.Slow(modelTimeout))
-	rest.Post(a, "/v1/conversations/{conversation_id}/compact", "Compact a conversation", s.compactConversation, rest.Slow(modelTimeout))
+	rest.Post(a, "/v1/agents/{agent_id}/summarize", "Compact an agent's default conversation", s.summarize,
+		rest.Slow(modelTimeout))
+	rest.Post(a, "/v1/conversations/{conversation_id}/compact", "Compact a conversation", s.compactConversation,
+		rest.Slow(modelTimeout))
 	rest.Get(a, "/v1/agents/{agent_id}/compactions", "List the compactions of an agent's conversations", s.listCompactions)
 	rest.Get(a, "/v1/agents/{agent_id}/compactions/{compaction_id}", "Get a compaction", s.getCompaction)
-	rest.Post(a, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert", "Give a conversation the view back that a compaction took", s.revertCompaction)
+	rest.Post(a, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert",
+		"Give a conversation the view back that a compaction took", s.revertCompaction)
 }
 
 // modelTimeout is how long a request may take in which a model may write a summary.
@@ -52,10 +55,11 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 	return s.compact(ctx, c, in.Body.CompactRequest, in.Dry)
 }
 
-func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.CompactRequest, dry bool) (letta.Compacted, error) {
-	org := rest.Org(ctx)
-	done, err := s.Agents.Compact(ctx, org, c, agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value),
-		Dry: dry || r.Dry.Value})
+func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.CompactRequest, dry bool) (
+	letta.Compacted, error,
+) {
+	done, err := s.Agents.Compact(ctx, rest.Org(ctx), c,
+		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value), Dry: dry || r.Dry.Value})
 	if err != nil {
 		return letta.Compacted{}, err
 	}
@@ -72,11 +76,9 @@ func (s *Server) listCompactions(ctx context.Context, in *struct {
 	Conversation rest.ConversationID `query:"conversation_id" doc:"Only those of this one."`
 }) ([]compaction.Compaction, error) {
 	_, conversation := in.Conversation.Of("")
-	list, err := s.Agents.Compaction.Compactions(ctx, rest.Org(ctx), string(in.AgentID), conversation, in.Page(50, rest.NewestFirst))
-	if list == nil {
-		list = []compaction.Compaction{}
-	}
-	return list, err
+	list, err := s.Agents.Compaction.Compactions(ctx, rest.Org(ctx), string(in.AgentID), conversation,
+		in.Page(50, rest.NewestFirst))
+	return append([]compaction.Compaction{}, list...), err
 }
 
 // OfCompaction is the path of a compaction.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -18,7 +19,8 @@ func (s *Server) conversationRoutes(a *rest.API) {
 	rest.Patch(a, "/v1/conversations/{conversation_id}", "Change a conversation", s.updateConversation)
 	rest.Delete(a, "/v1/conversations/{conversation_id}", "Delete a conversation", s.deleteConversation)
 	rest.Get(a, "/v1/conversations/{conversation_id}/messages", "List a conversation's messages", s.conversationMessages)
-	rest.Post(a, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt anew", s.recompileConversation)
+	rest.Post(a, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt anew",
+		s.recompileConversation)
 }
 
 // conversations shows conversations as clients know them.
@@ -26,8 +28,8 @@ func (s *Server) conversations(ctx context.Context, list ...recall.Conversation)
 	visible, err := s.Recall.VisibleIDs(ctx, rest.Org(ctx), list...)
 	shown := make([]letta.Conversation, len(list))
 	for i, c := range list {
-		shown[i] = letta.Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...), Archived: c.ArchivedAt != nil,
-			IsolatedBlockIDs: []string{}}
+		shown[i] = letta.Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...),
+			Archived: c.ArchivedAt != nil, IsolatedBlockIDs: []string{}}
 	}
 	return shown, err
 }
@@ -46,15 +48,9 @@ type WithAgent struct {
 	AgentID string `query:"agent_id" doc:"The agent, where the conversation is named 'default'."`
 }
 
-// named finds the conversation of a path. agentIDs are those given beside it: the first that is not empty counts.
+// named returns the conversation of a path. The first of agentIDs that is not empty is the agent of the name 'default'.
 func (s *Server) named(ctx context.Context, in rest.OfConversation, agentIDs ...string) (recall.Conversation, error) {
-	agentID := ""
-	for _, id := range agentIDs {
-		if agentID == "" {
-			agentID = id
-		}
-	}
-	agentID, id := in.ConversationID.Of(agentID)
+	agentID, id := in.ConversationID.Of(cmp.Or(agentIDs...))
 	if id == recall.DefaultConversation && agentID == "" {
 		return recall.Conversation{}, rest.Unprocessable("agent_id", "required where the conversation is named 'default'")
 	}
@@ -69,8 +65,9 @@ func (s *Server) createConversation(ctx context.Context, in *struct {
 	}
 }) (letta.Conversation, error) {
 	b := in.Body
-	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID, recall.NewConversation{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
-		Model: b.Model.Pointer(), ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(), Hidden: b.Hidden.Value})
+	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID, recall.NewConversation{
+		Summary: b.Summary.Pointer(), Description: b.Description.Pointer(), Model: b.Model.Pointer(),
+		ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(), Hidden: b.Hidden.Value})
 	return s.conversation(ctx, c, err)
 }
 
@@ -112,8 +109,9 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{Summary: b.Summary.Pointer(), Description: b.Description.Pointer(),
-		Model: b.Model.Pointer(), ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(),
+	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{
+		Summary: b.Summary.Pointer(), Description: b.Description.Pointer(), Model: b.Model.Pointer(),
+		ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(),
 		Archived: b.Archived.Pointer(), LastMessageAt: last})
 	return s.conversation(ctx, c, err)
 }
@@ -138,7 +136,8 @@ func (s *Server) deleteConversation(ctx context.Context, in *struct {
 	return rest.Null{}, s.Recall.DeleteConversation(ctx, rest.Org(ctx), c.ID)
 }
 
-// conversationMessages lists in the order asked for, as its page is. The messages of a default conversation are listed as the agent's are.
+// conversationMessages lists in the order of its page. The messages of a default conversation are listed as the agent's
+// are.
 func (s *Server) conversationMessages(ctx context.Context, in *struct {
 	rest.OfConversation
 	WithAgent
@@ -151,17 +150,17 @@ func (s *Server) conversationMessages(ctx context.Context, in *struct {
 }) ([]letta.MessageItem, error) {
 	agentID, id := in.ConversationID.Of(in.AgentID)
 	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: in.GroupID, WithErrors: in.WithErrors}
-	e := in.Options(in.Types)
+	o := in.Options(in.Types)
 	switch {
 	case id == recall.DefaultConversation && agentID == "":
 		return []letta.MessageItem{}, nil
 	case id == recall.DefaultConversation:
-		return s.chronological(ctx, f, letta.MessagePaging{Before: in.Before, After: in.After, Limit: in.Limit, Order: in.Order}, e)
+		return s.chronological(ctx, f, letta.MessagePaging(in.Paging), o)
 	}
 	page := in.Page(letta.DefaultMessages, rest.NewestFirst)
-	shown, err := s.messages(ctx, f, page, e)
+	shown, err := s.messages(ctx, f, page, o)
 	items := letta.ItemsOf(shown, !page.Ascending)
-	if !page.Ascending { // what was said last comes first, in a message too
+	if !page.Ascending { // also the items of a message
 		slices.Reverse(items)
 	}
 	return items, err

@@ -12,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -22,8 +21,10 @@ func (s *Server) eventRoutes(a *rest.API) {
 	rest.Get(a, "/v1/agents/{agent_id}/events", "Read an agent's events", s.agentEvents)
 	rest.Get(a, "/v1/agents/{agent_id}/consumers", "List the named readers of an agent's events", s.listConsumers)
 	rest.Get(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Say how far a named reader has come", s.getConsumer)
-	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store how far a named reader has come", s.commitConsumer)
-	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Forget a named reader", s.deleteConsumer, rest.NoContent)
+	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store how far a named reader has come",
+		s.commitConsumer)
+	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Forget a named reader", s.deleteConsumer,
+		rest.NoContent)
 }
 
 func (s *Server) agentEvents(ctx context.Context, in *struct {
@@ -33,7 +34,8 @@ func (s *Server) agentEvents(ctx context.Context, in *struct {
 	q := in.Query()
 	if in.Consumer != "" {
 		if q.From > 0 || q.Before > 0 || q.Descending {
-			return nil, rest.Unprocessable("query.consumer", "a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
+			return nil, rest.Unprocessable("query.consumer",
+				"a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
 		}
 		cursor, err := event.Cursor(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Consumer)
 		if err != nil {
@@ -45,11 +47,11 @@ func (s *Server) agentEvents(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.withMessages(ctx, rest.Org(ctx), events)
+	return s.withMessages(ctx, events)
 }
 
-// withMessages gives events of messages what was said.
-func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Event) ([]letta.AgentEvent, error) {
+// withMessages adds their messages to events of messages.
+func (s *Server) withMessages(ctx context.Context, events []event.Event) ([]letta.AgentEvent, error) {
 	shown := make([]letta.AgentEvent, len(events))
 	var ids []string
 	for i, e := range events {
@@ -61,7 +63,7 @@ func (s *Server) withMessages(ctx context.Context, org db.Org, events []event.Ev
 	if len(ids) == 0 {
 		return shown, nil
 	}
-	messages, err := s.Recall.MessagesByID(ctx, org, ids)
+	messages, err := s.Recall.MessagesByID(ctx, rest.Org(ctx), ids)
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +112,13 @@ func (s *Server) eventStreamRoutes(a *rest.API) {
 		Method: http.MethodGet, Path: "/v1/agents/{agent_id}/events/stream", Summary: "Follow an agent's events",
 		Parameters: []*huma.Param{
 			rest.IDParam("agent_id", "agent"),
-			{Name: "after", In: "query", Schema: number, Description: "Events above this position; without it, and without consumer, from the first."},
-			{Name: "consumer", In: "query", Schema: text, Description: "Events after those that this named reader is done with."},
-			{Name: "types", In: "query", Schema: &huma.Schema{Type: huma.TypeArray, Items: text}, Description: "Only events of these types."},
-			{Name: lastEventID, In: "header", Schema: number, Description: "The last event that the client has; it goes before after and consumer."},
+			{Name: "after", In: "query", Schema: number,
+				Description: "Events above this position; without it, and without consumer, from the first."},
+			{Name: "consumer", In: "query", Schema: text, Description: "Events after this named reader's position."},
+			{Name: "types", In: "query", Schema: &huma.Schema{Type: huma.TypeArray, Items: text},
+				Description: "Only events of these types."},
+			{Name: lastEventID, In: "header", Schema: number,
+				Description: "The last event that the client has; it goes before after and consumer."},
 		},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "Server-sent events whose ids are their positions, until the agent is deleted or the server stops.",
@@ -124,7 +129,8 @@ func (s *Server) eventStreamRoutes(a *rest.API) {
 // lastEventID is the header in which a client that comes back names the last event that it was sent.
 const lastEventID = "Last-Event-ID"
 
-// tail sends an agent's events as they happen. A client that broke off goes on where it was: every event comes once, in order.
+// tail sends an agent's events as they happen. A client that comes back goes on where it was: every event comes once,
+// in order.
 func (s *Server) tail(c echo.Context) error {
 	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
@@ -184,14 +190,14 @@ func (s *Server) tailFrom(ctx context.Context, c echo.Context, agentID string) (
 	return after, nil
 }
 
-// sendEvents sends events, or a sign of life if there are none; it says no if the client is gone.
+// sendEvents sends events, or a heartbeat if there are none, and reports whether the client is still there.
 func (s *Server) sendEvents(ctx context.Context, out *rest.Events, events []event.Event) (more bool, err error) {
 	if len(events) == 0 {
 		return out.SendHeartbeat(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout))
 	defer cancel()
-	shown, err := s.withMessages(ctx, rest.Org(ctx), events)
+	shown, err := s.withMessages(ctx, events)
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,8 @@ func (s *Server) fileStreamRoutes(a *rest.API) {
 		a.Stream(get(file+"/original", "Download a file as it was uploaded", "The file's bytes.", map[string]*huma.MediaType{
 			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}), s.original)
 		a.Head(file+"/original", s.original)
-		a.Stream(get(file+"/events", "Follow the work on a file", "Server-sent events named progress, until the file is completed, failed or deleted.",
+		a.Stream(get(file+"/events", "Follow the work on a file",
+			"Server-sent events named progress, until the file is completed, failed or deleted.",
 			rest.Content[files.Progress](a, "text/event-stream")), s.events)
 	}
 }
@@ -40,7 +41,7 @@ func pathOfFile(c echo.Context) (folder, file string, err error) {
 	return folder, file, err
 }
 
-// original answers with a file as it was uploaded, whole or a range of it, to be kept and not to be shown.
+// original answers with a file as it was uploaded, or a range of it. Browsers save it and do not show it.
 func (s *Server) original(c echo.Context) error {
 	folder, file, err := pathOfFile(c)
 	if err != nil {
@@ -70,7 +71,7 @@ func disposition(name string) string {
 	return "attachment"
 }
 
-// events tells how far a file is whenever that changes, until its work ends.
+// events sends the progress of a file whenever it changes, until the work ends.
 func (s *Server) events(c echo.Context) error {
 	folder, file, err := pathOfFile(c)
 	if err != nil {

@@ -17,8 +17,8 @@ func (s *Server) folderRoutes(a *rest.API) {
 	s.folderRoutesAt(a, "/v1/sources", rest.OldestFirst, rest.Deprecated)
 }
 
-// folderRoutesAt registers what /v1/folders and the older /v1/sources have in common. order is that of a folder's agents if a caller names
-// none.
+// folderRoutesAt registers the operations that /v1/folders and the older /v1/sources share. order is that of a folder's
+// agents if a caller gives none.
 func (s *Server) folderRoutesAt(a *rest.API, base, order string, options ...rest.Option) {
 	byID := base + "/{folder_id}"
 	without := append([]rest.Option{rest.NoContent}, options...)
@@ -44,7 +44,8 @@ func (s *Server) folderRoutesAt(a *rest.API, base, order string, options ...rest
 func (s *Server) createFolder(ctx context.Context, in *struct{ Body letta.CreateFolder }) (letta.Source, error) {
 	b := in.Body
 	f, err := s.Files.CreateFolder(ctx, rest.Org(ctx), files.NewFolder{Name: b.Name, Description: b.Description.Pointer(),
-		Instructions: b.Instructions.Pointer(), Metadata: json.RawMessage(b.Metadata.Value), ChunkTokens: b.ChunkTokens.Value})
+		Instructions: b.Instructions.Pointer(), Metadata: json.RawMessage(b.Metadata.Value),
+		ChunkTokens: b.ChunkTokens.Value})
 	return letta.SourceOf(f), err
 }
 
@@ -65,12 +66,12 @@ func (s *Server) listFolders(ctx context.Context, in *struct {
 	rest.Paging
 }) ([]letta.Source, error) {
 	folders, err := s.Files.Folders(ctx, rest.Org(ctx), in.Name, in.Page(50, rest.OldestFirst))
-	return letta.SourcesOf(folders), err
+	return rest.Each(folders, letta.SourceOf), err
 }
 
 func (s *Server) listSources(ctx context.Context, _ *struct{}) ([]letta.Source, error) {
 	folders, err := s.Files.Folders(ctx, rest.Org(ctx), "", db.Page{Limit: rest.MaxPage, Ascending: true})
-	return letta.SourcesOf(folders), err
+	return rest.Each(folders, letta.SourceOf), err
 }
 
 func (s *Server) countFolders(ctx context.Context, _ *struct{}) (int, error) {
@@ -81,8 +82,9 @@ func (s *Server) updateFolder(ctx context.Context, in *struct {
 	rest.OfFolder
 	Body letta.UpdateFolder
 }) (letta.Source, error) {
-	f, err := s.Files.UpdateFolder(ctx, rest.Org(ctx), string(in.FolderID), files.FolderUpdate{Name: in.Body.Name.Pointer(),
-		Description: in.Body.Description.Pointer(), Instructions: in.Body.Instructions.Pointer(), Metadata: json.RawMessage(in.Body.Metadata.Value)})
+	u := files.FolderUpdate{Name: in.Body.Name.Pointer(), Description: in.Body.Description.Pointer(),
+		Instructions: in.Body.Instructions.Pointer(), Metadata: json.RawMessage(in.Body.Metadata.Value)}
+	f, err := s.Files.UpdateFolder(ctx, rest.Org(ctx), string(in.FolderID), u)
 	return letta.SourceOf(f), err
 }
 
@@ -176,9 +178,5 @@ func (s *Server) folderTotals(ctx context.Context, in *struct {
 
 func (s *Server) fileSizes(ctx context.Context, folderID string) ([]letta.FileSize, error) {
 	list, err := s.Files.Files(ctx, rest.Org(ctx), folderID, false, db.Page{Limit: rest.MaxPage, Ascending: true})
-	sizes := make([]letta.FileSize, len(list))
-	for i, f := range list {
-		sizes[i] = letta.FileSize{ID: f.ID, Name: f.Name, SizeBytes: f.SizeBytes}
-	}
-	return sizes, err
+	return rest.Each(list, letta.FileSizeOf), err
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -13,62 +12,37 @@ import (
 func (s *Server) messageRoutes(a *rest.API) {
 	rest.Get(a, "/v1/agents/{agent_id}/expand/{clip_id}", "Read a text that the log has only the beginning of", s.expand)
 	rest.Get(a, "/v1/agents/{agent_id}/messages", "List an agent's messages", s.agentMessages)
-	rest.Patch(a, "/v1/agents/{agent_id}/messages/{message_id}", "Refuse to change a message", s.changeMessage, rest.Deprecated)
+	rest.Patch(a, "/v1/agents/{agent_id}/messages/{message_id}", "Refuse to change a message", s.changeMessage,
+		rest.Deprecated)
 	rest.Patch(a, "/v1/agents/{agent_id}/reset-messages", "Begin an agent's default conversation anew", s.resetMessages)
 	rest.Get(a, "/v1/messages", "List the messages of all agents", s.allMessages)
 	rest.Get(a, "/v1/messages/{message_id}", "Get a message", s.getMessage)
 }
 
-// maxRead is the most messages that are read at once to find some that are shown.
-const maxRead = 1000
-
-// messages lists the items of a page of messages. The limit counts messages that are shown as something: an empty page is the end of the
-// list.
-func (s *Server) messages(ctx context.Context, f recall.MessageFilter, p db.Page, e letta.ItemOptions) ([][]letta.MessageItem, error) {
-	shown := [][]letta.MessageItem{}
-	if !letta.FilterByType(e.Types, &f) {
-		return shown, nil
+// messages lists the items of a page of messages. The limit counts messages that have items.
+func (s *Server) messages(
+	ctx context.Context, f recall.MessageFilter, p db.Page, o letta.ItemOptions,
+) ([][]letta.MessageItem, error) {
+	if !letta.FilterByType(o.Types, &f) {
+		return [][]letta.MessageItem{}, nil
 	}
-	backwards := p.Before != "" && p.After == "" // such a page is read from its end
-	wanted := p.Limit
-	for {
-		rows, err := s.Recall.Messages(ctx, rest.Org(ctx), f, p)
-		if err != nil {
-			return nil, err
+	read := func(p db.Page) ([]recall.Message, error) {
+		list, err := s.Recall.Messages(ctx, rest.Org(ctx), f, p)
+		if err == nil && o.Speaker != "" {
+			o.Spoken, err = s.Recall.ReturnsOf(ctx, rest.Org(ctx), o.Speaker, list)
 		}
-		if e.Speaker != "" {
-			if e.Spoken, err = s.Recall.ReturnsOf(ctx, rest.Org(ctx), e.Speaker, rows); err != nil {
-				return nil, err
-			}
-		}
-		if backwards {
-			slices.Reverse(rows)
-		}
-		for _, m := range rows {
-			if items := e.Items(m); len(items) > 0 && len(shown) < wanted {
-				shown = append(shown, items)
-			}
-		}
-		if len(shown) == wanted || len(rows) < p.Limit {
-			break
-		}
-		if next := rows[len(rows)-1].ID; backwards {
-			p.Before = next
-		} else {
-			p.After = next
-		}
-		p.Limit = min(2*p.Limit, maxRead)
+		return list, err
 	}
-	if backwards {
-		slices.Reverse(shown)
-	}
-	return shown, nil
+	return rest.FillPage(p, func(m recall.Message) string { return m.ID }, read,
+		func(m recall.Message) []letta.MessageItem { return o.Items(m) })
 }
 
-// chronological lists a page from the oldest message to the newest, whatever was asked for.
-func (s *Server) chronological(ctx context.Context, f recall.MessageFilter, p letta.MessagePaging, e letta.ItemOptions) ([]letta.MessageItem, error) {
+// chronological lists a page from the oldest message to the newest, in either order of the page.
+func (s *Server) chronological(
+	ctx context.Context, f recall.MessageFilter, p letta.MessagePaging, o letta.ItemOptions,
+) ([]letta.MessageItem, error) {
 	page, newestFirst := p.Page()
-	shown, err := s.messages(ctx, f, page, e)
+	shown, err := s.messages(ctx, f, page, o)
 	return letta.ItemsOf(shown, newestFirst), err
 }
 
@@ -82,7 +56,8 @@ func (s *Server) agentMessages(ctx context.Context, in *struct {
 	Conversation string `query:"conversation_id" doc:"Of one conversation, or 'default'; of all if absent."`
 	WithErrors   bool   `query:"include_err" doc:"Those that say what went wrong, too."`
 }) ([]letta.MessageItem, error) {
-	f := recall.MessageFilter{AgentID: string(in.AgentID), Conversation: in.Conversation, GroupID: in.GroupID, WithErrors: in.WithErrors}
+	f := recall.MessageFilter{AgentID: string(in.AgentID), Conversation: in.Conversation, GroupID: in.GroupID,
+		WithErrors: in.WithErrors}
 	if in.Conversation == f.AgentID {
 		f.Conversation = recall.DefaultConversation
 	}
@@ -92,16 +67,17 @@ func (s *Server) agentMessages(ctx context.Context, in *struct {
 func (s *Server) allMessages(ctx context.Context, in *struct {
 	letta.MessagePaging
 	letta.MessageTypes
-	Conversation rest.ConversationID `query:"conversation_id" doc:"Of one conversation; of all if absent. There is no one default conversation of all agents: name an agent's by the agent's id."`
+	Conversation rest.ConversationID `query:"conversation_id" doc:"Of this conversation, or an agent's default one."`
 }) ([]letta.MessageItem, error) {
 	if in.Conversation == recall.DefaultConversation {
 		return []letta.MessageItem{}, nil
 	}
 	agentID, id := in.Conversation.Of("")
-	return s.chronological(ctx, recall.MessageFilter{AgentID: agentID, Conversation: id}, in.MessagePaging, letta.SpeechTool{}.Options(in.Types))
+	f := recall.MessageFilter{AgentID: agentID, Conversation: id}
+	return s.chronological(ctx, f, in.MessagePaging, letta.SpeechTool{}.Options(in.Types))
 }
 
-// getMessage shows calls as lists do; what they returned is there to be asked for.
+// getMessage shows calls as lists do, and results that lists leave out.
 func (s *Server) getMessage(ctx context.Context, in *struct {
 	MessageID rest.MessageID `path:"message_id"`
 }) ([]letta.MessageItem, error) {
@@ -132,7 +108,7 @@ func (s *Server) changeMessage(ctx context.Context, in *struct {
 func (s *Server) resetMessages(ctx context.Context, in *struct {
 	rest.OfAgent
 	Body struct {
-		AddDefault bool `json:"add_default_initial_messages,omitempty" doc:"Heeded by Letta; an agent here begins with its system prompt alone."`
+		AddDefault bool `json:"add_default_initial_messages,omitempty" doc:"Ignored: there is only a system prompt."`
 	}
 }) (letta.AgentState, error) {
 	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))
@@ -141,10 +117,10 @@ func (s *Server) resetMessages(ctx context.Context, in *struct {
 
 func (s *Server) expand(ctx context.Context, in *struct {
 	rest.OfAgent
-	ClipID  rest.ClipID `path:"clip_id" doc:"Of a long result of a tool, or of a message, or a range of the log, as summaries name it: seq 120-188."`
+	ClipID  rest.ClipID `path:"clip_id" doc:"Of a clipped text or a message, or a range of the log: seq 120-188."`
 	Offset  int         `query:"offset" minimum:"0" doc:"In bytes."`
 	Limit   int         `query:"limit" minimum:"1" maximum:"1048576" doc:"In bytes; 16,000 if absent."`
-	Pattern string      `query:"pattern" doc:"A regular expression of RE2: the lines that it fits are returned in place of the text."`
+	Pattern string      `query:"pattern" doc:"A regular expression of RE2. Its lines are returned, not the text."`
 }) (recall.Expansion, error) {
 	return s.Recall.Expand(ctx, rest.Org(ctx), string(in.AgentID),
 		recall.ExpandQuery{ID: string(in.ClipID), Offset: in.Offset, Limit: in.Limit, Pattern: in.Pattern})

@@ -18,7 +18,7 @@ func (s *Server) messageSearchRoutes(a *rest.API) {
 	rest.Post(a, "/v1/messages/search", "Search messages", s.searchMessages)
 }
 
-// query is a search for text by what a caller asks for.
+// query returns the search that a caller asks for.
 func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
 	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
@@ -43,17 +43,19 @@ func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) 
 	return q, nil
 }
 
-// search searches by words where there is nothing to search by meaning with.
+// search searches by words if a search by meaning is not possible.
 func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, error) {
 	results, err := s.Recall.Search(ctx, rest.Org(ctx), q)
-	if q.Mode == recall.ByMeaning && (errors.Is(err, db.ErrInvalid) || err == nil && len(results.Hits) == 0 && results.Ranked != recall.ByMeaning) {
+	unranked := err == nil && len(results.Hits) == 0 && results.Ranked != recall.ByMeaning
+	if q.Mode == recall.ByMeaning && (errors.Is(err, db.ErrInvalid) || unranked) {
 		q.Mode = recall.ByWords
 		return s.Recall.Search(ctx, rest.Org(ctx), q)
 	}
 	return results, err
 }
 
-// searchMessages finds what was said. Messages that only call tools, and what these returned, are found by /v1/agents/messages/search.
+// searchMessages finds texts of users and agents. Calls of tools and their results are found by
+// /v1/agents/messages/search.
 func (s *Server) searchMessages(ctx context.Context, in *struct {
 	Body struct {
 		letta.MessageQuery
@@ -90,13 +92,9 @@ func (s *Server) searchInternal(ctx context.Context, in *struct {
 			q.Roles = append(q.Roles, recall.Role(role))
 		}
 	}
-	found := []letta.FoundInternal{}
-	if len(in.Body.Roles.Value) > 0 && len(q.Roles) == 0 { // nobody here has such a role
-		return found, nil
+	if len(in.Body.Roles.Value) > 0 && len(q.Roles) == 0 { // no message has such a role
+		return []letta.FoundInternal{}, nil
 	}
 	results, err := s.search(ctx, q)
-	for _, h := range results.Hits {
-		found = append(found, letta.FoundInternalOf(h))
-	}
-	return found, err
+	return rest.Each(results.Hits, letta.FoundInternalOf), err
 }

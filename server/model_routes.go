@@ -16,7 +16,7 @@ func (s *Server) modelRoutes(a *rest.API) {
 // listModels is empty: this version calls no language model.
 func (s *Server) listModels(context.Context, *struct{}) ([]any, error) { return []any{}, nil }
 
-// listEmbeddingModels lists the one model that texts are made searchable with: that of the endpoint, or the built-in word weights.
+// listEmbeddingModels lists the one model that texts are embedded with: the endpoint's, or the built-in word weights.
 func (s *Server) listEmbeddingModels(context.Context, *struct{}) ([]letta.EmbeddingModel, error) {
 	return []letta.EmbeddingModel{letta.EmbeddingModelOf(s.Files.Embedding(files.DefaultChunkTokens))}, nil
 }

@@ -1,25 +1,33 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
 func (s *Server) openFileRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/folders", "List an agent's folders", s.agentFolders)
-	rest.Patch(a, "/v1/agents/{agent_id}/folders/attach/{folder_id}", "Attach a folder to an agent", s.attachFolder)
-	rest.Patch(a, "/v1/agents/{agent_id}/folders/detach/{folder_id}", "Detach a folder from an agent", s.detachFolder)
-	rest.Get(a, "/v1/agents/{agent_id}/sources", "List an agent's folders", s.agentFolders, rest.Deprecated)
-	rest.Patch(a, "/v1/agents/{agent_id}/sources/attach/{folder_id}", "Attach a folder to an agent", s.attachSource, rest.Deprecated)
-	rest.Patch(a, "/v1/agents/{agent_id}/sources/detach/{folder_id}", "Detach a folder from an agent", s.detachSource, rest.Deprecated)
-	rest.Get(a, "/v1/agents/{agent_id}/files", "List the files of an agent's folders", s.agentFiles)
-	rest.Patch(a, "/v1/agents/{agent_id}/files/close-all", "Close all of an agent's open files", s.closeAllFiles)
-	rest.Patch(a, "/v1/agents/{agent_id}/files/{file_id}/open", "Open a file for an agent", s.openFile)
-	rest.Patch(a, "/v1/agents/{agent_id}/files/{file_id}/close", "Close a file for an agent", s.closeFile)
+	const (
+		folders = "/v1/agents/{agent_id}/folders"
+		sources = "/v1/agents/{agent_id}/sources"
+		files   = "/v1/agents/{agent_id}/files"
+	)
+	attach, detach := withAgent(s, s.attachFolder), withAgent(s, s.detachFolder)
+	rest.Get(a, folders, "List an agent's folders", withAgent(s, s.agentFolders))
+	rest.Patch(a, folders+"/attach/{folder_id}", "Attach a folder to an agent", attach)
+	rest.Patch(a, folders+"/detach/{folder_id}", "Detach a folder from an agent", detach)
+	rest.Get(a, sources, "List an agent's folders", withAgent(s, s.agentFolders), rest.Deprecated)
+	rest.Patch(a, sources+"/attach/{folder_id}", "Attach a folder to an agent", thenState(s, attach), rest.Deprecated)
+	rest.Patch(a, sources+"/detach/{folder_id}", "Detach a folder from an agent", thenState(s, detach), rest.Deprecated)
+	rest.Get(a, files, "List the files of an agent's folders", withAgent(s, s.agentFiles))
+	rest.Patch(a, files+"/close-all", "Close all of an agent's open files", withAgent(s, s.closeAllFiles))
+	rest.Patch(a, files+"/{file_id}/open", "Open a file for an agent", withAgent(s, s.openFile))
+	rest.Patch(a, files+"/{file_id}/close", "Close a file for an agent", withAgent(s, s.closeFile))
 }
 
 // AgentFolder is the path of a folder as an agent has it.
@@ -34,60 +42,30 @@ type AgentFile struct {
 	FileID rest.FileID `path:"file_id"`
 }
 
-func (s *Server) agentFolders(ctx context.Context, in *struct {
+func (s *Server) agentFolders(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	rest.Paging
 }) ([]letta.Source, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return nil, err
-	}
-	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), string(in.AgentID), in.Page(100, rest.NewestFirst))
-	return letta.SourcesOf(folders), err
+	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), a.ID, in.Page(100, rest.NewestFirst))
+	return rest.Each(folders, letta.SourceOf), err
 }
 
-func (s *Server) attachFolder(ctx context.Context, in *AgentFolder) (rest.Null, error) {
-	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
-	if err != nil {
-		return rest.Null{}, err
-	}
+func (s *Server) attachFolder(ctx context.Context, a agent.Agent, in *AgentFolder) (rest.Null, error) {
 	return rest.Null{}, s.Files.Attach(ctx, rest.Org(ctx), a.ID, string(in.FolderID), a.Limits())
 }
 
-func (s *Server) detachFolder(ctx context.Context, in *AgentFolder) (rest.Null, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return rest.Null{}, err
-	}
-	return rest.Null{}, s.Files.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.FolderID))
+func (s *Server) detachFolder(ctx context.Context, a agent.Agent, in *AgentFolder) (rest.Null, error) {
+	return rest.Null{}, s.Files.Detach(ctx, rest.Org(ctx), a.ID, string(in.FolderID))
 }
 
-func (s *Server) attachSource(ctx context.Context, in *AgentFolder) (letta.AgentState, error) {
-	if _, err := s.attachFolder(ctx, in); err != nil {
-		return letta.AgentState{}, err
-	}
-	return s.getAgent(ctx, &in.OfAgent)
-}
-
-func (s *Server) detachSource(ctx context.Context, in *AgentFolder) (letta.AgentState, error) {
-	if _, err := s.detachFolder(ctx, in); err != nil {
-		return letta.AgentState{}, err
-	}
-	return s.getAgent(ctx, &in.OfAgent)
-}
-
-func (s *Server) agentFiles(ctx context.Context, in *struct {
+func (s *Server) agentFiles(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	rest.Paging
 	IsOpen rest.Opt[bool] `query:"is_open" doc:"Only the open files, or only the others."`
 	Cursor string         `query:"cursor" deprecated:"true"`
 }) (letta.AgentFiles, error) {
-	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
-	if err != nil {
-		return letta.AgentFiles{}, err
-	}
 	page := in.Page(100, rest.NewestFirst)
-	if page.After == "" {
-		page.After = in.Cursor
-	}
+	page.After = cmp.Or(page.After, in.Cursor)
 	list, more, err := s.Files.AgentFiles(ctx, rest.Org(ctx), a.ID,
 		files.AgentFilesQuery{Limits: a.Limits(), Open: in.IsOpen.Pointer(), Page: page})
 	answer := letta.AgentFiles{Files: list, HasMore: more}
@@ -97,27 +75,17 @@ func (s *Server) agentFiles(ctx context.Context, in *struct {
 	return answer, err
 }
 
-func (s *Server) openFile(ctx context.Context, in *AgentFile) ([]string, error) {
-	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) openFile(ctx context.Context, a agent.Agent, in *AgentFile) ([]string, error) {
 	closed, err := s.Files.OpenWhole(ctx, rest.Org(ctx), a.ID, string(in.FileID), a.Limits())
 	return append([]string{}, closed...), err
 }
 
-func (s *Server) closeFile(ctx context.Context, in *AgentFile) (letta.Message, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return letta.Message{}, err
-	}
-	err := s.Files.CloseFile(ctx, rest.Org(ctx), string(in.AgentID), string(in.FileID))
+func (s *Server) closeFile(ctx context.Context, a agent.Agent, in *AgentFile) (letta.Message, error) {
+	err := s.Files.CloseFile(ctx, rest.Org(ctx), a.ID, string(in.FileID))
 	return letta.Message{Message: fmt.Sprintf("File id=%s successfully closed", in.FileID)}, err
 }
 
-func (s *Server) closeAllFiles(ctx context.Context, in *rest.OfAgent) ([]string, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return nil, err
-	}
-	closed, err := s.Files.CloseAll(ctx, rest.Org(ctx), string(in.AgentID))
+func (s *Server) closeAllFiles(ctx context.Context, a agent.Agent, _ *rest.OfAgent) ([]string, error) {
+	closed, err := s.Files.CloseAll(ctx, rest.Org(ctx), a.ID)
 	return append([]string{}, closed...), err
 }

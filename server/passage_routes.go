@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -15,9 +16,11 @@ import (
 func (s *Server) passageRoutes(a *rest.API) {
 	rest.Post(a, "/v1/agents/{agent_id}/archival-memory", "Insert a passage into an agent's archive", s.createPassage)
 	rest.Get(a, "/v1/agents/{agent_id}/archival-memory", "List an agent's passages", s.listPassages)
-	rest.Get(a, "/v1/agents/{agent_id}/archival-memory/search", "Search an agent's passages", s.searchPassages)
+	rest.Get(a, "/v1/agents/{agent_id}/archival-memory/search", "Search an agent's passages",
+		withAgent(s, s.searchPassages))
 	rest.Patch(a, "/v1/agents/{agent_id}/archival-memory/{memory_id}", "Change a passage of an agent", s.updatePassage)
-	rest.Delete(a, "/v1/agents/{agent_id}/archival-memory/{memory_id}", "Delete a passage of an agent", s.deletePassage)
+	rest.Delete(a, "/v1/agents/{agent_id}/archival-memory/{memory_id}", "Delete a passage of an agent",
+		withAgent(s, s.deletePassage))
 	rest.Post(a, "/v1/passages/search", "Search passages", s.searchAllPassages)
 }
 
@@ -36,7 +39,7 @@ func (s *Server) createPassage(ctx context.Context, in *struct {
 		return nil, err
 	}
 	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), string(in.AgentID), []archival.Draft{d})
-	return letta.InsertedOf(list), err
+	return rest.Each(list, letta.InsertedOf), err
 }
 
 func (s *Server) listPassages(ctx context.Context, in *struct {
@@ -52,21 +55,13 @@ func (s *Server) listPassages(ctx context.Context, in *struct {
 		p.Before, p.After = p.After, p.Before
 	}
 	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(in.AgentID), in.Search, p)
-	passages := make([]letta.ArchivalPassage, len(list))
-	for i, one := range list {
-		passages[i] = letta.PassageOf(one)
-	}
-	return passages, err
+	return rest.Each(list, letta.PassageOf), err
 }
 
-func (s *Server) searchPassages(ctx context.Context, in *struct {
+func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	letta.PassageSearch
 }) (letta.FoundPassages, error) {
-	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
-	if err != nil {
-		return letta.FoundPassages{}, err
-	}
 	q, err := in.ArchivalQuery(a.ID, a.Zone())
 	if err != nil {
 		return letta.FoundPassages{}, err
@@ -82,24 +77,24 @@ func (s *Server) updatePassage(ctx context.Context, in *struct {
 	AgentPassage
 	Body letta.UpdatePassage
 }) (letta.ArchivalPassage, error) {
-	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, archival.PassageUpdate{Text: in.Body.Text.Pointer(),
-		Tags: in.Body.Tags.Value, Metadata: json.RawMessage(in.Body.Metadata.Value)})
+	u := archival.PassageUpdate{Text: in.Body.Text.Pointer(), Tags: in.Body.Tags.Value,
+		Metadata: json.RawMessage(in.Body.Metadata.Value)}
+	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, u)
 	return letta.PassageOf(p), err
 }
 
-func (s *Server) deletePassage(ctx context.Context, in *AgentPassage) (letta.Message, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return letta.Message{}, err
-	}
-	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID)
+func (s *Server) deletePassage(ctx context.Context, a agent.Agent, in *AgentPassage) (letta.Message, error) {
+	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), a.ID, in.PassageID)
 	return letta.Message{Message: fmt.Sprintf("Memory id=%s successfully deleted", in.PassageID)}, err
 }
 
-func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body letta.SearchPassages }) ([]letta.PassageHit, error) {
+func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body letta.SearchPassages }) (
+	[]letta.PassageHit, error,
+) {
 	q, err := in.Body.ArchivalQuery()
 	if err != nil {
 		return nil, err
 	}
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
-	return letta.PassageHitsOf(results.Hits), err
+	return rest.Each(results.Hits, letta.PassageHitOf), err
 }

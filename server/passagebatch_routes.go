@@ -18,18 +18,20 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// batchTimeout bounds a batch, its coming and its storing: one of long texts has millions of words.
+// batchTimeout limits the reading and storing of a batch: one of long texts has millions of words.
 const batchTimeout = 15 * time.Minute
 
 // passageBatchRoutes registers the route whose body and answer are read and written passage by passage.
 func (s *Server) passageBatchRoutes(a *rest.API) {
 	passages := rest.NewListReader[letta.NewPassage](a, "passages")
 	a.Stream(huma.Operation{
-		Method: http.MethodPost, Path: "/v1/archives/{archive_id}/passages/batch", Summary: "Insert passages into an archive, all or none",
+		Method: http.MethodPost, Path: "/v1/archives/{archive_id}/passages/batch",
+		Summary:     "Insert passages into an archive, all or none",
 		Parameters:  []*huma.Param{rest.IDParam("archive_id", "archive")},
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[letta.ManyPassages](a, rest.JSON)},
 		Responses: map[string]*huma.Response{
-			"200": {Description: "What became of each passage, in their order.", Content: rest.Content[[]letta.ArchivalPassage](a, rest.JSON)}},
+			"200": {Description: "The passages, in their order.",
+				Content: rest.Content[[]letta.ArchivalPassage](a, rest.JSON)}},
 	}, func(c echo.Context) error { return s.createArchivePassages(c, passages) })
 }
 
@@ -76,7 +78,8 @@ func draftsOf(passages iter.Seq2[letta.NewPassage, error]) iter.Seq2[archival.Dr
 	}
 }
 
-// writePassages writes a batch as a list. An error is too late for a status: what was stored stays, and the answer breaks off.
+// writePassages writes a batch as a list. An error comes too late for a status: the passages stay stored, and the
+// answer ends early.
 func writePassages(to io.Writer, batch *archival.Batch) error {
 	out := bufio.NewWriterSize(to, 1<<16)
 	separator := "["
@@ -84,11 +87,11 @@ func writePassages(to io.Writer, batch *archival.Batch) error {
 		if err != nil {
 			return err
 		}
-		shown, err := json.Marshal(letta.ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate})
+		shown, err := json.Marshal(letta.InsertedOf(p))
 		if err != nil {
 			return err
 		}
-		_, _ = out.WriteString(separator) // Flush tells
+		_, _ = out.WriteString(separator) // Flush returns the error
 		_, _ = out.Write(shown)
 		separator = ","
 	}

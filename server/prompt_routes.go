@@ -10,24 +10,27 @@ import (
 
 func (s *Server) promptRoutes(a *rest.API) {
 	rest.Get(a, "/v1/agents/{agent_id}/context", "Show what fills an agent's context window", s.agentContext)
-	rest.Get(a, "/v1/agents/{agent_id}/prompt", "Hand out the next request to an agent's model", s.agentPrompt, rest.Slow(modelTimeout))
+	rest.Get(a, "/v1/agents/{agent_id}/prompt", "Hand out the next request to an agent's model", s.agentPrompt,
+		rest.Slow(modelTimeout))
 }
 
 // agentPrompt hands out what the agent's model is to be sent next.
 func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
-	Format       string              `query:"format" enum:"openai,anthropic" doc:"The provider's API; that of the agent's model if absent."`
+	Format       string              `query:"format" enum:"openai,anthropic" doc:"That of the agent's model if absent."`
 }) (letta.Prompt, error) {
 	_, conversation := in.Conversation.Of("")
-	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
+	return letta.PromptOf(
+		s.Agents.NextPrompt(ctx, rest.Org(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
 }
 
-// agentContext shows what fills an agent's window, or filled it: all of the messages that the model sees are counted, the newest of them shown.
+// agentContext shows what fills an agent's window, or filled it. It counts all messages that the model sees, and shows
+// the newest.
 func (s *Server) agentContext(ctx context.Context, in *struct {
 	rest.OfAgent
-	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent. At most the newest 1,000 messages are shown."`
-	AtSeq        int64               `query:"at_seq" minimum:"1" doc:"A position of the agent's events: the last prompt that was handed out there or before, byte for byte."`
+	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
+	AtSeq        int64               `query:"at_seq" minimum:"1" doc:"The last prompt up to this event, byte for byte."`
 }) (letta.InContext, error) {
 	org, id := rest.Org(ctx), string(in.AgentID)
 	_, conversation := in.Conversation.Of("")

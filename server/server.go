@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -42,4 +43,21 @@ type Server struct {
 	// Loopback says that only this machine can reach the server. As long as the database has no key, such a server
 	// serves requests without one for the default organization. Any other server needs a key for every request.
 	Loopback bool
+}
+
+// agentPath is the input of an operation on an agent.
+type agentPath interface{ Agent() string }
+
+// withAgent makes a handler of a function that needs the agent of its path. ErrNotFound if it does not exist.
+func withAgent[I agentPath, O any](
+	s *Server, handle func(context.Context, agent.Agent, *I) (O, error),
+) rest.Handler[I, O] {
+	return func(ctx context.Context, in *I) (O, error) {
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), (*in).Agent())
+		if err != nil {
+			var none O
+			return none, err
+		}
+		return handle(ctx, a, in)
+	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 func (s *Server) toolRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/tools", "List an agent's tools", s.agentTools)
-	rest.Post(a, "/v1/agents/{agent_id}/tools/{tool_name}/run", "Run one of an agent's tools", s.runTool)
+	rest.Get(a, "/v1/agents/{agent_id}/tools", "List an agent's tools", withAgent(s, s.agentTools))
+	rest.Post(a, "/v1/agents/{agent_id}/tools/{tool_name}/run", "Run one of an agent's tools", withAgent(s, s.runTool))
 	rest.Get(a, "/v1/tools", "List tools", s.listTools)
 	rest.Get(a, "/v1/tools/count", "Count tools", s.countTools)
 	rest.Get(a, "/v1/tools/{tool_id}", "Get a tool", s.getTool)
@@ -27,34 +27,27 @@ func (s *Server) toolNames() (names []string) {
 	return names
 }
 
-// toolsOf are an agent's tools: the file tools come with its first folder and go with its last.
+// toolsOf returns an agent's tools. It has the file tools while it has a folder.
 func (s *Server) toolsOf(hasFolder bool) []letta.Tool {
 	return letta.ToolsOf(s.Tools.Tools(), hasFolder)
 }
 
 func toolKey(t letta.Tool) string { return t.ID }
 
-func (s *Server) agentTools(ctx context.Context, in *struct {
+func (s *Server) agentTools(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	rest.Paging
 }) ([]letta.Tool, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
-		return nil, err
-	}
-	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), string(in.AgentID))
+	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
 	return rest.Paged(s.toolsOf(has), in.Page(10, rest.NewestFirst), toolKey), err
 }
 
-func (s *Server) runTool(ctx context.Context, in *struct {
+func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	ToolName string `path:"tool_name"`
 	Body     letta.RunTool
 }) (letta.ToolRun, error) {
 	org := rest.Org(ctx)
-	a, err := s.Agents.Agent(ctx, org, string(in.AgentID))
-	if err != nil {
-		return letta.ToolRun{}, err
-	}
 	if err := s.mustHaveTool(ctx, org, a, in.ToolName); err != nil {
 		return letta.ToolRun{}, err
 	}

@@ -23,7 +23,7 @@ const (
 // uploadRoutes registers the routes that take a file.
 func (s *Server) uploadRoutes(a *rest.API) {
 	query := func(name, doc string, values ...any) *huma.Param {
-		return &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString, Enum: values}}
+		return &huma.Param{Name: name, In: "query", Description: doc, Schema: rest.Enum(values...)}
 	}
 	parts := &huma.Schema{Type: huma.TypeObject, Required: []string{partFile},
 		Properties: map[string]*huma.Schema{partFile: {Type: huma.TypeString, Format: "binary"}}}
@@ -32,11 +32,14 @@ func (s *Server) uploadRoutes(a *rest.API) {
 			Method: http.MethodPost, Path: base + "/{folder_id}/upload", Summary: "Upload a file to a folder", Deprecated: old,
 			Parameters: []*huma.Param{
 				rest.IDParam("folder_id", "source"),
-				query("duplicate_handling", "What to do if the folder has a file of this name.", "suffix", "skip", "error", "replace"),
+				query("duplicate_handling", "What to do if the folder has a file of this name.",
+					"suffix", "skip", "error", "replace"),
 				query("name", "The name to store the file under, in place of its own."),
 			},
-			RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: parts}}},
-			Responses:   map[string]*huma.Response{"200": {Description: "The file; its text follows.", Content: rest.Content[files.File](a, rest.JSON)}},
+			RequestBody: &huma.RequestBody{Required: true,
+				Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: parts}}},
+			Responses: map[string]*huma.Response{"200": {Description: "The file; its text follows.",
+				Content: rest.Content[files.File](a, rest.JSON)}},
 		}, s.upload)
 	}
 }
@@ -56,8 +59,9 @@ func (s *Server) upload(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: part.FileName(), Override: c.QueryParam("name"),
-		MediaType: part.Header.Get(echo.HeaderContentType), Duplicates: duplicates, Body: sent{part}})
+	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: part.FileName(),
+		Override: c.QueryParam("name"), MediaType: part.Header.Get(echo.HeaderContentType), Duplicates: duplicates,
+		Body: sent{part}})
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func duplicatesOf(value string) (files.Duplicates, error) {
 		fmt.Sprintf(`expected value to be one of "suffix, skip, error, replace". Got: %q`, value))
 }
 
-// filePart finds the file in a request's body, which is read no further than to its beginning.
+// filePart finds the file in a request's body, and reads up to the file's beginning.
 func (s *Server) filePart(c echo.Context) (*multipart.Part, error) {
 	r := c.Request()
 	limit := s.MaxUploadBytes + uploadOverhead
@@ -101,7 +105,7 @@ func (s *Server) filePart(c echo.Context) (*multipart.Part, error) {
 	}
 }
 
-// sent is a part whose errors are its sender's.
+// sent reads a part. Its errors are the sender's, not the server's.
 type sent struct{ io.Reader }
 
 // Read implements io.Reader.
@@ -113,7 +117,7 @@ func (s sent) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// brokenBody is the error of a body that ended before its time; one that is too large stays what it is.
+// brokenBody returns the error of a body that ended early. The error of a body that is too large stays the same.
 func brokenBody(err error) error {
 	if _, limit := errors.AsType[*http.MaxBytesError](err); limit {
 		return err

@@ -1,4 +1,5 @@
-// Package apikey keeps the API keys of organizations: a key belongs to one, and a request is served on behalf of its key's.
+// Package apikey keeps the API keys of organizations: a key belongs to one, and a request is served on behalf of its
+// key's.
 package apikey
 
 import (
@@ -36,8 +37,8 @@ const (
 	minSecretSize = 16
 )
 
-// Create makes a key for the organization named org, which it creates if there is none, and returns the secret, which cannot be read
-// again. ErrInvalid if a name is not allowed.
+// Create makes a key for the organization named org, which it creates if there is none, and returns the secret, which
+// cannot be read again. ErrInvalid if a name is not allowed.
 func (s *Store) Create(ctx context.Context, org, name string) (secret string, key Key, err error) {
 	for what, text := range map[string]string{"organization": org, "key": name} {
 		if n := utf8.RuneCountInString(text); n < 1 || n > 200 {
@@ -75,7 +76,8 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 		ORDER BY k.created_at, k.id`)
 }
 
-// Revoke deletes the key with this id, prefix or secret. ErrNotFound if there is none, ErrConflict if several keys have the prefix.
+// Revoke deletes the key with this id, prefix or secret. ErrNotFound if there is none, ErrConflict if several keys have
+// the prefix.
 func (s *Store) Revoke(ctx context.Context, idOrPrefix string) error {
 	sum := sha256.Sum256([]byte(idOrPrefix))
 	ids, err := db.All[string](ctx, s.DB, `
@@ -91,8 +93,8 @@ func (s *Store) Revoke(ctx context.Context, idOrPrefix string) error {
 	return db.Exec(ctx, s.DB, `DELETE FROM api_keys WHERE id = $1`, ids[0])
 }
 
-// Register makes the secret from the server's settings a key of the default organization and deletes the one registered before.
-// Registering a secret again changes nothing. ErrInvalid if the secret is too short.
+// Register makes the secret from the server's settings a key of the default organization and deletes the one registered
+// before. Registering a secret again changes nothing. ErrInvalid if the secret is too short.
 func (s *Store) Register(ctx context.Context, secret string) error {
 	if len(secret) < minSecretSize {
 		return db.Invalid("the API key has %d bytes; it must have at least %d", len(secret), minSecretSize)

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// AgentState is an agent with everything that belongs to it, in Letta's shape. What this version does not keep is empty or null.
+// AgentState is an agent with all that belongs to it, in Letta's shape. What Loci does not keep is empty or null.
 type AgentState struct {
 	agent.Agent
 	Memory                 CoreMemory             `json:"memory"`
@@ -19,15 +19,16 @@ type AgentState struct {
 	Sources                []Source               `json:"sources"`
 	LLMConfig              LLMConfig              `json:"llm_config"`
 	EmbeddingConfig        *files.EmbeddingConfig `json:"embedding_config"`
-	ModelSettings          json.RawMessage        `json:"model_settings,omitempty"` // clients take null for settings of their own
+	ModelSettings          json.RawMessage        `json:"model_settings,omitempty"` // null would be settings
 	CompactionSettings     json.RawMessage        `json:"compaction_settings"`
 	ResponseFormat         json.RawMessage        `json:"response_format"`
 	ToolRules              json.RawMessage        `json:"tool_rules"`
-	MessageIDs             []string               `json:"message_ids" doc:"What the model sees of the default conversation: the system prompt, and the newest 1,000 of the other messages, oldest first."`
 	MessageBufferAutoclear bool                   `json:"message_buffer_autoclear"`
 	EnableSleeptime        *bool                  `json:"enable_sleeptime"`
-	MaxFilesOpen           int                    `json:"max_files_open" doc:"In effect: the agent's own, or what its context window allows."`
-	ViewChars              int                    `json:"per_file_view_window_char_limit" doc:"In effect: the agent's own, or what its context window allows."`
+
+	MessageIDs   []string `json:"message_ids" doc:"Of what the model sees: the system prompt and the newest 1,000 others."`
+	MaxFilesOpen int      `json:"max_files_open" doc:"The agent's own limit, or its context window's."`
+	ViewChars    int      `json:"per_file_view_window_char_limit" doc:"The agent's own limit, or its context window's."`
 
 	Identities  []any    `json:"identities"`
 	IdentityIDs []string `json:"identity_ids"`
@@ -49,7 +50,7 @@ type AgentState struct {
 	LastUpdatedByID   rest.Null `json:"last_updated_by_id"`
 }
 
-// CoreMemory is what an agent always sees beside its instructions.
+// CoreMemory is what an agent's model always sees beside its instructions.
 type CoreMemory struct {
 	Blocks         []Block           `json:"blocks"`
 	FileBlocks     []agent.FileBlock `json:"file_blocks"`
@@ -58,7 +59,8 @@ type CoreMemory struct {
 	PromptTemplate string            `json:"prompt_template"`
 }
 
-// LLMConfig says which model an agent is for. Loci calls none: the endpoint's type is the protocol that clients take for granted.
+// LLMConfig says which model an agent is for. Loci does not call it: the endpoint's type is the protocol that clients
+// assume.
 type LLMConfig struct {
 	Handle        *string `json:"handle"`
 	Model         string  `json:"model"`
@@ -72,34 +74,24 @@ type Source struct {
 	VectorDBProvider string `json:"vector_db_provider"`
 }
 
+// SourceOf shows a folder.
 func SourceOf(f files.Folder) Source { return Source{Folder: f, VectorDBProvider: "native"} }
 
-func SourcesOf(folders []files.Folder) []Source {
-	FilterByType := make([]Source, len(folders))
-	for i, f := range folders {
-		FilterByType[i] = SourceOf(f)
-	}
-	return FilterByType
+// CoreMemoryOf shows an agent's core memory.
+func CoreMemoryOf(a agent.Agent, m agent.CoreMemory) CoreMemory {
+	return CoreMemory{Blocks: rest.Each(m.Blocks, BlockOf), FileBlocks: m.FileBlocks, AgentType: a.Type}
 }
 
-// Relations are what belongs to an agent and is kept elsewhere.
-type Relations struct {
-	Memory     CoreMemory
-	Tools      []Tool
-	Folders    []files.Folder
-	MessageIDs []string               // that the model sees of the default conversation
-	Embedding  *files.EmbeddingConfig // nil for an agent that names no embedding model
-}
-
-// StateOf shows an agent.
-func StateOf(a agent.Agent, r Relations) AgentState {
-	limits := a.Limits()
+// StateOf shows an agent, whose tools are given too.
+func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
+	limits, memory, settings := a.Limits(), CoreMemoryOf(a, r.CoreMemory), a.Settings
 	return AgentState{
-		Agent: a, Memory: r.Memory, Blocks: r.Memory.Blocks, Tools: r.Tools, Sources: SourcesOf(r.Folders), LLMConfig: llmConfigOf(a),
-		EmbeddingConfig: r.Embedding, ModelSettings: a.Settings.ModelSettings, CompactionSettings: a.Settings.CompactionSettings,
-		ResponseFormat: a.Settings.ResponseFormat, ToolRules: a.Settings.ToolRules, MessageIDs: r.MessageIDs,
-		MessageBufferAutoclear: a.Settings.MessageBufferAutoclear != nil && *a.Settings.MessageBufferAutoclear,
-		EnableSleeptime:        a.Settings.EnableSleeptime, MaxFilesOpen: limits.MaxOpen, ViewChars: limits.ViewChars,
+		Agent: a, Memory: memory, Blocks: memory.Blocks, Tools: tools, Sources: rest.Each(r.Folders, SourceOf),
+		LLMConfig: llmConfigOf(a), EmbeddingConfig: r.Embedding, MessageIDs: r.MessageIDs,
+		ModelSettings: settings.ModelSettings, CompactionSettings: settings.CompactionSettings,
+		ResponseFormat: settings.ResponseFormat, ToolRules: settings.ToolRules, EnableSleeptime: settings.EnableSleeptime,
+		MessageBufferAutoclear: settings.MessageBufferAutoclear != nil && *settings.MessageBufferAutoclear,
+		MaxFilesOpen:           limits.MaxOpen, ViewChars: limits.ViewChars,
 		Identities: []any{}, IdentityIDs: []string{}, Secrets: []any{}, Environment: []any{},
 	}
 }
@@ -114,10 +106,11 @@ func llmConfigOf(a agent.Agent) LLMConfig {
 
 // Included are the relations that a caller of a list asks for beside the agents themselves.
 type Included struct {
-	Include []string `query:"include,explode" doc:"agent.blocks fills memory.file_blocks; everything else is always there."`
+	Include []string `query:"include,explode" doc:"agent.blocks fills memory.file_blocks."`
 	Legacy  []string `query:"include_relationships,explode" deprecated:"true"`
 }
 
+// FileBlocks reports whether the caller asks for the texts of open files.
 func (i Included) FileBlocks() bool {
 	return slices.Contains(i.Include, "agent.blocks") || slices.Contains(i.Legacy, "memory")
 }
@@ -131,11 +124,12 @@ type AgentFilter struct {
 	Hidden       bool     `query:"show_hidden_agents"`
 }
 
+// Filter returns the store's filter.
 func (f AgentFilter) Filter() agent.Filter {
 	return agent.Filter{Name: f.Name, Contains: f.QueryText, Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden}
 }
 
-// Message is the answer to what leaves nothing to show.
+// Message answers an operation that leaves nothing to show.
 type Message struct {
 	Message string `json:"message"`
 }

@@ -1,8 +1,8 @@
 package letta
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// AgentFields are what an agent can be created with and changed in. Null leaves a field alone, but for the three limits, which it
-// gives back to their defaults.
+// AgentFields are what an agent can be created with and changed in. Null does not change a field, but the three limits:
+// it sets them to their defaults.
 type AgentFields struct {
 	Name          rest.Opt[string]        `json:"name,omitzero" doc:"Two random words if an agent is created without."`
 	Description   rest.Opt[string]        `json:"description,omitzero"`
@@ -20,15 +20,13 @@ type AgentFields struct {
 	System        rest.Opt[string]        `json:"system,omitzero" doc:"The base instructions."`
 	Tags          rest.Opt[[]string]      `json:"tags,omitzero"`
 	Timezone      rest.Opt[string]        `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
-	Model         rest.Opt[string]        `json:"model,omitzero" doc:"provider/model: tells the size of the context window."`
+	Model         rest.Opt[string]        `json:"model,omitzero" doc:"provider/model"`
 	Embedding     rest.Opt[string]        `json:"embedding,omitzero"`
 	WindowLimit   rest.Opt[int]           `json:"context_window_limit,omitzero" doc:"In tokens; null for the model's own."`
-	MaxFilesOpen  rest.Opt[int]           `json:"max_files_open,omitzero" doc:"1 to 1,000 files; null for what the context window allows."`
-	ViewChars     rest.Opt[int]           `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 characters of each open file; null for what the context window allows."`
 	Hidden        rest.Opt[bool]          `json:"hidden,omitzero"`
 	FolderIDs     rest.Opt[[]string]      `json:"folder_ids,omitzero"`
 	SourceIDs     rest.Opt[[]string]      `json:"source_ids,omitzero" deprecated:"true"`
-	BlockIDs      rest.Opt[[]string]      `json:"block_ids,omitzero" doc:"The agent's core memory blocks; a change of an agent takes the others from it."`
+	BlockIDs      rest.Opt[[]string]      `json:"block_ids,omitzero" doc:"All blocks of the agent's core memory."`
 	ModelSettings rest.Opt[rest.Object]   `json:"model_settings,omitzero"`
 	Compaction    rest.Opt[rest.Object]   `json:"compaction_settings,omitzero"`
 	Response      rest.Opt[rest.Object]   `json:"response_format,omitzero"`
@@ -36,12 +34,14 @@ type AgentFields struct {
 	LLMConfig     rest.Opt[rest.Object]   `json:"llm_config,omitzero" deprecated:"true"`
 	Autoclear     rest.Opt[bool]          `json:"message_buffer_autoclear,omitzero"`
 	Sleeptime     rest.Opt[bool]          `json:"enable_sleeptime,omitzero"`
-
 	Unserved
+
+	// Null is the limit that the context window allows.
+	MaxFilesOpen rest.Opt[int] `json:"max_files_open,omitzero" doc:"1 to 1,000 files."`
+	ViewChars    rest.Opt[int] `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 for each file."`
 }
 
-// Unserved are fields of Letta's that this version cannot keep. They may be empty, for clients send them so; what they would hold is
-// refused rather than lost.
+// Unserved are fields of Letta's that Loci does not keep. Clients send them empty; any content is refused, not lost.
 type Unserved struct {
 	ToolIDs     rest.Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
 	IdentityIDs rest.Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
@@ -50,17 +50,21 @@ type Unserved struct {
 	Environment rest.Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
 }
 
+const noSecrets = "this server runs no custom tools and stores no secrets; leave it empty"
+
 func (u Unserved) check() error {
 	for _, field := range []struct {
 		name string
 		size int
 		why  string
 	}{
-		{"tool_ids", len(u.ToolIDs.Value), "tools cannot be attached one by one; the file tools come with the first folder. Leave the list empty"},
+		{"tool_ids", len(u.ToolIDs.Value),
+			"tools cannot be attached one by one; the file tools come with the first folder. Leave the list empty"},
 		{"identity_ids", len(u.IdentityIDs.Value), "identities are not served; leave the list empty and use tags"},
-		{"message_ids", len(u.MessageIDs.Value), "what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
-		{"secrets", len(u.Secrets.Value), "this server runs no custom tools and stores no secrets; leave it empty"},
-		{"tool_exec_environment_variables", len(u.Environment.Value), "this server runs no custom tools and stores no secrets; leave it empty"},
+		{"message_ids", len(u.MessageIDs.Value),
+			"what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
+		{"secrets", len(u.Secrets.Value), noSecrets},
+		{"tool_exec_environment_variables", len(u.Environment.Value), noSecrets},
 	} {
 		if field.size > 0 {
 			return refuse(field.name, field.why)
@@ -72,11 +76,19 @@ func (u Unserved) check() error {
 // CreateAgent is what an agent is created from.
 type CreateAgent struct {
 	AgentFields
-	Type  rest.Opt[string]   `json:"agent_type,omitzero" enum:"memgpt_agent,memgpt_v2_agent,letta_v1_agent,react_agent,workflow_agent,split_thread_agent,sleeptime_agent,voice_convo_agent,voice_sleeptime_agent"`
-	Tools rest.Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; an agent has those of files while a folder is attached, and the others always."`
+	Type  rest.Opt[agentType] `json:"agent_type,omitzero"`
+	Tools rest.Opt[[]string]  `json:"tools,omitzero" doc:"Names; an agent has the file tools while it has a folder."`
 
-	MemoryBlocks    rest.Opt[[]CreateBlock]    `json:"memory_blocks,omitzero" doc:"Core memory blocks to make for the agent."`
-	InitialMessages rest.Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"Appended to the default conversation after the system prompt."`
+	MemoryBlocks    rest.Opt[[]CreateBlock]    `json:"memory_blocks,omitzero" doc:"Blocks to create for the agent."`
+	InitialMessages rest.Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"After the system prompt."`
+}
+
+type agentType string
+
+// Schema implements huma.SchemaProvider.
+func (agentType) Schema(rest.Registry) *rest.Schema {
+	return rest.Enum("memgpt_agent", "memgpt_v2_agent", "letta_v1_agent", "react_agent", "workflow_agent",
+		"split_thread_agent", "sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent")
 }
 
 // UpdateAgent changes the fields that it has.
@@ -84,13 +96,14 @@ type UpdateAgent struct {
 	AgentFields
 }
 
+// New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New(toolNames []string) (agent.New, error) {
 	if err := c.check(); err != nil {
 		return agent.New{}, err
 	}
 	for _, name := range c.Tools.Value {
 		if !slices.Contains(toolNames, name) {
-			return agent.New{}, refuse("tools", fmt.Sprintf("there is no tool '%s'; the tools are %s", name, strings.Join(toolNames, ", ")))
+			return agent.New{}, db.Invalid("tools: there is no tool '%s'; the tools are %s", name, strings.Join(toolNames, ", "))
 		}
 	}
 	config, err := readLLMConfig(c.LLMConfig.Value)
@@ -102,15 +115,17 @@ func (c CreateAgent) New(toolNames []string) (agent.New, error) {
 		return agent.New{}, err
 	}
 	return agent.New{
-		Messages: messages, Blocks: newBlocks(c.MemoryBlocks.Value), BlockIDs: c.BlockIDs.Value,
-		Name: first(c.Name.Pointer(), randomName), Type: c.Type.Value, System: c.System.Value, Timezone: c.Timezone.Value,
-		Description: c.Description.Pointer(), Model: either(c.Model.Pointer(), config.handle()), Embedding: c.Embedding.Pointer(),
-		Metadata: json.RawMessage(c.Metadata.Value), Tags: c.Tags.Value, Hidden: c.Hidden.Value, Settings: c.settings(), FolderIDs: c.folders(),
-		WindowLimit:  either(c.WindowLimit.Pointer(), config.ContextWindow),
+		Messages: messages, Blocks: rest.Each(c.MemoryBlocks.Value, CreateBlock.New), BlockIDs: c.BlockIDs.Value,
+		Name: *cmp.Or(c.Name.Pointer(), new(randomName())), Type: string(c.Type.Value), System: c.System.Value,
+		Description: c.Description.Pointer(), Timezone: c.Timezone.Value, Settings: c.settings(),
+		Model: cmp.Or(c.Model.Pointer(), config.handle()), Embedding: c.Embedding.Pointer(), Hidden: c.Hidden.Value,
+		Metadata: json.RawMessage(c.Metadata.Value), Tags: c.Tags.Value, FolderIDs: c.folders(),
+		WindowLimit:  cmp.Or(c.WindowLimit.Pointer(), config.ContextWindow),
 		MaxFilesOpen: c.MaxFilesOpen.Pointer(), ViewChars: c.ViewChars.Pointer(),
 	}, nil
 }
 
+// Update returns the change. ErrInvalid if a field asks for something that Loci does not serve.
 func (u UpdateAgent) Update() (agent.Update, error) {
 	if err := u.check(); err != nil {
 		return agent.Update{}, err
@@ -124,9 +139,10 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 		window = agent.Limit{Set: true, Value: config.ContextWindow}
 	}
 	return agent.Update{
-		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(), Timezone: u.Timezone.Pointer(),
-		Model: either(u.Model.Pointer(), config.handle()), Embedding: u.Embedding.Pointer(),
-		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(), FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value,
+		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(),
+		Timezone: u.Timezone.Pointer(), Model: cmp.Or(u.Model.Pointer(), config.handle()), Embedding: u.Embedding.Pointer(),
+		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(),
+		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value,
 		WindowLimit: window, MaxFilesOpen: limitOf(u.MaxFilesOpen), ViewChars: limitOf(u.ViewChars),
 	}, nil
 }
@@ -150,7 +166,7 @@ func (f AgentFields) folders() []string {
 	return f.SourceIDs.Value
 }
 
-// llmConfig is what a full model configuration, as older clients send it, tells about the model.
+// llmConfig holds the fields of a model configuration that Loci reads. Older clients send it.
 type llmConfig struct {
 	Handle        *string `json:"handle"`
 	Model         string  `json:"model"`
@@ -174,21 +190,7 @@ func (c llmConfig) handle() *string {
 	return c.Handle
 }
 
-func first(value *string, otherwise func() string) string {
-	if value == nil {
-		return otherwise()
-	}
-	return *value
-}
-
-func either[T any](value, otherwise *T) *T {
-	if value == nil {
-		return otherwise
-	}
-	return value
-}
-
-// limitOf turns a field into a limit that tells null, back to the default, from absent.
+// limitOf returns a limit that a null field sets to its default, and an absent one does not change.
 func limitOf(field rest.Opt[int]) agent.Limit {
 	return agent.Limit{Set: field.Set, Value: field.Pointer()}
 }

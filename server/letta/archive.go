@@ -15,7 +15,7 @@ type Archive struct {
 	LastUpdatedByID  rest.Null              `json:"last_updated_by_id"`
 }
 
-// CreateArchive is what an archive is created from. Loci embeds with its own model, so a client's choice of one is only kept.
+// CreateArchive is what an archive is created from. Loci embeds with its own model, and only keeps a client's choice.
 type CreateArchive struct {
 	Name        string                `json:"name"`
 	Description rest.Opt[string]      `json:"description,omitzero"`
@@ -23,7 +23,7 @@ type CreateArchive struct {
 	Embedding   rest.Opt[string]      `json:"embedding,omitzero"`
 }
 
-// UpdateArchive changes the fields that it has; null leaves one alone.
+// UpdateArchive changes the fields that it has; null does not change one.
 type UpdateArchive struct {
 	Name        rest.Opt[string]      `json:"name,omitzero"`
 	Description rest.Opt[string]      `json:"description,omitzero"`

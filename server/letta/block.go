@@ -25,16 +25,9 @@ type Block struct {
 	LastUpdatedByID     rest.Null `json:"last_updated_by_id"`
 }
 
+// BlockOf shows a block.
 func BlockOf(b block.Block) Block {
 	return Block{Block: b, IsTemplate: b.Template.IsTemplate, TemplateName: b.Template.Name}
-}
-
-func BlocksOf(list []block.Block) []Block {
-	blocks := make([]Block, len(list))
-	for i, b := range list {
-		blocks[i] = BlockOf(b)
-	}
-	return blocks
 }
 
 // CreateBlock is what a block is created from.
@@ -42,7 +35,7 @@ type CreateBlock struct {
 	Label        string                `json:"label" doc:"1 to 50 letters, digits, '_', '-' and '/'."`
 	Value        rest.Opt[string]      `json:"value,omitzero"`
 	Description  rest.Opt[string]      `json:"description,omitzero"`
-	Limit        rest.Opt[int]         `json:"limit,omitzero" minimum:"1" doc:"Of the value, in characters; 100,000 if absent. It is enforced."`
+	Limit        rest.Opt[int]         `json:"limit,omitzero" minimum:"1" doc:"In characters; 100,000 if absent."`
 	ReadOnly     rest.Opt[bool]        `json:"read_only,omitzero" doc:"The agent's tools cannot change it."`
 	Hidden       rest.Opt[bool]        `json:"hidden,omitzero"`
 	Tags         rest.Opt[[]string]    `json:"tags,omitzero"`
@@ -51,32 +44,26 @@ type CreateBlock struct {
 	TemplateName rest.Opt[string]      `json:"template_name,omitzero"`
 }
 
-// usual are the descriptions of blocks that are created without one (Letta's labels).
-var usual = map[string]string{
-	"human": "The human block: Stores key details about the person you are conversing with, allowing for more personalized and friend-like conversation.",
-	"persona": "The persona block: Stores details about your current persona, guiding how you behave and respond. This helps you to maintain " +
-		"consistency and personality in your interactions.",
+// defaultDescriptions are those of blocks that are created without one (Letta's labels).
+var defaultDescriptions = map[string]string{
+	"human": "The human block: Stores key details about the person you are conversing with, allowing for more " +
+		"personalized and friend-like conversation.",
+	"persona": "The persona block: Stores details about your current persona, guiding how you behave and respond. " +
+		"This helps you to maintain consistency and personality in your interactions.",
 }
 
+// New returns the block to create.
 func (c CreateBlock) New() block.New {
-	n := block.New{Label: c.Label, Value: c.Value.Value, Description: c.Description.Pointer(), Limit: c.Limit.Value, ReadOnly: c.ReadOnly.Value,
-		Hidden: c.Hidden.Value, Tags: c.Tags.Value, Metadata: json.RawMessage(c.Metadata.Value),
+	n := block.New{Label: c.Label, Value: c.Value.Value, Description: c.Description.Pointer(), Limit: c.Limit.Value,
+		ReadOnly: c.ReadOnly.Value, Hidden: c.Hidden.Value, Tags: c.Tags.Value, Metadata: json.RawMessage(c.Metadata.Value),
 		Template: block.Template{IsTemplate: c.IsTemplate.Value, Name: c.TemplateName.Pointer()}}
-	if text, ok := usual[c.Label]; ok && n.Description == nil {
+	if text, ok := defaultDescriptions[c.Label]; ok && n.Description == nil {
 		n.Description = &text
 	}
 	return n
 }
 
-func newBlocks(list []CreateBlock) []block.New {
-	all := make([]block.New, len(list))
-	for i, c := range list {
-		all[i] = c.New()
-	}
-	return all
-}
-
-// UpdateBlock changes the fields that it has; null leaves one alone.
+// UpdateBlock changes the fields that it has; null does not change one.
 type UpdateBlock struct {
 	Label       rest.Opt[string]      `json:"label,omitzero"`
 	Value       rest.Opt[string]      `json:"value,omitzero"`
@@ -91,8 +78,8 @@ type UpdateBlock struct {
 
 // Precondition is what a change requires of the block as it is: 409 with the block otherwise.
 type Precondition struct {
-	ExpectedVersion rest.Opt[int]    `json:"expected_version,omitzero" doc:"The block's version; the header If-Match says the same."`
-	ExpectedSHA256  rest.Opt[string] `json:"expected_sha256,omitzero" doc:"The hash of the block's value, in hexadecimal digits."`
+	ExpectedVersion rest.Opt[int]    `json:"expected_version,omitzero" doc:"The block's version, as in If-Match."`
+	ExpectedSHA256  rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the block's value, in hexadecimal digits."`
 }
 
 // IfMatch is the header of a precondition.
@@ -100,6 +87,7 @@ type IfMatch struct {
 	Version string `header:"If-Match" doc:"The version that the block must have, in quotes or without, or *."`
 }
 
+// Expected returns what the body and the header expect of the block. ErrInvalid for a header that is no version.
 func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 	x := block.Expected{Version: p.ExpectedVersion.Value, SHA256: strings.ToLower(p.ExpectedSHA256.Value)}
 	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(header.Version), "W/"), `"`)
@@ -114,16 +102,18 @@ func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 	return x, nil
 }
 
+// Update returns the change.
 func (u UpdateBlock) Update() block.Update {
-	return block.Update{Label: u.Label.Pointer(), Value: u.Value.Pointer(), Description: u.Description.Pointer(), Limit: u.Limit.Pointer(),
-		ReadOnly: u.ReadOnly.Pointer(), Hidden: u.Hidden.Pointer(), Tags: u.Tags.Value, Metadata: json.RawMessage(u.Metadata.Value)}
+	return block.Update{Label: u.Label.Pointer(), Value: u.Value.Pointer(), Description: u.Description.Pointer(),
+		Limit: u.Limit.Pointer(), ReadOnly: u.ReadOnly.Pointer(), Hidden: u.Hidden.Pointer(), Tags: u.Tags.Value,
+		Metadata: json.RawMessage(u.Metadata.Value)}
 }
 
 // BlockFilter narrows a list of blocks.
 type BlockFilter struct {
 	Label         string        `query:"label" doc:"The exact label."`
 	Name          string        `query:"name" doc:"The exact name of a template."`
-	TemplatesOnly bool          `query:"templates_only" doc:"Templates, instead of what is none."`
+	TemplatesOnly bool          `query:"templates_only" doc:"Only templates, instead of only other blocks."`
 	Tags          []string      `query:"tags,explode"`
 	MatchAllTags  bool          `query:"match_all_tags"`
 	LabelSearch   string        `query:"label_search" doc:"Part of the label, in any case."`
@@ -135,9 +125,11 @@ type BlockFilter struct {
 	Agents        []int         `query:"connected_to_agents_count_eq,explode"`
 }
 
+// Filter returns the store's filter.
 func (f BlockFilter) Filter() block.Filter {
-	return block.Filter{Label: f.Label, LabelContains: f.LabelSearch, ValueContains: f.ValueSearch, DescriptContains: f.AboutSearch,
-		TemplateName: f.Name, Templates: &f.TemplatesOnly, Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden,
+	return block.Filter{Label: f.Label, LabelContains: f.LabelSearch, ValueContains: f.ValueSearch,
+		DescriptContains: f.AboutSearch, TemplateName: f.Name, Templates: &f.TemplatesOnly,
+		Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden,
 		AgentsMore: f.AgentsMore.Pointer(), AgentsFewer: f.AgentsFewer.Pointer(), Agents: f.Agents}
 }
 

@@ -7,13 +7,13 @@ import (
 
 // CompactRequest is how a conversation is to be compacted.
 type CompactRequest struct {
-	Settings rest.Opt[rest.Object] `json:"compaction_settings,omitzero" doc:"In place of the agent's own, each that it has."`
+	Settings rest.Opt[rest.Object] `json:"compaction_settings,omitzero" doc:"Each replaces the agent's own."`
 	Dry      rest.Opt[bool]        `json:"dry_run,omitzero" doc:"Only say what would be done."`
 }
 
-// Compacted is what became of a request to compact, in Letta's shape. Loci adds the plan that was followed, and the compaction.
+// Compacted is the answer to a request to compact, in Letta's shape. Loci adds the plan and the compaction.
 type Compacted struct {
-	Summary    string                 `json:"summary" doc:"Empty where clipping the results of tools was enough, or nothing was done."`
+	Summary    string                 `json:"summary" doc:"Empty where clipping was enough, or nothing was done."`
 	Before     int                    `json:"num_messages_before" doc:"That the model saw, its system prompt too."`
 	After      int                    `json:"num_messages_after"`
 	Plan       compaction.Plan        `json:"plan"`

@@ -8,14 +8,14 @@ import (
 // Conversation is a thread of an agent's messages, in Letta's shape.
 type Conversation struct {
 	recall.Conversation
-	InContext        []string  `json:"in_context_message_ids" doc:"What the model sees: the system prompt, and the newest 1,000 of the other messages, oldest first."`
+	InContext        []string  `json:"in_context_message_ids" doc:"The system prompt and the newest 1,000 others."`
 	Archived         bool      `json:"archived"`
 	IsolatedBlockIDs []string  `json:"isolated_block_ids"`
 	CreatedByID      rest.Null `json:"created_by_id"`
 	LastUpdatedByID  rest.Null `json:"last_updated_by_id"`
 }
 
-// ConversationFields are what a conversation can be made with and changed in; null leaves a field alone.
+// ConversationFields are what a conversation can be created with and changed in; null does not change a field.
 type ConversationFields struct {
 	Summary       rest.Opt[string]      `json:"summary,omitzero"`
 	Description   rest.Opt[string]      `json:"description,omitzero"`
@@ -29,11 +29,13 @@ type ConversationFilter struct {
 	AgentID string `query:"agent_id"`
 	Summary string `query:"summary_search" doc:"Part of the summary, in any case."`
 	Archive string `query:"archive_status" enum:"unarchived,archived,all" doc:"Unarchived if absent."`
-	OrderBy string `query:"order_by" enum:"created_at,last_run_completion,last_message_at" doc:"By the creation, or by the last message."`
+	OrderBy string `query:"order_by" enum:"created_at,last_run_completion,last_message_at"`
 }
 
+// Filter returns the store's filter.
 func (f ConversationFilter) Filter() recall.ConversationFilter {
-	out := recall.ConversationFilter{AgentID: f.AgentID, Contains: f.Summary, ByUse: f.OrderBy != "" && f.OrderBy != "created_at"}
+	out := recall.ConversationFilter{AgentID: f.AgentID, Contains: f.Summary,
+		ByUse: f.OrderBy != "" && f.OrderBy != "created_at"}
 	if f.Archive != "all" {
 		archived := f.Archive == "archived"
 		out.Archived = &archived

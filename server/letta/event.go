@@ -11,7 +11,7 @@ import (
 // AgentEvent is one thing that happened to an agent.
 type AgentEvent struct {
 	event.Event
-	Message *EventMessage `json:"message,omitempty" doc:"What was said, with events of type message; not there any more once its conversation is deleted."`
+	Message *EventMessage `json:"message,omitempty" doc:"Of events of type message, until its conversation is deleted."`
 }
 
 // EventMessage is a message as the log keeps it.
@@ -21,17 +21,18 @@ type EventMessage struct{ recall.Message }
 type EventSlice struct {
 	From     int64           `query:"from" minimum:"1" doc:"The first position."`
 	To       int64           `query:"to" minimum:"1" doc:"The last position; it belongs to the slice."`
-	Before   int64           `query:"before" minimum:"1" doc:"Events below this position; without from and after, those nearest to it."`
+	Before   int64           `query:"before" minimum:"1" doc:"Events below this position, the nearest if from is absent."`
 	After    rest.Opt[int64] `query:"after" doc:"Events above this position."`
-	Types    []string        `query:"types,explode" doc:"Only events of these types: repeated, or with commas between them."`
+	Types    []string        `query:"types,explode" doc:"Only of these types: repeated, or with commas."`
 	Limit    int             `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many events at most."`
 	Order    string          `query:"order" enum:"asc,desc" default:"asc" doc:"Oldest first, or newest first."`
-	Consumer string          `query:"consumer" doc:"Events after those that this named reader is done with: one that is not there yet begins at the first. Not with from, before, after and order=desc."`
+	Consumer string          `query:"consumer" doc:"Events after this named reader's position; without the others."`
 }
 
+// Query returns the store's query.
 func (in EventSlice) Query() event.Query {
-	q := event.Query{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: EventTypes(in.Types), Limit: in.Limit,
-		Descending: in.Order == rest.NewestFirst}
+	q := event.Query{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: EventTypes(in.Types),
+		Limit: in.Limit, Descending: in.Order == rest.NewestFirst}
 	if in.After.Set {
 		q.From = max(q.From, 1) // after=0 is a bound too
 	}
@@ -52,6 +53,6 @@ func EventTypes(values []string) (types []event.Type) {
 
 // Commit is how far a named reader has come.
 type Commit struct {
-	Seq      int64           `json:"seq" doc:"Of the last event that it is done with; 0 is the very beginning. It may go back."`
-	Expected rest.Opt[int64] `json:"expected_seq,omitzero" doc:"Where it must stand: otherwise nothing is stored, and the answer is 409. A reader that is not there stands at 0."`
+	Seq      int64           `json:"seq" doc:"Of the last event that it has handled; 0 for none. It may go back."`
+	Expected rest.Opt[int64] `json:"expected_seq,omitzero" doc:"Its position until now, 0 for a new reader; else 409."`
 }

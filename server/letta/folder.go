@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// CreateFolder is what a folder is created from. Loci embeds with its own model, so a client's choice of one is not heeded.
+// CreateFolder is what a folder is created from. Loci embeds with its own model, and ignores a client's choice.
 type CreateFolder struct {
 	Name         string                `json:"name"`
 	Description  rest.Opt[string]      `json:"description,omitzero"`
@@ -14,7 +14,7 @@ type CreateFolder struct {
 	ChunkTokens  rest.Opt[int]         `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
 }
 
-// UpdateFolder changes the fields that it has; null leaves one alone.
+// UpdateFolder changes the fields that it has; null does not change one.
 type UpdateFolder struct {
 	Name         rest.Opt[string]      `json:"name,omitzero"`
 	Description  rest.Opt[string]      `json:"description,omitzero"`
@@ -52,3 +52,6 @@ type FileSize struct {
 	Name      string `json:"file_name"`
 	SizeBytes int64  `json:"file_size"`
 }
+
+// FileSizeOf shows a file in a sum.
+func FileSizeOf(f files.File) FileSize { return FileSize{f.ID, f.Name, f.SizeBytes} }

@@ -44,15 +44,17 @@ func (SentContent) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]SentPart]())
 }
 
-// drafts are the messages to be appended.
+// drafts returns the messages to append.
 func drafts(messages []InitialMessage) ([]recall.Draft, error) {
 	all := make([]recall.Draft, len(messages))
 	for i, m := range messages {
-		all[i] = recall.Draft{Role: recall.Role(m.Role), Name: m.Name.Pointer(), OTID: m.OTID.Pointer(), SenderID: m.Sender.Pointer(), GroupID: m.Group.Pointer()}
+		all[i] = recall.Draft{Role: recall.Role(m.Role), Name: m.Name.Pointer(), OTID: m.OTID.Pointer(),
+			SenderID: m.Sender.Pointer(), GroupID: m.Group.Pointer()}
 		for k, p := range m.Content {
 			part := recall.Part{Type: recall.PartType(p.Type), Text: p.Text, Source: json.RawMessage(p.Source)}
 			if part.Type == recall.Image && part.Source == nil {
-				return nil, rest.Unprocessable(fmt.Sprintf("body.initial_message_sequence[%d].content[%d].source", i, k), "expected required property source to be present")
+				return nil, rest.Unprocessable(fmt.Sprintf("body.initial_message_sequence[%d].content[%d].source", i, k),
+					"expected required property source to be present")
 			}
 			all[i].Content = append(all[i].Content, part)
 		}

@@ -61,19 +61,20 @@ type FunctionReturn struct {
 	Stderr     []string `json:"stderr"`
 }
 
+// InternalMessageOf shows a message of the log.
 func InternalMessageOf(m recall.Message) InternalMessage {
-	in := InternalMessage{ID: m.ID, Role: string(m.Role), Content: []ContentPart{}, AgentID: m.AgentID, ConversationID: m.ConversationID,
-		CreatedAt: m.CreatedAt, Model: m.Model, Name: m.Name, StepID: m.StepID, RunID: m.RunID, OTID: m.OTID, SenderID: m.SenderID,
-		GroupID: m.GroupID, Position: m.Position, Seq: m.Seq}
+	in := InternalMessage{ID: m.ID, Role: string(m.Role), Content: []ContentPart{}, AgentID: m.AgentID,
+		ConversationID: m.ConversationID, CreatedAt: m.CreatedAt, Model: m.Model, Name: m.Name, StepID: m.StepID,
+		RunID: m.RunID, OTID: m.OTID, SenderID: m.SenderID, GroupID: m.GroupID, Position: m.Position, Seq: m.Seq}
 	if m.IsErr {
 		in.IsErr = &m.IsErr
 	}
 	for _, p := range m.Content {
 		switch p.Type {
 		case recall.ToolCall:
-			in.ToolCalls = append(in.ToolCalls, FunctionCall{ID: p.CallID, Type: "function", Function: Function{Name: p.Name, Arguments: p.Input}})
+			in.ToolCalls = append(in.ToolCalls, FunctionCall{p.CallID, "function", Function{p.Name, p.Input}})
 		case recall.ToolReturn:
-			in.ToolReturns = append(in.ToolReturns, FunctionReturn{Status: statusOf(p), ToolCallID: p.CallID, Response: returned(p), Stdout: p.Stdout, Stderr: p.Stderr})
+			in.ToolReturns = append(in.ToolReturns, FunctionReturn{statusOf(p), p.CallID, returned(p), p.Stdout, p.Stderr})
 			in.Content = append(in.Content, textPart(p.Text))
 		default:
 			in.Content = append(in.Content, internalPart(p))
@@ -87,7 +88,7 @@ func InternalMessageOf(m recall.Message) InternalMessage {
 
 // internalPart is a part of what was said or thought.
 func internalPart(p recall.Part) ContentPart {
-	c := ContentPart{Type: string(p.Type), Signature: given(p.Signature)}
+	c := ContentPart{Type: partType(p.Type), Signature: given(p.Signature)}
 	switch p.Type {
 	case recall.Image:
 		c.Source = rest.Object(p.Source)
@@ -104,7 +105,7 @@ func internalPart(p recall.Part) ContentPart {
 	return c
 }
 
-// summaryOf is the summary of a reasoning in its pieces.
+// summaryOf returns the pieces of a reasoning's summary.
 func summaryOf(p recall.Part) any {
 	if json.Valid(p.Summary) {
 		return p.Summary

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// What items are called. Letta has two more, of approvals, which no message of the log is.
+// The types of items. Letta has two more, of approvals; Loci's log has no such message.
 const (
 	systemMessage          = "system_message"
 	userMessage            = "user_message"
@@ -22,8 +22,8 @@ const (
 	eventMessage           = "event_message"
 )
 
-// MessageItem is one of the things that a message of the log is shown as; its message_type says which. Items of one message have the
-// same id.
+// MessageItem is one of the things that a message of the log is shown as; its message_type says which. All items of a
+// message have its id.
 type MessageItem struct {
 	value any // one of the structs of itemTypes
 }
@@ -51,7 +51,7 @@ type MessageHead struct {
 	Date           string    `json:"date" format:"date-time" doc:"When it was said, to the second."`
 	MessageType    string    `json:"message_type"`
 	Name           *string   `json:"name"`
-	OTID           *string   `json:"otid" doc:"The client's own id of the message; of what an agent or a tool said, one made of the message's id and the item's place."`
+	OTID           *string   `json:"otid" doc:"The client's own id, or one made for the item."`
 	SenderID       *string   `json:"sender_id"`
 	StepID         *string   `json:"step_id"`
 	RunID          *string   `json:"run_id"`
@@ -121,14 +121,14 @@ type ToolReturnMessage struct {
 	ToolReturns []ToolReturn `json:"tool_returns"`
 }
 
-// SummaryMessage is what stands for messages that the model does not see any more.
+// SummaryMessage replaces messages that the model does not see any more.
 type SummaryMessage struct {
 	MessageHead
 	Summary string      `json:"summary"`
-	Stats   rest.Object `json:"compaction_stats" doc:"What it was made for, and the numbers of messages and tokens before and after."`
+	Stats   rest.Object `json:"compaction_stats" doc:"Its trigger; messages and tokens before and after."`
 }
 
-// CompactionMessage tells of the compaction that a summary was made in. It is shown only to who asks for its type.
+// CompactionMessage is the compaction that made a summary. It is shown only if its type is asked for.
 type CompactionMessage struct {
 	MessageHead
 	EventType string      `json:"event_type" enum:"compaction"`
@@ -143,7 +143,7 @@ type ToolReturn struct {
 	ToolReturn Content      `json:"tool_return"`
 	Stdout     []string     `json:"stdout"`
 	Stderr     []string     `json:"stderr"`
-	Orphan     bool         `json:"orphan,omitempty" doc:"No call of the conversation waited for it: a model is never shown it."`
+	Orphan     bool         `json:"orphan,omitempty" doc:"It has no call, and a model never sees it."`
 	Clip       *ClippedText `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
 }
 
@@ -156,7 +156,7 @@ type ClippedText struct {
 	Shown  int    `json:"shown" doc:"How many bytes of it the log has."`
 }
 
-// Content is texts and images: a string where it is one text, or nothing, else an array.
+// Content is texts and images. Its JSON is a string if it is empty or one text, else an array.
 type Content []ContentPart
 
 // MarshalJSON implements json.Marshaler.
@@ -175,9 +175,9 @@ func (Content) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]ContentPart]())
 }
 
-// ContentPart is a part of what was said: which fields it has is a matter of its type.
+// ContentPart is a part of a message. Its type decides which fields it has.
 type ContentPart struct {
-	Type             string      `json:"type" enum:"text,image,reasoning,redacted_reasoning,omitted_reasoning,summarized_reasoning"`
+	Type             partType    `json:"type"`
 	Text             *string     `json:"text,omitempty"`
 	Source           rest.Object `json:"source,omitempty"`
 	Reasoning        *string     `json:"reasoning,omitempty"`
@@ -189,9 +189,16 @@ type ContentPart struct {
 	EncryptedContent *string     `json:"encrypted_content,omitempty"`
 }
 
+type partType string
+
+// Schema implements huma.SchemaProvider.
+func (partType) Schema(rest.Registry) *rest.Schema {
+	return rest.Enum("text", "image", "reasoning", "redacted_reasoning", "omitted_reasoning", "summarized_reasoning")
+}
+
 func textPart(text string) ContentPart { return ContentPart{Type: "text", Text: &text} }
 
-// Texts are the texts of a content, one after the other.
+// Texts joins the texts of a content.
 func (c Content) Texts() string {
 	var all []string
 	for _, p := range c {
@@ -202,5 +209,5 @@ func (c Content) Texts() string {
 	return strings.Join(all, "\n")
 }
 
-// toTheSecond is a time as messages have it.
+// toTheSecond formats a time as Letta's messages do.
 func toTheSecond(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05+00:00") }

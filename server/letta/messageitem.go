@@ -15,8 +15,8 @@ import (
 type ItemOptions struct {
 	Types []string // of the items that are wanted; all if it is empty
 
-	// Calls of the tool Speaker are shown as messages of the assistant, whose text is the Argument. Returns of these calls, Spoken, are left
-	// out. An empty Speaker shows all calls as calls.
+	// Calls of the tool Speaker are shown as messages of the assistant, whose text is the Argument. Returns of these
+	// calls, Spoken, are left out. An empty Speaker shows all calls as calls.
 	Speaker, Argument string
 	Spoken            map[recall.Return]bool
 }
@@ -27,8 +27,8 @@ const (
 	speechArgument = "message"
 )
 
-// Items is what a message is shown as: what was thought, what was said, what was called. A message has an item at least, unless all of its
-// items are not wanted.
+// Items returns the items of a message: its thoughts, its texts, its calls. There is at least one, unless o.Types
+// excludes all of them.
 func (o ItemOptions) Items(m recall.Message) []MessageItem {
 	b := itemBuilder{ItemOptions: o, m: m}
 	switch m.Role {
@@ -59,7 +59,7 @@ func (b *itemBuilder) summary() {
 	b.add(h, SummaryMessage{h, contentOf(b.m.Content).Texts(), stats})
 }
 
-// compactionEvent is what Letta tells of a compaction as it begins.
+// compactionEvent returns the data of Letta's event of a compaction that begins.
 func compactionEvent(stats rest.Object) rest.Object {
 	var of struct {
 		Trigger string `json:"trigger"`
@@ -69,20 +69,22 @@ func compactionEvent(stats rest.Object) rest.Object {
 	if json.Unmarshal(stats, &of) != nil {
 		return rest.Object("{}")
 	}
-	raw, _ := json.Marshal(map[string]any{"trigger": of.Trigger, "context_token_estimate": of.Before, "context_window": of.Window}) // plain values
+	raw, _ := json.Marshal(map[string]any{ // plain values
+		"trigger": of.Trigger, "context_token_estimate": of.Before, "context_window": of.Window})
 	return raw
 }
 
 type itemBuilder struct {
 	ItemOptions
 	m     recall.Message
-	count int // of the items so far, those that are not wanted too
+	count int // of the items so far, also of those that Types excludes
 	items []MessageItem
 }
 
 func (b *itemBuilder) head(kind string, otid *string) MessageHead {
-	h := MessageHead{ID: b.m.ID, Date: toTheSecond(b.m.CreatedAt), MessageType: kind, Name: b.m.Name, OTID: otid, SenderID: b.m.SenderID,
-		StepID: b.m.StepID, RunID: b.m.RunID, AgentID: b.m.AgentID, ConversationID: b.m.ConversationID, Position: b.m.Position, Seq: b.m.Seq}
+	h := MessageHead{ID: b.m.ID, Date: toTheSecond(b.m.CreatedAt), MessageType: kind, Name: b.m.Name, OTID: otid,
+		SenderID: b.m.SenderID, StepID: b.m.StepID, RunID: b.m.RunID, AgentID: b.m.AgentID,
+		ConversationID: b.m.ConversationID, Position: b.m.Position, Seq: b.m.Seq}
 	if b.m.IsErr {
 		h.IsErr = &b.m.IsErr
 	}
@@ -102,8 +104,8 @@ func (b *itemBuilder) add(h MessageHead, item any) {
 	}
 }
 
-// itemOTID is the id of an item: the message's, with the item's place in its last seven bits. (Letta has no more than 128 items; those
-// beyond change the bits above.)
+// itemOTID returns the id of an item: the message's, with the item's place in its last seven bits. Places from 128,
+// which Letta does not have, change the bits above them.
 func itemOTID(messageID string, place int) string {
 	id, err := uuid.Parse(strings.TrimPrefix(messageID, "message-"))
 	if err != nil {
@@ -154,7 +156,7 @@ func (b *itemBuilder) thought(p recall.Part) {
 	}
 }
 
-// reasoningOf is the text of a reasoning, or of its summary.
+// reasoningOf returns the text of a reasoning, or of its summary.
 func reasoningOf(p recall.Part) string {
 	var summary []struct {
 		Text string `json:"text"`
@@ -191,7 +193,7 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 	flush()
 }
 
-// argument is the text of one of the arguments of a call; all of them where it is not there.
+// argument returns the text of an argument of a call, or all arguments if the call has no such one.
 func argument(input, name string) string {
 	var arguments map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &arguments) != nil || arguments[name] == nil {
@@ -216,18 +218,13 @@ func (b *itemBuilder) returns() {
 	}
 	first := returns[0]
 	h := b.next(toolReturnMessage)
-	b.add(h, ToolReturnMessage{MessageHead: h, ToolReturn: first.ToolReturn.Texts(), Status: first.Status, ToolCallID: first.ToolCallID,
-		Stdout: first.Stdout, Stderr: first.Stderr, ToolReturns: returns})
+	b.add(h, ToolReturnMessage{MessageHead: h, ToolReturn: first.ToolReturn.Texts(), Status: first.Status,
+		ToolCallID: first.ToolCallID, Stdout: first.Stdout, Stderr: first.Stderr, ToolReturns: returns})
 }
 
 func returnOf(p recall.Part) ToolReturn {
-	r := ToolReturn{Type: "tool", ToolCallID: p.CallID, Status: statusOf(p), Stdout: p.Stdout, Stderr: p.Stderr, Orphan: p.Orphan,
-		ToolReturn: returned(p)}
-	if p.Clip != nil {
-		clip := ClippedText(*p.Clip)
-		r.Clip = &clip
-	}
-	return r
+	return ToolReturn{Type: "tool", ToolCallID: p.CallID, Status: statusOf(p), Stdout: p.Stdout, Stderr: p.Stderr,
+		Orphan: p.Orphan, ToolReturn: returned(p), Clip: (*ClippedText)(p.Clip)}
 }
 
 func statusOf(p recall.Part) string {
@@ -237,7 +234,7 @@ func statusOf(p recall.Part) string {
 	return "success"
 }
 
-// returned is what a tool returned: its text and its images.
+// returned returns the text and the images of a tool's result.
 func returned(p recall.Part) Content {
 	c := Content{textPart(p.Text)}
 	for _, source := range p.Images {
@@ -246,7 +243,7 @@ func returned(p recall.Part) Content {
 	return c
 }
 
-// contentOf are the texts and images among parts.
+// contentOf returns the texts and images among parts.
 func contentOf(parts []recall.Part) (c Content) {
 	for _, p := range parts {
 		switch p.Type {
@@ -259,7 +256,7 @@ func contentOf(parts []recall.Part) (c Content) {
 	return c
 }
 
-// given is a text, nil where there is none.
+// given returns a text, nil if it is empty.
 func given(text string) *string {
 	if text == "" {
 		return nil

@@ -9,15 +9,15 @@ import (
 
 // MessageQuery is what messages are searched by.
 type MessageQuery struct {
-	Mode         rest.Opt[string] `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"By meaning, by words, or by both (if absent). Without an embeddings endpoint there are only words."`
+	Mode         rest.Opt[string] `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
 	AgentID      rest.Opt[string] `json:"agent_id,omitzero"`
 	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Of one conversation, or 'default' of the agent."`
 	Limit        rest.Opt[int]    `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
-	Start        rest.Opt[string] `json:"start_date,omitzero" doc:"ISO 8601; without an offset in the agent's timezone, or UTC where no agent is named."`
-	End          rest.Opt[string] `json:"end_date,omitzero" doc:"The last moment of the day, minute or second that it names."`
+	Start        rest.Opt[string] `json:"start_date,omitzero" doc:"ISO 8601; in the agent's timezone, else UTC."`
+	End          rest.Opt[string] `json:"end_date,omitzero" doc:"To the end of the day, minute or second."`
 }
 
-// DefaultFound is how many messages a search finds where it is not told.
+// DefaultFound is the limit of a search that gives none.
 const DefaultFound = 50
 
 // FoundMessage is a thing that was said or thought in a message that a search found.
@@ -34,11 +34,11 @@ type FoundMessage struct {
 	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
 }
 
-// FoundIn are the things that a message says or thinks.
+// FoundIn returns what a message says and thinks.
 func FoundIn(h recall.Hit) (found []FoundMessage) {
 	for _, item := range (SpeechTool{}).Options(nil).Items(h.Message) {
-		f := FoundMessage{MessageID: h.ID, CreatedAt: h.CreatedAt, AgentID: h.AgentID, ConversationID: h.ConversationID, Score: h.Score,
-			Position: h.Position, Seq: h.Seq}
+		f := FoundMessage{MessageID: h.ID, CreatedAt: h.CreatedAt, AgentID: h.AgentID, ConversationID: h.ConversationID,
+			Score: h.Score, Position: h.Position, Seq: h.Seq}
 		switch item := item.value.(type) {
 		case UserMessage:
 			f.MessageType, f.Content = item.MessageType, new(item.Content.Texts())
@@ -70,7 +70,7 @@ func FoundInternalOf(h recall.Hit) FoundInternal {
 		WordsRank: rank(h.WordsRank), MeaningRank: rank(h.MeaningRank), Snippet: h.Snippet}
 }
 
-// rank is a rank from 1, nil where there is none.
+// rank returns a rank from 1, nil for 0.
 func rank(n int) *int {
 	if n == 0 {
 		return nil

@@ -29,7 +29,7 @@ type EmbeddingModel struct {
 // EmbeddingModelOf shows the model that texts are made searchable with.
 func EmbeddingModelOf(c files.EmbeddingConfig) EmbeddingModel {
 	provider, _, _ := strings.Cut(c.Handle, "/")
-	return EmbeddingModel{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai", ProviderName: provider,
-		ModelType: "embedding", Dimension: c.Dimension, Model: c.Model, EndpointType: c.EndpointType, ChunkTokens: c.ChunkTokens,
-		BatchSize: c.BatchSize}
+	return EmbeddingModel{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai",
+		ProviderName: provider, ModelType: "embedding", Dimension: c.Dimension, Model: c.Model,
+		EndpointType: c.EndpointType, ChunkTokens: c.ChunkTokens, BatchSize: c.BatchSize}
 }

@@ -22,17 +22,15 @@ type ArchivalPassage struct {
 	IsDeleted       bool      `json:"is_deleted"`
 	CreatedByID     rest.Null `json:"created_by_id"`
 	LastUpdatedByID rest.Null `json:"last_updated_by_id"`
-	Duplicate       bool      `json:"duplicate,omitempty" doc:"The archive had this text already: the passage is the one it has."`
+	Duplicate       bool      `json:"duplicate,omitempty" doc:"The archive has had this passage."`
 }
 
+// PassageOf shows a passage.
 func PassageOf(p archival.Passage) ArchivalPassage { return ArchivalPassage{Passage: p} }
 
-func InsertedOf(list []archival.Inserted) []ArchivalPassage {
-	passages := make([]ArchivalPassage, len(list))
-	for i, p := range list {
-		passages[i] = ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
-	}
-	return passages
+// InsertedOf shows a passage that was inserted.
+func InsertedOf(p archival.Inserted) ArchivalPassage {
+	return ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
 }
 
 // NewPassage is what a passage is created from.
@@ -43,6 +41,7 @@ type NewPassage struct {
 	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When what it says was so, in ISO 8601."`
 }
 
+// Draft returns the passage to insert. ErrInvalid if CreatedAt is no time.
 func (p NewPassage) Draft() (archival.Draft, error) {
 	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
 	if p.CreatedAt.Value == "" {
@@ -56,7 +55,7 @@ func (p NewPassage) Draft() (archival.Draft, error) {
 	return d, nil
 }
 
-// UpdatePassage changes the fields that it has; null leaves one alone.
+// UpdatePassage changes the fields that it has; null does not change one.
 type UpdatePassage struct {
 	Text     rest.Opt[string]      `json:"text,omitzero"`
 	Tags     rest.Opt[[]string]    `json:"tags,omitzero"`
@@ -69,7 +68,7 @@ type PassageSearch struct {
 	Tags  []string `query:"tags,explode"`
 	Match string   `query:"tag_match_mode" enum:"any,all"`
 	TopK  int      `query:"top_k" minimum:"1" doc:"5 if absent, at most 100."`
-	Start string   `query:"start_datetime" doc:"A date or a time in ISO 8601, in the agent's timezone where it names none."`
+	Start string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`
 	End   string   `query:"end_datetime" doc:"A date is the whole of that day."`
 }
 
@@ -99,20 +98,19 @@ func relevanceOf(h archival.Hit) Relevance { return Relevance{h.Score, h.WordsRa
 
 // FoundPassagesOf shows what a search of an agent's passages found, with times in the agent's zone.
 func FoundPassagesOf(hits []archival.Hit, zone *time.Location) FoundPassages {
-	found := FoundPassages{Count: len(hits), Results: make([]FoundPassage, len(hits))}
-	for i, h := range hits {
-		found.Results[i] = FoundPassage{ID: h.ID, Content: h.Text, Timestamp: h.HappenedAt.In(zone).Format(time.RFC3339), Tags: h.Tags,
-			Relevance: relevanceOf(h)}
-	}
-	return found
+	return FoundPassages{Count: len(hits), Results: rest.Each(hits, func(h archival.Hit) FoundPassage {
+		at := h.HappenedAt.In(zone).Format(time.RFC3339)
+		return FoundPassage{ID: h.ID, Content: h.Text, Timestamp: at, Tags: h.Tags, Relevance: relevanceOf(h)}
+	})}
 }
 
-// usualPassages is how many passages a search returns that asks for no number (Letta: 5).
-const usualPassages = 5
+// defaultTopK is how many passages a search returns that asks for no number (Letta: 5).
+const defaultTopK = 5
 
-// ArchivalQuery is the search of an agent's passages, whose times are in the agent's zone.
+// ArchivalQuery returns the search of an agent's passages, whose times are in the agent's zone.
 func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
-	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match), Limit: cmp.Or(p.TopK, usualPassages)}
+	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match),
+		Limit: cmp.Or(p.TopK, defaultTopK)}
 	var err error
 	q.Start, q.End, err = parseSpan(p.Start, p.End, zone)
 	return q, err
@@ -142,7 +140,7 @@ type ManyPassages struct {
 	Passages []NewPassage `json:"passages" doc:"1 to 10,000, all of them or none."`
 }
 
-// ArchivalQuery is the search of the organization's passages.
+// ArchivalQuery returns the search of the organization's passages.
 func (p SearchPassages) ArchivalQuery() (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50)}
@@ -151,16 +149,12 @@ func (p SearchPassages) ArchivalQuery() (archival.Query, error) {
 	return q, err
 }
 
-// PassageHitsOf shows the passages that a search of the organization found.
-func PassageHitsOf(found []archival.Hit) []PassageHit {
-	hits := make([]PassageHit, len(found))
-	for i, h := range found {
-		hits[i] = PassageHit{Passage: PassageOf(h.Passage), Score: h.Score, Metadata: relevanceOf(h)}
-	}
-	return hits
+// PassageHitOf shows a passage of the organization that was found.
+func PassageHitOf(h archival.Hit) PassageHit {
+	return PassageHit{PassageOf(h.Passage), h.Score, relevanceOf(h)}
 }
 
-// parseSpan reads the ends of a time; each may be empty.
+// parseSpan reads the start and the end of a time span; each may be empty.
 func parseSpan(from, to string, zone *time.Location) (start, end *time.Time, err error) {
 	if from != "" {
 		if start, err = recall.ParseStart(from, zone); err != nil {

@@ -31,9 +31,10 @@ func (InContext) Schema(r rest.Registry) *rest.Schema {
 // Prompt is a prompt that was handed out.
 type Prompt struct {
 	agent.StoredPrompt
-	Request rest.Object `json:"request" doc:"As the provider takes it: tools, system prompt, messages. Add what the provider wants to know of the answer."`
+	Request rest.Object `json:"request" doc:"In the provider's format: tools, system prompt and messages."`
 }
 
+// PromptOf shows a prompt that a call of the store returned, or the call's error.
 func PromptOf(h agent.StoredPrompt, err error) (Prompt, error) {
 	return Prompt{StoredPrompt: h, Request: rest.Object(h.Request)}, err
 }

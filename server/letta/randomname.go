@@ -11,10 +11,14 @@ func randomName() string {
 
 func pick(words []string) string { return words[rand.IntN(len(words))] } //nolint:gosec // a name, not a secret
 
-var adjectives = []string{"amber", "brave", "bright", "calm", "candid", "clever", "coral", "crisp", "early", "gentle", "golden", "hazel",
-	"indigo", "keen", "kind", "lively", "lucid", "mellow", "nimble", "olive", "patient", "quiet", "rapid", "silver", "steady", "sunny",
+var adjectives = []string{"amber", "brave", "bright", "calm", "candid", "clever", "coral", "crisp", "early", "gentle",
+	"golden", "hazel",
+	"indigo", "keen", "kind", "lively", "lucid", "mellow", "nimble", "olive", "patient", "quiet", "rapid", "silver",
+	"steady", "sunny",
 	"swift", "tidy", "vivid", "warm", "wise", "young"}
 
-var nouns = []string{"badger", "beacon", "birch", "brook", "cedar", "comet", "condor", "crane", "delta", "falcon", "fern", "finch",
-	"fjord", "gecko", "harbor", "heron", "island", "juniper", "lagoon", "lantern", "lynx", "maple", "meadow", "otter", "pine", "raven",
+var nouns = []string{"badger", "beacon", "birch", "brook", "cedar", "comet", "condor", "crane", "delta", "falcon",
+	"fern", "finch",
+	"fjord", "gecko", "harbor", "heron", "island", "juniper", "lagoon", "lantern", "lynx", "maple", "meadow", "otter",
+	"pine", "raven",
 	"reef", "river", "sparrow", "summit", "willow", "wren"}

@@ -17,7 +17,7 @@ type Tool struct {
 	Description             string          `json:"description"`
 	SourceCode              rest.Null       `json:"source_code"`
 	SourceType              string          `json:"source_type"`
-	JSONSchema              json.RawMessage `json:"json_schema" doc:"What a model is given: name, description and parameters."`
+	JSONSchema              json.RawMessage `json:"json_schema" doc:"For the model: name, description and parameters."`
 	ArgsJSONSchema          rest.Null       `json:"args_json_schema"`
 	Tags                    []string        `json:"tags"`
 	ToolType                string          `json:"tool_type"`
@@ -47,8 +47,8 @@ func ToolsOf(list []tool.Tool, hasFolder bool) []Tool {
 			kind = typeFiles
 		}
 		if hasFolder || !t.NeedsFolder {
-			tools = append(tools, Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema, SourceType: "python",
-				Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars})
+			tools = append(tools, Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema,
+				SourceType: "python", Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars})
 		}
 	}
 	return tools
@@ -80,6 +80,7 @@ type ToolFilter struct {
 	Without []string `query:"exclude_tool_types,explode"`
 }
 
+// Excludes reports whether the list lacks a tool.
 func (f ToolFilter) Excludes(t Tool) bool {
 	return f.Name != "" && t.Name != f.Name ||
 		len(f.Names) > 0 && !slices.Contains(f.Names, t.Name) ||

@@ -42,7 +42,8 @@ func NotAllowed(detail string) *Problem {
 
 // TooLarge is a body beyond its limit.
 func TooLarge(limitBytes int64) *Problem {
-	return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))
+	return newProblem(http.StatusRequestEntityTooLarge,
+		fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))
 }
 
 // Unprocessable is a request that breaks a rule of its form: location names the field.
@@ -162,7 +163,8 @@ func unavailable(err error) bool {
 		return strings.HasPrefix(pg.Code, "08")
 	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
-	return unreachable || errors.Is(err, db.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) || pgconn.SafeToRetry(err)
+	return unreachable || errors.Is(err, db.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
+		pgconn.SafeToRetry(err)
 }
 
 // fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told.

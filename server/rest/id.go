@@ -14,17 +14,15 @@ import (
 // uuid4 is the form of the ids that Letta's clients make and check: lower case, version 4.
 const uuid4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
-// Ids in a path. One that is not of its kind's form is a 422, before anything is looked up.
+// Ids in a path. One that has not its kind's form is a 422, before anything is looked up.
 type (
-	AgentID   string
-	FolderID  string
-	FileID    string
-	ToolID    string
-	BlockID   string
-	ArchiveID string
-
-	CompactionID string
-
+	AgentID        string
+	FolderID       string
+	FileID         string
+	ToolID         string
+	BlockID        string
+	ArchiveID      string
+	CompactionID   string
 	MessageID      string
 	ConversationID string // may also be 'default', or an agent's id for its default conversation
 )
@@ -40,28 +38,25 @@ func PathID(c echo.Context, param, prefix string) (string, error) {
 	return id, nil
 }
 
-// Schema implements huma.SchemaProvider.
-func (AgentID) Schema(huma.Registry) *huma.Schema { return idSchema("agent") }
-
-// Schema implements huma.SchemaProvider.
-func (FolderID) Schema(huma.Registry) *huma.Schema { return idSchema("source") }
-
-// Schema implements huma.SchemaProvider.
-func (FileID) Schema(huma.Registry) *huma.Schema { return idSchema("file") }
-
-// Schema implements huma.SchemaProvider.
-func (ToolID) Schema(huma.Registry) *huma.Schema { return idSchema("tool") }
-
-// Schema implements huma.SchemaProvider.
-func (MessageID) Schema(huma.Registry) *huma.Schema { return idSchema("message") }
+// The Schema methods implement huma.SchemaProvider.
+func (AgentID) Schema(huma.Registry) *huma.Schema      { return idSchema("agent") }
+func (FolderID) Schema(huma.Registry) *huma.Schema     { return idSchema("source") }
+func (FileID) Schema(huma.Registry) *huma.Schema       { return idSchema("file") }
+func (ToolID) Schema(huma.Registry) *huma.Schema       { return idSchema("tool") }
+func (BlockID) Schema(huma.Registry) *huma.Schema      { return idSchema("block") }
+func (ArchiveID) Schema(huma.Registry) *huma.Schema    { return idSchema("archive") }
+func (CompactionID) Schema(huma.Registry) *huma.Schema { return idSchema("compaction") }
+func (MessageID) Schema(huma.Registry) *huma.Schema    { return idSchema("message") }
 
 // Schema implements huma.SchemaProvider.
 func (ConversationID) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^(default|(conv|agent)-" + uuid4 + ")$",
-		PatternDescription: idRule("conv") + "; or 'default', with an agent's id beside it; or an agent's id for its default conversation"}
+		PatternDescription: idRule("conv") + "; or 'default', with an agent's id beside it; or an agent's id for its " +
+			"default conversation"}
 }
 
-// Of is the conversation as recall has it: an agent's id, which may be empty, and a conversation's. agentID was given beside it.
+// Of returns the ids of the agent and of the conversation. agentID is the one that was given beside the conversation's;
+// it may be empty.
 func (id ConversationID) Of(agentID string) (agent, conversation string) {
 	if strings.HasPrefix(string(id), "agent-") {
 		return string(id), recall.DefaultConversation
@@ -69,17 +64,9 @@ func (id ConversationID) Of(agentID string) (agent, conversation string) {
 	return agentID, string(id)
 }
 
-// Schema implements huma.SchemaProvider.
-func (BlockID) Schema(huma.Registry) *huma.Schema { return idSchema("block") }
-
-// Schema implements huma.SchemaProvider.
-func (ArchiveID) Schema(huma.Registry) *huma.Schema { return idSchema("archive") }
-
-// Schema implements huma.SchemaProvider.
-func (CompactionID) Schema(huma.Registry) *huma.Schema { return idSchema("compaction") }
-
 func idSchema(prefix string) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + prefix + "-" + uuid4 + "$", PatternDescription: idRule(prefix)}
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + prefix + "-" + uuid4 + "$",
+		PatternDescription: idRule(prefix)}
 }
 
 func idRule(prefix string) string {
@@ -92,7 +79,7 @@ type ClipID string
 // Schema implements huma.SchemaProvider. The UUID of a message may be of any version: messages may come from elsewhere.
 func (ClipID) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString,
-		Pattern:            "^(clip|message)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + `$|^\[?(seq )?\d+([-–]\d+)?\]?$`,
+		Pattern:            `^(clip|message)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^\[?(seq )?\d+([-–]\d+)?\]?$`,
 		PatternDescription: idRule("clip") + ", or a range such as 'seq 120-188'"}
 }
 
@@ -100,6 +87,9 @@ func (ClipID) Schema(huma.Registry) *huma.Schema {
 type OfAgent struct {
 	AgentID AgentID `path:"agent_id"`
 }
+
+// Agent returns the agent's id.
+func (o OfAgent) Agent() string { return string(o.AgentID) }
 
 // OfConversation is the path of what belongs to a conversation.
 type OfConversation struct {

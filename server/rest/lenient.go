@@ -20,7 +20,7 @@ const (
 	bodyTimeout  = 30 * time.Second // for all of it
 )
 
-// normalize serves both slash forms of a path, matches on its escaped form, and takes an empty query value as absent.
+// normalize serves both slash forms of a path, matches on its escaped form, and drops empty query values.
 func normalize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u := *r.URL
@@ -45,7 +45,8 @@ func withoutEmpty(query string) string {
 	return strings.Join(kept, "&")
 }
 
-// unescapeParams decodes the path's parameters, which were matched on the escaped path. A last one matched the rest of the path.
+// unescapeParams decodes the path's parameters, which were matched on the escaped path. The last one matched the rest
+// of the path.
 func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		values := make([]string, len(c.ParamValues()))
@@ -63,8 +64,8 @@ func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
 
 type request huma.Context // embedded by a name other than its method Context
 
-// lenient is a request whose body was read: an empty one is {}, and every other is JSON whatever it says of itself, for curl -d calls what
-// it sends a form.
+// lenient is a request whose body was read. An empty body is {}, and any other is JSON whatever its Content-Type,
+// because curl -d calls it a form.
 type lenient struct {
 	request
 	body []byte
@@ -97,8 +98,8 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	next(&lenient{request: ctx, body: body})
 }
 
-// readBody reads a body within its bounds. The deadline is taken back at the end: one that passes while the request is worked on
-// would cancel it.
+// readBody reads a body within its limits. It removes the deadline at the end, because one that passes while the
+// request is served would cancel it.
 func readBody(ctx huma.Context) ([]byte, *Problem) {
 	limit := ctx.Operation().MaxBodyBytes
 	if limit <= 0 {
@@ -118,7 +119,7 @@ func readBody(ctx huma.Context) ([]byte, *Problem) {
 	return body, nil
 }
 
-// depth is how deep a JSON text nests objects and arrays.
+// depth returns how deep a JSON text nests objects and arrays.
 func depth(text []byte) (deepest int) {
 	level, quoted := 0, false
 	for i := 0; i < len(text); i++ {

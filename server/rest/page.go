@@ -1,20 +1,21 @@
 package rest
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/loci-memory/loci/db"
 )
 
-// Paging is how a caller asks for a stretch of a list.
+// Paging is how a caller asks for a page of a list.
 type Paging struct {
-	Before string `query:"before" doc:"Items before the one with this id, in the order asked for."`
-	After  string `query:"after" doc:"Items after the one with this id, in the order asked for. After an item that was deleted within the last day, the list goes on from where it stood. An id that was never in the list gives an empty page."`
+	Before string `query:"before" doc:"Items before this id, in the order asked for."`
+	After  string `query:"after" doc:"Items after this id; also of an item that was deleted within the last day."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"How many items at most."`
 	Order  string `query:"order" enum:"asc,desc" doc:"Oldest first, or newest first."`
 }
 
-// The orders of a list that is asked for none.
+// The orders of a list.
 const (
 	OldestFirst = "asc"
 	NewestFirst = "desc"
@@ -23,18 +24,57 @@ const (
 // MaxPage is the most items of a list that has no pages.
 const MaxPage = 1000
 
-// Page is what is asked for, with a list's own limit and order where the caller names none.
+// Page returns the page, with a list's own limit and order where the caller gives none.
 func (p Paging) Page(limit int, order string) db.Page {
-	if p.Limit > 0 {
-		limit = p.Limit
-	}
-	if p.Order != "" {
-		order = p.Order
-	}
-	return db.Page{Before: p.Before, After: p.After, Limit: limit, Ascending: order == OldestFirst}
+	return db.Page{Before: p.Before, After: p.After, Limit: cmp.Or(p.Limit, limit),
+		Ascending: cmp.Or(p.Order, order) == OldestFirst}
 }
 
-// Paged is a page of a list that is not in the database, given in ascending order.
+// Each returns what show makes of the items of a list, [] of an empty one.
+func Each[T, S any](list []T, show func(T) S) []S {
+	shown := make([]S, len(list))
+	for i, item := range list {
+		shown[i] = show(item)
+	}
+	return shown
+}
+
+// FillPage reads a page of a list of which some items are not shown: it reads on until p.Limit items are shown, or the
+// list ends. show returns what an item is shown as. An empty page is the end of the list.
+func FillPage[T, S any](
+	p db.Page, id func(T) string, read func(db.Page) ([]T, error), show func(T) []S,
+) ([][]S, error) {
+	shown := [][]S{}
+	backwards := p.Before != "" && p.After == "" // such a page is read from its end
+	for wanted := p.Limit; ; p.Limit = min(2*p.Limit, MaxPage) {
+		list, err := read(p)
+		if err != nil {
+			return nil, err
+		}
+		if backwards {
+			slices.Reverse(list)
+		}
+		for _, item := range list {
+			if parts := show(item); len(parts) > 0 && len(shown) < wanted {
+				shown = append(shown, parts)
+			}
+		}
+		if len(shown) == wanted || len(list) < p.Limit {
+			break
+		}
+		if last := id(list[len(list)-1]); backwards {
+			p.Before = last
+		} else {
+			p.After = last
+		}
+	}
+	if backwards {
+		slices.Reverse(shown)
+	}
+	return shown, nil
+}
+
+// Paged returns a page of a list that is in memory, in ascending order.
 func Paged[T any](list []T, p db.Page, id func(T) string) []T {
 	list = append([]T{}, list...)
 	if !p.Ascending {

@@ -67,8 +67,8 @@ func (a *API) Handler() http.Handler {
 	return normalize(a.echo)
 }
 
-// schemaName is huma's name of a type. Names of types of package compaction begin with Compaction, because other packages
-// have types of the same names.
+// schemaName is huma's name of a type. Types of package compaction have the prefix Compaction, because other packages
+// use their names too.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {

@@ -111,7 +111,8 @@ func (a *API) stream(method, path string, handle echo.HandlerFunc) {
 
 // complete gives an operation its id, its tag and the response of its errors.
 func (a *API) complete(op *huma.Operation) {
-	words := strings.FieldsFunc(strings.TrimPrefix(op.Path, "/v1/"), func(r rune) bool { return strings.ContainsRune("/{}-", r) })
+	separates := func(r rune) bool { return strings.ContainsRune("/{}-", r) }
+	words := strings.FieldsFunc(strings.TrimPrefix(op.Path, "/v1/"), separates)
 	op.OperationID = strings.ToLower(op.Method) + "_" + strings.Join(words, "_")
 	op.Tags = []string{strings.Split(op.Path, "/")[2]}
 	if op.Responses == nil {

@@ -14,6 +14,9 @@ type (
 	Registry = huma.Registry
 )
 
+// Enum is the schema of a text that is one of several.
+func Enum(values ...any) *Schema { return &Schema{Type: huma.TypeString, Enum: values} }
+
 // OneOf is the schema of a value that has one of several types.
 func OneOf(r Registry, types ...reflect.Type) *Schema {
 	s := &Schema{}

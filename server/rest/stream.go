@@ -17,7 +17,8 @@ const (
 
 // Body is a request's body of at most some bytes, which may take as long as it keeps coming.
 func Body(c echo.Context, limitBytes int64) io.ReadCloser {
-	return &streamReader{http.MaxBytesReader(c.Response(), c.Request().Body, limitBytes), http.NewResponseController(c.Response())}
+	return &streamReader{http.MaxBytesReader(c.Response(), c.Request().Body, limitBytes),
+		http.NewResponseController(c.Response())}
 }
 
 type streamReader struct {
