@@ -62,7 +62,7 @@ func (c *client) clip(agent, text string) string {
 	got := c.capture(agent, `{"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"read",
 		"arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":`+string(long)+`}]}`)
-	return clipIDs.FindString(c.must("GET", "/v1/agents/"+agent+"/expand/"+got.Messages[1].ID, ""))
+	return clipIDs.FindString(c.must("GET", "/v1/messages/"+got.Messages[1].ID, ""))
 }
 
 // state is everything that a tenant sees of its own.
