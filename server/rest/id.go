@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -14,18 +15,39 @@ import (
 // uuid4 is the form of the ids that Letta's clients make and check: lower case, version 4.
 const uuid4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
-// Ids in a path. One that has not its kind's form is a 422, before anything is looked up.
+// ID is an id in a path: the name of the type Kind, a dash and a UUID. An id of another form is a 422, before anything is
+// looked up.
+type ID[Kind any] string
+
+// Schema implements huma.SchemaProvider.
+func (ID[Kind]) Schema(huma.Registry) *huma.Schema { return idSchema(reflect.TypeFor[Kind]().Name()) }
+
+// The kinds of ids. A source is a folder.
 type (
-	AgentID        string
-	FolderID       string
-	FileID         string
-	ToolID         string
-	BlockID        string
-	ArchiveID      string
-	CompactionID   string
-	MessageID      string
-	ConversationID string // may also be 'default', or an agent's id for its default conversation
+	agent      struct{}
+	source     struct{}
+	file       struct{}
+	tool       struct{}
+	block      struct{}
+	archive    struct{}
+	compaction struct{}
+	message    struct{}
 )
+
+// AgentID and the others are the ids of resources.
+type (
+	AgentID      = ID[agent]
+	FolderID     = ID[source]
+	FileID       = ID[file]
+	ToolID       = ID[tool]
+	BlockID      = ID[block]
+	ArchiveID    = ID[archive]
+	CompactionID = ID[compaction]
+	MessageID    = ID[message]
+)
+
+// ConversationID may also be 'default', or an agent's id for its default conversation.
+type ConversationID string
 
 var uuidForm = regexp.MustCompile("^" + uuid4 + "$")
 
@@ -37,16 +59,6 @@ func PathID(c echo.Context, param, prefix string) (string, error) {
 	}
 	return id, nil
 }
-
-// The Schema methods implement huma.SchemaProvider.
-func (AgentID) Schema(huma.Registry) *huma.Schema      { return idSchema("agent") }
-func (FolderID) Schema(huma.Registry) *huma.Schema     { return idSchema("source") }
-func (FileID) Schema(huma.Registry) *huma.Schema       { return idSchema("file") }
-func (ToolID) Schema(huma.Registry) *huma.Schema       { return idSchema("tool") }
-func (BlockID) Schema(huma.Registry) *huma.Schema      { return idSchema("block") }
-func (ArchiveID) Schema(huma.Registry) *huma.Schema    { return idSchema("archive") }
-func (CompactionID) Schema(huma.Registry) *huma.Schema { return idSchema("compaction") }
-func (MessageID) Schema(huma.Registry) *huma.Schema    { return idSchema("message") }
 
 // Schema implements huma.SchemaProvider.
 func (ConversationID) Schema(huma.Registry) *huma.Schema {

@@ -8,11 +8,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Schema and Registry are huma's: types of the wire that describe themselves need no other part of it.
-type (
-	Schema   = huma.Schema
-	Registry = huma.Registry
-)
+// Schema is huma's. Types that describe themselves need no other part of huma but the Registry.
+type Schema = huma.Schema
+
+// Registry is huma's.
+type Registry = huma.Registry
 
 // Enum is the schema of a text that is one of several.
 func Enum(values ...any) *Schema { return &Schema{Type: huma.TypeString, Enum: values} }
