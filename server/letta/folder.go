@@ -55,3 +55,10 @@ type FileSize struct {
 
 // FileSizeOf shows a file in a sum.
 func FileSizeOf(f files.File) FileSize { return FileSize{f.ID, f.Name, f.SizeBytes} }
+
+// AgentFiles is a page of an agent's files.
+type AgentFiles struct {
+	Files      []files.AgentFile `json:"files"`
+	NextCursor *string           `json:"next_cursor"`
+	HasMore    bool              `json:"has_more"`
+}
