@@ -82,8 +82,8 @@ func clippedPart(m recall.Message, c Clip) recall.Part {
 	return p
 }
 
-// textOffset returns where a part begins in the text of its message, as expand reads it, in bytes: each part is on lines
-// of its own.
+// textOffset returns where a part begins in the text of its message, as expand reads it, in bytes: each part is on
+// lines of its own.
 func textOffset(m recall.Message, part int) (offset int) {
 	for i, p := range m.Content[:part] {
 		n := len(p.Text)
@@ -123,8 +123,8 @@ func clipped(text string, chars int, at marker) string {
 // stringLiteral matches a string in JSON.
 var stringLiteral = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take beside
-// those that the clip allows.
+// Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take
+// beside those that the clip allows.
 const (
 	leastLiteral = 32
 	otherFields  = 160

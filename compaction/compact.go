@@ -16,7 +16,7 @@ type Task struct {
 	Settings     Settings
 	Overhead     PromptOverhead
 	Model        string        // the agent's own, provider/model; empty if it has none
-	Patience     time.Duration // of the model that writes the summary, if less than the model's own
+	Patience     time.Duration // for another compaction of the conversation and for the model's summary; 0: the model's own
 	Usage        *Usage        // of the prompt in the view of version Version; nil means what a provider reported last
 	Version      int           // of the view
 	Trigger      string        // why it is compacted; stored with the compaction
@@ -25,6 +25,8 @@ type Task struct {
 	// Due decides from the view whether to compact, and decides again if another request changed the view meanwhile.
 	// Nil always compacts.
 	Due func(View) bool
+
+	late bool // the patience ended while another request compacted the conversation: no model is asked
 }
 
 // Triggers of compactions.
@@ -45,10 +47,32 @@ type Result struct {
 // maxAttempts bounds how often a compaction is planned again because other requests changed the view.
 const maxAttempts = 5
 
-// Run compacts a conversation. It holds neither a transaction nor a lock while it waits for a model; messages that are
-// appended meanwhile stay in view. If another request changes the view, Run plans again. It returns a *Nothing or a
-// *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
+// Run compacts a conversation. A task with Due waits while another one, on any server, compacts the conversation, and asks
+// no model if that takes longer than its patience. Run holds neither a transaction nor a lock while it waits for a model; messages
+// that are appended meanwhile stay in view. If another request changes the view, Run plans again. It returns a *Nothing
+// or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
 func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
+	if t.Dry || t.Due == nil { // a caller's wish is its own
+		return s.run(ctx, org, t)
+	}
+	c, err := s.Recall.Conversation(ctx, org, t.AgentID, t.Conversation)
+	if err != nil {
+		return Result{}, err
+	}
+	began := time.Now()
+	release, err := s.claim(ctx, org, c.Key, t.Patience)
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+	if t.Patience > 0 {
+		t.Patience -= time.Since(began)
+		t.late = t.Patience <= 0
+	}
+	return s.run(ctx, org, t)
+}
+
+func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		c, err := s.Recall.Conversation(ctx, org, t.AgentID, t.Conversation)
@@ -103,6 +127,9 @@ func (s *Store) prepare(ctx context.Context, v View, plan Plan, t Task) (ch Chan
 		if err != nil {
 			return ch, nil, err
 		}
+		if t.late {
+			made.Why = "another compaction of the conversation took longer than the caller could wait"
+		}
 		summary = &made
 	}
 	after := plan.View(v, summary)
@@ -125,7 +152,7 @@ func (s *Store) prepare(ctx context.Context, v View, plan Plan, t Task) (ch Chan
 
 // model returns the model that writes the summary of a plan; nil if there is none.
 func (s *Store) model(ctx context.Context, t Task, plan Plan) *Model {
-	if s.Models == nil {
+	if s.Models == nil || t.late {
 		return nil
 	}
 	handle := ""

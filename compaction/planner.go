@@ -127,7 +127,7 @@ func MakePlan(v View, s Settings) (Plan, error) {
 	before := estimate(v, p.shown)
 	cuts := by.cuts(p.points, s)
 	last := cuts[len(cuts)-1]
-	settled := (v.Summary != nil || len(v.Clips) > 0) && (by.keepGoal || p.at(last).evicted == 0)
+	settled := (v.Summary != nil || len(v.Clips) > 0) && (by.keepGoal || p.at(last).evicted == 0) && !v.TooLong()
 	if settled && before <= p.goal {
 		return Plan{}, &Nothing{Tokens: before, Goal: p.goal}
 	}
@@ -171,10 +171,18 @@ func MakePlan(v View, s Settings) (Plan, error) {
 	return c.plan(by, before, target), nil
 }
 
-// first returns the first of the cuts that reaches the target.
+// MaxMessages bounds the messages of a view that is sent to a model.
+const MaxMessages = 10_000
+
+// TooLong reports whether a view has more messages than can be sent, whatever their tokens.
+func (v View) TooLong() bool { return len(v.Messages) > MaxMessages }
+
+// first returns the first of the cuts that reaches the target, and the goal of messages if the view is too long.
 func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 	for _, cut := range cuts {
-		if c := p.at(cut); c.worthwhile(before, target) && c.tokens() <= target {
+		c := p.at(cut)
+		short := !p.v.TooLong() || len(p.shown)-c.evicted <= share(p.settings.Goal, MaxMessages)
+		if c.worthwhile(before, target) && c.tokens() <= target && short {
 			return c, true
 		}
 	}

@@ -263,15 +263,21 @@ func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.
 	return c, nil
 }
 
-// Revert restores the view that Restored returned. ErrConflict if the view changed since.
-func (s *Store) Revert(ctx context.Context, org db.Org, k Compaction, restored recall.Conversation) (Compaction,
-	error) {
+// Revert restores the view that Restored returned, whose prompt has some tokens. The trigger is disarmed as after a
+// compaction. ErrConflict if the view changed since.
+func (s *Store) Revert(ctx context.Context, org db.Org, k Compaction, restored recall.Conversation, tokens int) (
+	Compaction, error) {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		if _, err := in.Recall.ChangeView(ctx, org, restored, restored.ContextView, nil); err != nil {
+		view, err := in.Recall.ChangeView(ctx, org, restored, restored.ContextView, nil)
+		if err != nil {
 			return err
 		}
-		err := db.Exec(ctx, tx, `
+		usage := recall.Usage{Fixed: restored.Fixed, Settled: tokens}
+		if err := in.Recall.RecordUsage(ctx, org, restored.Key, view.Version, usage); err != nil {
+			return err
+		}
+		err = db.Exec(ctx, tx, `
 			UPDATE compactions SET reverted_at = now() WHERE org = $1 AND key = $2 AND reverted_at IS NULL`, org, k.Key)
 		if err != nil {
 			return err

@@ -153,7 +153,7 @@ func (k *kept) revert(c compaction.Compaction) {
 	k.Helper()
 	restored, err := k.store.Restored(k.Context(), org, c)
 	if err == nil {
-		_, err = k.store.Revert(k.Context(), org, c, restored)
+		_, err = k.store.Revert(k.Context(), org, c, restored, 100)
 	}
 	if err != nil {
 		k.Fatal(err)

@@ -18,10 +18,11 @@ func Range(from, to int64) string { return fmt.Sprintf("[seq %d–%d]", from, to
 func SummaryMessage(s Summary, under bool) string {
 	of, request := Range(s.FromSeq, s.ToSeq), ""
 	if under {
-		request = " The user's message after it is not new: the work on it began in what is summarized, and goes on below."
+		request = "The user's message after this summary is not new: the work on it began in what is summarized, and " +
+			"goes on below. "
 	}
 	return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. To read them, call "+
-		"expand(id=%q) or conversation_search. This is a summary of them.%s\n\n%s", of, of, request,
+		"expand(id=%q) or conversation_search. %sThis is a summary of them:\n\n%s", of, of, request,
 		strings.TrimSpace(s.Text))
 }
 

@@ -91,7 +91,7 @@ func TestClippedArgumentsKeepTheirFields(t *testing.T) {
 // A request that is shown after a summary of the work on it is not taken for a new one.
 func TestASummarySaysThatTheRequestAfterItIsOld(t *testing.T) {
 	t.Parallel()
-	const old = "The user's message after it is not new"
+	const old = "The user's message after this summary is not new"
 	v := window(20_000, 1000).say(recall.User, 100).say(recall.Assistant, 50).say(recall.User, 300)
 	for range 30 {
 		v.look(800)
@@ -170,5 +170,27 @@ func TestAClippedSummaryIsCarriedAlongWhole(t *testing.T) {
 	p, last := mustPlan(t, after, compaction.Defaults())
 	if given := p.Evict(after); given.Previous.Text != v.Summary.Text || len(last.Clips) > 0 || p.Evicted == 0 {
 		t.Errorf("given %d bytes of the summary; %+v", len(given.Previous.Text), p)
+	}
+}
+
+// A view of more messages than are sent to a model is shortened to the goal's share of them, whatever its tokens.
+func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
+	t.Parallel()
+	v := window(1_000_000, 3000)
+	for len(v.Messages) < 15_000 {
+		v.say(recall.User, 12).say(recall.Assistant, 12)
+	}
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+		p, after := mustPlan(t, v.View, mode(m))
+		if !v.TooLong() || p.Stay > 7000 || m == compaction.SlidingWindow && p.Stay < 4000 {
+			t.Errorf("%s: %d messages stay", m, p.Stay)
+		}
+		if again, err := compaction.MakePlan(after, mode(m)); !isNothing(err) {
+			t.Errorf("%s: it is planned again: %v, %v", m, again, err)
+		}
+	}
+	v.Summary = &compaction.Summary{Text: "x", Tokens: 100} // compacted before, and full again
+	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Stay > 7000 {
+		t.Errorf("the second time %d messages stay", p.Stay)
 	}
 }

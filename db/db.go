@@ -37,12 +37,14 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrInvalid: an argument breaks a rule, which the text names.
 	ErrInvalid = errors.New("invalid")
+	// ErrBusy: other requests are in the way; the same request may succeed in some seconds.
+	ErrBusy = errors.New("busy")
 )
 
 // ErrUnreachable means that a connection to the database could not be made, or broke.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
-// caused is an error whose text is a sentence for the caller, and whose kind is one of the three errors above.
+// caused is an error whose text is a sentence for the caller, and whose kind is one of the errors above.
 type caused struct {
 	kind error
 	text string
@@ -55,6 +57,9 @@ func (c *caused) Unwrap() error { return c.kind }
 func NotFound(format string, args ...any) error {
 	return &caused{ErrNotFound, fmt.Sprintf(format, args...)}
 }
+
+// Busy returns an error of the kind ErrBusy with the given sentence.
+func Busy(format string, args ...any) error { return &caused{ErrBusy, fmt.Sprintf(format, args...)} }
 
 // OrNotFound returns an ErrNotFound with the given sentence for an ErrNotFound, and any other error unchanged.
 func OrNotFound(err error, format string, args ...any) error {

@@ -51,9 +51,6 @@ type Tokens struct {
 // Definitions returns the tools that an agent's model is given: objects of name, description and parameters.
 type Definitions func(hasFolder bool) []json.RawMessage
 
-// maxView bounds the messages that are sent. A longer view fits no model's window.
-const maxView = 10_000
-
 // Assemble returns what an agent's model would be sent next in a conversation (the default one if it is empty), in a
 // format (that of the model if it is empty). It does not compact.
 func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format) (Prompt, error) {
@@ -136,7 +133,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Pr
 // others.
 func (s *Store) readView(ctx context.Context, org db.Org, p *Prompt) error {
 	c := p.Conversation
-	if visible(c) <= maxView {
+	if !tooLong(c) {
 		view, err := s.Recall.View(ctx, org, c)
 		if err == nil {
 			p.logged, p.Messages = view[0], view[1:]

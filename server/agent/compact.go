@@ -71,7 +71,8 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 // maxAttempts bounds how often a prompt is assembled until it fits, because others may append messages meanwhile.
 const maxAttempts = 8
 
-// assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first.
+// assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first. ErrBusy if
+// others keep changing the conversation.
 func (s *Store) assembleFitting(ctx context.Context, org db.Org, agentID, conversation string, f Format,
 ) (p Prompt, err error) {
 	for range maxAttempts {
@@ -79,11 +80,12 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, agentID, conver
 			return p, err
 		}
 		changed, err := s.compactIfNeeded(ctx, org, p, compaction.BeforePrompt, promptPatience)
-		if err != nil || !changed {
+		if err == nil && !changed || err != nil && !errors.Is(err, db.ErrConflict) {
 			return p, err
 		}
 	}
-	return s.Assemble(ctx, org, agentID, conversation, f)
+	return p, db.Busy("Other requests keep filling the context window of conversation %s faster than it is compacted; "+
+		"try again in some seconds", p.Conversation.ID)
 }
 
 // promptPatience bounds how long a model may take for a summary that a prompt waits for. Most clients wait a minute.
@@ -111,7 +113,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	if err := s.Recall.RecordUsage(ctx, org, c.Key, c.Version, p.recallUsage(now)); err != nil {
 		return false, err
 	}
-	if !due.Compact {
+	if !due.Compact && p.unread.Count == 0 {
 		if !due.Warn {
 			return false, nil
 		}
@@ -122,7 +124,9 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return s.warn(ctx, org, c, line)
 	}
 	task.Patience = patience
-	task.Due = func(v compaction.View) bool { return compaction.Estimate(v) > settings.Limit(window) }
+	task.Due = func(v compaction.View) bool {
+		return v.TooLong() || compaction.Estimate(v) > settings.Limit(window)
+	}
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
 	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= window {
 		return false, nil
@@ -168,6 +172,10 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
+	if n := visible(restored); tooLong(restored) {
+		return compaction.Compaction{}, db.Conflict("The view before compaction %s has %d messages; a prompt may have at "+
+			"most %d. Read what the compaction hides by expand", k.ID, n, compaction.MaxMessages)
+	}
 	p, err := s.assembleAt(ctx, org, promptTarget{agentID: k.AgentID, conversation: restored.ID,
 		view: &restored.ContextView})
 	if err != nil {
@@ -177,12 +185,11 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	window := p.Agent.Window()
-	limit := int(settings.Trigger * float64(window))
-	if window > 0 && p.Tokens.Total > limit {
+	window, limit := p.window(), settings.Limit(p.window())
+	if p.Tokens.Total > limit {
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, "+
 			"%d more than the %d of its %d at which it would be compacted again. Set a larger context_window_limit first, "+
 			"or read what it hides by expand", k.ID, p.Tokens.Total, p.Tokens.Total-limit, limit, window)
 	}
-	return s.Compaction.Revert(ctx, org, k, restored)
+	return s.Compaction.Revert(ctx, org, k, restored, p.Tokens.Total)
 }

@@ -2,8 +2,12 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -80,5 +84,102 @@ func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	}
 	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
 		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
+	}
+}
+
+// crowd is a model that is asked while more and more is said.
+type crowd struct{ say func() }
+
+// Complete implements compaction.Summarizer.
+func (m crowd) Complete(context.Context, compaction.Request) (compaction.Reply, error) {
+	m.say()
+	return compaction.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
+}
+
+// A prompt that does not fit is not handed out, however often it was tried.
+func TestAPromptThatDoesNotFitIsNotHandedOut(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	fill(t, s, a)
+	model := crowd{say: func() { fill(t, s, a) }}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	if h, err := s.NextPrompt(t.Context(), org, a.ID, "", agent.OpenAI); !errors.Is(err, db.ErrBusy) {
+		t.Errorf("got a prompt of %d tokens, %v, want ErrBusy", h.Tokens.Total, err)
+	}
+}
+
+// Prompts of one conversation that are asked for at once, of two servers, have one compaction made.
+func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	fill(t, s, a)
+	var wait sync.WaitGroup
+	var assembled atomic.Int64
+	all := make(chan struct{})
+	other := *s
+	other.Tools = func(folder bool) []json.RawMessage {
+		if assembled.Add(1) == 7 {
+			close(all)
+		}
+		return oneTool(folder)
+	}
+	model := &thinker{meanwhile: func() {
+		for range 7 {
+			wait.Go(func() {
+				if h, err := other.NextPrompt(t.Context(), org, a.ID, "", agent.OpenAI); err != nil || h.Tokens.Total > 7200 {
+					t.Errorf("a prompt of %d tokens, %v", h.Tokens.Total, err)
+				}
+			})
+		}
+		<-all // each has read the view that does not fit
+	}}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	handOut(t, s, a, agent.OpenAI)
+	wait.Wait()
+	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 || int64(list[0].ModelCalls) != model.asks.Load() {
+		t.Errorf("%d compactions, %v, and the model was asked %d times; want 1 for all of these", len(list), err,
+			model.asks.Load())
+	}
+}
+
+// A revert that is accepted is not undone by the next prompt, also where the model's window is unknown.
+func TestARevertIsNotUndoneByTheNextPrompt(t *testing.T) {
+	t.Parallel()
+	for name, window := range map[string]*int{"known": new(32_768), "unknown": nil} {
+		s, _ := newStore(t)
+		a := create(t, s, agent.New{Name: name, WindowLimit: window})
+		accepted, refused := 0, 0
+		for range 3 {
+			for range 25 {
+				say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 110)), said(recall.Assistant, "Yes."))
+			}
+			c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := s.Compact(t.Context(), org, c, agent.CompactOptions{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if _, err := s.Revert(t.Context(), org, *made.Made); err != nil {
+				if refused++; !errors.Is(err, db.ErrConflict) {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
+			accepted++
+			handOut(t, s, a, agent.OpenAI)
+			handOut(t, s, a, agent.OpenAI)
+			list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+			if err != nil || slices.ContainsFunc(list, func(k compaction.Compaction) bool { return k.RevertedAt == nil }) {
+				t.Errorf("%s: the revert was undone: %+v, %v", name, list, err)
+			}
+		}
+		if accepted == 0 || refused == 0 {
+			t.Errorf("%s: %d reverts were accepted and %d refused; the test wants both", name, accepted, refused)
+		}
 	}
 }

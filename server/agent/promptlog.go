@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -37,7 +38,7 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, agentID, conversatio
 	if p.unread.Count > 0 {
 		return StoredPrompt{}, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have "+
 			"at most %d messages. "+
-			"Compact the conversation, or begin another", p.unread.Count+len(p.Messages), p.Tokens.Messages, maxView)
+			"Compact the conversation, or begin another", p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
 	}
 	r := newRequest(p.format, modelName(p.Agent.model()), p.tools, p.system, p.messages)
 	sum := sha256.Sum256(r.written.Bytes())

@@ -55,7 +55,7 @@ func TestAPromptHasTheNewestResults(t *testing.T) {
 					}
 				}
 			}
-			old := strings.Contains(string(handOut(t, s, a, agent.OpenAI).Request), "after it is not new")
+			old := strings.Contains(string(handOut(t, s, a, agent.OpenAI).Request), "after this summary is not new")
 			if old != (c.steps > 1) {
 				t.Errorf("the request is said to be old: %v", old)
 			}
@@ -89,5 +89,22 @@ func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
 	want := fmt.Sprintf("(%d tokens)", s.Tokens.Count("openai/gpt-4o", text+text)+tokens.PerMessage)
 	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s named", err, want)
+	}
+}
+
+// A conversation of more messages than a prompt may have is compacted, however few tokens they take.
+func TestAConversationOfShortMessagesIsCompacted(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(1_000_000)})
+	for range 15 {
+		var drafts []recall.Draft
+		for i := range 500 {
+			drafts = append(drafts, said(recall.User, fmt.Sprint("tick ", i)), said(recall.Assistant, "tock"))
+		}
+		say(t, s, a, drafts...)
+	}
+	if h := handOut(t, s, a, agent.OpenAI); strings.Count(string(h.Request), `"tock"`) > 3500 {
+		t.Errorf("the prompt has %d answers", strings.Count(string(h.Request), `"tock"`))
 	}
 }

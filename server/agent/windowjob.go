@@ -75,7 +75,8 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 	if err != nil {
 		return err
 	}
-	if window := a.in(c).Window(); window == 0 || float64(c.Estimate()) < checkShare*float64(window) {
+	window := a.in(c).Window()
+	if full := window > 0 && float64(c.Estimate()) >= checkShare*float64(window); !full && !tooLong(c) {
 		return nil
 	}
 	return pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
@@ -84,12 +85,15 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 	})
 }
 
+// tooLong reports whether a conversation has more messages in view than can be sent.
+func tooLong(c recall.Conversation) bool { return visible(c) > compaction.MaxMessages }
+
 // CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above
-// the trigger. It does nothing for a model whose window is unknown. ErrNotFound if the agent or the conversation is
+// the trigger, or if it has too many messages. It does nothing else for a model whose window is unknown. ErrNotFound if the agent or the conversation is
 // not there.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
 	p, err := s.Assemble(ctx, org, agentID, conversation, "")
-	if err != nil || p.Agent.Window() == 0 {
+	if err != nil || p.Agent.Window() == 0 && !tooLong(p.Conversation) {
 		return err
 	}
 	_, err = s.compactIfNeeded(ctx, org, p, compaction.Threshold, 0)

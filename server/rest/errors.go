@@ -121,6 +121,10 @@ func ProblemOf(err error) *Problem {
 		return Conflict(sentence(err, "the request contradicts what is stored"), nil)
 	case errors.Is(err, db.ErrInvalid):
 		return newProblem(http.StatusBadRequest, sentence(err, "a value of the request cannot be stored"))
+	case errors.Is(err, db.ErrBusy):
+		p := newProblem(http.StatusServiceUnavailable, err.Error())
+		p.header = http.Header{"Retry-After": {"2"}}
+		return p
 	case deadlocked(err):
 		p := newProblem(http.StatusConflict, "Other requests change the same things at this moment; try again")
 		p.header = http.Header{"Retry-After": {"1"}}

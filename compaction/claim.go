@@ -1,0 +1,80 @@
+package compaction
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db"
+)
+
+const (
+	claimLease  = 30 * time.Second // after which a claim that is not renewed ends: its server has stopped
+	claimPause  = 20 * time.Millisecond
+	maxPause    = 500 * time.Millisecond
+	releaseTime = 5 * time.Second
+)
+
+// claim waits until no other request, on any server, compacts a conversation, and keeps others waiting until release is
+// called. If that takes longer than patience, which is not bounded if it is 0, it returns without a claim.
+func (s *Store) claim(ctx context.Context, org db.Org, conversation int64, patience time.Duration) (release func(),
+	err error) {
+	holder := uuid.New()
+	var late <-chan time.Time
+	if patience > 0 {
+		late = time.After(patience)
+	}
+	for pause := claimPause; ; pause = min(2*pause, maxPause) {
+		ours, err := s.tryClaim(ctx, org, conversation, holder)
+		if err != nil {
+			return nil, err
+		}
+		if ours {
+			return s.keepClaim(ctx, org, conversation, holder), nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-late:
+			return func() {}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tryClaim makes or renews a claim, and reports whether the holder has it.
+func (s *Store) tryClaim(ctx context.Context, org db.Org, conversation int64, holder uuid.UUID) (bool, error) {
+	tag, err := s.DB.Exec(ctx, `
+		INSERT INTO compaction_claims (org, conversation_key, holder, held_until)
+		VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+		ON CONFLICT (org, conversation_key) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+		WHERE compaction_claims.holder = excluded.holder OR compaction_claims.held_until < now()`,
+		org, conversation, holder, claimLease.Seconds())
+	return tag.RowsAffected() > 0, db.Error(err)
+}
+
+// keepClaim renews a claim until release is called, which ends it.
+func (s *Store) keepClaim(ctx context.Context, org db.Org, conversation int64, holder uuid.UUID) (release func()) {
+	renewed, stop := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-time.After(claimLease / 3):
+				_, _ = s.tryClaim(renewed, org, conversation, holder) // what is not renewed ends, which costs a summary at most
+			case <-renewed.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		stop()
+		<-stopped
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+		defer cancel()
+		_, _ = s.DB.Exec(ending, `
+			DELETE FROM compaction_claims WHERE org = $1 AND conversation_key = $2 AND holder = $3`, org, conversation, holder)
+	}
+}

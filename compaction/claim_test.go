@@ -1,0 +1,136 @@
+package compaction_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// slow is a model that answers when it is let.
+type slow struct {
+	calls  atomic.Int64
+	asked  chan struct{} // receives when it is asked
+	answer chan struct{}
+}
+
+func newSlow() *slow { return &slow{asked: make(chan struct{}, 100), answer: make(chan struct{})} }
+
+// Complete implements compaction.Summarizer.
+func (m *slow) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+	m.calls.Add(1)
+	m.asked <- struct{}{}
+	select {
+	case <-m.answer:
+	case <-ctx.Done():
+		return compaction.Reply{}, ctx.Err()
+	}
+	return compaction.Reply{Text: strings.Repeat("They spoke of tea at length. ", 8), Finish: "stop"}, nil
+}
+
+// crowded is a store whose agent has said more than fits a window, and the task that compacts it.
+func crowded(t *testing.T, m compaction.Summarizer) (*kept, compaction.Task) {
+	t.Helper()
+	k := newKept(t)
+	k.store.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: m} }
+	for range 10 {
+		k.say(strings.Repeat("they spoke of tea, ", 200))
+	}
+	return k, compaction.Task{AgentID: k.agent, Conversation: recall.DefaultConversation,
+		Settings: compaction.Defaults(), Overhead: compaction.PromptOverhead{Window: 8000, Tokens: 10},
+		Trigger: compaction.BeforePrompt, Due: func(v compaction.View) bool { return compaction.Estimate(v) > 7200 }}
+}
+
+// Requests of several servers that find a compaction due wait for one of them.
+func TestOneRequestOfManyAsksTheModel(t *testing.T) {
+	t.Parallel()
+	m := newSlow()
+	k, task := crowded(t, m)
+	results := make([]compaction.Result, 8)
+	var wait sync.WaitGroup
+	for i := range results {
+		server := *k.store
+		wait.Go(func() {
+			var err error
+			if results[i], err = server.Run(t.Context(), org, task); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-m.asked
+	close(m.answer)
+	wait.Wait()
+	made := 0
+	for _, r := range results {
+		if r.Made != nil {
+			made++
+			if got := int(m.calls.Load()); got != r.Made.ModelCalls {
+				t.Errorf("the model was asked %d times, and %d times for the summary", got, r.Made.ModelCalls)
+			}
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d compactions, want 1", made)
+	}
+}
+
+// A request whose patience ends while another waits for its model makes a summary without one.
+func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
+	t.Parallel()
+	m := newSlow()
+	k, task := crowded(t, m)
+	var first compaction.Result
+	var firstErr error
+	var wait sync.WaitGroup
+	wait.Go(func() { first, firstErr = k.store.Run(t.Context(), org, task) })
+	<-m.asked
+	task.Patience = time.Nanosecond
+	r, err := k.store.Run(t.Context(), org, task)
+	if err != nil || r.Made == nil || *r.Made.How != compaction.Extracted || r.Made.ModelCalls != 0 ||
+		!strings.Contains(*r.Made.Why, "another compaction") {
+		t.Errorf("got %+v, %v", r.Made, err)
+	}
+	close(m.answer)
+	wait.Wait()
+	if firstErr != nil || first.Made != nil {
+		t.Errorf("the first then makes %+v, %v; want nothing", first.Made, firstErr)
+	}
+}
+
+// The claim of a server that stopped ends; that of one at work does not, and it ends with its work.
+func TestAClaimEndsWithItsServer(t *testing.T) {
+	t.Parallel()
+	m := newSlow()
+	k, task := crowded(t, m)
+	hold := func(until string) {
+		t.Helper()
+		if _, err := k.pool.Exec(t.Context(), `
+			INSERT INTO compaction_claims (org, conversation_key, holder, held_until)
+			VALUES ($1, $2, gen_random_uuid(), now() + $3::interval)
+			ON CONFLICT (org, conversation_key) DO UPDATE SET held_until = excluded.held_until`,
+			org, k.conversation().Key, until); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold("1 hour")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := k.store.Run(ended, org, task); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	hold("-1 second")
+	close(m.answer)
+	if r, err := k.store.Run(t.Context(), org, task); err != nil || r.Made == nil || *r.Made.How != compaction.Whole {
+		t.Errorf("got %+v, %v", r.Made, err)
+	}
+	var claims int
+	if err := k.pool.QueryRow(t.Context(), `SELECT count(*) FROM compaction_claims`).Scan(&claims); err != nil || claims > 0 {
+		t.Errorf("%d claims are left, %v", claims, err)
+	}
+}
