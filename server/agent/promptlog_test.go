@@ -273,7 +273,7 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 	}
 }
 
-func TestAViewBeyondAnyWindowIsNotHandedOut(t *testing.T) {
+func TestAViewOfTooManyMessagesIsCountedAndCompacted(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(10_000_000)})
@@ -283,12 +283,11 @@ func TestAViewBeyondAnyWindowIsNotHandedOut(t *testing.T) {
 	}
 	say(t, s, a, drafts...)
 	say(t, s, a, drafts[:5]...)
-	if _, err := s.NextPrompt(t.Context(), org, a.ID, "", ""); !errors.Is(err, db.ErrInvalid) ||
-		!strings.Contains(err.Error(), "10005 messages") {
-		t.Errorf("got %v, want ErrInvalid with the number of messages", err)
-	}
 	o, messages, err := s.Overview(t.Context(), org, a.ID, "")
 	if err != nil || o.NumMessages != 10_006 || o.TokensMessages != 5*10_005 || len(messages) != 1001 {
 		t.Errorf("the overview: %d messages of %d tokens, %d shown, %v", o.NumMessages, o.TokensMessages, len(messages), err)
+	}
+	if n := strings.Count(string(handOut(t, s, a, agent.OpenAI).Request), `"abcd"`); n == 0 || n > 7000 {
+		t.Errorf("the prompt has %d messages", n)
 	}
 }
