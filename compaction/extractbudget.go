@@ -64,7 +64,7 @@ func (x *extraction) lacking(text string, budget int, must mustMention) string {
 }
 
 // strongScore is that of a line which a summary should not leave out.
-const strongScore = 1.6
+const strongScore = 1.2
 
 // itemKey is where an item stands.
 type itemKey struct {

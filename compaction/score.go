@@ -56,60 +56,63 @@ func spacedOf(text string) spaced {
 
 // The signs are those of English, with the commonest of some other languages.
 var (
-	failing = phrasesOf("error, errors, exception, traceback, fail, failed, fails, failure, fatal, panic, denied, " +
-		"refused, undefined, cannot, conflict, fehler, erreur, ошибка, not found, timed out, 错误, エラー")
-	pending = phrasesOf("still open, open question, still need, still needs, still missing, still unclear, still " +
-		"waiting, unclear, undecided, unresolved, tbd, todo, pending, waiting for, waiting on, not yet, so far, nobody " +
-		"knows, nobody has, no answer, not answered, haven't answered, hasn't answered, haven't heard, haven't " +
-		"decided, hasn't decided, don't know, remind me, follow up, come back to, to be decided, to be confirmed, to " +
-		"be clarified, open point, offen, ungeklärt")
-	deciding = phrasesOf("decide, decided, decides, deciding, decision, agree, agreed, chose, chosen, picked, opted, " +
-		"approved, rejected, settled on, settled for, went for, went with, go for, go with, going for, going with, " +
-		"ruled out, switch to, switched to, switching to, instead of, let's use, we use, we'll use, stick to, stick " +
-		"with, signed off, beschlossen, entschieden, décidé, decidido, deciso, решили, договорились, 决定, 決め")
+	failing = phrasesOf("error, errors, exception, traceback, fail, failed, fails, failure, fatal, panic, " +
+		"denied, refused, undefined, cannot, conflict, fehler, erreur, ошибка, not found, timed out, 错误, エラー")
+	pending = phrasesOf("still open, open question, still need, still needs, still missing, still unclear, " +
+		"still waiting, unclear, undecided, unresolved, tbd, todo, pending, still nothing, nothing yet, no reply, " +
+		"no word, no news, yet to, waiting for, waiting on, not yet, so far, nobody knows, nobody has, no answer, " +
+		"not answered, haven't answered, hasn't answered, haven't heard, haven't decided, hasn't decided, don't " +
+		"know, remind me, follow up, come back to, to be decided, to be confirmed, to be clarified, open point, " +
+		"offen, ungeklärt")
+	deciding = phrasesOf("decide, decided, decides, deciding, decision, agree, agreed, chose, chosen, picked, " +
+		"opted, approved, rejected, settled on, settled for, went for, went with, go for, go with, going for, " +
+		"going with, ruled out, switch to, switched to, switching to, instead of, let's use, we use, we'll use, " +
+		"stick to, stick with, signed off, beschlossen, entschieden, décidé, decidido, deciso, решили, " +
+		"договорились, 决定, 決め")
 
 	cues = []struct {
 		weight float64
 		signs  phrases
 	}{
-		{2, phrasesOf("must, mustn't, have to, has to, need to, needs to, require, required, requires, shall, should, " +
-			"shouldn't, never, always, forbidden, prohibited, mandatory, not allowed, allowed, only, at most, at least, " +
-			"no more than, no less than, maximum, minimum, limit, limited, up to, under no circumstances, without, " +
-			"except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, whoever, make sure, from now on, no " +
-			"longer, nie, niemals, immer, muss, müssen, darf, dürfen, kein, keine, höchstens, mindestens, unbedingt, " +
-			"jamais, toujours, doit, nunca, siempre, debe, mai, sempre, deve, никогда, всегда, нельзя, нужно, должен, " +
-			"вместо, 必须, 不要, 始终, 必ず")},
-		{1.6, phrasesOf("prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, likes, " +
-			"love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, vegetarian, " +
-			"call me, instead, fine with, lieber, bevorzuge, préfère, prefiero, allergisch, 喜欢, 过敏")},
+		{2, phrasesOf("capped, cap, ceiling, must, mustn't, have to, has to, need to, needs to, require, required, " +
+			"requires, shall, should, shouldn't, never, always, forbidden, prohibited, mandatory, not allowed, " +
+			"allowed, only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
+			"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
+			"whoever, make sure, from now on, no longer, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
+			"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
+			"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず")},
+		{1.6, phrasesOf("prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
+			"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
+			"vegetarian, call me, instead, fine with, lieber, bevorzuge, préfère, prefiero, allergisch, 喜欢, 过敏")},
 		{0.8, phrasesOf("my, mine, our, ours, i'm, i am, i have, i've, we're, we are, we have, we've, mein, meine, " +
 			"meiner, unser, unsere, mon, mes, notre, mi, nuestro")},
-		{1.5, phrasesOf("deadline, due, midnight, noon, morning, mornings, evening, evenings, afternoon, afternoons, " +
-			"until, birthday, appointment, january, february, march, april, june, july, august, september, october, " +
-			"november, december, januar, februar, märz, mai, juni, juli, oktober, dezember, monday, mondays, tuesday, " +
-			"tuesdays, wednesday, wednesdays, thursday, thursdays, friday, fridays, saturday, saturdays, sunday, sundays, " +
-			"montag, dienstag, mittwoch, donnerstag, freitag, samstag, sonntag, end of, beginning of, next week, next " +
-			"month, next quarter, next year, no later than, in advance, weeks ahead, days before, 截止")},
+		{1.5, phrasesOf("deadline, due, midnight, noon, morning, mornings, evening, evenings, afternoon, " +
+			"afternoons, until, birthday, appointment, january, february, march, april, june, july, august, " +
+			"september, october, november, december, januar, februar, märz, mai, juni, juli, oktober, dezember, " +
+			"monday, mondays, tuesday, tuesdays, wednesday, wednesdays, thursday, thursdays, friday, fridays, " +
+			"saturday, saturdays, sunday, sundays, montag, dienstag, mittwoch, donnerstag, freitag, samstag, sonntag, " +
+			"end of, beginning of, next week, next month, next quarter, next year, no later than, in advance, weeks " +
+			"ahead, days before, 截止")},
 		{2, deciding},
-		{1, phrasesOf("because, since, so that, due to, owing to, reason, therefore, that's why, in order to, weil, " +
-			"damit, parce que, porque, perché, потому что, 因为")},
-		{1.8, phrasesOf("found, turns out, turned out, cause, caused, causes, comes from, come from, came from, culprit, " +
-			"traced, discovered, confirmed, measured, revealed, reveals, result, resulted, shows that, showed that, " +
-			"proved, proves, the problem is, the problem was, the issue is, the issue was, the bug is, the bug was, the " +
-			"answer is, the fix is, the fix was, the trick is, the solution is, leak, leaks, bottleneck, verified, " +
-			"reproduced, learned, identified, concluded, it was the, responsible for, explains, ursache, liegt an, stellt " +
-			"sich heraus, gefunden, 原因")},
+		{1, phrasesOf("because, since, so that, due to, owing to, reason, therefore, that's why, in order to, " +
+			"weil, damit, parce que, porque, perché, потому что, 因为")},
+		{1.8, phrasesOf("found, turns out, turned out, cause, caused, causes, comes from, come from, came from, " +
+			"culprit, traced, discovered, confirmed, measured, revealed, reveals, result, resulted, shows that, " +
+			"showed that, proved, proves, the problem is, the problem was, the issue is, the issue was, the bug is, " +
+			"the bug was, the answer is, the fix is, the fix was, the trick is, the solution is, leak, leaks, " +
+			"bottleneck, verified, reproduced, learned, identified, concluded, it was the, responsible for, explains, " +
+			"ursache, liegt an, stellt sich heraus, gefunden, 原因")},
 		{1.4, pending},
-		{1.5, phrasesOf("remember, note that, keep in mind, good to know, important, importantly, for the record, fyi, " +
-			"by the way, between us, be careful, careful, beware, bear in mind, heads up, before we start, just so you " +
-			"know, wichtig, übrigens")},
-		{1, phrasesOf("called, named, name is, lives, works for, works at, works as, reached, phone, email, e mail, " +
-			"address, contact, born, married, daughter, son, wife, husband, partner, mother, father, sister, brother, " +
-			"boss, colleague, landlord, customer, client, owner, budget")},
-		{0.6, phrasesOf("no, not, none, nobody, nothing, isn't, aren't, won't, doesn't, didn't, wasn't, haven't, hasn't, " +
-			"nicht, pas, не, dislike")},
-		{0.8, phrasesOf("two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty, thirty, " +
-			"forty, fifty, hundred, thousand, million, dozen, half")},
+		{1.5, phrasesOf("remember, note that, keep in mind, good to know, important, importantly, for the record, " +
+			"fyi, by the way, between us, be careful, careful, beware, bear in mind, heads up, before we start, just " +
+			"so you know, wichtig, übrigens")},
+		{1, phrasesOf("called, named, name is, lives, works for, works at, works as, reached, phone, email, e " +
+			"mail, address, contact, born, married, daughter, son, wife, husband, partner, mother, father, sister, " +
+			"brother, boss, colleague, landlord, customer, client, owner, budget")},
+		{0.6, phrasesOf("no, not, none, nobody, nothing, isn't, aren't, won't, doesn't, didn't, wasn't, haven't, " +
+			"hasn't, nicht, pas, не, dislike")},
+		{0.8, phrasesOf("two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty, " +
+			"thirty, forty, fifty, hundred, thousand, million, dozen, half")},
 		{0.6, failing},
 	}
 
@@ -138,7 +141,7 @@ func cueScore(text string) float64 {
 		}
 	}
 	if quantity.MatchString(text) {
-		score += 1.3
+		score += 1.6
 	}
 	if properName.MatchString(text) {
 		score++
