@@ -110,7 +110,8 @@ func TestTheFirstInsertMakesTheDefaultArchive(t *testing.T) {
 		*list[0].Description != "Default archive created automatically" {
 		t.Errorf("archives: %+v, %v", list, err)
 	}
-	if diff := cmp.Diff([]string{"archive_attached", "passage_inserted", "passage_inserted"}, f.events(f.agent)); diff != "" {
+	if diff := cmp.Diff([]string{"archive_attached", "passage_inserted", "passage_inserted"},
+		f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if _, err := f.store.InsertFor(t.Context(), org, "agent-none", []archival.Draft{{Text: "x"}}); !errors.Is(
@@ -210,7 +211,8 @@ func TestTagsAndTimesNarrowBeforeTheLimit(t *testing.T) {
 		want []string
 	}{
 		{"any tag", archival.Query{Text: "tea", Tags: []string{"drink", "hot"}}, []string{"tea one", "tea three", "tea two"}},
-		{"all tags", archival.Query{Text: "tea", Tags: []string{"drink", "hot"}, Match: archival.All, Limit: 1}, []string{"tea one"}},
+		{"all tags", archival.Query{Text: "tea", Tags: []string{"drink", "hot"}, Match: archival.All, Limit: 1},
+			[]string{"tea one"}},
 		{"a tag that nothing has", archival.Query{Text: "tea", Tags: []string{"cold"}}, []string{}},
 		{"from a moment on", archival.Query{Text: "tea", Start: day(3)}, []string{"tea four", "tea three"}},
 		{"to a moment", archival.Query{Text: "tea", End: day(2)}, []string{"tea one", "tea two"}},
@@ -248,7 +250,8 @@ func TestPassagesAreChangedAndDeleted(t *testing.T) {
 	if got := f.found(archival.Query{Text: "Rome"}); len(got) != 0 {
 		t.Errorf("the old text is found: %q", got)
 	}
-	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID, archival.PassageUpdate{Text: &same}); !errors.Is(
+	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID,
+		archival.PassageUpdate{Text: &same}); !errors.Is(
 		err,
 		db.ErrConflict,
 	) {

@@ -71,12 +71,14 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 30 { // nearer to the question than what is sought
-			if _, err := f.store.Insert(t.Context(), org, c.ID, []archival.Draft{{Text: strings.Repeat("velo locked library ", i+1)}}); err != nil {
+			if _, err := f.store.Insert(t.Context(), org, c.ID,
+				[]archival.Draft{{Text: strings.Repeat("velo locked library ", i+1)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if _, err := f.store.Insert(t.Context(), org, c.ID, []archival.Draft{
-			{Text: c.Name + " velo one", Tags: []string{"a", "b"}, HappenedAt: &at}, {Text: c.Name + " velo two", Tags: []string{"b"}}}); err != nil {
+			{Text: c.Name + " velo one", Tags: []string{"a", "b"}, HappenedAt: &at}, {Text: c.Name + " velo two",
+				Tags: []string{"b"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,11 +98,14 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 		want  []string
 	}{
 		{"of an agent", archival.Query{AgentID: f.agent, Tags: []string{"b"}}, []string{"team velo one", "team velo two"}},
-		{"of an archive", archival.Query{ArchiveID: team.ID, Tags: []string{"b"}}, []string{"team velo one", "team velo two"}},
+		{"of an archive", archival.Query{ArchiveID: team.ID, Tags: []string{"b"}},
+			[]string{"team velo one", "team velo two"}},
 		{"of the organization", archival.Query{Tags: []string{"b"}}, []string{"own velo", "team velo one", "team velo two"}},
 		{"any tag", archival.Query{AgentID: f.agent, Tags: []string{"a", "c"}}, []string{"team velo one"}},
-		{"all tags", archival.Query{AgentID: f.agent, Tags: []string{"a", "b"}, Match: archival.All}, []string{"team velo one"}},
-		{"all tags, one of which nothing has", archival.Query{AgentID: f.agent, Tags: []string{"a", "c"}, Match: archival.All}, nil},
+		{"all tags", archival.Query{AgentID: f.agent, Tags: []string{"a", "b"}, Match: archival.All},
+			[]string{"team velo one"}},
+		{"all tags, one of which nothing has", archival.Query{AgentID: f.agent, Tags: []string{"a", "c"},
+			Match: archival.All}, nil},
 		{"a time", archival.Query{AgentID: f.agent, Start: &before, End: &after}, []string{"team velo one"}},
 		{"another agent", archival.Query{AgentID: alone}, []string{"own velo"}},
 	} {
@@ -182,13 +187,16 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 		table, want string
 	}{
 		{"an agent", archival.Query{AgentID: f.agent}, 1000, "passage_vectors", index},
-		{"an agent's of a tag and some days", archival.Query{AgentID: f.agent, Tags: []string{"odd", "none"}, Start: &day}, 1000, "passage_vectors", index},
-		{"an agent's of all of its tags", archival.Query{AgentID: f.agent, Tags: []string{"odd"}, Match: archival.All}, 1000, "passage_vectors", index},
+		{"an agent's of a tag and some days", archival.Query{AgentID: f.agent, Tags: []string{"odd", "none"}, Start: &day},
+			1000, "passage_vectors", index},
+		{"an agent's of all of its tags", archival.Query{AgentID: f.agent, Tags: []string{"odd"}, Match: archival.All}, 1000,
+			"passage_vectors", index},
 		{"the organization", archival.Query{}, 1000, "passage_vectors", index},
 		{"an agent, exactly", archival.Query{AgentID: f.agent}, 50_000, "passage_vectors", "passage_vectors"},
 		{"a small archive, exactly", archival.Query{ArchiveID: small.ID}, 1000, "passage_vectors", "passage_vectors_scope"},
 		{"an agent, by words", archival.Query{AgentID: f.agent}, 1000, "@terms", "passages_terms"},
-		{"an agent's of some tags, by words", archival.Query{AgentID: f.agent, Tags: []string{"tag77"}}, 1000, "@terms", "passages_terms"},
+		{"an agent's of some tags, by words", archival.Query{AgentID: f.agent, Tags: []string{"tag77"}}, 1000, "@terms",
+			"passages_terms"},
 		{"a small archive, by words", archival.Query{ArchiveID: small.ID}, 1000, "r.lex", "passages_"},
 	} {
 		c.query.Text, c.query.Limit = question, 1

@@ -140,12 +140,15 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 			t.Errorf("of %d archives of an agent %d are its default", attached, defaults)
 		}
 		if n := f.count(`
-			SELECT count(*) FILTER (WHERE type = 'archive_attached') - count(*) FILTER (WHERE type = 'archive_detached') FROM events WHERE agent_id = $1`,
+			SELECT count(*) FILTER (WHERE type = 'archive_attached') - count(*) FILTER (WHERE type = 'archive_detached')
+			FROM events WHERE agent_id = $1`,
 			agent); n != attached {
 			t.Errorf("the events of an agent say that %d archives are attached to it, and %d are", n, attached)
 		}
 	}
-	if n := f.count(`SELECT count(*) FROM agent_archives a JOIN archives c ON c.key = a.archive_key WHERE c.deleted_at IS NOT NULL`); n != 0 {
+	if n := f.count(`
+		SELECT count(*) FROM agent_archives a JOIN archives c ON c.key = a.archive_key
+		WHERE c.deleted_at IS NOT NULL`); n != 0 {
 		t.Errorf("a deleted archive is attached %d times", n)
 	}
 	if n := f.count(`SELECT count(*) FROM passages`); n != int(inserted.Load()) {

@@ -100,8 +100,10 @@ var others = []struct{ fact, question, same string }{
 
 // idle are notes beside the facts, which share their words.
 var idle = []string{
-	"%s asked about the %s again, nothing was decided.", "A call with %s from %s, mostly small talk.", "%s will write about the %s next week.",
-	"Reminder: send %s the photographs of %s.", "%s liked the idea of a new %s, and then did not.", "The train of %s to %s was late.",
+	"%s asked about the %s again, nothing was " +
+		"decided.", "A call with %s from %s, mostly small talk.", "%s will write about the %s next week.",
+	"Reminder: send %s the photographs of %s.", "%s liked the idea of a new %s, and then did not.",
+	"The train of %s to %s was late.",
 	"%s mentioned a cousin who repairs every %s.", "Lunch with %s near the station of %s.",
 }
 

@@ -14,12 +14,16 @@ import (
 
 // prose is about 800 characters of English with some code in it, the size of a chunk.
 var prose = strings.Repeat(
-	"The connection pool keeps idle connections open until ReadTimeout passes; afterwards a background worker closes them. ",
+	"The connection pool keeps idle connections open until ReadTimeout passes; "+
+		"afterwards a background worker closes them. ",
 	3,
 ) +
-	"func (p *Pool) closeIdle(ctx context.Context) error { for _, c := range p.idle_conns { if c.LastUsed.Before(p.deadline) { c.Close() } } } " +
-	"When children of a process were started by someone else, their parents went away before, and the operating system reparents them " +
-	"to the init process. Loading the configuration from config/server.yaml fails if PostgreSQL 15 is not reachable at port 5432."
+	"func (p *Pool) closeIdle(ctx context.Context) error { for _, c := range p.idle_conns { if " +
+	"c.LastUsed.Before(p.deadline) { c.Close() } } } " +
+	"When children of a process were started by someone else, their parents went away before, and the operating system " +
+	"reparents them " +
+	"to the init process. Loading the configuration from config/server.yaml fails if PostgreSQL 15 is not reachable at " +
+	"port 5432."
 
 func BenchmarkDocument(b *testing.B) {
 	b.ReportAllocs()

@@ -118,7 +118,8 @@ func TestAnEndpointIsAskedForWhatItHasTimeFor(t *testing.T) {
 func TestAPauseDoubles(t *testing.T) {
 	t.Parallel()
 	d := &embed.Endpoint{}
-	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
+	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second,
+		7: time.Minute, 1000: time.Minute} {
 		if got := d.Pause(failures); got != want {
 			t.Errorf("after %d failures: got %v, want %v", failures, got, want)
 		}

@@ -48,8 +48,9 @@ func TestFuse(t *testing.T) {
 			{1, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}},
 		{"both add up, the weight counts, ties go by id", hits{{9, 4}, {3, 2}}, hits{{3, 0.6}, {7, 0.3}}, 0.5, []embed.Scored{
 			{3, 0.5, 1, 1, 2, 1}, {9, 1, 0, 1, 1, 0}, {7, 0, 0.5, 0.25, 0, 2}}},
-		{"scores that are no numbers do not count", hits{{1, math.NaN()}, {2, math.Inf(1)}, {3, 2}}, hits{{4, math.NaN()}}, 1, []embed.Scored{
-			{3, 1, 0, 1, 1, 0}}},
+		{"scores that are no numbers do not count", hits{{1, math.NaN()}, {2, math.Inf(1)}, {3, 2}}, hits{{4, math.NaN()}}, 1,
+			[]embed.Scored{
+				{3, 1, 0, 1, 1, 0}}},
 		{"a row twice in an arm counts once", hits{{1, 2}, {1, 4}, {2, 2}}, nil, 1, []embed.Scored{
 			{1, 1, 0, 1, 1, 0}, {2, 0.5, 0, 0.5, 2, 0}}},
 	} {

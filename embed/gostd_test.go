@@ -19,9 +19,9 @@ import (
 // function is one of Go's standard library: what its comment's first sentence says, without its name, and its code.
 type function struct{ says, code string }
 
-// TestFindsFunctionsByWhatTheyDo measures the whole of words: tokeniser, weights, and idf by a sample. A sentence of documentation must
-// find its function's code among those of the standard library. Some 59 % of them are in the first ten; what is far below has a
-// fault, whatever the other tests say.
+// TestFindsFunctionsByWhatTheyDo measures the whole of words: tokeniser, weights, and idf by a sample. A sentence of
+// documentation must find its function's code among those of the standard library. Some 59 % of them are in the first
+// ten; what is far below has a fault, whatever the other tests say.
 func TestFindsFunctionsByWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	const queries, least = 1000, 57.7 // measured 59.2
@@ -63,7 +63,8 @@ type posting struct {
 	weight   float32
 }
 
-// rank is the place of a document in the order by BM25, from 1. Equal scores go in the documents' order, which is by chance.
+// rank is the place of a document in the order by BM25, from 1. Equal scores go in the documents' order, which is by
+// chance.
 func rank(index map[int32][]posting, documents int, q embed.Query, document int) int {
 	scores := make([]float32, documents)
 	for k, id := range q.Vector.Indices() {
@@ -90,7 +91,8 @@ func standardLibrary(t *testing.T) []function {
 			switch name := entry.Name(); {
 			case err != nil:
 				return err
-			case entry.IsDir() && (name == "cmd" || name == "vendor" || name == "testdata" || name == "runtime" || name == "internal" || name == "syscall"):
+			case entry.IsDir() && (name == "cmd" || name == "vendor" || name == "testdata" || name == "runtime" ||
+				name == "internal" || name == "syscall"):
 				return filepath.SkipDir
 			case entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 				return nil

@@ -134,14 +134,20 @@ func TestCacheKeepsNoError(t *testing.T) {
 	cache := &embed.IDFCache{}
 	broken := errors.New("broken")
 	for range 2 {
-		if _, err := cache.Get(t.Context(), "k", func(context.Context) (*embed.IDF, error) { return nil, broken }); !errors.Is(
+		if _, err := cache.Get(t.Context(), "k", func(context.Context) (*embed.IDF, error) {
+			return nil,
+				broken
+		}); !errors.Is(
 			err,
 			broken,
 		) {
 			t.Errorf("got %v, want the load's error", err)
 		}
 	}
-	if idf, err := cache.Get(t.Context(), "k", func(context.Context) (*embed.IDF, error) { return embed.NewIDF(nil, 7), nil }); err != nil ||
+	if idf, err := cache.Get(t.Context(), "k", func(context.Context) (*embed.IDF, error) {
+		return embed.NewIDF(nil, 7),
+			nil
+	}); err != nil ||
 		idf.Rows() != 7 {
 		t.Errorf("got %v, %v, want it loaded", idf, err)
 	}

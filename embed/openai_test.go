@@ -112,7 +112,8 @@ func TestBatchesAreBoundedByTokens(t *testing.T) {
 	p := &provider{dimension: 4}
 	client := p.start(t, func(c *embed.Config) { c.MaxBatchTokens = 100 })
 	long := strings.Repeat("x", 120) // 40 tokens
-	if _, err := client.Embed(t.Context(), []embed.Item{{1, long}, {2, long}, {3, long}, {4, strings.Repeat("y", 900)}, {5, "z"}}); err != nil {
+	if _, err := client.Embed(t.Context(), []embed.Item{{1, long}, {2, long}, {3, long}, {4, strings.Repeat("y", 900)},
+		{5, "z"}}); err != nil {
 		t.Fatal(err)
 	}
 	sizes := map[int]int{}
@@ -147,15 +148,20 @@ func TestFailureOfTheProvider(t *testing.T) {
 		requests int
 		want     string
 	}{
-		{"a wrong key is not tried twice", answer(401, `{"error":{"message":"bad key `+testKey+`"}}`), 1, "LOCI_EMBEDDING_API_KEY"},
+		{"a wrong key is not tried twice", answer(401, `{"error":{"message":"bad key `+testKey+`"}}`), 1,
+			"LOCI_EMBEDDING_API_KEY"},
 		{"a forbidden key is not tried twice", answer(403, testKey), 1, "LOCI_EMBEDDING_API_KEY"},
-		{"a wrong path names both settings", answer(404, "404 page not found"), 1, "LOCI_EMBEDDING_BASE_URL, which mostly ends in /v1, and LOCI_EMBEDDING_MODEL (test-model)"},
-		{"a limit that stays ends after four attempts", answer(429, `{"error":{"message":"quota `+testKey+`"}}`), 4, "status 429: quota [key]"},
+		{"a wrong path names both settings", answer(404, "404 page not found"), 1,
+			"LOCI_EMBEDDING_BASE_URL, which mostly ends in /v1, and LOCI_EMBEDDING_MODEL (test-model)"},
+		{"a limit that stays ends after four attempts", answer(429, `{"error":{"message":"quota `+testKey+`"}}`), 4,
+			"status 429: quota [key]"},
 		{"a long wait is left to the caller", answer(429, "later", "Retry-After", "3600"), 1, "try again later"},
-		{"an error that stays ends after four attempts", answer(502, "<html>bad\ngateway"), 4, "status 502: <html>bad gateway"},
+		{"an error that stays ends after four attempts", answer(502, "<html>bad\ngateway"), 4,
+			"status 502: <html>bad gateway"},
 		{"garbage is no answer", answer(200, "{]"), 1, "something else than embeddings"},
 		{"another answer is no answer", answer(200, `{"ok":true}`), 1, "0 vectors to 3 texts"},
-		{"a redirect is not followed", answer(307, "", "Location", "http://192.0.2.1/"), 1, "redirects elsewhere: set LOCI_EMBEDDING_BASE_URL"},
+		{"a redirect is not followed", answer(307, "", "Location", "http://192.0.2.1/"), 1,
+			"redirects elsewhere: set LOCI_EMBEDDING_BASE_URL"},
 		{"refusing every text is a wrong setting", answer(400, `{"error":{"message":"this model takes no dimensions"}}`), 3,
 			"refuses every text: this model takes no dimensions (status 400): check LOCI_EMBEDDING_MODEL (test-model)"},
 		{"an endless reason is cut", answer(501, strings.Repeat("é", 100_000)), 4, strings.Repeat("é", 300) + "…"},
@@ -213,13 +219,23 @@ func TestAnswersThatLeaveADoubtAreRefused(t *testing.T) {
 		want  string
 	}{
 		{"a text without a vector", func(d []map[string]any) []map[string]any { return d[1:] }, "2 vectors to 3 texts"},
-		{"a text with two", func(d []map[string]any) []map[string]any { d[0]["index"] = 0; return d }, "two vectors for text 0 of 3"},
-		{"a text that was not sent", func(d []map[string]any) []map[string]any { d[0]["index"] = 3; return d }, "text 3 of 3"},
-		{"a text before the first", func(d []map[string]any) []map[string]any { d[0]["index"] = -1; return d }, "text -1 of 3"},
-		{"another dimension", func(d []map[string]any) []map[string]any { d[2]["embedding"] = []float32{1, 2}; return d }, "2 numbers after ones of 4"},
-		{"no numbers", func(d []map[string]any) []map[string]any { d[0]["embedding"] = []float32{}; return d }, "vectors of 0 numbers"},
-		{"too many numbers", func(d []map[string]any) []map[string]any { d[0]["embedding"] = make([]int, 4001); return d }, "vectors of 4001 numbers"},
-		{"a number beyond float32", func(d []map[string]any) []map[string]any { d[0]["embedding"] = []json.Number{"1e99", "1"}; return d }, "something else than embeddings"},
+		{"a text with two", func(d []map[string]any) []map[string]any { d[0]["index"] = 0; return d },
+			"two vectors for text 0 of 3"},
+		{"a text that was not sent", func(d []map[string]any) []map[string]any { d[0]["index"] = 3; return d },
+			"text 3 of 3"},
+		{"a text before the first", func(d []map[string]any) []map[string]any { d[0]["index"] = -1; return d },
+			"text -1 of 3"},
+		{"another dimension", func(d []map[string]any) []map[string]any { d[2]["embedding"] = []float32{1, 2}; return d },
+			"2 numbers after ones of 4"},
+		{"no numbers", func(d []map[string]any) []map[string]any { d[0]["embedding"] = []float32{}; return d },
+			"vectors of 0 numbers"},
+		{"too many numbers", func(d []map[string]any) []map[string]any { d[0]["embedding"] = make([]int, 4001); return d },
+			"vectors of 4001 numbers"},
+		{"a number beyond float32", func(d []map[string]any) []map[string]any {
+			d[0]["embedding"] = []json.Number{"1e99",
+				"1"}
+			return d
+		}, "something else than embeddings"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -319,7 +335,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}{
 		{"no model", embed.Config{}, "LOCI_EMBEDDING_MODEL"},
 		{"no scheme", embed.Config{BaseURL: "localhost:11434/v1", Model: "m"}, "LOCI_EMBEDDING_BASE_URL"},
-		{"a password that is no URL", embed.Config{BaseURL: "http://user:pass word@[::1", Model: "m"}, "LOCI_EMBEDDING_BASE_URL"},
+		{"a password that is no URL", embed.Config{BaseURL: "http://user:pass word@[::1", Model: "m"},
+			"LOCI_EMBEDDING_BASE_URL"},
 		{"a negative dimension", embed.Config{Model: "m", Dimensions: -1}, "LOCI_EMBEDDING_DIMENSIONS"},
 		{"a dimension beyond the index", embed.Config{Model: "m", Dimensions: 4001}, "LOCI_EMBEDDING_DIMENSIONS is 4001"},
 	} {

@@ -96,10 +96,14 @@ func TestTooLongTextIsCutAndAveraged(t *testing.T) {
 		status  int
 		message string
 	}{
-		{"OpenAI and vLLM", 400, `{"error":{"message":"This model's maximum context length is 512 tokens, however you requested 700 tokens"}}`},
-		{"text-embeddings-inference", 413, "{\"error\":\"Input validation error: `inputs` must have less than 512 tokens. Given: 700\",\"error_type\":\"Validation\"}"},
+		{"OpenAI and vLLM", 400,
+			`{"error":{"message":"This model's maximum context length is 512 tokens, however you requested 700 tokens"}}`},
+		{"text-embeddings-inference", 413, "{\"error\":\"Input validation error: `inputs` must have less than 512 tokens. " +
+			"Given: 700\",\"error_type\":\"Validation\"}"},
 		{"Ollama", 400, `{"error":{"message":"the input length exceeds the context length","type":"api_error"}}`},
-		{"llama.cpp", 500, `{"error":{"code":500,"message":"input (700 tokens) is too large to process. increase the physical batch size (current batch size: 512)","type":"server_error"}}`},
+		{"llama.cpp", 500,
+			`{"error":{"code":500,"message":"input (700 tokens) is too large to process. ` +
+				`increase the physical batch size (current batch size: 512)","type":"server_error"}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +153,8 @@ func meanOfParts(p *provider, text string, dimension int) []float32 {
 
 func TestPartsAreWholeCharacters(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{strings.Repeat("界", 3000), strings.Repeat("👩‍🚀", 900), strings.Repeat("x", 9000), strings.Repeat("ab ", 2500) + strings.Repeat(" ", 5000)} {
+	for _, text := range []string{strings.Repeat("界", 3000), strings.Repeat("👩‍🚀", 900), strings.Repeat("x", 9000),
+		strings.Repeat("ab ", 2500) + strings.Repeat(" ", 5000)} {
 		p := &provider{dimension: 4, refuse: window(413, 700, "too long")}
 		client := p.start(t, nil)
 		vectors, err := client.Embed(t.Context(), []embed.Item{{7, text}})

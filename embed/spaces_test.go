@@ -35,7 +35,8 @@ func TestSpacesDifferByProviderModelAndDimension(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
 	ids := map[int16]bool{}
-	for _, s := range []embed.Space{{0, "a", "m", 384}, {0, "b", "m", 384}, {0, "a", "n", 384}, {0, "a", "m", 385}, {0, "a", "m", 4000}} {
+	for _, s := range []embed.Space{{0, "a", "m", 384}, {0, "b", "m", 384}, {0, "a", "n", 384}, {0, "a", "m", 385},
+		{0, "a", "m", 4000}} {
 		got, err := embed.UseSpace(t.Context(), pool, s.Provider, s.Model, s.Dimension)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +80,8 @@ func TestSpaceOfImpossibleDimension(t *testing.T) {
 func TestWeightsInPostgres(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	if _, err := pool.Exec(t.Context(), `CREATE TABLE rows (id int, lex sparsevec(16777216), terms int[] NOT NULL)`); err != nil {
+	if _, err := pool.Exec(t.Context(),
+		`CREATE TABLE rows (id int, lex sparsevec(16777216), terms int[] NOT NULL)`); err != nil {
 		t.Fatal(err)
 	}
 	many := ""

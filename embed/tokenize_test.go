@@ -21,9 +21,11 @@ func TestTerms(t *testing.T) {
 		{"words are stemmed", "connections connected Connecting", "connect connect connect"},
 		{"irregular forms take their base", "went children mice Women thought", "go child mous woman think"},
 		{"camel case gives parts and whole", "ReadAll lastUsed", "read readal last use lastus"},
-		{"an acronym is a part", "parseHTTPServer XMLHttpRequest", "pars http server parsehttpserv xml http request xmlhttprequest"},
+		{"an acronym is a part", "parseHTTPServer XMLHttpRequest",
+			"pars http server parsehttpserv xml http request xmlhttprequest"},
 		{"a plural acronym is a word", "URLs IDs JSONs, APIs", "url id json api"},
-		{"snake, kebab, dots and paths part", "read_file max-open-files os.ReadFile /etc/hosts", "read file max open file os read file readfil etc host"},
+		{"snake, kebab, dots and paths part", "read_file max-open-files os.ReadFile /etc/hosts",
+			"read file max open file os read file readfil etc host"},
 		{"digits stay with their word", "utf8 sha256Sum H2O int32 v0.8.0", "utf8 sha256 sum sha256sum h2o int32 v0 8 0"},
 		{"dates fall into numbers", "2023-05-07", "2023 05 07"},
 		{"upper case is one word", "README MAX_INT", "readm max int"},
@@ -42,7 +44,8 @@ func TestTerms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(strings.Fields(c.want), embed.Terms(c.text), cmp.Transformer("", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
+			if diff := cmp.Diff(strings.Fields(c.want), embed.Terms(c.text),
+				cmp.Transformer("", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
 				t.Errorf("Terms(%q): -want +got\n%s", c.text, diff)
 			}
 		})

@@ -32,7 +32,8 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 		WHERE f.chunks > 0 AND NOT (f.cancelled AND f.generation = f.wanted_generation)
 		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.file_key = f.key AND b.space_id = $1)
 		  AND NOT EXISTS (SELECT FROM embed_refusals r WHERE r.file_key = f.key AND r.space_id = $1)
-		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1 WHERE c.file_key = f.key)
+		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1
+		                  WHERE c.file_key = f.key)
 		ON CONFLICT DO NOTHING`, space, embed.MostTexts, embed.MostTokens)
 	if err != nil {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)

@@ -84,7 +84,8 @@ func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each in
 	if _, err := s.db.Exec(ctx, `
 		UPDATE embed_batches b SET turn = u.turn
 		FROM unnest($2::bigint[], $3::integer[], $4::timestamptz[]) AS u (file_key, first_ordinal, turn)
-		WHERE b.space_id = $1 AND b.file_key = u.file_key AND b.first_ordinal = u.first_ordinal`, space, keys, firsts, ends); err != nil {
+		WHERE b.space_id = $1 AND b.file_key = u.file_key AND b.first_ordinal = u.first_ordinal`,
+		space, keys, firsts, ends); err != nil {
 		return err
 	}
 	return s.enqueue(ctx, jobs...)
@@ -138,7 +139,8 @@ func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 		), short AS (
 			UPDATE embed_batches b SET end_ordinal = b.first_ordinal + @size::integer
 			FROM long l
-			WHERE b.file_key = l.file_key AND b.space_id = l.space_id AND b.generation = l.generation AND b.first_ordinal = l.first_ordinal
+			WHERE b.file_key = l.file_key AND b.space_id = l.space_id AND b.generation = l.generation
+			  AND b.first_ordinal = l.first_ordinal
 		)
 		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key, error)
 		SELECT file_key, space_id, generation, first_ordinal + @size::integer, end_ordinal, org, folder_key, error FROM long`,

@@ -21,8 +21,8 @@ type Reply struct {
 	Text string
 }
 
-// Send sends a request, whose body is JSON unless a header says otherwise. headers are names, each followed by its value; an empty value
-// leaves a header out.
+// Send sends a request, whose body is JSON unless a header says otherwise. headers are names, each followed by its
+// value; an empty value leaves a header out.
 func Send(h http.Handler, method, target, body string, headers ...string) Reply {
 	r := httptest.NewRequestWithContext(context.Background(), method, "http://localhost"+target, strings.NewReader(body))
 	if body != "" {

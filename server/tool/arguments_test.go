@@ -24,7 +24,8 @@ func TestOpenFilesUnderstandsWhatModelsWrite(t *testing.T) {
 		{"numbers with a point", `{"file_requests": [{"file_name": "docs/a.md", "offset": 20.0, "length": 5e0}]}`,
 			tool.Opens{Requests: part}},
 		{"null and empty are absent",
-			`{"file_requests": [{"file_name": "docs/a.md", "offset": null, "length": ""}], "close_all_others": null}`, tool.Opens{Requests: whole}},
+			`{"file_requests": [{"file_name": "docs/a.md", "offset": null, "length": ""}], "close_all_others": null}`,
+			tool.Opens{Requests: whole}},
 		{"a length alone counts from the first line", `{"file_requests": [{"file_name": "docs/a.md", "length": 5}]}`,
 			tool.Opens{Requests: []files.OpenRequest{{FileName: "docs/a.md", Offset: new(0), Length: new(5)}}}},
 		{"one request without a list", `{"file_requests": {"file_name": "docs/a.md"}}`, tool.Opens{Requests: whole}},
@@ -42,7 +43,8 @@ func TestOpenFilesUnderstandsWhatModelsWrite(t *testing.T) {
 		{"Python's True", `{"file_requests": ["docs/a.md"], "close_all_others": "True", "include_content": 1}`,
 			tool.Opens{Requests: whole, CloseOthers: true, WithContent: true}},
 		{"what Letta's loop adds",
-			`{"file_requests": ["docs/a.md"], "request_heartbeat": true, "inner_thoughts": "hm", "thinking": "hm"}`, tool.Opens{Requests: whole}},
+			`{"file_requests": ["docs/a.md"], "request_heartbeat": true, "inner_thoughts": "hm", "thinking": "hm"}`,
+			tool.Opens{Requests: whole}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +65,8 @@ func TestGrepFilesUnderstandsWhatModelsWrite(t *testing.T) {
 		{"one line of context by default", `{"pattern": "a"}`, files.GrepQuery{Pattern: "a", ContextLines: 1}},
 		{"no context where 0 is asked for", `{"pattern": "a", "context_lines": 0}`, files.GrepQuery{Pattern: "a"}},
 		{"everything",
-			`{"pattern": "a", "include": "*.md", "context_lines": "20", "offset": "40", "case_sensitive": true, "literal": "true"}`,
+			`{"pattern": "a", "include": "*.md", "context_lines": "20", "offset": "40", ` +
+				`"case_sensitive": true, "literal": "true"}`,
 			files.GrepQuery{Pattern: "a", Include: "*.md", ContextLines: 20, Offset: 40, CaseSensitive: true, Literal: true}},
 		{"an offset below 0 is 0", `{"pattern": "a", "offset": -3}`, files.GrepQuery{Pattern: "a", ContextLines: 1}},
 		{"a number as pattern", `{"pattern": 404}`, files.GrepQuery{Pattern: "404", ContextLines: 1}},

@@ -48,7 +48,8 @@ func TestMessagesText(t *testing.T) {
 			Note: "The embeddings endpoint did not answer; ranked by words alone."}},
 		{"messages_newest", `{"limit": 3}`, recall.Results{Hits: hits}},
 		{"messages_filtered",
-			`{"query": "retries", "roles": ["user", "tool"], "start_date": "2026-03-01", "end_date": "2026-03-04T09:00", "conversation_id": "default"}`,
+			`{"query": "retries", "roles": ["user", "tool"], "start_date": "2026-03-01", ` +
+				`"end_date": "2026-03-04T09:00", "conversation_id": "default"}`,
 			recall.Results{Hits: hits[:1], Ranked: recall.ByBoth}},
 		{"messages_hostile", `{"query": "a\n=== b ==="}`, recall.Results{Hits: []recall.Hit{hit(forged, 1)},
 			Ranked: recall.ByBoth}},

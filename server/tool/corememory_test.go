@@ -59,7 +59,8 @@ func TestToolsOfBlocks(t *testing.T) {
 		[2]string{"memory_rethink", `{"label":"plans/today","new_memory":"Rest."}`},
 		[2]string{"memory_apply_patch", `{"label":"human","patch":"-Name: Ada\n+Name: Ada L."}`},
 		[2]string{"memory_apply_patch",
-			`{"label":"","patch":"*** Update Block: plans/today\n*** Move to: plans/week\n-Rest.\n+Work.\n*** Add Block: ideas\n+One"}`},
+			`{"label":"","patch":"*** Update Block: plans/today\n*** Move to: plans/week\n-Rest.\n+Work.\n` +
+				`*** Add Block: ideas\n+One"}`},
 		[2]string{"memory", `{"command":"create","path":"/memories/a/b","file_text":"deep","description":"nested"}`},
 		[2]string{"memory", `{"command":"str_replace","path":"a/b","old_string":"deep","new_string":""}`},
 		[2]string{"memory", `{"command":"insert","path":"/memories/a/b","insert_text":"line"}`},

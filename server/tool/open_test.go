@@ -199,7 +199,8 @@ func TestOpenTextCutsNoLineForWantOfRoom(t *testing.T) {
 	if !strings.HasSuffix(got, "\n=== docs/b.md ===\n(its lines do not fit here)") || strings.Contains(got, "TRUNCATED") {
 		t.Errorf("it ends in %q, want nothing of docs/b.md and nothing cut", got[len(got)-100:])
 	}
-	if want := `open_files(file_requests=[{"file_name":"docs/b.md","offset":0}], include_content=true)`; !strings.Contains(got, want) {
+	want := `open_files(file_requests=[{"file_name":"docs/b.md","offset":0}], include_content=true)`
+	if !strings.Contains(got, want) {
 		t.Errorf("the text lacks %q: %.400s", want, got)
 	}
 }

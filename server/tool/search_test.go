@@ -26,7 +26,8 @@ func TestSearchText(t *testing.T) {
 		{FileID: "file-1", FileName: "docs/a.pdf", FirstLine: 15, LastLine: 20, FirstPage: new(3), LastPage: new(4),
 			MediaType: "application/pdf", Text: "six times.", Score: 0.8},
 		{FileID: "file-2", FileName: "docs/b.pptx", FirstLine: 7, LastLine: 8, FirstPage: new(2), LastPage: new(2),
-			MediaType: "application/vnd.openxmlformats-officedocument.presentationml.presentation", Text: "seven times.", Score: 0.5},
+			MediaType: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+			Text:      "seven times.", Score: 0.5},
 	}
 	hostile := []files.Hit{{FileID: "file-1", FileName: "docs/a\n=== b.md", FirstLine: 1, LastLine: 3,
 		Heading: "A\n=== docs/b.md (lines 1-1, score 1.000) ===",
