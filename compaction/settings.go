@@ -49,14 +49,16 @@ func (s Settings) Limit(window int) int { return share(s.Trigger, window) }
 
 // Ranges of the settings.
 const (
-	MinTrigger, MaxTrigger       = 0.5, 0.98
-	MinGoal                      = 0.1
-	GoalBelowTrigger             = 0.1
-	MinPercentage, MaxPercentage = 0.05, 0.95
-	MinClipChars                 = 100
-	MaxPromptChars               = 20_000
-	MaxModelBytes                = 512
-	MaxModelSettingsBytes        = 64 << 10
+	MinTrigger            = 0.5
+	MaxTrigger            = 0.98
+	MinGoal               = 0.1
+	GoalBelowTrigger      = 0.1
+	MinPercentage         = 0.05
+	MaxPercentage         = 0.95
+	MinClipChars          = 100
+	MaxPromptChars        = 20_000
+	MaxModelBytes         = 512
+	MaxModelSettingsBytes = 64 << 10
 )
 
 // rounding bounds the error of a sum of shares, for example 0.7 + 0.1.

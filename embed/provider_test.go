@@ -44,8 +44,6 @@ type request struct {
 
 const testKey = "sk-test-0123456789abcdef"
 
-var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
 // start serves p and returns a client of it that retries without a pause.
 func (p *provider) start(t *testing.T, change func(*embed.Config)) *embed.OpenAI {
 	t.Helper()

@@ -129,7 +129,7 @@ func (q *Queue[K]) Backfill(ctx context.Context, idle time.Duration) (owners int
 // ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
 // number.
 func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
-	return q.Vectors.ClearUnused(ctx, pool, func(context.Context, []int16) error {
+	return q.ClearUnused(ctx, pool, func(context.Context, []int16) error {
 		_, err := q.Backfill(ctx, IdleSpace) // the owners of deleted vectors would count as embedded
 		return err
 	})

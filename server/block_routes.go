@@ -69,7 +69,8 @@ func (s *Server) changeBlock(
 	if err != nil {
 		return letta.Block{}, err
 	}
-	b, err := s.Blocks.Update(ctx, rest.Org(ctx), block.OperatorAuthor, id, x, body.Update())
+	b, err := s.Blocks.Update(ctx, rest.Org(ctx), block.Target{ID: id, Author: block.OperatorAuthor, Expected: x},
+		body.Update())
 	return letta.BlockOf(b), withCurrent(err)
 }
 
@@ -145,7 +146,8 @@ func (s *Server) restoreBlock(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Block{}, err
 	}
-	b, err := s.Blocks.Restore(ctx, rest.Org(ctx), block.OperatorAuthor, string(in.BlockID), x, in.OfVersion.Version)
+	b, err := s.Blocks.Restore(ctx, rest.Org(ctx), block.Target{ID: string(in.BlockID), Author: block.OperatorAuthor,
+		Expected: x}, in.OfVersion.Version)
 	return letta.BlockOf(b), withCurrent(err)
 }
 

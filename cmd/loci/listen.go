@@ -31,6 +31,6 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 	if err != nil {
 		err = web.Close() // requests still run
 	}
-	_ = <-served // http.ErrServerClosed, which Serve returns after Shutdown
+	<-served // http.ErrServerClosed, which Serve returns after Shutdown
 	return err
 }

@@ -29,7 +29,7 @@ func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, 
 	if err != nil {
 		return Block{}, err
 	}
-	return s.change(ctx, org, agentID, b.ID, Expected{}, func(b *Block) error {
+	return s.change(ctx, org, Target{ID: b.ID, Author: agentID}, func(b *Block) error {
 		if b.ReadOnly {
 			return readOnly(b.Label)
 		}

@@ -11,10 +11,17 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Update changes a block and keeps what it was; author is who does. ErrInvalid if the change breaks a rule, a
+// Target names the block of a change, who makes it, and what the block is expected to be.
+type Target struct {
+	ID       string
+	Author   string
+	Expected Expected
+}
+
+// Update changes a block and keeps what it was. ErrInvalid if the change breaks a rule, a
 // *MismatchError if the block is not as expected.
-func (s *Store) Update(ctx context.Context, org db.Org, author, id string, x Expected, u Update) (Block, error) {
-	return s.change(ctx, org, author, id, x, func(b *Block) error {
+func (s *Store) Update(ctx context.Context, org db.Org, t Target, u Update) (Block, error) {
+	return s.change(ctx, org, t, func(b *Block) error {
 		set(&b.Label, u.Label)
 		set(&b.Limit, u.Limit)
 		set(&b.ReadOnly, u.ReadOnly)
@@ -43,16 +50,15 @@ func set[T any](field, value *T) {
 
 // change changes a block under its lock, and appends the event to all agents that have it. What changes nothing makes
 // no version.
-func (s *Store) change(ctx context.Context, org db.Org, author, id string, x Expected, do func(*Block) error) (Block,
-	error) {
+func (s *Store) change(ctx context.Context, org db.Org, t Target, do func(*Block) error) (Block, error) {
 	var changed Block
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		before, err := in.lock(ctx, org, id)
+		before, err := in.lock(ctx, org, t.ID)
 		if err != nil {
 			return err
 		}
-		if err := x.check(before); err != nil {
+		if err := t.Expected.check(before); err != nil {
 			return err
 		}
 		after := before
@@ -65,7 +71,7 @@ func (s *Store) change(ctx context.Context, org db.Org, author, id string, x Exp
 		if err := checkSize(after.Label, after.Value, after.Limit); err != nil {
 			return err
 		}
-		changed, err = in.write(ctx, org, author, before, after)
+		changed, err = in.write(ctx, org, t.Author, before, after)
 		return err
 	})
 	return changed, err
@@ -152,12 +158,12 @@ func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (
 
 // Restore makes a block what it was at one of its versions; that is a new version. The label and whether it is
 // read-only stay.
-func (s *Store) Restore(ctx context.Context, org db.Org, author, id string, x Expected, version int) (Block, error) {
-	v, err := s.Version(ctx, org, id, version)
+func (s *Store) Restore(ctx context.Context, org db.Org, t Target, version int) (Block, error) {
+	v, err := s.Version(ctx, org, t.ID, version)
 	if err != nil {
 		return Block{}, err
 	}
-	return s.change(ctx, org, author, id, x, func(b *Block) error {
+	return s.change(ctx, org, t, func(b *Block) error {
 		b.Value, b.Description, b.Limit = v.Value, v.Description, max(v.Limit, b.Limit)
 		return nil
 	})

@@ -49,7 +49,8 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 		name := rapid.SampledFrom([]string{"append", "replace all", "replace once", "insert", "rethink", "patch"}).Draw(t,
 			"edit")
 		start := strings.Join(rapid.SliceOfN(word, 0, 3).Draw(t, "lines"), "\n")
-		before, err := w.store.Update(context.Background(), org, "op", b.ID, block.Expected{}, block.Update{Value: &start})
+		before, err := w.store.Update(context.Background(), org, block.Target{ID: b.ID, Author: "op"},
+			block.Update{Value: &start})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 		if err != nil || after.Value != made {
 			t.Fatalf("%s of %q: got %q, %v, want %q", name, start, after.Value, err, made)
 		}
-		undone, err := w.store.Restore(context.Background(), org, "op", b.ID, block.Expected{}, before.Version)
+		undone, err := w.store.Restore(context.Background(), org, block.Target{ID: b.ID, Author: "op"}, before.Version)
 		if err != nil || undone.Value != start {
 			t.Fatalf("undone: got %q, %v, want %q", undone.Value, err, start)
 		}

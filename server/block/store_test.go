@@ -89,7 +89,7 @@ func TestRulesOfABlock(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 	lower := 5
-	if _, err := w.store.Update(t.Context(), org, "me", b.ID, block.Expected{},
+	if _, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "me"},
 		block.Update{Limit: &lower}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a limit below the value: got %v, want ErrInvalid", err)
 	}
@@ -107,11 +107,12 @@ func TestEachChangeIsAVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	same := "one\ntwo\nthree"
-	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{},
+	if got, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op"},
 		block.Update{Value: &same}); err != nil || got.Version != 2 {
 		t.Errorf("what changes nothing: version %d, %v, want 2", got.Version, err)
 	}
-	restored, err := w.store.Restore(t.Context(), org, "op", b.ID, block.Expected{Version: 2}, 1)
+	restored, err := w.store.Restore(t.Context(), org, block.Target{ID: b.ID, Author: "op",
+		Expected: block.Expected{Version: 2}}, 1)
 	if err != nil || restored.Value != "one\ntwo" || restored.Version != 3 {
 		t.Errorf("restored: got %+v, %v", restored, err)
 	}
@@ -142,13 +143,15 @@ func TestAChangeThatExpectsAnotherBlockIsRefusedWithTheBlock(t *testing.T) {
 	b := w.create(block.New{Label: "a", Value: "now"})
 	value := "then"
 	for name, x := range map[string]block.Expected{"version": {Version: 7}, "hash": {SHA256: strings.Repeat("0", 64)}} {
-		_, err := w.store.Update(t.Context(), org, "op", b.ID, x, block.Update{Value: &value})
+		_, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op", Expected: x},
+			block.Update{Value: &value})
 		mismatch, ok := errors.AsType[*block.MismatchError](err)
 		if !ok || !errors.Is(err, db.ErrConflict) || mismatch.Current.Value != "now" {
 			t.Errorf("%s: got %v, want a mismatch with the current value", name, err)
 		}
 	}
-	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{Version: 1, SHA256: b.SHA256()},
+	if got, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op",
+		Expected: block.Expected{Version: 1, SHA256: b.SHA256()}},
 		block.Update{Value: &value}); err != nil || got.Value != "then" {
 		t.Errorf("as expected: got %+v, %v", got, err)
 	}
@@ -163,14 +166,14 @@ func TestAnAgentHasALabelOnce(t *testing.T) {
 		t.Errorf("a second block of the label: got %v, want ErrConflict", err)
 	}
 	label := "c"
-	if _, err := w.store.Update(t.Context(), org, "op", one.ID, block.Expected{},
+	if _, err := w.store.Update(t.Context(), org, block.Target{ID: one.ID, Author: "op"},
 		block.Update{Label: &label}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.store.Attach(t.Context(), org, agent, two.ID); err != nil {
 		t.Errorf("after the first was renamed: %v", err)
 	}
-	if _, err := w.store.Update(t.Context(), org, "op", two.ID, block.Expected{},
+	if _, err := w.store.Update(t.Context(), org, block.Target{ID: two.ID, Author: "op"},
 		block.Update{Label: &label}); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("renamed to what the agent has: got %v, want ErrConflict", err)
 	}
@@ -198,7 +201,7 @@ func TestAnAgentDoesNotChangeWhatItMayOnlyRead(t *testing.T) {
 		t.Errorf("got %v, want ErrInvalid", err)
 	}
 	value := "3"
-	if got, err := w.store.Update(t.Context(), org, "op", b.ID, block.Expected{},
+	if got, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op"},
 		block.Update{Value: &value}); err != nil || got.Value != "3" {
 		t.Errorf("the operator: got %+v, %v", got, err)
 	}

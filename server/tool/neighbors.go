@@ -56,28 +56,30 @@ func aroundText(before, after int, s recall.Neighbors, at clock) string {
 	farthest := max(s.At, len(s.Messages)-1-s.At)
 	return most(farthest+1, func(n int) string {
 		first, end := max(s.At-n+1, 0), min(s.At+n, len(s.Messages))
-		return aroundPage(s.Messages[first:end], s.Messages[s.At], before, after, s.Total, at)
+		page := s
+		page.Messages = s.Messages[first:end]
+		return aroundPage(page, s.Messages[s.At], before, after, at)
 	})
 }
 
 // aroundPage shows messages that stand one after the other, and how to read on at both ends.
-func aroundPage(messages []recall.Message, centre recall.Message, before, after, total int, at clock) string {
-	first, last := messages[0], messages[len(messages)-1]
+func aroundPage(page recall.Neighbors, centre recall.Message, before, after int, at clock) string {
+	first, last := page.Messages[0], page.Messages[len(page.Messages)-1]
 	where := "the default conversation"
 	if centre.ConversationID != nil {
 		where = *centre.ConversationID
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position, total,
+	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position, page.Total,
 		where, centre.ID, centre.Position, rule)
-	for _, m := range messages {
+	for _, m := range page.Messages {
 		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, at.spoken(m), m.ID, messageText(m))
 	}
 	b.WriteString("\n")
 	if first.Position > 1 {
 		b.WriteString("To read what came before, call: " + aroundCall(first.ID, max(before, messagesSide), 0) + "\n")
 	}
-	if last.Position < total {
+	if last.Position < page.Total {
 		b.WriteString("To read on, call: " + aroundCall(last.ID, 0, max(after, messagesSide)) + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
