@@ -184,14 +184,17 @@ func (f *frequency) novelty(words []string) float64 {
 	return sum / float64(len(words))
 }
 
-// stemChars is how many characters of a word are compared.
-const stemChars = 6
+// stemChars is how many characters of a word are compared, maxContentWords how many words of a text.
+const (
+	stemChars       = 6
+	maxContentWords = 2_000
+)
 
 // contentWords returns the beginnings of the words of a text that carry its meaning, sorted, each once: without numbers
 // and without the shortest words. Of a script without spaces they are pairs of characters.
 func contentWords(text string) []string {
 	all := []string{}
-	for _, w := range keywords(text, math.MaxInt) {
+	for _, w := range keywords(text, maxContentWords) {
 		if strings.ContainsFunc(w, unicode.IsLetter) && !common[w] {
 			r := []rune(w)
 			all = append(all, string(r[:min(len(r), stemChars)]))
