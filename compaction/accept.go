@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -153,10 +154,10 @@ func (w *writer) complaint(ids []string, request bool) string {
 	b.WriteString("Your summary leaves out what will be needed. Write it again, whole, " +
 		"and with this in it word for word:\n")
 	for _, id := range ids {
-		b.WriteString("- " + defused(id) + "\n")
+		b.WriteString("- " + chat.Neutralize(id) + "\n")
 	}
 	if request {
-		b.WriteString("- what the user asked for last: " + defused(oneLine(requestText(*w.must.last), requestChars)) + "\n")
+		b.WriteString("- what the user asked for last: " + chat.Neutralize(oneLine(requestText(*w.must.last), requestChars)) + "\n")
 	}
 	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(w.s.Mode, w.budget))
 }

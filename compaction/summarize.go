@@ -64,7 +64,7 @@ func Summarize(ctx context.Context, e Evicted, s Settings, m *Model) (Summary, e
 		}
 		return w.extracted(), nil
 	}
-	return w.summary(text, how), nil
+	return w.summary(chat.Restore(text), how), nil
 }
 
 // writer makes one summary.
@@ -192,7 +192,7 @@ func (w *writer) middle() []chat.Message {
 	}
 	w.cut = between(w.e.Messages, entries[first].seq, entries[last].seq)
 	about := w.aboutCut(room, int(aboutShare*float64(room)))
-	note := middleNote(entries[first:last+1], defused(about))
+	note := middleNote(entries[first:last+1], chat.Neutralize(about))
 	return w.ifFits(w.request(head + note + tail))
 }
 

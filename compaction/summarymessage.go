@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -23,7 +24,7 @@ func SummaryMessage(s Summary, under bool) string {
 	}
 	return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. To read them, call "+
 		"expand(id=%q) or conversation_search. %sThis is a summary of them:\n\n%s", of, of, request,
-		strings.TrimSpace(s.Text))
+		chat.Neutralize(strings.TrimSpace(s.Text)))
 }
 
 // SummaryText returns the view's summary as the model reads it; empty if there is none.

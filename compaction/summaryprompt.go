@@ -128,7 +128,7 @@ func (w *writer) earlier() string {
 	if w.previous == "" {
 		return ""
 	}
-	return tagged("earlier_summary", w.e.Previous.FromSeq, w.e.Previous.ToSeq, defused(w.previous)) + "\n\n"
+	return tagged("earlier_summary", w.e.Previous.FromSeq, w.e.Previous.ToSeq, chat.Neutralize(w.previous)) + "\n\n"
 }
 
 func tagged(tag string, from, to int64, material string) string {

@@ -2,13 +2,13 @@ package compaction
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -58,7 +58,7 @@ func speaker(m recall.Message) string {
 		}
 		return r
 	}, *m.Name)
-	return string(m.Role) + " " + defused(tokens.PrefixChars(strings.Join(strings.Fields(name), " "), 60))
+	return string(m.Role) + " " + chat.Neutralize(tokens.PrefixChars(strings.Join(strings.Fields(name), " "), 60))
 }
 
 // callNames returns the names of the called tools, by the ids of the calls.
@@ -110,7 +110,7 @@ func spoken(m recall.Message, names map[string]string, clamp bool) string {
 		}
 		lines[i] = line
 	}
-	return defused(strings.Join(lines, "\n"))
+	return chat.Neutralize(strings.Join(lines, "\n"))
 }
 
 func returned(p recall.Part, names map[string]string, clamp bool) string {
@@ -154,17 +154,6 @@ func clean(text string) string {
 
 func unclean(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
-}
-
-// fences matches the tags around the material of a summarizer, and similar ones.
-var fences = regexp.MustCompile(`(?i)<([\s/]*(?:start_|end_)?(?:transcript|previous_summary|earlier_summary)\b)`)
-
-// defused returns a text in which no tag ends the material of a summarizer.
-func defused(text string) string {
-	if !strings.ContainsRune(text, '<') {
-		return text
-	}
-	return fences.ReplaceAllString(text, "‹$1")
 }
 
 func tokensIn(entries []entry) (n int) {

@@ -116,7 +116,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fx.mustOpen(agent, wide, false,
-		"R&amp;D &lt;&quot;x&quot;&gt;/plan.md"); got.Files[0].Name != `R&D <"x">/plan.md` {
+		`R&D <\"x\">/plan.md`); got.Files[0].Name != `R&D <"x">/plan.md` {
 		t.Errorf("a name as the prompt shows it has opened %s", got.Files[0].Name)
 	}
 	if got := fx.mustOpen(agent, wide, false, "only.md"); got.Files[0].Name != "set/only.md" {

@@ -75,7 +75,7 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 		case 1:
 			found[i] = matching[0]
 		case 0:
-			if plain := unescape.Replace(name); plain != name { // a name as the prompt shows it
+			if plain := strings.ReplaceAll(name, `\"`, `"`); plain != name { // a name as the prompt shows it
 				return set.resolve(ctx, slices.Concat(names[:i], []string{plain}, names[i+1:]))
 			}
 			return nil, set.notAttached(ctx, name)
@@ -86,9 +86,6 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 	}
 	return found, nil
 }
-
-// unescape undoes the escapes of names in a prompt.
-var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&")
 
 // named returns the rows that a name stands for: by full name or id, else by the file's own name.
 func named(rows []attached, name string) []attached {

@@ -28,7 +28,7 @@ func TestPromptsAreHandedOut(t *testing.T) {
 	}
 	first := prompts[0]["request"].(map[string]any)
 	system := first["messages"].([]any)[0].(map[string]any)
-	contains(t, "the system prompt", system["content"].(string), "Help.\n\n<memory_blocks>", "&lt;calm&gt;",
+	contains(t, "the system prompt", system["content"].(string), "Help.\n\n<memory_blocks>", "<calm>",
 		"<tool_usage_rules>", "</memory_metadata>")
 	if n := len(first["messages"].([]any)); n != 3 || first["model"] != "gpt-4o" || len(first["tools"].([]any)) != 13 ||
 		prompts[0]["format"] != "openai" {

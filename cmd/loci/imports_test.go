@@ -31,7 +31,7 @@ var house = map[string][]string{
 	"server/rest":       {"db", "files", "recall"},
 	"server/servertest": {},
 	"server/mcp":        {"server/tool"},
-	"server/tool":       {"db", "files", "recall", "archival", "server/agent", "server/block"},
+	"server/tool":       {"db", "files", "recall", "recall/chat", "archival", "server/agent", "server/block"},
 	"server/agent": {"db", "db/event", "db/queue", "files", "recall", "archival", "compaction", "server/block",
 		"recall/chat", "recall/tokens"},
 	"server/agent/agenttest": {"compaction", "compaction/llm", "compaction/llm/llmtest"},

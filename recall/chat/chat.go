@@ -62,7 +62,7 @@ func steps(messages []recall.Message) []step {
 			for _, p := range m.Content {
 				if at, ok := open[p.CallID]; ok {
 					r := &all[at.step].results[at.result]
-					r.text, r.images, r.isError, r.received = p.Text, p.Images, p.IsError, true
+					r.text, r.images, r.isError, r.received = Neutralize(p.Text), p.Images, p.IsError, true
 					delete(open, p.CallID)
 				}
 			}
@@ -93,13 +93,16 @@ func newStep(m recall.Message) step {
 		s.role = recall.User // of summaries, too
 	}
 	if m.Name != nil {
-		s.name = strings.TrimSpace(*m.Name)
+		s.name = Neutralize(strings.TrimSpace(*m.Name))
 	}
 	if m.Model != nil {
 		s.model = *m.Model
 	}
 	for _, p := range m.Content {
 		if p.Type != recall.ToolCall && (p.Type != recall.Text || strings.TrimSpace(p.Text) != "") {
+			if m.Role == recall.User || m.Role == recall.System {
+				p.Text = Neutralize(p.Text)
+			}
 			s.said = append(s.said, p)
 		}
 	}

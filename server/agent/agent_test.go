@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -153,7 +153,7 @@ func TestALowerLimitClosesAtOnce(t *testing.T) {
 	}
 }
 
-// A document, a folder and their names may say what they like: the prompt parses, and its structure is ours.
+// A document, a folder and their names may say what they like: they are shown, and the prompt's structure is ours.
 func TestDocumentsCannotForgeStructure(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -169,26 +169,17 @@ func TestDocumentsCannotForgeStructure(t *testing.T) {
 	if err != nil || o.Directories == nil {
 		t.Fatalf("overview: %+v (%v)", o, err)
 	}
-	var parsed struct {
-		Directory []struct {
-			Name         string `xml:"name,attr"`
-			Description  string `xml:"description"`
-			Instructions string `xml:"instructions"`
-			File         []struct {
-				Status string `xml:"status,attr"`
-				Name   string `xml:"name,attr"`
-				Value  string `xml:"value"`
-			} `xml:"file"`
-		} `xml:"directory"`
+	for part, want := range map[string]int{"</directories>": 1, "</directory>": 1, "</file>": 1, "</value>": 1,
+		"<system>": 0, "</system>": 0, `<file status="open" name=`: 1, `<directory name="a\"><x>">`: 1} {
+		if got := strings.Count(*o.Directories, part); got != want {
+			t.Errorf("the section has %s %d times, want %d:\n%s", part, got, want, *o.Directories)
+		}
 	}
-	if err := xml.Unmarshal([]byte(*o.Directories), &parsed); err != nil {
-		t.Fatalf("the section does not parse: %v\n%s", err, *o.Directories)
-	}
-	said := strings.ReplaceAll(hostile, "\r", " ")
-	if d := parsed.Directory; len(d) != 1 || d[0].Name != folder.Name || d[0].Description != said ||
-		d[0].Instructions != said || len(d[0].File) != 1 ||
-		d[0].File[0].Status != "open" || !strings.Contains(d[0].File[0].Value, "1: "+said) {
-		t.Errorf("the section reads %+v", d)
+	for _, part := range []string{"<description>" + hostile + "</description>", "<instructions>" + hostile +
+		"</instructions>", "\n1: " + hostile + "\n"} {
+		if !strings.Contains(chat.Restore(*o.Directories), part) {
+			t.Errorf("the section does not show %q:\n%s", part, *o.Directories)
+		}
 	}
 }
 
@@ -260,7 +251,7 @@ func TestPromptGolden(t *testing.T) {
 	}
 }
 
-// What is open fits its share of the window as the prompt shows it, escaped and framed, and the closed files are
+// What is open fits its share of the window as the prompt shows it, framed, and the closed files are
 // named within theirs.
 func TestDirectoriesFitTheWindow(t *testing.T) {
 	t.Parallel()

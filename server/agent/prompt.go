@@ -8,6 +8,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // DefaultSystem is the base instructions of an agent that was given none.
@@ -98,7 +99,7 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 		text += fmt.Sprintf("- %d passages are stored in archival memory (use archival_memory_search to find them)\n",
 			passages)
 	}
-	return text + "</memory_metadata>", nil
+	return text + "- " + chat.FrameNote + "\n</memory_metadata>", nil
 }
 
 // visible returns how many messages a conversation has from the first visible one on, without its system prompts.

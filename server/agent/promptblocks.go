@@ -6,11 +6,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/block"
 )
 
 // renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty if there is
-// none. Texts are escaped, so that no value can end its section.
+// none. Texts are neutralized, so that no value can end its section.
 func renderBlocks(blocks []block.Block) string {
 	if len(blocks) == 0 {
 		return ""
@@ -21,14 +22,14 @@ func renderBlocks(blocks []block.Block) string {
 		begin, end := tags(m.Label)
 		fmt.Fprintf(&b, "\n%s\n", begin)
 		if m.Description != nil && *m.Description != "" {
-			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", escape(*m.Description))
+			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", chat.Neutralize(*m.Description))
 		}
 		b.WriteString("<metadata>\n")
 		if m.ReadOnly {
 			b.WriteString("- read_only=true\n")
 		}
 		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
-			utf8.RuneCountInString(m.Value), m.Limit, escape(m.Value), end)
+			utf8.RuneCountInString(m.Value), m.Limit, chat.Neutralize(m.Value), end)
 	}
 	b.WriteString("\n</memory_blocks>")
 	return b.String()

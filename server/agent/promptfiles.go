@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // FileBlocks returns the files of an agent's prompt as blocks: of each folder the open ones, then the closed ones.
@@ -29,7 +30,7 @@ func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBloc
 }
 
 // renderDirectories writes the section of the prompt that shows folders and open files, in Letta's layout. Names and
-// texts are escaped, so that no document can end its section.
+// texts are neutralized, so that no document can end its section.
 func renderDirectories(directories []files.Directory, l files.Limits) string {
 	if len(directories) == 0 {
 		return ""
@@ -53,12 +54,12 @@ func renderDirectories(directories []files.Directory, l files.Limits) string {
 }
 
 func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
-	fmt.Fprintf(b, "<directory name=\"%s\">\n", escapeName(d.Folder.Name))
+	fmt.Fprintf(b, "<directory name=\"%s\">\n", attribute(d.Folder.Name))
 	if d.Folder.Description != nil {
-		fmt.Fprintf(b, "<description>%s</description>\n", escape(*d.Folder.Description))
+		fmt.Fprintf(b, "<description>%s</description>\n", chat.Neutralize(*d.Folder.Description))
 	}
 	if d.Folder.Instructions != nil {
-		fmt.Fprintf(b, "<instructions>%s</instructions>\n", escape(*d.Folder.Instructions))
+		fmt.Fprintf(b, "<instructions>%s</instructions>\n", chat.Neutralize(*d.Folder.Instructions))
 	}
 	for _, f := range d.Files {
 		renderFile(b, f, l)
@@ -76,38 +77,15 @@ func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
 	}
 	fmt.Fprintf(b, "<file status=\"%s\" name=\"%s\">\n<metadata>\n- read_only=true\n- chars_current=%d\n- "+
 		"chars_limit=%d\n</metadata>\n",
-		status, escapeName(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars)
+		status, attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars)
 	if f.IsOpen {
-		fmt.Fprintf(b, "<value>\n%s\n</value>\n", escape(f.Text))
+		fmt.Fprintf(b, "<value>\n%s\n</value>\n", chat.Neutralize(f.Text))
 	}
 	b.WriteString("</file>\n")
 }
 
-// marks replaces the characters of markup, and those that look like line ends but do not end a line of a file.
-var marks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;",
-	"\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
+// PromptChars counts the characters that a text takes in a prompt; it is what files.Options.PromptChars asks for.
+func PromptChars(text string) int { return utf8.RuneCountInString(chat.Neutralize(text)) }
 
-// escape returns a text without markup and without characters that XML forbids.
-func escape(text string) string {
-	if strings.ContainsFunc(text, isUnknown) {
-		text = strings.Map(func(r rune) rune {
-			if isUnknown(r) {
-				return utf8.RuneError
-			}
-			return r
-		}, text)
-	}
-	return marks.Replace(text)
-}
-
-// isUnknown reports whether XML forbids a character that marks does not replace.
-func isUnknown(r rune) bool {
-	return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\v' && r != '\f' || r == '\uFFFE' || r == '\uFFFF'
-}
-
-// PromptChars counts the characters that a text takes in a prompt, escaped; it is what files.Options.PromptChars asks
-// for.
-func PromptChars(text string) int { return utf8.RuneCountInString(escape(text)) }
-
-// escapeName escapes the value of an attribute.
-func escapeName(name string) string { return strings.ReplaceAll(escape(name), `"`, "&quot;") }
+// attribute returns a name as the value of an attribute shows it: a quote in it follows a backslash.
+func attribute(name string) string { return strings.ReplaceAll(chat.Neutralize(name), `"`, `\"`) }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // toolRule is a rule for the use of a tool, as Letta's clients store it.
@@ -51,7 +53,7 @@ func renderRules(stored json.RawMessage) string {
 		if json.Unmarshal(raw, &r) != nil || ruleTexts[r.Type] == nil || r.Tool == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", escape(ruleTexts[r.Type](r)))
+		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", chat.Neutralize(ruleTexts[r.Type](r)))
 	}
 	if b.Len() == 0 {
 		return ""

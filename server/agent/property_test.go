@@ -3,10 +3,8 @@ package agent_test
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 )
@@ -23,7 +22,7 @@ import (
 // anyText is text with markup, line ends of all kinds and whatever else there is.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>&"'/ \n\r\v\x00-\x1f]|</value>|</memory_blocks>|<!--|`+
-		`\]\]>|&lt;|x){0,8}`))
+		`<system>|</metadata>|<file status="open"|\]\]>|&lt;|x){0,8}`))
 }
 
 func anyState() *rapid.Generator[agent.State] {
@@ -55,22 +54,14 @@ func anyState() *rapid.Generator[agent.State] {
 	})
 }
 
-// elements are the names of the elements of a text, in order; an error if it is not well-formed.
-func elements(text string) (names []string, err error) {
-	d := xml.NewDecoder(strings.NewReader("<all>" + text + "</all>"))
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return names, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if start, ok := token.(xml.StartElement); ok {
-			names = append(names, start.Name.Local)
-		}
-	}
-}
+// frameTag matches the tags by which a model tells the parts of a prompt: those that end one, and those that could
+// begin one anywhere.
+var frameTag = regexp.MustCompile(`(?i)<\s*(?:/\s*(?:memory_blocks|block|description|metadata|value|directories|directory|` +
+	`file|file_limits|instructions|memory_metadata|tool_usage_rules|tool_rule|system)|memory_blocks|directories|` +
+	`directory name|file status|block label|memory_metadata|tool_usage_rules|system)\b`)
+
+// shownValue matches the value of a block in a prompt.
+var shownValue = regexp.MustCompile(`(?s)- chars_limit=0\n</metadata>\n<value>\n(.*?)\n</value>\n`)
 
 // plain is a state whose texts are plain, where they are not empty.
 func plain(s agent.State) agent.State {
@@ -100,20 +91,26 @@ func plain(s agent.State) agent.State {
 	return p
 }
 
-// Whatever texts of blocks, rules and documents say, a prompt parses, and has the elements that it has with plain
-// texts in their place. The same state gives the same bytes.
+// Whatever texts of blocks, rules and documents say, a prompt has the tags that it has with plain texts in their place,
+// and the values of blocks can be read from it. The same state gives the same bytes.
 func TestNoTextChangesTheStructure(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyState().Draw(t, "state")
 		prompt := strings.Join(s.Parts(), "")
-		got, err := elements(prompt)
-		if err != nil {
-			t.Fatalf("the prompt does not parse: %v\n%s", err, prompt)
+		got := frameTag.FindAllString(prompt, -1)
+		want := frameTag.FindAllString(strings.Join(plain(s).Parts(), ""), -1)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("tags (-plain +got):\n%s\n%s", diff, prompt)
 		}
-		want, err := elements(strings.Join(plain(s).Parts(), ""))
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Fatalf("elements, %v (-plain +got):\n%s\n%s", err, diff, prompt)
+		values := shownValue.FindAllStringSubmatch(prompt, -1)
+		if len(values) != len(s.Blocks) {
+			t.Fatalf("%d blocks have %d values:\n%s", len(s.Blocks), len(values), prompt)
+		}
+		for i, b := range s.Blocks {
+			if got := chat.Restore(values[i][1]); got != b.Value {
+				t.Fatalf("the value %q is shown as %q, and restored as %q", b.Value, values[i][1], got)
+			}
 		}
 		if prompt != strings.Join(s.Parts(), "") {
 			t.Fatal("two prompts of one state differ")

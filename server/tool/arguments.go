@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // ignored are arguments that Letta's agents add to every call, for their loop and not for the tool.
@@ -99,6 +100,22 @@ func unwrapped(raw json.RawMessage) json.RawMessage {
 		}
 	}
 	return raw
+}
+
+// restore undoes, in the texts of arguments, the marks with which a prompt shows tags and labels.
+func restore(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(chat.Restore(v.String()))
+	case reflect.Slice:
+		for i := range v.Len() {
+			restore(v.Index(i))
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			restore(field)
+		}
+	}
 }
 
 func absent(raw json.RawMessage) bool {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/google/uuid"
@@ -108,13 +109,18 @@ func (s *Set) Run(ctx context.Context, org db.Org, a agent.Agent, name string, a
 	}
 	result, err := s.tools[i].run(ctx, call{org, a}, args)
 	switch {
-	case errors.Is(err, db.ErrInvalid), errors.Is(err, db.ErrNotFound), errors.Is(err, db.ErrConflict):
+	case refused(err):
 		return Result{Text: failure(name, err), IsError: true}, nil
 	case err != nil:
 		return Result{}, fmt.Errorf("run %s: %w", name, err)
 	}
 	result.Text = capped(result.Text)
 	return result, nil
+}
+
+// refused reports whether a tool did nothing for a reason that a model can act on.
+func refused(err error) bool {
+	return errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrConflict)
 }
 
 func (s *Set) names() []string {
@@ -141,11 +147,20 @@ func define[A any](name string, do func(context.Context, call, A) (Result, error
 		Schema:      schema.text,
 		arguments:   argumentsOf[A](),
 		run: func(ctx context.Context, c call, raw json.RawMessage) (Result, error) {
-			var args A
-			if err := decode(name, raw, &args); err != nil {
-				return Result{}, err
+			var given, restored A
+			for _, args := range []*A{&given, &restored} {
+				if err := decode(name, raw, args); err != nil {
+					return Result{}, err
+				}
 			}
-			return do(ctx, c, args)
+			restore(reflect.ValueOf(&restored).Elem())
+			result, err := do(ctx, c, restored)
+			if refused(err) && !reflect.DeepEqual(given, restored) { // the marks may be the text's own
+				if asGiven, err := do(ctx, c, given); err == nil {
+					return asGiven, nil
+				}
+			}
+			return result, err
 		},
 	}
 }
