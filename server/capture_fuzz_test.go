@@ -21,33 +21,46 @@ import (
 
 func FuzzCaptureOpenAI(f *testing.F) {
 	fuzzCapture(f, `{"messages":[%s]}`,
-		`{"role":"user","content":"hi","name":"Ann"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}`,
-		`{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}]}`,
-		`{"role":"assistant","function_call":{"name":"f","arguments":"{}"},"reasoning_content":"r","refusal":"n"},{"role":"function","name":"f","content":[{"type":"refusal","refusal":"x"}]}`,
-		`{"role":"robot"}`, `{"role":5,"content":{}}`, `{"role":"tool","content":null}`, `{"role":"user","content":"\ud800\u0000`+"\xff"+`"}`,
+		`{"role":"user","content":"hi","name":"Ann"},{"role":"assistant","content":null,"tool_calls":[{"id":"c",`+
+			`"type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}`,
+		`{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image`+
+			`/png;base64,aGk="}}]}`,
+		`{"role":"assistant","function_call":{"name":"f","arguments":"{}"},"reasoning_content":"r","refusal":"n"},`+
+			`{"role":"function","name":"f","content":[{"type":"refusal","refusal":"x"}]}`,
+		`{"role":"robot"}`, `{"role":5,"content":{}}`, `{"role":"tool","content":null}`, `{"role":"user",`+
+			`"content":"\ud800\u0000`+"\xff"+`"}`,
 		`{"role":"user","content":"x","otid":"o","created_at":"2024-01-01T00:00:00.5+01:00"}`, `{"role":"user","content":`+strings.Repeat("[", 200))
 }
 
 func FuzzCaptureLetta(f *testing.F) {
 	fuzzCapture(f, `{"messages":[%s]}`,
-		`{"type":"message","role":"assistant","content":[{"type":"reasoning","reasoning":"r","is_native":true},{"type":"tool_call","id":"c","name":"f","input":{"a":1}}]}`,
-		`{"role":"assistant","content":[{"type":"summarized_reasoning","id":"x","summary":[{"index":0,"text":"\u0000t"}]},{"type":"redacted_reasoning","data":"d"},{"type":"omitted_reasoning"}]}`,
-		`{"type":"tool_return","tool_returns":[{"tool_call_id":"c","status":"error","tool_return":[{"type":"text","text":"x"}],"stdout":["a"],"stderr":["\u0000"]}],"otid":"o"}`,
-		`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"tool_return","tool_call_id":"c","content":"x","is_error":5}]}`,
-		`{"type":"approval","approvals":[]}`, `{"type":{},"role":[],"content":[[]]}`, `{"type":"tool_return","tool_returns":{"tool_call_id":{}}}`)
+		`{"type":"message","role":"assistant","content":[{"type":"reasoning","reasoning":"r","is_native":true},`+
+			`{"type":"tool_call","id":"c","name":"f","input":{"a":1}}]}`,
+		`{"role":"assistant","content":[{"type":"summarized_reasoning","id":"x","summary":[{"index":0,"text":"\u0000t"}]},`+
+			`{"type":"redacted_reasoning","data":"d"},{"type":"omitted_reasoning"}]}`,
+		`{"type":"tool_return","tool_returns":[{"tool_call_id":"c","status":"error","tool_return":[{"type":"text",`+
+			`"text":"x"}],"stdout":["a"],"stderr":["\u0000"]}],"otid":"o"}`,
+		`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},`+
+			`{"type":"tool_return","tool_call_id":"c","content":"x","is_error":5}]}`,
+		`{"type":"approval","approvals":[]}`, `{"type":{},"role":[],"content":[[]]}`, `{"type":"tool_return",`+
+			`"tool_returns":{"tool_call_id":{}}}`)
 }
 
 func FuzzCaptureListed(f *testing.F) {
 	fuzzCapture(f, `{"messages":[%s]}`,
 		`{"message_type":"user_message","id":"message-1","date":"2024-01-01T00:00:00+00:00","content":"q","otid":"o"}`,
-		`{"message_type":"reasoning_message","id":"m","reasoning":"r"},{"message_type":"tool_call_message","id":"m","tool_call":{"tool_call_id":"c","name":"f","arguments":"{}"}},{"message_type":"tool_return_message","id":"n","tool_call_id":"c","tool_return":"x","status":"success"}`,
+		`{"message_type":"reasoning_message","id":"m","reasoning":"r"},{"message_type":"tool_call_message","id":"m",`+
+			`"tool_call":{"tool_call_id":"c","name":"f","arguments":"{}"}},{"message_type":"tool_return_message","id":"n",`+
+			`"tool_call_id":"c","tool_return":"x","status":"success"}`,
 		`{"message_type":"hidden_reasoning_message","state":"redacted","hidden_reasoning":"h","id":7}`,
-		`{"message_type":"summary_message"}`, `{"message_type":[],"id":{}}`, `{"message_type":"tool_call_message","tool_calls":[null]}`)
+		`{"message_type":"summary_message"}`, `{"message_type":[],"id":{}}`, `{"message_type":"tool_call_message",`+
+			`"tool_calls":[null]}`)
 }
 
 func FuzzCaptureProxied(f *testing.F) {
 	fuzzCapture(f, `{"provider":"openai",%s}`,
-		`"model":"m","request_messages":[{"role":"user","content":"q"}],"response_dict":{"choices":[{"message":{"role":"assistant","content":"a"}}]}`,
+		`"model":"m","request_messages":[{"role":"user","content":"q"}],`+
+			`"response_dict":{"choices":[{"message":{"role":"assistant","content":"a"}}]}`,
 		`"request_messages":{},"response_dict":[]`, `"response_dict":{"choices":[{"message":null}]}`, `"request_messages":[{"role":"user","content":"q"}],"response_dict":{"choices":{"message":{}}}`,
 		`"provider":"anthropic","request_messages":[]`, `"messages":5,"conversation_id":[]`)
 }
@@ -141,24 +154,30 @@ func (d *turns) content() any {
 func (d *turns) message() map[string]any {
 	return rapid.SampledFrom([]func() map[string]any{
 		func() map[string]any {
-			return map[string]any{"role": rapid.SampledFrom([]string{"user", "system", "developer", "assistant"}).Draw(d.T, "role"), "content": d.content()}
+			return map[string]any{"role": rapid.SampledFrom([]string{"user", "system", "developer", "assistant"}).Draw(d.T,
+				"role"), "content": d.content()}
 		},
 		func() map[string]any {
-			return map[string]any{"role": "assistant", "content": d.maybe(d.content), "refusal": d.maybe(func() any { return d.text() }),
-				"reasoning_content": d.maybe(func() any { return d.text() }), "tool_calls": []any{map[string]any{"id": d.call(), "type": "function",
+			return map[string]any{"role": "assistant", "content": d.maybe(d.content),
+				"refusal":           d.maybe(func() any { return d.text() }),
+				"reasoning_content": d.maybe(func() any { return d.text() }),
+				"tool_calls": []any{map[string]any{"id": d.call(), "type": "function",
 					"function": map[string]any{"name": "f", "arguments": d.text()}}}}
 		},
 		func() map[string]any {
 			return map[string]any{"role": "tool", "tool_call_id": d.call(), "content": d.content()}
 		},
 		func() map[string]any {
-			return map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "reasoning", "reasoning": d.text(), "is_native": true},
+			return map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "reasoning",
+				"reasoning": d.text(), "is_native": true},
 				map[string]any{"type": "tool_call", "id": d.call(), "name": "f", "input": map[string]any{"a": "b"}},
-				map[string]any{"type": "summarized_reasoning", "id": "x", "summary": []any{map[string]any{"index": 0, "text": d.text()}}}}}
+				map[string]any{"type": "summarized_reasoning", "id": "x",
+					"summary": []any{map[string]any{"index": 0, "text": d.text()}}}}}
 		},
 		func() map[string]any {
-			return map[string]any{"type": "tool_return", "tool_returns": []any{map[string]any{"tool_call_id": d.call(), "status": "success",
-				"tool_return": d.content(), "stdout": []any{d.text()}, "stderr": []any{d.text()}}}}
+			return map[string]any{"type": "tool_return",
+				"tool_returns": []any{map[string]any{"tool_call_id": d.call(), "status": "success",
+					"tool_return": d.content(), "stdout": []any{d.text()}, "stderr": []any{d.text()}}}}
 		},
 		func() map[string]any {
 			return map[string]any{"message_type": "reasoning_message", "id": "message-" + d.call(), "reasoning": d.text()}
@@ -167,7 +186,8 @@ func (d *turns) message() map[string]any {
 			return map[string]any{"message_type": "assistant_message", "id": "message-1", "content": d.text()}
 		},
 		func() map[string]any {
-			return map[string]any{"message_type": "tool_call_message", "id": "message-1", "tool_call": map[string]any{"tool_call_id": d.call(), "name": "f", "arguments": d.text()}}
+			return map[string]any{"message_type": "tool_call_message", "id": "message-1",
+				"tool_call": map[string]any{"tool_call_id": d.call(), "name": "f", "arguments": d.text()}}
 		},
 	}).Draw(d.T, "message")()
 }

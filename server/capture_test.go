@@ -41,7 +41,8 @@ func (c *client) said(agent string) (lines []string) {
 // log are an agent's messages after its instructions.
 func (c *client) log(agent string) []recall.Message {
 	c.t.Helper()
-	all, err := c.server.Recall.Messages(c.t.Context(), 1, recall.MessageFilter{AgentID: agent, WithErrors: true}, db.Page{Ascending: true, Limit: 1000})
+	all, err := c.server.Recall.Messages(c.t.Context(), 1, recall.MessageFilter{AgentID: agent, WithErrors: true},
+		db.Page{Ascending: true, Limit: 1000})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -70,54 +71,85 @@ func TestCaptureUnderstands(t *testing.T) {
 		want           []string
 	}{
 		{"a text", `[{"role":"user","content":"hi"}]`, []string{`user [{"type":"text","text":"hi"}]`}},
-		{"one message without a list", `{"role":"user","content":"hi","name":"Ann"}`, []string{`user(Ann) [{"type":"text","text":"hi"}]`}},
-		{"instructions, also those of developers", `[{"role":"system","content":"a"},{"role":"developer","content":[{"type":"text","text":"b"}]}]`,
+		{"one message without a list", `{"role":"user","content":"hi","name":"Ann"}`,
+			[]string{`user(Ann) [{"type":"text","text":"hi"}]`}},
+		{"instructions, also those of developers", `[{"role":"system","content":"a"},{"role":"developer",` +
+			`"content":[{"type":"text","text":"b"}]}]`,
 			[]string{`system [{"type":"text","text":"a"}]`, `system [{"type":"text","text":"b"}]`}},
-		{"images by address and in the message", `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"https://x/a.png","detail":"low"}},
-			{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk=","detail":"high"}},{"type":"image_url","image_url":"https://x/b.png"}]}]`,
+		{"images by address and in the message", `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url",
+			"image_url":{"url":"https://x/a.png","detail":"low"}},
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk=","detail":"high"}},{"type":"image_url",
+			"image_url":"https://x/b.png"}]}]`,
 			[]string{`user [{"type":"text","text":"see"},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},` +
-				`{"type":"image","source":{"data":"aGk=","detail":"high","media_type":"image/png","type":"base64"}},{"type":"image","source":{"type":"url","url":"https://x/b.png"}}]`}},
-		{"calls of tools and their results", `[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}},
-			{"id":"c2","type":"custom","custom":{"name":"g","input":"free"}}]},{"role":"tool","tool_call_id":"c1","content":"one"},
-			{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"two"},{"type":"text","text":"three"},{"type":"image_url","image_url":{"url":"https://x/a.png"}}]}]`,
-			[]string{`assistant [{"type":"tool_call","call_id":"c1","name":"f","input":"{\"a\": 1}"},{"type":"tool_call","call_id":"c2","name":"g","input":"free"}]`,
+				`{"type":"image","source":{"data":"aGk=","detail":"high","media_type":"image/png","type":"base64"}},` +
+				`{"type":"image","source":{"type":"url","url":"https://x/b.png"}}]`}},
+		{"calls of tools and their results", `[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",
+			"function":{"name":"f","arguments":"{\"a\": 1}"}},
+			{"id":"c2","type":"custom","custom":{"name":"g","input":"free"}}]},{"role":"tool","tool_call_id":"c1",
+			"content":"one"},
+			{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"two"},{"type":"text","text":"three"},
+			{"type":"image_url","image_url":{"url":"https://x/a.png"}}]}]`,
+			[]string{`assistant [{"type":"tool_call","call_id":"c1","name":"f","input":"{\"a\": 1}"},{"type":"tool_call",` +
+				`"call_id":"c2","name":"g","input":"free"}]`,
 				`tool [{"type":"tool_return","text":"one","call_id":"c1"}]`,
 				`tool [{"type":"tool_return","text":"two\nthree","call_id":"c2","images":[{"type":"url","url":"https://x/a.png"}]}]`}},
-		{"arguments that are an object, and an empty text beside calls", `[{"role":"assistant","content":"","tool_calls":[{"id":"c3","function":{"name":"f","arguments":{"a": [1]}}}]}]`,
+		{"arguments that are an object, and an empty text beside calls", `[{"role":"assistant","content":"",` +
+			`"tool_calls":[{"id":"c3","function":{"name":"f","arguments":{"a": [1]}}}]}]`,
 			[]string{`assistant [{"type":"tool_call","call_id":"c3","name":"f","input":"{\"a\":[1]}"}]`}},
 		{"an empty answer", `[{"role":"assistant","content":""}]`, []string{`assistant [{"type":"text"}]`}},
-		{"thoughts, words, refusals", `[{"role":"assistant","reasoning_content":"hm","content":"yes","refusal":"but no"},{"role":"assistant","reasoning":"hm","content":[{"type":"refusal","refusal":"no"}]},
+		{"thoughts, words, refusals", `[{"role":"assistant","reasoning_content":"hm","content":"yes","refusal":"but no"},
+			{"role":"assistant","reasoning":"hm","content":[{"type":"refusal","refusal":"no"}]},
 			{"role":"assistant","reasoning":{"effort":"high"},"content":"ok"}]`,
-			[]string{`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"yes"},{"type":"text","text":"but no"}]`,
+			[]string{`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"yes"},{"type":"text",` +
+				`"text":"but no"}]`,
 				`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"no"}]`, `assistant [{"type":"text","text":"ok"}]`}},
-		{"functions, which tools once were", `[{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"done"}]`,
-			[]string{`assistant [{"type":"tool_call","call_id":"function:f","name":"f","input":"{}"}]`, `tool(f) [{"type":"tool_return","text":"done","call_id":"function:f"}]`}},
-		{"a result that no call waits for", `[{"role":"tool","tool_call_id":"lost","content":"x"}]`, []string{`tool [{"type":"tool_return","text":"x","call_id":"lost","orphan":true}]`}},
-		{"Letta's message with all its parts", `[{"type":"message","role":"assistant","content":[{"type":"reasoning","reasoning":"r","is_native":true,"signature":"s"},
-			{"type":"redacted_reasoning","data":"d"},{"type":"omitted_reasoning","signature":"o"},{"type":"summarized_reasoning","id":"rs","summary":[{"index": 0, "text": "t"}],"encrypted_content":"e"},
-			{"type":"text","text":"x","signature":"q"},{"type":"image","source":{"type":"letta","file_id":"file-1","media_type":null}},{"type":"tool_call","id":"c4","name":"f","input":{"a": "b"}}]},
+		{"functions, which tools once were", `[{"role":"assistant","content":null,"function_call":{"name":"f",` +
+			`"arguments":"{}"}},{"role":"function","name":"f","content":"done"}]`,
+			[]string{`assistant [{"type":"tool_call","call_id":"function:f","name":"f","input":"{}"}]`,
+				`tool(f) [{"type":"tool_return","text":"done","call_id":"function:f"}]`}},
+		{"a result that no call waits for", `[{"role":"tool","tool_call_id":"lost","content":"x"}]`,
+			[]string{`tool [{"type":"tool_return","text":"x","call_id":"lost","orphan":true}]`}},
+		{"Letta's message with all its parts", `[{"type":"message","role":"assistant","content":[{"type":"reasoning",
+			"reasoning":"r","is_native":true,"signature":"s"},
+			{"type":"redacted_reasoning","data":"d"},{"type":"omitted_reasoning","signature":"o"},{"type":"summarized_reasoning",
+			"id":"rs","summary":[{"index": 0, "text": "t"}],"encrypted_content":"e"},
+			{"type":"text","text":"x","signature":"q"},{"type":"image","source":{"type":"letta","file_id":"file-1",
+			"media_type":null}},{"type":"tool_call","id":"c4","name":"f","input":{"a": "b"}}]},
 			{"role":"user","content":[{"type":"tool_return","tool_call_id":"c4","content":"r","is_error":true}]}]`,
-			[]string{`assistant [{"type":"reasoning","text":"r","native":true,"signature":"s"},{"type":"redacted_reasoning","data":"d"},{"type":"omitted_reasoning","signature":"o"},` +
-				`{"type":"summarized_reasoning","text":"t","call_id":"rs","data":"e","summary":[{"index":0,"text":"t"}]},{"type":"text","text":"x","signature":"q"},` +
-				`{"type":"image","source":{"file_id":"file-1","type":"letta"}},{"type":"tool_call","call_id":"c4","name":"f","input":"{\"a\":\"b\"}"}]`,
+			[]string{`assistant [{"type":"reasoning","text":"r","native":true,"signature":"s"},{"type":"redacted_reasoning",` +
+				`"data":"d"},{"type":"omitted_reasoning","signature":"o"},` +
+				`{"type":"summarized_reasoning","text":"t","call_id":"rs","data":"e","summary":[{"index":0,"text":"t"}]},` +
+				`{"type":"text","text":"x","signature":"q"},` +
+				`{"type":"image","source":{"file_id":"file-1","type":"letta"}},{"type":"tool_call","call_id":"c4","name":"f",` +
+				`"input":"{\"a\":\"b\"}"}]`,
 				`tool [{"type":"tool_return","text":"r","call_id":"c4","is_error":true}]`}},
-		{"Letta's results of tools", `[{"role":"assistant","tool_calls":[{"id":"c5","function":{"name":"f"}},{"id":"c6","function":{"name":"f"}}]},
-			{"type":"tool_return","tool_returns":[{"type":"tool","tool_call_id":"c5","status":"success","tool_return":"a","stdout":["o"],"stderr":null},
+		{"Letta's results of tools", `[{"role":"assistant","tool_calls":[{"id":"c5","function":{"name":"f"}},{"id":"c6",
+			"function":{"name":"f"}}]},
+			{"type":"tool_return","tool_returns":[{"type":"tool","tool_call_id":"c5","status":"success","tool_return":"a",
+			"stdout":["o"],"stderr":null},
 			{"tool_call_id":"c6","status":"error","tool_return":[{"type":"text","text":"b"}],"stderr":["e"]}]}]`,
 			[]string{`assistant [{"type":"tool_call","call_id":"c5","name":"f"},{"type":"tool_call","call_id":"c6","name":"f"}]`,
-				`tool [{"type":"tool_return","text":"a","call_id":"c5","stdout":["o"]},{"type":"tool_return","text":"b","call_id":"c6","is_error":true,"stderr":["e"]}]`}},
-		{"a list of Letta's, its items joined by their id", `[{"message_type":"system_message","id":"message-0","content":"s"},{"message_type":"user_message","id":"message-1","content":"q"},
-			{"message_type":"reasoning_message","id":"message-2","reasoning":"r","source":"reasoner_model"},{"message_type":"hidden_reasoning_message","id":"message-2","state":"redacted","hidden_reasoning":"h"},
+				`tool [{"type":"tool_return","text":"a","call_id":"c5","stdout":["o"]},{"type":"tool_return","text":"b",` +
+					`"call_id":"c6","is_error":true,"stderr":["e"]}]`}},
+		{"a list of Letta's, its items joined by their id", `[{"message_type":"system_message","id":"message-0",
+			"content":"s"},{"message_type":"user_message","id":"message-1","content":"q"},
+			{"message_type":"reasoning_message","id":"message-2","reasoning":"r","source":"reasoner_model"},
+			{"message_type":"hidden_reasoning_message","id":"message-2","state":"redacted","hidden_reasoning":"h"},
 			{"message_type":"assistant_message","id":"message-2","content":[{"type":"text","text":"w"}]},
-			{"message_type":"tool_call_message","id":"message-2","tool_call":{"name":"f","arguments":"{}","tool_call_id":"c7"},"tool_calls":null},
+			{"message_type":"tool_call_message","id":"message-2","tool_call":{"name":"f","arguments":"{}","tool_call_id":"c7"},
+			"tool_calls":null},
 			{"message_type":"tool_return_message","id":"message-3","tool_return":"ok","status":"success","tool_call_id":"c7"},
-			{"message_type":"assistant_message","id":"message-4","content":"a"},{"message_type":"assistant_message","id":"message-5","content":"b"}]`,
+			{"message_type":"assistant_message","id":"message-4","content":"a"},{"message_type":"assistant_message",
+			"id":"message-5","content":"b"}]`,
 			[]string{`system [{"type":"text","text":"s"}]`, `user [{"type":"text","text":"q"}]`,
-				`assistant [{"type":"reasoning","text":"r","native":true},{"type":"redacted_reasoning","data":"h"},{"type":"text","text":"w"},{"type":"tool_call","call_id":"c7","name":"f","input":"{}"}]`,
+				`assistant [{"type":"reasoning","text":"r","native":true},{"type":"redacted_reasoning","data":"h"},` +
+					`{"type":"text","text":"w"},{"type":"tool_call","call_id":"c7","name":"f","input":"{}"}]`,
 				`tool [{"type":"tool_return","text":"ok","call_id":"c7"}]`, `assistant [{"type":"text","text":"a"}]`, `assistant [{"type":"text","text":"b"}]`}},
-		{"fields that are unknown or null", `[{"role":"user","content":"x","name":null,"otid":null,"created_at":null,"audio":null,"tool_calls":[],"cache_control":{"a":1}}]`,
+		{"fields that are unknown or null", `[{"role":"user","content":"x","name":null,"otid":null,"created_at":null,` +
+			`"audio":null,"tool_calls":[],"cache_control":{"a":1}}]`,
 			[]string{`user [{"type":"text","text":"x"}]`}},
-		{"texts that are no UTF-8, and NUL", "[{\"role\":\"user\",\"content\":\"a\xffb\\u0000c\\ud800\"}]", []string{"user [{\"type\":\"text\",\"text\":\"a\uFFFDbc\uFFFD\"}]"}},
+		{"texts that are no UTF-8, and NUL", "[{\"role\":\"user\",\"content\":\"a\xffb\\u0000c\\ud800\"}]",
+			[]string{"user [{\"type\":\"text\",\"text\":\"a\uFFFDbc\uFFFD\"}]"}},
 	} {
 		agent := c.made("/v1/agents", "{}")
 		got := c.capture(agent, `{"messages":`+tt.messages+`}`)
@@ -132,15 +164,19 @@ func TestCaptureKeepsWhatComesWithAMessage(t *testing.T) {
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "{}")
 	got := c.capture(agent, `{"conversation_id":"default","messages":[
-		{"role":"user","content":"a","otid":"o1","created_at":"2024-01-31T12:30:00+02:00","step_id":"step-1","run_id":"run-1","sender_id":"id-1","group_id":"g-1","model":"m"},
-		{"message_type":"assistant_message","id":"message-1","date":"2024-02-01T00:00:00+00:00","otid":"o2","content":"b","is_err":true},
+		{"role":"user","content":"a","otid":"o1","created_at":"2024-01-31T12:30:00+02:00","step_id":"step-1","run_id":"run-1",
+		"sender_id":"id-1","group_id":"g-1","model":"m"},
+		{"message_type":"assistant_message","id":"message-1","date":"2024-02-01T00:00:00+00:00","otid":"o2","content":"b",
+		"is_err":true},
 		{"message_type":"assistant_message","id":"message-1","date":"2024-02-01T00:00:09+00:00","otid":"o3","content":"c"},
 		{"role":"user","content":"d","date":"2024-02-02"}]}`)
-	if got.ConversationID != nil || len(got.Messages) != 3 || got.Messages[0].Position != 2 || *got.Messages[1].OTID != "o2" || got.Messages[2].OTID != nil {
+	if got.ConversationID != nil || len(got.Messages) != 3 || got.Messages[0].Position != 2 ||
+		*got.Messages[1].OTID != "o2" || got.Messages[2].OTID != nil {
 		t.Errorf("answered %+v", got)
 	}
 	log := c.log(agent)
-	if m := log[0]; *m.StepID != "step-1" || *m.RunID != "run-1" || *m.SenderID != "id-1" || *m.GroupID != "g-1" || *m.Model != "m" || *m.OTID != "o1" {
+	if m := log[0]; *m.StepID != "step-1" || *m.RunID != "run-1" || *m.SenderID != "id-1" || *m.GroupID != "g-1" ||
+		*m.Model != "m" || *m.OTID != "o1" {
 		t.Errorf("kept %+v", m)
 	}
 	for i, want := range []string{"2024-01-31T10:30:00Z", "2024-02-01T00:00:00Z", "2024-02-02T00:00:00Z"} {
@@ -154,9 +190,11 @@ func TestCaptureTakesWhatAProxySaw(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "{}")
-	c.capture(agent, `{"provider":"openrouter","model":"m1","request_messages":[{"role":"system","content":"s"},{"role":"user","content":"q"}],
+	c.capture(agent, `{"provider":"openrouter","model":"m1","request_messages":[{"role":"system","content":"s"},
+		{"role":"user","content":"q"}],
 		"response_dict":{"id":"x","choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{}}}`)
-	want := []string{`system [{"type":"text","text":"s"}]`, `user [{"type":"text","text":"q"}]`, `assistant [{"type":"text","text":"a"}]`}
+	want := []string{`system [{"type":"text","text":"s"}]`, `user [{"type":"text","text":"q"}]`,
+		`assistant [{"type":"text","text":"a"}]`}
 	if diff := cmp.Diff(want, c.said(agent)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -173,7 +211,8 @@ func TestCaptureAppendsToAConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := c.capture(agent, fmt.Sprintf(`{"conversation_id":%q,"messages":{"role":"user","content":"a"}}`, conversation.ID))
+	got := c.capture(agent, fmt.Sprintf(`{"conversation_id":%q,"messages":{"role":"user","content":"a"}}`,
+		conversation.ID))
 	if got.ConversationID == nil || *got.ConversationID != conversation.ID || got.Messages[0].Position != 2 {
 		t.Errorf("answered %+v, want position 2 of %s", got, conversation.ID)
 	}
@@ -181,13 +220,15 @@ func TestCaptureAppendsToAConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.capture(agent, fmt.Sprintf(`{"conversation_id":%q,"messages":{"role":"user","content":"a"}}`, usual.ID)); got.ConversationID != nil {
+	if got := c.capture(agent, fmt.Sprintf(`{"conversation_id":%q,"messages":{"role":"user","content":"a"}}`,
+		usual.ID)); got.ConversationID != nil {
 		t.Errorf("the default conversation by its id: answered %s, want null", *got.ConversationID)
 	}
 	other := c.made("/v1/agents", "{}")
 	for _, id := range []string{conversation.ID, "conv-123e4567-e89b-42d3-8456-426614174000", "x"} {
 		body := fmt.Sprintf(`{"conversation_id":%q,"messages":{"role":"user","content":"a"}}`, id)
-		servertest.CheckProblem(t, c.call("POST", "/v1/agents/"+other+"/messages/capture", body), 404, map[string]any{"detail": "Conversation with ID " + id + " not found"})
+		servertest.CheckProblem(t, c.call("POST", "/v1/agents/"+other+"/messages/capture", body), 404,
+			map[string]any{"detail": "Conversation with ID " + id + " not found"})
 	}
 }
 
@@ -206,67 +247,113 @@ var refusals = []struct {
 	{"a text for messages", `{"messages":"hi"}`, 422, "messages: expected a message, or a list of them. Got: \"hi\""},
 	{"a text for a message", `{"messages":["hi"]}`, 422, "messages[0]: expected an object"},
 	{"null for a message", `{"messages":[{"role":"user","content":"x"},null]}`, 422, "messages[1]: expected an object"},
-	{"no role", `{"messages":[{"content":"x"}]}`, 422, "messages[0].role: expected one of system, developer, user, assistant, tool, function"},
+	{"no role", `{"messages":[{"content":"x"}]}`, 422, "messages[0].role: expected one of system, developer, user, " +
+		"assistant, tool, function"},
 	{"an unknown role", `{"messages":[{"role":"user","content":"x"},{"role":"robot","content":"x"}]}`, 422,
 		"messages[1].role: expected one of system, developer, user, assistant, tool, function. Got: \"robot\""},
 	{"a number for a role", `{"messages":[{"role":5,"content":"x"}]}`, 422, "messages[0].role: expected a text. Got: 5"},
 	{"no content", `{"messages":[{"role":"user"}]}`, 422, "messages[0].content: expected a text, or a list of parts"},
-	{"content without parts", `{"messages":[{"role":"user","content":[]}]}`, 422, "messages[0].content: expected a text, or a list of parts"},
-	{"an answer of nothing", `{"messages":[{"role":"assistant","content":null}]}`, 422, "messages[0].content: expected a text, or a list of parts, in a message without tool_calls"},
-	{"a number for content", `{"messages":[{"role":"user","content":7}]}`, 422, "messages[0].content: expected a text, or a list of parts. Got: 7"},
-	{"an object for content", `{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}`, 422, "messages[0].content: expected a text, or a list of parts"},
-	{"a part without a type", `{"messages":[{"role":"user","content":[{"text":"x"}]}]}`, 422, "messages[0].content[0].type: expected a text that is not empty"},
-	{"a part without its text", `{"messages":[{"role":"user","content":[{"type":"text"}]}]}`, 422, "messages[0].content[0].text: expected a text"},
-	{"an unknown part", `{"messages":[{"role":"user","content":[{"type":"video"}]}]}`, 422, "messages[0].content[0].type: expected one of image, image_url, omitted_reasoning"},
-	{"sound", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}]}`, 422, "messages[0].content[0].type: sound is not kept"},
-	{"Anthropic's call", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"f","input":{}}]}]}`, 422,
+	{"content without parts", `{"messages":[{"role":"user","content":[]}]}`, 422,
+		"messages[0].content: expected a text, or a list of parts"},
+	{"an answer of nothing", `{"messages":[{"role":"assistant","content":null}]}`, 422,
+		"messages[0].content: expected a text, or a list of parts, in a message without tool_calls"},
+	{"a number for content", `{"messages":[{"role":"user","content":7}]}`, 422,
+		"messages[0].content: expected a text, or a list of parts. Got: 7"},
+	{"an object for content", `{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}`, 422,
+		"messages[0].content: expected a text, or a list of parts"},
+	{"a part without a type", `{"messages":[{"role":"user","content":[{"text":"x"}]}]}`, 422,
+		"messages[0].content[0].type: expected a text that is not empty"},
+	{"a part without its text", `{"messages":[{"role":"user","content":[{"type":"text"}]}]}`, 422,
+		"messages[0].content[0].text: expected a text"},
+	{"an unknown part", `{"messages":[{"role":"user","content":[{"type":"video"}]}]}`, 422,
+		"messages[0].content[0].type: expected one of image, image_url, omitted_reasoning"},
+	{"sound", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}]}`, 422,
+		"messages[0].content[0].type: sound is not kept"},
+	{"Anthropic's call", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use",` +
+		`"id":"t","name":"f","input":{}}]}]}`, 422,
 		"messages[0].content[1].type: Anthropic's blocks are not understood yet"},
-	{"Anthropic's result", `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}]}`, 422,
+	{"Anthropic's result", `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t",` +
+		`"content":"x"}]}]}`, 422,
 		"messages[0].content[0].type: Anthropic's blocks are not understood yet"},
-	{"an image that is not one", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:text/plain,x"}}]}]}`, 422,
+	{"an image that is not one", `{"messages":[{"role":"user","content":[{"type":"image_url",` +
+		`"image_url":{"url":"data:text/plain,x"}}]}]}`, 422,
 		"messages[0].content[0].image_url.url: expected the address of an image"},
-	{"an image of broken base64", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,#"}}]}]}`, 422,
+	{"an image of broken base64", `{"messages":[{"role":"user","content":[{"type":"image_url",` +
+		`"image_url":{"url":"data:image/png;base64,#"}}]}]}`, 422,
 		"messages[0].content[0].image_url.url: expected the address of an image"},
-	{"an image without a source", `{"messages":[{"role":"user","content":[{"type":"image"}]}]}`, 422, "messages[0].content[0].source: expected an object"},
-	{"an image of base64 without its type", `{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","data":"aGk="}}]}]}`, 422,
+	{"an image without a source", `{"messages":[{"role":"user","content":[{"type":"image"}]}]}`, 422,
+		"messages[0].content[0].source: expected an object"},
+	{"an image of base64 without its type", `{"messages":[{"role":"user","content":[{"type":"image",` +
+		`"source":{"type":"base64","data":"aGk="}}]}]}`, 422,
 		"messages[0].content[0].source.media_type: expected a text that is not empty"},
-	{"calls of a user", `{"messages":[{"role":"user","content":"x","tool_calls":[{"id":"c","function":{"name":"f"}}]}]}`, 422, "messages[0].tool_calls: only a message of role assistant"},
-	{"a call without an id", `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]}`, 422, "messages[0].tool_calls[0].id: expected a text that is not empty"},
-	{"a call without a function", `{"messages":[{"role":"assistant","tool_calls":[{"id":"c"}]}]}`, 422, "messages[0].tool_calls[0].function: expected an object"},
-	{"a call without a name", `{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{}}]}]}`, 422, "messages[0].tool_calls[0].function.name: expected a text"},
-	{"calls that are a text", `{"messages":[{"role":"assistant","tool_calls":"x"}]}`, 422, "messages[0].tool_calls: expected a list of calls. Got: \"x\""},
-	{"two calls of one id", `{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f"}},{"id":"c","function":{"name":"f"}}]}]}`, 422,
+	{"calls of a user", `{"messages":[{"role":"user","content":"x","tool_calls":[{"id":"c","function":{"name":"f"}}]}]}`,
+		422, "messages[0].tool_calls: only a message of role assistant"},
+	{"a call without an id", `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]}`, 422,
+		"messages[0].tool_calls[0].id: expected a text that is not empty"},
+	{"a call without a function", `{"messages":[{"role":"assistant","tool_calls":[{"id":"c"}]}]}`, 422,
+		"messages[0].tool_calls[0].function: expected an object"},
+	{"a call without a name", `{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{}}]}]}`, 422,
+		"messages[0].tool_calls[0].function.name: expected a text"},
+	{"calls that are a text", `{"messages":[{"role":"assistant","tool_calls":"x"}]}`, 422,
+		"messages[0].tool_calls: expected a list of calls. Got: \"x\""},
+	{"two calls of one id", `{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f"}},` +
+		`{"id":"c","function":{"name":"f"}}]}]}`, 422,
 		"messages[0]: two calls of a tool have the id \"c\""},
-	{"a result without an id", `{"messages":[{"role":"tool","content":"x"}]}`, 422, "messages[0].tool_call_id: expected the id of the call"},
-	{"a result without content", `{"messages":[{"role":"tool","tool_call_id":"c"}]}`, 422, "messages[0].content: expected what the tool returned"},
-	{"a result that calls", `{"messages":[{"role":"tool","tool_call_id":"c","content":[{"type":"tool_call","id":"x","name":"f"}]}]}`, 422,
+	{"a result without an id", `{"messages":[{"role":"tool","content":"x"}]}`, 422,
+		"messages[0].tool_call_id: expected the id of the call"},
+	{"a result without content", `{"messages":[{"role":"tool","tool_call_id":"c"}]}`, 422,
+		"messages[0].content: expected what the tool returned"},
+	{"a result that calls", `{"messages":[{"role":"tool","tool_call_id":"c","content":[{"type":"tool_call","id":"x",` +
+		`"name":"f"}]}]}`, 422,
 		"messages[0].content[0].type: expected one of image, image_url, refusal, text"},
-	{"results beside words", `{"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_return","tool_call_id":"c","content":"x"}]}]}`, 422,
+	{"results beside words", `{"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_return",` +
+		`"tool_call_id":"c","content":"x"}]}]}`, 422,
 		"messages[0].content: parts of type tool_return cannot stand beside others"},
-	{"a thought of a user", `{"messages":[{"role":"user","content":[{"type":"reasoning","reasoning":"x"}]}]}`, 422, "messages[0]: a message of role user cannot have a part of type \"reasoning\""},
-	{"an approval", `{"messages":[{"type":"approval","approve":true,"approval_request_id":"x"}]}`, 422, "messages[0].approve: approvals are not turns"},
-	{"an approval without a type", `{"messages":[{"approval_request_id":"x"}]}`, 422, "messages[0].approval_request_id: approvals are not turns"},
-	{"a listed approval", `{"messages":[{"message_type":"approval_request_message","id":"x"}]}`, 422, "messages[0].message_type: approvals are not turns"},
-	{"results that are none", `{"messages":[{"type":"tool_return","tool_returns":[]}]}`, 422, "messages[0].tool_returns: expected at least one"},
-	{"a result of an unknown status", `{"messages":[{"type":"tool_return","tool_returns":[{"tool_call_id":"c","status":"maybe","tool_return":"x"}]}]}`, 422,
+	{"a thought of a user", `{"messages":[{"role":"user","content":[{"type":"reasoning","reasoning":"x"}]}]}`, 422,
+		"messages[0]: a message of role user cannot have a part of type \"reasoning\""},
+	{"an approval", `{"messages":[{"type":"approval","approve":true,"approval_request_id":"x"}]}`, 422,
+		"messages[0].approve: approvals are not turns"},
+	{"an approval without a type", `{"messages":[{"approval_request_id":"x"}]}`, 422,
+		"messages[0].approval_request_id: approvals are not turns"},
+	{"a listed approval", `{"messages":[{"message_type":"approval_request_message","id":"x"}]}`, 422,
+		"messages[0].message_type: approvals are not turns"},
+	{"results that are none", `{"messages":[{"type":"tool_return","tool_returns":[]}]}`, 422,
+		"messages[0].tool_returns: expected at least one"},
+	{"a result of an unknown status", `{"messages":[{"type":"tool_return","tool_returns":[{"tool_call_id":"c",` +
+		`"status":"maybe","tool_return":"x"}]}]}`, 422,
 		"messages[0].tool_returns[0].status: expected one of success, error. Got: \"maybe\""},
-	{"a summary in a list", `{"messages":[{"message_type":"summary_message","id":"x","summary":"s"}]}`, 422, "messages[0].message_type: expected one of system_message"},
-	{"a time that is none", `{"messages":[{"role":"user","content":"x","created_at":"yesterday"}]}`, 422, "messages[0].created_at: expected a time in ISO 8601"},
-	{"a time to come", `{"messages":[{"role":"user","content":"x","date":"2999-01-01"}]}`, 422, "messages[0]: created_at is 2999-01-01T00:00:00Z: a message cannot be from the future"},
-	{"a number for an otid", `{"messages":[{"role":"user","content":"x","otid":1}]}`, 422, "messages[0].otid: expected a text. Got: 1"},
-	{"an otid twice", `{"messages":[{"role":"user","content":"x","otid":"o"},{"role":"user","content":"x","otid":"o"}]}`, 422, "messages[1]: the otid \"o\" stands for two messages"},
-	{"a fault behind joined items", `{"messages":[{"message_type":"assistant_message","id":"a","content":"x"},{"message_type":"assistant_message","id":"a","content":"x"},
+	{"a summary in a list", `{"messages":[{"message_type":"summary_message","id":"x","summary":"s"}]}`, 422,
+		"messages[0].message_type: expected one of system_message"},
+	{"a time that is none", `{"messages":[{"role":"user","content":"x","created_at":"yesterday"}]}`, 422,
+		"messages[0].created_at: expected a time in ISO 8601"},
+	{"a time to come", `{"messages":[{"role":"user","content":"x","date":"2999-01-01"}]}`, 422,
+		"messages[0]: created_at is 2999-01-01T00:00:00Z: a message cannot be from the future"},
+	{"a number for an otid", `{"messages":[{"role":"user","content":"x","otid":1}]}`, 422,
+		"messages[0].otid: expected a text. Got: 1"},
+	{"an otid twice", `{"messages":[{"role":"user","content":"x","otid":"o"},{"role":"user","content":"x","otid":"o"}]}`,
+		422, "messages[1]: the otid \"o\" stands for two messages"},
+	{"a fault behind joined items", `{"messages":[{"message_type":"assistant_message","id":"a","content":"x"},
+		{"message_type":"assistant_message","id":"a","content":"x"},
 		{"role":"user","content":[{"type":"reasoning","reasoning":"x"}]}]}`, 422, "messages[2]: a message of role user"},
-	{"a number for a conversation", `{"conversation_id":5,"messages":[{"role":"user","content":"x"}]}`, 422, "conversation_id: expected a text. Got: 5"},
-	{"a NUL in a conversation's id", `{"conversation_id":"a\u0000","messages":[{"role":"user","content":"x"}]}`, 400, "a value of the request cannot be stored"},
-	{"Anthropic's calls", `{"provider":"anthropic","model":"m","request_messages":[],"response_dict":{}}`, 422, "provider: only the format of OpenAI's chat completions is understood so far"},
-	{"a proxy that does not say what it saw", `{"request_messages":[{"role":"user","content":"x"}],"response_dict":{}}`, 422, "provider: expected a text that is not empty"},
-	{"an answer without choices", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}],"response_dict":{}}`, 422, "response_dict: expected choices"},
-	{"no answer", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}]}`, 422, "response_dict: expected an object"},
-	{"an answer that is none", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}],"response_dict":{"choices":[{"message":{"role":"assistant","content":3}}]}}`, 422,
+	{"a number for a conversation", `{"conversation_id":5,"messages":[{"role":"user","content":"x"}]}`, 422,
+		"conversation_id: expected a text. Got: 5"},
+	{"a NUL in a conversation's id", `{"conversation_id":"a\u0000","messages":[{"role":"user","content":"x"}]}`, 400,
+		"a value of the request cannot be stored"},
+	{"Anthropic's calls", `{"provider":"anthropic","model":"m","request_messages":[],"response_dict":{}}`, 422,
+		"provider: only the format of OpenAI's chat completions is understood so far"},
+	{"a proxy that does not say what it saw", `{"request_messages":[{"role":"user","content":"x"}],"response_dict":{}}`,
+		422, "provider: expected a text that is not empty"},
+	{"an answer without choices", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}],` +
+		`"response_dict":{}}`, 422, "response_dict: expected choices"},
+	{"no answer", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}]}`, 422,
+		"response_dict: expected an object"},
+	{"an answer that is none", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}],` +
+		`"response_dict":{"choices":[{"message":{"role":"assistant","content":3}}]}}`, 422,
 		"response_dict.choices[0].message.content: expected a text, or a list of parts. Got: 3"},
-	{"both ways at once", `{"messages":[],"provider":"openai","request_messages":[]}`, 422, "request_messages: cannot stand beside messages"},
-	{"what nests too deep", `{"messages":[{"role":"user","content":"x","extra":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}]}`, 422,
+	{"both ways at once", `{"messages":[],"provider":"openai","request_messages":[]}`, 422,
+		"request_messages: cannot stand beside messages"},
+	{"what nests too deep", `{"messages":[{"role":"user","content":"x","extra":` + strings.Repeat("[", 100) +
+		strings.Repeat("]", 100) + `}]}`, 422,
 		"body: expected at most 100 levels of nesting"},
 }
 
@@ -284,7 +371,8 @@ func TestCaptureRefusesAndStoresNothing(t *testing.T) {
 		t.Errorf("stored %q, want nothing", said)
 	}
 	got := c.call("POST", someAgent+"/messages/capture", `{"messages":{"role":"user","content":"x"}}`)
-	servertest.CheckProblem(t, got, 404, map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
+	servertest.CheckProblem(t, got, 404, map[string]any{"detail": "Agent with ID " +
+		"agent-123e4567-e89b-42d3-8456-426614174000 not found"})
 }
 
 func TestCaptureTakesLargeBodies(t *testing.T) {
@@ -299,12 +387,14 @@ func TestCaptureTakesLargeBodies(t *testing.T) {
 		t.Errorf("%d messages were kept, want two of 5 MiB", len(got))
 	}
 	long := `{"messages":{"role":"user","content":"` + strings.Repeat("a", 17<<20) + `"}}`
-	if got := c.call("POST", target, long); got.Code != 422 || !strings.Contains(got.Text, "messages[0]: a part has 17825792 bytes; it may have at most 16777216") {
+	if got := c.call("POST", target, long); got.Code != 422 ||
+		!strings.Contains(got.Text, "messages[0]: a part has 17825792 bytes; it may have at most 16777216") {
 		t.Errorf("a text of 17 MiB: got %d %.200s", got.Code, got.Text)
 	}
 	got := c.call("POST", target, `{"messages":[],"x":"`+strings.Repeat("a", 64<<20)+`"}`)
 	servertest.CheckProblem(t, got, 413, map[string]any{"detail": "The request's body is larger than 67108864 bytes"})
-	servertest.CheckProblem(t, c.call("POST", "/v1/agents", `{"x":"`+strings.Repeat("a", 1<<20)+`"}`), 413, map[string]any{"detail": "The request's body is larger than 1048576 bytes"})
+	servertest.CheckProblem(t, c.call("POST", "/v1/agents", `{"x":"`+strings.Repeat("a", 1<<20)+`"}`), 413,
+		map[string]any{"detail": "The request's body is larger than 1048576 bytes"})
 }
 
 func TestCaptureStoresAnOtidOnce(t *testing.T) {
@@ -318,12 +408,15 @@ func TestCaptureStoresAnOtidOnce(t *testing.T) {
 			t.Errorf("message %d: first %+v, again %+v", i, first.Messages[i], again.Messages[i])
 		}
 	}
-	more := c.capture(agent, `{"messages":[{"role":"assistant","content":"a","otid":"o2"},{"role":"user","content":"next","otid":"o3"}]}`)
+	more := c.capture(agent, `{"messages":[{"role":"assistant","content":"a","otid":"o2"},{"role":"user",`+
+		`"content":"next","otid":"o3"}]}`)
 	if !more.Messages[0].Repeated || more.Messages[1].Repeated || more.Messages[1].Position != 4 {
 		t.Errorf("a turn more: got %+v, want the second at position 4", more.Messages)
 	}
-	got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"new"},{"role":"user","content":"else","otid":"o1"}]}`)
-	if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 409 || !strings.HasPrefix(detail, `messages[1]: the otid "o1" is that of `+first.Messages[0].ID) {
+	got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"new"},`+
+		`{"role":"user","content":"else","otid":"o1"}]}`)
+	if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 409 ||
+		!strings.HasPrefix(detail, `messages[1]: the otid "o1" is that of `+first.Messages[0].ID) {
 		t.Errorf("an otid of another text: got %d %s", got.Code, got.Text)
 	}
 	if n := len(c.log(agent)); n != 3 {
@@ -344,7 +437,8 @@ func TestIdenticalCapturesAtOnceStoreOnce(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range twins { // half of them to another conversation, whose lock is another
 		conversation := []string{"default", other.ID}[i%2]
-		body := fmt.Sprintf(`{"conversation_id":%q,"messages":[{"role":"user","content":"q","otid":"o1"},{"role":"assistant","content":"a","otid":"o2"}]}`, conversation)
+		body := fmt.Sprintf(`{"conversation_id":%q,"messages":[{"role":"user","content":"q","otid":"o1"},`+
+			`{"role":"assistant","content":"a","otid":"o2"}]}`, conversation)
 		calls.Go(func() { answers[i] = c.call("POST", "/v1/agents/"+agent+"/messages/capture", body) })
 	}
 	calls.Wait()

@@ -15,8 +15,7 @@ import (
 // uuid4 is the form of the ids that Letta's clients make and check: lower case, version 4.
 const uuid4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
-// ID is an id in a path: the name of the type Kind, a dash and a UUID. An id of another form is a 422, before anything is
-// looked up.
+// ID is an id in a path: the name of the type Kind, a dash and a UUID. An id of another form is a 422 before any query.
 type ID[Kind any] string
 
 // Schema implements huma.SchemaProvider.
