@@ -130,7 +130,8 @@ func TestAClaimEndsWithItsServer(t *testing.T) {
 		t.Errorf("got %+v, %v", r.Made, err)
 	}
 	var claims int
-	if err := k.pool.QueryRow(t.Context(), `SELECT count(*) FROM compaction_claims`).Scan(&claims); err != nil || claims > 0 {
+	if err := k.pool.QueryRow(t.Context(), `SELECT count(*) FROM compaction_claims`).Scan(&claims); err != nil ||
+		claims > 0 {
 		t.Errorf("%d claims are left, %v", claims, err)
 	}
 }

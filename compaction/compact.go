@@ -15,12 +15,13 @@ type Task struct {
 	Conversation string // an id, or recall.DefaultConversation
 	Settings     Settings
 	Overhead     PromptOverhead
-	Model        string        // the agent's own, provider/model; empty if it has none
-	Patience     time.Duration // for another compaction of the conversation and for the model's summary; 0: the model's own
-	Usage        *Usage        // of the prompt in the view of version Version; nil means what a provider reported last
-	Version      int           // of the view
-	Trigger      string        // why it is compacted; stored with the compaction
-	Dry          bool          // only plan
+	Model        string // the agent's own, provider/model; empty if it has none
+	// for another compaction of the conversation and for the model's summary; 0: the model's own
+	Patience time.Duration
+	Usage    *Usage // of the prompt in the view of version Version; nil means what a provider reported last
+	Version  int    // of the view
+	Trigger  string // why it is compacted; stored with the compaction
+	Dry      bool   // only plan
 
 	// Due decides from the view whether to compact, and decides again if another request changed the view meanwhile.
 	// Nil always compacts.
@@ -47,10 +48,11 @@ type Result struct {
 // maxAttempts bounds how often a compaction is planned again because other requests changed the view.
 const maxAttempts = 5
 
-// Run compacts a conversation. A task with Due waits while another one, on any server, compacts the conversation, and asks
-// no model if that takes longer than its patience. Run holds neither a transaction nor a lock while it waits for a model; messages
-// that are appended meanwhile stay in view. If another request changes the view, Run plans again. It returns a *Nothing
-// or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
+// Run compacts a conversation. A task with Due waits while another one, on any server, compacts the conversation, and
+// asks no model if that takes longer than its patience. Run holds neither a transaction nor a lock while it waits for
+// a model; messages that are appended meanwhile stay in view. If another request changes the view, Run plans again.
+// It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the
+// view.
 func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	if t.Dry || t.Due == nil { // a caller's wish is its own
 		return s.run(ctx, org, t)

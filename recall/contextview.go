@@ -33,9 +33,9 @@ type Usage struct {
 // wrong; it serves to decide whether a precise count is worth the work.
 func (c Conversation) Estimate() int { return int(c.Tokens-c.HiddenTokens) + c.Fixed }
 
-// ChangeView replaces what the model sees of a conversation, in a transaction. If summary is not nil, it is appended and
-// its position becomes next.SummaryAt. ErrConflict if the version of the view is no longer that of next. Messages that
-// were appended since then stay in view. A provider's report of the old view is dropped.
+// ChangeView replaces what the model sees of a conversation, in a transaction. If summary is not nil, it is appended
+// and its position becomes next.SummaryAt. ErrConflict if the version of the view is no longer that of next. Messages
+// that were appended since then stay in view. A provider's report of the old view is dropped.
 func (s *Store) ChangeView(ctx context.Context, org db.Org, c Conversation, next ContextView, summary *Draft,
 ) (ContextView, error) {
 	version, err := db.One[int](ctx, s.db, `

@@ -29,7 +29,8 @@ func FuzzCaptureOpenAI(f *testing.F) {
 			`{"role":"function","name":"f","content":[{"type":"refusal","refusal":"x"}]}`,
 		`{"role":"robot"}`, `{"role":5,"content":{}}`, `{"role":"tool","content":null}`, `{"role":"user",`+
 			`"content":"\ud800\u0000`+"\xff"+`"}`,
-		`{"role":"user","content":"x","otid":"o","created_at":"2024-01-01T00:00:00.5+01:00"}`, `{"role":"user","content":`+strings.Repeat("[", 200))
+		`{"role":"user","content":"x","otid":"o","created_at":"2024-01-01T00:00:00.5+01:00"}`, `{"role":"user","content":`+
+			strings.Repeat("[", 200))
 }
 
 func FuzzCaptureLetta(f *testing.F) {

@@ -71,8 +71,8 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 // maxAttempts bounds how often a prompt is assembled until it fits, because others may append messages meanwhile.
 const maxAttempts = 8
 
-// assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first. ErrBusy if
-// others keep changing the conversation.
+// assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first. ErrBusy
+// if others keep changing the conversation.
 func (s *Store) assembleFitting(ctx context.Context, org db.Org, agentID, conversation string, f Format,
 ) (p Prompt, err error) {
 	for range maxAttempts {

@@ -38,7 +38,8 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, agentID, conversatio
 	if p.unread.Count > 0 {
 		return StoredPrompt{}, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have "+
 			"at most %d messages. "+
-			"Compact the conversation, or begin another", p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
+			"Compact the conversation, or begin another", p.unread.Count+
+			len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
 	}
 	r := newRequest(p.format, modelName(p.Agent.model()), p.tools, p.system, p.messages)
 	sum := sha256.Sum256(r.written.Bytes())

@@ -89,8 +89,8 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 func tooLong(c recall.Conversation) bool { return visible(c) > compaction.MaxMessages }
 
 // CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above
-// the trigger, or if it has too many messages. It does nothing else for a model whose window is unknown. ErrNotFound if the agent or the conversation is
-// not there.
+// the trigger, or if it has too many messages. It does nothing else for a model whose window is unknown. ErrNotFound
+// if the agent or the conversation is not there.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
 	p, err := s.Assemble(ctx, org, agentID, conversation, "")
 	if err != nil || p.Agent.Window() == 0 && !tooLong(p.Conversation) {

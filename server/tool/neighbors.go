@@ -70,7 +70,8 @@ func aroundPage(page recall.Neighbors, centre recall.Message, before, after int,
 		where = *centre.ConversationID
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position, page.Total,
+	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position,
+		page.Total,
 		where, centre.ID, centre.Position, rule)
 	for _, m := range page.Messages {
 		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, at.spoken(m), m.ID, messageText(m))
