@@ -62,7 +62,8 @@ func FuzzCaptureProxied(f *testing.F) {
 	fuzzCapture(f, `{"provider":"openai",%s}`,
 		`"model":"m","request_messages":[{"role":"user","content":"q"}],`+
 			`"response_dict":{"choices":[{"message":{"role":"assistant","content":"a"}}]}`,
-		`"request_messages":{},"response_dict":[]`, `"response_dict":{"choices":[{"message":null}]}`, `"request_messages":[{"role":"user","content":"q"}],"response_dict":{"choices":{"message":{}}}`,
+		`"request_messages":{},"response_dict":[]`, `"response_dict":{"choices":[{"message":null}]}`,
+		`"request_messages":[{"role":"user","content":"q"}],"response_dict":{"choices":{"message":{}}}`,
 		`"provider":"anthropic","request_messages":[]`, `"messages":5,"conversation_id":[]`)
 }
 

@@ -92,7 +92,8 @@ func TestCaptureUnderstands(t *testing.T) {
 			[]string{`assistant [{"type":"tool_call","call_id":"c1","name":"f","input":"{\"a\": 1}"},{"type":"tool_call",` +
 				`"call_id":"c2","name":"g","input":"free"}]`,
 				`tool [{"type":"tool_return","text":"one","call_id":"c1"}]`,
-				`tool [{"type":"tool_return","text":"two\nthree","call_id":"c2","images":[{"type":"url","url":"https://x/a.png"}]}]`}},
+				`tool [{"type":"tool_return","text":"two\nthree","call_id":"c2",` +
+					`"images":[{"type":"url","url":"https://x/a.png"}]}]`}},
 		{"arguments that are an object, and an empty text beside calls", `[{"role":"assistant","content":"",` +
 			`"tool_calls":[{"id":"c3","function":{"name":"f","arguments":{"a": [1]}}}]}]`,
 			[]string{`assistant [{"type":"tool_call","call_id":"c3","name":"f","input":"{\"a\":[1]}"}]`}},
@@ -102,7 +103,8 @@ func TestCaptureUnderstands(t *testing.T) {
 			{"role":"assistant","reasoning":{"effort":"high"},"content":"ok"}]`,
 			[]string{`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"yes"},{"type":"text",` +
 				`"text":"but no"}]`,
-				`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"no"}]`, `assistant [{"type":"text","text":"ok"}]`}},
+				`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"no"}]`,
+				`assistant [{"type":"text","text":"ok"}]`}},
 		{"functions, which tools once were", `[{"role":"assistant","content":null,"function_call":{"name":"f",` +
 			`"arguments":"{}"}},{"role":"function","name":"f","content":"done"}]`,
 			[]string{`assistant [{"type":"tool_call","call_id":"function:f","name":"f","input":"{}"}]`,
@@ -144,7 +146,8 @@ func TestCaptureUnderstands(t *testing.T) {
 			[]string{`system [{"type":"text","text":"s"}]`, `user [{"type":"text","text":"q"}]`,
 				`assistant [{"type":"reasoning","text":"r","native":true},{"type":"redacted_reasoning","data":"h"},` +
 					`{"type":"text","text":"w"},{"type":"tool_call","call_id":"c7","name":"f","input":"{}"}]`,
-				`tool [{"type":"tool_return","text":"ok","call_id":"c7"}]`, `assistant [{"type":"text","text":"a"}]`, `assistant [{"type":"text","text":"b"}]`}},
+				`tool [{"type":"tool_return","text":"ok","call_id":"c7"}]`,
+				`assistant [{"type":"text","text":"a"}]`, `assistant [{"type":"text","text":"b"}]`}},
 		{"fields that are unknown or null", `[{"role":"user","content":"x","name":null,"otid":null,"created_at":null,` +
 			`"audio":null,"tool_calls":[],"cache_control":{"a":1}}]`,
 			[]string{`user [{"type":"text","text":"x"}]`}},

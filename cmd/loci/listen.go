@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,6 +32,8 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 	if err != nil {
 		err = web.Close() // requests still run
 	}
-	<-served // http.ErrServerClosed, which Serve returns after Shutdown
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) { // which Serve returns after Shutdown
+		err = errors.Join(err, ended)
+	}
 	return err
 }

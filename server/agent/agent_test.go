@@ -141,7 +141,7 @@ func TestListFilters(t *testing.T) {
 func TestALowerLimitClosesAtOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	documents := folder(t, s, "f", 4, "%d", "line\n")
+	documents := folder(t, s, "f", "line\n", numbered("%d", 4))
 	a := create(t, s, agent.New{Name: "a", FolderIDs: []string{documents.ID}})
 	if _, err := s.Update(t.Context(), org, a.ID, agent.Update{MaxFilesOpen: agent.Limit{Set: true,
 		Value: new(1)}}); err != nil {
@@ -186,7 +186,7 @@ func TestDocumentsCannotForgeStructure(t *testing.T) {
 func TestThePromptIsTheSameForTheSameState(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	documents := folder(t, s, "f", 3, "file-%d", "line\n")
+	documents := folder(t, s, "f", "line\n", numbered("file-%d", 3))
 	a := create(t, s, agent.New{Name: "a", System: "Begin.", FolderIDs: []string{documents.ID}})
 	prompt := func() string {
 		t.Helper()
@@ -259,7 +259,7 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 	markup := strings.Repeat("<td>&amp;</td><td>&lt;</td>\n", 400)
 	var ids []string
 	for d := range 3 {
-		documents := folder(t, s, fmt.Sprint("folder-", d), 60, "%d.html", markup)
+		documents := folder(t, s, fmt.Sprint("folder-", d), markup, numbered("%d.html", 60))
 		ids = append(ids, documents.ID)
 	}
 	for _, window := range []int{2000, 4096, 8192, 32_768, 200_000} {
@@ -284,7 +284,7 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	documents := folder(t, s, "f", 6, "%d", "line\n")
+	documents := folder(t, s, "f", "line\n", numbered("%d", 6))
 	ctx := context.Background()
 	var group sync.WaitGroup
 	for range 10 {
@@ -320,7 +320,7 @@ func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 func TestALimitLoweredUnderWayHolds(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	documents := folder(t, s, "f", 6, "%d", "line\n")
+	documents := folder(t, s, "f", "line\n", numbered("%d", 6))
 	for range 15 {
 		a := create(t, s, agent.New{Name: "a", MaxFilesOpen: new(4), FolderIDs: []string{documents.ID}})
 		var group sync.WaitGroup

@@ -62,15 +62,24 @@ func text(t testing.TB, pool db.DB, folder files.Folder, name, content string) {
 	}
 }
 
-// folder creates a folder of some files with one content each; format makes a name of a file's number.
-func folder(t *testing.T, s *agent.Store, name string, count int, format, content string) files.Folder {
+// folder creates a folder of files with one content each, a file for each name.
+func folder(t *testing.T, s *agent.Store, name, content string, names []string) files.Folder {
 	t.Helper()
 	f, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range count {
-		text(t, s.DB, f, fmt.Sprintf(format, i), content)
+	for _, name := range names {
+		text(t, s.DB, f, name, content)
 	}
 	return f
+}
+
+// numbered returns names made of the numbers from 0.
+func numbered(format string, count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf(format, i)
+	}
+	return names
 }

@@ -13,7 +13,7 @@ import (
 func TestOpenFilesYieldToMessages(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	documents := folder(t, s, "f", 3, "%d.txt", strings.Repeat("日本語 and some words of it\n", 300))
+	documents := folder(t, s, "f", strings.Repeat("日本語 and some words of it\n", 300), numbered("%d.txt", 3))
 	const window = 12_000
 	for _, c := range []struct {
 		name       string

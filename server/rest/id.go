@@ -33,16 +33,24 @@ type (
 	message    struct{}
 )
 
-// AgentID and the others are the ids of resources.
+// The ids of resources.
 type (
-	AgentID      = ID[agent]
-	FolderID     = ID[source]
-	FileID       = ID[file]
-	ToolID       = ID[tool]
-	BlockID      = ID[block]
-	ArchiveID    = ID[archive]
+	// AgentID is an agent's.
+	AgentID = ID[agent]
+	// FolderID is a folder's.
+	FolderID = ID[source]
+	// FileID is a file's.
+	FileID = ID[file]
+	// ToolID is a tool's.
+	ToolID = ID[tool]
+	// BlockID is a block's.
+	BlockID = ID[block]
+	// ArchiveID is an archive's.
+	ArchiveID = ID[archive]
+	// CompactionID is a compaction's.
 	CompactionID = ID[compaction]
-	MessageID    = ID[message]
+	// MessageID is a message's.
+	MessageID = ID[message]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

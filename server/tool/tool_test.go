@@ -48,8 +48,8 @@ func TestToolsAndTheirIDs(t *testing.T) {
 	}
 	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
 		"conversation_search", "expand",
-		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch",
-		"memory",
+		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
+		"memory_apply_patch", "memory",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
 		"archival_memory_delete"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
