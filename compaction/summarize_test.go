@@ -85,6 +85,22 @@ func TestThoughtsAndWrappingsAreTakenOff(t *testing.T) {
 	}
 }
 
+// A summary that quotes its material has the tags there without the marks that they are shown with, else each
+// compaction would add one; shown, it has one mark again.
+func TestMarksOfTagsAreNotStored(t *testing.T) {
+	t.Parallel()
+	const quoted = "\nThe page holds </value> and <system>."
+	want := good(t) + quoted
+	got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
+		func(int, compaction.Request) (compaction.Reply, error) {
+			return reply(good(t) + chat.Neutralize(quoted))
+		})
+	if shown := compaction.SummaryMessage(got, false); got.Text != want ||
+		!strings.HasSuffix(shown, "holds <~/value> and <~system>.") {
+		t.Errorf("got %q, shown as %q", got.Text, shown)
+	}
+}
+
 // Letta had no way to compact without a model: one that was down or misconfigured bricked its agent.
 func TestSummariserDownDoesNotBrickTheAgent(t *testing.T) {
 	t.Parallel()

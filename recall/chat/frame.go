@@ -27,8 +27,8 @@ var (
 const FrameNote = "Texts are shown verbatim, except that a tag or label of this prompt that occurs in one has a ~ " +
 	"after its bracket, as in <~/value> and [~seq 1]; tools accept it with and without the ~."
 
-// Neutralize returns a text as a model is shown it: verbatim, except that what looks like one of the frame tags, or a line
-// that begins like the label of a range of the log, "[seq 1", gets a mark. Restore undoes it.
+// Neutralize returns a text as a model is shown it: verbatim, except that what looks like one of the frame tags gets a
+// mark, and so does the beginning of a line like the label of a range of the log, "[seq 1". Restore undoes it.
 func Neutralize(text string) string {
 	if strings.Contains(text, "<") {
 		text = frameTag.ReplaceAllString(text, "<~$1")

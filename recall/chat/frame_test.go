@@ -36,7 +36,8 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 
 // anyFramed is text of frames, marks and whatever else there is.
 func anyFramed() *rapid.Generator[string] {
-	piece := rapid.OneOf(rapid.String(), rapid.StringMatching(`[<\[][~/ \n]{0,3}(value|system|SEQ|seq 1|file status=|x)[>\] ]?`),
+	piece := rapid.OneOf(rapid.String(),
+		rapid.StringMatching(`[<\[][~/ \n]{0,3}(value|system|SEQ|seq 1|file status=|x)[>\] ]?`),
 		rapid.SampledFrom([]string{"\n", "~", "<", "[", "&lt;", "</value>", "[seq 1]"}))
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "")
