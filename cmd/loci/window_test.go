@@ -108,7 +108,7 @@ func TestTheWindowOutlivesKilledServers(t *testing.T) {
 		time.Since(began).Round(time.Second),
 		w.counted,
 	)
-	if hit == 0 || w.counted["compacted 200"] == 0 { // a revert may never fit
+	if rounds >= 10 && (hit == 0 || w.counted["compacted 200"] == 0) { // a revert may never fit
 		t.Error("nothing was killed or compacted while it was worth it")
 	}
 	if t.Failed() {
