@@ -157,7 +157,8 @@ func (w *writer) complaint(ids []string, request bool) string {
 		b.WriteString("- " + chat.Neutralize(id) + "\n")
 	}
 	if request {
-		b.WriteString("- what the user asked for last: " + chat.Neutralize(oneLine(requestText(*w.must.last), requestChars)) + "\n")
+		b.WriteString("- what the user asked for last: " + chat.Neutralize(oneLine(requestText(*w.must.last), requestChars)) +
+			"\n")
 	}
 	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(w.s.Mode, w.budget))
 }

@@ -57,7 +57,8 @@ func anyState() *rapid.Generator[agent.State] {
 // frameTag matches the tags by which a model tells the parts of a prompt: those that end one, and those that could
 // begin one anywhere.
 var frameTag = regexp.MustCompile(`(?i)<\s*(?:/\s*(?:memory_blocks|block|description|metadata|value|directories|` +
-	`directory|file|file_limits|instructions|memory_metadata|tool_usage_rules|tool_rule|system)|memory_blocks|directories|` +
+	`directory|file|file_limits|instructions|memory_metadata|tool_usage_rules|tool_rule|system)|` +
+	`memory_blocks|directories|` +
 	`directory name|file status|block label|memory_metadata|tool_usage_rules|system)\b`)
 
 // shownValue matches the value of a block in a prompt.
