@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -284,7 +285,7 @@ func lastIdentifiers(e compaction.Evicted) []string {
 
 func TestSummaryIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(300) {
+	for seed := range uint64(scale.Of(60, 300, 300)) {
 		_, _, first, _, _, _ := summarised(seed)
 		_, _, again, _, how, _ := summarised(seed)
 		// one that hangs may be given up before it is asked
