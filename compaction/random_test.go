@@ -13,7 +13,7 @@ import (
 // comes to an end.
 func TestPlansConserveFitAndEnd(t *testing.T) {
 	t.Parallel()
-	lives := uint64(scale.Of(1_000, 20_000, 100_000))
+	lives := uint64(scale.Of(1_000, 1_000, 100_000))
 	var o outcomes
 	seeds := make(chan uint64)
 	var group sync.WaitGroup
