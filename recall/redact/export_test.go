@@ -24,3 +24,18 @@ func Warm() (patterns int) {
 	}
 	return patterns
 }
+
+// Exempting returns the rules whose exceptions, without their lists of words, exempt a secret.
+func Exempting(secret string) (ids []string) {
+	for _, r := range fullEngine().rules {
+		exempt := gitleaks().Allow.allows(secret, secret)
+		for i := range r.Allow {
+			patterns := allowlist{Patterns: r.Allow[i].Patterns}
+			exempt = exempt || !r.Allow[i].Match && patterns.allows(secret, secret)
+		}
+		if exempt {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}

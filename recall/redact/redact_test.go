@@ -73,6 +73,58 @@ func TestSecretsAreRedactedWhereverTheyStand(t *testing.T) {
 	}
 }
 
+// words are what documents write in place of a secret. A secret that contains one is still a secret.
+var words = []string{"false", "true", "null", "test", "token", "password", "change" + "me", "xxxx", "pwd", "EXAMPLE",
+	"secret", "FALSE"}
+
+func TestASecretThatContainsAWordIsRedacted(t *testing.T) {
+	t.Parallel()
+	const control = "kwzqj" // letters that are no word: it shows where a secret may contain letters
+	for _, f := range fakes() {
+		for _, word := range words {
+			for name, at := range map[string]int{"in its middle": len(f.secret) / 2, "at its end": len(f.secret) - len(word)} {
+				if at < len(f.secret)/3 || at+len(word) > len(f.secret) || strings.Contains(f.secret, "\n") {
+					continue
+				}
+				with := func(letters string) (string, bool) {
+					secret := f.secret[:at] + letters + f.secret[at+len(letters):]
+					text := secret
+					if f.around != "" {
+						text = strings.Replace(f.around, "%s", secret, 1)
+					}
+					return text, !strings.Contains(plain.Redact(text), secret)
+				}
+				letters := strings.Repeat(control, 6)[:len(word)]
+				if strings.ToUpper(word) == word {
+					letters = strings.ToUpper(letters)
+				}
+				if _, isSecret := with(letters); !isSecret {
+					continue // the secret may not contain letters there
+				}
+				if text, redacted := with(word); !redacted && !strings.HasPrefix(f.rule+word, "aws-access-tokenEXAMPLE") {
+					t.Errorf("%s with %q %s stays in clear: %s", f.rule, word, name, text)
+				}
+			}
+		}
+	}
+}
+
+func TestNoRuleExemptsASecretThatContainsAWord(t *testing.T) {
+	t.Parallel()
+	for _, word := range append(words, "s."+random("vault", small, 24)) {
+		for _, secret := range []string{"Zq7" + word + "9Rk", word + "9Rk", "maria:" + word + "9Rk", "maria:Zq7" + word + "9Rk"} {
+			if ids := redact.Exempting(secret); len(ids) > 0 {
+				t.Errorf("%q is exempt from %d rules, %s among them", secret, len(ids), ids[0])
+			}
+		}
+	}
+	for _, secret := range []string{"true", "False", "null", "****", "$TOKEN", "${TOKEN}", "{{ token }}"} {
+		if ids := redact.Exempting(secret); len(ids) < 200 {
+			t.Errorf("%q is exempt from %d rules only", secret, len(ids))
+		}
+	}
+}
+
 func TestAPlaceholderTellsSecretsApart(t *testing.T) {
 	t.Parallel()
 	a, b := "ghp"+"_"+random("a", alnum, 36), "ghp"+"_"+random("b", alnum, 36)

@@ -38,9 +38,9 @@ type rule struct {
 
 // allowlist describes matches that are not secrets.
 type allowlist struct {
-	Patterns []string
-	Words    string // separated by spaces, case-insensitive
-	Match    bool   // apply the patterns to the whole match instead of the secret
+	Patterns []string // of whole secrets: a secret that only contains such a text is still one
+	Words    string   // separated by spaces, case-insensitive
+	Match    bool     // search the patterns in the rule's match instead
 
 	once      sync.Once
 	regex     *re2.Regexp
@@ -95,7 +95,11 @@ func (r *rule) isSecret(secret, match string) bool {
 func (a *allowlist) allows(secret, match string) bool {
 	a.once.Do(func() {
 		if len(a.Patterns) > 0 {
-			a.regex = re2.MustCompile("(?:" + strings.Join(a.Patterns, ")|(?:") + ")")
+			pattern := "(?:" + strings.Join(a.Patterns, ")|(?:") + ")"
+			if !a.Match {
+				pattern = "^(?:" + pattern + ")$"
+			}
+			a.regex = re2.MustCompile(pattern)
 		}
 		if a.Words != "" {
 			a.automaton = newAutomaton(strings.Fields(a.Words), false)

@@ -135,7 +135,7 @@ func (r rule) out() outRule {
 	}
 	o.Certain = certainly[r.ID] != "" || secretFixed(tree, r.SecretGroup) >= fixedChars && uncertain[r.ID] == ""
 	for _, a := range r.Allowlists {
-		if len(a.Regexes)+len(a.StopWords) > 0 {
+		if len(a.Regexes)+len(a.StopWords) > 0 && a.RegexTarget != "line" {
 			o.Allow = append(o.Allow, a.out())
 		}
 	}
