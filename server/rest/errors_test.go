@@ -35,6 +35,8 @@ func TestProblemOf(t *testing.T) {
 		{"not found, wrapped", fmt.Errorf("open a: %w", db.NotFound("no file")), 404, "open a: no file", ""},
 		{"conflict is not retried", db.Conflict("taken"), 409, "taken", "X-Should-Retry: false"},
 		{"invalid", db.Invalid("too long"), 400, "too long", ""},
+		{"busy is worth another try", fmt.Errorf("prompt: %w", db.Busy("ask again")), 503, "prompt: ask again",
+			"Retry-After: 2"},
 		{"an unsupported upload, although it is invalid", &files.UnsupportedError{UnsupportedError: png}, 415, png.Error(),
 			""},
 		{"an upload that is too large", fmt.Errorf("x: %w", &files.TooLargeError{LimitBytes: 10}), 413,
