@@ -84,27 +84,24 @@ func TestAnswersOfEveryShapeAreRead(t *testing.T) {
 	text := func(content any) map[string]any { return map[string]any{"role": "assistant", "content": content} }
 	parts := []map[string]any{{"type": "thinking", "thinking": []map[string]any{{"type": "text", "text": "hm"}}},
 		{"type": "text", "text": "One. "}, {"type": "text", "text": "Two."}}
-	for _, c := range []struct {
-		name   string
+	for name, c := range map[string]struct {
 		answer llmtest.Fault
 		text   string
 		finish string
 	}{
-		{"a text", llmtest.Writes(" Text.\n"), "Text.", "stop"},
-		{"parts, thoughts aside", llmtest.Completes(text(parts), "stop"), "One. Two.", "stop"},
-		{"null, with thoughts", llmtest.Null(), "", "stop"},
-		{"no content at all", llmtest.Completes(map[string]any{"role": "assistant"}, "stop"), "", "stop"},
-		{"a call beside the text", llmtest.Completes(map[string]any{"content": "Text.",
+		"a text":                {llmtest.Writes(" Text.\n"), "Text.", "stop"},
+		"parts, thoughts aside": {llmtest.Completes(text(parts), "stop"), "One. Two.", "stop"},
+		"null, with thoughts":   {llmtest.Null(), "", "stop"},
+		"no content at all":     {llmtest.Completes(map[string]any{"role": "assistant"}, "stop"), "", "stop"},
+		"a call beside the text": {llmtest.Completes(map[string]any{"content": "Text.",
 			"tool_calls": []any{map[string]any{"id": "1", "type": "function",
 				"function": map[string]any{"name": "f", "arguments": "{}"}}}}, "tool_calls"), "Text.", "tool_calls"},
-		{"a refusal", llmtest.Refuses(), "I'm sorry, but I can't help with that.", compaction.Refused},
-		{"a filter", llmtest.Completes(text("Half a"), "content_filter"), "Half a", "content_filter"},
-		{"no reason to finish", llmtest.Says(200, `{"choices":[{"message":{"content":"Text."},"finish_reason":null}]}`),
+		"a refusal": {llmtest.Refuses(), "I'm sorry, but I can't help with that.", compaction.Refused},
+		"a filter":  {llmtest.Completes(text("Half a"), "content_filter"), "Half a", "content_filter"},
+		"no reason to finish": {llmtest.Says(200, `{"choices":[{"message":{"content":"Text."},"finish_reason":null}]}`),
 			"Text.", ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := llmtest.New(t)
+		withProvider(t, name, func(t *testing.T, p *llmtest.Provider) {
 			p.Next(c.answer)
 			reply, err := client(t, p, nil).Complete(t.Context(), ask("hello"))
 			if err != nil || reply.Text != c.text || reply.Finish != c.finish {
@@ -116,35 +113,35 @@ func TestAnswersOfEveryShapeAreRead(t *testing.T) {
 
 func TestFailuresNameTheSettingToCheck(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name     string
+	for name, c := range map[string]struct {
 		fault    llmtest.Fault
 		requests int
 		want     string
 	}{
-		{"a wrong key", llmtest.Says(401, `{"error":{"message":"bad key `+testKey+`"}}`), 1, "check LOCI_LLM_API_KEY"},
-		{"an unknown model", llmtest.Says(404, `{"error":{"message":"model not found"}}`), 1, "LOCI_LLM_MODEL (other-model)"},
-		{"a limit that stays", llmtest.RateLimited(0), 3, "raise the limit of the key in LOCI_LLM_API_KEY"},
-		{"a limit for an hour", llmtest.RateLimited(3600), 1, "try again later"},
-		{"an error that stays", llmtest.Fails(), 3, "status 500: The server had an error"},
-		{"a proxy's page", llmtest.Page(502), 3, "status 502: <!DOCTYPE html>"},
-		{"a proxy's page for an answer", llmtest.Page(200), 1, "something else than a chat completion"},
-		{"garbage", llmtest.Garbage(), 1, "something else than a chat completion"},
-		{"another shape", llmtest.Malformed(), 1, "something else than a chat completion"},
-		{"no choice", llmtest.NoChoices(), 1, "without a choice"},
-		{"a bad request", llmtest.Says(400, `{"error":{"message":"roles must alternate"}}`), 1,
+		"a wrong key": {llmtest.Says(401, `{"error":{"message":"bad key `+testKey+`"}}`), 1,
+			"check LOCI_LLM_API_KEY"},
+		"an unknown model": {llmtest.Says(404, `{"error":{"message":"model not found"}}`), 1,
+			"LOCI_LLM_MODEL (other-model)"},
+		"a limit that stays":           {llmtest.RateLimited(0), 3, "raise the limit of the key in LOCI_LLM_API_KEY"},
+		"a limit for an hour":          {llmtest.RateLimited(3600), 1, "try again later"},
+		"an error that stays":          {llmtest.Fails(), 3, "status 500: The server had an error"},
+		"a proxy's page":               {llmtest.Page(502), 3, "status 502: <!DOCTYPE html>"},
+		"a proxy's page for an answer": {llmtest.Page(200), 1, "something else than a chat completion"},
+		"garbage":                      {llmtest.Garbage(), 1, "something else than a chat completion"},
+		"another shape":                {llmtest.Malformed(), 1, "something else than a chat completion"},
+		"no choice":                    {llmtest.NoChoices(), 1, "without a choice"},
+		"a bad request": {llmtest.Says(400, `{"error":{"message":"roles must alternate"}}`), 1,
 			"refuses the request (status 400: roles must alternate): check LOCI_LLM_MODEL"},
-		{"a failure with status 200", llmtest.Says(200, `{"error":{"message":"upstream is gone","code":502}}`), 3,
+		"a failure with status 200": {llmtest.Says(200, `{"error":{"message":"upstream is gone","code":502}}`), 3,
 			"status 502: upstream is gone"},
-		{"a failure while it wrote", llmtest.Says(200, `{"choices":[{"message":{"content":"Hal"},"finish_reason":"error",`+
+		"a failure while it wrote": {llmtest.Says(200, `{"choices":[{"message":{"content":"Hal"},"finish_reason":"error",`+
 			`"error":{"code":503,"message":"gone"}}]}`), 3, "status 503"},
-		{"a redirect", llmtest.Says(307, "", "Location", "http://192.0.2.1/"), 1, "set LOCI_LLM_BASE_URL to where it leads"},
-		{"an endless answer", llmtest.TooLong(9 << 20), 1, "with more than 8 MiB"},
-		{"a connection that breaks", llmtest.Hangup(), 3, "cannot be reached"},
+		"a redirect": {llmtest.Says(307, "", "Location", "http://192.0.2.1/"), 1,
+			"set LOCI_LLM_BASE_URL to where it leads"},
+		"an endless answer":        {llmtest.TooLong(9 << 20), 1, "with more than 8 MiB"},
+		"a connection that breaks": {llmtest.Hangup(), 3, "cannot be reached"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := llmtest.New(t)
+		withProvider(t, name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(c.fault)
 			request := ask("hello")
 			request.Model = "other-model"
@@ -272,4 +269,13 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withProvider runs a test of its own, in parallel, with a provider of its own.
+func withProvider(t *testing.T, name string, run func(*testing.T, *llmtest.Provider)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		run(t, llmtest.New(t))
+	})
 }

@@ -15,9 +15,7 @@ import (
 func TestOverflowIsKnownInEveryProvidersWords(t *testing.T) {
 	t.Parallel()
 	for _, w := range llmtest.Wordings {
-		t.Run(w.Name, func(t *testing.T) {
-			t.Parallel()
-			p := llmtest.New(t)
+		withProvider(t, w.Name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(llmtest.Overflows(w, 8192, 9000))
 			_, err := client(t, p, nil).Complete(t.Context(), ask("hello"))
 			o, ok := errors.AsType[*compaction.Overflow](err)
@@ -79,9 +77,7 @@ func TestOtherFailuresAreNoOverflow(t *testing.T) {
 		{"what was sent, repeated", 422, `{"detail":[{"loc":["body"],"msg":"field required","input":"the logs say: ` +
 			`maximum context length is 8192 tokens"}]}`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := llmtest.New(t)
+		withProvider(t, c.name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(llmtest.Says(c.status, c.body))
 			_, err := client(t, p, nil).Complete(t.Context(), ask("hello"))
 			if o, ok := errors.AsType[*compaction.Overflow](err); ok || err == nil {
@@ -113,9 +109,7 @@ func TestSilentOverflowIsFound(t *testing.T) {
 		{"Chinese has no spaces", strings.Repeat("服务器在更新之后没有响应。", 500), 3_500, false},
 		{"Chinese is cut too", strings.Repeat("服务器在更新之后没有响应。", 1500), 2_048, true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := llmtest.New(t)
+		withProvider(t, c.name, func(t *testing.T, p *llmtest.Provider) {
 			p.Count = func(llmtest.Asked) int { return c.read }
 			reply, err := client(t, p, nil).Complete(t.Context(), ask(c.text))
 			o, ok := errors.AsType[*compaction.Overflow](err)

@@ -56,32 +56,29 @@ func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.
 // A provider that fails, in whatever way, costs the words of a model, and never the summary.
 func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name  string
+	for name, c := range map[string]struct {
 		fault llmtest.Fault
 		why   string
 	}{
-		{"429", llmtest.RateLimited(0), "raise the limit of the key"},
-		{"500", llmtest.Fails(), "status 500"},
-		{"a broken connection", llmtest.Hangup(), "cannot be reached"},
-		{"garbage", llmtest.Garbage(), "something else than a chat completion"},
-		{"another shape", llmtest.Malformed(), "something else than a chat completion"},
-		{"no choice", llmtest.NoChoices(), "without a choice"},
-		{"an empty text", llmtest.Empty(), "was empty"},
-		{"null", llmtest.Null(), "was empty"},
-		{"an error for a text", llmtest.ErrorText(), "was no summary"},
-		{"a refusal", llmtest.Refuses(), "was a refusal"},
-		{"an echo", llmtest.Echo(), "repeated the transcript"},
-		{"a text without end", llmtest.TooLong(200_000), "too long"},
-		{"a proxy's page", llmtest.Page(502), "status 502"},
-		{"a page for an answer", llmtest.Page(200), "something else than a chat completion"},
-		{"a wrong key", llmtest.Says(401, "no"), "LOCI_LLM_API_KEY"},
-		{"no room, whatever is sent", llmtest.Overflows(llmtest.Wordings[0], 4096, 30_000), "larger than the model's window"},
-		{"no room for a word", llmtest.OutOfLength(), ""},
+		"429":                       {llmtest.RateLimited(0), "raise the limit of the key"},
+		"500":                       {llmtest.Fails(), "status 500"},
+		"a broken connection":       {llmtest.Hangup(), "cannot be reached"},
+		"garbage":                   {llmtest.Garbage(), "something else than a chat completion"},
+		"another shape":             {llmtest.Malformed(), "something else than a chat completion"},
+		"no choice":                 {llmtest.NoChoices(), "without a choice"},
+		"an empty text":             {llmtest.Empty(), "was empty"},
+		"null":                      {llmtest.Null(), "was empty"},
+		"an error for a text":       {llmtest.ErrorText(), "was no summary"},
+		"a refusal":                 {llmtest.Refuses(), "was a refusal"},
+		"an echo":                   {llmtest.Echo(), "repeated the transcript"},
+		"a text without end":        {llmtest.TooLong(200_000), "too long"},
+		"a proxy's page":            {llmtest.Page(502), "status 502"},
+		"a page for an answer":      {llmtest.Page(200), "something else than a chat completion"},
+		"a wrong key":               {llmtest.Says(401, "no"), "LOCI_LLM_API_KEY"},
+		"no room, whatever is sent": {llmtest.Overflows(llmtest.Wordings[0], 4096, 30_000), "larger than the model's window"},
+		"no room for a word":        {llmtest.OutOfLength(), ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := llmtest.New(t)
+		withProvider(t, name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(c.fault)
 			if got := summarised(t, p, 0, nil); got.How != compaction.Extracted || !strings.Contains(got.Why, c.why) {
 				t.Errorf("got %s because of %q, want it extracted because of %q", got.How, got.Why, c.why)
@@ -131,18 +128,14 @@ func TestAModelThatHangsIsNotWaitedForAgain(t *testing.T) {
 func TestEveryProvidersOverflowIsGotAround(t *testing.T) {
 	t.Parallel()
 	for _, w := range llmtest.Wordings {
-		t.Run(w.Name, func(t *testing.T) {
-			t.Parallel()
-			p := llmtest.New(t)
+		withProvider(t, w.Name, func(t *testing.T, p *llmtest.Provider) {
 			p.Window, p.Wording = 12_000, w
 			if got := summarised(t, p, 0, nil); got.How != compaction.Middle {
 				t.Errorf("got %s because of %q after %d requests", got.How, got.Why, len(p.Requests()))
 			}
 		})
 	}
-	t.Run("Ollama, in silence", func(t *testing.T) {
-		t.Parallel()
-		p := llmtest.New(t)
+	withProvider(t, "Ollama, in silence", func(t *testing.T, p *llmtest.Provider) {
 		p.Window, p.Truncate = 8_192, true
 		if got := summarised(t, p, 0, nil); got.How != compaction.Middle ||
 			!strings.Contains(got.Text, "Not read by the model") {
