@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/tool"
 )
 
 func (s *Server) agentRoutes(a *rest.API) {
@@ -27,8 +28,11 @@ func (s *Server) agentRoutes(a *rest.API) {
 }
 
 func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateAgent }) (letta.AgentState, error) {
-	n, err := in.Body.New(s.toolNames())
+	n, err := in.Body.New()
 	if err != nil {
+		return letta.AgentState{}, err
+	}
+	if n.Settings.Tools, err = s.Tools.Choose(in.Body.Choice(), tool.NewAgent(), false); err != nil {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Create(ctx, rest.Org(ctx), n)
@@ -45,6 +49,9 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 }) (letta.AgentState, error) {
 	u, err := in.Body.Update()
 	if err != nil {
+		return letta.AgentState{}, err
+	}
+	if u.Settings.Tools, err = s.chosenTools(ctx, string(in.AgentID), in.Body.Choice()); err != nil {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
@@ -65,7 +72,11 @@ func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (lett
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	return letta.StateOf(a, r, s.toolsOf(len(r.Folders) > 0)), nil
+	state := letta.StateOf(a, r, rest.Each(s.Tools.Of(a, len(r.Folders) > 0), letta.ToolOf))
+	if set := s.Tools.NameOf(a); set != "" {
+		state.ToolSet = &set
+	}
+	return state, nil
 }
 
 // states shows a page of the agents with these ids.

@@ -109,7 +109,7 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
-	agent := c.made("/v1/agents", `{"tools":["conversation_search"]}`)
+	agent := c.made("/v1/agents", `{"tool_set":"all"}`)
 	list := func() string {
 		return strings.Join(namesOf(t, c.must("GET", "/v1/agents/"+agent+"/tools?order=asc&limit=50", "")), " ")
 	}

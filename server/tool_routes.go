@@ -14,22 +14,12 @@ import (
 
 func (s *Server) toolRoutes(a *rest.API) {
 	rest.Get(a, "/v1/agents/{agent_id}/tools", "List an agent's tools", withAgent(s, s.agentTools))
+	rest.Patch(a, "/v1/agents/{agent_id}/tools/attach/{tool_id}", "Attach a tool to an agent", s.attachTool)
+	rest.Patch(a, "/v1/agents/{agent_id}/tools/detach/{tool_id}", "Detach a tool from an agent", s.detachTool)
 	rest.Post(a, "/v1/agents/{agent_id}/tools/{tool_name}/run", "Run one of an agent's tools", withAgent(s, s.runTool))
 	rest.Get(a, "/v1/tools", "List tools", s.listTools)
 	rest.Get(a, "/v1/tools/count", "Count tools", s.countTools)
 	rest.Get(a, "/v1/tools/{tool_id}", "Get a tool", s.getTool)
-}
-
-func (s *Server) toolNames() (names []string) {
-	for _, t := range s.Tools.Tools() {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
-// toolsOf returns an agent's tools. It has the file tools while it has a folder.
-func (s *Server) toolsOf(hasFolder bool) []letta.Tool {
-	return letta.ToolsOf(s.Tools.Tools(), hasFolder)
 }
 
 func toolKey(t letta.Tool) string { return t.ID }
@@ -39,7 +29,45 @@ func (s *Server) agentTools(ctx context.Context, a agent.Agent, in *struct {
 	rest.Paging
 }) ([]letta.Tool, error) {
 	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
-	return rest.Paged(s.toolsOf(has), in.Page(10, rest.NewestFirst), toolKey), err
+	tools := rest.Each(s.Tools.Of(a, has), letta.ToolOf)
+	return rest.Paged(tools, in.Page(10, rest.NewestFirst), toolKey), err
+}
+
+// chosenTools returns the tools that an agent has after a choice, nil if it says nothing.
+func (s *Server) chosenTools(ctx context.Context, agentID string, c tool.Choice) ([]string, error) {
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), agentID)
+	if err != nil {
+		return nil, err
+	}
+	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), agentID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Tools.Choose(c, a, has)
+}
+
+// AgentTool is the path of a tool as an agent has it.
+type AgentTool struct {
+	rest.OfAgent
+	ToolID rest.ToolID `path:"tool_id"`
+}
+
+func (s *Server) attachTool(ctx context.Context, in *AgentTool) (rest.Null, error) {
+	return rest.Null{}, s.changeTools(ctx, in, s.Tools.With)
+}
+
+func (s *Server) detachTool(ctx context.Context, in *AgentTool) (rest.Null, error) {
+	return rest.Null{}, s.changeTools(ctx, in, s.Tools.Without)
+}
+
+func (s *Server) changeTools(ctx context.Context, in *AgentTool, change func(agent.Agent, string) []string) error {
+	t, err := s.Tools.ByID(string(in.ToolID))
+	if err != nil {
+		return err
+	}
+	return s.Agents.ChangeTools(ctx, rest.Org(ctx), string(in.AgentID), func(a agent.Agent) []string {
+		return change(a, t.Name)
+	})
 }
 
 func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
@@ -63,12 +91,22 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	return run, err
 }
 
-// mustHaveTool returns ErrNotFound unless an agent has a tool.
+// mustHaveTool returns ErrNotFound if an agent lacks a tool. It passes an unknown name, which is the tools' own error.
 func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, name string) error {
-	has, err := s.Files.HasFolder(ctx, org, a.ID)
-	needsFolder := func(t tool.Tool) bool { return t.Name == name && t.NeedsFolder }
-	if err != nil || has || !slices.ContainsFunc(s.Tools.Tools(), needsFolder) {
-		return err // an unknown name is the tools' own error
+	tools := s.Tools.Tools()
+	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	if !a.HasTool(name) {
+		return db.NotFound("Tool %s is detached from agent %s: attach it first (PATCH /v1/agents/%s/tools/attach/%s)",
+			name, a.ID, a.ID, tools[i].ID)
+	}
+	if !tools[i].NeedsFolder {
+		return nil
+	}
+	if has, err := s.Files.HasFolder(ctx, org, a.ID); err != nil || has {
+		return err
 	}
 	return db.NotFound("Tool %s is not attached to agent %s: the file tools come with a folder, so attach one first "+
 		"(PATCH /v1/agents/%s/folders/attach/{folder_id})", name, a.ID, a.ID)
@@ -78,20 +116,20 @@ func (s *Server) listTools(_ context.Context, in *struct {
 	letta.ToolFilter
 	rest.Paging
 }) ([]letta.Tool, error) {
-	return rest.Paged(slices.DeleteFunc(s.toolsOf(true), in.Excludes), in.Page(50, rest.NewestFirst), toolKey), nil
+	return rest.Paged(s.toolsIn(in.ToolFilter), in.Page(50, rest.NewestFirst), toolKey), nil
 }
 
 func (s *Server) countTools(_ context.Context, in *letta.ToolFilter) (int, error) {
-	return len(slices.DeleteFunc(s.toolsOf(true), in.Excludes)), nil
+	return len(s.toolsIn(*in)), nil
+}
+
+func (s *Server) toolsIn(f letta.ToolFilter) []letta.Tool {
+	return slices.DeleteFunc(rest.Each(s.Tools.Tools(), letta.ToolOf), f.Excludes)
 }
 
 func (s *Server) getTool(_ context.Context, in *struct {
 	ToolID rest.ToolID `path:"tool_id"`
 }) (letta.Tool, error) {
-	tools := s.toolsOf(true)
-	i := slices.IndexFunc(tools, func(t letta.Tool) bool { return t.ID == string(in.ToolID) })
-	if i < 0 {
-		return letta.Tool{}, db.NotFound("Tool with ID %s not found", in.ToolID)
-	}
-	return tools[i], nil
+	t, err := s.Tools.ByID(string(in.ToolID))
+	return letta.ToolOf(t), err
 }

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/recall"
@@ -42,9 +43,10 @@ func (a Agent) Zone() *time.Location {
 	return zone
 }
 
-// Settings are what clients store with an agent and read back. Loci itself uses the compaction settings and the tool
-// rules, which it shows to the model.
+// Settings are what clients store with an agent and read back. Loci itself uses the tools, the compaction
+// settings and the tool rules, which it shows to the model.
 type Settings struct {
+	Tools                  []string        `json:"tools,omitzero"` // names; nil is every tool
 	ModelSettings          json.RawMessage `json:"model_settings,omitempty"`
 	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
 	ResponseFormat         json.RawMessage `json:"response_format,omitempty"`
@@ -52,6 +54,15 @@ type Settings struct {
 	LLMConfig              json.RawMessage `json:"llm_config,omitempty"`
 	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
+}
+
+// EveryTool in a list of tools stands for every tool, those of later versions too.
+const EveryTool = "all"
+
+// HasTool reports whether an agent has a tool, or would have it with a folder.
+func (a Agent) HasTool(name string) bool {
+	t := a.Settings.Tools
+	return t == nil || slices.Contains(t, EveryTool) || slices.Contains(t, name)
 }
 
 // New says how to create an agent; nil and empty fields have defaults.

@@ -25,7 +25,7 @@ type Prompt struct {
 	format      Format
 	system      prompt
 	count       func(text string) int // counts tokens as the agent's model does
-	definitions []json.RawMessage
+	definitions []Definition
 	tools       []json.RawMessage // the definitions in the format
 	messages    []json.RawMessage // in the format
 	logged      recall.Message    // the system prompt that the log holds
@@ -48,8 +48,14 @@ type Tokens struct {
 	Messages    int `json:"messages"`
 }
 
-// Definitions returns the tools that an agent's model is given: objects of name, description and parameters.
-type Definitions func(hasFolder bool) []json.RawMessage
+// Definition is a tool as a model is given it. Schema is an object of name, description and parameters.
+type Definition struct {
+	Name   string
+	Schema json.RawMessage
+}
+
+// Definitions returns the tools that an agent's model is given.
+type Definitions func(a Agent, hasFolder bool) []Definition
 
 // Assemble returns what an agent's model would be sent next in a conversation (the default one if it is empty), in a
 // format (that of the model if it is empty). It does not compact.
@@ -98,9 +104,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Pr
 	if err != nil {
 		return p, err
 	}
-	if s.Tools != nil {
-		p.definitions = s.Tools(has)
-	}
+	p.definitions = s.definitions(own, has)
 	p.tools = toolsIn(p.format, p.definitions)
 	model := p.Agent.model()
 	p.count = func(text string) int { return s.Tokens.Count(model, text) }
@@ -127,6 +131,13 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Pr
 	}
 	p.Tokens.Total = p.Tokens.Tools + p.Tokens.instructions() + p.Tokens.Summary + p.Tokens.Messages
 	return p, nil
+}
+
+func (s *Store) definitions(a Agent, hasFolder bool) []Definition {
+	if s.Tools == nil {
+		return nil
+	}
+	return s.Tools(a, hasFolder)
 }
 
 // readView reads the view of the conversation. Of a view that is too long it reads the newest messages and counts the
@@ -203,11 +214,11 @@ func converted(f Format, messages []recall.Message, count func(string) int) ([]j
 }
 
 // toolsIn returns tool definitions in a format.
-func toolsIn(f Format, definitions []json.RawMessage) []json.RawMessage {
+func toolsIn(f Format, definitions []Definition) []json.RawMessage {
 	all := make([]json.RawMessage, len(definitions))
-	for i, raw := range definitions {
+	for i, definition := range definitions {
 		if f == OpenAI {
-			all[i] = chat.Encode(map[string]any{"type": "function", "function": raw})
+			all[i] = chat.Encode(map[string]any{"type": "function", "function": definition.Schema})
 			continue
 		}
 		var d struct {
@@ -215,7 +226,7 @@ func toolsIn(f Format, definitions []json.RawMessage) []json.RawMessage {
 			Description string          `json:"description"`
 			Parameters  json.RawMessage `json:"parameters"`
 		}
-		if err := json.Unmarshal(raw, &d); err != nil {
+		if err := json.Unmarshal(definition.Schema, &d); err != nil {
 			panic("agent: the definition of a tool is broken: " + err.Error()) // they are part of the program
 		}
 		all[i] = chat.Encode(struct {

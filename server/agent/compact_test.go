@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -119,11 +118,11 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 	var assembled atomic.Int64
 	all := make(chan struct{})
 	other := *s
-	other.Tools = func(folder bool) []json.RawMessage {
+	other.Tools = func(a agent.Agent, folder bool) []agent.Definition {
 		if assembled.Add(1) == 7 {
 			close(all)
 		}
-		return oneTool(folder)
+		return oneTool(a, folder)
 	}
 	model := &thinker{meanwhile: func() {
 		for range 7 {

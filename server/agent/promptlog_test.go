@@ -20,9 +20,9 @@ import (
 )
 
 // oneTool is a set of tools.
-func oneTool(bool) []json.RawMessage {
-	return []json.RawMessage{[]byte(`{"name":"look","description":"Look at ` +
-		`<it>.","parameters":{"type":"object","properties":{"at":{"type":"string"}}}}`)}
+func oneTool(agent.Agent, bool) []agent.Definition {
+	return []agent.Definition{{Name: "look", Schema: []byte(`{"name":"look","description":"Look at ` +
+		`<it>.","parameters":{"type":"object","properties":{"at":{"type":"string"}}}}`)}}
 }
 
 func say(t *testing.T, s *agent.Store, a agent.Agent, messages ...recall.Draft) {

@@ -31,7 +31,7 @@ type Store struct {
 
 	Compaction *compaction.Store
 
-	Tools Definitions           // of all agents; nil is no tools
+	Tools Definitions           // nil is no tools
 	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
 }
 
@@ -261,6 +261,26 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		return err
 	})
 	return a, err
+}
+
+// ChangeTools changes which tools an agent has. change returns their names, or nil to change nothing; it may be called
+// twice.
+func (s *Store) ChangeTools(ctx context.Context, org db.Org, id string, change func(Agent) []string) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		a, err := in.Agent(ctx, org, id)
+		if err != nil || change(a) == nil {
+			return err
+		}
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
+			return err
+		}
+		if a, err = in.Agent(ctx, org, id); err != nil { // under the agent's lock
+			return err
+		}
+		_, err = in.change(ctx, org, id, Update{Settings: Settings{Tools: change(a)}})
+		return err
+	})
 }
 
 func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Agent, error) {

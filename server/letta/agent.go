@@ -16,6 +16,7 @@ type AgentState struct {
 	Memory                 CoreMemory             `json:"memory"`
 	Blocks                 []Block                `json:"blocks"`
 	Tools                  []Tool                 `json:"tools"`
+	ToolSet                *string                `json:"tool_set" doc:"The named set; null if the tools are none."`
 	Sources                []Source               `json:"sources"`
 	LLMConfig              LLMConfig              `json:"llm_config"`
 	EmbeddingConfig        *files.EmbeddingConfig `json:"embedding_config"`

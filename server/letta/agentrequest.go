@@ -3,12 +3,11 @@ package letta
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/tool"
 )
 
 // AgentFields are what an agent can be created with and changed in. Null does not change a field, but the three limits:
@@ -34,6 +33,11 @@ type AgentFields struct {
 	LLMConfig     rest.Opt[rest.Object]   `json:"llm_config,omitzero" deprecated:"true"`
 	Autoclear     rest.Opt[bool]          `json:"message_buffer_autoclear,omitzero"`
 	Sleeptime     rest.Opt[bool]          `json:"enable_sleeptime,omitzero"`
+	ToolSet       rest.Opt[string]        `json:"tool_set,omitzero" doc:"small, standard or all."`
+	Tools         rest.Opt[[]string]      `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
+	ToolIDs       rest.Opt[[]string]      `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
+	IncludeBase   rest.Opt[bool]          `json:"include_base_tools,omitzero" doc:"Whether the standard set joins them."`
+	IncludeRules  rest.Opt[bool]          `json:"include_base_tool_rules,omitzero" doc:"The tools come without rules."`
 	Unserved
 
 	// Null is the limit that the context window allows.
@@ -43,7 +47,6 @@ type AgentFields struct {
 
 // Unserved are fields of Letta's that Loci does not keep. Clients send them empty; any content is refused, not lost.
 type Unserved struct {
-	ToolIDs     rest.Opt[[]string]       `json:"tool_ids,omitzero" deprecated:"true"`
 	IdentityIDs rest.Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
 	MessageIDs  rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
 	Secrets     rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
@@ -58,8 +61,6 @@ func (u Unserved) check() error {
 		size int
 		why  string
 	}{
-		{"tool_ids", len(u.ToolIDs.Value),
-			"tools cannot be attached one by one; the file tools come with the first folder. Leave the list empty"},
 		{"identity_ids", len(u.IdentityIDs.Value), "identities are not served; leave the list empty and use tags"},
 		{"message_ids", len(u.MessageIDs.Value),
 			"what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
@@ -76,8 +77,7 @@ func (u Unserved) check() error {
 // CreateAgent is what an agent is created from.
 type CreateAgent struct {
 	AgentFields
-	Type  rest.Opt[agentType] `json:"agent_type,omitzero"`
-	Tools rest.Opt[[]string]  `json:"tools,omitzero" doc:"Names; an agent has the file tools while it has a folder."`
+	Type rest.Opt[agentType] `json:"agent_type,omitzero"`
 
 	MemoryBlocks    rest.Opt[[]CreateBlock]    `json:"memory_blocks,omitzero" doc:"Blocks to create for the agent."`
 	InitialMessages rest.Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"After the system prompt."`
@@ -97,14 +97,9 @@ type UpdateAgent struct {
 }
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
-func (c CreateAgent) New(toolNames []string) (agent.New, error) {
+func (c CreateAgent) New() (agent.New, error) {
 	if err := c.check(); err != nil {
 		return agent.New{}, err
-	}
-	for _, name := range c.Tools.Value {
-		if !slices.Contains(toolNames, name) {
-			return agent.New{}, db.Invalid("tools: there is no tool '%s'; the tools are %s", name, strings.Join(toolNames, ", "))
-		}
 	}
 	config, err := readLLMConfig(c.LLMConfig.Value)
 	if err != nil {
@@ -157,6 +152,24 @@ func (f AgentFields) settings() agent.Settings {
 		settings.ToolRules, _ = json.Marshal(f.ToolRules.Value) // each is JSON already
 	}
 	return settings
+}
+
+// Choice returns what the caller says of the agent's tools.
+func (f AgentFields) Choice() tool.Choice {
+	return tool.Choice{Set: f.ToolSet.Value, IncludeBase: f.IncludeBase.Pointer(), Names: f.Tools.Value,
+		IDs: f.ToolIDs.Value}
+}
+
+// Choice returns what the caller says of a new agent's tools. Letta's clients send lists that are empty, and expect the
+// base tools beside those that they name.
+func (c CreateAgent) Choice() tool.Choice {
+	choice := c.AgentFields.Choice()
+	if len(choice.Names)+len(choice.IDs) == 0 {
+		choice.Names, choice.IDs = nil, nil
+	} else if choice.IncludeBase == nil {
+		choice.IncludeBase = new(true)
+	}
+	return choice
 }
 
 func (f AgentFields) folders() []string {

@@ -38,20 +38,14 @@ const (
 	typeCore  = "letta_core"
 )
 
-// ToolsOf shows tools. Without a folder an agent has none of those that work on files.
-func ToolsOf(list []tool.Tool, hasFolder bool) []Tool {
-	tools := []Tool{}
-	for _, t := range list {
-		kind := typeCore
-		if t.NeedsFolder {
-			kind = typeFiles
-		}
-		if hasFolder || !t.NeedsFolder {
-			tools = append(tools, Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema,
-				SourceType: "python", Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars})
-		}
+// ToolOf shows a tool.
+func ToolOf(t tool.Tool) Tool {
+	kind := typeCore
+	if t.NeedsFolder {
+		kind = typeFiles
 	}
-	return tools
+	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema,
+		SourceType: "python", Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars}
 }
 
 // RunTool is what a tool is run with.

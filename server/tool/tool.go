@@ -29,14 +29,14 @@ type Memories struct {
 	Archival *archival.Store
 }
 
-// Set is the tools of this server, the same for every agent.
+// Set is the tools of this server.
 type Set struct {
 	tools []Tool
 }
 
 // Tool is one of a Set. ID is the same in every installation. Schema is what a model is given: an object of name,
-// description and parameters, the last a JSON schema. NeedsFolder says that an agent has the tool while a folder is
-// attached to it; the others it always has.
+// description and parameters, the last a JSON schema. NeedsFolder says that an agent has the tool only while it has a
+// folder.
 type Tool struct {
 	ID          string
 	Name        string
@@ -90,12 +90,20 @@ func New(m Memories) *Set {
 // Tools returns every tool.
 func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
 
-// Definitions returns the schemas of an agent's tools, as its model is given them.
-func (s *Set) Definitions(hasFolder bool) (all []json.RawMessage) {
+// Of returns the tools that an agent has.
+func (s *Set) Of(a agent.Agent, hasFolder bool) (all []Tool) {
 	for _, t := range s.tools {
-		if hasFolder || !t.NeedsFolder {
-			all = append(all, t.Schema)
+		if a.HasTool(t.Name) && (hasFolder || !t.NeedsFolder) {
+			all = append(all, t)
 		}
+	}
+	return all
+}
+
+// Definitions returns an agent's tools as its model is given them.
+func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition) {
+	for _, t := range s.Of(a, hasFolder) {
+		all = append(all, agent.Definition{Name: t.Name, Schema: t.Schema})
 	}
 	return all
 }
@@ -105,7 +113,7 @@ func (s *Set) Definitions(hasFolder bool) (all []json.RawMessage) {
 func (s *Set) Run(ctx context.Context, org db.Org, a agent.Agent, name string, args json.RawMessage) (Result, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
-		return Result{}, db.NotFound("There is no tool %q. The tools are: %s.", echo(name), joined(s.names()))
+		return Result{}, db.NotFound("%s", s.unknown(name))
 	}
 	result, err := s.tools[i].run(ctx, call{org, a}, args)
 	switch {

@@ -1,0 +1,163 @@
+package tool
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// The named sets, beside agent.EveryTool.
+const (
+	SmallSet    = "small"    // for small models: three file tools, the log, and one tool that edits blocks
+	StandardSet = "standard" // Letta's base tools, those for archival memory, and all that work on files
+)
+
+var sets = map[string][]string{
+	SmallSet: {"open_files", "grep_files", "semantic_search_files", "conversation_search", "expand", "memory"},
+	StandardSet: {"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "conversation_search",
+		"expand", "memory_insert", "memory_replace", "memory_rethink", "archival_memory_insert", "archival_memory_search"},
+	agent.EveryTool: {agent.EveryTool},
+}
+
+// NewAgent returns an agent as it is before its tools are chosen: a folder brings it the file tools of Letta.
+func NewAgent() agent.Agent { return agent.Agent{Settings: agent.Settings{Tools: sets[SmallSet]}} }
+
+// Choice is what a caller says of an agent's tools; nil fields say nothing.
+type Choice struct {
+	Set         string // small, standard or all; empty names none
+	IncludeBase *bool  // false: only the tools that are named; true: the standard set with them
+	Names, IDs  []string
+}
+
+// Choose returns the names of the tools that an agent has after a choice, nil if it says nothing: the named set, or
+// else every tool where no tool is named, with the tools that are named. While the agent has no folder it shows no file
+// tools, so that a choice that names none keeps those that it would have with one. ErrInvalid names a set or tool that
+// is not known, ErrNotFound an id.
+func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {
+	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
+		return nil, nil
+	}
+	chosen, err := s.base(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.Names {
+		if !slices.Contains(s.names(), name) {
+			return nil, db.Invalid("tools: %s", s.unknown(name))
+		}
+		chosen = append(chosen, name)
+	}
+	for _, id := range c.IDs {
+		t, err := s.ByID(id)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, t.Name)
+	}
+	return s.withFileTools(chosen, was, hasFolder), nil
+}
+
+// base returns the tools of a choice that it does not name one by one.
+func (s *Set) base(c Choice) ([]string, error) {
+	named := c.Names != nil || c.IDs != nil
+	switch {
+	case c.Set != "":
+		set, ok := sets[c.Set]
+		if !ok {
+			return nil, db.Invalid("tool_set: there is no set '%s'; the sets are small, standard and all", echo(c.Set))
+		}
+		return slices.Clone(set), nil
+	case c.IncludeBase != nil && !*c.IncludeBase, c.IncludeBase == nil && named:
+		return []string{}, nil
+	case named:
+		return slices.Clone(sets[StandardSet]), nil
+	}
+	return []string{agent.EveryTool}, nil
+}
+
+func (s *Set) withFileTools(chosen []string, was agent.Agent, hasFolder bool) []string {
+	isFileTool := func(name string) bool {
+		return slices.ContainsFunc(s.tools, func(t Tool) bool { return t.Name == name && t.NeedsFolder })
+	}
+	if hasFolder || slices.Contains(chosen, agent.EveryTool) || slices.ContainsFunc(chosen, isFileTool) {
+		return chosen
+	}
+	for _, t := range s.tools {
+		if t.NeedsFolder && was.HasTool(t.Name) {
+			chosen = append(chosen, t.Name)
+		}
+	}
+	return chosen
+}
+
+// NameOf returns the name of the set that an agent has, empty if its tools are no named set.
+func (s *Set) NameOf(a agent.Agent) string {
+	for _, name := range []string{agent.EveryTool, StandardSet, SmallSet} {
+		other := agent.Agent{Settings: agent.Settings{Tools: sets[name]}}
+		if !slices.ContainsFunc(s.tools, func(t Tool) bool { return a.HasTool(t.Name) != other.HasTool(t.Name) }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// With returns the tools of an agent after one is attached to it, nil if it has it already.
+func (s *Set) With(a agent.Agent, name string) []string {
+	if a.HasTool(name) {
+		return nil
+	}
+	return append(s.namesOf(a), name)
+}
+
+// Without returns the tools of an agent after one is detached from it, nil if it does not have it.
+func (s *Set) Without(a agent.Agent, name string) []string {
+	if !a.HasTool(name) {
+		return nil
+	}
+	return slices.DeleteFunc(s.namesOf(a), func(n string) bool { return n == name })
+}
+
+// namesOf returns the names of the tools that an agent has while a folder is attached to it.
+func (s *Set) namesOf(a agent.Agent) []string {
+	return slices.DeleteFunc(s.names(), func(name string) bool { return !a.HasTool(name) })
+}
+
+// ByID returns a tool by its id; ErrNotFound if there is none.
+func (s *Set) ByID(id string) (Tool, error) {
+	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.ID == id })
+	if i < 0 {
+		return Tool{}, db.NotFound("Tool with ID %s not found", echo(id))
+	}
+	return s.tools[i], nil
+}
+
+// unknown says that no tool has a name, and which name is nearest if one is near.
+func (s *Set) unknown(name string) string {
+	text := "there is no tool '" + echo(name) + "'; "
+	nearest := slices.MinFunc(s.names(), func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, nearest) <= len(name)/2 {
+		text += "the nearest is " + nearest + ", and "
+	}
+	return text + "the tools are " + joined(s.names())
+}
+
+// distance returns how many bytes must be inserted, deleted or replaced to make one text of the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
