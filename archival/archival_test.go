@@ -368,9 +368,6 @@ func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%700))
 	}
 	f.insert(texts...)
-	if _, err := f.pool.Exec(t.Context(), `VACUUM ANALYZE passages`); err != nil {
-		t.Fatal(err)
-	}
 	q := archival.Query{Text: "note about subject77", AgentID: f.agent, Limit: 4}
 	small := f.found(q)
 	plans := dbtest.NewPlans(t, f.pool)

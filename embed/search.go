@@ -115,13 +115,16 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 		if len(terms) > 0 {
 			indexed := maps.Clone(args)
 			indexed["terms"] = terms
-			hits, err := s.readWords(ctx, d, cmp.Or(q.Filter.Indexed, q.Filter.Rows)+` AND r.terms && @terms`, indexed)
+			condition := cmp.Or(q.Filter.Indexed, q.Filter.Rows) + ` AND r.terms && @terms`
+			hits, err := scanIndex(ctx, d, byTermIndex, s.wordsSQL(condition), indexed)
+			hits = related(hits)
 			if err != nil || len(hits) >= q.Limit {
 				return hits, err
 			}
 		}
 	}
-	return s.readWords(ctx, d, q.Filter.Rows, args)
+	hits, err := db.All[Hit](ctx, d, s.wordsSQL(q.Filter.Rows), args)
+	return related(hits), err
 }
 
 // indexTerms returns terms as the index has them, for each owner; none if there are too many owners.
@@ -140,16 +143,20 @@ func (q Question) indexTerms(ctx context.Context, terms []int32) ([]int64, error
 	return all, nil
 }
 
-// readWords reads the best rows by words. Rows that share no word with the query are not among them.
-func (s *Search) readWords(ctx context.Context, d db.DB, condition string, args pgx.StrictNamedArgs) ([]Hit, error) {
-	hits, err := db.All[Hit](ctx, d, fmt.Sprintf(`
+// related drops the rows that share no word with the query.
+func related(hits []Hit) []Hit {
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 })
+}
+
+// wordsSQL selects the best rows by words.
+func (s *Search) wordsSQL(condition string) string {
+	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (
 			SELECT r.key AS id, r.lex <#> @q AS distance FROM %s r
 			WHERE %s
 			ORDER BY distance, id
 			LIMIT %d
-		) nearest`, s.Table, condition, ArmRows), args)
-	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 }), err
+		) nearest`, s.Table, condition, ArmRows)
 }
 
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
@@ -163,7 +170,7 @@ func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, o
 	args := maps.Clone(q.Filter.Args)
 	args["q"] = *vector
 	if idf.Rows() > s.IndexRows {
-		hits, err := scanIndex(ctx, d, s.meaningSQL(space, q.Filter, "%s"), args)
+		hits, err := scanIndex(ctx, d, byVectorIndex, s.meaningSQL(space, q.Filter, "%s"), args)
 		if err != nil || len(hits) >= q.Limit {
 			return hits, err
 		}
@@ -185,15 +192,21 @@ func (s *Search) meaningSQL(space Space, f Filter, form string) string {
 		) nearest`, s.VectorKey, distance, s.Vectors, space.ID, f.Vectors, ArmRows)
 }
 
-// scanSettings make a scan of a vector index continue until enough rows pass the filter.
-const scanSettings = `
-	SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true)`
+// The settings under which Postgres answers a search through an index even where its statistics are of a time before
+// the rows were loaded. A scan of an index of vectors continues until enough rows pass the filter.
+const (
+	byTermIndex   = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)`
+	byVectorIndex = `
+		SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+		       set_config('enable_sort', 'off', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+		       set_config('hnsw.ef_search', '200', true)`
+)
 
-// scanIndex reads the hits of a vector search through the space's index, in one round trip: in a transaction of its
-// own, or as part of d's. Their order is nearly right; Fuse corrects it.
-func scanIndex(ctx context.Context, d db.DB, sql string, args pgx.StrictNamedArgs) (hits []Hit, err error) {
+// scanIndex reads the hits of a search under the settings of an index, in one round trip: in a transaction of its own,
+// or as part of d's. The order of a vector search is nearly right; Fuse corrects it.
+func scanIndex(ctx context.Context, d db.DB, settings, sql string, args pgx.StrictNamedArgs) (hits []Hit, err error) {
 	var batch pgx.Batch
-	batch.Queue(scanSettings)
+	batch.Queue(settings)
 	batch.Queue(sql, args).Query(func(rows pgx.Rows) error {
 		hits, err = pgx.CollectRows(rows, pgx.RowToStructByName[Hit])
 		return err

@@ -154,6 +154,9 @@ func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress
 	err = x.create(ctx, conn, rows)
 	stop()
 	<-watched
+	if err == nil {
+		_, err = conn.Exec(ctx, `ANALYZE `+x.Table)
+	}
 	if err != nil {
 		return false, fmt.Errorf("build index %s: %w", x.name(), err)
 	}

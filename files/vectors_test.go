@@ -78,9 +78,6 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
 		t.Fatalf("an index was built again: %v (%v)", built, err)
 	}
-	if _, err := fx.pool.Exec(t.Context(), `ANALYZE`); err != nil {
-		t.Fatal(err)
-	}
 	found, wanted := 0, 0
 	for _, q := range queries {
 		asked.vector = q

@@ -16,10 +16,13 @@ const (
 	pruneEvery    = 10 * time.Minute // between two looks for index entries of deleted files
 )
 
-// maintain runs the periodic maintenance of the database until ctx ends: it builds indexes where there are enough rows,
-// and deletes rows that are kept for a limited time.
+// maintain runs the periodic maintenance of the database until ctx ends: it analyzes tables that grew, builds indexes
+// where there are enough rows, and deletes rows that are kept for a limited time.
 func (p *process) maintain(ctx context.Context, s stores) {
 	for wait(ctx, maintainEvery) {
+		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
+			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
+		}
 		p.maintainVectors(ctx, "files", s.files)
 		p.maintainVectors(ctx, "messages", s.messages.Queue())
 		p.maintainVectors(ctx, "passages", s.passages.Queue())

@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +15,6 @@ import (
 // pool.
 type Plans struct {
 	db.DB
-	Large bool // plans as for tables too large to read or to sort
-
 	t     testing.TB
 	mu    sync.Mutex
 	plans []plan
@@ -42,10 +39,6 @@ func (p *Plans) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 
 func (p *Plans) record(ctx context.Context, queries ...*pgx.QueuedQuery) {
 	err := pgx.BeginFunc(ctx, p.DB, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT set_config('enable_seqscan', $1, true), set_config('enable_sort', $1, true)`,
-			strconv.FormatBool(!p.Large)); err != nil {
-			return err
-		}
 		for _, q := range queries {
 			if strings.Contains(q.SQL, "set_config") {
 				if _, err := tx.Exec(ctx, q.SQL, q.Arguments...); err != nil {

@@ -1,0 +1,31 @@
+package db_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// After a bulk load Postgres' statistics of a table are those of the loaded rows.
+func TestATableThatGrewIsAnalyzed(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	if _, err := pool.Exec(t.Context(), `
+		INSERT INTO organizations (id, name)
+		SELECT 'org-' || gen_random_uuid(), repeat('n', 190) || n FROM generate_series(1, 20000) n`); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false} {
+		tables, err := db.AnalyzeGrown(t.Context(), pool)
+		if err != nil || slices.Contains(tables, "organizations") != want {
+			t.Errorf("call %d: analyzed %q, %v; want organizations among them: %t", i, tables, err, want)
+		}
+	}
+	rows, err := db.One[float64](t.Context(), pool, `
+		SELECT reltuples::float8 FROM pg_class WHERE oid = 'organizations'::regclass`)
+	if err != nil || rows < 19_000 {
+		t.Errorf("the statistics know of %.0f rows, %v; want some 20,000", rows, err)
+	}
+}
