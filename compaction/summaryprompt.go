@@ -153,7 +153,7 @@ func (w *writer) selfRequest() []chat.Message {
 	if w.e.Self.System != "" {
 		messages = append(messages, chat.Message{Role: "system", Content: w.e.Self.System})
 	}
-	messages = append(messages, chat.Texts(w.e.Self.View)...)
+	messages = append(messages, chat.Texts(chat.AnswerPending(w.e.Self.View))...)
 	if n := len(messages); n > 0 && messages[n-1].Role != "assistant" {
 		messages = append(messages, chat.Message{Role: "assistant", Content: selfPause})
 	}

@@ -18,10 +18,10 @@ type toolCall struct {
 
 // pairing pairs tool calls with their results. A result belongs to the latest call of its id that has none.
 type pairing struct {
-	stored   map[string]toolCall // open calls of the log, by id
-	open     map[string]int      // open calls of this append: indices of made, by id
-	made     []toolCall          // by this append
-	answered []toolCall          // of the log, by this append
+	stored   map[string][]toolCall // open calls of the log, by id, the latest last
+	open     map[string][]int      // open calls of this append: indices of made, by id
+	made     []toolCall            // by this append
+	answered []toolCall            // of the log, by this append
 }
 
 // pairCalls pairs the tool calls and results of entries that will stand at the end of a conversation, in order. It
@@ -31,7 +31,7 @@ func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*ent
 	if err != nil {
 		return nil, err
 	}
-	p := &pairing{stored: stored, open: map[string]int{}}
+	p := &pairing{stored: stored, open: map[string][]int{}}
 	for i, e := range fresh {
 		position := end.Messages + 1 + i
 		for n := range e.Content {
@@ -53,33 +53,37 @@ func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*ent
 
 // call adds a call; it reports false if its message has another one of the same id.
 func (p *pairing) call(part *Part, position int) bool {
-	if before, found := p.open[part.CallID]; found && p.made[before].Position == position {
+	before := p.open[part.CallID]
+	if n := len(before); n > 0 && p.made[before[n-1]].Position == position {
 		return false
 	}
-	p.open[part.CallID] = len(p.made)
+	p.open[part.CallID] = append(before, len(p.made))
 	p.made = append(p.made, toolCall{ID: part.CallID, Name: part.Name, Position: position})
 	return true
 }
 
 // answer closes the latest open call of an id with the result at a position, and returns the tool.
 func (p *pairing) answer(id string, position int) (tool string, found bool) {
-	if i, found := p.open[id]; found {
-		delete(p.open, id)
-		p.made[i].result = &position
-		return p.made[i].Name, true
-	}
-	call, found := p.stored[id]
-	if found {
-		delete(p.stored, id)
+	if n := len(p.open[id]) - 1; n >= 0 {
+		call := &p.made[p.open[id][n]]
+		p.open[id] = p.open[id][:n]
 		call.result = &position
-		p.answered = append(p.answered, call)
+		return call.Name, true
 	}
-	return call.Name, found
+	n := len(p.stored[id]) - 1
+	if n < 0 {
+		return "", false
+	}
+	call := p.stored[id][n]
+	p.stored[id] = p.stored[id][:n]
+	call.result = &position
+	p.answered = append(p.answered, call)
+	return call.Name, true
 }
 
-// openCalls reads the stored calls without a result that entries have results of: the latest of each id.
-func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*entry) (map[string]toolCall, error) {
-	open := map[string]toolCall{}
+// openCalls reads the stored calls without a result that entries have results of, as many of each id as may be needed.
+func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*entry) (map[string][]toolCall, error) {
+	open := map[string][]toolCall{}
 	var ids []string
 	for _, e := range fresh {
 		for _, part := range e.Content {
@@ -92,12 +96,17 @@ func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*ent
 		return open, nil
 	}
 	rows, err := db.All[toolCall](ctx, s.db, `
-		SELECT DISTINCT ON (t.call_id) t.call_id, t.position, t.name
-		FROM tool_calls t JOIN conversations c ON c.key = t.conversation_key
-		WHERE c.org = $1 AND c.key = $2 AND t.call_id = ANY ($3) AND t.result_position IS NULL
-		ORDER BY t.call_id, t.position DESC`, end.org, end.Key, ids)
+		SELECT call_id, position, name
+		FROM (
+			SELECT t.call_id, t.position, t.name,
+			       row_number() OVER (PARTITION BY t.call_id ORDER BY t.position DESC) AS nth
+			FROM tool_calls t JOIN conversations c ON c.key = t.conversation_key
+			WHERE c.org = $1 AND c.key = $2 AND t.call_id = ANY ($3) AND t.result_position IS NULL
+		) latest
+		WHERE nth <= $4
+		ORDER BY position`, end.org, end.Key, ids, len(ids))
 	for _, r := range rows {
-		open[r.ID] = r
+		open[r.ID] = append(open[r.ID], r)
 	}
 	return open, err
 }

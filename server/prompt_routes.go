@@ -19,10 +19,11 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
 	Format       string              `query:"format" enum:"openai,anthropic" doc:"That of the agent's model if absent."`
+	Pending      string              `query:"pending" enum:"keep,answer" default:"keep" doc:"answer gives them one."`
 }) (letta.Prompt, error) {
 	_, conversation := in.Conversation.Of("")
-	return letta.PromptOf(
-		s.Agents.NextPrompt(ctx, rest.Org(ctx), string(in.AgentID), conversation, agent.Format(in.Format)))
+	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), agent.PromptTarget{AgentID: string(in.AgentID),
+		Conversation: conversation, Format: agent.Format(in.Format), AnswerPending: in.Pending == "answer"}))
 }
 
 // agentContext shows what fills an agent's window, or filled it. It counts all messages that the model sees, and shows

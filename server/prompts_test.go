@@ -61,7 +61,8 @@ func TestPromptsAreHandedOut(t *testing.T) {
 		}
 	}
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
-	for query, want := range map[string]string{"/prompt?format=gemini": `422 `, "/context?at_seq=0": "422 ",
+	for query, want := range map[string]string{"/prompt?format=gemini": `422 `, "/prompt?pending=drop": "422 ",
+		"/context?at_seq=0": "422 ",
 		"/context?at_seq=1": "404 No prompt of this conversation was handed out at position 1 ",
 		"/context?at_seq=99&conversation_id=" + conversation:                "404 No prompt of this conversation",
 		"/prompt?conversation_id=conv-123e4567-e89b-42d3-8456-426614174000": "404 Conversation with ID"} {
@@ -77,4 +78,30 @@ func TestPromptsAreHandedOut(t *testing.T) {
 	}
 	servertest.CheckProblem(t, c.call("GET", someAgent+"/prompt", ""), 404, map[string]any{"detail": "Agent with ID " +
 		"agent-123e4567-e89b-42d3-8456-426614174000 not found"})
+}
+
+// A prompt names the calls that wait for their results, as it is shown later, and can be sent on request.
+func TestAPromptNamesPendingCalls(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"system":"Help."}`)
+	target := "/v1/agents/" + agent
+	c.capture(agent, `{"messages":[{"role":"user","content":"Go."},{"role":"assistant","tool_calls":[`+
+		`{"id":"a","type":"function","function":{"name":"look","arguments":"{}"}},`+
+		`{"id":"b","type":"function","function":{"name":"find","arguments":"{}"}}]},`+
+		`{"role":"tool","tool_call_id":"b","content":"Found."}]}`)
+	waiting := c.must("GET", target+"/prompt", "")
+	contains(t, "the prompt", waiting, `"pending_tool_calls":[{"tool_call_id":"a","name":"look","position":3}]`)
+	if strings.Contains(waiting, "still pending") {
+		t.Errorf("a result that nobody asked for: %s", waiting)
+	}
+	answered := c.must("GET", target+"/prompt?pending=answer", "")
+	contains(t, "the answered prompt", answered, `"pending_tool_calls":[{"tool_call_id":"a",`,
+		`{"role":"tool","tool_call_id":"a","content":"[No result yet: this call is still pending.]"}`)
+	contains(t, "Anthropic's", c.must("GET", target+"/prompt?pending=answer&format=anthropic", ""),
+		`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"[No result yet`)
+	later := c.must("GET", fmt.Sprintf("%s/context?at_seq=%.0f", target, fields(t, waiting)["seq"]), "")
+	contains(t, "what is shown later", later, `"pending_tool_calls":[{"tool_call_id":"a"`)
+	c.capture(agent, `{"messages":[{"role":"tool","tool_call_id":"a","content":"Looked."}]}`)
+	contains(t, "the next prompt", c.must("GET", target+"/prompt?pending=answer", ""), `"pending_tool_calls":[]`)
 }

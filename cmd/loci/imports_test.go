@@ -46,6 +46,7 @@ var house = map[string][]string{
 	"archival":               {"db", "db/queue", "db/event", "chunker", "embed"},
 	"recall":                 {"db", "db/queue", "db/event", "embed", "recall/redact", "recall/tokens"},
 	"recall/chat":            {"recall", "recall/tokens"},
+	"recall/chat/chattest":   {},
 	"recall/redact":          {},
 	"embed":                  {"db", "db/queue", "embed/provider"},
 	"embed/provider":         {},
@@ -64,7 +65,7 @@ var house = map[string][]string{
 
 // forTests lists the packages that the tests of every package may import, and product code only where the map says so.
 var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
-	"server/agent/agenttest", "server/servertest"}
+	"server/agent/agenttest", "server/servertest", "recall/chat/chattest"}
 
 // The web frameworks, and the packages that may import them.
 var (

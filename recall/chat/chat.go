@@ -44,26 +44,40 @@ type step struct {
 // result is a result of a call.
 type result struct {
 	callID, tool, text string
+	logged             PendingCall // the call as the log has it
 	images             []json.RawMessage
 	isError, received  bool
 }
 
+// slot is where a result belongs.
+type slot struct{ step, result int }
+
 // notRecorded is the result of a call that has none although the conversation went on: providers refuse such a call.
 const notRecorded = "The result of this call was not recorded."
 
-// steps converts the messages of a view, without the system prompt. A result goes to the latest call of its id that has
-// none, as in the log; a result without a call is left out.
+// steps converts the messages of a view, without the system prompt, with a result for each call that the conversation
+// left behind.
 func steps(messages []recall.Message) []step {
+	all := pairedSteps(messages)
+	for i := range all {
+		all[i].completeResults(i == len(all)-1)
+	}
+	return all
+}
+
+// pairedSteps converts messages. A result goes to the latest call of its id that has none, as in the log; a result
+// without a call is left out.
+func pairedSteps(messages []recall.Message) []step {
 	var all []step
-	type place struct{ step, result int }
-	open, ids := map[string]place{}, map[string]bool{}
+	open, ids := map[string][]slot{}, map[string]bool{}
 	for _, m := range messages {
 		if m.Role == recall.Tool {
 			for _, p := range m.Content {
-				if at, ok := open[p.CallID]; ok {
+				if n := len(open[p.CallID]) - 1; n >= 0 {
+					at := open[p.CallID][n]
 					r := &all[at.step].results[at.result]
 					r.text, r.images, r.isError, r.received = Neutralize(p.Text), p.Images, p.IsError, true
-					delete(open, p.CallID)
+					open[p.CallID] = open[p.CallID][:n]
 				}
 			}
 			continue
@@ -71,18 +85,17 @@ func steps(messages []recall.Message) []step {
 		s := newStep(m)
 		for _, p := range m.Content {
 			if p.Type == recall.ToolCall {
-				open[p.CallID] = place{len(all), len(s.calls)}
+				logged := p.CallID
+				open[logged] = append(open[logged], slot{len(all), len(s.calls)})
 				p.CallID = uniqueID(p.CallID, m.Position, ids)
 				p.Name = toolName(p.Name)
-				s.calls, s.results = append(s.calls, p), append(s.results, result{callID: p.CallID, tool: p.Name})
+				s.calls, s.results = append(s.calls, p), append(s.results,
+					result{callID: p.CallID, tool: p.Name, logged: PendingCall{logged, p.Name, m.Position}})
 			}
 		}
 		if len(s.said) > 0 || len(s.calls) > 0 {
 			all = append(all, s)
 		}
-	}
-	for i := range all {
-		all[i].completeResults(i == len(all)-1)
 	}
 	return all
 }

@@ -21,16 +21,18 @@ type Prompt struct {
 	Seq          int64            // of the agent's newest event at that moment
 	Messages     []recall.Message // of the view, without the system prompt
 	Tokens       Tokens
+	Pending      []chat.PendingCall // without them a provider refuses the request, unless they are answered in it
 
-	format      Format
-	system      prompt
-	count       func(text string) int // counts tokens as the agent's model does
-	definitions []Definition
-	tools       []json.RawMessage // the definitions in the format
-	messages    []json.RawMessage // in the format
-	logged      recall.Message    // the system prompt that the log holds
-	summary     string            // as the model reads it; empty if nothing is hidden
-	unread      recall.Window     // counts of the messages that a view too long to be sent has besides Messages
+	format       Format
+	system       prompt
+	count        func(text string) int // counts tokens as the agent's model does
+	definitions  []Definition
+	tools        []json.RawMessage // the definitions in the format
+	messages     []json.RawMessage // in the format
+	logged       recall.Message    // the system prompt that the log holds
+	summary      string            // as the model reads it; empty if nothing is hidden
+	placeholders int               // tokens of the results that pending calls are given
+	unread       recall.Window     // counts of the messages that a view too long to be sent has besides Messages
 }
 
 // Tokens are the tokens of the parts of a prompt, counted on exactly what is sent, with the vocabulary of the agent's
@@ -60,18 +62,21 @@ type Definitions func(a Agent, hasFolder bool) []Definition
 // Assemble returns what an agent's model would be sent next in a conversation (the default one if it is empty), in a
 // format (that of the model if it is empty). It does not compact.
 func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format) (Prompt, error) {
-	return s.assembleAt(ctx, org, promptTarget{agentID: agentID, conversation: conversation, format: f})
+	return s.assembleAt(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation, Format: f})
 }
 
-// promptTarget names the prompt to assemble.
-type promptTarget struct {
-	agentID, conversation string
-	format                Format
-	view                  *recall.ContextView // replaces that of the conversation; nil keeps it
+// PromptTarget names the prompt to assemble.
+type PromptTarget struct {
+	AgentID       string
+	Conversation  string // an id; empty is the default one
+	Format        Format // empty is that of the model
+	AnswerPending bool   // gives calls that wait for their results one that says so
+
+	view *recall.ContextView // replaces that of the conversation; nil keeps it
 }
 
 // assembleAt assembles a prompt in a read-only transaction.
-func (s *Store) assembleAt(ctx context.Context, org db.Org, at promptTarget) (p Prompt, err error) {
+func (s *Store) assembleAt(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
 			return err
@@ -82,25 +87,25 @@ func (s *Store) assembleAt(ctx context.Context, org db.Org, at promptTarget) (p 
 	return p, err
 }
 
-func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Prompt, err error) {
-	own, err := s.Agent(ctx, org, at.agentID)
+func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
+	own, err := s.Agent(ctx, org, at.AgentID)
 	if err != nil {
 		return p, err
 	}
-	if p.Conversation, err = s.Recall.Conversation(ctx, org, at.agentID, at.conversation); err != nil {
+	if p.Conversation, err = s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation); err != nil {
 		return p, err
 	}
 	if at.view != nil {
 		p.Conversation.ContextView = *at.view
 	}
-	if p.Seq, err = event.Head(ctx, s.DB, org, at.agentID); err != nil {
+	if p.Seq, err = event.Head(ctx, s.DB, org, at.AgentID); err != nil {
 		return p, err
 	}
 	p.Agent = own.in(p.Conversation)
-	if p.format = at.format; p.format == "" {
+	if p.format = at.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
-	has, err := s.Files.HasFolder(ctx, org, at.agentID)
+	has, err := s.Files.HasFolder(ctx, org, at.AgentID)
 	if err != nil {
 		return p, err
 	}
@@ -123,6 +128,11 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at promptTarget) (p Pr
 	}
 	shown := v.AsShown()
 	p.messages, p.Tokens.Messages = converted(p.format, shown, p.count)
+	if p.Pending = chat.Pending(shown); at.AnswerPending && len(p.Pending) > 0 {
+		waiting := p.Tokens.Messages
+		p.messages, p.Tokens.Messages = converted(p.format, chat.AnswerPending(shown), p.count)
+		p.placeholders = p.Tokens.Messages - waiting
+	}
 	p.Tokens.Messages += p.unread.Tokens
 	if v.Summary != nil {
 		p.summary = v.SummaryText()

@@ -57,7 +57,7 @@ func BenchmarkPrompt(b *testing.B) {
 		})
 		b.Run("hand out/"+model, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.NextPrompt(b.Context(), org, a.ID, "", ""); err != nil {
+				if _, err := s.NextPrompt(b.Context(), org, agent.PromptTarget{AgentID: a.ID}); err != nil {
 					b.Fatal(err)
 				}
 			}

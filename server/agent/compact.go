@@ -73,10 +73,9 @@ const maxAttempts = 8
 
 // assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first. ErrBusy
 // if others keep changing the conversation.
-func (s *Store) assembleFitting(ctx context.Context, org db.Org, agentID, conversation string, f Format,
-) (p Prompt, err error) {
+func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
 	for range maxAttempts {
-		if p, err = s.Assemble(ctx, org, agentID, conversation, f); err != nil {
+		if p, err = s.assembleAt(ctx, org, at); err != nil {
 			return p, err
 		}
 		changed, err := s.compactIfNeeded(ctx, org, p, compaction.BeforePrompt, promptPatience)
@@ -138,7 +137,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 func (p Prompt) task(settings compaction.Settings, trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
 	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
-		Tokens: p.Tokens.Tools + p.Tokens.instructions(), ToolTokens: p.Tokens.Tools, Count: p.count}
+		Tokens: p.Tokens.Tools + p.Tokens.instructions() + p.placeholders, ToolTokens: p.Tokens.Tools, Count: p.count}
 	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Overhead: overhead,
 		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }
@@ -176,7 +175,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s has %d messages; a prompt may have at "+
 			"most %d. Read what the compaction hides by expand", k.ID, n, compaction.MaxMessages)
 	}
-	p, err := s.assembleAt(ctx, org, promptTarget{agentID: k.AgentID, conversation: restored.ID,
+	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: k.AgentID, Conversation: restored.ID,
 		view: &restored.ContextView})
 	if err != nil {
 		return compaction.Compaction{}, err

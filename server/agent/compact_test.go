@@ -103,7 +103,8 @@ func TestAPromptThatDoesNotFitIsNotHandedOut(t *testing.T) {
 	fill(t, s, a)
 	model := crowd{say: func() { fill(t, s, a) }}
 	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
-	if h, err := s.NextPrompt(t.Context(), org, a.ID, "", agent.OpenAI); !errors.Is(err, db.ErrBusy) {
+	h, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+	if !errors.Is(err, db.ErrBusy) {
 		t.Errorf("got a prompt of %d tokens, %v, want ErrBusy", h.Tokens.Total, err)
 	}
 }
@@ -127,7 +128,8 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 	model := &thinker{meanwhile: func() {
 		for range 7 {
 			wait.Go(func() {
-				if h, err := other.NextPrompt(t.Context(), org, a.ID, "", agent.OpenAI); err != nil || h.Tokens.Total > 7200 {
+				h, err := other.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+				if err != nil || h.Tokens.Total > 7200 {
 					t.Errorf("a prompt of %d tokens, %v", h.Tokens.Total, err)
 				}
 			})

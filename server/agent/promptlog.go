@@ -13,25 +13,28 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // StoredPrompt is a prompt that was handed out and stored: the request, ready to be sent, and facts about it.
 type StoredPrompt struct {
-	AgentID        string          `json:"agent_id"`
-	ConversationID string          `json:"conversation_id"`
-	Format         Format          `json:"format" enum:"openai,anthropic"`
-	Seq            int64           `json:"seq" doc:"Position of the agent's newest event when it was first handed out."`
-	Window         int             `json:"context_window" doc:"In tokens; 0 if the model's is not known."`
-	Tokens         Tokens          `json:"tokens" doc:"What the parts of the request take of the window."`
-	SHA256         string          `json:"sha256" doc:"Of the request's bytes, in hexadecimal digits."`
-	Request        json.RawMessage `json:"-"` // in the format: tools, system prompt, messages
+	AgentID        string `json:"agent_id"`
+	ConversationID string `json:"conversation_id"`
+	Format         Format `json:"format" enum:"openai,anthropic"`
+	Seq            int64  `json:"seq" doc:"Position of the agent's newest event when it was first handed out."`
+	Window         int    `json:"context_window" doc:"In tokens; 0 if the model's is not known."`
+	Tokens         Tokens `json:"tokens" doc:"What the parts of the request take of the window."`
+	SHA256         string `json:"sha256" doc:"Of the request's bytes, in hexadecimal digits."`
+
+	Pending []chat.PendingCall `json:"pending_tool_calls" doc:"Calls at the end without a result, which providers want."`
+
+	Request json.RawMessage `json:"-"` // in the format: tools, system prompt, messages
 }
 
 // NextPrompt assembles the next prompt of a conversation, compacts the conversation if the prompt does not fit, and
 // stores it for PromptAt, unless it is the last one that was stored. ErrInvalid if the view is too long for any window.
-func (s *Store) NextPrompt(ctx context.Context, org db.Org, agentID, conversation string, f Format) (StoredPrompt,
-	error) {
-	p, err := s.assembleFitting(ctx, org, agentID, conversation, f)
+func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (StoredPrompt, error) {
+	p, err := s.assembleFitting(ctx, org, at)
 	if err != nil {
 		return StoredPrompt{}, err
 	}
@@ -45,10 +48,10 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, agentID, conversatio
 	sum := sha256.Sum256(r.written.Bytes())
 	out := StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
 		Window: p.Agent.Window(),
-		Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Request: r.written.Bytes()}
+		Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending, Request: r.written.Bytes()}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) })
 	if errors.Is(err, db.ErrNotFound) {
-		return StoredPrompt{}, db.NotFound("Agent with ID %s not found", agentID)
+		return StoredPrompt{}, db.NotFound("Agent with ID %s not found", at.AgentID)
 	}
 	return out, err
 }
@@ -98,9 +101,9 @@ func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out Stor
 	}
 	_, err := s.DB.Exec(ctx, `
 		INSERT INTO prompts (org, agent_key, conversation_key, format, seq, context_window, tokens, sha256, parts,
-		                     first_position, last_position)
+		                     pending, first_position, last_position)
 		SELECT @org, @agent, @conversation, @format, @seq, @window, @tokens, decode(@sha256, 'hex'), @parts,
-		       @first, @last
+		       @pending, @first, @last
 		WHERE (
 			SELECT sha256 FROM prompts
 			WHERE org = @org AND conversation_key = @conversation AND seq <= @seq AND format = @format
@@ -109,7 +112,8 @@ func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out Stor
 		ON CONFLICT DO NOTHING`,
 		pgx.StrictNamedArgs{"org": org, "agent": p.Agent.Key, "conversation": p.Conversation.Key, "format": out.Format,
 			"seq":    out.Seq,
-			"window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts, "first": first, "last": last})
+			"window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
+			"pending": out.Pending, "first": first, "last": last})
 	return db.Error(err)
 }
 
@@ -128,9 +132,11 @@ func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation 
 		Tokens Tokens   `db:"tokens"`
 		SHA256 []byte   `db:"sha256"`
 		Parts  [][]byte `db:"parts"`
+
+		Pending []chat.PendingCall `db:"pending"`
 	}
 	r, err := db.One[row](ctx, s.DB, `
-		SELECT format, seq, context_window, tokens, sha256, parts FROM prompts
+		SELECT format, seq, context_window, tokens, sha256, parts, pending FROM prompts
 		WHERE org = $1 AND conversation_key = $2 AND seq <= $3
 		ORDER BY seq DESC, key DESC LIMIT 1`, org, c.Key, seq)
 	if errors.Is(err, db.ErrNotFound) {
@@ -147,7 +153,7 @@ func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation 
 	}
 	return StoredPrompt{AgentID: c.AgentID, ConversationID: c.ID, Format: r.Format, Seq: r.Seq, Window: r.Window,
 		Tokens: r.Tokens,
-		SHA256: hex.EncodeToString(r.SHA256), Request: request}, err
+		SHA256: hex.EncodeToString(r.SHA256), Pending: r.Pending, Request: request}, err
 }
 
 // readPieces reads pieces of an agent's prompts and joins them in the order of the given hashes.

@@ -38,7 +38,7 @@ func said(role recall.Role, text string) recall.Draft {
 
 func handOut(t *testing.T, s *agent.Store, a agent.Agent, f agent.Format) agent.StoredPrompt {
 	t.Helper()
-	h, err := s.NextPrompt(t.Context(), org, a.ID, "", f)
+	h, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,8 +186,8 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
-			if _, err := s.NextPrompt(t.Context(), org, a.ID, "",
-				[]agent.Format{agent.OpenAI, agent.Anthropic}[i%2]); err != nil {
+			if _, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID,
+				Format: []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]}); err != nil {
 				t.Errorf("hand out: %v", err)
 			}
 		})
@@ -227,7 +227,8 @@ func TestPromptsGoWithTheirAgent(t *testing.T) {
 		say(t, s, a, said(recall.User, "hi"))
 		for range 3 {
 			group.Go(func() {
-				if _, err := s.NextPrompt(t.Context(), org, a.ID, "", ""); err != nil && !errors.Is(err, db.ErrNotFound) {
+				_, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID})
+				if err != nil && !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("hand out: %v", err)
 				}
 			})

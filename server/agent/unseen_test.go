@@ -85,7 +85,7 @@ func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
 		t.Errorf("a prompt of %d tokens, of which %d are of messages", h.Tokens.Total, h.Tokens.Messages)
 	}
 	say(t, s, a, said(recall.User, text+text))
-	_, err := s.NextPrompt(t.Context(), org, a.ID, "", agent.OpenAI)
+	_, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
 	want := fmt.Sprintf("(%d tokens)", s.Tokens.Count("openai/gpt-4o", text+text)+tokens.PerMessage)
 	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s named", err, want)

@@ -1,0 +1,184 @@
+// Package chattest checks messages of requests by the rules of the providers that they are for.
+package chattest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// request holds the calls of a request that was read up to a message.
+type request struct {
+	seen    map[string]bool // ids of all calls
+	waiting []string        // ids of the calls whose results must follow
+}
+
+// ids matches the ids of calls that both providers take.
+var ids = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
+
+func (r *request) call(id string) error {
+	if r.seen[id] || !ids.MatchString(id) {
+		return fmt.Errorf("the call %q has the id of another one, or one that is not allowed", id)
+	}
+	r.seen[id], r.waiting = true, append(r.waiting, id)
+	return nil
+}
+
+func (r *request) result(id string) error {
+	i := slices.Index(r.waiting, id)
+	if i < 0 {
+		return fmt.Errorf("the result of %q does not follow its call; waiting are %q", id, r.waiting)
+	}
+	r.waiting = slices.Delete(r.waiting, i, i+1)
+	return nil
+}
+
+// openAIMessage has the fields of a message that OpenAI checks.
+type openAIMessage struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	CallID  string          `json:"tool_call_id"`
+	Calls   []struct {
+		ID       string `json:"id"`
+		Type     string `json:"type"`
+		Function struct {
+			Name      string  `json:"name"`
+			Arguments *string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// OpenAI returns an error unless OpenAI's chat completions take a list of messages: the results of all calls stand
+// directly behind them, each once, and no message is empty.
+func OpenAI(messages []json.RawMessage) error {
+	r := request{seen: map[string]bool{}}
+	for i, raw := range messages {
+		var m openAIMessage
+		err := json.Unmarshal(raw, &m)
+		if err == nil {
+			err = r.openAI(m)
+		}
+		if err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	return r.end()
+}
+
+func (r *request) openAI(m openAIMessage) error {
+	if m.Role == "tool" {
+		return r.result(m.CallID)
+	}
+	if len(r.waiting) > 0 {
+		return fmt.Errorf("a message of role %s stands before the results of %q", m.Role, r.waiting)
+	}
+	if !slices.Contains([]string{"system", "user", "assistant"}, m.Role) {
+		return fmt.Errorf("the role is %q", m.Role)
+	}
+	if len(m.Calls) == 0 && slices.Contains([]string{"", `""`, "[]", "null"}, string(m.Content)) {
+		return errors.New("it is empty")
+	}
+	if len(m.Calls) > 0 && m.Role != "assistant" {
+		return errors.New("it calls tools, and is not the assistant's")
+	}
+	for _, c := range m.Calls {
+		if c.Type != "function" || c.Function.Arguments == nil {
+			return fmt.Errorf("the call %q is not one of a function with arguments", c.ID)
+		}
+		if err := errors.Join(r.call(c.ID), toolName(c.Function.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end returns an error if a call has no result.
+func (r *request) end() error {
+	if len(r.waiting) > 0 {
+		return fmt.Errorf("at the end the calls %q have no result", r.waiting)
+	}
+	return nil
+}
+
+var toolNames = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func toolName(name string) error {
+	if !toolNames.MatchString(name) {
+		return fmt.Errorf("no tool can have the name %q", name)
+	}
+	return nil
+}
+
+// anthropicMessage has the fields of a message that Anthropic checks.
+type anthropicMessage struct {
+	Role    string           `json:"role"`
+	Content []anthropicBlock `json:"content"`
+}
+
+type anthropicBlock struct {
+	Type   string          `json:"type"`
+	Text   string          `json:"text"`
+	ID     string          `json:"id"`
+	Name   string          `json:"name"`
+	Input  json.RawMessage `json:"input"`
+	CallID string          `json:"tool_use_id"`
+}
+
+// Anthropic returns an error unless Anthropic's messages API takes a list of messages: the user's first, the roles in
+// turn, the results of all calls at the beginning of the message after them, and no blank text.
+func Anthropic(messages []json.RawMessage) error {
+	r := request{seen: map[string]bool{}}
+	for i, raw := range messages {
+		var m anthropicMessage
+		err := json.Unmarshal(raw, &m)
+		if want := []string{"user", "assistant"}[i%2]; err == nil && m.Role != want {
+			err = fmt.Errorf("the role is %q, not %q", m.Role, want)
+		}
+		if err == nil {
+			err = r.anthropic(m, i == len(messages)-1)
+		}
+		if err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	return r.end()
+}
+
+func (r *request) anthropic(m anthropicMessage, last bool) error {
+	if len(m.Content) == 0 {
+		return errors.New("it is empty")
+	}
+	wanted := len(r.waiting)
+	for i, b := range m.Content {
+		var err error
+		switch b.Type {
+		case "text":
+			if strings.TrimSpace(b.Text) == "" || last && m.Role == "assistant" && i == len(m.Content)-1 &&
+				strings.TrimRight(b.Text, " \t\r\n") != b.Text {
+				err = fmt.Errorf("the text %q is blank, or the last one and ends with a space", b.Text)
+			}
+		case "tool_use":
+			if b.Input == nil || b.Input[0] != '{' || m.Role != "assistant" {
+				err = fmt.Errorf("the call %q has no object as input, or is not the assistant's", b.ID)
+			}
+			err = errors.Join(err, r.call(b.ID), toolName(b.Name))
+		case "tool_result":
+			if err = r.result(b.CallID); i >= wanted {
+				err = errors.Join(err, fmt.Errorf("the result of %q stands behind something else", b.CallID))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if i < wanted && b.Type != "tool_result" {
+			return fmt.Errorf("a block of type %s stands before the results of %q", b.Type, r.waiting)
+		}
+	}
+	if m.Role == "user" {
+		return r.end()
+	}
+	return nil
+}

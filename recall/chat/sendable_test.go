@@ -1,0 +1,110 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/chat/chattest"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+const pixel = `{"type":"base64","media_type":"image/png","data":"aGk="}`
+
+// anyView is a log as callers write it: calls without results, results without calls, ids that come again, blanks.
+func anyView() *rapid.Generator[[]recall.Message] {
+	text := rapid.SampledFrom([]string{"", " \n", "word", "two words", "<markup>&"})
+	id := rapid.SampledFrom([]string{"a", "b", "function:f", strings.Repeat("long", 20)})
+	return rapid.Custom(func(t *rapid.T) []recall.Message {
+		var view []recall.Message
+		for i := range rapid.IntRange(0, 40).Draw(t, "messages") {
+			m := recall.Message{Role: rapid.SampledFrom([]recall.Role{recall.System, recall.User, recall.Assistant,
+				recall.Assistant, recall.Tool, recall.Tool, "summary"}).Draw(t, "role"), Position: i + 2}
+			if m.Role == recall.Tool {
+				for _, id := range rapid.SliceOfNDistinct(id, 1, 2, rapid.ID[string]).Draw(t, "results") {
+					m.Content = append(m.Content, recall.Part{Type: recall.ToolReturn, CallID: id, Text: text.Draw(t, "text")})
+				}
+				view = append(view, m)
+				continue
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "parts") {
+				m.Content = append(m.Content, rapid.SampledFrom([]recall.Part{{Type: recall.Text, Text: text.Draw(t, "text")},
+					{Type: recall.Image, Source: []byte(pixel)},
+					{Type: recall.Reasoning, Text: "hm", Signature: text.Draw(t, "signature")}}).Draw(t, "part"))
+			}
+			if m.Role == recall.Assistant {
+				for _, id := range rapid.SliceOfNDistinct(id, 0, 3, rapid.ID[string]).Draw(t, "calls") {
+					m.Content = append(m.Content, recall.Part{Type: recall.ToolCall, CallID: id, Name: text.Draw(t, "name") + "f",
+						Input: text.Draw(t, "input")})
+				}
+			}
+			view = append(view, m)
+		}
+		return view
+	})
+}
+
+// formats are the formats of requests, each with what checks its messages.
+var formats = map[string]struct {
+	write func([]recall.Message, chat.Counter) ([]json.RawMessage, int)
+	check func([]json.RawMessage) error
+}{"openai": {chat.OpenAI, chattest.OpenAI}, "anthropic": {chat.Anthropic, chattest.Anthropic}}
+
+// Whatever stands in a log, providers take the request, unless calls at its end wait for their results; then they take
+// it once these are answered.
+func TestProvidersTakeAnyView(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		view := anyView().Draw(t, "view")
+		pending, answered := chat.Pending(view), chat.AnswerPending(view)
+		if left := chat.Pending(answered); len(left) > 0 {
+			t.Fatalf("answered, these calls are still pending: %+v", left)
+		}
+		for name, f := range formats {
+			messages, _ := f.write(view, tokens.Estimate)
+			if err := f.check(messages); (err == nil) != (len(pending) == 0) {
+				t.Fatalf("%s: %d calls are pending, and the check says: %v\n%s", name, len(pending), err, joined(messages))
+			}
+			messages, _ = f.write(answered, tokens.Estimate)
+			if err := f.check(messages); err != nil {
+				t.Fatalf("%s, answered: %v\n%s", name, err, joined(messages))
+			}
+		}
+	})
+}
+
+// Two open calls of one id get their results from the later to the earlier, as in the log.
+func TestResultsOfOneIDReachBothCalls(t *testing.T) {
+	t.Parallel()
+	call := recall.Message{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: "a", Name: "f"}}}
+	result := func(text string) recall.Message {
+		return recall.Message{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "a", Text: text}}}
+	}
+	got := chat.Texts([]recall.Message{call, call, result("second"), result("first")})
+	if len(got) != 4 || got[1].Content != "first" || got[3].Content != "second" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A pending call is named as the caller captured it.
+func TestPendingCalls(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 60)
+	view := []recall.Message{text(recall.User, "Go."), {Role: recall.Assistant, Position: 7, Content: []recall.Part{
+		{Type: recall.ToolCall, CallID: long, Name: "look"}, {Type: recall.ToolCall, CallID: "b", Name: "find"}}},
+		{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "b", Text: "x"}}}}
+	if got := chat.Pending(view); len(got) != 1 || got[0] != (chat.PendingCall{CallID: long, Name: "look", Position: 7}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := chat.Pending(append(view, text(recall.User, "Never mind."))); len(got) != 0 {
+		t.Errorf("the conversation went on, and these calls are pending: %+v", got)
+	}
+	answered := chat.Texts(chat.AnswerPending(view))
+	if len(answered) != 4 || !strings.Contains(answered[2].Content, "pending") || answered[3].Content != "x" {
+		t.Errorf("answered: %+v", answered)
+	}
+}
