@@ -107,7 +107,8 @@ func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (rest.Null,
 }
 
 func (s *Server) eventStreamRoutes(a *rest.API) {
-	number, text := &huma.Schema{Type: huma.TypeInteger}, &huma.Schema{Type: huma.TypeString}
+	number := &huma.Schema{Type: huma.TypeInteger, Maximum: new(float64(9e15))}
+	text := &huma.Schema{Type: huma.TypeString}
 	a.Stream(huma.Operation{
 		Method: http.MethodGet, Path: "/v1/agents/{agent_id}/events/stream", Summary: "Follow an agent's events",
 		Parameters: []*huma.Param{

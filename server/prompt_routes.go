@@ -31,7 +31,7 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 func (s *Server) agentContext(ctx context.Context, in *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
-	AtSeq        int64               `query:"at_seq" minimum:"1" doc:"The last prompt up to this event, byte for byte."`
+	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"The last prompt up to this event."`
 }) (letta.InContext, error) {
 	org, id := rest.Org(ctx), string(in.AgentID)
 	_, conversation := in.Conversation.Of("")

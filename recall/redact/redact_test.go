@@ -112,7 +112,8 @@ func TestASecretThatContainsAWordIsRedacted(t *testing.T) {
 func TestNoRuleExemptsASecretThatContainsAWord(t *testing.T) {
 	t.Parallel()
 	for _, word := range append(words, "s."+random("vault", small, 24)) {
-		for _, secret := range []string{"Zq7" + word + "9Rk", word + "9Rk", "maria:" + word + "9Rk", "maria:Zq7" + word + "9Rk"} {
+		for _, start := range []string{"Zq7", "", "maria:", "maria:Zq7"} {
+			secret := start + word + "9Rk"
 			if ids := redact.Exempting(secret); len(ids) > 0 {
 				t.Errorf("%q is exempt from %d rules, %s among them", secret, len(ids), ids[0])
 			}

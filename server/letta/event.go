@@ -17,12 +17,12 @@ type AgentEvent struct {
 // EventMessage is a message as the log keeps it.
 type EventMessage struct{ recall.Message }
 
-// EventSlice is which of an agent's events a caller asks for.
+// EventSlice is which of an agent's events a caller asks for. Positions go up to what a number of JSON holds exactly.
 type EventSlice struct {
-	From     int64           `query:"from" minimum:"1" doc:"The first position."`
-	To       int64           `query:"to" minimum:"1" doc:"The last position; it belongs to the slice."`
-	Before   int64           `query:"before" minimum:"1" doc:"Events below this position, the nearest if from is absent."`
-	After    rest.Opt[int64] `query:"after" doc:"Events above this position."`
+	From     int64           `query:"from" minimum:"1" maximum:"9e15" doc:"The first position."`
+	To       int64           `query:"to" minimum:"1" maximum:"9e15" doc:"The last position; it belongs to the slice."`
+	Before   int64           `query:"before" minimum:"1" maximum:"9e15" doc:"Events below it, the nearest without from."`
+	After    rest.Opt[int64] `query:"after" maximum:"9e15" doc:"Events above this position."`
 	Types    []string        `query:"types,explode" doc:"Only of these types: repeated, or with commas."`
 	Limit    int             `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many events at most."`
 	Order    string          `query:"order" enum:"asc,desc" default:"asc" doc:"Oldest first, or newest first."`
@@ -53,6 +53,6 @@ func EventTypes(values []string) (types []event.Type) {
 
 // Commit is how far a named reader has come.
 type Commit struct {
-	Seq      int64           `json:"seq" doc:"Of the last event that it has handled; 0 for none. It may go back."`
-	Expected rest.Opt[int64] `json:"expected_seq,omitzero" doc:"Its position until now, 0 for a new reader; else 409."`
+	Seq      int64           `json:"seq" maximum:"9e15" doc:"The last event that it has handled; 0: none. It may go back."`
+	Expected rest.Opt[int64] `json:"expected_seq,omitzero" maximum:"9e15" doc:"Its position until now, 0: none; else 409."`
 }

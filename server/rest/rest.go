@@ -59,6 +59,7 @@ func New(c Config) *API {
 
 // Handler serves the operations that are registered, and the document that describes them at /openapi.json.
 func (a *API) Handler() http.Handler {
+	boundIntegers(a.OpenAPI())
 	document, err := json.Marshal(a.OpenAPI())
 	if err != nil {
 		panic(err) // the operations are part of the program

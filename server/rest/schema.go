@@ -2,6 +2,7 @@ package rest
 
 import (
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -13,6 +14,63 @@ type Schema = huma.Schema
 
 // Registry is huma's.
 type Registry = huma.Registry
+
+// MaxInteger is the largest integer that a request may contain where its field names no other: that of a column of type
+// integer.
+const MaxInteger = math.MaxInt32
+
+// boundIntegers gives each integer of a request that has no maximum MaxInteger, its negative as the least where it has
+// no minimum.
+func boundIntegers(d *huma.OpenAPI) {
+	b := bounder{d.Components.Schemas, map[*Schema]bool{}}
+	for _, path := range d.Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Post, path.Put, path.Patch, path.Delete} {
+			if op == nil {
+				continue
+			}
+			for _, p := range op.Parameters {
+				b.bound(p.Schema)
+			}
+			if op.RequestBody != nil {
+				for _, content := range op.RequestBody.Content {
+					b.bound(content.Schema)
+				}
+			}
+		}
+	}
+}
+
+type bounder struct {
+	schemas Registry
+	done    map[*Schema]bool
+}
+
+func (b bounder) bound(s *Schema) {
+	if s != nil && s.Ref != "" {
+		s = b.schemas.SchemaFromRef(s.Ref)
+	}
+	if s == nil || b.done[s] {
+		return
+	}
+	b.done[s] = true
+	if s.Type == huma.TypeInteger && s.Maximum == nil {
+		least, most := -float64(MaxInteger), float64(MaxInteger)
+		s.Maximum = &most
+		if s.Minimum == nil {
+			s.Minimum = &least
+		}
+		s.PrecomputeMessages()
+	}
+	b.bound(s.Items)
+	for _, list := range [][]*Schema{s.OneOf, s.AnyOf, s.AllOf, slices.Collect(maps.Values(s.Properties))} {
+		for _, part := range list {
+			b.bound(part)
+		}
+	}
+	if values, ok := s.AdditionalProperties.(*Schema); ok {
+		b.bound(values)
+	}
+}
 
 // Enum is the schema of a text that is one of several.
 func Enum(values ...any) *Schema { return &Schema{Type: huma.TypeString, Enum: values} }

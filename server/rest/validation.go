@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -32,6 +34,10 @@ func violation(e *huma.ErrorDetail) string {
 	case nil, map[string]any, []any, []string:
 		return e.Location + ": " + e.Message
 	}
+	message := exponents.ReplaceAllStringFunc(e.Message, func(number string) string {
+		value, _ := strconv.ParseFloat(number, 64) // the pattern is a number's
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	})
 	shown, err := json.Marshal(e.Value)
 	if err != nil {
 		return e.Location + ": " + e.Message
@@ -39,7 +45,10 @@ func violation(e *huma.ErrorDetail) string {
 	if len(shown) > maxShownBytes {
 		shown = append(bytes.ToValidUTF8(shown[:maxShownBytes], nil), "…"...)
 	}
-	return fmt.Sprintf("%s: %s. Got: %s", e.Location, e.Message, shown)
+	return fmt.Sprintf("%s: %s. Got: %s", e.Location, message, shown)
 }
+
+// exponents matches numbers as Go writes large ones.
+var exponents = regexp.MustCompile(`-?\d(\.\d+)?e\+\d+`)
 
 const maxShownBytes = 100
