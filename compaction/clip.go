@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Shown returns messages as a model sees them: of a clipped part, the beginning, the end, and how to read the rest.
@@ -104,8 +105,8 @@ type marker struct {
 }
 
 // clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
-// characters are left then, and one marker, because it is always made from the log's text. A text that is not longer
-// than that is returned as it is.
+// characters are left then, and one marker, because it is always made from the log's text. A text that takes no more
+// tokens than that is returned as it is.
 func clipped(text string, chars int, at marker) string {
 	total := utf8.RuneCountInString(text)
 	if total <= chars {
@@ -114,7 +115,7 @@ func clipped(text string, chars int, at marker) string {
 	head, tail := headOf(text, chars-chars/2), tailOf(text, chars/2)
 	short := fmt.Sprintf("%s\n[%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]\n%s",
 		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, at.id, at.offset+len(head), tail)
-	if len(short) >= len(text) {
+	if len(text) < 4*len(short) && tokens.Estimate(text) <= tokens.Estimate(short) { // far longer ones take more
 		return text
 	}
 	return short

@@ -28,7 +28,7 @@ func (x *extraction) within(header string, budget int, must mustMention) string 
 	f := newSelection(x, header, budget)
 	part := func(share float64) int { return int(share * float64(budget)) }
 	f.lastRequest(must, part(lastShare))
-	f.names(must.request, f.left/2)
+	f.names(must.request, f.left)
 	f.newest(state, part(statePart), true)
 	f.firstRequest(part(firstShare))
 	f.newest(requests, part(requestsPart), false)
@@ -204,18 +204,35 @@ func (f *selection) shortened(s section, text string, most int) string {
 	}
 }
 
-// lastRequest takes the newest request: whole, or its first sentences, or as much of its first as fits.
+// lastRequest takes the newest request: whole, or its first sentences, or as much of its first as fits. It leaves room
+// for the identifiers of the request that it does not take.
 func (f *selection) lastRequest(must mustMention, most int) {
 	n := len(f.x.items[requests]) - 1
 	if n < 0 {
 		return
 	}
 	text := f.x.items[requests][n].text
-	whole := wholeSentences(text, func(s string) bool { return f.cost(requests, s) <= min(most, f.left) })
+	whole := wholeSentences(text, func(s string) bool {
+		return f.cost(requests, s) <= min(most, f.left-namesCost(must.request, s))
+	})
 	if whole == "" || must.last == nil {
-		whole = f.shortened(requests, text, most)
+		whole = f.shortened(requests, text, min(most, f.left-namesCost(must.request, "")))
 	}
 	f.take(itemKey{requests, n}, whole, most)
+}
+
+// namesCost returns the tokens of the section of the identifiers that a text does not mention.
+func namesCost(ids []string, text string) (n int) {
+	text = folded(text)
+	for _, id := range ids {
+		if !mentions(text, id) {
+			n += tokens.Estimate(id + ", ")
+		}
+	}
+	if n > 0 {
+		n += tokens.Estimate(titles[named] + "\n- \n")
+	}
+	return n
 }
 
 // firstRequest takes the first request, which mostly says what the conversation is about.

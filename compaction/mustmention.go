@@ -12,10 +12,11 @@ import (
 
 // Limits of what a summary must mention.
 const (
-	maxRequestMentions = 12
-	maxMentions        = 40
-	mentionShare       = 0.3 // of the summary's budget
-	lastWords          = 12  // of the last request
+	maxRequestMentions  = 12
+	requestMentionShare = 0.5 // of the summary's budget
+	maxMentions         = 40
+	mentionShare        = 0.3 // of the summary's budget, with those of the last request
+	lastWords           = 12  // of the last request
 )
 
 // mustMention is what a summary must mention.
@@ -47,15 +48,17 @@ func mustMentionOf(messages []recall.Message, previous string, budget int) mustM
 			must.last = &messages[i]
 		}
 	}
-	room := int(mentionShare * float64(budget))
+	used := 0
 	if must.last != nil {
 		for _, id := range identifiers(requestText(*must.last)) {
-			if room -= tokens.Estimate(id) + 1; len(must.request) < maxRequestMentions && room >= 0 {
+			cost := tokens.Estimate(id) + 1
+			if len(must.request) < maxRequestMentions && used+cost <= int(requestMentionShare*float64(budget)) {
 				must.request = append(must.request, id)
+				used += cost
 			}
 		}
 	}
-	must.others = n.best(room, must.request)
+	must.others = n.best(int(mentionShare*float64(budget))-used, must.request)
 	return must
 }
 

@@ -3,6 +3,7 @@ package compaction
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -70,13 +71,7 @@ func (w *writer) lastRequest(text string) string {
 		lines = "\n\n" + cmp.Or(whole, tokens.Prefix(line, most-1)+"…")
 	}
 	lower := folded(text + lines)
-	var ids []string
-	room := w.budget/2 - tokens.Estimate(lines+"\n\n"+alsoNamed)
-	for _, id := range w.must.request {
-		if room -= tokens.Estimate(id + ", "); room >= 0 && !mentions(lower, id) {
-			ids = append(ids, id)
-		}
-	}
+	ids := slices.DeleteFunc(slices.Clone(w.must.request), func(id string) bool { return mentions(lower, id) })
 	if len(ids) > 0 {
 		lines += "\n\n" + alsoNamed + strings.Join(ids, ", ")
 	}
