@@ -2,17 +2,22 @@ package compaction
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/loci-memory/loci/recall"
 )
 
 // clipLevels are the characters that are shown of results and of the arguments of calls. One level is tried after the
 // other until what stays fits: longer texts are clipped first, and of these the oldest. lowLevels follow if a view does
-// not fit otherwise.
+// not fit otherwise. summaryLevels are those of a summary, until its message takes no more than leastSummary.
 var (
-	clipLevels = []int{8000, 4000, 2000, 1000, 500}
-	lowLevels  = []int{200, 50, 0}
+	clipLevels    = []int{8000, 4000, 2000, 1000, 500}
+	lowLevels     = []int{200, 50, 0}
+	summaryLevels = append(slices.Clip(clipLevels), 200, 80)
 )
+
+// leastSummary bounds the tokens of the message of the shortest summary.
+const leastSummary = MinBudget + wrapperTokens
 
 // least returns the view after a cut with everything clipped to the last of clipLevels.
 func (p *planner) least(cut int) candidate {
@@ -26,9 +31,9 @@ func (c *candidate) squeeze(target int) {
 	if c.evicted > 0 {
 		c.budget = max(c.budget-max(c.tokens()-max(target, 0), 0), min(c.budget, MinBudget))
 	} else if c.v.Summary != nil {
-		for _, chars := range clipLevels {
+		for _, chars := range summaryLevels {
 			clip := Clip{Chars: chars}
-			if c.tokens() > target && c.v.summaryTokens(&clip) < c.summary() {
+			if was := c.summary(); c.tokens() > target && was > leastSummary && c.v.summaryTokens(&clip) < was {
 				c.fresh = maps.Clone(c.fresh)
 				c.fresh[ofSummary] = clip
 			}

@@ -20,4 +20,4 @@ func (s TriggerState) Compacted(after int) TriggerState {
 }
 
 // LeastSummary bounds the tokens of the message of the shortest summary.
-const LeastSummary = MinBudget + wrapperTokens
+const LeastSummary = leastSummary

@@ -205,12 +205,12 @@ func made(h *history, p compaction.Plan, given compaction.Evicted) *compaction.S
 		return nil
 	}
 	s := &compaction.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
-		Text: fmt.Sprint("summary at ", p.To)}
+		Text: strings.Repeat([]string{"tea ", "茶"}[p.To%2], h.IntN(p.Budget+1))}
 	if was := given.Previous; was != nil {
 		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
 		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
 	}
-	s.Tokens = 80 + h.IntN(p.Budget+1)
+	s.Tokens = compaction.SummaryTokens(*s)
 	return s
 }
 

@@ -117,11 +117,13 @@ func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
 	t.Parallel()
 	long := &compaction.Summary{Text: strings.Repeat("a line of a summary that says much\n", 200), From: 1, To: 9,
 		Tokens: 1750}
+	dense := &compaction.Summary{Text: strings.Repeat("茶馆开在河边。", 200), From: 1, To: 9, Tokens: 1500}
 	for tokens := 10_000; tokens <= 11_300; tokens += 100 {
 		for name, v := range map[string]*viewBuilder{
 			"messages":               window(16_000, 3100).say(recall.User, 6000).say(recall.Assistant, 3000),
 			"a summary":              {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: long}},
 			"a summary and messages": {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: long}},
+			"a Chinese summary":      {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: dense}},
 		} {
 			if name == "a summary and messages" {
 				v.say(recall.User, 500).say(recall.Assistant, 500)
