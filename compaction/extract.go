@@ -116,7 +116,7 @@ func (x *extraction) carry(previous string) {
 		x.carryLine(in, seq, line[len(found[0]):], strings.TrimPrefix(line, "- "))
 	}
 	for _, s := range sentences(strings.Join(prose, "\n")) {
-		x.add(earlier, item{text: oneLine(s, sentenceChars), carried: true}, s, 1)
+		x.add(earlier, item{text: oneLine(s, sentenceChars), carried: true}, sentenceOf(s), 1)
 	}
 }
 
@@ -127,42 +127,42 @@ func (x *extraction) carryLine(in section, seq int64, text, line string) {
 	case state:
 		if said, ok := strings.CutPrefix(text, "assistant: "); ok {
 			for _, s := range sentences(said) {
-				x.add(findings, item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, s, 1)
+				x.add(findings, item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, sentenceOf(s), 1)
 			}
 		}
 	case requests:
 		x.items[requests] = append(x.items[requests], i)
-		for _, s := range sentences(text) {
-			x.add(kindOf(told, s), item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, s, 1)
+		for _, text := range sentences(text) {
+			s := sentenceOf(text)
+			x.add(s.sectionIn(told), item{text: fmt.Sprintf("[%d] %s", seq, text), seq: seq, carried: true}, s, 1)
 		}
 	case failures, calls:
 		x.items[in] = append(x.items[in], i)
 	default:
-		x.add(in, i, text, 1)
+		x.add(in, i, sentenceOf(text), 1)
 	}
 }
 
 // add adds a sentence to a section whose sentences are compared.
-func (x *extraction) add(in section, i item, sentence string, weight float64) {
-	if strings.HasPrefix(sentence, "result of ") {
+func (x *extraction) add(in section, i item, s sentence, weight float64) {
+	if strings.HasPrefix(s.text, "result of ") {
 		weight = outputTrust
 	}
-	i.words = contentWords(sentence)
+	i.words = contentWords(s.text)
 	if len(i.words) < leastWordsOfLine {
 		return
 	}
-	i.score = weight * trust[in] * cueScore(sentence)
+	i.score = weight * trust[in] * s.cueScore()
 	x.said.note(i.words)
 	x.items[in] = append(x.items[in], i)
 }
 
-// kindOf returns the section of a sentence that belongs to one unless its words say otherwise.
-func kindOf(in section, sentence string) section {
-	t := spacedOf(sentence)
+// sectionIn returns the section of a sentence that belongs to one unless its words say otherwise.
+func (s sentence) sectionIn(in section) section {
 	switch {
-	case pending.in(t):
+	case s.is(pending):
 		return open
-	case deciding.in(t):
+	case s.is(deciding):
 		return decisions
 	}
 	return in
@@ -184,14 +184,16 @@ func (x *extraction) hear(m recall.Message, text string) {
 	if len(text) > 64<<10 { // a document, not something said
 		text = tokens.PrefixChars(text, 16<<10)
 	}
-	for _, s := range sentences(text) {
-		x.add(kindOf(in, s), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, oneLine(s, sentenceChars))}, s, 1)
+	for _, text := range sentences(text) {
+		s := sentenceOf(text)
+		x.add(s.sectionIn(in), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, oneLine(text, sentenceChars))}, s, 1)
 	}
 }
 
 // quoted returns a request on one line: whole, or its first sentences.
 func quoted(text string) string {
 	one := strings.Join(strings.Fields(text), " ")
+	one = tokens.PrefixChars(one, requestChars+1) // of more, no other sentence fits
 	return cmp.Or(wholeSentences(one, func(s string) bool { return len(s) <= requestChars }), oneLine(one, requestChars))
 }
 
@@ -202,7 +204,8 @@ func (x *extraction) result(m recall.Message, p recall.Part, tool string) {
 	if p.Clip != nil && p.Clip.Shown <= len(text) {
 		text = text[:p.Clip.Shown]
 	}
-	text = unmarked(strings.Join(slices.Concat(p.Stderr, []string{text}), "\n"))
+	text = strings.Join(slices.Concat(p.Stderr, []string{text}), "\n")
+	text = unmarked(tokens.PrefixChars(text, 2*clampChars)) // a mark at the end is not looked at
 	looked, failed := 0, false
 	for line := range strings.Lines(tokens.PrefixChars(text, clampChars)) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -217,7 +220,8 @@ func (x *extraction) result(m recall.Message, p recall.Part, tool string) {
 				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, oneLine(line, sentenceChars))})
 		} else {
 			line = oneLine(line, sentenceChars)
-			x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)}, line, outputTrust)
+			x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
+				sentenceOf(line), outputTrust)
 		}
 	}
 }

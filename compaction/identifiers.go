@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -17,22 +18,33 @@ const maxIdentifier = 120
 func identifiers(text string) []string {
 	var all []string
 	seen := map[string]bool{}
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		if separates(r) {
-			i += size
-			continue
-		}
-		end := wordEnd(text, i)
-		word := trimmed(text[i:end])
-		tag := word[:min(1, len(word))] == "/" && i > 0 && text[i-1] == '<'
-		i = end
-		if !seen[word] && !tag && isIdentifier(word) {
+	for word := range eachIdentifier(text) {
+		if !seen[word] {
 			seen[word] = true
 			all = append(all, word)
 		}
 	}
 	return all
+}
+
+// eachIdentifier yields the identifiers of a text, also those that come again.
+func eachIdentifier(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := 0; i < len(text); {
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if separates(r) {
+				i += size
+				continue
+			}
+			end := wordEnd(text, i)
+			word := trimmed(text[i:end])
+			tag := word[:min(1, len(word))] == "/" && i > 0 && text[i-1] == '<'
+			i = end
+			if !tag && isIdentifier(word) && !yield(word) {
+				return
+			}
+		}
+	}
 }
 
 // wordEnd returns where a word ends. An address may hold signs that end other words.
@@ -159,8 +171,10 @@ func setOf(words string) map[string]bool {
 
 // mentions reports whether a text, folded, has an identifier that is not a part of a longer word. Case and commas in
 // numbers do not matter.
-func mentions(lower, identifier string) bool {
-	id := folded(identifier)
+func mentions(lower, identifier string) bool { return has(lower, folded(identifier)) }
+
+// has reports whether a text has an identifier that is not a part of a longer word; both are folded.
+func has(lower, id string) bool {
 	for from := 0; ; {
 		i := strings.Index(lower[from:], id)
 		if i < 0 {

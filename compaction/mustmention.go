@@ -23,6 +23,7 @@ const (
 type mustMention struct {
 	request []string        // identifiers of the last request
 	others  []string        // the most important other identifiers, in the order in which they came
+	folded  []string        // all of these, folded
 	last    *recall.Message // the last request; nil if there is none
 }
 
@@ -44,8 +45,11 @@ func mustMentionOf(messages []recall.Message, previous string, budget int) mustM
 				n.note(late, unmarked(part.Text))
 			}
 		}
+	}
+	for i, m := range slices.Backward(messages) {
 		if m.Role == recall.User && requestText(m) != "" {
 			must.last = &messages[i]
+			break
 		}
 	}
 	used := 0
@@ -59,6 +63,9 @@ func mustMentionOf(messages []recall.Message, previous string, budget int) mustM
 		}
 	}
 	must.others = n.best(int(mentionShare*float64(budget))-used, must.request)
+	for _, id := range slices.Concat(must.request, must.others) {
+		must.folded = append(must.folded, folded(id))
+	}
 	return must
 }
 
@@ -164,8 +171,8 @@ func tells(lower, request string) bool {
 // countIn counts the identifiers that a line mentions.
 func (must mustMention) countIn(line string) (n int) {
 	lower := folded(line)
-	for _, id := range slices.Concat(must.request, must.others) {
-		if mentions(lower, id) {
+	for _, id := range must.folded {
+		if has(lower, id) {
 			n++
 		}
 	}

@@ -19,7 +19,7 @@ const leftOut = "Not in the text above, word for word:"
 // too little room for them is cut.
 func (w *writer) repaired(text string) string {
 	unread := w.unread()
-	whole := extract(w.e.Messages, w.previous, w.must)
+	whole := w.extraction()
 	body, added := text, ""
 	for range 3 { // a cut may remove what was not missing before
 		added = w.lastRequest(body + unread)
@@ -100,12 +100,20 @@ func limitChars(text string, chars *int) string {
 	return tokens.PrefixChars(text, max(*chars-utf8.RuneCountInString(clipSuffix), 0)) + clipSuffix
 }
 
+// extraction returns what was found in all that is summarized.
+func (w *writer) extraction() *extraction {
+	if w.found == nil {
+		w.found = extract(w.e.Messages, w.previous, w.must)
+	}
+	return w.found
+}
+
 // extracted returns a summary made without a model.
 func (w *writer) extracted() Summary {
 	budget := w.budget
 	text := ""
 	for range 8 { // a secret's placeholder may be longer than the secret
-		text = w.redacted(extract(w.e.Messages, w.previous, w.must).within(extractedBy, budget, w.must))
+		text = w.redacted(w.extraction().within(extractedBy, budget, w.must))
 		if tokens.Estimate(text) <= w.budget {
 			break
 		}

@@ -8,31 +8,72 @@ import (
 	"unicode"
 )
 
-// phrases are words and phrases that are signs of one kind.
-type phrases struct {
-	words map[string]bool
-	parts []string // phrases between spaces, and texts in scripts without spaces
+// lexicon says of which kinds words and phrases are signs. Each kind is a bit.
+type lexicon struct {
+	words   map[string]uint32
+	phrases map[string][]phrase // by their first words
+	dense   []phrase            // texts in scripts without spaces
 }
 
-func phrasesOf(list string) phrases {
-	p := phrases{words: map[string]bool{}}
+// phrase is a text that is a sign of some kinds: of a phrase, the words after the first, between spaces.
+type phrase struct {
+	text  string
+	kinds uint32
+}
+
+// add adds the words and phrases of a list.
+func (l *lexicon) add(kinds uint32, list string) {
 	for entry := range strings.SplitSeq(list, ", ") {
+		first, rest, more := strings.Cut(entry, " ")
 		switch {
 		case strings.ContainsFunc(entry, dense):
-			p.parts = append(p.parts, entry)
-		case strings.ContainsAny(entry, " '"):
-			p.parts = append(p.parts, " "+entry+" ")
+			l.dense = append(l.dense, phrase{entry, kinds})
+		case more:
+			l.phrases[first] = append(l.phrases[first], phrase{" " + rest + " ", kinds})
 		default:
-			p.words[entry] = true
+			l.words[entry] |= kinds
 		}
 	}
-	return p
 }
 
-// in reports whether a text has one of the phrases.
-func (p phrases) in(t spaced) bool {
-	return slices.ContainsFunc(t.words, func(w string) bool { return p.words[w] }) ||
-		slices.ContainsFunc(p.parts, func(part string) bool { return strings.Contains(t.text, part) })
+// kindsOf returns the kinds of which a text has signs.
+func (l *lexicon) kindsOf(t spaced) (kinds uint32) {
+	end := 0
+	for _, w := range t.words {
+		end += len(" ") + len(w)
+		kinds |= l.kindsAt(w, t.text[end:])
+	}
+	if strings.ContainsFunc(t.text, dense) {
+		for _, p := range l.dense {
+			if strings.Contains(t.text, p.text) {
+				kinds |= p.kinds
+			}
+		}
+	}
+	return kinds
+}
+
+// kindsAt returns the kinds of a word and of the phrases that it begins. after is the text after it.
+func (l *lexicon) kindsAt(word, after string) uint32 {
+	kinds := l.words[word]
+	for _, p := range l.phrases[word] {
+		if strings.HasPrefix(after, p.text) {
+			kinds |= p.kinds
+		}
+	}
+	return kinds
+}
+
+// opening returns the kinds of the first words of a text that are not in fillers.
+func (l *lexicon) opening(t spaced, fillers map[string]bool) uint32 {
+	end := 0
+	for _, w := range t.words {
+		end += len(" ") + len(w)
+		if kinds := l.kindsAt(w, t.text[end:]); kinds != 0 || !fillers[w] {
+			return kinds
+		}
+	}
+	return 0
 }
 
 // spaced is a text in lower case whose words stand between single spaces, without other signs than apostrophes.
@@ -54,108 +95,168 @@ func spacedOf(text string) spaced {
 	return spaced{" " + strings.Join(words, " ") + " ", words}
 }
 
-// The signs are those of English, with the commonest of some other languages.
-var (
-	failing = phrasesOf("error, errors, exception, traceback, fail, failed, fails, failure, fatal, panic, " +
-		"denied, refused, undefined, cannot, conflict, fehler, erreur, ошибка, not found, timed out, 错误, エラー")
-	pending = phrasesOf("still open, open question, still need, still needs, still missing, still unclear, " +
+// Kinds of signs.
+const (
+	obliging uint32 = 1 << iota
+	wishing
+	owning
+	dating
+	deciding
+	explaining
+	finding
+	pending
+	noting
+	relating
+	denying
+	counting
+	failing
+)
+
+// cues are the signs of what will matter later, with what they weigh. The signs are those of English, with the commonest
+// of some other languages.
+var cues = []struct {
+	kind   uint32
+	weight float64
+	signs  string
+}{
+	{obliging, 2, "capped, cap, ceiling, must, mustn't, have to, has to, need to, needs to, require, required, " +
+		"requires, shall, should, shouldn't, never, always, forbidden, prohibited, mandatory, not allowed, " +
+		"allowed, only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
+		"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
+		"whoever, make sure, from now on, no longer, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
+		"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
+		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
+	{wishing, 1.6, "prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
+		"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
+		"vegetarian, call me, instead, fine with, lieber, bevorzuge, préfère, prefiero, allergisch, 喜欢, 过敏"},
+	{owning, 0.8, "my, mine, our, ours, i'm, i am, i have, i've, we're, we are, we have, we've, mein, meine, " +
+		"meiner, unser, unsere, mon, mes, notre, mi, nuestro"},
+	{dating, 1.5, "deadline, due, midnight, noon, morning, mornings, evening, evenings, afternoon, " +
+		"afternoons, until, birthday, appointment, january, february, march, april, june, july, august, " +
+		"september, october, november, december, januar, februar, märz, mai, juni, juli, oktober, dezember, " +
+		"monday, mondays, tuesday, tuesdays, wednesday, wednesdays, thursday, thursdays, friday, fridays, " +
+		"saturday, saturdays, sunday, sundays, montag, dienstag, mittwoch, donnerstag, freitag, samstag, sonntag, " +
+		"end of, beginning of, next week, next month, next quarter, next year, no later than, in advance, weeks " +
+		"ahead, days before, 截止"},
+	{deciding, 2, "decide, decided, decides, deciding, decision, agree, agreed, chose, chosen, picked, " +
+		"opted, approved, rejected, settled on, settled for, went for, went with, go for, go with, going for, " +
+		"going with, ruled out, switch to, switched to, switching to, instead of, let's use, we use, we'll use, " +
+		"stick to, stick with, signed off, beschlossen, entschieden, décidé, decidido, deciso, решили, " +
+		"договорились, 决定, 決め"},
+	{explaining, 1, "because, since, so that, due to, owing to, reason, therefore, that's why, in order to, " +
+		"weil, damit, parce que, porque, perché, потому что, 因为"},
+	{finding, 1.8, "found, turns out, turned out, cause, caused, causes, comes from, come from, came from, " +
+		"culprit, traced, discovered, confirmed, measured, revealed, reveals, result, resulted, shows that, " +
+		"showed that, proved, proves, the problem is, the problem was, the issue is, the issue was, the bug is, " +
+		"the bug was, the answer is, the fix is, the fix was, the trick is, the solution is, leak, leaks, " +
+		"bottleneck, verified, reproduced, learned, identified, concluded, it was the, responsible for, explains, " +
+		"ursache, liegt an, stellt sich heraus, gefunden, 原因"},
+	{pending, 1.4, "still open, open question, still need, still needs, still missing, still unclear, " +
 		"still waiting, unclear, undecided, unresolved, tbd, todo, pending, still nothing, nothing yet, no reply, " +
 		"no word, no news, yet to, waiting for, waiting on, not yet, so far, nobody knows, nobody has, no answer, " +
 		"not answered, haven't answered, hasn't answered, haven't heard, haven't decided, hasn't decided, don't " +
 		"know, remind me, follow up, come back to, to be decided, to be confirmed, to be clarified, open point, " +
-		"offen, ungeklärt")
-	deciding = phrasesOf("decide, decided, decides, deciding, decision, agree, agreed, chose, chosen, picked, " +
-		"opted, approved, rejected, settled on, settled for, went for, went with, go for, go with, going for, " +
-		"going with, ruled out, switch to, switched to, switching to, instead of, let's use, we use, we'll use, " +
-		"stick to, stick with, signed off, beschlossen, entschieden, décidé, decidido, deciso, решили, " +
-		"договорились, 决定, 決め")
+		"offen, ungeklärt"},
+	{noting, 1.5, "remember, note that, keep in mind, good to know, important, importantly, for the record, " +
+		"fyi, by the way, between us, be careful, careful, beware, bear in mind, heads up, before we start, just " +
+		"so you know, wichtig, übrigens"},
+	{relating, 1, "called, named, name is, lives, works for, works at, works as, reached, phone, email, e " +
+		"mail, address, contact, born, married, daughter, son, wife, husband, partner, mother, father, sister, " +
+		"brother, boss, colleague, landlord, customer, client, owner, budget"},
+	{denying, 0.6, "no, not, none, nobody, nothing, isn't, aren't, won't, doesn't, didn't, wasn't, haven't, " +
+		"hasn't, nicht, pas, не, dislike"},
+	{counting, 0.8, "two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty, " +
+		"thirty, forty, fifty, hundred, thousand, million, dozen, half"},
+	{failing, 0.6, "error, errors, exception, traceback, fail, failed, fails, failure, fatal, panic, " +
+		"denied, refused, undefined, cannot, conflict, fehler, erreur, ошибка, not found, timed out, 错误, エラー"},
+}
 
-	cues = []struct {
-		weight float64
-		signs  phrases
-	}{
-		{2, phrasesOf("capped, cap, ceiling, must, mustn't, have to, has to, need to, needs to, require, required, " +
-			"requires, shall, should, shouldn't, never, always, forbidden, prohibited, mandatory, not allowed, " +
-			"allowed, only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
-			"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
-			"whoever, make sure, from now on, no longer, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
-			"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
-			"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず")},
-		{1.6, phrasesOf("prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
-			"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
-			"vegetarian, call me, instead, fine with, lieber, bevorzuge, préfère, prefiero, allergisch, 喜欢, 过敏")},
-		{0.8, phrasesOf("my, mine, our, ours, i'm, i am, i have, i've, we're, we are, we have, we've, mein, meine, " +
-			"meiner, unser, unsere, mon, mes, notre, mi, nuestro")},
-		{1.5, phrasesOf("deadline, due, midnight, noon, morning, mornings, evening, evenings, afternoon, " +
-			"afternoons, until, birthday, appointment, january, february, march, april, june, july, august, " +
-			"september, october, november, december, januar, februar, märz, mai, juni, juli, oktober, dezember, " +
-			"monday, mondays, tuesday, tuesdays, wednesday, wednesdays, thursday, thursdays, friday, fridays, " +
-			"saturday, saturdays, sunday, sundays, montag, dienstag, mittwoch, donnerstag, freitag, samstag, sonntag, " +
-			"end of, beginning of, next week, next month, next quarter, next year, no later than, in advance, weeks " +
-			"ahead, days before, 截止")},
-		{2, deciding},
-		{1, phrasesOf("because, since, so that, due to, owing to, reason, therefore, that's why, in order to, " +
-			"weil, damit, parce que, porque, perché, потому что, 因为")},
-		{1.8, phrasesOf("found, turns out, turned out, cause, caused, causes, comes from, come from, came from, " +
-			"culprit, traced, discovered, confirmed, measured, revealed, reveals, result, resulted, shows that, " +
-			"showed that, proved, proves, the problem is, the problem was, the issue is, the issue was, the bug is, " +
-			"the bug was, the answer is, the fix is, the fix was, the trick is, the solution is, leak, leaks, " +
-			"bottleneck, verified, reproduced, learned, identified, concluded, it was the, responsible for, explains, " +
-			"ursache, liegt an, stellt sich heraus, gefunden, 原因")},
-		{1.4, pending},
-		{1.5, phrasesOf("remember, note that, keep in mind, good to know, important, importantly, for the record, " +
-			"fyi, by the way, between us, be careful, careful, beware, bear in mind, heads up, before we start, just " +
-			"so you know, wichtig, übrigens")},
-		{1, phrasesOf("called, named, name is, lives, works for, works at, works as, reached, phone, email, e " +
-			"mail, address, contact, born, married, daughter, son, wife, husband, partner, mother, father, sister, " +
-			"brother, boss, colleague, landlord, customer, client, owner, budget")},
-		{0.6, phrasesOf("no, not, none, nobody, nothing, isn't, aren't, won't, doesn't, didn't, wasn't, haven't, " +
-			"hasn't, nicht, pas, не, dislike")},
-		{0.8, phrasesOf("two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty, " +
-			"thirty, forty, fifty, hundred, thousand, million, dozen, half")},
-		{0.6, failing},
-	}
+// Kinds of the beginnings of sentences: what only asks for the next step, or only tells of it.
+const (
+	asking = 1 << iota
+	announcing
+)
 
-	// asking matches what only asks for the next step, and announcing what only tells of it.
-	asking = regexp.MustCompile(`(?i)^\W*(?:(?:ok(?:ay)?|thanks|good|great|and|now|then|next|please|hm+|yes|no|also|` +
-		`hi|hello)[,.!:; ]+)*(?:(?:can|could|would|will) you|please|show|tell|give|find|check|look|run|open|read|write|add|` +
-		`put|list|search|explain|summari[sz]e|what|which|how|where|when|why|is|are|do|does)\b`)
-	announcing = regexp.MustCompile(`(?i)^\W*(?:(?:ok(?:ay)?|sure|good|great|now|then|next|yes|first)[,.!:; ]+)*` +
-		`(?:let me|i(?:['’]ll| will)|i(?:['’]m| am) going to|shall i|should i|would you like|do you want|` +
-		`here (?:is|are)|done)\b`)
+var (
+	cueLexicon = func() *lexicon {
+		l := newLexicon()
+		for _, c := range cues {
+			l.add(c.kind, c.signs)
+		}
+		return l
+	}()
+	openings = func() *lexicon {
+		l := newLexicon()
+		l.add(asking, "can you, could you, would you, will you, please, show, tell, give, find, check, look, run, open, "+
+			"read, write, add, put, list, search, explain, summarize, summarise, what, which, how, where, when, why, is, "+
+			"are, do, does")
+		l.add(announcing, "let me, i'll, i will, i'm going to, i am going to, shall i, should i, would you like, do you "+
+			"want, here is, here are, done")
+		return l
+	}()
+	fillers = setOf("ok okay thanks good great and now then next please hm hmm yes no also hi hello sure first")
 
 	// quantity matches a time, or an amount bound to what it counts. A bare number is neither.
 	quantity = regexp.MustCompile(`(?i)\d[:.]\d\d\b|\d{4}-\d\d|[$€£¥]\s?\d|\d\s?[$€£¥%°]|\d[\d.,'’]*[\s-]?\pL`)
-
-	// properName matches a name within a sentence.
-	properName = regexp.MustCompile(`[\pL\d,;:'’")] \p{Lu}[\pL'’-]+`)
 )
 
-// cueScore returns how likely a sentence says what will matter later, from its words alone.
-func cueScore(text string) float64 {
+func newLexicon() *lexicon {
+	return &lexicon{words: map[string]uint32{}, phrases: map[string][]phrase{}}
+}
+
+// sentence is a text with the kinds of the signs that it has, and those of its beginning.
+type sentence struct {
+	text           string
+	kinds, opening uint32
+}
+
+func sentenceOf(text string) sentence {
 	t := spacedOf(text)
+	return sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
+}
+
+// is reports whether a sentence has signs of a kind.
+func (s sentence) is(kind uint32) bool { return s.kinds&kind != 0 }
+
+// cueScore returns how likely a sentence says what will matter later, from its words alone.
+func (s sentence) cueScore() float64 {
 	score := 0.3
 	for _, c := range cues {
-		if c.signs.in(t) {
+		if s.is(c.kind) {
 			score += c.weight
 		}
 	}
-	if quantity.MatchString(text) {
+	if strings.ContainsAny(s.text, "0123456789") && quantity.MatchString(s.text) {
 		score += 1.6
 	}
-	if properName.MatchString(text) {
+	if hasProperName(s.text) {
 		score++
 	}
-	if len(identifiers(text)) > 0 {
+	for range eachIdentifier(s.text) {
 		score += 0.5
+		break
 	}
 	switch {
-	case announcing.MatchString(text):
+	case s.opening&announcing != 0:
 		score *= 0.4
-	case asking.MatchString(text) && !pending.in(t):
+	case s.opening&asking != 0 && !s.is(pending):
 		score *= 0.5
 	}
 	return score
+}
+
+// hasProperName reports whether a text has a name within a sentence: after a space that a word or a sign within a
+// sentence precedes, a capital letter that others follow.
+func hasProperName(text string) bool {
+	var r [3]rune // the last ones
+	for _, next := range text {
+		if r[1] == ' ' && unicode.IsUpper(r[2]) && (unicode.IsLetter(next) || strings.ContainsRune("'’-", next)) &&
+			(unicode.IsLetter(r[0]) || r[0] >= '0' && r[0] <= '9' || strings.ContainsRune(",;:'’\")", r[0])) {
+			return true
+		}
+		r = [3]rune{r[1], r[2], next}
+	}
+	return false
 }
 
 // frequency counts in how many lines a word stands.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // markup matches what Loci writes into what a model reads: the positions of messages, the notices of shortened results,
@@ -14,7 +16,15 @@ var markup = regexp.MustCompile(`\[(?:The first )?\d+ (?:of|more) [^\[\]]*?(?:by
 	`\b(?:clip|message|conv)-[0-9a-f-]{36}\b|… \[\d+ more characters\]|` + regexp.QuoteMeta(clipSuffix))
 
 // unmarked returns what a part says, without what Loci added to it.
-func unmarked(text string) string { return markup.ReplaceAllString(clean(text), " ") }
+func unmarked(text string) string {
+	text = clean(text)
+	for _, begin := range []string{"[", "expand(id=", "clip-", "message-", "conv-"} { // of all markup
+		if strings.Contains(text, begin) {
+			return markup.ReplaceAllString(text, " ")
+		}
+	}
+	return text
+}
 
 // abbreviated matches a text that ends with an abbreviation, an initial or the number of a list, after which no
 // sentence ends.
@@ -39,12 +49,15 @@ func sentences(text string) []string {
 		all = append(all, s)
 	}
 	for i, r := range text {
-		next, _ := utf8.DecodeRuneInString(text[min(i+len(string(r)), len(text)):])
-		switch {
-		case r == '\n' && !unicode.IsLower(next), strings.ContainsRune("。！？", r):
-			end(i + len(string(r)))
-		case strings.ContainsRune(".!?", r) && unicode.IsSpace(next) && !abbreviated.MatchString(text[max(from, i-8):i+1]):
-			end(i + 1)
+		switch r {
+		case '。', '！', '？':
+			end(i + utf8.RuneLen(r))
+		case '\n', '.', '!', '?':
+			next, _ := utf8.DecodeRuneInString(text[i+1:])
+			if r == '\n' && !unicode.IsLower(next) ||
+				r != '\n' && unicode.IsSpace(next) && !abbreviated.MatchString(text[max(from, i-8):i+1]) {
+				end(i + 1)
+			}
 		}
 	}
 	end(len(text))
@@ -54,17 +67,22 @@ func sentences(text string) []string {
 // joinedChars is the most characters of a sentence with those that belong to it.
 const joinedChars = 220
 
-// continuing matches the beginning of a sentence that speaks of the one before.
-var continuing = regexp.MustCompile(`^(?i:it|its|they|their|this|that|these|those|he|she|his|her|otherwise|so|` +
-	`because|nobody|no|not|but|even|except|unless|which|there|i asked|and|or|also not)\b`)
+// continuing are the first words of a sentence that speaks of the one before.
+var continuing = func() *lexicon {
+	l := newLexicon()
+	l.add(1, "it, its, they, their, this, that, these, those, he, she, his, her, otherwise, so, because, nobody, no, "+
+		"not, but, even, except, unless, which, there, i asked, and, or, also not")
+	return l
+}()
 
 // belongs reports whether a sentence belongs to the one before.
 func belongs(before, s string) bool {
 	if len(before)+len(s) > joinedChars {
 		return false
 	}
-	return continuing.MatchString(s) || len(before) < 20 || strings.HasSuffix(before, ":") ||
-		strings.HasSuffix(before, "?") && !strings.HasSuffix(s, "?") && pending.in(spacedOf(s))
+	return len(before) < 20 || strings.HasSuffix(before, ":") ||
+		continuing.opening(spacedOf(tokens.PrefixChars(s, 40)), nil) != 0 ||
+		strings.HasSuffix(before, "?") && !strings.HasSuffix(s, "?") && sentenceOf(s).is(pending)
 }
 
 // wholeSentences returns the text if it fits, else its first sentences that do and an ellipsis; empty if not even one

@@ -77,6 +77,7 @@ type writer struct {
 	entries  []entry
 	flat     string // text of the entries without line ends; empty until echoes needs it
 	must     mustMention
+	found    *extraction      // in all that is summarized; nil until it is needed
 	cut      []recall.Message // messages that the last transcript left out
 
 	window int     // tokens of the model's window; 0 if unknown

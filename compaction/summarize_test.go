@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -638,25 +641,52 @@ func TestIdentifiersOfTexts(t *testing.T) {
 	}
 }
 
-// What Loci adds to the time of the model: 40,000 tokens of a conversation, a good answer, and none.
+// What Loci adds to the time of the model: of 40,000 tokens of results and 160,000 of others, a good answer, and none.
 func BenchmarkSummarize(b *testing.B) {
-	e := compaction.Evicted{Messages: storm(true, 38_000), Budget: 4000}
-	for _, c := range []struct {
-		name  string
-		model *compaction.Model
-	}{
-		{"written", &compaction.Model{Summarizer: &writer{answer: func(context.Context, int,
-			compaction.Request) (compaction.Reply, error) {
-			return reply("I worked on the import, and read what I was told to.")
-		}}}},
-		{"extracted", nil},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := compaction.Summarize(b.Context(), e, compaction.Defaults(), c.model); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	said := func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+		return reply("I worked on the import, and read what I was told to.")
 	}
+	evicted := map[string][]recall.Message{
+		"results":     storm(true, 38_000),
+		"repetitions": append(storm(true, 80_000), storm(false, 80_000)...),
+		"sentences":   prattle(160_000),
+		"identifiers": itemized(160_000),
+	}
+	for _, name := range slices.Sorted(maps.Keys(evicted)) {
+		e := compaction.Evicted{Messages: evicted[name], Budget: 4000}
+		for _, by := range []string{"extracted", "written"} {
+			b.Run(name+"/"+by, func(b *testing.B) {
+				model := map[string]*compaction.Model{"written": {Summarizer: &writer{answer: said}}}[by]
+				for b.Loop() {
+					if _, err := compaction.Summarize(b.Context(), e, compaction.Defaults(), model); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// prattle is a conversation of some tokens whose sentences all differ.
+func prattle(tokens int) []recall.Message {
+	d, rng := &dialogue{}, rand.New(rand.NewPCG(1, 2))
+	word := func() string { return fmt.Sprintf("%c%cn%ctal", 'a'+rng.IntN(26), 'a'+rng.IntN(26), 'a'+rng.IntN(26)) }
+	for n := 0; n < tokens; n += 30 {
+		d.user(fmt.Sprintf("Remember that %s must %s by %d. The %s of %s is not known.", word(), word(), rng.IntN(999),
+			word(), word())).assistant(fmt.Sprintf("I found %s %s, which the %s caused.", word(), word(), word()))
+	}
+	return d.messages
+}
+
+// itemized is a conversation of some tokens that names much.
+func itemized(tokens int) []recall.Message {
+	d := &dialogue{}
+	for n := 0; n < tokens; n += 200 {
+		var b strings.Builder
+		for i := range 10 {
+			fmt.Fprintf(&b, "- src/dir%d/file%d.go depends on PROJ-%d, see https://example.com/i/%d.\n", n, i, n+i, n+i)
+		}
+		d.user(b.String()).assistant("I read them.")
+	}
+	return d.messages
 }
