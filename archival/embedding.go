@@ -11,9 +11,6 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// vectorTable is the table of the passages' vectors.
-const vectorTable = "passage_vectors"
-
 type passages struct{}
 
 // Kind implements embed.Kind.
@@ -26,10 +23,10 @@ func (s *Store) Queue() *embed.Queue[passages] {
 	return &embed.Queue[passages]{
 		Worker: embed.Worker[job]{
 			DB: s.db,
-			Vectors: embed.Vectors{Endpoint: s.endpoint, Table: vectorTable, Row: "passage_key",
-				Columns: []string{"org", "archive_key", "tags", "happened_at"}, IndexRows: s.search.IndexRows, Pending: `
-					SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.key = u.archive_key
-					WHERE u.refused IS NULL AND c.embedded_space = $1 AND c.deleted_at IS NULL`},
+			Vectors: s.search.VectorTable(`
+				SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.key = u.archive_key
+				WHERE u.refused IS NULL AND c.embedded_space = $1 AND c.deleted_at IS NULL`,
+				"org", "archive_key", "tags", "happened_at"),
 			Openings: true, Next: s.nextBatch,
 		},
 		Settle: s.settle, Waiting: waitingArchives, Owners: "archives", TakeOverRows: 1, Lock: "UPDATE", TakeOver: []string{

@@ -28,7 +28,7 @@ type Store struct {
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	search := embed.NewSearch(o.Endpoint, "passages", vectorTable, "passage_key")
+	search := embed.NewSearch(o.Endpoint, "passages", "passage_vectors", "passage_key")
 	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint, settle: embed.Settle}
 }
 

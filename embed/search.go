@@ -38,6 +38,13 @@ func NewSearch(endpoint *Endpoint, table, vectors, vectorKey string) *Search {
 	return &Search{Endpoint: endpoint, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows}
 }
 
+// VectorTable returns the table of the rows' vectors, which repeats columns of the rows. pending selects the number of
+// rows that wait for a vector in the space $1.
+func (s *Search) VectorTable(pending string, columns ...string) Vectors {
+	return Vectors{Endpoint: s.Endpoint, Table: s.Vectors, Row: s.VectorKey, Columns: columns, Pending: pending,
+		IndexRows: s.IndexRows}
+}
+
 // Filter is what a search may see, as conditions in SQL.
 type Filter struct {
 	Rows    string              // a condition on rows r of Search.Table

@@ -24,10 +24,8 @@ func batchOf(chunkTokens int) int {
 
 // vectors returns the table of the chunks' vectors.
 func (s *Store) vectors() embed.Vectors {
-	return embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "chunk_key",
-		Columns:   []string{"org", "folder_key"},
-		Pending:   `SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`,
-		IndexRows: s.search.IndexRows}
+	return s.search.VectorTable(
+		`SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`, "org", "folder_key")
 }
 
 // await queues the vectors of a generation's chunks, where an endpoint makes some.

@@ -61,7 +61,7 @@ func New(d db.DB, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	search := embed.NewSearch(o.Endpoint, "chunks", vectorTable, "chunk_key")
+	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
 	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o}, nil
 }
 

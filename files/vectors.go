@@ -6,9 +6,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// vectorTable is the table of the chunks' vectors.
-const vectorTable = "chunk_vectors"
-
 // Index builds the index of the active space's vectors if it pays and is missing; built reports whether it did.
 func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error) {
 	return s.vectors().Index(ctx, pool, progress)

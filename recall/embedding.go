@@ -12,9 +12,6 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// vectorTable is the table of the messages' vectors.
-const vectorTable = "message_vectors"
-
 type messages struct{}
 
 // Kind implements embed.Kind.
@@ -29,10 +26,9 @@ func (s *Store) Queue() *embed.Queue[messages] {
 	return &embed.Queue[messages]{
 		Worker: embed.Worker[job]{
 			DB: s.db,
-			Vectors: embed.Vectors{Endpoint: s.o.Endpoint, Table: vectorTable, Row: "message_key",
-				Columns:   []string{"org", "agent_key", "conversation_key", "position", "role", "created_at"},
-				IndexRows: s.search.IndexRows,
-				Pending:   `SELECT coalesce(sum(messages - embedded), 0) FROM conversations WHERE ` + waiting + `$1) = $1`},
+			Vectors: s.search.VectorTable(
+				`SELECT coalesce(sum(messages - embedded), 0) FROM conversations WHERE `+waiting+`$1) = $1`,
+				"org", "agent_key", "conversation_key", "position", "role", "created_at"),
 			Openings: true, Next: s.nextBatch,
 		},
 		Settle:  s.settle,

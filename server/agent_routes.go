@@ -79,17 +79,24 @@ func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (lett
 	return state, nil
 }
 
-// states shows a page of the agents with these ids.
-func (s *Server) states(ctx context.Context, ids []string, p rest.Paging, in letta.Included) (
-	[]letta.AgentState, error,
-) {
+// AgentPage asks for a page of the agents that have something.
+type AgentPage struct {
+	letta.Included
+	rest.Paging
+}
+
+// states shows a page of the agents with the ids that a call of a store returned, or the call's error.
+func (s *Server) states(ctx context.Context, p AgentPage, ids []string, err error) ([]letta.AgentState, error) {
+	if err != nil {
+		return nil, err
+	}
 	states := []letta.AgentState{}
 	for _, id := range rest.Paged(ids, p.Page(50, rest.NewestFirst), func(id string) string { return id }) {
 		a, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
 		if err != nil {
 			return nil, err
 		}
-		state, err := s.state(ctx, a, in.FileBlocks())
+		state, err := s.state(ctx, a, p.FileBlocks())
 		if err != nil {
 			return nil, err
 		}

@@ -70,14 +70,10 @@ func (s *Server) deleteArchive(ctx context.Context, in *OfArchive) (rest.Null, e
 
 func (s *Server) archiveAgents(ctx context.Context, in *struct {
 	OfArchive
-	letta.Included
-	rest.Paging
+	AgentPage
 }) ([]letta.AgentState, error) {
 	ids, err := s.Archival.ArchiveAgents(ctx, rest.Org(ctx), string(in.ArchiveID))
-	if err != nil {
-		return nil, err
-	}
-	return s.states(ctx, ids, in.Paging, in.Included)
+	return s.states(ctx, in.AgentPage, ids, err)
 }
 
 func (s *Server) createArchivePassage(ctx context.Context, in *struct {

@@ -18,10 +18,10 @@ func (s *Server) blockRoutes(a *rest.API) {
 	rest.Patch(a, "/v1/blocks/{block_id}", "Change a block", s.updateBlock)
 	rest.Delete(a, "/v1/blocks/{block_id}", "Delete a block", s.deleteBlock)
 	rest.Get(a, "/v1/blocks/{block_id}/agents", "List the agents that have a block", s.blockAgents)
+	rest.Get(a, "/v1/blocks/{block_id}/diff", "Compare two versions of a block", s.blockDiff)
 	rest.Get(a, "/v1/blocks/{block_id}/versions", "List what a block was", s.blockVersions)
 	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "Get what a block was", s.blockVersion)
 	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore", "Make a block what it was", s.restoreBlock)
-	rest.Get(a, "/v1/blocks/{block_id}/diff", "Compare two versions of a block", s.blockDiff)
 	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks", "List an agent's blocks", withAgent(s, s.agentBlocks))
 	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Get an agent's block by its label",
 		withAgent(s, s.agentBlock))
@@ -100,14 +100,10 @@ func (s *Server) deleteBlock(ctx context.Context, in *OfBlock) (rest.Null, error
 
 func (s *Server) blockAgents(ctx context.Context, in *struct {
 	OfBlock
-	letta.Included
-	rest.Paging
+	AgentPage
 }) ([]letta.AgentState, error) {
 	ids, err := s.Blocks.Agents(ctx, rest.Org(ctx), string(in.BlockID))
-	if err != nil {
-		return nil, err
-	}
-	return s.states(ctx, ids, in.Paging, in.Included)
+	return s.states(ctx, in.AgentPage, ids, err)
 }
 
 func (s *Server) blockVersions(ctx context.Context, in *struct {

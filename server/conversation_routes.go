@@ -16,9 +16,9 @@ func (s *Server) conversationRoutes(a *rest.API) {
 	rest.Post(a, "/v1/conversations", "Create a conversation", s.createConversation)
 	rest.Get(a, "/v1/conversations", "List conversations", s.listConversations)
 	rest.Get(a, "/v1/conversations/{conversation_id}", "Get a conversation", s.getConversation)
+	rest.Get(a, "/v1/conversations/{conversation_id}/messages", "List a conversation's messages", s.conversationMessages)
 	rest.Patch(a, "/v1/conversations/{conversation_id}", "Change a conversation", s.updateConversation)
 	rest.Delete(a, "/v1/conversations/{conversation_id}", "Delete a conversation", s.deleteConversation)
-	rest.Get(a, "/v1/conversations/{conversation_id}/messages", "List a conversation's messages", s.conversationMessages)
 	rest.Post(a, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt anew",
 		s.recompileConversation)
 }

@@ -192,3 +192,19 @@ func scalar(raw []byte) (string, bool) {
 	}
 	return string(raw), raw[0] != '{' && raw[0] != '['
 }
+
+// limited is a limit as asked for, at least 1 and at most the most that there is.
+func limited(asked *number, usual, most int) (int, error) {
+	limit := int(deref(asked, number(usual)))
+	if limit < 1 {
+		return 0, db.Invalid("limit must be between 1 and %d, got %d", most, limit)
+	}
+	return min(limit, most), nil
+}
+
+func deref[T any](p *T, absent T) T {
+	if p == nil {
+		return absent
+	}
+	return *p
+}

@@ -30,10 +30,7 @@ func (m Memories) grepFiles(ctx context.Context, c call, a grepArgs) (Result, er
 		return Result{}, err
 	}
 	found, err := m.Files.Grep(ctx, c.org, c.agent.ID, query)
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Text: grepText(query, found)}, nil
+	return Result{Text: grepText(query, found)}, err
 }
 
 // query checks the arguments. An offset below 0 is 0, as in Letta.

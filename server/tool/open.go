@@ -288,10 +288,3 @@ func lastNumber(content string) (int, bool) {
 	}
 	return 0, false
 }
-
-func deref[T any](p *T, absent T) T {
-	if p == nil {
-		return absent
-	}
-	return *p
-}

@@ -21,18 +21,6 @@ type searchArgs struct {
 	Include text    `json:"include"`
 }
 
-func (m Memories) searchFiles(ctx context.Context, c call, a searchArgs) (Result, error) {
-	query, err := a.query()
-	if err != nil {
-		return Result{}, err
-	}
-	found, err := m.Files.Search(ctx, c.org, c.agent.ID, query)
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Text: searchText(query, found)}, nil
-}
-
 // query checks the arguments. A limit above the most is the most, as in Letta.
 func (a searchArgs) query() (files.Query, error) {
 	if strings.TrimSpace(string(a.Query)) == "" {
@@ -42,13 +30,13 @@ func (a searchArgs) query() (files.Query, error) {
 	return files.Query{Text: string(a.Query), Limit: limit, Include: string(a.Include)}, err
 }
 
-// limited is a limit as asked for, at least 1 and at most the most that there is.
-func limited(asked *number, usual, most int) (int, error) {
-	limit := int(deref(asked, number(usual)))
-	if limit < 1 {
-		return 0, db.Invalid("limit must be between 1 and %d, got %d", most, limit)
+func (m Memories) searchFiles(ctx context.Context, c call, a searchArgs) (Result, error) {
+	query, err := a.query()
+	if err != nil {
+		return Result{}, err
 	}
-	return min(limit, most), nil
+	found, err := m.Files.Search(ctx, c.org, c.agent.ID, query)
+	return Result{Text: searchText(query, found)}, err
 }
 
 // searchText shows chunks, the best first.
