@@ -17,11 +17,6 @@ func (s *Server) blockRoutes(a *rest.API) {
 	rest.Get(a, "/v1/blocks/{block_id}", "Get a block", s.getBlock)
 	rest.Patch(a, "/v1/blocks/{block_id}", "Change a block", s.updateBlock)
 	rest.Delete(a, "/v1/blocks/{block_id}", "Delete a block", s.deleteBlock)
-	rest.Get(a, "/v1/blocks/{block_id}/agents", "List the agents that have a block", s.blockAgents)
-	rest.Get(a, "/v1/blocks/{block_id}/diff", "Compare two versions of a block", s.blockDiff)
-	rest.Get(a, "/v1/blocks/{block_id}/versions", "List what a block was", s.blockVersions)
-	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "Get what a block was", s.blockVersion)
-	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore", "Make a block what it was", s.restoreBlock)
 	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks", "List an agent's blocks", withAgent(s, s.agentBlocks))
 	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}", "Get an agent's block by its label",
 		withAgent(s, s.agentBlock))
@@ -31,6 +26,11 @@ func (s *Server) blockRoutes(a *rest.API) {
 		thenState(s, s.attachBlock))
 	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/detach/{block_id}", "Detach a block from an agent",
 		thenState(s, s.detachBlock))
+	rest.Get(a, "/v1/blocks/{block_id}/agents", "List the agents that have a block", s.blockAgents)
+	rest.Get(a, "/v1/blocks/{block_id}/diff", "Compare two versions of a block", s.blockDiff)
+	rest.Get(a, "/v1/blocks/{block_id}/versions", "List what a block was", s.blockVersions)
+	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "Get what a block was", s.blockVersion)
+	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore", "Make a block what it was", s.restoreBlock)
 }
 
 // OfBlock is the path of a block.
