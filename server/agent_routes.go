@@ -72,6 +72,7 @@ func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (lett
 	if err != nil {
 		return letta.AgentState{}, err
 	}
+	a.System = a.Instructions(s.Tools.Definitions(a, len(r.Folders) > 0))
 	state := letta.StateOf(a, r, rest.Each(s.Tools.Of(a, len(r.Folders) > 0), letta.ToolOf))
 	if set := s.Tools.NameOf(a); set != "" {
 		state.ToolSet = &set

@@ -188,3 +188,41 @@ func TestToolsThatAreNotThereAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestDefaultInstructionsFollowTheTools(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	folder, ids := c.made("/v1/folders", `{"name":"f"}`), toolIDs()
+	agent := c.made("/v1/agents", `{"tool_set":"small"}`)
+	base := "/v1/agents/" + agent
+	system := func() string {
+		t.Helper()
+		text, _ := fields(t, c.must("GET", base, ""))["system"].(string)
+		if prompt := c.must("POST", base+"/recompile?dry_run=true", ""); !strings.Contains(prompt, text) {
+			t.Errorf("the prompt lacks the instructions %q:\n%s", text, prompt)
+		}
+		return text
+	}
+	check := func(after, want, without string) {
+		t.Helper()
+		if got := system(); !strings.Contains(got, want) || without != "" && strings.Contains(got, without) {
+			t.Errorf("after %s: %q, want %q in it and not %q", after, got, want, without)
+		}
+	}
+	check("the beginning", "conversation_search finds", "open_files")
+	c.must("PATCH", base+"/folders/attach/"+folder, "")
+	check("a folder", "open_files shows", "list_files")
+	returned, err := json.Marshal(map[string]string{"system": system()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.must("PATCH", base, string(returned)) // as a client that writes back what it read
+	c.must("PATCH", base+"/tools/detach/"+ids["grep_files"], "")
+	check("a detached tool", "open_files shows", "grep_files")
+	c.must("PATCH", base, `{"system":"Be brief."}`)
+	if got := system(); got != "Be brief." {
+		t.Errorf("an operator's instructions are %q", got)
+	}
+	c.must("PATCH", base, `{"system":""}`)
+	check("their end", "open_files shows", "grep_files")
+}

@@ -19,7 +19,7 @@ type Agent struct {
 	Type        string          `db:"agent_type" json:"agent_type"`
 	Description *string         `db:"description" json:"description"`
 	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
-	System      string          `db:"system" json:"system"`
+	System      string          `db:"system" json:"system"` // empty for the default instructions
 	Tags        []string        `db:"tags" json:"tags"`
 	Timezone    string          `db:"timezone" json:"timezone"`
 	Model       *string         `db:"model" json:"model"`

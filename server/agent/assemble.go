@@ -105,11 +105,9 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if p.format = at.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
-	has, err := s.Files.HasFolder(ctx, org, at.AgentID)
-	if err != nil {
+	if p.definitions, err = s.definitions(ctx, org, own); err != nil {
 		return p, err
 	}
-	p.definitions = s.definitions(own, has)
 	p.tools = toolsIn(p.format, p.definitions)
 	model := p.Agent.model()
 	p.count = func(text string) int { return s.Tokens.Count(model, text) }
@@ -143,11 +141,13 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	return p, nil
 }
 
-func (s *Store) definitions(a Agent, hasFolder bool) []Definition {
-	if s.Tools == nil {
-		return nil
+// definitions returns the tools of an agent.
+func (s *Store) definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
+	has, err := s.Files.HasFolder(ctx, org, a.ID)
+	if err != nil || s.Tools == nil {
+		return nil, err
 	}
-	return s.Tools(a, hasFolder)
+	return s.Tools(a, has), nil
 }
 
 // readView reads the view of the conversation. Of a view that is too long it reads the newest messages and counts the
@@ -187,7 +187,7 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Pr
 	l, window := own.Limits(), p.Agent.Window()
 	l.WindowTokens = window
 	for range maxCompilations {
-		compiled, err := s.compile(ctx, org, own, p.Conversation, l)
+		compiled, err := s.compile(ctx, org, own, p.Conversation, promptMeans{l, p.definitions})
 		if err != nil {
 			return err
 		}

@@ -22,11 +22,9 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		}
 		n.ID = recall.NewConversationID()
 		empty := recall.Conversation{ID: n.ID, ContextView: recall.ContextView{FirstVisible: 1}}
-		p, err := in.compile(ctx, org, a, empty, a.Limits())
-		if err != nil {
+		if n.Instructions, err = in.compileNow(ctx, org, a, empty); err != nil {
 			return err
 		}
-		n.Instructions = p.String()
 		c, err = in.Recall.CreateConversation(ctx, org, a.ID, n)
 		return err
 	})
@@ -40,11 +38,11 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	if err != nil {
 		return "", err
 	}
-	p, err := s.compile(ctx, org, a, c, a.Limits())
+	p, err := s.compileNow(ctx, org, a, c)
 	if err != nil || dry {
-		return p.String(), err
+		return p, err
 	}
-	return p.String(), s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p.String())
+	return p, s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p)
 }
 
 // Reset replaces an agent's default conversation by an empty one.

@@ -20,8 +20,9 @@ type State struct {
 }
 
 func (s State) prompt() prompt {
+	means := promptMeans{limits: files.Limits{MaxOpen: 5, ViewChars: 1000}}
 	return prompt{system: s.System, blocks: renderBlocks(s.Blocks), rules: renderRules(s.Rules),
-		directories: renderDirectories(s.Directories, files.Limits{MaxOpen: 5, ViewChars: 1000}), metadata: s.Metadata}
+		directories: renderDirectories(s.Directories, means), metadata: s.Metadata}
 }
 
 // Parts are the parts of the system prompt of a state.

@@ -31,7 +31,7 @@ func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBloc
 
 // renderDirectories writes the section of the prompt that shows folders and open files, in Letta's layout. Names and
 // texts are neutralized, so that no document can end its section.
-func renderDirectories(directories []files.Directory, l files.Limits) string {
+func renderDirectories(directories []files.Directory, m promptMeans) string {
 	if len(directories) == 0 {
 		return ""
 	}
@@ -45,15 +45,15 @@ func renderDirectories(directories []files.Directory, l files.Limits) string {
 		}
 	}
 	fmt.Fprintf(&b, "<directories>\n<file_limits>\n- current_files_open=%d\n- max_files_open=%d\n</file_limits>\n", open,
-		l.MaxOpen)
+		m.limits.MaxOpen)
 	for _, d := range directories {
-		renderDirectory(&b, d, l)
+		renderDirectory(&b, d, m)
 	}
 	b.WriteString("</directories>")
 	return b.String()
 }
 
-func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
+func renderDirectory(b *strings.Builder, d files.Directory, m promptMeans) {
 	fmt.Fprintf(b, "<directory name=\"%s\">\n", attribute(d.Folder.Name))
 	if d.Folder.Description != nil {
 		fmt.Fprintf(b, "<description>%s</description>\n", chat.Neutralize(*d.Folder.Description))
@@ -62,10 +62,14 @@ func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
 		fmt.Fprintf(b, "<instructions>%s</instructions>\n", chat.Neutralize(*d.Folder.Instructions))
 	}
 	for _, f := range d.Files {
-		renderFile(b, f, l)
+		renderFile(b, f, m.limits)
 	}
 	if d.More > 0 {
-		fmt.Fprintf(b, "<more_files>%d more closed files are not listed: call list_files</more_files>\n", d.More)
+		hint := ""
+		if hasTool(m.tools, "list_files") {
+			hint = ": call list_files"
+		}
+		fmt.Fprintf(b, "<more_files>%d more closed files are not listed%s</more_files>\n", d.More, hint)
 	}
 	b.WriteString("</directory>\n")
 }

@@ -127,7 +127,7 @@ func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
 		        @window, @max_files, @view_chars, @hidden, @settings)
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
-			"metadata": n.Metadata, "system": cmp.Or(n.System, DefaultSystem), "tags": tags,
+			"metadata": n.Metadata, "system": n.System, "tags": tags,
 			"timezone": cmp.Or(n.Timezone, "UTC"), "model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit,
 			"max_files": n.MaxFilesOpen, "view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings})
 }
@@ -231,6 +231,15 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		was, err := in.Agent(ctx, org, id)
 		if err != nil {
 			return err
+		}
+		if u.System != nil && *u.System != "" { // a client that returns the default instructions does not set them
+			tools, err := in.definitions(ctx, org, was)
+			if err != nil {
+				return err
+			}
+			if *u.System == was.Instructions(tools) {
+				u.System = nil
+			}
 		}
 		change := &u.Settings.CompactionSettings
 		if *change, err = mergeCompaction(was.Settings.CompactionSettings, *change); err != nil {

@@ -16,7 +16,7 @@ type AgentFields struct {
 	Name          rest.Opt[string]        `json:"name,omitzero" doc:"Two random words if an agent is created without."`
 	Description   rest.Opt[string]        `json:"description,omitzero"`
 	Metadata      rest.Opt[rest.Object]   `json:"metadata,omitzero"`
-	System        rest.Opt[string]        `json:"system,omitzero" doc:"The base instructions."`
+	System        rest.Opt[string]        `json:"system,omitzero" doc:"The base instructions; empty for the default."`
 	Tags          rest.Opt[[]string]      `json:"tags,omitzero"`
 	Timezone      rest.Opt[string]        `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
 	Model         rest.Opt[string]        `json:"model,omitzero" doc:"provider/model"`
