@@ -20,6 +20,10 @@ type Appended struct {
 	Tokens   int     `db:"tokens" json:"tokens"`
 	OTID     *string `db:"otid" json:"otid"`
 	Repeated bool    `db:"-" json:"repeated"` // an earlier append stored it under the same otid
+
+	// Orphans are the ids of calls that the conversation lacks, and the message has results of. No prompt has such a
+	// result; searches and lists find it.
+	Orphans []string `db:"orphans" json:"orphan_tool_call_ids" doc:"Of results that no model sees, as they have no call."`
 }
 
 // DraftError says what is wrong with one of the drafts of a call. It wraps ErrInvalid or ErrConflict.
@@ -137,11 +141,22 @@ func (s *Store) appendEntries(ctx context.Context, org db.Org, agentID, conversa
 		if err := end.queueMessage(&batch, e, events[i].Seq); err != nil {
 			return nil, end.Conversation, err
 		}
-		out[e.at] = Appended{ID: events[i].RefID, Seq: events[i].Seq, Position: end.Messages, Tokens: e.tokens, OTID: e.OTID}
+		out[e.at] = Appended{ID: events[i].RefID, Seq: events[i].Seq, Position: end.Messages, Tokens: e.tokens, OTID: e.OTID,
+			Orphans: orphansOf(e.Content)}
 	}
 	calls.queue(&batch, end)
 	end.queue(&batch)
 	return out, end.Conversation, db.Error(s.db.SendBatch(ctx, &batch).Close())
+}
+
+func orphansOf(parts []Part) []string {
+	orphans := []string{}
+	for _, p := range parts {
+		if p.Orphan {
+			orphans = append(orphans, p.CallID)
+		}
+	}
+	return orphans
 }
 
 // A session is a run of messages with no gap longer than sessionGap, of at most sessionMessages.

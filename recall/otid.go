@@ -85,7 +85,8 @@ func (s *Store) repeated(ctx context.Context, end conversationEnd, entries []ent
 		return stored, nil
 	}
 	rows, err := db.All[repeated](ctx, s.db, `
-		SELECT 'message-' || id AS id, seq, position, tokens, otid, otid_sha256
+		SELECT 'message-' || id AS id, seq, position, tokens, otid, otid_sha256, ARRAY(
+			SELECT part ->> 'call_id' FROM json_array_elements(content) AS part WHERE `+isOrphan+`) AS orphans
 		FROM messages
 		WHERE org = $1 AND agent_key = $2 AND otid = ANY ($3)`, end.org, end.AgentKey, otids)
 	for _, r := range rows {

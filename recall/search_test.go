@@ -104,6 +104,13 @@ func TestWhatIsInViewIsNotFound(t *testing.T) {
 	if diff := cmp.Diff([]string{"plums last year"}, f.found(q)); diff != "" {
 		t.Errorf("afterwards (-want +got):\n%s", diff)
 	}
+	failed := say(recall.Assistant, "plums cannot be had")
+	failed.IsErr = true
+	f.append(failed, returned("nobody's", "plums at the market"))
+	if diff := cmp.Diff([]string{"plums at the market", "plums cannot be had", "plums last year"},
+		slices.Sorted(slices.Values(f.found(q)))); diff != "" {
+		t.Errorf("with messages that the model is not shown (-want +got):\n%s", diff)
+	}
 }
 
 // What a search of the log returned is not found again, nor the words it asked for.

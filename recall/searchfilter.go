@@ -21,11 +21,12 @@ type searchFilter struct {
 	deleted      []int64 // conversations that are not cleared away yet
 	q            Query
 
-	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, and those at the
-	// positions visibleKept.
+	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, but not those at the
+	// positions unshown, and those at the positions visibleKept.
 	visibleIn   int64
 	visibleFrom int
 	visibleKept []int
+	unshown     []int
 }
 
 // searchFilter returns what a query may see. ErrNotFound if the agent or the conversation does not exist.
@@ -60,13 +61,19 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter) error {
 		Key          int64 `db:"key"`
 		FirstVisible int   `db:"first_visible"`
 		Kept         []int `db:"kept"`
+		Unshown      []int `db:"unshown"`
 	}
 	rows, err := db.All[row](ctx, s.db, `
-		SELECT key, first_visible, kept FROM conversations
+		SELECT key, first_visible, kept, ARRAY(
+			SELECT m.position FROM messages m
+			WHERE m.org = c.org AND m.conversation_key = c.key AND m.position >= c.first_visible AND (m.is_err
+			   OR m.role = 'tool' AND EXISTS (SELECT FROM json_array_elements(m.content) AS part WHERE `+isOrphan+`))
+		) AS unshown
+		FROM conversations c
 		WHERE org = $1 AND agent_key = $2 AND CASE WHEN $3 = 0 THEN is_default ELSE key = $3 END AND first_visible > 1`,
 		f.org, f.agent, f.conversation)
 	for _, r := range rows {
-		f.visibleIn, f.visibleFrom, f.visibleKept = r.Key, r.FirstVisible, r.Kept
+		f.visibleIn, f.visibleFrom, f.visibleKept, f.unshown = r.Key, r.FirstVisible, r.Kept, r.Unshown
 	}
 	return err
 }
@@ -123,9 +130,9 @@ func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 		add(`$.conversation_key = @conversation`, "conversation", f.conversation)
 	}
 	if f.visibleIn != 0 {
-		add(`NOT ($.conversation_key = @visible_in AND ($.position >= @visible_from OR $.position = ANY (@visible_kept)))`,
-			"visible_in", f.visibleIn)
-		args["visible_from"], args["visible_kept"] = f.visibleFrom, f.visibleKept
+		add(`NOT ($.conversation_key = @visible_in AND ($.position >= @visible_from AND $.position <> ALL (@unshown)
+			OR $.position = ANY (@visible_kept)))`, "visible_in", f.visibleIn)
+		args["visible_from"], args["visible_kept"], args["unshown"] = f.visibleFrom, f.visibleKept, f.unshown
 	}
 	if len(f.q.Roles) > 0 {
 		add(`$.role = ANY (@roles)`, "roles", f.q.Roles)

@@ -14,6 +14,9 @@ import (
 // statement that compares the position with a number of its own reads no other messages.
 const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err`
 
+// isOrphan is the condition that a part of a message is a result without a call.
+const isOrphan = `coalesce(part ->> 'orphan', 'false') = 'true'`
+
 // View returns what the model sees of a conversation, in the view that the conversation was read with and with the
 // messages appended since: the system prompt, the summary, if there is one, and the visible messages, without tool
 // results that have no call in the view.
@@ -156,8 +159,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 			FROM (
 				SELECT m.id, m.position FROM messages m
 				WHERE m.org = c.org AND `+seen+` AND m.position >= c.first_visible AND (m.role <> 'tool' OR EXISTS (
-					SELECT FROM json_array_elements(m.content) AS part
-					WHERE coalesce(part ->> 'orphan', 'false') = 'false'))
+					SELECT FROM json_array_elements(m.content) AS part WHERE NOT `+isOrphan+`))
 				ORDER BY m.position DESC
 				LIMIT $3
 			) newest

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,42 @@ func (c *client) capture(agent, body string) captured {
 		c.t.Fatal(err)
 	}
 	return got
+}
+
+// A result without a call is in no prompt. The answer says so, also if the request is repeated, and everything that
+// reads the log finds it, also when the model sees the messages around it.
+func TestAResultWithoutACallIsFound(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"context_window_limit":8000}`)
+	target := "/v1/agents/" + agent
+	for i := range 20 {
+		c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":"Question %d: %s"},`+
+			`{"role":"assistant","content":"Yes."}]}`, i, strings.Repeat("and so it goes on ", 60)))
+	}
+	body := `{"messages":[{"role":"assistant","tool_calls":[{"id":"b","type":"function",` +
+		`"function":{"name":"look","arguments":"{}"}}]},
+		{"type":"tool_return","otid":"x","tool_returns":[{"tool_call_id":"b","tool_return":"Seen."},
+		{"tool_call_id":"lost","tool_return":"The walrus is in the cellar."}]}]}`
+	for range 2 { // the call of the second has no otid, and is another one
+		got := c.capture(agent, body).Messages
+		if diff := cmp.Diff([][]string{{}, {"lost"}}, [][]string{got[0].Orphans, got[1].Orphans}); diff != "" {
+			t.Errorf("orphans (-want +got):\n%s", diff)
+		}
+	}
+	c.must("GET", target+"/prompt", "") // compacts
+	prompt := c.must("GET", target+"/prompt", "")
+	if strings.Contains(prompt, "walrus") || !strings.Contains(prompt, "Seen.") {
+		t.Errorf("the prompt has a result without a call, or lacks the one beside it:\n%s", prompt)
+	}
+	found := c.tool(agent, "conversation_search", `{"query":"Where is the walrus?"}`)
+	contains(t, "the search", found, "walrus is in the cellar", "call that this is the result of is not in the conversation")
+	id := regexp.MustCompile(`message-[0-9a-f-]+`).FindString(found)
+	contains(t, "expand", c.tool(agent, "expand", `{"id":"`+id+`"}`), "walrus is in")
+	contains(t, "expand with a pattern", c.tool(agent, "expand", `{"id":"`+id+`","pattern":"w.lrus"}`), "walrus is in")
+	contains(t, "expand of a range", c.tool(agent, "expand", `{"id":"seq 1-99","pattern":"w.lrus"}`), "walrus is in")
+	contains(t, "the list", c.must("GET", target+"/messages", ""), "walrus is in", `"orphan":true`)
+	contains(t, "a search of the organization", c.must("POST", "/v1/agents/messages/search", `{"query":"walrus"}`), "walrus is in")
 }
 
 // said are an agent's messages after its instructions, a line each.

@@ -163,8 +163,8 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 		if q.Text != "" {
 			score = fmt.Sprintf(", score %.3f", h.Score)
 		}
-		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s%s\n%s", at.spoken(h.Message), h.ID, h.Position,
-			ofConversation(h.Message), score, indented(h.Snippet))
+		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s%s\n%s%s", at.spoken(h.Message), h.ID, h.Position,
+			ofConversation(h.Message), score, orphanNote(h.Message), indented(h.Snippet))
 	}
 	if left := len(r.Hits) - n; left > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n",

@@ -92,14 +92,19 @@ func messageText(m recall.Message) string {
 	if text == "" {
 		return "  [nothing to read]\n"
 	}
-	note := ""
-	if slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Orphan }) {
-		note = "  [the call that this is the result of is not in the conversation]\n"
-	}
+	note := orphanNote(m)
 	shown := clip(text, maxMessageChars)
 	if shown == text {
 		return note + indented(text)
 	}
 	return note + indented(shown) + fmt.Sprintf("  ... [cut: the message has %d bytes. To read on, call: %s]\n", len(text),
 		invocation("expand", argument{"id", m.ID, nil}, argument{"offset", len(shown), 0}))
+}
+
+// orphanNote says that a message has a result without a call, on a line of its own.
+func orphanNote(m recall.Message) string {
+	if !slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Orphan }) {
+		return ""
+	}
+	return "  [the call that this is the result of is not in the conversation]\n"
 }
