@@ -21,7 +21,7 @@ func (s *Server) Handler() http.Handler {
 
 func (s *Server) routes(a *rest.API) {
 	rest.Get(a, "/v1/health", "Say that the server runs", s.health, rest.Public)
-	rest.Get(a, "/v1/ready", "Say whether the database answers", s.ready, rest.Public)
+	rest.Get(a, "/v1/ready", "Say whether the database answers and can store changes", s.ready(a), rest.Public)
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes, s.conversationRoutes,
 		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.messageRoutes, s.messageSearchRoutes,
@@ -45,11 +45,16 @@ func (s *Server) health(context.Context, *struct{}) (Health, error) {
 // readyTimeout is how long the database may take to answer.
 const readyTimeout = 2 * time.Second
 
-func (s *Server) ready(ctx context.Context, _ *struct{}) (Health, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if err := s.Ping(ctx); err != nil {
-		return Health{}, rest.Unavailable()
+func (s *Server) ready(a *rest.API) rest.Handler[struct{}, Health] {
+	return func(ctx context.Context, _ *struct{}) (Health, error) {
+		ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+		defer cancel()
+		if err := s.Ping(ctx); err != nil {
+			return Health{}, rest.Unavailable()
+		}
+		if err := a.CheckRoom(ctx, s.DB); err != nil {
+			return Health{}, err
+		}
+		return s.health(ctx, nil)
 	}
-	return s.health(ctx, nil)
 }

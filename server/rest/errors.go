@@ -65,6 +65,14 @@ func Unavailable() *Problem {
 	return p
 }
 
+// noRoom is a change that cannot be stored until the operator makes room.
+func noRoom() *Problem {
+	p := newProblem(http.StatusServiceUnavailable,
+		"The server has no room to store anything; try again when its operator has made some")
+	p.header = http.Header{"Retry-After": {"30"}}
+	return p
+}
+
 // unknown is the server's own fault, whose cause is not told.
 func unknown() *Problem {
 	return newProblem(http.StatusInternalServerError, "An unknown error occurred")
@@ -131,6 +139,8 @@ func ProblemOf(err error) *Problem {
 		return p
 	case errors.Is(err, context.Canceled):
 		return newProblem(statusClientGone, "Client disconnected")
+	case db.IsFull(err):
+		return noRoom()
 	case unavailable(err):
 		return Unavailable()
 	}
@@ -161,10 +171,10 @@ func deadlocked(err error) bool {
 func unavailable(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
-		case "57P01", "57P02", "57P03", "53300": // shut down by the operator, crashed, starting, no connection left
+		case "57P01", "57P02", "57P03": // shut down by the operator, crashed, starting
 			return true
 		}
-		return strings.HasPrefix(pg.Code, "08")
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") // no connection, no resources
 	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	return unreachable || errors.Is(err, db.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
@@ -174,10 +184,25 @@ func unavailable(err error) bool {
 // fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told.
 func (a *API) fail(ctx context.Context, err error) *Problem {
 	p := ProblemOf(err).traced(ctx)
+	if db.IsFull(err) {
+		a.full.Store(true)
+	}
 	if _, chosen := errors.AsType[*Problem](err); p.status >= http.StatusInternalServerError && !chosen {
 		a.Log.ErrorContext(ctx, "request failed", "status", p.status, "request_id", requestID(ctx), "error", err)
 	}
 	return p
+}
+
+// CheckRoom returns an error if changes can still not be stored, after one could not.
+func (a *API) CheckRoom(ctx context.Context, d db.DB) error {
+	if !a.full.Load() {
+		return nil
+	}
+	if err := db.CheckRoom(ctx, d); err != nil {
+		return err
+	}
+	a.full.Store(false)
+	return nil
 }
 
 // writeError answers with an error on the routes that huma does not serve.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -34,6 +35,7 @@ type API struct {
 	Config
 	echo   *echo.Echo
 	public map[string]bool // routes that need no key
+	full   atomic.Bool     // a change could not be stored
 }
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.

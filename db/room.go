@@ -1,0 +1,35 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// IsFull reports whether an error says that nothing can be stored: a disk is full or broken, or the database is read
+// only.
+func IsFull(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		// insufficient_resources, disk_full, io_error, read_only_sql_transaction
+		return slices.Contains([]string{"53000", "53100", "58030", "25006"}, pg.Code)
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
+}
+
+// CheckRoom stores about 1 MiB and takes it back. An error says that nothing can be stored.
+func CheckRoom(ctx context.Context, d DB) error {
+	tx, err := d.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // it has nothing to keep
+	_, err = tx.Exec(ctx, `
+		CREATE TABLE room AS
+		SELECT string_agg(md5(row::text || part::text), '') AS text
+		FROM generate_series(1, 1000) AS row, generate_series(1, 32) AS part
+		GROUP BY row`)
+	return err
+}
