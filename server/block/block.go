@@ -50,18 +50,6 @@ func (b Block) SHA256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Version is what a block was.
-type Version struct {
-	Version     int       `db:"version" json:"version"`
-	Author      string    `db:"author" json:"author"` // who made it so: an agent's id, or OperatorAuthor
-	Label       string    `db:"label" json:"label"`
-	Description *string   `db:"description" json:"description"`
-	Value       string    `db:"value" json:"value"`
-	Limit       int       `db:"limit_chars" json:"limit"`
-	ReadOnly    bool      `db:"read_only" json:"read_only"`
-	At          time.Time `db:"at" json:"at"`
-}
-
 // OperatorAuthor is the author of what came over the API and not from an agent's tool.
 const OperatorAuthor = "operator"
 

@@ -1,0 +1,29 @@
+package embed
+
+import "cmp"
+
+// MostTexts and MostTokens are the most that a job embeds at once: enough that the requests take longer than the
+// statements around them.
+const (
+	MostTexts  = 128
+	MostTokens = 38_400
+)
+
+// growAfter is how many jobs in a row an endpoint must keep up with before it is asked for twice as much.
+const growAfter = 16
+
+func (d *Endpoint) grow() {
+	if d.streak++; d.limit == 0 || d.streak < growAfter {
+		return
+	}
+	if d.streak, d.limit = 0, d.limit*2; d.limit >= MostTexts {
+		d.limit = 0
+	}
+}
+
+// Size returns how many texts a job may ask for at once.
+func (d *Endpoint) Size() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return cmp.Or(d.limit, MostTexts)
+}
