@@ -112,7 +112,7 @@ const (
 	failing
 )
 
-// cues are the signs of what will matter later, with what they weigh. The signs are those of English, with the commonest
+// cues are the signs of what will matter later, with what they weigh: those of English, with the commonest
 // of some other languages.
 var cues = []struct {
 	kind   uint32

@@ -19,6 +19,7 @@ type Expansion struct {
 	NextOffset *int   `json:"next_offset"` // nil at the end
 	TotalBytes int    `json:"total_bytes"`
 	Lines      []Line `json:"lines,omitzero"` // those that the pattern matches; Text is empty then
+	InLine     bool   `json:"-"`              // Text is of a range, and begins within a line of it
 }
 
 // Line is a line of an expanded text. Offsets are in bytes from the text's beginning.
@@ -66,6 +67,12 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 		return e.matching(text, limit, q.Pattern)
 	}
 	e.Text = db.Beginning(text[offset:], limit)
+	if _, isRange := parseSeqRange(q.ID); isRange {
+		e.InLine = offset > 0 && text[offset-1] != '\n'
+		if offset+len(e.Text) < len(text) { // the next page begins with a line, not after its indentation
+			e.Text = e.Text[:cmp.Or(strings.LastIndexByte(e.Text, '\n')+1, len(e.Text))]
+		}
+	}
 	if e.Text == "" && offset < len(text) { // the first character is longer than the limit
 		_, size := utf8.DecodeRuneInString(text[offset:])
 		e.Text = text[offset : offset+size]

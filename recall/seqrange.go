@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 
@@ -41,7 +42,7 @@ func parseSeqRange(text string) (r seqRange, ok bool) {
 const maxSeqRangeBytes = 64 << 20
 
 // seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker, and
-// with its long results whole. They are of one conversation, that of the range's first message; summaries and system
+// with its long results whole; lines after the first of a message are indented. They are of one conversation, that of the range's first message; summaries and system
 // prompts are left out.
 func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange) (string, error) {
 	if r.from > r.to {
@@ -90,11 +91,15 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 	return b.String(), err
 }
 
-// line returns a message with its seq, its time in UTC and its speaker, as a line or more.
+// line returns a message with its seq, its time in UTC and its speaker, as a line or more, of which only the first is
+// not indented.
 func (m Message) line() string {
 	who := string(m.Role)
 	if m.Name != nil && *m.Name != "" {
-		who += " " + *m.Name
+		who += " " + strings.Join(strings.FieldsFunc(*m.Name, endsName), " ")
 	}
-	return fmt.Sprintf("[seq %d] %s %s: %s\n", m.Seq, m.CreatedAt.UTC().Format(time.DateTime), who, m.Text())
+	return fmt.Sprintf("[seq %d] %s %s: %s\n", m.Seq, m.CreatedAt.UTC().Format(time.DateTime), who, indented(m.Text()))
 }
+
+// endsName reports whether a character could end a name in the head of a message.
+func endsName(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("[]:", r) }

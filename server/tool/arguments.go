@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -102,11 +103,12 @@ func unwrapped(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// restore undoes, in the texts of arguments, the marks with which a prompt shows tags and labels.
+// restore undoes, in the texts of arguments, the marks with which a prompt shows tags and labels, and a result stray line
+// ends.
 func restore(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(chat.Restore(v.String()))
+		v.SetString(recall.UnmarkLineEnds(chat.Restore(v.String())))
 	case reflect.Slice:
 		for i := range v.Len() {
 			restore(v.Index(i))

@@ -3,6 +3,7 @@ package tool_test
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +24,11 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
+// document is a file of a folder.
+type document struct{ folder, name, text string }
+
 // documents are what the agent of these tests has attached, in the order of their uploads.
-var documents = []struct{ folder, name, text string }{
+var documents = []document{
 	{"docs", "guide.md", "# Uploads\n\nUploads are kept until they are deleted.\n\n## Retries\n\nAn upload that fails " +
 		"is retried five times.\nThen it is given up.\n"},
 	{"src", "retry.go",
@@ -42,8 +46,9 @@ type world struct {
 	agent agent.Agent
 }
 
-func newWorld(t *testing.T) world {
+func newWorld(t *testing.T, more ...document) world {
 	t.Helper()
+	documents := slices.Concat(documents, more)
 	pool := dbtest.New(t)
 	store, err := files.New(pool, files.Options{})
 	if err != nil {

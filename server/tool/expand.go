@@ -57,7 +57,11 @@ func stretchText(limit int, e recall.Expansion) string {
 	if end == e.Offset {
 		return fmt.Sprintf("%s ends at byte %d.", e.ID, e.TotalBytes)
 	}
-	head := fmt.Sprintf("%s, bytes %d-%d of %d\n%s\n%s", e.ID, e.Offset, end, e.TotalBytes, rule, e.Text)
+	begin := ""
+	if e.InLine { // else a part of a line could pass for the head of a message
+		begin = "… "
+	}
+	head := fmt.Sprintf("%s, bytes %d-%d of %d\n%s\n%s%s", e.ID, e.Offset, end, e.TotalBytes, rule, begin, e.Text)
 	if !strings.HasSuffix(head, "\n") {
 		head += "\n"
 	}

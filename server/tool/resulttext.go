@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
 )
 
 // What a model reads is bounded. Letta: 50,000 characters of a result, 1,000 of an error.
@@ -69,13 +71,9 @@ func echo(s string) string {
 	return line(s)
 }
 
-// lineEnds are the characters other than LF at which a reader, a model among them, may see a new line begin.
-var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029",
-	" ")
-
-// line is one line of a file as one line of a result: were a stray line end in it kept, the document could forge
-// lines of ours.
-func line(s string) string { return lineEnds.Replace(s) }
+// line is one line of a text as one line of a result: a stray line end in it is marked, or a document could forge lines
+// of ours. Arguments are taken with and without the mark.
+func line(s string) string { return recall.MarkLineEnds(strings.ReplaceAll(s, "\n", " ")) }
 
 // shortLine is a line whose end is cut where it is too long to be one of many.
 func shortLine(s string) string {
