@@ -37,6 +37,8 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrInvalid: an argument breaks a rule, which the text names.
 	ErrInvalid = errors.New("invalid")
+	// ErrTooMany: the organization has as many of these at once as it may.
+	ErrTooMany = errors.New("too many")
 	// ErrBusy: other requests are in the way; the same request may succeed in some seconds.
 	ErrBusy = errors.New("busy")
 )
@@ -60,6 +62,11 @@ func NotFound(format string, args ...any) error {
 
 // Busy returns an error of the kind ErrBusy with the given sentence.
 func Busy(format string, args ...any) error { return &caused{ErrBusy, fmt.Sprintf(format, args...)} }
+
+// TooMany returns an error of the kind ErrTooMany with the given sentence.
+func TooMany(format string, args ...any) error {
+	return &caused{ErrTooMany, fmt.Sprintf(format, args...)}
+}
 
 // OrNotFound returns an ErrNotFound with the given sentence for an ErrNotFound, and any other error unchanged.
 func OrNotFound(err error, format string, args ...any) error {

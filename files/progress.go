@@ -48,14 +48,14 @@ func (s *Store) NewProgressPoller(every time.Duration) *ProgressPoller {
 }
 
 // FollowProgress subscribes to the progress of a file, the present one first. The caller closes the subscription.
-// ErrNotFound if the folder has no such file; ErrConflict if the poller has event.MaxSubscriptions.
+// ErrNotFound if the folder has no such file; ErrTooMany if the organization has event.MaxSubscriptions.
 func (s *Store) FollowProgress(ctx context.Context, p *ProgressPoller, org db.Org, folderID, fileID string) (
 	*ProgressSubscription, error) {
 	f, err := s.File(ctx, org, folderID, fileID, false)
 	if err != nil {
 		return nil, err
 	}
-	return p.Subscribe(progressKey{org, f.Key}, progressOf(f))
+	return p.Subscribe(org, progressKey{org, f.Key}, progressOf(f))
 }
 
 // progress reads the progress of files, by organization. A file that does not exist any more is Deleted.

@@ -202,10 +202,7 @@ func (s *Server) sendEvents(ctx context.Context, out *rest.Events, events []even
 	if err != nil {
 		return false, err
 	}
-	for _, e := range shown {
-		if more, err := out.Send(fmt.Sprintf("id: %d", e.Seq), e); err != nil || !more {
-			return false, err
-		}
-	}
-	return true, nil
+	return out.Send(rest.Each(shown, func(e letta.AgentEvent) rest.Event {
+		return rest.Event{Head: fmt.Sprintf("id: %d", e.Seq), Data: e}
+	})...)
 }

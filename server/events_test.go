@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 const defaultOrg = db.Org(1)
@@ -234,6 +236,9 @@ func (c *client) tail(ctx context.Context, web *httptest.Server, agent, query, l
 		cancel()
 		return nil, err
 	}
+	for i := 0; i < len(c.headers()); i += 2 {
+		r.Header.Set(c.headers()[i], c.headers()[i+1])
+	}
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
@@ -360,6 +365,54 @@ func TestStreamsEndWithTheirAgentAndTheServer(t *testing.T) {
 	c.stopWatching()
 	two.ends(t, "the server stops")
 	c.mustTail(web, stays, "", "").ends(t, "the server has stopped")
+}
+
+func TestAStreamEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	open := c.mustTail(web, agent, "", "")
+	open.expect(t, "without any key", 1, 2)
+	kept, revoked := c.as("default"), c.as("default")
+	other, gone := kept.mustTail(web, agent, "", ""), revoked.mustTail(web, agent, "", "")
+	other.expect(t, "with a key", 1, 2)
+	gone.expect(t, "with another", 1, 2)
+	if err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+		t.Fatal(err)
+	}
+	kept.say(agent, "a secret")
+	gone.ends(t, "its key was revoked")
+	open.ends(t, "there is a key now")
+	other.expect(t, "with the key that is left", 3)
+}
+
+func TestStreamsOfOneOrganizationStarveNoOther(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	greedy, other := c.as("greedy"), c.as("other")
+	agent := greedy.made("/v1/agents", `{"name":"a"}`)
+	org, err := c.server.Keys.Lookup(t.Context(), greedy.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range event.MaxSubscriptions {
+		follower, err := c.server.Followers.Follow(t.Context(), org, agent, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(follower.Close)
+	}
+	got := greedy.call("GET", "/v1/agents/"+agent+"/events/stream", "")
+	servertest.CheckProblem(t, got, 429, map[string]any{"detail": "1000 streams of this organization are open, which is " +
+		"the most: close some, or poll"})
+	if got.Header().Get("Retry-After") != "10" {
+		t.Errorf("got Retry-After %q, want 10", got.Header().Get("Retry-After"))
+	}
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	other.mustTail(web, other.made("/v1/agents", `{"name":"b"}`), "", "").expect(t, "another organization", 1, 2)
 }
 
 // Messages of a conversation that was deleted stay in the log's order, without what was said.

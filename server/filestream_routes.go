@@ -94,7 +94,7 @@ func (s *Server) events(c echo.Context) error {
 			if !open {
 				return nil
 			}
-			if more, err = out.Send("event: progress", p); err != nil || p.Done() {
+			if more, err = out.Send(rest.Event{Head: "event: progress", Data: p}); err != nil || p.Done() {
 				return err
 			}
 		case <-alive.C:

@@ -57,7 +57,8 @@ func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
 	}
 	defer operator.Close(ctx)
 	readOnly := func(value string) {
-		if _, err := operator.Exec(ctx, `ALTER DATABASE `+database+` SET default_transaction_read_only = `+value); err != nil {
+		set := `ALTER DATABASE ` + database + ` SET default_transaction_read_only = ` + value
+		if _, err := operator.Exec(ctx, set); err != nil {
 			t.Fatal(err)
 		}
 		c.pool.Reset()

@@ -70,7 +70,7 @@ type Follower struct {
 
 // Follow returns a follower of an agent's events after a position, those that exist already included. types, if any,
 // are the only ones that it reads. The caller closes it. ErrNotFound if the agent does not exist, ErrInvalid if a type
-// or the position is not valid, ErrConflict if there are MaxSubscriptions.
+// or the position is not valid, ErrTooMany if the organization has MaxSubscriptions.
 func (f *Followers) Follow(
 	ctx context.Context, org db.Org, agentID string, after int64, types []Type,
 ) (*Follower, error) {
@@ -81,7 +81,7 @@ func (f *Followers) Follow(
 	if err != nil {
 		return nil, err
 	}
-	s, err := f.Subscribe(agentKey{org, agentID}, head)
+	s, err := f.Subscribe(org, agentKey{org, agentID}, head)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// MaxSubscriptions is how many subscriptions a poller has at most.
+// MaxSubscriptions is how many subscriptions of one organization a poller has at most.
 const MaxSubscriptions = 1000
 
 const (
@@ -29,13 +29,14 @@ type Poller[K comparable, V any] struct {
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription[K, V]]struct{}
+	byOrg         map[db.Org]int // how many of them are an organization's
 	stopped       bool
 }
 
 // NewPoller returns a poller that reads at the given interval while Run runs.
 func NewPoller[K comparable, V any](every time.Duration, read ReadFunc[K, V]) *Poller[K, V] {
 	return &Poller[K, V]{read: read, every: every, begin: make(chan struct{}, 1),
-		subscriptions: map[*Subscription[K, V]]struct{}{}}
+		subscriptions: map[*Subscription[K, V]]struct{}{}, byOrg: map[db.Org]int{}}
 }
 
 // Subscription receives the values of one key.
@@ -45,15 +46,16 @@ type Subscription[K comparable, V any] struct {
 	Values <-chan V
 
 	poller *Poller[K, V]
+	org    db.Org
 	key    K
 	last   V
 	values chan V
 }
 
-// Subscribe returns a subscription to a key, whose first value is now. The caller closes it. ErrConflict if there are
-// MaxSubscriptions.
-func (p *Poller[K, V]) Subscribe(key K, now V) (*Subscription[K, V], error) {
-	s := &Subscription[K, V]{poller: p, key: key, last: now, values: make(chan V, 1)}
+// Subscribe returns an organization's subscription to a key, whose first value is now. The caller closes it. ErrTooMany
+// if the organization has MaxSubscriptions.
+func (p *Poller[K, V]) Subscribe(org db.Org, key K, now V) (*Subscription[K, V], error) {
+	s := &Subscription[K, V]{poller: p, org: org, key: key, last: now, values: make(chan V, 1)}
 	s.Values = s.values
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,10 +63,12 @@ func (p *Poller[K, V]) Subscribe(key K, now V) (*Subscription[K, V], error) {
 	case p.stopped:
 		close(s.values)
 		return s, nil
-	case len(p.subscriptions) >= MaxSubscriptions:
-		return nil, db.Conflict("%d readers follow changes already, which is the most; poll instead", MaxSubscriptions)
+	case p.byOrg[org] >= MaxSubscriptions:
+		return nil, db.TooMany("%d streams of this organization are open, which is the most: close some, or poll",
+			MaxSubscriptions)
 	}
 	s.values <- now
+	p.byOrg[org]++
 	p.subscriptions[s] = struct{}{}
 	select {
 	case p.begin <- struct{}{}:
@@ -172,6 +176,9 @@ func (s *Subscription[K, V]) drop() {
 func (s *Subscription[K, V]) end() {
 	if _, open := s.poller.subscriptions[s]; open {
 		delete(s.poller.subscriptions, s)
+		if s.poller.byOrg[s.org]--; s.poller.byOrg[s.org] == 0 {
+			delete(s.poller.byOrg, s.org)
+		}
 		s.drop()
 		close(s.values)
 	}

@@ -62,7 +62,7 @@ func newPoller(
 // subscribe subscribes to a key whose value is 1.
 func subscribe(t *testing.T, p *event.Poller[string, int], key string) *event.Subscription[string, int] {
 	t.Helper()
-	s, err := p.Subscribe(key, 1)
+	s, err := p.Subscribe(1, key, 1)
 	if err != nil {
 		t.Fatalf("subscribe to %s: %v", key, err)
 	}
@@ -150,15 +150,23 @@ func TestAPollerReadsAgainAfterAFailure(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsAreBounded(t *testing.T) {
+func TestSubscriptionsAreBoundedForEachOrganization(t *testing.T) {
 	t.Parallel()
 	p := event.NewPoller(time.Hour, func(context.Context, []string) (map[string]int, error) { return nil, nil })
 	var last *event.Subscription[string, int]
 	for range event.MaxSubscriptions {
 		last = subscribe(t, p, "a")
 	}
-	if _, err := p.Subscribe("a", 1); !errors.Is(err, db.ErrConflict) {
-		t.Errorf("one more: got %v, want ErrConflict", err)
+	if _, err := p.Subscribe(1, "b", 1); !errors.Is(err, db.ErrTooMany) {
+		t.Errorf("one more: got %v, want ErrTooMany", err)
+	}
+	other, err := p.Subscribe(2, "a", 1)
+	if err != nil {
+		t.Fatalf("another organization: %v", err)
+	}
+	other.Close()
+	if _, err := p.Subscribe(1, "b", 1); !errors.Is(err, db.ErrTooMany) {
+		t.Errorf("one more after another organization's: got %v, want ErrTooMany", err)
 	}
 	last.Close()
 	subscribe(t, p, "a")

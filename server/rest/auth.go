@@ -27,11 +27,16 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if a.public[c.Path()] {
 			return next(c)
 		}
-		org, err := a.organization(c.Request())
+		r := c.Request()
+		org, err := a.organization(r)
 		if err != nil {
 			return err
 		}
 		setContext(c, keyOrg, org)
+		setContext(c, keyRecheck, func() error {
+			_, err := a.organization(r)
+			return err
+		})
 		return next(c)
 	}
 }

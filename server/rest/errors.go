@@ -129,6 +129,10 @@ func ProblemOf(err error) *Problem {
 		return Conflict(sentence(err, "the request contradicts what is stored"), nil)
 	case errors.Is(err, db.ErrInvalid):
 		return newProblem(http.StatusBadRequest, sentence(err, "a value of the request cannot be stored"))
+	case errors.Is(err, db.ErrTooMany):
+		p := newProblem(http.StatusTooManyRequests, err.Error())
+		p.header = http.Header{"Retry-After": {"10"}}
+		return p
 	case errors.Is(err, db.ErrBusy):
 		p := newProblem(http.StatusServiceUnavailable, err.Error())
 		p.header = http.Header{"Retry-After": {"2"}}

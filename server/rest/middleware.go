@@ -17,6 +17,7 @@ type contextKey int
 const (
 	keyRequestID contextKey = iota
 	keyOrg
+	keyRecheck
 )
 
 // requestID is the id of the request that ctx belongs to, empty outside of one.

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,10 +55,17 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Events is an answer of server-sent events.
+// Events is an answer of server-sent events. It ends when the request's key is revoked.
 type Events struct {
-	out    io.Writer
-	answer *echo.Response
+	out     io.Writer
+	answer  *echo.Response
+	recheck func() error // of the request's key
+}
+
+// Event is a server-sent event. Head is its lines before the data.
+type Event struct {
+	Head string
+	Data any
 }
 
 // NewEvents begins an answer of server-sent events.
@@ -68,20 +76,35 @@ func NewEvents(c echo.Context) *Events {
 	h.Set("X-Accel-Buffering", "no")
 	c.Response().WriteHeader(http.StatusOK)
 	c.Response().Flush()
-	return &Events{Answer(c), c.Response()}
+	recheck, ok := c.Request().Context().Value(keyRecheck).(func() error)
+	if !ok {
+		recheck = func() error { return nil }
+	}
+	return &Events{Answer(c), c.Response(), recheck}
 }
 
-// Send sends an event at once: head is its lines before the data. It reports whether the client is still there.
-func (e *Events) Send(head string, data any) (bool, error) {
-	text, err := json.Marshal(data)
-	if err != nil {
+// Send sends events at once. It reports whether the client is still there. ErrUnauthorized if the request's key was
+// revoked.
+func (e *Events) Send(events ...Event) (bool, error) {
+	if err := e.recheck(); err != nil {
 		return false, err
 	}
-	return e.write(fmt.Sprintf("%s\ndata: %s\n\n", head, text)), nil
+	for _, event := range events {
+		text, err := json.Marshal(event.Data)
+		if err != nil {
+			return false, err
+		}
+		if !e.write(fmt.Sprintf("%s\ndata: %s\n\n", event.Head, text)) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
-// SendHeartbeat sends a comment, and reports whether the client is still there.
-func (e *Events) SendHeartbeat() bool { return e.write(": the server is here\n\n") }
+// SendHeartbeat sends a comment, and reports whether the client is still there and its key is not revoked.
+func (e *Events) SendHeartbeat() bool {
+	return !errors.Is(e.recheck(), ErrUnauthorized) && e.write(": the server is here\n\n")
+}
 
 func (e *Events) write(text string) bool {
 	if _, err := io.WriteString(e.out, text); err != nil {
