@@ -25,12 +25,12 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		return Results{Hits: hits}, err
 	}
 	ranking, err := s.search.Rank(ctx, s.db, embed.Question{
-		Text:   q.Text,
-		Filter: found.filter(q),
-		Limit:  q.Limit,
-		Scope:  fmt.Sprint(org, found.archives),
-		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },
-		Owners: func(context.Context) ([]int64, error) { return found.archives, nil },
+		Text:    q.Text,
+		Filters: []embed.Filter{found.filter(q)},
+		Limit:   q.Limit,
+		Scope:   fmt.Sprint(org, found.archives),
+		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },
+		Owners:  func(context.Context) ([]int64, error) { return found.archives, nil },
 	})
 	if err != nil {
 		return Results{}, err

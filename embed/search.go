@@ -56,8 +56,8 @@ type Filter struct {
 // Question is one search.
 type Question struct {
 	Text        string
-	Filter      Filter
-	Limit       int // the hits that are wanted: where an index finds fewer, the exact query runs
+	Filters     []Filter // the best rows of each are ranked together
+	Limit       int      // the hits that are wanted of each filter: where an index finds fewer, the exact query runs
 	WordsOnly   bool
 	MeaningOnly bool // but by words where the endpoint does not answer
 
@@ -108,30 +108,39 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 }
 
 // byWords ranks by BM25. In a large scope it first reads only the rows that share the query's rarest terms.
-func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) ([]Hit, error) {
+func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (all []Hit, err error) {
 	if len(query.Rarest) == 0 {
 		return nil, nil
 	}
-	args := maps.Clone(q.Filter.Args)
-	args["q"] = query.Vector
+	var terms []int64
 	if idf.Rows() > s.IndexRows {
-		terms, err := q.indexTerms(ctx, idf.Candidates(query))
+		if terms, err = q.indexTerms(ctx, idf.Candidates(query)); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range q.Filters {
+		f.Args = with(f.Args, "q", query.Vector)
+		var hits []Hit
+		if len(terms) > 0 {
+			condition := cmp.Or(f.Indexed, f.Rows) + ` AND r.terms && @terms`
+			hits, err = scanIndex(ctx, d, byTermIndex, s.wordsSQL(condition), with(f.Args, "terms", terms))
+		}
+		if hits = related(hits); err == nil && len(hits) < q.Limit {
+			hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if len(terms) > 0 {
-			indexed := maps.Clone(args)
-			indexed["terms"] = terms
-			condition := cmp.Or(q.Filter.Indexed, q.Filter.Rows) + ` AND r.terms && @terms`
-			hits, err := scanIndex(ctx, d, byTermIndex, s.wordsSQL(condition), indexed)
-			hits = related(hits)
-			if err != nil || len(hits) >= q.Limit {
-				return hits, err
-			}
-		}
+		all = append(all, related(hits)...)
 	}
-	hits, err := db.All[Hit](ctx, d, s.wordsSQL(q.Filter.Rows), args)
-	return related(hits), err
+	return all, nil
+}
+
+// with returns arguments with one more.
+func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {
+	args = maps.Clone(args)
+	args[name] = value
+	return args
 }
 
 // indexTerms returns terms as the index has them, for each owner; none if there are too many owners.
@@ -168,21 +177,27 @@ func (s *Search) wordsSQL(condition string) string {
 
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
 // where the scope is small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not.
-func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) ([]Hit, error) {
+func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) (all []Hit, err error) {
 	vector, space, note := s.Endpoint.embedQuery(ctx, q.Text)
 	if out.Note = note; vector == nil {
 		return nil, nil
 	}
 	out.ByMeaning = true
-	args := maps.Clone(q.Filter.Args)
-	args["q"] = *vector
-	if idf.Rows() > s.IndexRows {
-		hits, err := scanIndex(ctx, d, byVectorIndex, s.meaningSQL(space, q.Filter, "%s"), args)
-		if err != nil || len(hits) >= q.Limit {
-			return hits, err
+	for _, f := range q.Filters {
+		f.Args = with(f.Args, "q", *vector)
+		var hits []Hit
+		if idf.Rows() > s.IndexRows {
+			hits, err = scanIndex(ctx, d, byVectorIndex, s.meaningSQL(space, f, "%s"), f.Args)
 		}
+		if err == nil && len(hits) < q.Limit {
+			hits, err = db.All[Hit](ctx, d, s.meaningSQL(space, f, "(%s) + 0"), f.Args)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, hits...)
 	}
-	return db.All[Hit](ctx, d, s.meaningSQL(space, q.Filter, "(%s) + 0"), args)
+	return all, nil
 }
 
 // meaningSQL orders by the distance of embedding from @q. An index of vectors answers only the plain form of the

@@ -122,14 +122,14 @@ func (s *Store) question(in searchedFiles, text string, limit int) embed.Questio
 	}
 	return embed.Question{
 		Text: text,
-		Filter: embed.Filter{
+		Filters: []embed.Filter{{
 			Rows: `r.org = @org AND r.folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR r.file_key = ANY (@files))`,
 			Vectors: `v.org = @org AND v.folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR v.chunk_key IN (
 				SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files)))`,
 			Indexed: `r.org + 0 = @org AND r.folder_key + 0 = ANY (@folders)
 				AND (@files::bigint[] IS NULL OR r.file_key + 0 = ANY (@files))`,
 			Args: in.args(),
-		},
+		}},
 		Limit:  limit,
 		Scope:  scope,
 		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) },

@@ -48,6 +48,7 @@ type candidate struct {
 	Opening      *string   `db:"opening"` // of the text
 	Asks         bool      `db:"asks"`    // the text ends with a question mark
 	CreatedAt    time.Time `db:"created_at"`
+	Wanted       bool      `db:"wanted"` // by the query's roles and times; others only say what is beside it
 
 	Own   embed.Scored `db:"-"` // zero if the search itself did not find it
 	Score float64      `db:"-"` // with what it gains
@@ -69,6 +70,7 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 		return nil, err
 	}
 	addNeighbors(all)
+	all = slices.DeleteFunc(all, func(c candidate) bool { return !c.Wanted })
 	sortBest(all) // the best sessions are scored
 	if err := s.addSessions(ctx, f.org, all, found); err != nil {
 		return nil, err
@@ -90,27 +92,35 @@ func sortBest(all []candidate) {
 	})
 }
 
-// candidates reads the messages that were found, and those next to the best of them.
+// candidates reads the messages that were found, and those next to the best of them and of the wanted ones.
 func (s *Store) candidates(ctx context.Context, f searchFilter, found []embed.Scored) ([]candidate, error) {
 	keys := make([]int64, len(found))
 	own := make(map[int64]embed.Scored, len(found))
 	for i, r := range found {
 		keys[i], own[r.ID] = r.ID, r
 	}
-	filter := f.sql()
-	filter.Args["keys"], filter.Args["best"] = keys, keys[:min(maxSurrounded, len(keys))]
-	const columns = `r.key, r.conversation_key, r.position, r.session, r.name,
+	filter := f.wide().sql()
+	wanted := strings.ReplaceAll(f.wanted(filter.Args), "$", "r")
+	filter.Args["keys"], filter.Args["best"] = keys, maxSurrounded
+	columns := `r.key, r.conversation_key, r.position, r.session, r.name,
 		left(r.content -> 0 ->> 'text', 80) AS opening,
-		coalesce(right(rtrim(r.content -> 0 ->> 'text'), 1) = '?', false) AS asks, r.created_at`
+		coalesce(right(rtrim(r.content -> 0 ->> 'text'), 1) = '?', false) AS asks, r.created_at, ` + wanted + ` AS wanted`
 	all, err := db.All[candidate](ctx, s.db, `
-		SELECT `+columns+` FROM messages r WHERE r.org = @org AND r.key = ANY (@keys)
+		WITH found AS MATERIALIZED (
+			SELECT `+columns+`, hit.place
+			FROM unnest(@keys::bigint[]) WITH ORDINALITY AS hit (key, place) JOIN messages r ON r.key = hit.key
+			WHERE r.org = @org
+		), best AS (
+			(SELECT conversation_key, position FROM found ORDER BY place LIMIT @best)
+			UNION
+			(SELECT conversation_key, position FROM found WHERE wanted ORDER BY place LIMIT @best)
+		), near AS (
+			SELECT DISTINCT conversation_key, position + n AS position FROM best CROSS JOIN generate_series(-2, 2) AS n
+		)
+		SELECT key, conversation_key, position, session, name, opening, asks, created_at, wanted FROM found
 		UNION ALL
 		SELECT `+columns+`
-		FROM (
-			SELECT DISTINCT b.conversation_key, b.position + n AS position
-			FROM messages b CROSS JOIN generate_series(-2, 2) AS n
-			WHERE b.org = @org AND b.key = ANY (@best)
-		) near JOIN messages r USING (conversation_key, position)
+		FROM near JOIN messages r USING (conversation_key, position)
 		WHERE `+filter.Rows+` AND r.key <> ALL (@keys)`, filter.Args)
 	for i := range all {
 		all[i].Own = own[all[i].Key]

@@ -92,7 +92,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 func (s *Store) rank(ctx context.Context, f searchFilter) (embed.Ranking, error) {
 	return s.search.Rank(ctx, s.db, embed.Question{
 		Text:        f.q.Text,
-		Filter:      f.sql(),
+		Filters:     f.filters(),
 		Limit:       f.q.Limit,
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,

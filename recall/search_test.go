@@ -181,6 +181,35 @@ func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 	}
 }
 
+// What a filter leaves out still says what the messages beside it are about.
+func TestFiltersApplyAfterTheScoring(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 10 {
+		f.append(at(say(recall.User, fmt.Sprintf("Is the library %d open?", i)), "2025-03-01T10:00:00Z"),
+			at(say(recall.Assistant, "It is not. The library opens at noon."), "2025-03-01T10:01:00Z"))
+	}
+	f.append(at(say(recall.User, "Where did I park the red bicycle?"), "2025-03-02T10:00:00Z"),
+		at(say(recall.Assistant, "Behind the museum."), "2025-03-03T10:00:00Z"))
+	day := time.Date(2025, 3, 3, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		q    recall.Query
+	}{
+		{"the question was asked in another role", recall.Query{Roles: []recall.Role{recall.Assistant}}},
+		{"the question was asked on the day before", recall.Query{Start: &day}},
+	} {
+		tt.q.Text = "where is my bicycle"
+		if got := f.found(tt.q); len(got) == 0 || got[0] != "Behind the museum." {
+			t.Errorf("%s: got %q, want the answer first", tt.name, got)
+		}
+		tt.q.Limit = 1
+		if got := f.found(tt.q); len(got) != 1 || got[0] != "Behind the museum." {
+			t.Errorf("%s: got %q as the best, want the answer", tt.name, got)
+		}
+	}
+}
+
 func TestSearchFindsByWordsAndSurroundings(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

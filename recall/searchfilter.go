@@ -101,6 +101,24 @@ var byTermsAlone = strings.NewReplacer(
 	"r.conversation_key =", "r.conversation_key + 0 =",
 )
 
+// narrows reports whether the query leaves out messages by their roles or times.
+func (f searchFilter) narrows() bool { return len(f.q.Roles) > 0 || f.q.Start != nil || f.q.End != nil }
+
+// wide returns the filter without the query's roles and times: what it leaves out says what the messages beside it are
+// about.
+func (f searchFilter) wide() searchFilter {
+	f.q.Roles, f.q.Start, f.q.End = nil, nil, nil
+	return f
+}
+
+// filters returns the filters by which messages are ranked.
+func (f searchFilter) filters() []embed.Filter {
+	if !f.narrows() {
+		return []embed.Filter{f.sql()}
+	}
+	return []embed.Filter{f.sql(), f.wide().sql()}
+}
+
 // sql returns the filter as conditions.
 func (f searchFilter) sql() embed.Filter {
 	const hasWords = `r.lex IS NOT NULL AND `
@@ -134,18 +152,28 @@ func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 			OR $.position = ANY (@visible_kept)))`, "visible_in", f.visibleIn)
 		args["visible_from"], args["visible_kept"], args["unshown"] = f.visibleFrom, f.visibleKept, f.unshown
 	}
-	if len(f.q.Roles) > 0 {
-		add(`$.role = ANY (@roles)`, "roles", f.q.Roles)
-	} else {
+	if len(f.q.Roles) == 0 {
 		where += ` AND $.role <> 'summary'` // the log has what a summary says
 	}
+	return where + ` AND ` + f.wanted(args), args
+}
+
+// wanted returns the condition on rows $ that the query's roles and times make, and adds its arguments to args.
+func (f searchFilter) wanted(args pgx.StrictNamedArgs) string {
+	where := `true`
+	if len(f.q.Roles) > 0 {
+		where += ` AND $.role = ANY (@roles)`
+		args["roles"] = f.q.Roles
+	}
 	if f.q.Start != nil {
-		add(`$.created_at >= @start`, "start", *f.q.Start)
+		where += ` AND $.created_at >= @start`
+		args["start"] = *f.q.Start
 	}
 	if f.q.End != nil {
-		add(`$.created_at <= @end`, "end", *f.q.End)
+		where += ` AND $.created_at <= @end`
+		args["end"] = *f.q.End
 	}
-	return where, args
+	return where
 }
 
 // statisticsScope names the messages that the word statistics are of, whatever else the query filters by.
