@@ -90,6 +90,8 @@ type Query struct {
 	Match      Match      // empty is Any
 	Start, End *time.Time // of HappenedAt, both inclusive
 	Limit      int        // 1 to SearchMax; 0 is 1
+	Offset     int        // of the hits, the first that are left out
+	After      string     // the id of a hit; the hits behind it are returned, of which Offset are left out
 }
 
 // SearchMax is the most passages that a search returns.
@@ -108,4 +110,5 @@ type Results struct {
 	Hits      []Hit
 	ByMeaning bool   // they were ranked by meaning too
 	Note      string // a sentence on what the ranking lacks, empty if nothing
+	More      bool   // there are hits behind these
 }

@@ -359,6 +359,44 @@ func TestListsOfPassagesArePaged(t *testing.T) {
 	}
 }
 
+// The pages of a search are, one after the other, what it finds at once.
+func TestPagesOfASearch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 11 {
+		f.insert(fmt.Sprintf("apple %d", i))
+	}
+	for _, text := range []string{"apple", ""} {
+		q := archival.Query{Text: text, AgentID: f.agent, Limit: archival.SearchMax}
+		ids := func() (all []string, more bool) {
+			found := f.search(q)
+			for _, h := range found.Hits {
+				all = append(all, h.ID)
+			}
+			return all, found.More
+		}
+		want, _ := ids()
+		q.Limit = 4
+		var byOffset, byID, page []string
+		for more := true; more; q.Offset += q.Limit {
+			page, more = ids()
+			byOffset = append(byOffset, page...)
+		}
+		q.Offset = 0
+		for more := true; more; q.After = byID[len(byID)-1] {
+			page, more = ids()
+			byID = append(byID, page...)
+		}
+		if len(want) != 11 || !slices.Equal(want, byOffset) || !slices.Equal(want, byID) {
+			t.Errorf("%q: at once %q\nby offset %q\nby after %q", text, want, byOffset, byID)
+		}
+		q.After = "passage-123e4567-e89b-42d3-8456-426614174000"
+		if _, err := f.store.Search(t.Context(), org, q); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("after a passage that does not exist: got %v, want ErrInvalid", err)
+		}
+	}
+}
+
 // A search of a large scope is answered by the index on terms and finds what one of a small scope finds.
 func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package archival
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,18 +21,27 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil || found.rows == 0 {
 		return Results{Hits: []Hit{}, ByMeaning: s.endpoint != nil}, err // nothing lacks a ranking
 	}
+	after, err := s.afterKey(ctx, org, q)
+	if err != nil {
+		return Results{}, err
+	}
 	if strings.TrimSpace(q.Text) == "" {
-		hits, err := s.newest(ctx, q, found.filter(q))
-		return Results{Hits: hits}, err
+		hits, err := s.newest(ctx, q, found.filter(q), after)
+		more := len(hits) > q.Limit
+		return Results{Hits: hits[:min(len(hits), q.Limit)], More: more}, err
 	}
 	ranking, err := s.search.Rank(ctx, s.db, embed.Question{
 		Text:    q.Text,
 		Filters: []embed.Filter{found.filter(q)},
-		Limit:   q.Limit,
+		Limit:   embed.Depth(after, q.Offset, q.Limit),
 		Scope:   fmt.Sprint(org, found.archives),
 		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },
 		Owners:  func(context.Context) ([]int64, error) { return found.archives, nil },
 	})
+	if err != nil {
+		return Results{}, err
+	}
+	rows, err := embed.Page(ranking.Rows, after, q.Offset)
 	if err != nil {
 		return Results{}, err
 	}
@@ -41,8 +51,20 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		JOIN passages p ON p.key = hit.key
 		JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND c.org = @org
-		ORDER BY hit.place`}, ranking.Rows)
-	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}, err
+		ORDER BY hit.place`}, rows)
+	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}, err
+}
+
+// afterKey returns the key of the hit that a page is behind; 0 if it names none. ErrInvalid if there is no such passage.
+func (s *Store) afterKey(ctx context.Context, org db.Org, q Query) (int64, error) {
+	if q.After == "" {
+		return 0, nil
+	}
+	key, err := db.One[int64](ctx, s.db, `SELECT key FROM passages WHERE org = $1 AND id = $2`, org, uuidOf(q.After))
+	if errors.Is(err, db.ErrNotFound) {
+		return 0, db.Invalid("after: there is no passage %.80s", q.After)
+	}
+	return key, err
 }
 
 // searchedArchives are the archives that a query may see.
@@ -116,15 +138,17 @@ func (a searchedArchives) filter(q Query) embed.Filter {
 	}
 }
 
-func (s *Store) newest(ctx context.Context, q Query, f embed.Filter) ([]Hit, error) {
-	f.Args["limit"] = q.Limit
+// newest returns the newest passages, one more than the query asks for if there are as many.
+func (s *Store) newest(ctx context.Context, q Query, f embed.Filter, after int64) ([]Hit, error) {
+	f.Args["limit"], f.Args["offset"], f.Args["after"] = q.Limit+1, max(q.Offset, 0), after
 	return db.All[Hit](ctx, s.db, `
 		SELECT `+passageColumns+`, 0::float8 AS score, 0 AS words_rank, 0 AS meaning_rank
 		FROM (
 			SELECT * FROM passages r
-			WHERE `+f.Rows+`
+			WHERE `+f.Rows+` AND (@after = 0 OR (r.happened_at, r.key) < (
+				SELECT happened_at, key FROM passages WHERE org = @org AND key = @after))
 			ORDER BY r.happened_at DESC, r.key DESC
-			LIMIT @limit
+			LIMIT @limit OFFSET @offset
 		) p JOIN archives c ON c.key = p.archive_key
 		ORDER BY p.happened_at DESC, p.key DESC`, f.Args)
 }

@@ -243,6 +243,28 @@ const (
 	HitColumns = `hit.score, hit.words_rank, hit.meaning_rank`
 )
 
+// Depth returns how many hits a page needs that Page takes from a ranking.
+func Depth(after int64, offset, limit int) int {
+	if after != 0 {
+		return ArmRows
+	}
+	return min(max(offset, 0)+limit, ArmRows)
+}
+
+// Page returns the rows of a ranking from a place on: after the row with the key after, unless that is 0, and past the
+// first offset rows. ErrInvalid if the ranking lacks the row.
+func Page(ranked []Scored, after int64, offset int) ([]Scored, error) {
+	if after != 0 {
+		i := slices.IndexFunc(ranked, func(r Scored) bool { return r.ID == after })
+		if i < 0 {
+			return nil, db.Invalid("after names nothing that this search finds: give the id of the last result of the page " +
+				"before, and the same query and filters")
+		}
+		ranked = ranked[i+1:]
+	}
+	return ranked[min(max(offset, 0), len(ranked)):], nil
+}
+
 // HitQuery reads the rows of a ranking.
 type HitQuery struct {
 	SQL   string // selects from HitTable and the memory's tables, of the organization @org, in the order of hit.place

@@ -16,6 +16,7 @@ import (
 type Query struct {
 	Text    string
 	Limit   int    // chunks, at most SearchMax
+	Offset  int    // of the hits, the first that are left out
 	Include string // glob or regular expression on folder/name; empty is all
 }
 
@@ -63,6 +64,7 @@ type Results struct {
 	Hits     []Hit
 	Ranking  Ranking
 	Note     string
+	More     bool // there are hits behind these
 	Attached bool // there are attached files, with or without text, whose names Include accepts
 }
 
@@ -77,7 +79,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if err != nil || in.empty {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
-	ranking, err := s.search.Rank(ctx, s.db, s.question(in, q.Text, limit))
+	ranking, err := s.search.Rank(ctx, s.db, s.question(in, q.Text, embed.Depth(0, q.Offset, limit)))
 	if err != nil {
 		return Results{}, err
 	}
@@ -85,6 +87,11 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if ranking.ByMeaning {
 		out.Ranking = ByWordsAndMeaning
 	}
+	rows, err := embed.Page(ranking.Rows, 0, q.Offset)
+	if err != nil {
+		return Results{}, err
+	}
+	out.More = len(rows) > limit
 	out.Hits, err = embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: limit, SQL: `
 		SELECT c.key, f.id AS file_id, d.name || '/' || f.name AS file_name, c.ordinal, c.first_line, c.last_line,
 		       c.first_page, c.last_page, f.media_type, c.heading, c.text, ` + embed.HitColumns + `
@@ -93,7 +100,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 		JOIN files f ON f.key = c.file_key
 		JOIN folders d ON d.key = c.folder_key AND d.org = c.org
 		WHERE c.org = @org AND f.org = @org
-		ORDER BY hit.place`}, ranking.Rows)
+		ORDER BY hit.place`}, rows)
 	if err != nil || !in.open {
 		return out, err
 	}

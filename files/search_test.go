@@ -3,6 +3,7 @@ package files_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,35 @@ func (fx *fixture) index(space embed.Space) {
 	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(fx.t.Context(), fx.pool, 1000, nil)
 	if err != nil || !built {
 		fx.t.Fatalf("the index was built: %v (%v)", built, err)
+	}
+}
+
+// The pages of a search are, one after the other, what it finds at once.
+func TestPagesOfASearch(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	agent := fx.agentWith(fx.stock("f", 11, nil, func(i int) string { return fmt.Sprintf("apple %d", i) }))
+	q := files.Query{Text: "apple", Limit: files.SearchMax}
+	search := func() (lines []int, more bool) {
+		found, err := fx.Search(t.Context(), org, agent, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range found.Hits {
+			lines = append(lines, int(h.ChunkKey))
+		}
+		return lines, found.More
+	}
+	want, _ := search()
+	var got []int
+	q.Limit = 4
+	for more := true; more; q.Offset += q.Limit {
+		var page []int
+		page, more = search()
+		got = append(got, page...)
+	}
+	if len(want) != 11 || !slices.Equal(want, got) {
+		t.Errorf("at once %d, by pages %d", want, got)
 	}
 }
 

@@ -17,6 +17,8 @@ type Query struct {
 	Roles        []Role
 	Start, End   *time.Time     // both inclusive
 	Limit        int            // 1 to SearchMax; 0 is 1
+	Offset       int            // of the hits, the first that are left out
+	After        string         // the id of a hit; the hits behind it are returned, of which Offset are left out
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	Mode         Mode           // empty is ByBoth
 	Zone         *time.Location // of the days and months that Text names; nil is UTC
@@ -53,6 +55,7 @@ type Results struct {
 	Ranked   Mode   // what they were ranked by: ByWords where the endpoint did not answer; empty for the newest
 	Wordless bool   // the query has only stop words
 	Note     string // a sentence on what the ranking lacks; empty if nothing
+	More     bool   // there are hits behind these
 }
 
 // Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the
@@ -65,6 +68,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	f, err := s.searchFilter(ctx, org, q)
 	if err != nil || f.rows == 0 {
 		return Results{Hits: []Hit{}}, err
+	}
+	if f.after, err = s.afterKey(ctx, f); err != nil {
+		return Results{}, err
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		return s.newest(ctx, f)
@@ -84,8 +90,24 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	case ranking.ByMeaning:
 		out.Ranked = ByBoth
 	}
+	if rows, err = embed.Page(rows, f.after, q.Offset); err != nil {
+		return Results{}, err
+	}
+	out.More = len(rows) > q.Limit
 	out.Hits, err = s.hits(ctx, f, rows)
 	return out, err
+}
+
+// afterKey returns the key of the hit that a page is behind; 0 if it names none. ErrInvalid if there is no such message.
+func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
+	if f.q.After == "" {
+		return 0, nil
+	}
+	key, err := db.One[int64](ctx, s.db, `SELECT key FROM messages WHERE org = $1 AND id = $2`, f.org, uuidOf(f.q.After))
+	if isNotFound(err) {
+		return 0, db.Invalid("after: there is no message %s", short(f.q.After))
+	}
+	return key, err
 }
 
 // rank ranks each message by its own words and meaning.
@@ -93,7 +115,7 @@ func (s *Store) rank(ctx context.Context, f searchFilter) (embed.Ranking, error)
 	return s.search.Rank(ctx, s.db, embed.Question{
 		Text:        f.q.Text,
 		Filters:     f.filters(),
-		Limit:       f.q.Limit,
+		Limit:       embed.Depth(f.after, f.q.Offset, f.q.Limit),
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
 		Scope:       f.statisticsScope(),
@@ -114,21 +136,24 @@ func (s *Store) agentKeys(ctx context.Context, f searchFilter) ([]int64, error) 
 // newest returns the last messages that a search may see.
 func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 	filter := f.sql()
-	filter.Args["limit"] = f.q.Limit
+	filter.Args["limit"], filter.Args["offset"], filter.Args["after"] = f.q.Limit+1, max(f.q.Offset, 0), f.after
 	keys, err := db.All[int64](ctx, s.db, `
 		SELECT r.key FROM messages r
-		WHERE `+filter.Rows+`
+		WHERE `+filter.Rows+` AND (@after = 0 OR (r.created_at, r.key) < (
+			SELECT created_at, key FROM messages WHERE org = @org AND key = @after))
 		ORDER BY r.created_at DESC, r.key DESC
-		LIMIT @limit`, filter.Args)
+		LIMIT @limit OFFSET @offset`, filter.Args)
 	if err != nil {
 		return Results{}, err
 	}
+	more := len(keys) > f.q.Limit
+	keys = keys[:min(len(keys), f.q.Limit)]
 	rows := make([]embed.Scored, len(keys))
 	for i, key := range keys {
 		rows[i].ID = key
 	}
 	hits, err := s.hits(ctx, f, rows)
-	return Results{Hits: hits}, err
+	return Results{Hits: hits, More: more}, err
 }
 
 // hits reads the best messages, as many as the query asks for.

@@ -18,6 +18,7 @@ type searchFilter struct {
 	agent        int64   // 0 is all
 	conversation int64   // 0 is all of the agent
 	rows         int     // the number of messages, at most
+	after        int64   // the message that the page is behind; 0 is none
 	deleted      []int64 // conversations that are not cleared away yet
 	q            Query
 

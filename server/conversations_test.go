@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -306,6 +308,51 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 		if got := c.must("POST", "/v1/agents/messages/search",
 			`{"query":"dragon","roles":`+roles+`}`); (got != "[]") != want {
 			t.Errorf("of the roles %s: got %s", roles, got)
+		}
+	}
+}
+
+// Every search over REST is read by pages, by offset and by the last result's id.
+func TestPagesOfSearches(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	for i := range 9 {
+		c.append(agent, "default", draft(recall.User, said(fmt.Sprintf("dragon %d", i))))
+		c.must("POST", "/v1/agents/"+agent+"/archival-memory", fmt.Sprintf(`{"text":"dragon %d"}`, i))
+	}
+	var ids = regexp.MustCompile(`"(?:message_)?id":"((?:message|passage)-[0-9a-f-]{36})"`)
+	for _, s := range []struct{ method, target string }{
+		{"POST", "/v1/messages/search"},
+		{"POST", "/v1/agents/messages/search"},
+		{"POST", "/v1/passages/search"},
+		{"GET", "/v1/agents/" + agent + "/archival-memory/search"},
+	} {
+		page := func(limit, offset int, after string) (found []string) {
+			var got string
+			if s.method == "GET" {
+				got = c.must("GET", fmt.Sprintf("%s?query=dragon&top_k=%d&offset=%d&after=%s", s.target, limit, offset, after), "")
+			} else {
+				got = c.must("POST", s.target, fmt.Sprintf(`{"query":"dragon","limit":%d,"offset":%d,"after":%s}`, limit, offset,
+					strconv.Quote(after)))
+			}
+			for _, id := range ids.FindAllStringSubmatch(got, -1) {
+				found = append(found, id[1])
+			}
+			return found
+		}
+		all := page(100, 0, "")
+		if len(all) != 9 {
+			t.Fatalf("%s finds %q", s.target, all)
+		}
+		if got := page(4, 3, ""); !slices.Equal(got, all[3:7]) {
+			t.Errorf("%s at offset 3: got %q, want %q", s.target, got, all[3:7])
+		}
+		if got := page(4, 0, all[2]); !slices.Equal(got, all[3:7]) {
+			t.Errorf("%s after the third: got %q, want %q", s.target, got, all[3:7])
+		}
+		if got := page(4, 9, ""); len(got) != 0 {
+			t.Errorf("%s past the end: got %q", s.target, got)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (s *Server) messageSearchRoutes(a *rest.API) {
 func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
 	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
-		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Zone: time.UTC}
+		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Offset: in.Offset.Value, After: in.After.Value, Zone: time.UTC}
 	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
 		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")
 	}
@@ -66,14 +66,19 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	limit := q.Limit
-	q.Limit, q.Roles = recall.SearchMax, []recall.Role{recall.User, recall.Assistant} // some of them say nothing
-	results, err := s.search(ctx, q)
-	found := []letta.FoundMessage{}
-	for _, h := range results.Hits {
-		found = append(found, letta.FoundIn(h)...)
+	offset, end, found := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}
+	q.Limit, q.Offset, q.Roles = recall.SearchMax, 0, []recall.Role{recall.User, recall.Assistant}
+	for more := true; more && len(found) < end; q.Offset += q.Limit { // some messages say nothing, some several things
+		results, err := s.search(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range results.Hits {
+			found = append(found, letta.FoundIn(h)...)
+		}
+		more = results.More
 	}
-	return found[:min(len(found), limit)], err
+	return found[min(offset, len(found)):min(end, len(found))], nil
 }
 
 func (s *Server) searchInternal(ctx context.Context, in *struct {

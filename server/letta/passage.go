@@ -64,12 +64,14 @@ type UpdatePassage struct {
 
 // PassageSearch narrows a search of passages.
 type PassageSearch struct {
-	Query string   `query:"query" doc:"Nothing is found for one that is blank."`
-	Tags  []string `query:"tags,explode"`
-	Match string   `query:"tag_match_mode" enum:"any,all"`
-	TopK  int      `query:"top_k" minimum:"1" doc:"5 if absent, at most 100."`
-	Start string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`
-	End   string   `query:"end_datetime" doc:"A date is the whole of that day."`
+	Query  string   `query:"query" doc:"Nothing is found for one that is blank."`
+	Tags   []string `query:"tags,explode"`
+	Match  string   `query:"tag_match_mode" enum:"any,all"`
+	TopK   int      `query:"top_k" minimum:"1" doc:"5 if absent, at most 100."`
+	Offset int      `query:"offset" minimum:"0" maximum:"10000" doc:"Results to leave out."`
+	After  string   `query:"after" doc:"The id of a passage: the results behind it."`
+	Start  string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`
+	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
 }
 
 // FoundPassages are what a search of an agent's passages found.
@@ -110,7 +112,7 @@ const defaultTopK = 5
 // ArchivalQuery returns the search of an agent's passages, whose times are in the agent's zone.
 func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match),
-		Limit: cmp.Or(p.TopK, defaultTopK)}
+		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After}
 	var err error
 	q.Start, q.End, err = parseSpan(p.Start, p.End, zone)
 	return q, err
@@ -124,6 +126,8 @@ type SearchPassages struct {
 	Tags      rest.Opt[[]string] `json:"tags,omitzero"`
 	Match     rest.Opt[string]   `json:"tag_match_mode,omitzero" enum:"any,all"`
 	Limit     rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
+	Offset    rest.Opt[int]      `json:"offset,omitzero" minimum:"0" maximum:"10000" doc:"Results to leave out."`
+	After     rest.Opt[string]   `json:"after,omitzero" doc:"The id of a passage: the results behind it."`
 	StartDate rest.Opt[string]   `json:"start_date,omitzero"`
 	EndDate   rest.Opt[string]   `json:"end_date,omitzero"`
 }
@@ -143,7 +147,7 @@ type ManyPassages struct {
 // ArchivalQuery returns the search of the organization's passages.
 func (p SearchPassages) ArchivalQuery() (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
-		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50)}
+		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value}
 	var err error
 	q.Start, q.End, err = parseSpan(p.StartDate.Value, p.EndDate.Value, time.UTC)
 	return q, err

@@ -67,12 +67,13 @@ func tagged(tags []string) string {
 }
 
 type archivalSearchArgs struct {
-	Query text       `json:"query"`
-	Tags  list[text] `json:"tags"`
-	Match text       `json:"tag_match_mode"`
-	TopK  *number    `json:"top_k"`
-	Start text       `json:"start_datetime"`
-	End   text       `json:"end_datetime"`
+	Query  text       `json:"query"`
+	Tags   list[text] `json:"tags"`
+	Match  text       `json:"tag_match_mode"`
+	TopK   *number    `json:"top_k"`
+	Offset *number    `json:"offset"`
+	Start  text       `json:"start_datetime"`
+	End    text       `json:"end_datetime"`
 }
 
 // passagesLimit is how many passages a search returns that asks for no number (Letta: 5).
@@ -101,6 +102,9 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 	var err error
 	if q.Limit, err = limited(a.TopK, passagesLimit, archival.SearchMax); err != nil {
 		return q, db.Invalid("top_k must be between 1 and %d, got %d", archival.SearchMax, *a.TopK)
+	}
+	if q.Offset, err = skipped(a.Offset); err != nil {
+		return q, err
 	}
 	if a.Start != "" {
 		if q.Start, err = recall.ParseStart(string(a.Start), at.zone); err != nil {
@@ -136,6 +140,7 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked passages did not fit here. Ask for fewer with top_k, or narrow the "+
 				"search with tags or dates.", left)
 		}
+		b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 		return strings.TrimSuffix(b.String(), "\n") + passagesNote(q, r)
 	})
 }

@@ -24,6 +24,7 @@ type conversationArgs struct {
 	Query          text       `json:"query"`
 	Roles          list[text] `json:"roles"`
 	Limit          *number    `json:"limit"`
+	Offset         *number    `json:"offset"`
 	StartDate      text       `json:"start_date"`
 	EndDate        text       `json:"end_date"`
 	ConversationID text       `json:"conversation_id"`
@@ -75,6 +76,9 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 	}
 	var err error
 	if q.Limit, err = limited(a.Limit, messagesLimit, recall.SearchMax); err != nil {
+		return recall.Query{}, err
+	}
+	if q.Offset, err = skipped(a.Offset); err != nil {
 		return recall.Query{}, err
 	}
 	if q.Start, err = recall.ParseStart(string(a.StartDate), zone); err != nil {
@@ -170,6 +174,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n",
 			left)
 	}
+	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
 	return b.String() + rankedNote(r)
 }

@@ -15,7 +15,7 @@ const maxMessageChars = 20_000
 
 // readAround shows the messages before and after one.
 func (m Memories) readAround(ctx context.Context, c call, a conversationArgs, at clock) (Result, error) {
-	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.StartDate != "" || a.EndDate != "" {
+	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.Offset != nil || a.StartDate != "" || a.EndDate != "" {
 		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or " +
 			"query, roles, limit and dates " +
 			"to search; not both.")

@@ -18,6 +18,7 @@ const (
 type searchArgs struct {
 	Query   text    `json:"query"`
 	Limit   *number `json:"limit"`
+	Offset  *number `json:"offset"`
 	Include text    `json:"include"`
 }
 
@@ -27,7 +28,31 @@ func (a searchArgs) query() (files.Query, error) {
 		return files.Query{}, db.Invalid("Empty search query provided")
 	}
 	limit, err := limited(a.Limit, searchLimit, files.SearchMax)
-	return files.Query{Text: string(a.Query), Limit: limit, Include: string(a.Include)}, err
+	if err != nil {
+		return files.Query{}, err
+	}
+	offset, err := skipped(a.Offset)
+	return files.Query{Text: string(a.Query), Limit: limit, Offset: offset, Include: string(a.Include)}, err
+}
+
+// maxOffset is the most results that a search leaves out.
+const maxOffset = 10_000
+
+// skipped is an offset as asked for, from 0 to maxOffset.
+func skipped(asked *number) (int, error) {
+	offset := int(deref(asked, 0))
+	if offset < 0 || offset > maxOffset {
+		return 0, db.Invalid("offset must be between 0 and %d, got %d", maxOffset, offset)
+	}
+	return offset, nil
+}
+
+// nextPage says how to read the results behind the n shown; nothing if there are none.
+func nextPage(offset, n int, more bool) string {
+	if !more {
+		return ""
+	}
+	return fmt.Sprintf("\nTo see the next results, repeat the call with offset=%d.\n", offset+n)
 }
 
 func (m Memories) searchFiles(ctx context.Context, c call, a searchArgs) (Result, error) {
@@ -73,6 +98,7 @@ func searchPage(q files.Query, r files.Results, n int) string {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked matches did not fit here. Ask for fewer, or narrow the search with "+
 			"include.", left)
 	}
+	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	return strings.TrimSuffix(b.String(), "\n") + rankingNote(r)
 }
 

@@ -1,0 +1,56 @@
+package recall_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// The pages of a search are, one after the other, what it finds at once.
+func TestPagesOfASearch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 17 {
+		f.append(say([]recall.Role{recall.User, recall.Assistant}[i%2], fmt.Sprintf("apple %d", i)))
+	}
+	for _, q := range []recall.Query{
+		{Text: "apple", AgentID: f.agent},
+		{Text: "apple 7", AgentID: f.agent, Roles: []recall.Role{recall.User}},
+		{AgentID: f.agent},
+	} {
+		q.Limit = recall.SearchMax
+		want := ids(f.search(q))
+		if len(want) < 9 {
+			t.Fatalf("%+v finds only %d messages", q, len(want))
+		}
+		q.Limit = 4
+		var byOffset, byID []string
+		for more := true; more; q.Offset += q.Limit {
+			found := f.search(q)
+			byOffset, more = append(byOffset, ids(found)...), found.More
+		}
+		q.Offset = 0
+		for more := true; more; q.After = byID[len(byID)-1] {
+			found := f.search(q)
+			byID, more = append(byID, ids(found)...), found.More
+		}
+		for name, got := range map[string][]string{"offset": byOffset, "after": byID} {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%+v by %s (-at once +pages):\n%s", q, name, diff)
+			}
+		}
+		q.After, q.Offset = "", 100
+		if got := f.search(q); len(got.Hits) != 0 || got.More {
+			t.Errorf("%+v past the end: %+v", q, got)
+		}
+		q.After = "message-123e4567-e89b-42d3-8456-426614174000"
+		if _, err := f.store.Search(t.Context(), org, q); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("after a message that does not exist: got %v, want ErrInvalid", err)
+		}
+	}
+}
