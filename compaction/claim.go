@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 )
 
 const (
@@ -17,8 +18,8 @@ const (
 )
 
 // claim waits until no other request, on any server, compacts a conversation, and keeps others waiting until release is
-// called. If that takes longer than patience, which is not bounded if it is 0, it returns without a claim.
-func (s *Store) claim(ctx context.Context, org db.Org, conversation int64, patience time.Duration) (release func(),
+// called. It returns ErrBusy if that takes longer than patience, which is not bounded if it is 0.
+func (s *Store) claim(ctx context.Context, org db.Org, c recall.Conversation, patience time.Duration) (release func(),
 	err error) {
 	holder := uuid.New()
 	var late <-chan time.Time
@@ -26,17 +27,17 @@ func (s *Store) claim(ctx context.Context, org db.Org, conversation int64, patie
 		late = time.After(patience)
 	}
 	for pause := claimPause; ; pause = min(2*pause, maxPause) {
-		ours, err := s.tryClaim(ctx, org, conversation, holder)
+		ours, err := s.tryClaim(ctx, org, c.Key, holder)
 		if err != nil {
 			return nil, err
 		}
 		if ours {
-			return s.keepClaim(ctx, org, conversation, holder), nil
+			return s.keepClaim(ctx, org, c.Key, holder), nil
 		}
 		select {
 		case <-time.After(pause):
 		case <-late:
-			return func() {}, nil
+			return nil, db.Busy("Another request compacts conversation %s; try again in some seconds", c.ID)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -100,6 +101,53 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 	wait.Wait()
 	if firstErr != nil || first.Made != nil {
 		t.Errorf("the first then makes %+v, %v; want nothing", first.Made, firstErr)
+	}
+}
+
+// A compaction that a caller asks for waits for others, and others for it. It does not ask the model beside another one.
+func TestACallersCompactionWaitsForOthers(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"automatic", "manual"} {
+		m := newSlow()
+		k, automatic := crowded(t, m)
+		manual := automatic
+		manual.Due, manual.Trigger = nil, compaction.Manual
+		task := map[string]compaction.Task{"automatic": automatic, "manual": manual}[first]
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			if r, err := k.store.Run(t.Context(), org, task); err != nil || r.Made == nil {
+				t.Errorf("the first, %s: %+v, %v", first, r.Made, err)
+			}
+		})
+		<-m.asked
+		late := manual
+		late.Wait = time.Nanosecond
+		if _, err := k.store.Run(t.Context(), org, late); !errors.Is(err, db.ErrBusy) {
+			t.Errorf("a manual one that cannot wait: %v, want ErrBusy", err)
+		}
+		late.Dry = true
+		if r, err := k.store.Run(t.Context(), org, late); err != nil || !r.Plan.NeedsModel {
+			t.Errorf("a plan waits for none: %v", err)
+		}
+		for _, task := range []compaction.Task{manual, automatic, manual} {
+			wait.Go(func() {
+				r, err := k.store.Run(t.Context(), org, task)
+				if _, nothing := errors.AsType[*compaction.Nothing](err); r.Made != nil || err != nil && !nothing {
+					t.Errorf("another: %+v, %v; want nothing to do", r.Made, err)
+				}
+			})
+		}
+		close(m.answer)
+		wait.Wait()
+		var made, calls int
+		if err := k.pool.QueryRow(t.Context(), `
+			SELECT count(*), sum(model_calls) FROM compactions WHERE org = $1 AND conversation_key = $2`, org,
+			k.conversation().Key).Scan(&made, &calls); err != nil {
+			t.Fatal(err)
+		}
+		if made != 1 || calls != int(m.calls.Load()) {
+			t.Errorf("%s first: %d compactions with %d calls; the model was asked %d times", first, made, calls, m.calls.Load())
+		}
 	}
 }
 

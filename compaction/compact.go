@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,11 @@ type Task struct {
 	Model        string // the agent's own, provider/model; empty if it has none
 	// for another compaction of the conversation and for the model's summary; 0: the model's own
 	Patience time.Duration
-	Usage    *Usage // of the prompt in the view of version Version; nil means what a provider reported last
-	Version  int    // of the view
-	Trigger  string // why it is compacted; stored with the compaction
-	Dry      bool   // only plan
+	Wait     time.Duration // for another compaction of the conversation; 0: Patience
+	Usage    *Usage        // of the prompt in the view of version Version; nil means what a provider reported last
+	Version  int           // of the view
+	Trigger  string        // why it is compacted; stored with the compaction
+	Dry      bool          // only plan
 
 	// Due decides from the view whether to compact, and decides again if another request changed the view meanwhile.
 	// Nil always compacts.
@@ -48,13 +50,13 @@ type Result struct {
 // maxAttempts bounds how often a compaction is planned again because other requests changed the view.
 const maxAttempts = 5
 
-// Run compacts a conversation. A task with Due waits while another one, on any server, compacts the conversation, and
-// asks no model if that takes longer than its patience. Run holds neither a transaction nor a lock while it waits for
-// a model; messages that are appended meanwhile stay in view. If another request changes the view, Run plans again.
-// It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the
-// view.
+// Run compacts a conversation, or waits while another request, on any server, compacts it. If that takes longer than
+// it may wait, a task with Due asks no model, and one without returns ErrBusy. Run holds neither a transaction nor a lock
+// while it waits for a model; messages that are appended meanwhile stay in view. If another request changes the view,
+// Run plans again. It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others keep
+// changing the view.
 func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
-	if t.Dry || t.Due == nil { // a caller's wish is its own
+	if t.Dry {
 		return s.run(ctx, org, t)
 	}
 	c, err := s.Recall.Conversation(ctx, org, t.AgentID, t.Conversation)
@@ -62,11 +64,12 @@ func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 		return Result{}, err
 	}
 	began := time.Now()
-	release, err := s.claim(ctx, org, c.Key, t.Patience)
-	if err != nil {
+	release, err := s.claim(ctx, org, c, cmp.Or(t.Wait, t.Patience))
+	if err == nil {
+		defer release()
+	} else if t.Due == nil || !errors.Is(err, db.ErrBusy) {
 		return Result{}, err
 	}
-	defer release()
 	if t.Patience > 0 {
 		t.Patience -= time.Since(began)
 		t.late = t.Patience <= 0

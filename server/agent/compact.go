@@ -52,7 +52,7 @@ type CompactOptions struct {
 }
 
 // Compact compacts a conversation at a caller's request. ErrInvalid if there is nothing to compact, or if what must
-// stay does not fit.
+// stay does not fit; ErrBusy if another request has compacted the conversation for a while.
 func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, o CompactOptions,
 ) (compaction.Result, error) {
 	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "")
@@ -64,7 +64,7 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 		return compaction.Result{}, err
 	}
 	task := p.task(settings, compaction.Manual)
-	task.Dry = o.Dry
+	task.Dry, task.Wait = o.Dry, promptPatience
 	return s.Compaction.Run(ctx, org, task)
 }
 
@@ -87,7 +87,8 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 		"try again in some seconds", p.Conversation.ID)
 }
 
-// promptPatience bounds how long a model may take for a summary that a prompt waits for. Most clients wait a minute.
+// promptPatience bounds how long a model may take for a summary that a prompt waits for, and how long a caller's
+// compaction waits for another one. Most clients wait a minute.
 const promptPatience = 25 * time.Second
 
 // compactIfNeeded warns if a prompt fills three quarters of its window, and compacts its conversation above the
