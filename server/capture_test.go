@@ -57,13 +57,14 @@ func TestAResultWithoutACallIsFound(t *testing.T) {
 		t.Errorf("the prompt has a result without a call, or lacks the one beside it:\n%s", prompt)
 	}
 	found := c.tool(agent, "conversation_search", `{"query":"Where is the walrus?"}`)
-	contains(t, "the search", found, "walrus is in the cellar", "call that this is the result of is not in the conversation")
+	contains(t, "the search", found, "walrus is in the cellar", "the call that this is the result of is not in")
 	id := regexp.MustCompile(`message-[0-9a-f-]+`).FindString(found)
 	contains(t, "expand", c.tool(agent, "expand", `{"id":"`+id+`"}`), "walrus is in")
 	contains(t, "expand with a pattern", c.tool(agent, "expand", `{"id":"`+id+`","pattern":"w.lrus"}`), "walrus is in")
 	contains(t, "expand of a range", c.tool(agent, "expand", `{"id":"seq 1-99","pattern":"w.lrus"}`), "walrus is in")
 	contains(t, "the list", c.must("GET", target+"/messages", ""), "walrus is in", `"orphan":true`)
-	contains(t, "a search of the organization", c.must("POST", "/v1/agents/messages/search", `{"query":"walrus"}`), "walrus is in")
+	all := c.must("POST", "/v1/agents/messages/search", `{"query":"walrus"}`)
+	contains(t, "a search of the organization", all, "walrus is in")
 }
 
 // said are an agent's messages after its instructions, a line each.

@@ -117,9 +117,10 @@ func (s sent) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// brokenBody returns the error of a body that ended early. The error of a body that is too large stays the same.
+// brokenBody returns the error of a body that ended early. That of a body that is too large or too slow stays the same.
 func brokenBody(err error) error {
-	if _, limit := errors.AsType[*http.MaxBytesError](err); limit {
+	_, limit := errors.AsType[*http.MaxBytesError](err)
+	if _, slow := errors.AsType[*rest.Problem](err); limit || slow {
 		return err
 	}
 	return db.Invalid("the upload broke off: %v", err)

@@ -2,12 +2,12 @@ package rest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
@@ -15,9 +15,8 @@ import (
 
 // Bounds of a request's JSON body.
 const (
-	maxBodyBytes = 1 << 20          // where an operation has no bound of its own
-	maxBodyDepth = 100              // of nested objects and arrays
-	bodyTimeout  = 30 * time.Second // for all of it
+	maxBodyBytes = 1 << 20 // where an operation has no bound of its own
+	maxBodyDepth = 100     // of nested objects and arrays
 )
 
 // normalize serves both slash forms of a path, matches on its escaped form, and drops empty query values.
@@ -98,17 +97,17 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	next(&lenient{request: ctx, body: body})
 }
 
-// readBody reads a body within its limits. It removes the deadline at the end, because one that passes while the
-// request is served would cancel it.
+// readBody reads a body within its limits.
 func readBody(ctx huma.Context) ([]byte, *Problem) {
 	limit := ctx.Operation().MaxBodyBytes
 	if limit <= 0 {
 		limit = maxBodyBytes
 	}
-	_ = ctx.SetReadDeadline(time.Now().Add(bodyTimeout)) // a test's recorder has none
 	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), limit+1))
-	_ = ctx.SetReadDeadline(time.Time{})
+	slow, _ := errors.AsType[*Problem](err)
 	switch {
+	case slow != nil:
+		return nil, slow
 	case err != nil:
 		return nil, Malformed("The request's body broke off: " + err.Error())
 	case int64(len(body)) > limit:

@@ -24,6 +24,7 @@ type Config struct {
 	Log            *slog.Logger
 	Timeout        time.Duration // of each request that is not streamed; DefaultTimeout if 0
 	Keys           *Keys         // nil serves every request without an organization
+	Pace           BodyPace      // of the bodies of requests
 }
 
 // DefaultTimeout is how long a request may take.
@@ -49,7 +50,7 @@ func New(c Config) *API {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	a := &API{Config: c, echo: e, public: map[string]bool{}}
 	e.HTTPErrorHandler = a.writeError
-	e.Use(identify, a.logAccess, a.recoverPanics())
+	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics())
 	if c.Keys != nil {
 		e.Use(a.authenticate)
 	}

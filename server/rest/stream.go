@@ -12,29 +12,15 @@ import (
 )
 
 const (
-	pieceTimeout = 30 * time.Second // for the next piece of a body to come, or of an answer to be taken
+	pieceTimeout = 30 * time.Second // for the next piece of an answer to be taken
 
 	// Heartbeat is the time between two comments in a stream of events without news.
 	Heartbeat = 15 * time.Second
 )
 
-// Body returns a request's body of at most limitBytes. It may take any time while pieces keep coming.
+// Body returns a request's body of at most limitBytes. How slowly it may come, the API's BodyPace says.
 func Body(c echo.Context, limitBytes int64) io.ReadCloser {
-	return &streamReader{http.MaxBytesReader(c.Response(), c.Request().Body, limitBytes),
-		http.NewResponseController(c.Response())}
-}
-
-type streamReader struct {
-	io.ReadCloser
-	connection *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (r *streamReader) Read(into []byte) (int, error) {
-	_ = r.connection.SetReadDeadline(time.Now().Add(pieceTimeout)) // a test's recorder has none
-	n, err := r.ReadCloser.Read(into)
-	_ = r.connection.SetReadDeadline(time.Time{})
-	return n, err
+	return http.MaxBytesReader(c.Response(), c.Request().Body, limitBytes)
 }
 
 // Answer returns a request's answer. It may take any time while the client keeps reading.

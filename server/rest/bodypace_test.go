@@ -1,0 +1,148 @@
+package rest_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// served starts a server of toys on a socket, and returns its address. Its only key is "k".
+func served(t *testing.T, pace rest.BodyPace) string {
+	t.Helper()
+	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, error) {
+		if secret != "k" {
+			return 0, db.ErrNotFound
+		}
+		return 1, nil
+	}}
+	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Pace: pace, Keys: keys})
+	toys(a)
+	web := httptest.NewServer(a.Handler())
+	t.Cleanup(web.Close)
+	return web.Listener.Addr().String()
+}
+
+// dial connects to a server, for a minute at most.
+func dial(t *testing.T, address string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+// trickle sends a byte now and then until the connection is closed.
+func trickle(conn net.Conn) {
+	for range time.Tick(time.Millisecond) {
+		if _, err := conn.Write([]byte("{")); err != nil {
+			return
+		}
+	}
+}
+
+// A body that does not come, or comes by the byte, is answered, and its connection closed, with and without a key.
+func TestAnUnfinishedBodyClosesItsConnection(t *testing.T) {
+	t.Parallel()
+	pace := rest.BodyPace{Interval: 50 * time.Millisecond, MinBytes: 10_000, Total: time.Second,
+		Rest: 50 * time.Millisecond}
+	const sized = "Content-Length: 100000"
+	for _, c := range []struct {
+		name, method, target, key, header string
+		trickles                          bool
+		status                            int
+	}{
+		{"a body that stops", "POST", "/v1/toys", "k", sized, false, 408},
+		{"a body that trickles", "POST", "/v1/toys", "k", sized, true, 408},
+		{"chunks that stop", "POST", "/v1/toys", "k", "Transfer-Encoding: chunked", false, 408},
+		{"a body without a key", "POST", "/v1/toys", "", sized, false, 401},
+		{"a larger body without a key", "POST", "/v1/toys", "", "Content-Length: 900000000", true, 401},
+		{"a body for no route", "POST", "/v1/nothing/here", "k", sized, false, 404},
+		{"a body for an operation without one", "GET", "/v1/toys/count", "k", sized, true, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			conn, in := dial(t, served(t, pace))
+			_, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n",
+				c.method, c.target, c.key, c.header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.trickles {
+				go trickle(conn)
+			}
+			got, err := http.ReadResponse(in, nil)
+			if err != nil || got.StatusCode != c.status {
+				t.Fatalf("got %+v, %v, want %d", got, err, c.status)
+			}
+			_, _ = io.Copy(io.Discard, got.Body)
+			_ = got.Body.Close()
+			if _, err := in.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the connection is kept open: %v", err)
+			}
+		})
+	}
+}
+
+// A body that a handler leaves unread does not cost its sender the connection, if it is short and comes.
+func TestAShortBodyKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	conn, in := dial(t, served(t, rest.BodyPace{}))
+	for range 3 {
+		_, err := fmt.Fprintf(conn, "POST /v1/toys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n%s",
+			strings.Repeat("x", 100_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := http.ReadResponse(in, nil)
+		if err != nil || got.StatusCode != 401 || got.Close {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		_, _ = io.Copy(io.Discard, got.Body)
+		_ = got.Body.Close()
+	}
+}
+
+// What comes at 1 KiB a second is waited for up to an hour; what comes slower, half a minute.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		bytes       int // in each step
+		after, want time.Duration
+	}{
+		{"a slow line that moves", 1 << 10, time.Second, time.Hour},
+		{"a line that stalls and goes on", 64 << 10, 29 * time.Second, time.Hour},
+		{"a trickle", 1, time.Second, 30 * time.Second},
+		{"nothing", 0, time.Second, 30 * time.Second},
+		{"a fast line", 1 << 20, time.Millisecond, time.Hour},
+	} {
+		w := rest.NewWaiting(rest.DefaultPace)
+		var waited time.Duration
+		for w.Patience() > 0 && waited < 2*time.Hour {
+			step := min(c.after, w.Patience())
+			waited += step
+			w.Read(c.bytes, step)
+		}
+		if waited != c.want {
+			t.Errorf("%s: waited %s, want %s", c.name, waited, c.want)
+		}
+	}
+}
