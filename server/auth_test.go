@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -89,6 +91,71 @@ func TestWithoutAKeyOnlyThisMachineIsAnswered(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWithoutAKeyWhatBrowsersAndProxiesForwardIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, dbtest.New(t))
+	h := s.Handler()
+	headers := map[string][2]int{ // the statuses without any key, and with one
+		"Sec-Fetch-Site: cross-site": {403, 200}, "Sec-Fetch-Site: CROSS-SITE": {403, 200},
+		"Sec-Fetch-Site: same-origin": {200, 200}, "Sec-Fetch-Site: none": {200, 200},
+		"Forwarded: for=10.0.0.1": {403, 200}, "X-Forwarded-For: 10.0.0.1": {403, 200},
+		"X-Forwarded-Host: example.com": {403, 200}, "x-forwarded-proto: https": {403, 200},
+		"X-Forwarded-For: ": {403, 200}, "X-Real-IP: 127.0.0.1": {403, 200}, "Via: 1.1 proxy": {403, 200},
+		"User-Agent: curl": {200, 200},
+	}
+	call := func(header, key string) int {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/v1/agents", nil)
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Set(name, value)
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		return servertest.Do(h, r).Code
+	}
+	for header, want := range headers {
+		if got := call(header, ""); got != want[0] {
+			t.Errorf("%s without any key: got %d, want %d", header, got, want[0])
+		}
+	}
+	key := newKey(t, s.Keys, "default")
+	for header, want := range headers {
+		if got := call(header, key); got != want[1] {
+			t.Errorf("%s with a key: got %d, want %d", header, got, want[1])
+		}
+	}
+}
+
+func TestAServerWhoseLastKeyIsRevokedStaysClosed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, dbtest.New(t))
+	h, ctx := s.Handler(), t.Context()
+	status := func(what string, want int) {
+		t.Helper()
+		if got := servertest.Send(h, "GET", "/v1/agents", ""); got.Code != want {
+			t.Errorf("%s: got %d %s, want %d", what, got.Code, got.Text, want)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	status("before any key", 200)
+	must(s.Keys.Revoke(ctx, newKey(t, s.Keys, "acme")))
+	status("after the last", 401)
+	must(s.Keys.Register(ctx, "a secret of the settings"))
+	status("with a registered key", 401)
+	must(s.Keys.Reopen(ctx))
+	status("opened while there is a key", 401)
+	must(s.Keys.Revoke(ctx, "a secret of the settings"))
+	status("after the registered key", 401)
+	must(s.Keys.Reopen(ctx))
+	status("opened again", 200)
+	must(s.Keys.Revoke(ctx, newKey(t, s.Keys, "acme")))
+	status("after another last", 401)
 }
 
 func TestAServerThatOthersReachAlwaysNeedsAKey(t *testing.T) {

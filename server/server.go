@@ -40,7 +40,7 @@ type Server struct {
 	// 0 is rest.DefaultTimeout.
 	RequestTimeout time.Duration
 
-	// Loopback says that only this machine can reach the server. As long as the database has no key, such a server
+	// Loopback says that only this machine can reach the server. Until the database's first key is made, such a server
 	// serves requests without one for the default organization. Any other server needs a key for every request.
 	Loopback bool
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,12 +16,17 @@ const (
 	idleTimeout   = 2 * time.Minute  // of a connection without a request
 )
 
+// newWebServer returns a server for connections of a headListener.
+func newWebServer(handler http.Handler, errorLog *log.Logger) *http.Server {
+	return &http.Server{Handler: refuseAmbiguous(handler), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeadBytes, ConnContext: withConn, ErrorLog: errorLog}
+}
+
 // listen answers requests until ctx ends, and then lets those that have begun end.
 func (p *process) listen(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)}
+	web := newWebServer(handler, slog.NewLogLogger(p.log.Handler(), slog.LevelDebug))
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(listener) }()
+	go func() { served <- web.Serve(headListener{listener}) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)

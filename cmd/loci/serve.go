@@ -33,6 +33,7 @@ type serveCmd struct {
 	database
 	Addr           string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address to listen on."`
 	APIKey         secret `name:"api-key" env:"LOCI_API_KEY" help:"An API key to register for the default organization."`
+	Reopen         bool   `env:"LOCI_REOPEN" help:"Answer this machine without a key again, if every key is revoked."`
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
@@ -107,6 +108,11 @@ func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, loopback bo
 		if err := keys.Register(ctx, string(c.APIKey)); errors.Is(err, db.ErrInvalid) {
 			return settingError{fmt.Errorf("LOCI_API_KEY: %w", err)}
 		} else if err != nil {
+			return err
+		}
+	}
+	if c.Reopen {
+		if err := keys.Reopen(ctx); err != nil {
 			return err
 		}
 	}

@@ -59,6 +59,8 @@ func (s *Store) Create(ctx context.Context, org, name string) (secret string, ke
 			INSERT INTO api_keys (org, name, prefix, sha256)
 			SELECT org, @name, @prefix, @sum FROM o
 			RETURNING id, name, prefix, created_at
+		), c AS (
+			INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
 		)
 		SELECT k.id, o.name AS org_name, k.name, k.prefix, k.created_at FROM k, o`,
 		pgx.StrictNamedArgs{"org": org, "name": name, "prefix": prefixOf(secret), "sum": sum[:]})
@@ -105,6 +107,8 @@ func (s *Store) Register(ctx context.Context, secret string) error {
 			SELECT org FROM organizations WHERE name = @org
 		), before AS (
 			DELETE FROM api_keys k USING o WHERE k.org = o.org AND k.name = @name AND k.sha256 <> @sum
+		), c AS (
+			INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
 		)
 		INSERT INTO api_keys (org, name, prefix, sha256)
 		SELECT org, @name, @prefix, @sum FROM o
@@ -113,7 +117,7 @@ func (s *Store) Register(ctx context.Context, secret string) error {
 	return db.Error(err)
 }
 
-// Any reports whether there is a key. Without one the server answers its own machine.
+// Any reports whether there is a key.
 func (s *Store) Any(ctx context.Context) (bool, error) {
 	return db.One[bool](ctx, s.DB, `SELECT EXISTS (SELECT FROM api_keys)`)
 }
@@ -132,8 +136,15 @@ func (s *Store) Lookup(ctx context.Context, secret string) (db.Org, error) {
 	return found.Org, err
 }
 
-// OpenOrg returns the default organization while there is no key at all, ErrNotFound once there is one.
+// OpenOrg returns the default organization until the first key is made, and from then on ErrNotFound, whether or not
+// keys are revoked.
 func (s *Store) OpenOrg(ctx context.Context) (db.Org, error) {
 	return db.One[db.Org](ctx, s.DB, `
-		SELECT org FROM organizations WHERE name = $1 AND NOT EXISTS (SELECT FROM api_keys)`, defaultOrg)
+		SELECT org FROM organizations WHERE name = $1 AND NOT EXISTS (SELECT FROM keys_required)`, defaultOrg)
+}
+
+// Reopen makes OpenOrg return the default organization again if no key is left.
+func (s *Store) Reopen(ctx context.Context) error {
+	_, err := s.DB.Exec(ctx, `DELETE FROM keys_required WHERE NOT EXISTS (SELECT FROM api_keys)`)
+	return db.Error(err)
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -63,7 +64,8 @@ func (a *API) organization(r *http.Request) (db.Org, error) {
 	return org, refuseOtherSites(r)
 }
 
-// refuseOtherSites returns an error unless a request names this machine and comes from no other site's page.
+// refuseOtherSites returns an error unless a request names this machine, and comes from no other site's page and through
+// no proxy, which other machines may reach.
 func refuseOtherSites(r *http.Request) error {
 	if !isLocal(r.Host) {
 		return Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +
@@ -74,8 +76,22 @@ func refuseOtherSites(r *http.Request) error {
 		return Forbidden("Without an API key this server refuses requests from the pages of " + origin +
 			": create a key with 'loci keys create'")
 	}
+	if strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site") {
+		return Forbidden("Without an API key this server refuses requests from the pages of other sites: " +
+			"create a key with 'loci keys create'")
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded") || slices.Contains(proxyHeaders, name) {
+			return Forbidden("Without an API key this server refuses requests that a proxy forwards (" + name +
+				"): create a key with 'loci keys create'")
+		}
+	}
 	return nil
 }
+
+// proxyHeaders are what proxies add, beside X-Forwarded-For and its kind.
+var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Original-Forwarded-For",
+	"X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip"}
 
 // secretOf returns the key that a request carries: a bearer token, or the password of Letta's self-hosted servers.
 func secretOf(r *http.Request) string {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"regexp"
+	"sync"
+)
+
+// A request with both a Content-Length and a Transfer-Encoding has two ends: a proxy may take one for its end and this
+// server the other, and what is between them for another request. net/http drops the length before a handler sees it,
+// so connections keep the head of their request as it came.
+
+// headListener accepts connections that keep heads.
+type headListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l headListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &headConn{Conn: conn}, nil
+}
+
+// maxHeadBytes bounds the headers of a request, and what a connection keeps of them.
+const maxHeadBytes = 64 << 10
+
+// headConn keeps what was read since the last request was handled.
+type headConn struct {
+	net.Conn
+
+	mu       sync.Mutex
+	head     []byte
+	handling bool // what is read is a body; or, one byte at a time, the beginning of the next head
+}
+
+// Read implements net.Conn.
+func (c *headConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handling && n > 0 {
+		c.head = c.head[:0]
+	}
+	if !c.handling || len(p) == 1 {
+		c.head = append(c.head, p[:min(n, 2*maxHeadBytes-len(c.head))]...)
+	}
+	return n, err
+}
+
+// begin returns what was read up to the handling of a request, and end lets the next head be kept.
+func (c *headConn) begin() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	head := c.head
+	c.head, c.handling = nil, true
+	return head
+}
+
+func (c *headConn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handling = false
+}
+
+type connKey struct{}
+
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+var (
+	endOfHead     = regexp.MustCompile(`\n\r?\n`)
+	contentLength = regexp.MustCompile(`(?i)\ncontent-length[ \t]*:`)
+)
+
+// refuseAmbiguous refuses requests with two ends, and those with a Transfer-Encoding whose head is not known because
+// they were sent before the answer to the one before.
+func refuseAmbiguous(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, ok := r.Context().Value(connKey{}).(*headConn)
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		head := conn.begin()
+		defer conn.end()
+		if len(r.TransferEncoding) > 0 && !isUnambiguous(head, r) {
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"detail":"The request has both a Content-Length and a Transfer-Encoding; send one"}`))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isUnambiguous(head []byte, r *http.Request) bool {
+	end := endOfHead.FindIndex(head)
+	return end != nil && bytes.HasPrefix(head, []byte(r.Method+" "+r.RequestURI+" ")) &&
+		!contentLength.Match(head[:end[1]])
+}

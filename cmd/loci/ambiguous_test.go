@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// exchange sends raw requests over one connection, each after the answer to the one before, and returns the statuses,
+// 0 where the connection was closed.
+func exchange(t *testing.T, addr string, requests ...string) (statuses []int) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	for _, raw := range requests {
+		status := 0
+		if _, err := io.WriteString(conn, raw); err == nil {
+			if answer, err := http.ReadResponse(answers, nil); err == nil {
+				_, _ = io.Copy(io.Discard, answer.Body)
+				answer.Body.Close()
+				status = answer.StatusCode
+			}
+		}
+		statuses = append(statuses, status)
+	}
+	return statuses
+}
+
+func TestARequestWithTwoEndsIsRefused(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := newWebServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%d bytes%s", len(body), strings.Repeat(" ", 20_000))
+	}), nil)
+	go web.Serve(headListener{listener}) //nolint:errcheck // ends with the test
+	t.Cleanup(func() { _ = web.Shutdown(context.Background()) })
+	const chunks = "\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+	chunked := "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked" + chunks
+	sized := "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+	both := "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked" + chunks
+	for name, c := range map[string]struct {
+		requests []string
+		want     string
+	}{
+		"one end each": {[]string{chunked, sized, chunked, chunked, "GET /b HTTP/1.1\r\nHost: x\r\n\r\n", chunked},
+			"[200 200 200 200 200 200]"},
+		"both":                  {[]string{both, sized}, "[400 0]"},
+		"both, length last":     {[]string{strings.Replace(chunked, "chunked", "chunked\r\ncontent-LENGTH:4", 1)}, "[400]"},
+		"both, after others":    {[]string{chunked, sized, both, chunked}, "[200 200 400 0]"},
+		"both, with bare lines": {[]string{strings.ReplaceAll(both[:len(both)-len(chunks)], "\r\n", "\n") + chunks}, "[400]"},
+		"a length in the body": {[]string{
+			"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n\r\nContent-Length: 4\r\n\r\n0\r\n\r\n"}, "[200]"},
+		"a large body, then one": {[]string{"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" +
+			strings.Repeat("x", 300_000), chunked}, "[200 200]"},
+		"both, sent at once with another": {[]string{sized + both}, "[200]"},
+	} {
+		if got := fmt.Sprint(exchange(t, listener.Addr().String(), c.requests...)); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
