@@ -10,12 +10,21 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Attach attaches a folder to an agent, which can then open, search and list its files. It opens the folder's oldest
-// files with text while there is room; what the agent has open stays. Attaching twice changes nothing.
-func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string, l Limits) error {
+// Attachment is a folder to attach to an agent. Opens says whether the folder's files open by themselves, now and when
+// they are uploaded; nil leaves it to the agent's limits.
+type Attachment struct {
+	AgentID, FolderID string
+	Opens             *bool
+	Limits            Limits
+}
+
+// Attach attaches a folder to an agent, which can then open, search and list its files. Unless it is told not to, it
+// opens the folder's oldest files with text while there is room; what the agent has open stays. Attaching twice changes
+// nothing.
+func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 	return s.inTx(ctx, func(in *Store) error {
-		set := in.openSet(org, agentID)
-		folder, err := set.Folder(ctx, org, folderID)
+		set := in.openSet(org, at.AgentID)
+		folder, err := set.Folder(ctx, org, at.FolderID)
 		if err != nil {
 			return err
 		}
@@ -26,9 +35,10 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 			return err
 		}
 		tag, err := set.db.Exec(ctx, `
-			INSERT INTO agent_folders (agent_id, folder_key, org)
-			SELECT id, $3, org FROM agents WHERE id = $2 AND org = $1
-			ON CONFLICT DO NOTHING`, org, agentID, folder.Key)
+			INSERT INTO agent_folders (agent_id, folder_key, org, opens)
+			SELECT id, @folder, org, @opens FROM agents WHERE id = @agent AND org = @org
+			ON CONFLICT DO NOTHING`,
+			pgx.StrictNamedArgs{"org": org, "agent": at.AgentID, "folder": folder.Key, "opens": at.Opens})
 		if err != nil {
 			return err
 		}
@@ -38,7 +48,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, folderID string
 		if _, err := set.append(ctx, event.FolderAttached, folder.ID); err != nil {
 			return err
 		}
-		return set.openOldest(ctx, folder, l)
+		return set.openOldest(ctx, folder, at)
 	})
 }
 
@@ -146,7 +156,7 @@ func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, fold
 	}
 	for _, id := range folderIDs {
 		if !slices.Contains(had, id) {
-			if err := s.Attach(ctx, org, agentID, id, l); err != nil {
+			if err := s.Attach(ctx, org, Attachment{AgentID: agentID, FolderID: id, Limits: l}); err != nil {
 				return err
 			}
 		}

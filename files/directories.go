@@ -43,7 +43,7 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 	if err != nil || len(folders) == 0 {
 		return nil, err
 	}
-	shown, err := s.directoryFiles(ctx, org, agentID, l, l.closedPerFolder(len(folders)))
+	shown, err := s.directoryFiles(ctx, org, agentID, l)
 	if err != nil {
 		return nil, err
 	}
@@ -55,25 +55,27 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 }
 
 // directoryFiles returns the files that a prompt shows, by folder key: all open files with their views, and the first
-// closed ones of each folder.
-func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits, closed int) (
+// closed ones of each folder, where they are many as many of each as may be.
+func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits) (
 	map[int64][]DirectoryFile, error) {
 	list, err := db.All[DirectoryFile](ctx, s.db, `
 		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
 		FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key
 		WHERE o.org = @org AND o.agent_id = @agent AND o.is_open
 		UNION ALL
-		SELECT c.id, d.name || '/' || c.name, d.key, false, c.last_used_at, c.name
+		(SELECT c.id, d.name || '/' || c.name, d.key, false, c.last_used_at, c.name
 		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
 		CROSS JOIN LATERAL (
-			SELECT f.id, f.name, o.last_used_at
+			SELECT f.id, f.name, f.key, o.last_used_at
 			FROM files f LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
 			WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL AND o.is_open IS NOT TRUE
 			ORDER BY f.name COLLATE "C", f.key
 			LIMIT @limit
 		) c
 		WHERE a.org = @org AND a.agent_id = @agent
-		ORDER BY folder_key, leaf`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": closed})
+		ORDER BY row_number() OVER (PARTITION BY d.key ORDER BY c.name COLLATE "C", c.key), d.name, d.key
+		LIMIT @limit)
+		ORDER BY folder_key, leaf`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": l.closedFiles()})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	// PromptChars counts the characters that a text takes where a prompt shows it; nil counts those of the text.
 	PromptChars func(text string) int
 
+	// PromptTokens counts the tokens that a text takes there; nil estimates them from the characters.
+	PromptTokens func(text string) int
+
 	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)
 

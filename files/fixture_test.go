@@ -127,12 +127,17 @@ func (fx *fixture) agent() string {
 	return id
 }
 
+// attach attaches a folder to an agent.
+func (fx *fixture) attach(agent, folder string, l files.Limits) error {
+	return fx.Attach(context.Background(), org, files.Attachment{AgentID: agent, FolderID: folder, Limits: l})
+}
+
 // agentWith makes an agent that has the folders, and nothing open.
 func (fx *fixture) agentWith(folders ...files.Folder) string {
 	fx.t.Helper()
 	id := fx.agent()
 	for _, f := range folders {
-		if err := fx.Attach(fx.t.Context(), org, id, f.ID, files.Limits{}); err != nil {
+		if err := fx.attach(id, f.ID, files.Limits{}); err != nil {
 			fx.t.Fatalf("attach %s: %v", f.Name, err)
 		}
 	}

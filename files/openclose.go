@@ -171,7 +171,7 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 		if at := slices.IndexFunc(before, func(f openFile) bool { return f.Key == t.Key }); at >= 0 {
 			t.was = &before[at]
 		}
-		if err := set.setOpen(ctx, set.org, t.Key, t.lines, events[i]); err != nil {
+		if err := set.setOpen(ctx, openedView{Org: set.org, Key: t.Key, Lines: t.lines}, events[i]); err != nil {
 			return Opening{}, err
 		}
 	}

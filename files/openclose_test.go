@@ -81,7 +81,7 @@ func TestOpenRefuses(t *testing.T) {
 	other := fx.folder("other")
 	fx.upload(other, "0.txt", "x\n")
 	fx.upload(folder, "only.md", "y\n")
-	if err := fx.Attach(t.Context(), org, agent, other.ID, files.Limits{}); err != nil {
+	if err := fx.attach(agent, other.ID, files.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	five := 5
@@ -112,7 +112,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	named := fx.folder(`R&D <"x">`)
 	fx.upload(named, "plan.md", "z\n")
-	if err := fx.Attach(t.Context(), org, agent, named.ID, files.Limits{}); err != nil {
+	if err := fx.attach(agent, named.ID, files.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := fx.mustOpen(agent, wide, false,
@@ -226,7 +226,7 @@ func TestAttachingAndDetaching(t *testing.T) {
 	two := files.Limits{MaxOpen: 2, ViewChars: 1000}
 	for round := range 3 {
 		for range 2 { // the second time changes nothing
-			if err := fx.Attach(t.Context(), org, agent, folder.ID, two); err != nil {
+			if err := fx.attach(agent, folder.ID, two); err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}
 		}
@@ -242,10 +242,10 @@ func TestAttachingAndDetaching(t *testing.T) {
 			t.Errorf("round %d: %v is open of a folder that is not attached", round, open)
 		}
 	}
-	if err := fx.Attach(t.Context(), org, "agent-none", folder.ID, two); !errors.Is(err, db.ErrNotFound) {
+	if err := fx.attach("agent-none", folder.ID, two); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("no agent: got %v, want ErrNotFound", err)
 	}
-	if err := fx.Attach(t.Context(), org, agent, "source-none", two); !errors.Is(err, db.ErrNotFound) {
+	if err := fx.attach(agent, "source-none", two); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("no folder: got %v, want ErrNotFound", err)
 	}
 }
@@ -325,7 +325,7 @@ func TestANewFileTakesNobodysPlace(t *testing.T) {
 	folder := fx.folder("f")
 	fx.upload(folder, "own.txt", "text\n")
 	agent := fx.agent()
-	if err := fx.Attach(t.Context(), org, agent, folder.ID, files.Limits{}); err != nil { // opens own.txt
+	if err := fx.attach(agent, folder.ID, files.Limits{}); err != nil { // opens own.txt
 		t.Fatal(err)
 	}
 	many.Clear()

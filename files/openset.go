@@ -28,12 +28,15 @@ type openFile struct {
 	Name   string `db:"name"` // folder/name
 	Seq    int64  `db:"last_used_seq"`
 	Pinned bool   `db:"pinned"`
+
+	Automatic bool `db:"automatic"` // opened by an attachment or an upload
 }
 
 // files returns the open files, least recently used first. They do not change while the agent is locked.
 func (set openSet) files(ctx context.Context) ([]openFile, error) {
 	return db.All[openFile](ctx, set.db, `
-		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.first_line, a.line_count,
+		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.automatic, a.first_line,
+		       a.line_count,
 		       f.generation, f.lines, f.pages, f.media_type
 		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
 		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
@@ -54,16 +57,26 @@ func (set openSet) append(ctx context.Context, t event.Type, ids ...string) ([]e
 	})...)
 }
 
+// openedView is a range of a file to open.
+type openedView struct {
+	Org       db.Org
+	Key       int64 // of the file
+	Lines     LineRange
+	Automatic bool // by an attachment or an upload
+}
+
 // setOpen opens a range of a file in the agent of an event, as of the event.
-func (s *Store) setOpen(ctx context.Context, org db.Org, fileKey int64, lines LineRange, e event.Event) error {
+func (s *Store) setOpen(ctx context.Context, v openedView, e event.Event) error {
 	return s.exec(ctx, `
-		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at)
-		VALUES (@agent, @file, @org, true, @first, @count, @seq, @at)
+		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at,
+		                         automatic)
+		VALUES (@agent, @file, @org, true, @first, @count, @seq, @at, @automatic)
 		ON CONFLICT (agent_id, file_key) DO UPDATE
 		SET is_open = true, first_line = excluded.first_line, line_count = excluded.line_count,
-		    last_used_seq = excluded.last_used_seq, last_used_at = excluded.last_used_at`,
-		pgx.StrictNamedArgs{"agent": e.AgentID, "file": fileKey, "org": org, "first": lines.Offset, "count": lines.Length,
-			"seq": e.Seq, "at": e.At})
+		    last_used_seq = excluded.last_used_seq, last_used_at = excluded.last_used_at,
+		    automatic = excluded.automatic`,
+		pgx.StrictNamedArgs{"agent": e.AgentID, "file": v.Key, "org": v.Org, "first": v.Lines.Offset,
+			"count": v.Lines.Length, "seq": e.Seq, "at": e.At, "automatic": v.Automatic})
 }
 
 // evict closes the least recently used files beyond the limit, but none whose id is fresh, and returns their names. It

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -34,12 +35,48 @@ func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits)
 			return nil, err
 		}
 	}
+	if err := s.limitAutomatic(ctx, org, views, l, open); err != nil {
+		return nil, err
+	}
 	for i, chars := range s.shortened(open, views, l) {
-		if views[i], err = s.viewWithin(ctx, org, open[i], chars); err != nil {
+		if views[i], err = s.viewWithin(ctx, org, open[i], viewLimit{chars, chars, s.promptChars}); err != nil {
 			return nil, err
 		}
 	}
 	return views, nil
+}
+
+// limitAutomatic cuts the views of the files that opened by themselves to their share of the window, the newest files
+// first, so that the others stay the same.
+func (s *Store) limitAutomatic(ctx context.Context, org db.Org, views []OpenView, l Limits, open []openFile) error {
+	var order []int
+	for i, f := range open {
+		if f.Automatic {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(open[a].Key, open[b].Key) })
+	left := l.automaticTokens()
+	for _, i := range order {
+		left -= markupTokens
+		if s.promptTokens(views[i].Text) > left {
+			within := viewLimit{utf8.RuneCountInString(views[i].Text), max(left, 0), s.promptTokens}
+			var err error
+			if views[i], err = s.viewWithin(ctx, org, open[i], within); err != nil {
+				return err
+			}
+		}
+		left -= s.promptTokens(views[i].Text)
+	}
+	return nil
+}
+
+// promptTokens counts the tokens that a text takes in a prompt.
+func (s *Store) promptTokens(text string) int {
+	if s.o.PromptTokens == nil {
+		return s.promptChars(text) / charsPerToken
+	}
+	return s.o.PromptTokens(text)
 }
 
 // promptChars counts the characters that a text takes in a prompt.
@@ -70,16 +107,21 @@ func (s *Store) shortened(open []openFile, views []OpenView, l Limits) map[int]i
 	return cut
 }
 
-// viewWithin renders a view that takes at most so many characters in a prompt, where some characters count more than
-// once.
-func (s *Store) viewWithin(ctx context.Context, org db.Org, f openFile, chars int) (OpenView, error) {
-	for limit := chars; ; {
+// viewLimit bounds a view: it has at most so many characters, and its size in a prompt is at most most.
+type viewLimit struct {
+	chars, most int
+	size        func(text string) int
+}
+
+// viewWithin renders a view within a limit.
+func (s *Store) viewWithin(ctx context.Context, org db.Org, f openFile, l viewLimit) (OpenView, error) {
+	for limit := l.chars; ; {
 		v, err := s.view(ctx, org, f, limit)
-		size := s.promptChars(v.Text)
-		if err != nil || size <= chars || limit == 0 {
+		size := l.size(v.Text)
+		if err != nil || size <= l.most || limit == 0 {
 			return v, err
 		}
-		limit = min(limit*chars/size, limit-1)
+		limit = min(limit*l.most/size, limit-1)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 		"a file to open": second(fx.OpenWhole(ctx, org, agent, kept.ID, wide)),
 		"an upload":      second(fx.uploadTo(folder, "c.txt", files.Suffix)),
 		"a replacement":  second(fx.uploadTo(folder, "a.txt", files.Replace)),
-		"attaching":      fx.Attach(ctx, org, agent, folder.ID, wide),
+		"attaching":      fx.attach(agent, folder.ID, wide),
 		"deleting":       fx.DeleteFolder(ctx, org, folder.ID),
 		"passages":       second(fx.Passages(ctx, org, folder.ID, db.Page{})),
 	} {

@@ -137,7 +137,8 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 		if i%4 == 0 {
 			group.Go(func() {
 				allowed("detach", fx.Detach(ctx, org, agent, folder.ID))
-				allowed("attach", fx.Attach(ctx, org, agent, folder.ID, l))
+				allowed("attach", fx.Attach(ctx, org,
+					files.Attachment{AgentID: agent, FolderID: folder.ID, Limits: l}))
 			})
 		}
 	}

@@ -258,7 +258,7 @@ func TestIDFFollowsTheChunks(t *testing.T) {
 	agent := fx.agentWith(large)
 	for i := range 30 {
 		small := fx.stock(fmt.Sprint("small-", i), 3, nil, func(i int) string { return "zebra in a small folder" })
-		if err := fx.Attach(t.Context(), org, agent, small.ID, files.Limits{}); err != nil {
+		if err := fx.attach(agent, small.ID, files.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 	}

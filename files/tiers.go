@@ -1,6 +1,9 @@
 package files
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Limits bound what an agent has open: by the tier of its context window, or as its operator chose.
 type Limits struct {
@@ -8,6 +11,8 @@ type Limits struct {
 	ViewChars    int // of one open file's section in the prompt
 	WindowTokens int // of the agent's model; 0 is unknown
 	OpenChars    int // of all open files together, as Options.PromptChars counts; 0 is their share of the window
+
+	OpensNone bool // no file opens by itself, unless an attachment says so
 }
 
 // TierFor returns the limits of a context window; 0 tokens or less is a window of unknown size. The bounds are the
@@ -33,11 +38,21 @@ func TierFor(windowTokens int) Limits {
 const (
 	openShare     = 0.6 // share of the window for all open files
 	closedShare   = 0.1 // share of the window for the names of closed files
-	maxClosed     = 100 // closed files that a prompt names in each folder
+	maxClosed     = 20  // closed files that a prompt names
+	closedChars   = 60  // about the size of the line that names one
+	automatic     = 0.1 // share of the window for files that opened by themselves
+	assumedWindow = 32_768
 	charsPerToken = 4   // the estimate that turns a window into characters
 	stubChars     = 500 // the least that a shortened view keeps
 	overheadChars = 150 // about the size of a prompt's markup around a file
+	markupTokens  = 60  // of that markup, at most, with the file's name
+	stubTokens    = markupTokens + stubChars/charsPerToken
 )
+
+// automaticTokens returns how many tokens of a prompt the files that opened by themselves may take together.
+func (l Limits) automaticTokens() int {
+	return int(float64(cmp.Or(max(l.WindowTokens, 0), assumedWindow)) * automatic)
+}
 
 // openBudget returns how many characters n open files may show together, and how many a shortened one keeps at least.
 // bounded is false where they have no limit together.
@@ -53,10 +68,10 @@ func (l Limits) openBudget(n int) (budget, stub int, bounded bool) {
 	return budget, stub, budget < math.MaxInt
 }
 
-// closedPerFolder returns how many closed files a prompt names in each of n folders.
-func (l Limits) closedPerFolder(n int) int {
+// closedFiles returns how many closed files a prompt names.
+func (l Limits) closedFiles() int {
 	if l.WindowTokens == 0 {
 		return maxClosed
 	}
-	return min(maxClosed, int(float64(l.WindowTokens)*charsPerToken*closedShare)/overheadChars/n)
+	return min(maxClosed, int(float64(l.WindowTokens)*charsPerToken*closedShare)/closedChars)
 }

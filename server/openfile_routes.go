@@ -15,7 +15,7 @@ func (s *Server) openFileRoutes(a *rest.API) {
 	const (
 		folders = "/v1/agents/{agent_id}/folders"
 		sources = "/v1/agents/{agent_id}/sources"
-		files   = "/v1/agents/{agent_id}/files"
+		opened  = "/v1/agents/{agent_id}/files"
 	)
 	attach, detach := withAgent(s, s.attachFolder), withAgent(s, s.detachFolder)
 	rest.Get(a, folders, "List an agent's folders", withAgent(s, s.agentFolders))
@@ -24,10 +24,10 @@ func (s *Server) openFileRoutes(a *rest.API) {
 	rest.Get(a, sources, "List an agent's folders", withAgent(s, s.agentFolders), rest.Deprecated)
 	rest.Patch(a, sources+"/attach/{folder_id}", "Attach a folder to an agent", thenState(s, attach), rest.Deprecated)
 	rest.Patch(a, sources+"/detach/{folder_id}", "Detach a folder from an agent", thenState(s, detach), rest.Deprecated)
-	rest.Get(a, files, "List the files of an agent's folders", withAgent(s, s.agentFiles))
-	rest.Patch(a, files+"/close-all", "Close all of an agent's open files", withAgent(s, s.closeAllFiles))
-	rest.Patch(a, files+"/{file_id}/open", "Open a file for an agent", withAgent(s, s.openFile))
-	rest.Patch(a, files+"/{file_id}/close", "Close a file for an agent", withAgent(s, s.closeFile))
+	rest.Get(a, opened, "List the files of an agent's folders", withAgent(s, s.agentFiles))
+	rest.Patch(a, opened+"/close-all", "Close all of an agent's open files", withAgent(s, s.closeAllFiles))
+	rest.Patch(a, opened+"/{file_id}/open", "Open a file for an agent", withAgent(s, s.openFile))
+	rest.Patch(a, opened+"/{file_id}/close", "Close a file for an agent", withAgent(s, s.closeFile))
 }
 
 // AgentFolder is the path of a folder as an agent has it.
@@ -50,8 +50,15 @@ func (s *Server) agentFolders(ctx context.Context, a agent.Agent, in *struct {
 	return rest.Each(folders, letta.SourceOf), err
 }
 
-func (s *Server) attachFolder(ctx context.Context, a agent.Agent, in *AgentFolder) (rest.Null, error) {
-	return rest.Null{}, s.Files.Attach(ctx, rest.Org(ctx), a.ID, string(in.FolderID), a.Limits())
+// AttachedFolder is a folder to attach to an agent.
+type AttachedFolder struct {
+	AgentFolder
+	Opens rest.Opt[bool] `query:"open_on_attach" doc:"Whether its files open by themselves; the agent's if absent."`
+}
+
+func (s *Server) attachFolder(ctx context.Context, a agent.Agent, in *AttachedFolder) (rest.Null, error) {
+	return rest.Null{}, s.Files.Attach(ctx, rest.Org(ctx), files.Attachment{AgentID: a.ID, FolderID: string(in.FolderID),
+		Opens: in.Opens.Pointer(), Limits: a.Limits()})
 }
 
 func (s *Server) detachFolder(ctx context.Context, a agent.Agent, in *AgentFolder) (rest.Null, error) {

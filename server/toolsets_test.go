@@ -226,3 +226,32 @@ func TestDefaultInstructionsFollowTheTools(t *testing.T) {
 	c.must("PATCH", base, `{"system":""}`)
 	check("their end", "open_files shows", "grep_files")
 }
+
+func TestFoldersOpenTheirFilesUnlessToldNotTo(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	c.uploaded(folder, "a.txt", "text\n")
+	for body, opens := range map[string]bool{`{}`: true, `{"open_on_attach":true}`: true,
+		`{"open_on_attach":false}`: false} {
+		for query, want := range map[string]bool{"": opens, "?open_on_attach=true": true, "?open_on_attach=false": false} {
+			agent := "/v1/agents/" + c.made("/v1/agents", body)
+			c.must("PATCH", agent+"/folders/attach/"+folder+query, "")
+			if open := strings.Contains(c.must("GET", agent+"/files", ""), `"is_open":true`); open != want {
+				t.Errorf("%s, attached with %q: open %t, want %t", body, query, open, want)
+			}
+			if got := fields(t, c.must("GET", agent, ""))["open_on_attach"]; got != opens {
+				t.Errorf("%s: open_on_attach is %v", body, got)
+			}
+		}
+	}
+	agent := "/v1/agents/" + c.made("/v1/agents", `{"open_on_attach":false,"folder_ids":["`+folder+`"]}`)
+	if list := c.must("GET", agent+"/files", ""); strings.Contains(list, `"is_open":true`) {
+		t.Errorf("an agent that opens none was created with open files: %s", list)
+	}
+	for _, target := range []string{agent + "/folders/attach/" + folder, agent + "/sources/attach/" + folder} {
+		if got := c.call("PATCH", target+"?open_on_attach=perhaps", ""); got.Code != 422 {
+			t.Errorf("%s: got %d %s, want 422", target, got.Code, got.Text)
+		}
+	}
+}

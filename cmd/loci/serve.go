@@ -155,7 +155,8 @@ type stores struct {
 
 func (p *process) stores() (s stores, err error) {
 	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Endpoint: p.embedder.endpoint,
-		Limits: agent.LimitsOf, PromptChars: agent.PromptChars, Read: p.reader.Read})
+		Limits: agent.LimitsOf, PromptChars: agent.PromptChars, PromptTokens: agent.PromptTokens,
+		Read: p.reader.Read})
 	if err != nil {
 		return s, err
 	}

@@ -46,7 +46,8 @@ func (a Agent) Zone() *time.Location {
 // Settings are what clients store with an agent and read back. Loci itself uses the tools, the compaction
 // settings and the tool rules, which it shows to the model.
 type Settings struct {
-	Tools                  []string        `json:"tools,omitzero"` // names; nil is every tool
+	Tools                  []string        `json:"tools,omitzero"`           // names; nil is every tool
+	OpenOnAttach           *bool           `json:"open_on_attach,omitempty"` // nil is true
 	ModelSettings          json.RawMessage `json:"model_settings,omitempty"`
 	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
 	ResponseFormat         json.RawMessage `json:"response_format,omitempty"`

@@ -68,6 +68,7 @@ func modelName(handle string) string { return handle[strings.LastIndexByte(handl
 // Limits returns the limits of the agent's files: the operator's, or else those of the window's tier.
 func (a Agent) Limits() files.Limits {
 	l := files.TierFor(a.Window())
+	l.OpensNone = a.Settings.OpenOnAttach != nil && !*a.Settings.OpenOnAttach
 	l.MaxOpen, l.ViewChars = orTier(a.MaxFilesOpen, l.MaxOpen), orTier(a.ViewChars, l.ViewChars)
 	return l
 }

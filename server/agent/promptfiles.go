@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // FileBlocks returns the files of an agent's prompt as blocks: of each folder the open ones, then the closed ones.
@@ -36,7 +37,7 @@ func renderDirectories(directories []files.Directory, m promptMeans) string {
 		return ""
 	}
 	var b strings.Builder
-	open := 0
+	open, more := 0, 0
 	for _, d := range directories {
 		for _, f := range d.Files {
 			if f.IsOpen {
@@ -47,13 +48,21 @@ func renderDirectories(directories []files.Directory, m promptMeans) string {
 	fmt.Fprintf(&b, "<directories>\n<file_limits>\n- current_files_open=%d\n- max_files_open=%d\n</file_limits>\n", open,
 		m.limits.MaxOpen)
 	for _, d := range directories {
-		renderDirectory(&b, d, m)
+		renderDirectory(&b, d, m.limits)
+		more += d.More
+	}
+	if more > 0 {
+		hint := ""
+		if hasTool(m.tools, "list_files") {
+			hint = ": call list_files"
+		}
+		fmt.Fprintf(&b, "<more_files>%d more closed files are not listed%s</more_files>\n", more, hint)
 	}
 	b.WriteString("</directories>")
 	return b.String()
 }
 
-func renderDirectory(b *strings.Builder, d files.Directory, m promptMeans) {
+func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
 	fmt.Fprintf(b, "<directory name=\"%s\">\n", attribute(d.Folder.Name))
 	if d.Folder.Description != nil {
 		fmt.Fprintf(b, "<description>%s</description>\n", chat.Neutralize(*d.Folder.Description))
@@ -62,34 +71,26 @@ func renderDirectory(b *strings.Builder, d files.Directory, m promptMeans) {
 		fmt.Fprintf(b, "<instructions>%s</instructions>\n", chat.Neutralize(*d.Folder.Instructions))
 	}
 	for _, f := range d.Files {
-		renderFile(b, f, m.limits)
-	}
-	if d.More > 0 {
-		hint := ""
-		if hasTool(m.tools, "list_files") {
-			hint = ": call list_files"
-		}
-		fmt.Fprintf(b, "<more_files>%d more closed files are not listed%s</more_files>\n", d.More, hint)
+		renderFile(b, f, l)
 	}
 	b.WriteString("</directory>\n")
 }
 
 func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
-	status := "closed"
-	if f.IsOpen {
-		status = "open"
+	if !f.IsOpen {
+		fmt.Fprintf(b, "<file status=\"closed\" name=\"%s\"/>\n", attribute(f.FileName))
+		return
 	}
-	fmt.Fprintf(b, "<file status=\"%s\" name=\"%s\">\n<metadata>\n- read_only=true\n- chars_current=%d\n- "+
-		"chars_limit=%d\n</metadata>\n",
-		status, attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars)
-	if f.IsOpen {
-		fmt.Fprintf(b, "<value>\n%s\n</value>\n", chat.Neutralize(f.Text))
-	}
-	b.WriteString("</file>\n")
+	fmt.Fprintf(b, "<file status=\"open\" name=\"%s\">\n<metadata>\n- read_only=true\n- chars_current=%d\n- "+
+		"chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n</file>\n",
+		attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars, chat.Neutralize(f.Text))
 }
 
 // PromptChars counts the characters that a text takes in a prompt; it is what files.Options.PromptChars asks for.
 func PromptChars(text string) int { return utf8.RuneCountInString(chat.Neutralize(text)) }
+
+// PromptTokens estimates the tokens that a text takes in a prompt; it is what files.Options.PromptTokens asks for.
+func PromptTokens(text string) int { return tokens.Estimate(chat.Neutralize(text)) }
 
 // attribute returns a name as the value of an attribute shows it: a quote in it follows a backslash.
 func attribute(name string) string { return strings.ReplaceAll(chat.Neutralize(name), `"`, `\"`) }

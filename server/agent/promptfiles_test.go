@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 )
@@ -27,6 +28,10 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 	} {
 		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{documents.ID},
 			Blocks: []block.New{{Label: "b", Value: strings.Repeat("word ", c.block/5)}}})
+		reqs := []files.OpenRequest{{FileName: "f/0.txt"}, {FileName: "f/1.txt"}, {FileName: "f/2.txt"}}
+		if _, err := s.Files.Open(t.Context(), org, a.ID, files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
+			t.Fatal(err)
+		}
 		o, _, err := s.Overview(t.Context(), org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)

@@ -76,7 +76,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 			return err
 		}
 		for _, folder := range n.FolderIDs {
-			if err := in.Files.Attach(ctx, org, a.ID, folder, a.Limits()); err != nil {
+			at := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}
+			if err := in.Files.Attach(ctx, org, at); err != nil {
 				return err
 			}
 		}

@@ -31,6 +31,8 @@ type AgentState struct {
 	MaxFilesOpen int      `json:"max_files_open" doc:"The agent's own limit, or its context window's."`
 	ViewChars    int      `json:"per_file_view_window_char_limit" doc:"The agent's own limit, or its context window's."`
 
+	OpenOnAttach bool `json:"open_on_attach" doc:"Whether files of attached folders open by themselves."`
+
 	Identities  []any    `json:"identities"`
 	IdentityIDs []string `json:"identity_ids"`
 	Secrets     []any    `json:"secrets"`
@@ -93,7 +95,8 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 		ResponseFormat: settings.ResponseFormat, ToolRules: settings.ToolRules, EnableSleeptime: settings.EnableSleeptime,
 		MessageBufferAutoclear: settings.MessageBufferAutoclear != nil && *settings.MessageBufferAutoclear,
 		MaxFilesOpen:           limits.MaxOpen, ViewChars: limits.ViewChars,
-		Identities: []any{}, IdentityIDs: []string{}, Secrets: []any{}, Environment: []any{},
+		OpenOnAttach: !limits.OpensNone,
+		Identities:   []any{}, IdentityIDs: []string{}, Secrets: []any{}, Environment: []any{},
 	}
 }
 

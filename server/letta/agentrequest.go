@@ -38,6 +38,7 @@ type AgentFields struct {
 	ToolIDs       rest.Opt[[]string]      `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
 	IncludeBase   rest.Opt[bool]          `json:"include_base_tools,omitzero" doc:"Whether the standard set joins them."`
 	IncludeRules  rest.Opt[bool]          `json:"include_base_tool_rules,omitzero" doc:"The tools come without rules."`
+	OpenOnAttach  rest.Opt[bool]          `json:"open_on_attach,omitzero" doc:"Whether folders open files; else true."`
 	Unserved
 
 	// Null is the limit that the context window allows.
@@ -146,6 +147,7 @@ func (f AgentFields) settings() agent.Settings {
 	settings := agent.Settings{
 		ModelSettings: json.RawMessage(f.ModelSettings.Value), CompactionSettings: json.RawMessage(f.Compaction.Value),
 		ResponseFormat: json.RawMessage(f.Response.Value), LLMConfig: json.RawMessage(f.LLMConfig.Value),
+		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
 	}
 	if f.ToolRules.Value != nil {

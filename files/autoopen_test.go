@@ -1,0 +1,149 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+// limitsOf are the limits of every agent, as an operator set them.
+func limitsOf(l files.Limits) files.Options {
+	return files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org,
+		ids []string) (map[string]files.Limits, error) {
+		all := map[string]files.Limits{}
+		for _, id := range ids {
+			all[id] = l
+		}
+		return all, nil
+	}}
+}
+
+// What an attachment opens shows together at most a tenth of the window: whole while it fits, then one view that is
+// cut; what the agent opens itself has the limits of its tier.
+func TestWhatOpensByItselfShowsATenthOfTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, window := range []int{0, 8_192, 32_768, 128_000, 200_000, 1_000_000} {
+		l := files.TierFor(window)
+		fx := newFixture(t, limitsOf(l))
+		folder := fx.folder("f")
+		for i := range 5 {
+			fx.upload(folder, fmt.Sprint(i, ".md"), manyLines(5000))
+		}
+		agent := fx.agent()
+		if err := fx.attach(agent, folder.ID, l); err != nil {
+			t.Fatal(err)
+		}
+		room := max(window, 32_768) / 10
+		if window > 0 {
+			room = window / 10
+		}
+		fx.upload(folder, "late.md", manyLines(5000))
+		views := fx.views(agent, l)
+		chars, cut := 0, 0
+		for _, v := range views {
+			chars += len(v.Text)
+			if len(v.Text) < l.ViewChars*9/10 {
+				cut++
+			}
+		}
+		if chars/4 > room || cut > 1 || len(views) == 0 || len(views) < 5 && cut == 0 && chars/4 < room-l.ViewChars/4 {
+			t.Errorf("window %d: %d files show %d tokens, %d of them cut; want at most %d tokens and one cut", window,
+				len(views), chars/4, cut, room)
+		}
+		fx.mustOpen(agent, l, false, "f/0.md")
+		for _, v := range fx.views(agent, l) {
+			if v.FileName == "f/0.md" && len(v.Text) < l.ViewChars*9/10 {
+				t.Errorf("window %d: the file that the agent opened shows %d characters, want %d", window, len(v.Text),
+					l.ViewChars)
+			}
+		}
+	}
+}
+
+func (fx *fixture) views(agent string, l files.Limits) []files.OpenView {
+	fx.t.Helper()
+	views, err := fx.Views(fx.t.Context(), org, agent, l)
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	return views
+}
+
+func TestShortFilesOpenByThemselvesWhole(t *testing.T) {
+	t.Parallel()
+	l := files.TierFor(8_192)
+	fx := newFixture(t, limitsOf(l))
+	folder := fx.folder("f")
+	for i := range 3 {
+		fx.upload(folder, fmt.Sprint(i, ".md"), strings.Repeat("a short line\n", 20))
+	}
+	agent := fx.agent()
+	if err := fx.attach(agent, folder.ID, l); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range fx.views(agent, l) {
+		if v.Truncated {
+			t.Errorf("%s is cut: %s", v.FileName, v.Text)
+		}
+	}
+	if diff := cmp.Diff([]string{"f/0.md", "f/1.md", "f/2.md"}, fx.open(agent)); diff != "" {
+		t.Errorf("open (-want +got):\n%s", diff)
+	}
+}
+
+// Whether files open by themselves, now and when they are uploaded, is said by the attachment, or else by the agent.
+func TestNothingOpensByItselfWhereItShallNot(t *testing.T) {
+	t.Parallel()
+	for _, agentOpens := range []bool{true, false} {
+		l := files.Limits{MaxOpen: 5, ViewChars: 1000, OpensNone: !agentOpens}
+		fx := newFixture(t, limitsOf(l))
+		folder := fx.folder("f")
+		fx.upload(folder, "a.txt", "text\n")
+		agents := map[string]bool{}
+		for opens, want := range map[*bool]bool{nil: agentOpens, new(true): true, new(false): false} {
+			id := fx.agent()
+			agents[id] = want
+			err := fx.Attach(t.Context(), org, files.Attachment{AgentID: id, FolderID: folder.ID, Opens: opens, Limits: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		fx.upload(folder, "b.txt", "text\n")
+		for id, want := range agents {
+			if open := fx.open(id); (len(open) == 2) != want || (len(open) == 0) == want {
+				t.Errorf("agent %t, files open %t: %q are open", agentOpens, want, open)
+			}
+		}
+	}
+}
+
+// A prompt names twenty closed files, of every folder some.
+func TestTwentyClosedFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	many, few := fx.folder("many"), fx.folder("few")
+	for i := range 25 {
+		fx.upload(many, fmt.Sprintf("%02d.txt", i), "text\n")
+	}
+	for i := range 3 {
+		fx.upload(few, fmt.Sprint(i, ".txt"), "text\n")
+	}
+	agent := fx.agentWith(many, few)
+	directories, err := fx.Directories(t.Context(), org, agent, files.TierFor(128_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range directories {
+		got = append(got, fmt.Sprintf("%s: %d files, %d more", d.Folder.Name, len(d.Files), d.More))
+	}
+	if diff := cmp.Diff([]string{"few: 3 files, 0 more", "many: 17 files, 8 more"}, got); diff != "" {
+		t.Errorf("directories (-want +got):\n%s", diff)
+	}
+}
