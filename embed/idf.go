@@ -61,16 +61,23 @@ func (f *IDF) weight(id int32) float64 {
 // Query is the words of a search.
 type Query struct {
 	// Vector holds each term's idf times its count in the query; its inner product with a row's Lex.Vector is the row's
-	// BM25 score. pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query has only
-	// stop words.
+	// BM25 score. pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query
+	// has no word.
 	Vector pgvector.SparseVector
+	// Common reports that the query has only stop words. They are then taken for names: "will" finds Will.
+	Common bool
 	// Rarest are the vector's indices, the rarest term in the scope first, then the lower id first. Never nil.
 	Rarest []int32
 }
 
 // Query weighs the terms of a query.
 func (f *IDF) Query(text string) Query {
-	weights := counted(TermIDs(text))
+	ids := TermIDs(text)
+	common := len(ids) == 0
+	if common {
+		ids = nameIDs(text)
+	}
+	weights := counted(ids)
 	for i, w := range weights {
 		weights[i].value = w.value * float32(f.weight(w.id))
 	}
@@ -79,7 +86,7 @@ func (f *IDF) Query(text string) Query {
 	slices.SortFunc(rarest, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
 	})
-	return Query{Vector: v, Rarest: rarest}
+	return Query{Vector: v, Rarest: rarest, Common: common}
 }
 
 // Rows that an index finds are read faster than all rows only where they are few.

@@ -69,8 +69,11 @@ func TestColdScopeWeighsAllAlike(t *testing.T) {
 
 func TestQueryOfStopWords(t *testing.T) {
 	t.Parallel()
-	q := embed.NewIDF(sampled("fox"), 1).Query("what is it?")
-	if q.Vector.String() != "{}/16777216" || q.Rarest == nil || len(q.Rarest) != 0 {
+	idf := embed.NewIDF(sampled("fox"), 1)
+	if q := idf.Query("what, will a?"); !q.Common || len(q.Rarest) != 2 {
+		t.Errorf("got %v and %v, want What and Will as names", q.Vector, q.Rarest)
+	}
+	if q := idf.Query("a?"); q.Vector.String() != "{}/16777216" || q.Rarest == nil || len(q.Rarest) != 0 || !q.Common {
 		t.Errorf("got %v and %#v, want nothing", q.Vector, q.Rarest)
 	}
 }

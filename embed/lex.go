@@ -75,6 +75,19 @@ func TermIDs(text string) []int32 {
 	return ids
 }
 
+// nameIDs returns the places of a text's stop words as names, as TermIDs returns those of other terms.
+func nameIDs(text string) []int32 {
+	ids := []int32{}
+	text = plain(text)
+	eachWord(text, func(from, to int) {
+		if t := lookup(text[from:to]); t.name != nil && to-from > 1 {
+			ids = append(ids, t.name.id)
+		}
+	})
+	slices.Sort(ids)
+	return ids
+}
+
 // weight is one element of a sparse vector.
 type weight struct {
 	id    int32

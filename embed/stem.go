@@ -14,6 +14,7 @@ type term struct {
 	word string // as written
 	text string
 	id   int32 // in the lexicon
+	name *term // of a stop word: the term that it is as a name
 }
 
 // memo caches the terms of recent words: most words of a text repeat, and stemming costs ten times a lookup. Words that
@@ -38,11 +39,13 @@ func lookup(word string) *term {
 func newTerm(word string) *term {
 	text := strings.ToLower(word)
 	if stopwords[text] {
-		return &term{word: word}
+		return &term{word: word, name: &term{word: word, text: text, id: idOf(text)}}
 	}
 	if base, ok := irregular[text]; ok {
 		text = base
 	}
 	text = english.Stem(text, true)
-	return &term{word: word, text: text, id: int32(crc32.ChecksumIEEE([]byte(text)) % Lexicon)}
+	return &term{word: word, text: text, id: idOf(text)}
 }
+
+func idOf(text string) int32 { return int32(crc32.ChecksumIEEE([]byte(text)) % Lexicon) }

@@ -18,13 +18,19 @@ const maxTermRunes = 64
 // and Cyrillic: café and cafe are one term. A word is a run of letters, their marks and digits; every other character
 // separates words, so snake_case, kebab-case, dotted.names and paths are split. CamelCase gives its parts and the
 // whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and postgresql. A plural acronym (URLs)
-// is one word. English stop words are dropped, irregular forms become their base (went is go), and the rest is
-// stemmed. Scripts without spaces are cut into pairs of adjacent characters. A word is cut to 64 characters.
+// is one word. English stop words that are no names (see isName) are dropped, irregular forms become their base (went
+// is go), and the rest is stemmed. Scripts without spaces are cut into pairs of adjacent characters. A word is cut to
+// 64 characters.
 //
 // It takes time linear in the text.
 func eachTerm(text string, found func(*term)) {
-	eachWord(plain(text), func(word string) {
-		if t := lookup(word); t.text != "" {
+	text = plain(text)
+	eachWord(text, func(from, to int) {
+		t := lookup(text[from:to])
+		if t.name != nil && isName(text, from, to) {
+			t = t.name
+		}
+		if t.text != "" {
 			found(t)
 		}
 	})
@@ -108,8 +114,8 @@ func kindAt(text string, i int) (kind, int) {
 	return kindOf(r), size
 }
 
-// eachWord calls found with every word of text, as it is written, and with the parts of CamelCase before the whole.
-func eachWord(text string, found func(word string)) {
+// eachWord calls found with where every word of text begins and ends, and with the parts of CamelCase before the whole.
+func eachWord(text string, found func(from, to int)) {
 	for i := 0; i < len(text); {
 		k, size := kindAt(text, i)
 		switch k {
@@ -125,7 +131,7 @@ func eachWord(text string, found func(word string)) {
 
 // eachPair finds the pairs of neighbouring characters in the run of unspaced script at text[start:], or its only
 // character, and returns where the run ends.
-func eachPair(text string, start int, found func(word string)) int {
+func eachPair(text string, start int, found func(from, to int)) int {
 	before, last, i := -1, -1, start
 	for i < len(text) {
 		k, size := kindAt(text, i)
@@ -133,20 +139,20 @@ func eachPair(text string, start int, found func(word string)) int {
 			break
 		}
 		if before = last; before >= 0 {
-			found(text[before : i+size])
+			found(before, i+size)
 		}
 		last = i
 		i += size
 	}
 	if before < 0 {
-		found(text[start:i])
+		found(start, i)
 	}
 	return i
 }
 
 // eachPart finds the parts of the word at text[start:], and the word itself if it has several, and returns where it
 // ends.
-func eachPart(text string, start int, found func(word string)) int {
+func eachPart(text string, start int, found func(from, to int)) int {
 	part, last, i := start, start, start
 	previous := separator
 	for i < len(text) {
@@ -156,10 +162,10 @@ func eachPart(text string, start int, found func(word string)) int {
 		}
 		switch {
 		case k == upper && (previous == lower || previous == digit && lowerAt(text, i+size)): // read|All, utf8|String, H2O
-			found(text[part:i])
+			found(part, i)
 			part = i
 		case k == lower && previous == upper && last > part && !pluralAt(text, i): // HTTP|Server
-			found(text[part:last])
+			found(part, last)
 			part = last
 		}
 		if k != mark {
@@ -167,9 +173,9 @@ func eachPart(text string, start int, found func(word string)) int {
 		}
 		i += size
 	}
-	found(text[part:i])
+	found(part, i)
 	if part > start {
-		found(text[start:i])
+		found(start, i)
 	}
 	return i
 }

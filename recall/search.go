@@ -83,7 +83,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	out := Results{Ranked: ByWords, Wordless: len(ranking.Query.Rarest) == 0, Note: ranking.Note}
+	out := Results{Ranked: ByWords, Wordless: ranking.Query.Common, Note: ranking.Note}
 	switch {
 	case !ranking.ByWords:
 		out.Ranked = ByMeaning
@@ -98,7 +98,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	return out, err
 }
 
-// afterKey returns the key of the hit that a page is behind; 0 if it names none. ErrInvalid if there is no such message.
+// afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that message does not exist.
 func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 	if f.q.After == "" {
 		return 0, nil

@@ -181,6 +181,26 @@ func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
 	}
 }
 
+// Names that are stop words are found, as they are written and in a query of nothing else.
+func TestNamesThatAreStopWordsAreFound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	named := []string{"Yesterday I had lunch with Will.", "May called about the keys.", "Our office in the US is closed.",
+		"Ask IT for a new screen."}
+	for _, text := range named {
+		for range 5 {
+			f.append(say(recall.Assistant, "It will be done, as you may see. Let us go on with what we have."))
+		}
+		f.append(say(recall.User, text))
+	}
+	for query, want := range map[string]string{"What do you know about Will?": named[0], "will": named[0],
+		"Who is May": named[1], "Is there anything about the US?": named[2], "it": named[3], "Is IT there?": named[3]} {
+		if got := f.found(recall.Query{Text: query}); len(got) == 0 || got[0] != want {
+			t.Errorf("%q: got %q, want %q first", query, got, want)
+		}
+	}
+}
+
 // What a filter leaves out still says what the messages beside it are about.
 func TestFiltersApplyAfterTheScoring(t *testing.T) {
 	t.Parallel()
