@@ -25,10 +25,6 @@ type parseWorker struct{ worker[ParseArgs] }
 
 // Work implements river.Worker.
 func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error {
-	if crashes(job.JobRow) >= maxCrashes {
-		reason := fmt.Sprintf("parsing this file stopped the server %d times; it was given up", maxCrashes)
-		return w.store.failParsing(ctx, job.Args, reason)
-	}
 	err := w.store.ingest(ctx, job.Args)
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		return w.store.failParsing(ctx, job.Args, unreadable.Error())

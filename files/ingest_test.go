@@ -1,13 +1,17 @@
 package files_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 )
 
 func TestAFileGoesFromUploadToSearch(t *testing.T) {
@@ -33,28 +37,37 @@ func TestAFileGoesFromUploadToSearch(t *testing.T) {
 	}
 }
 
-// Attempts that ended without an answer ended with their server: a file that does that again and again is given up.
-func TestAFileThatStopsTheServerIsGivenUp(t *testing.T) {
+// A server is stopped from outside: what it parsed then is not to blame, however often.
+func TestStopsOfTheServerAreNotTheFiles(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, files.Options{})
 	folder := fx.folder("f")
 	resume := fx.pause()
-	harmless, harmful := fx.send(folder, "harmless.txt", "text\n", files.Suffix), fx.send(folder, "harmful.txt", "text\n",
-		files.Suffix)
-	for id, attempts := range map[string]int{harmless.ID: 19, harmful.ID: 20} {
-		if _, err := fx.pool.Exec(t.Context(), `
-			UPDATE river_job SET attempt = $2
-		WHERE (args ->> 'file_key')::bigint = (SELECT key FROM files WHERE id = $1)`, id, attempts); err != nil {
-			t.Fatal(err)
-		}
+	f := fx.send(folder, "harmless.txt", "text\n", files.Suffix)
+	if _, err := fx.pool.Exec(t.Context(), `
+		UPDATE river_job SET attempt = 1000
+		WHERE (args ->> 'file_key')::bigint = (SELECT key FROM files WHERE id = $1)`, f.ID); err != nil {
+		t.Fatal(err)
 	}
 	resume()
-	if f := fx.await(folder, harmless); f.Status != files.Completed {
-		t.Errorf("after 19 stops: got %+v, want it completed", f)
+	if got := fx.await(folder, f); got.Status != files.Completed {
+		t.Errorf("after 1000 stops: got %+v, want it completed", got)
 	}
-	if f := fx.await(folder, harmful); f.Status != files.Failed || f.ErrorMessage == nil ||
-		*f.ErrorMessage != "parsing this file stopped the server 20 times; it was given up" {
-		t.Errorf("after 20 stops: got %+v", f)
+}
+
+// A file whose child dies each time is given up.
+func TestAFileThatKillsItsChildrenIsGivenUp(t *testing.T) {
+	t.Parallel()
+	var reads atomic.Int32
+	fx := newFixture(t, files.Options{Read: func(context.Context, document.Input) (document.Text, error) {
+		reads.Add(1)
+		return document.Text{}, fmt.Errorf("%w: its process was killed", document.ErrCutShort)
+	}})
+	folder := fx.folder("f")
+	f := fx.await(folder, fx.send(folder, "harmful.txt", "text\n", files.Suffix))
+	if want := "parsing this file takes too long or too much memory; split it into smaller files"; f.Status !=
+		files.Failed || f.ErrorMessage == nil || *f.ErrorMessage != want || reads.Load() != 3 {
+		t.Errorf("after %d reads: got %+v, want %q after 3", reads.Load(), f, want)
 	}
 }
 

@@ -32,8 +32,7 @@ func Queues() map[string]river.QueueConfig {
 }
 
 const (
-	maxCrashes  = 20 // attempts that ended with their server, which may have stopped for another reason
-	maxOverruns = 3  // attempts that ran out of time
+	maxOverruns = 3 // attempts that ran out of time, or whose child died; not those that ended with their server
 	maxPause    = time.Minute
 )
 
@@ -139,9 +138,6 @@ func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
 
 // pause returns how long a job waits after its n-th failure: a second, doubled each time up to a minute.
 func pause(failures int) time.Duration { return min(time.Second<<min(failures-1, 6), maxPause) }
-
-// crashes counts the attempts that ended with their server: each attempt that returned left an error.
-func crashes(job *rivertype.JobRow) int { return job.Attempt - 1 - len(job.Errors) }
 
 // wasCutShort reports whether an attempt ran out of time, or its reader was killed. The cause may be the file or the
 // machine.
