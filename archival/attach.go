@@ -16,8 +16,8 @@ type attachment struct {
 	archive            int64 // the archive's key
 }
 
-// Attach attaches an archive to an agent. The agent's first archive becomes its default; one that is attached already
-// stays as it is. ErrNotFound if either does not exist.
+// Attach attaches an archive to an agent. The agent's first archive becomes its default; attaching it again changes
+// nothing. ErrNotFound if either does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, archiveID string) error {
 	return s.lockAndSet(ctx, attachment{org: org, agentID: agentID, archiveID: archiveID}, true)
 }

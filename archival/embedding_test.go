@@ -60,7 +60,7 @@ func (f *fixture) count(sql string, args ...any) int {
 	return n
 }
 
-// settled waits until all passages have their vectors, but so many, in the space that is in use.
+// settled waits until all passages but a given number have their vectors, in the space that is in use.
 func (f *denseFixture) settled(without int) {
 	f.Helper()
 	embedtest.Eventually(f, "no passage waits", func() bool {
@@ -84,7 +84,7 @@ func (f *denseFixture) settled(without int) {
 	}
 }
 
-// notes inserts so many passages into the agent's archive, a call for each.
+// notes inserts a given number of passages into the agent's archive, a call for each.
 func (f *fixture) notes(n int) string {
 	f.Helper()
 	archive := ""
@@ -145,7 +145,7 @@ func TestArchivesAreBackfilled(t *testing.T) {
 	f.connect(embedtest.New(t, 8))
 	f.work()
 	f.settled(0)
-	f.store = archival.New(f.pool, archival.Options{}) // a server without an endpoint beside one that has it
+	f.store = archival.New(f.pool, archival.Options{}) // a server without an endpoint next to one that has it
 	f.notes(3)
 	f.settled(0)
 }

@@ -19,8 +19,8 @@ func (f *denseFixture) servers() [2]*archival.Store {
 	return [2]*archival.Store{f.store, archival.New(f.pool, archival.Options{Endpoint: f.endpoint})}
 }
 
-// A thousand inserts of one text at once, through two servers, leave one passage, told once as new, that is embedded
-// once.
+// A thousand inserts of one text at once, through two servers, leave one passage, which is reported as new once and
+// embedded once.
 func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))

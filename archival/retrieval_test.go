@@ -98,7 +98,7 @@ var others = []struct{ fact, question, same string }{
 	},
 }
 
-// idle are notes beside the facts, which share their words.
+// idle are notes that share the facts' words and answer no question.
 var idle = []string{
 	"%s asked about the %s again, nothing was " +
 		"decided.", "A call with %s from %s, mostly small talk.", "%s will write about the %s next week.",

@@ -66,7 +66,7 @@ func (b *spillBuffer) read(r record, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// close removes the file. An error would mean no loss.
+// close removes the file. It drops errors, because nobody reads the file again.
 func (b *spillBuffer) close() {
 	if b.file != nil {
 		_ = b.file.Close()

@@ -2,7 +2,7 @@ package chunker
 
 import "strings"
 
-// maxIndent is the deepest indentation that ranks of its own.
+// maxIndent is the deepest indentation with a rank of its own.
 const maxIndent = 40
 
 // code is the outline of source code: blocks at the margin, blank lines, and indentation. A comment, a decorator or an

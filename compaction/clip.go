@@ -124,8 +124,8 @@ func clipped(text string, chars int, at marker) string {
 // stringLiteral matches a string in JSON.
 var stringLiteral = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take
-// beside those that the clip allows.
+// Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take in
+// addition to those that the clip allows.
 const (
 	leastLiteral = 32
 	otherFields  = 160

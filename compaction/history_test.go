@@ -69,7 +69,7 @@ var (
 	colours = strings.Repeat("\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m ", 8000)
 )
 
-// saying is a text of about so many tokens.
+// saying is a text of about a given number of tokens.
 func (h *history) saying(tokens int) string {
 	cut := func(s string, size int) string {
 		size = min(max(size, 4), len(s)-1)

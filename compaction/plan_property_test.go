@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// outcomes count how the plans of many lives ended, so that a property is not true for want of cases.
+// outcomes count how the plans of many lives ended, so that no property holds only because a case never occurs.
 type outcomes struct {
 	sync.Mutex
 	plans, clips, kept, nothing, tooBig, relaxed, again int
@@ -77,7 +77,7 @@ func (h *history) enlarge() {
 	m.Tokens = tokensOf(m.Content)
 }
 
-// accounted tells whether each message that was ever said is visible or with the summariser, and not both.
+// accounted reports whether each message that was ever said is visible or with the summariser, and not both.
 func accounted(h *history, v compaction.View, gone ledger) error {
 	visible := ledger{}
 	for _, m := range v.Messages {
@@ -333,8 +333,8 @@ func readable(v compaction.View) error {
 	return nil
 }
 
-// readableCall checks that clipped arguments are JSON, of no more than so many characters, which may be escaped, beside
-// their markers, and lead to what is left out.
+// readableCall checks that clipped arguments are JSON, of no more than a given number of characters, which may be
+// escaped, beside their markers, and lead to what is left out.
 func readableCall(was, now recall.Part, c compaction.Clip, id string) error {
 	plain := markers.ReplaceAllString(now.Input, "")
 	if n := utf8.RuneCountInString(plain); !json.Valid([]byte(now.Input)) || plain == now.Input ||

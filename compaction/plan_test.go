@@ -42,7 +42,7 @@ func (v *viewBuilder) put(role recall.Role, step string, parts ...recall.Part) *
 	return v
 }
 
-// look is a call of a tool, and its result of so many tokens.
+// look is a call of a tool, and its result of a given number of tokens.
 func (v *viewBuilder) look(tokens int) *viewBuilder {
 	v.calls++
 	id := fmt.Sprint("c", v.calls)
@@ -50,7 +50,7 @@ func (v *viewBuilder) look(tokens int) *viewBuilder {
 	return v.put(recall.Tool, "", result(id, strings.Repeat("abc\n", max(tokens-4, 0))))
 }
 
-// storm is a step of calls with arguments of so many characters, and their results.
+// storm is a step of calls with arguments of a given number of characters, and their results.
 func (v *viewBuilder) storm(calls, input, answer int) *viewBuilder {
 	var asked, answered []recall.Part
 	for range calls {
@@ -292,7 +292,7 @@ func TestAnUnlikelyReportIsBelievedToTheDouble(t *testing.T) {
 	}
 }
 
-// The report is of the prompt. What a tool returned since is counted, and a report of before a compaction is void.
+// The report is of the prompt. What a tool returned since is counted, and a report from before a compaction is ignored.
 func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
 	t.Parallel()
 	v := window(200_000, 10_000).say(recall.User, 100).look(50)
@@ -311,8 +311,8 @@ func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
 	}
 }
 
-// What an approval waits for and what was called beside it stay together, however the cut falls and whichever of them
-// is open.
+// What an approval waits for and the calls made with it stay together, however the cut falls and whichever of them is
+// open.
 func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 	t.Parallel()
 	for _, answered := range [][]string{{}, {"x"}, {"y"}, {"x", "y"}, {"y", "x"}} {
@@ -537,8 +537,8 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	}
 }
 
-// Oldest results are clipped first, the newest stays whole where that is enough; one that is clipped already is
-// clipped further and not anew.
+// Oldest results are clipped first, the newest stays whole where that is enough; one that is clipped already is clipped
+// further, and has one marker.
 func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 1000).say(recall.User, 100)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// input is the arguments of a call that writes a text of so many characters.
+// input is the arguments of a call that writes a text of a given number of characters.
 func input(chars int) string { return fmt.Sprintf(`{"path":"a.txt","text":%q}`, lines[:chars]) }
 
 // The newest calls and their results stay until the model answers them, clipped as far as needed, in every mode.

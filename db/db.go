@@ -39,7 +39,7 @@ var (
 	ErrInvalid = errors.New("invalid")
 	// ErrTooMany: the organization has as many of these at once as it may.
 	ErrTooMany = errors.New("too many")
-	// ErrBusy: other requests are in the way; the same request may succeed in some seconds.
+	// ErrBusy: other requests delay this one; the same request may succeed in some seconds.
 	ErrBusy = errors.New("busy")
 )
 

@@ -14,7 +14,7 @@ import (
 // until then, and with a nil *Endpoint, search ranks by words.
 type Endpoint struct {
 	Embedder Embedder
-	Queries  Embedder // of searches, which are not to wait for those of jobs; nil is Embedder
+	Queries  Embedder // for searches, so that they do not wait for jobs; nil is Embedder
 
 	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to
 	// MaxPause. Zeros are a second and a minute.
@@ -151,7 +151,7 @@ func (d *Endpoint) tell() {
 	d.changed = make(chan struct{})
 }
 
-// Pause returns how long jobs leave the endpoint alone after so many failures.
+// Pause returns how long jobs leave the endpoint alone after a number of failures.
 func (d *Endpoint) Pause(failures int) time.Duration {
 	first, most := cmp.Or(d.FirstPause, time.Second), cmp.Or(d.MaxPause, time.Minute)
 	return min(first<<min(max(failures-1, 0), 20), most)

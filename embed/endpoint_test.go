@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// scripted is an embedder that does what it is told for each call.
+// scripted is an embedder whose answer to each call a test scripts.
 type scripted func(ctx context.Context, items []embed.Item) ([]embed.Vector, error)
 
 func (s scripted) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
@@ -53,7 +53,7 @@ func someTexts(n int) []embed.Item {
 	return items
 }
 
-// After a failure one job tries, and the others wait until it is told what came of it.
+// After a failure one job tries, and the others wait for its outcome.
 func TestOneJobTriesAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -48,7 +48,7 @@ func Document(text string) Lex {
 	return newLex(heaviest(weights))
 }
 
-// Saturated is BM25's weight of a term that a text of so many terms has tf times.
+// Saturated is BM25's weight of a term that a text of a given number of terms has tf times.
 func Saturated(tf, length float64) float64 {
 	damp := saturation * (1 - lengthShare + lengthShare*max(length, floorTerms)/pivotTerms)
 	return tf * (saturation + 1) / (tf + damp)

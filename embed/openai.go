@@ -43,7 +43,7 @@ type Config struct {
 // maxRequests is the most requests at a time, of all callers together.
 const maxRequests = 4
 
-// RefusedError is a text that the provider does not embed, whatever it is sent together with.
+// RefusedError is a text that the provider does not embed, not even alone.
 type RefusedError struct {
 	ID     int64 // of the Item
 	Reason string

@@ -139,9 +139,9 @@ func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows in
 type Batch interface {
 	// Items are the texts of the rows, by their keys.
 	Items() []Item
-	// Lock locks the rows that are as they were read and still wait, and returns the values of Vectors.Columns by the
-	// rows' keys; db.ErrNotFound if the batch is not to be stored. Of two batches with a row in common, Lock returns it
-	// to one.
+	// Lock locks the rows that did not change since they were read and still wait, and returns the values of
+	// Vectors.Columns by the rows' keys; db.ErrNotFound if the batch is not to be stored. Of two batches with a row in
+	// common, Lock returns it to one.
 	Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error)
 	// Finish ends the wait of the locked rows, after their vectors are stored; the endpoint refused some.
 	Finish(ctx context.Context, tx pgx.Tx, refused []*RefusedError) error

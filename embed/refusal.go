@@ -16,7 +16,7 @@ import (
 var tooLong = regexp.MustCompile(`(?i)too (large|long)|(context|input|sequence|prompt) (length|size|window)|` +
 	`maximum .*(tokens|length)|less than \d+ tokens`)
 
-// refusal is a provider's answer to a request that it will never take as it is, though it may take parts of it.
+// refusal is a provider's answer to a request that it refuses for good, though it may accept parts of it.
 type refusal struct {
 	reason  string
 	tooLong bool

@@ -49,7 +49,7 @@ func UseSpace(ctx context.Context, d db.DB, provider, model string, dimension in
 	return space, nil
 }
 
-// KnownSpace returns the newest space of a provider's model, whatever its dimension. ErrNotFound if there is none yet.
+// KnownSpace returns the newest space of a provider's model, of any dimension. ErrNotFound if there is none yet.
 func KnownSpace(ctx context.Context, d db.DB, provider, model string) (Space, error) {
 	return db.One[Space](ctx, d, `
 		SELECT id, provider, model, dimension FROM embedding_spaces

@@ -128,8 +128,8 @@ func (x Index) drop(ctx context.Context, d db.DB) error {
 
 // Build builds the index, of about the given number of rows, on a connection of its own, which may take an hour and
 // locks out neither readers nor writers. All servers together build one index at a time; built is false where another
-// server builds one, or this one exists. What a killed builder left is built anew. The build ends with ctx; when the
-// server is killed, some seconds later.
+// server builds one, or this one exists. An index that a killed builder left is built again. The build ends with ctx;
+// when the server is killed, some seconds later.
 func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done, total int)) (built bool,
 	err error) {
 	acquired, err := pool.Acquire(ctx)

@@ -18,7 +18,7 @@ type Download struct {
 	CreatedAt time.Time `db:"created_at"`
 	Key       int64     `db:"key"`
 
-	ctx   context.Context //nolint:containedctx // of the one call that reads
+	ctx   context.Context //nolint:containedctx // io.Reader takes none
 	store *Store
 	org   db.Org
 	at    int64  // the offset of the next byte

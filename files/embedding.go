@@ -17,7 +17,7 @@ import (
 // turns.
 const embedWidth = 4
 
-// batchOf is how many chunks of so many tokens one job embeds.
+// batchOf returns how many chunks of a given number of tokens one job embeds.
 func batchOf(chunkTokens int) int {
 	return min(max(embed.MostTokens/max(chunkTokens, 1), 1), embed.MostTexts)
 }
@@ -45,8 +45,8 @@ func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int
 	return s.call(ctx, space, []int64{src.Key}, embedWidth)
 }
 
-// call queues the jobs of the first batches of files that have none, so many of each, at the turn of their folders.
-// Files are called in a transaction.
+// call queues jobs for the first each batches without a job of every file, at the turn of its folder. It must run in a
+// transaction.
 func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each int) error {
 	type batch struct {
 		EmbedArgs

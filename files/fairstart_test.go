@@ -70,7 +70,7 @@ func TestALargeFileHoldsNobodyBack(t *testing.T) {
 	}
 }
 
-// The batches of a long file take turns with those of others, in its folder and beside it.
+// The batches of a long file take turns with those of other files, in its folder and in others.
 func TestBatchesTakeTurns(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)

@@ -56,7 +56,7 @@ const fileRows = `
 	            ELSE 'completed' END AS status,
 	       coalesce(f.error || CASE WHEN f.replaces IS NOT NULL THEN ' (the file it was to replace is still in place)'
 	                                WHEN f.generation > 0 AND f.generation < f.wanted_generation
-	                                THEN ' (the text of before is still in place)'
+	                                THEN ' (the earlier text is still in place)'
 	                                ELSE '' END, w.error,
 	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embeddings endpoint' END,
 	                r.chunks || ' of ' || f.chunks || ' passages were refused by the embeddings endpoint (' || r.reason ||

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// Options are what a Store needs beside its database.
+// Options are what a Store needs besides its database.
 type Options struct {
 	MaxUploadBytes int64           // a larger upload is refused; 0 is 50 MiB
 	TempDir        string          // where uploads are spooled; empty is the system's
@@ -33,8 +33,8 @@ type Options struct {
 	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)
 
-	// Limits tells the limits of agents, by id, when a file is opened for them because it was uploaded to a folder of
-	// theirs. Nil opens nothing by itself.
+	// Limits returns the limits of agents, by id. It is called when a file was uploaded to a folder of theirs, to open it
+	// for them. Nil opens no uploaded file.
 	Limits func(ctx context.Context, d db.DB, org db.Org, agentIDs []string) (map[string]Limits, error)
 }
 

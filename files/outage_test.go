@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// However the endpoint fails, files wait with the reason to be seen, go on by themselves when it works again, and ask
-// it no more than now and then meanwhile.
+// However the endpoint fails, files wait and show the reason, resume when it works again, and ask it only now and then
+// meanwhile.
 func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	hang := func(_ http.ResponseWriter, r *http.Request, _ []string) bool { <-r.Context().Done(); return true }

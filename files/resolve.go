@@ -32,7 +32,7 @@ const attachedRows = `
 	JOIN folders d ON d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL`
 
-// attachedFile returns an attached file by its id. ErrNotFound if there is none, or no such agent.
+// attachedFile returns an attached file by its id. ErrNotFound if the file or the agent does not exist.
 func (set openSet) attachedFile(ctx context.Context, fileID string) (attached, error) {
 	f, err := db.One[attached](ctx, set.db, attachedRows+`
 		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3`,

@@ -241,8 +241,8 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 	}
 }
 
-// The idf of a scope follows its chunks, however their keys lie: a late file of one chunk, and many small folders
-// beside a large one.
+// The idf of a scope follows its chunks, whatever their keys: a late file of one chunk, and many small folders next to
+// a large one.
 func TestIDFFollowsTheChunks(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, files.Options{})

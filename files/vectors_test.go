@@ -121,7 +121,7 @@ func (fx *fixture) nearest(folder int64) []int64 {
 	return keys
 }
 
-// What a builder left that was killed is built anew; while another server builds, this one does not.
+// An index that a killed builder left is built again; while another server builds, this one does not.
 func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 16)

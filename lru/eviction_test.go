@@ -127,7 +127,7 @@ func checkNewer(t fataler, open []lru.File, closed []string, stays lru.File) {
 	}
 }
 
-// after tells whether a was used after b.
+// after reports whether a was used after b.
 func after(a, b lru.File) bool { return a.Seq > b.Seq || a.Seq == b.Seq && a.ID > b.ID }
 
 func FuzzEvict(f *testing.F) {

@@ -115,7 +115,7 @@ func TestSummariesAreFoundByTheirRole(t *testing.T) {
 		roles []recall.Role
 		want  []string
 	}{
-		"any role":  {nil, []string{"the parrot is green", "bye"}}, // which stands beside it
+		"any role":  {nil, []string{"the parrot is green", "bye"}}, // which is next to it
 		"summaries": {[]recall.Role{recall.Summary}, []string{"The parrot was described."}},
 	} {
 		got, err := f.store.Search(t.Context(), org, recall.Query{AgentID: f.agent, Text: "parrot", Roles: c.roles, Limit: 5})

@@ -53,7 +53,7 @@ func (f *denseFixture) work() {
 	embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
 }
 
-// eventually looks until something is so, and tells how the conversations are if it is not.
+// eventually looks until a condition holds, and prints the conversations if it does not.
 func (f *fixture) eventually(what string, is func() bool) {
 	f.Helper()
 	defer func() {
@@ -71,7 +71,7 @@ func (f *fixture) states() []string {
 	return states
 }
 
-// settled waits until all messages have their vectors, but so many, in the space that is in use.
+// settled waits until all messages but a given number have their vectors, in the space that is in use.
 func (f *denseFixture) settled(without int) {
 	f.Helper()
 	f.eventually("no conversation waits", func() bool {
@@ -91,7 +91,7 @@ func (f *fixture) status() *embed.Status {
 	return f.conversation().Vectors
 }
 
-// chat appends so many turns of two messages each to a conversation, a call for each.
+// chat appends a given number of turns of two messages each to a conversation, a call for each.
 func (f *fixture) chat(conversation string, turns int) {
 	f.Helper()
 	for i := range turns {

@@ -68,7 +68,7 @@ func (s *Store) ViewPlan(ctx context.Context, org db.Org, agentID string) (strin
 	return strings.Join(lines, "\n"), err
 }
 
-// ViewOf is View of a conversation as it is.
+// ViewOf is the View of a stored conversation.
 func (s *Store) ViewOf(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	if err != nil {

@@ -56,7 +56,7 @@ func (f *fixture) newAgent() string {
 	return id
 }
 
-// newConversation creates a conversation beside the agent's default one, and returns its id.
+// newConversation creates a conversation in addition to the agent's default one, and returns its id.
 func (f *fixture) newConversation(instructions string) string {
 	f.Helper()
 	c, err := f.store.CreateConversation(f.Context(), org, f.agent, recall.NewConversation{Instructions: instructions})

@@ -17,15 +17,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A tool result longer than MaxResultChars is stored whole beside the log, which keeps its beginning and a Clip. So are
-// the longest results of a message whose results together are longer than MaxResultsChars.
+// A tool result longer than MaxResultChars is stored whole outside the log, which keeps its beginning and a Clip. So
+// are the longest results of a message whose results together are longer than MaxResultsChars.
 const (
 	MaxResultChars  = 50_000
 	MaxResultsChars = 200_000
 	PreviewBytes    = 2_000
 )
 
-// longResult is a text to be stored beside the log, once per organization and hash.
+// longResult is a text to be stored outside the log, once per organization and hash.
 type longResult struct {
 	clip   string // id of the Clip
 	part   int    // index of its part
@@ -83,7 +83,7 @@ func preview(text string) string {
 // minCompressBytes is the size from which compressing pays.
 const minCompressBytes = 1 << 10
 
-// All goroutines share one encoder and one decoder, which are safe for concurrent use.
+// All goroutines share one encoder and one decoder, which are safe for concurrent use. Only wrong options make errors.
 var (
 	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxPartBytes))

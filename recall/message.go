@@ -102,7 +102,7 @@ type Part struct {
 	Summary   json.RawMessage `json:"summary,omitempty"`
 }
 
-// Clip describes a tool result that is stored whole beside the log.
+// Clip describes a tool result that is stored whole outside the log.
 type Clip struct {
 	ID     string `json:"id"`
 	Chars  int    `json:"chars"`

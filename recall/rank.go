@@ -17,8 +17,8 @@ import (
 )
 
 // What a message gains from its context, in shares of the best message's own score. An answer seldom has the words of
-// its question, but often stands beside messages that do: on dialogues, neighbors add 8 points of recall at 10,
-// sessions and participants 4 more. On unrelated texts, such as the functions of a program, they cost 2.
+// its question, but is often next to messages that do: on dialogues, neighbors add 8 points of recall at 10, sessions
+// and participants 4 more. On unrelated texts, such as the functions of a program, they cost 2.
 const (
 	sessionShare     = 0.5  // of the score of the message's session, taken as one text
 	answerShare      = 0.15 // of the score of a question just before the message

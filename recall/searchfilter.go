@@ -94,7 +94,7 @@ func (s *Store) countMessages(ctx context.Context, f *searchFilter) error {
 }
 
 // byTermsAlone excludes all indexes but the one on terms. Those terms name the agent already; all of a large agent's
-// entries in another index would be read beside them.
+// entries in another index would be read in addition.
 var byTermsAlone = strings.NewReplacer(
 	"r.org =", "r.org + 0 =",
 	"r.agent_key =", "r.agent_key + 0 =",

@@ -23,7 +23,7 @@ var seqRangeForm = regexp.MustCompile(
 	`^\[?\s*(?:seq(?:uence)?\.?\s*(\d{1,15})(?:\s*(?:[-–—]|\.\.|to)\s*(\d{1,15}))?|` +
 		`(\d{1,15})\s*[-–—]\s*(\d{1,15}))\s*\]?$`)
 
-// parseSeqRange reads the name of a range; ok is false if the text is none.
+// parseSeqRange reads the name of a range; ok is false if the text is not one.
 func parseSeqRange(text string) (r seqRange, ok bool) {
 	m := seqRangeForm.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
 	if m == nil {
@@ -34,7 +34,7 @@ func parseSeqRange(text string) (r seqRange, ok bool) {
 		last = first
 	}
 	r.from, _ = strconv.ParseInt(first, 10, 64) // at most 15 digits
-	r.to, _ = strconv.ParseInt(last, 10, 64)
+	r.to, _ = strconv.ParseInt(last, 10, 64)    // likewise
 	return r, true
 }
 

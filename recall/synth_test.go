@@ -26,7 +26,7 @@ type dialogue struct {
 	questions []question
 }
 
-// Categories of questions: the answer stands in the question's words, beside them, in a month that it names, in the
+// Categories of questions: the answer stands in the question's words, next to them, in a month that it names, in the
 // last of several versions, in two places, or in other words.
 var categories = []string{"direct", "adjacent", "temporal", "update", "multi-hop", "paraphrase"}
 

@@ -8,7 +8,7 @@ import (
 )
 
 // ParseStart reads the start of a time range in ISO 8601: a date, or a date and a time to the minute or finer, with an
-// offset, with Z, or in zone (nil is UTC). It returns nil for an empty text. ErrInvalid if the text is none of these.
+// offset, with Z, or in zone (nil is UTC). It returns nil for an empty text. ErrInvalid for any other text.
 func ParseStart(text string, zone *time.Location) (*time.Time, error) {
 	at, _, err := parseTime("start_date", text, zone)
 	return at, err

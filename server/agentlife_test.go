@@ -31,8 +31,8 @@ func faults(release <-chan struct{}) []llmtest.Fault {
 }
 
 // An agent lives through many compactions: no prompt is fuller than the trigger allows, none has a result without its
-// call, the cut never goes back, and each fact that it was told can still be reached, whatever becomes of the model
-// that writes summaries.
+// call, the cut never goes back, and each fact that it heard can still be reached, whatever becomes of the model that
+// writes summaries.
 func TestAnAgentLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {

@@ -98,7 +98,7 @@ func (s *Server) deleteArchivePassage(ctx context.Context, in *struct {
 	return rest.Null{}, s.Archival.DeleteArchivePassage(ctx, rest.Org(ctx), string(in.ArchiveID), in.PassageID)
 }
 
-// AgentArchive is the path of an archive as it is attached and detached.
+// AgentArchive is the path on which an archive is attached and detached.
 type AgentArchive struct {
 	rest.OfAgent
 	OfArchive

@@ -173,7 +173,7 @@ func (s *Server) updateAgentBlock(ctx context.Context, a agent.Agent, in *struct
 	return s.changeBlock(ctx, b.ID, in.IfMatch, in.Body)
 }
 
-// BlockOfAgent is the path of a block as it is attached and detached.
+// BlockOfAgent is the path on which a block is attached and detached.
 type BlockOfAgent struct {
 	rest.OfAgent
 	OfBlock

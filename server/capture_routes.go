@@ -55,7 +55,7 @@ func (s *Server) capture(ctx context.Context, in *struct {
 	if err != nil {
 		return Captured{}, err
 	}
-	in.Body = CaptureBody{} // it may be large, and is needed no more
+	in.Body = CaptureBody{} // it may be large, and is no longer needed
 	org, agent := rest.Org(ctx), string(in.AgentID)
 	appended, c, err := s.Recall.AppendTo(ctx, org, agent, batch.Conversation, batch.Drafts())
 	if err != nil {

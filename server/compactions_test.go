@@ -220,7 +220,7 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 	}
 }
 
-// A prompt that does not fit is put together anew where another request made the room for it meanwhile.
+// A prompt that does not fit is assembled again if another request made the room for it meanwhile.
 func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

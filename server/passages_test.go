@@ -158,7 +158,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// A batch is read passage by passage: what is wrong with one is told with its place, and nothing of the others is
+// A batch is read passage by passage: what is wrong with one is reported with its place, and none of the others is
 // stored.
 func TestBatchesOfPassages(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 
 var pathParams = regexp.MustCompile(`\{(\w+)\}`)
 
-// tenant is an organization's client and what there is of it, by the names of the path parameters.
+// tenant is an organization's client and its resources' ids, by the names of the path parameters.
 type tenant struct {
 	*client
 	has map[string]string

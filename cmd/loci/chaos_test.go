@@ -169,8 +169,8 @@ func (c *chaos) round(n int) {
 	)
 }
 
-// client uploads small files and larger ones, new ones and replacements, to one server or the other, until told to
-// stop.
+// client uploads small files and larger ones, new ones and replacements, to one server or the other, until it is
+// stopped.
 func (c *chaos) client(ctx context.Context, dice *rand.Rand, client, round int) {
 	who := fmt.Sprintf("%d-%d", client, round)
 	for i := 0; ctx.Err() == nil; i++ {

@@ -154,7 +154,7 @@ func newLedger(t *testing.T) *ledger {
 // server is one of the two, by chance.
 func (l *ledger) server(dice *rand.Rand) string { return l.servers[dice.IntN(2)].url() }
 
-// writer appends to the first agent, which all share, and to the others, until told to stop. Where there is no answer
+// writer appends to the first agent, which all share, and to the others, until it is stopped. Where there is no answer
 // it tries again, with whatever server: half of the time only, so that there are appends of which nobody knows.
 func (l *ledger) writer(dice *rand.Rand, who int) {
 	for n := 0; l.enough.Err() == nil; n++ {
@@ -259,7 +259,7 @@ func stream(ctx context.Context, target string, last int64, take func(happened) 
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 1<<20)
-	block := false // an event whose end was not sent is none
+	block := false // an event whose end was not sent does not count
 	var e happened
 	for lines.Scan() {
 		text, ok := strings.CutPrefix(lines.Text(), "data: ")

@@ -60,7 +60,7 @@ func (p *program) fits(agent string) {
 	}
 }
 
-// Whatever is wrong with a language model's endpoint, prompts are handed out within their windows, the operator is told
+// Whatever is wrong with a language model's endpoint, prompts are handed out within their windows, the operator learns
 // what it is, the endpoint is not asked again and again, and it is used once it is well.
 func TestPromptsOutliveTheirModel(t *testing.T) {
 	t.Parallel()
@@ -210,7 +210,7 @@ func (p *program) outlives(m *moody, model, why string, patient *program) {
 	}
 }
 
-// An endpoint that is not there when the server starts is used as soon as it is.
+// An endpoint that is unreachable when the server starts is used as soon as it answers.
 func TestAModelMayComeLater(t *testing.T) {
 	t.Parallel()
 	at, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
@@ -247,7 +247,7 @@ func TestAModelMayComeLater(t *testing.T) {
 	}
 }
 
-// A server that is told to stop does not wait for a model that hangs, neither with a request nor with a job.
+// A server that stops does not wait for a model that hangs, neither with a request nor with a job.
 func TestAModelThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
 	t.Parallel()
 	m, release := llmtest.New(t), make(chan struct{})

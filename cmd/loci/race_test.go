@@ -14,11 +14,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// pair is two servers on one database whose model answers when it is told to.
+// pair is two servers on one database whose model answers when the test lets it.
 type pair struct {
 	*windows
 	programs [2]*program
-	held     atomic.Bool   // whether the model waits to be told
+	held     atomic.Bool   // whether the model waits for release
 	asked    chan struct{} // has one for each request that waits
 	answer   chan struct{} // takes one for each answer to these
 }
@@ -52,7 +52,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// await waits until so many requests wait for the model.
+// await waits until a given number of requests wait for the model.
 func (p *pair) await(n int) {
 	p.t.Helper()
 	deadline := time.After(patience)
@@ -164,7 +164,7 @@ func TestRevertsRaceCompactions(t *testing.T) {
 		p.held.Store(true)
 		compact = p.at(0, path+"/summarize", all)
 		p.await(1)
-		p.held.Store(false) // for what it may be asked anew
+		p.held.Store(false) // for which it may be asked again
 		reverts := p.at(1, revert, nil)
 		var r outcome
 		if round%3 == 1 {

@@ -319,7 +319,7 @@ func prose(dice *rand.Rand, chars int) string {
 	return b.String()
 }
 
-// handed is a prompt as it is handed out.
+// handed is a prompt that was handed out.
 type handed struct {
 	Tokens struct{ Total int }
 	Window int `json:"context_window"`
@@ -555,7 +555,7 @@ func (w *windows) checkLog(th *thread, log []logged) {
 	}
 }
 
-// made is a compaction as it is stored.
+// made is a stored compaction.
 type made struct {
 	ID        string          `db:"id"`
 	Frame     int             `db:"frame"`

@@ -53,10 +53,7 @@ type Client struct {
 const pause = 5 * time.Minute
 
 func (c *Client) breaker(model string) circuitbreaker.CircuitBreaker[any] {
-	b, ok := c.breakers.Load(model)
-	if !ok {
-		b, _ = c.breakers.LoadOrStore(model, circuitbreaker.NewBuilder[any]().WithDelay(pause).Build())
-	}
+	b, _ := c.breakers.LoadOrStore(model, circuitbreaker.NewBuilder[any]().WithDelay(pause).Build()) // new or present
 	return b.(circuitbreaker.CircuitBreaker[any])
 }
 

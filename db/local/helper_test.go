@@ -258,7 +258,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// running tells whether pid is a process that has not ended; one that only waits for its parent has.
+// running reports whether pid is a process that has not ended; a zombie has ended.
 func running(pid int) bool {
 	if err := syscall.Kill(pid, 0); err != nil {
 		return false

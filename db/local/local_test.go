@@ -196,7 +196,7 @@ func serve(t *testing.T, home string) int {
 	return cmd.Process.Pid
 }
 
-// begin runs cmd beside the test; it is over when the test is.
+// begin runs cmd until the test ends.
 func begin(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {

@@ -24,9 +24,9 @@ func pidFilePath(data string) string { return filepath.Join(data, "postmaster.pi
 
 // readPIDFile reads the first line, the process, and the eighth, the state; the server fills them in as it starts.
 func readPIDFile(data string) pidFile {
-	text, _ := os.ReadFile(pidFilePath(data))
+	text, _ := os.ReadFile(pidFilePath(data)) // empty without the file: no process, not ready
 	f := pidFile{lines: strings.Split(string(text), "\n")}
-	f.pid, _ = strconv.Atoi(strings.TrimSpace(f.lines[0]))
+	f.pid, _ = strconv.Atoi(strings.TrimSpace(f.lines[0])) // 0 if the line is not written yet
 	f.ready = len(f.lines) > 7 && strings.TrimSpace(f.lines[7]) == "ready"
 	return f
 }

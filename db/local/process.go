@@ -68,7 +68,7 @@ func (c *child) ended() bool {
 	}
 }
 
-// signal sends sig, if the child still runs.
+// signal sends sig. It drops the error, which says that the child has ended.
 func (c *child) signal(sig syscall.Signal) { _ = c.cmd.Process.Signal(sig) }
 
 // end sends sig, kills the child if it does not end in time, and waits until it has ended.

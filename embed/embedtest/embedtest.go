@@ -1,4 +1,4 @@
-// Package embedtest gives tests an embeddings endpoint: a server that speaks the protocol, and fails as it is told to.
+// Package embedtest gives tests an embeddings endpoint: a server that speaks the protocol, and fails as a test asks.
 package embedtest
 
 import (
@@ -112,6 +112,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		data = append(data, item{i, direction(text, e.Dimension, e.Same)})
 	}
 	slices.Reverse(data) // the order of the answer means nothing
+	// The client may have left.
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": "fake"})
 }
 
@@ -126,7 +127,7 @@ func direction(text string, dimension int, same map[string]string) []float32 {
 			word = other
 		}
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(word))
+		_, _ = h.Write([]byte(word))                  // a hash does not fail
 		random := rand.New(rand.NewPCG(h.Sum64(), 1)) //nolint:gosec // the same each time
 		for i := range v {
 			v[i] += float32(random.NormFloat64() / math.Sqrt(float64(dimension)))
@@ -143,7 +144,7 @@ func Answer(status int, body string, headers ...string) Fault {
 			w.Header().Set(headers[i], headers[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body))
+		_, _ = w.Write([]byte(body)) // the client may have left
 		return true
 	}
 }
@@ -155,7 +156,7 @@ func Vectors(dimension, missing int) Fault {
 		for i := range texts[missing:] {
 			data = append(data, map[string]any{"index": i, "embedding": Direction(texts[i], dimension)})
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": data}) // the client may have left
 		return true
 	}
 }

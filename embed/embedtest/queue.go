@@ -34,7 +34,7 @@ type Memory struct {
 	Connect func(e *Endpoint, settle time.Duration)
 	// Queue returns the queue of the memory as it was connected last.
 	Queue func() Queue
-	// Write stores two rows for each of so many calls.
+	// Write stores two rows for each of a given number of calls.
 	Write func(calls int)
 	// Found reports whether the row that was written last is found by its words.
 	Found func() bool
@@ -158,7 +158,7 @@ func serverEnded(t *testing.T, m *Memory) {
 	m.Settled()
 }
 
-// Another model's vectors are made beside the old ones, which a server that returns to the old model finds.
+// Another model's vectors are made in addition to the old ones, which a server that returns to the old model finds.
 func anotherModel(t *testing.T, m *Memory) {
 	first, second := New(t, 8), New(t, 16)
 	m.Connect(first, 0)

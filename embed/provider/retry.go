@@ -81,7 +81,7 @@ func WithRetryAfter(ctx context.Context, after *time.Duration) context.Context {
 // noteRetryAfter writes the pause that the provider asks for to the request's context: go-openai drops the header.
 func noteRetryAfter(ctx context.Context, answer *http.Response) {
 	if after, ok := ctx.Value(retryAfterKey).(*time.Duration); ok && answer != nil {
-		*after, _ = retryAfter(answer.Header)
+		*after, _ = retryAfter(answer.Header) // 0 without the header
 	}
 }
 

@@ -27,7 +27,7 @@ func (r *reading) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// allocated is how many bytes f allocates, on all goroutines: tests that measure do not run beside others.
+// allocated is how many bytes f allocates, on all goroutines: tests that measure do not run in parallel.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

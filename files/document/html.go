@@ -89,7 +89,7 @@ func rewritten(rewrite func(n *html.Node, content string) string) converter.Hand
 	return func(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
 		var b strings.Builder
 		ctx.RenderChildNodes(ctx, &b, n)
-		_, _ = w.WriteString(rewrite(n, b.String()))
+		_, _ = w.WriteString(rewrite(n, b.String())) // to memory, which does not fail
 		return converter.RenderSuccess
 	}
 }

@@ -44,8 +44,8 @@ func isInBounds(raw string) bool {
 
 var isFormatting = setOf("a b big code em font i nobr s small strike strong tt u")
 
-// isOutOfProportion reports whether the Markdown of a node within so many indents, or with the cells counted so far,
-// would be out of proportion to the page.
+// isOutOfProportion reports whether the Markdown of a node within a number of indents, or with the cells counted so
+// far, would be too large for the page.
 func isOutOfProportion(n *html.Node, indents int, cells *int) bool {
 	switch n.DataAtom {
 	case atom.Ul, atom.Ol, atom.Blockquote, atom.Dl, atom.Dd:

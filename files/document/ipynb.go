@@ -116,7 +116,7 @@ type notebookText string
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *notebookText) UnmarshalJSON(raw []byte) error {
 	if raw[0] != '[' {
-		_ = json.Unmarshal(raw, (*string)(t))
+		_ = json.Unmarshal(raw, (*string)(t)) // a value of another type is left out
 		return nil
 	}
 	return t.join(raw, "")

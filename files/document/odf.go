@@ -226,7 +226,7 @@ func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
 	})
 }
 
-// formula adds a formula, which is a document of its own.
+// formula adds a formula, which is a separate document.
 func (o *odf) formula(href string, in *inline) error {
 	return o.archive.find(resolve("", href+"/content.xml"), "math",
 		func(x *xmlReader, _ element) error { return formula(x, in) })

@@ -7,7 +7,8 @@ type odfList struct {
 	level  int
 }
 
-// list reads a list, within outer if that is not nil. Its numbers begin anew unless it says that it continues the last.
+// list reads a list, within outer if that is not nil. Its numbers begin again unless it says that it continues the
+// last.
 func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error {
 	l := &odfList{style: e.attr("text:style-name")}
 	switch {

@@ -228,7 +228,7 @@ func (s *slide) table(x *xmlReader) error {
 	return err
 }
 
-// diagram reads the texts of a SmartArt diagram, which is a part of its own.
+// diagram reads the texts of a SmartArt diagram, which is a separate part.
 func (s *slide) diagram(id string) error {
 	return s.archive.find(s.links[id].target, "dgm:t",
 		func(x *xmlReader, _ element) error { return s.paragraphs(x, s.md, true) })

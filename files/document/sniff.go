@@ -170,7 +170,7 @@ func isBinary(found *mimetype.MIME) bool {
 func looksLikeText(head []byte, marked bool) bool {
 	text, _, ok := decodeUnicode(trimCutRune(head))
 	if !ok && !marked {
-		text, _ = decodeLegacy(head, "")
+		text, _ = decodeLegacy(head, "") // the name of the encoding is not needed
 	}
 	bad := badRunes(text)
 	return bad == 0 && ok || !marked && tolerable(bad, text)

@@ -24,7 +24,7 @@ func NewSpool(dir string) (Spool, error) {
 
 // Close closes and deletes the file.
 func (s Spool) Close() {
-	_ = s.File.Close()
+	_ = s.File.Close()      // nobody reads it any longer
 	_ = os.Remove(s.Name()) // on systems where an open file keeps its name
 }
 

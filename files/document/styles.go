@@ -39,7 +39,8 @@ func (all blockStyles) whole(key string) blockStyle {
 	return s
 }
 
-// own returns a style as it is. An absent one of OpenDocument is what programs mean by its name, of Word plain.
+// own returns a style without those that it inherits. In place of an absent style, OpenDocument has what programs mean
+// by the name, and Word the plain one.
 func (all blockStyles) own(key string) blockStyle {
 	if s, known := all[key]; known || !strings.Contains(key, "/") {
 		return s

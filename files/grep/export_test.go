@@ -60,7 +60,7 @@ func (r *required) String() string {
 	return "(" + strings.Join(list, sign) + ")"
 }
 
-// MayMatch tells whether the index takes a unit of this text for one that may match.
+// MayMatch reports whether the index says that a unit of this text may match.
 func (p *Pattern) MayMatch(text string) bool {
 	if p.grams == nil {
 		return true

@@ -20,8 +20,8 @@ const (
 	MaxMatches = 1000 // matches after which a search ends
 )
 
-// maxDuration bounds one search (Letta: 30 s). It is shorter than a request's limit, so that the caller is told what to
-// do instead.
+// maxDuration bounds one search (Letta: 30 s). It is shorter than a request's limit, so that the caller gets an answer
+// that says what to do instead.
 const maxDuration = 25 * time.Second
 
 // Searcher searches the files attached to agents, and maintains the index of their texts.

@@ -175,7 +175,7 @@ type unit struct {
 	first, end int
 }
 
-// block is a block as it is built.
+// block is a block that is being built.
 type block struct {
 	sets  []*gramSet // of each unit
 	units []unit

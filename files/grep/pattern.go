@@ -190,7 +190,7 @@ func states(re *syntax.Regexp) int {
 	return n
 }
 
-// literalOf returns the text of a pattern that is nothing but text in this very case, else "".
+// literalOf returns the text of a pattern that matches only one text, in its case; else "".
 func literalOf(re *syntax.Regexp) string {
 	if re.Op != syntax.OpLiteral || re.Flags&syntax.FoldCase != 0 || slices.Contains(re.Rune, '\n') {
 		return ""

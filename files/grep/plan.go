@@ -52,7 +52,7 @@ func (s *search) plan(ctx context.Context, tx pgx.Tx) ([]span, error) {
 	return s.ordered(ctx, tx, spans, files)
 }
 
-// usesIndex reports whether the index narrows a search of so many characters.
+// usesIndex reports whether the index narrows a search of a given number of characters.
 func (s *search) usesIndex(chars int64) bool { return s.Pattern.grams != nil && chars >= s.IndexChars }
 
 // count counts the attached files, and returns how many characters they have together.

@@ -100,7 +100,7 @@ func (c *scan) help(starting, ctx context.Context, snapshot string) {
 	if err != nil {
 		return
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it only read
 	if _, err := tx.Exec(starting, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
 		return
 	}

@@ -145,7 +145,8 @@ func (i Object) Object(name string) Object {
 	return o
 }
 
-// Items returns the objects of a field: of a list, or the field itself. what is said of a field that is neither.
+// Items returns the objects of a field: of a list, or the field itself. what describes the objects in the error about
+// any other field.
 func (i Object) Items(name, what string) []Object {
 	if !i.Has(name) {
 		return nil

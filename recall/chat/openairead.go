@@ -40,8 +40,8 @@ func ReadOpenAI(m Object) recall.Draft {
 	return ofResults(m, d)
 }
 
-// ofResults makes a message that has nothing but the results of tools one of role tool. Beside other parts they
-// cannot be.
+// ofResults gives a message that has only the results of tools the role tool. A message with results and other parts is
+// refused.
 func ofResults(m Object, d recall.Draft) recall.Draft {
 	results := 0
 	for _, p := range d.Content {
@@ -94,7 +94,7 @@ func readAnswer(m Object) []recall.Part {
 		said = append(said, recall.Part{Type: recall.Text, Text: refusal})
 	}
 	calls := readCalls(m)
-	if len(calls) > 0 { // many send an empty text beside calls
+	if len(calls) > 0 { // many send an empty text with calls
 		said = slices.DeleteFunc(said, func(p recall.Part) bool { return p.Type == recall.Text && p.Text == "" })
 	}
 	if all = append(append(all, said...), calls...); len(all) == 0 {

@@ -265,7 +265,7 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 	for _, window := range []int{2000, 4096, 8192, 32_768, 200_000} {
 		for _, most := range []*int{nil, new(100)} {
 			if most != nil && window < 8192 {
-				continue // the names of so many files alone are more
+				continue // the names of this many files alone are more
 			}
 			a := create(t, s, agent.New{Name: "a", WindowLimit: new(window), MaxFilesOpen: most, FolderIDs: ids})
 			o, _, err := s.Overview(t.Context(), org, a.ID, "")

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 )
 
-// thinker is a model that does what it is told to while it is asked for the first time.
+// thinker is a model that runs a test's function while it answers for the first time.
 type thinker struct {
 	asks      atomic.Int64
 	meanwhile func()

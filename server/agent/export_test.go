@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// What the tests of this package see of it beside its API: the pure halves of a prompt.
+// The parts of this package besides its API that tests see: the pure halves of a prompt.
 
 // State is what a system prompt is compiled from.
 type State struct {

@@ -17,7 +17,7 @@ type Relations struct {
 	Embedding  *files.EmbeddingConfig // nil for an agent that names no embedding model
 }
 
-// CoreMemory is what an agent's model always sees beside its instructions.
+// CoreMemory is what an agent's model always sees besides its instructions.
 type CoreMemory struct {
 	Blocks     []block.Block
 	FileBlocks []FileBlock // the open files; empty where they are not asked for

@@ -27,7 +27,7 @@ type Store struct {
 	Recall   *recall.Store
 	Blocks   *block.Store
 	Archival *archival.Store
-	Tokens   *tokens.Counter // nil counts every text anew
+	Tokens   *tokens.Counter // nil counts every text again
 
 	Compaction *compaction.Store
 

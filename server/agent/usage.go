@@ -9,7 +9,7 @@ import (
 )
 
 // ReportUsage stores a provider's count of a prompt whose last message was at a position. It ignores the count of a
-// prompt that was handed out before the view last changed. A caller who makes prompts of its own is taken to have sent
+// prompt that was handed out before the view last changed. It assumes that a caller who makes prompts of its own sent
 // the current view.
 func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversation, position, tokens int) error {
 	outdated, err := db.One[bool](ctx, s.DB, `

@@ -14,13 +14,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// DefaultLimit is how many characters a block may have unless it is told (Letta: 100,000).
+// DefaultLimit is how many characters a block may have if it is created without a limit (Letta: 100,000).
 const DefaultLimit = 100_000
 
 // MaxLimit is the largest limit of a block, in characters.
 const MaxLimit = 10_000_000
 
-// Block is a core memory block as it is now.
+// Block is a core memory block in its present version.
 type Block struct {
 	Key         int64           `db:"key" json:"-"`
 	ID          string          `db:"id" json:"id"`
@@ -78,13 +78,13 @@ type Update struct {
 	Metadata    json.RawMessage
 }
 
-// Expected is what a change requires of the block as it is; zeros require nothing.
+// Expected is what a change requires of the present block; zeros require nothing.
 type Expected struct {
 	Version int    // the block's
 	SHA256  string // of its value
 }
 
-// MismatchError says that a block is not what a change requires. It is an ErrConflict, and has the block as it is.
+// MismatchError says that a block is not what a change requires. It is an ErrConflict, and holds the present block.
 type MismatchError struct{ Current Block }
 
 func (e *MismatchError) Error() string {

@@ -53,7 +53,7 @@ var headers = []struct {
 // moveTo is the line of an update that gives the block another label.
 const moveTo = "*** Move to:"
 
-// ParsePatch reads a patch; label is the block that hunks without a header are for. ErrInvalid if it is none.
+// ParsePatch reads a patch; label is the block that hunks without a header are for. ErrInvalid if it is not a patch.
 func ParsePatch(label, text string) (Patch, error) {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSuffix(text, "\n"), "\n"), func(line string) bool {
 		return line == "*** Begin Patch" || line == "*** End Patch"

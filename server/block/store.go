@@ -161,8 +161,8 @@ func (s *Store) tell(ctx context.Context, org db.Org, b Block, what event.Type) 
 	return err
 }
 
-// Attach attaches a block to an agent; one that it has stays as it is. ErrConflict if the agent has another block of
-// that label; ErrNotFound if either is not there.
+// Attach attaches a block to an agent; attaching it again changes nothing. ErrConflict if the agent has another block
+// of that label; ErrNotFound if either is not there.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)

@@ -17,8 +17,8 @@ type providerUsage struct {
 	CacheCreation float64 `json:"cache_creation_input_tokens"`
 }
 
-// promptTokens are the tokens of the prompt that a provider counted; 0 where the request does not say, or says
-// nothing that can be.
+// promptTokens are the tokens of the prompt that a provider counted; 0 where the request does not say, or gives
+// impossible numbers.
 func (b Body) promptTokens() int {
 	raw := b.fields["usage"]
 	if raw == nil {

@@ -53,7 +53,7 @@ type AgentState struct {
 	LastUpdatedByID   rest.Null `json:"last_updated_by_id"`
 }
 
-// CoreMemory is what an agent's model always sees beside its instructions.
+// CoreMemory is what an agent's model always sees besides its instructions.
 type CoreMemory struct {
 	Blocks         []Block           `json:"blocks"`
 	FileBlocks     []agent.FileBlock `json:"file_blocks"`
@@ -71,7 +71,7 @@ type LLMConfig struct {
 	ContextWindow int     `json:"context_window" doc:"In tokens; 0 if the model's is not known."`
 }
 
-// Source is a folder, as it is attached to agents.
+// Source is a folder in Letta's shape, whose older name for it is source.
 type Source struct {
 	files.Folder
 	VectorDBProvider string `json:"vector_db_provider"`
@@ -108,7 +108,7 @@ func llmConfigOf(a agent.Agent) LLMConfig {
 	return c
 }
 
-// Included are the relations that a caller of a list asks for beside the agents themselves.
+// Included are the relations that a caller of a list asks for besides the agents themselves.
 type Included struct {
 	Include []string `query:"include,explode" doc:"agent.blocks fills memory.file_blocks."`
 	Legacy  []string `query:"include_relationships,explode" deprecated:"true"`

@@ -163,7 +163,7 @@ func (f AgentFields) Choice() tool.Choice {
 }
 
 // Choice returns what the caller says of a new agent's tools. Letta's clients send lists that are empty, and expect the
-// base tools beside those that they name.
+// base tools besides those that they name.
 func (c CreateAgent) Choice() tool.Choice {
 	choice := c.AgentFields.Choice()
 	if len(choice.Names)+len(choice.IDs) == 0 {

@@ -76,7 +76,7 @@ type UpdateBlock struct {
 	Precondition
 }
 
-// Precondition is what a change requires of the block as it is: 409 with the block otherwise.
+// Precondition is what a change requires of the present block: 409 with the block otherwise.
 type Precondition struct {
 	ExpectedVersion rest.Opt[int]    `json:"expected_version,omitzero" doc:"The block's version, as in If-Match."`
 	ExpectedSHA256  rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the block's value, in hexadecimal digits."`

@@ -48,7 +48,7 @@ func (o ItemOptions) Items(m recall.Message) []MessageItem {
 	return b.items
 }
 
-// summary shows a summary, and first the compaction that it is of, where that is asked for.
+// summary shows a summary, and before it its compaction if the caller asks for that type.
 func (b *itemBuilder) summary() {
 	stats := rest.Object(b.m.Content[0].Stats)
 	if slices.Contains(b.Types, eventMessage) {
@@ -193,7 +193,7 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 	flush()
 }
 
-// argument returns the text of an argument of a call, or all arguments if the call has no such one.
+// argument returns the text of an argument of a call, or all arguments if the call does not have that one.
 func argument(input, name string) string {
 	var arguments map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &arguments) != nil || arguments[name] == nil {

@@ -56,7 +56,7 @@ func FoundIn(h recall.Hit) (found []FoundMessage) {
 	return found
 }
 
-// FoundInternal is a message that a search found, as it is kept.
+// FoundInternal is a message that a search found, as the log keeps it.
 type FoundInternal struct {
 	Text        string          `json:"embedded_text" doc:"What the search found it by."`
 	Message     InternalMessage `json:"message"`

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Keys finds the organization that a request is served for. Both functions return db.ErrNotFound if there is none.
+// Keys finds the organization that a request is served for. Both functions return db.ErrNotFound if they find none.
 type Keys struct {
 	Org     func(ctx context.Context, secret string) (db.Org, error) // of the key with this secret
 	OpenOrg func(ctx context.Context) (db.Org, error)                // of requests without a key; nil refuses them

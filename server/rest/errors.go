@@ -30,7 +30,7 @@ func newProblem(status int, detail string) *Problem { return &Problem{Detail: de
 // Malformed is a request that cannot be read.
 func Malformed(detail string) *Problem { return newProblem(http.StatusBadRequest, detail) }
 
-// Forbidden is a request that this server does not answer, whatever it asks for.
+// Forbidden is the problem of a request that this server never answers, like one from another host.
 func Forbidden(detail string) *Problem { return newProblem(http.StatusForbidden, detail) }
 
 // NotAllowed is an operation that no request can make happen.

@@ -74,7 +74,7 @@ func (ConversationID) Schema(huma.Registry) *huma.Schema {
 			"default conversation"}
 }
 
-// Of returns the ids of the agent and of the conversation. agentID is the one that was given beside the conversation's;
+// Of returns the ids of the agent and of the conversation. agentID is the one that was given with the conversation's;
 // it may be empty.
 func (id ConversationID) Of(agentID string) (agent, conversation string) {
 	if strings.HasPrefix(string(id), "agent-") {

@@ -102,7 +102,7 @@ func (a *API) Stream(op huma.Operation, handle echo.HandlerFunc) {
 	a.stream(op.Method, op.Path, handle)
 }
 
-// Head serves HEAD beside the GET of a path.
+// Head serves HEAD on the path of a GET.
 func (a *API) Head(path string, handle echo.HandlerFunc) { a.stream(http.MethodHead, path, handle) }
 
 func (a *API) stream(method, path string, handle echo.HandlerFunc) {

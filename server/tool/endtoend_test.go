@@ -87,7 +87,7 @@ func newWorld(t *testing.T, more ...document) world {
 		store, messages, pool, a}
 }
 
-// work works the store's jobs until the test ends, and tells how each of them went.
+// work works the store's jobs until the test ends, and reports how each of them ended.
 func work(t *testing.T, pool *pgxpool.Pool, store *files.Store) <-chan *river.Event {
 	t.Helper()
 	workers := river.NewWorkers()

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// What the tests of this package see of it beside its API: the pure halves of the tools, from arguments to queries
-// and from results to words.
+// The parts of this package besides its API that tests see: the pure halves of the tools, from arguments to queries and
+// from results to words.
 var (
 	OpenText   = openText
 	GrepText   = grepText

@@ -212,5 +212,5 @@ func writeCompletion(w http.ResponseWriter, message map[string]any, finish strin
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value)
+	_ = json.NewEncoder(w).Encode(value) // the client may have left
 }

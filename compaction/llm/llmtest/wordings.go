@@ -29,7 +29,7 @@ func (w Wording) Text(window, sent int) string {
 func (w Wording) write(out http.ResponseWriter, window, sent int) {
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(w.Status)
-	_, _ = out.Write([]byte(w.Text(window, sent)))
+	_, _ = out.Write([]byte(w.Text(window, sent))) // the client may have left
 }
 
 //go:embed wordings.json

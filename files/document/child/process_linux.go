@@ -18,14 +18,14 @@ func attributes() *syscall.SysProcAttr {
 func limitProcess(memoryBytes int64, cpu time.Duration) {
 	memory := uint64(memoryBytes) + mapped() //nolint:gosec // positive
 	seconds := uint64(max(1, cpu/time.Second))
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // without it, the limits below still hold
 	for resource, limit := range map[int]syscall.Rlimit{
 		syscall.RLIMIT_CPU:   {Cur: seconds, Max: seconds + 5},
 		syscall.RLIMIT_DATA:  {Cur: memory, Max: memory},
 		syscall.RLIMIT_FSIZE: {Cur: maxFileBytes, Max: maxFileBytes},
 		syscall.RLIMIT_CORE:  {},
 	} {
-		_ = syscall.Setrlimit(resource, &limit) // fails if it is lower already
+		_ = syscall.Setrlimit(resource, &limit) // fails if the limit is lower already
 	}
 }
 

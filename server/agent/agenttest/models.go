@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
-// Models gives a server the model of a provider for its summaries, whatever it is asked for. It may take so long for
+// Models gives a server the model of a provider for its summaries, whichever model it names. It may take so long for
 // one; between two attempts nobody waits.
 func Models(p *llmtest.Provider, patience time.Duration) (func(context.Context, string) *compaction.Model, error) {
 	client, err := llm.New(llm.Config{BaseURL: p.BaseURL(), Model: "summariser", Window: p.Window,

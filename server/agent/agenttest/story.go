@@ -78,7 +78,7 @@ var words = strings.Fields(`
 	two of them shared one directory we moved these apart and added checks next comes the migration which must run
 	before anything else starts or old rows would be read with new code`)
 
-// say is a text of about so many tokens, in sentences, some on lines of their own.
+// say is a text of about a given number of tokens, in sentences, some on lines of their own.
 func (s *story) say(tokens int) string {
 	var b strings.Builder
 	for n := 0; b.Len() < 4*tokens; n++ {
