@@ -67,6 +67,21 @@ func TestAResultWithoutACallIsFound(t *testing.T) {
 	contains(t, "a search of the organization", all, "walrus is in")
 }
 
+// A list is read message by message, and no further than a mistake or the most messages that it may have.
+func TestALongListIsRefusedEarly(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	target := "/v1/agents/" + c.made("/v1/agents", `{}`) + "/messages/capture"
+	for item, want := range map[string]string{
+		`{}`: "messages[0].role: expected one of", `{"role":"user","content":"x"}`: "messages: expected at most 40000",
+	} {
+		got := c.call("POST", target, `{"messages":[`+strings.Repeat(item+",", 100_000)+item+`]}`)
+		if got.Code != 422 || !strings.Contains(got.Text, want) {
+			t.Errorf("100,001 times %s: got %d %.200s, want %s", item, got.Code, got.Text, want)
+		}
+	}
+}
+
 // said are an agent's messages after its instructions, a line each.
 func (c *client) said(agent string) (lines []string) {
 	c.t.Helper()

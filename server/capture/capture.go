@@ -138,17 +138,17 @@ func likenessOf(provider string) string {
 	return likeOpenAI
 }
 
+// maxItems is how many items of a list a message may have on average: Letta lists its parts as items of their own.
+const maxItems = 4
+
 // readMessages reads a list of messages, or a single one.
 func readMessages(body chat.Object, name string) []message {
-	messages := body.Items(name, "a message, or a list of them")
-	if len(messages) == 0 {
+	var turns []message
+	body.Each(name, "a message, or a list of them", recall.MaxMessages*maxItems, func(m chat.Object) {
+		turns = append(turns, readMessage(m))
+	})
+	if len(turns) == 0 {
 		body.Refuse(name, "expected at least one message")
-	}
-	turns := make([]message, 0, len(messages))
-	for _, m := range messages {
-		if turns = append(turns, readMessage(m)); m.Failed() {
-			return nil
-		}
 	}
 	return turns
 }

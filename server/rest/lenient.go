@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -86,8 +87,13 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 		next(ctx)
 		return
 	}
-	body, refused := readBody(ctx)
+	held := &heldBody{Reader: ctx.BodyReader(), in: a.bodies, org: Org(ctx.Context())}
+	defer held.release()
+	body, refused := readBody(ctx, held)
 	if refused != nil {
+		for name := range refused.header {
+			ctx.SetHeader(name, refused.header.Get(name))
+		}
 		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Detail) // huma reports what cannot be written
 		return
 	}
@@ -98,16 +104,26 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 }
 
 // readBody reads a body within its limits.
-func readBody(ctx huma.Context) ([]byte, *Problem) {
+func readBody(ctx huma.Context, held *heldBody) ([]byte, *Problem) {
 	limit := ctx.Operation().MaxBodyBytes
 	if limit <= 0 {
 		limit = maxBodyBytes
 	}
-	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), limit+1))
-	slow, _ := errors.AsType[*Problem](err)
+	declared, _ := strconv.ParseInt(ctx.Header("Content-Length"), 10, 64) // absent of a body in chunks
+	if declared > limit {
+		return nil, TooLarge(limit)
+	}
+	var read bytes.Buffer
+	err := held.grow(declared)
+	if err == nil {
+		read.Grow(int(min(declared, maxBodyBytes)) + bytes.MinRead)
+		_, err = read.ReadFrom(io.LimitReader(held, limit+1))
+	}
+	body := read.Bytes()
+	own, _ := errors.AsType[*Problem](err)
 	switch {
-	case slow != nil:
-		return nil, slow
+	case own != nil:
+		return nil, own
 	case err != nil:
 		return nil, Malformed("The request's body broke off: " + err.Error())
 	case int64(len(body)) > limit:

@@ -25,6 +25,7 @@ type Config struct {
 	Timeout        time.Duration // of each request that is not streamed; DefaultTimeout if 0
 	Keys           *Keys         // nil serves every request without an organization
 	Pace           BodyPace      // of the bodies of requests
+	Budget         BodyBudget    // of the bodies that are in memory
 }
 
 // DefaultTimeout is how long a request may take.
@@ -36,7 +37,8 @@ type API struct {
 	Config
 	echo   *echo.Echo
 	public map[string]bool // routes that need no key
-	full   atomic.Bool     // a change could not be stored
+	bodies *bodies
+	full   atomic.Bool // a change could not be stored
 }
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
@@ -48,7 +50,7 @@ func New(c Config) *API {
 	config.Transformers = []huma.Transformer{showProblem}
 	e := echo.New()
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	a := &API{Config: c, echo: e, public: map[string]bool{}}
+	a := &API{Config: c, echo: e, public: map[string]bool{}, bodies: newBodies(c.Budget)}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics())
 	if c.Keys != nil {
