@@ -55,7 +55,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}, err
 }
 
-// afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that passage does not exist.
+// afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that passage does not
+// exist.
 func (s *Store) afterKey(ctx context.Context, org db.Org, q Query) (int64, error) {
 	if q.After == "" {
 		return 0, nil

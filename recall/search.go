@@ -98,7 +98,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	return out, err
 }
 
-// afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that message does not exist.
+// afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that message does not
+// exist.
 func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 	if f.q.After == "" {
 		return 0, nil

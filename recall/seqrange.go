@@ -42,8 +42,8 @@ func parseSeqRange(text string) (r seqRange, ok bool) {
 const maxSeqRangeBytes = 64 << 20
 
 // seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker, and
-// with its long results whole; lines after the first of a message are indented. They are of one conversation, that of the range's first message; summaries and system
-// prompts are left out.
+// with its long results whole; lines after the first of a message are indented. They are of one conversation, that of
+// the range's first message; summaries and system prompts are left out.
 func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange) (string, error) {
 	if r.from > r.to {
 		return "", db.Invalid("the range %d-%d ends before it begins", r.from, r.to)

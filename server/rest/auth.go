@@ -64,8 +64,8 @@ func (a *API) organization(r *http.Request) (db.Org, error) {
 	return org, refuseOtherSites(r)
 }
 
-// refuseOtherSites returns an error unless a request names this machine, and comes from no other site's page and through
-// no proxy, which other machines may reach.
+// refuseOtherSites returns an error unless a request names this machine, and comes from no other site's page and
+// through no proxy, which other machines may reach.
 func refuseOtherSites(r *http.Request) error {
 	if !isLocal(r.Host) {
 		return Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +

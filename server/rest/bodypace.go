@@ -94,7 +94,7 @@ func (b *pacedBody) finish(declared int64) bool {
 	if b.incomplete || declared-b.bytes > maxRestBytes {
 		return false
 	}
-	b.pace.Interval, b.pace.Total, b.waiting.total, b.interval = b.pace.Rest, b.pace.Rest, 0, 0
+	b.pace.Interval, b.pace.Total, b.total, b.interval = b.pace.Rest, b.pace.Rest, 0, 0
 	_, err := io.CopyN(io.Discard, b, maxRestBytes)
 	return errors.Is(err, io.EOF)
 }

@@ -103,8 +103,8 @@ func unwrapped(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// restore undoes, in the texts of arguments, the marks with which a prompt shows tags and labels, and a result stray line
-// ends.
+// restore undoes, in the texts of arguments, the marks with which a prompt shows tags and labels, and a result stray
+// line ends.
 func restore(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

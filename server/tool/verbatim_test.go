@@ -87,7 +87,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 		if !strings.Contains(found, "hostile.txt") {
 			t.Errorf("grep_files for %q: %s", pasted, found)
 		}
-		for _, l := range strings.Split(found, "\n") {
+		for l := range strings.SplitSeq(found, "\n") {
 			if shown, ok := strings.CutPrefix(l, fmt.Sprintf("> %d: ", i+1)); ok && !strings.Contains(w.run(t, "grep_files",
 				string(chat.Encode(map[string]any{"pattern": chat.Neutralize(shown), "literal": true}))).Text, "hostile.txt") {
 				t.Errorf("grep_files does not find %q, which it shows", shown)
