@@ -76,3 +76,6 @@ func (s *Store) ViewOf(ctx context.Context, org db.Org, agentID, conversation st
 	}
 	return s.View(ctx, org, c)
 }
+
+// Snippet is snippet.
+var Snippet = snippet

@@ -36,26 +36,31 @@ func snippet(text, query string) string {
 	return s
 }
 
-// bestWindow returns the start of the window of snippetBytes that has the most different terms. It looks closer only at
-// pieces of a long text that have more of them than the best window so far.
+// bestWindow returns the start of the window of snippetBytes that has the most different terms: of several that overlap,
+// the middle one, because what a query asks for stands around its words. It looks closer only at pieces of a long text
+// that have more of them than the best window so far.
 func bestWindow(text string, terms []int32) int {
 	wanted := map[int32]bool{}
 	for _, t := range terms {
 		wanted[t] = true
 	}
-	best, most := 0, 0
+	const step = snippetBytes / 4
+	best, last, most := 0, 0, 0
 	for at := 0; at < len(text); at += pieceBytes - snippetBytes {
 		end := min(at+pieceBytes, len(text))
 		if different(text[at:end], wanted) <= most {
 			continue
 		}
-		for from := at; from < end; from += snippetBytes / 4 {
-			if n := different(text[from:min(from+snippetBytes, end)], wanted); n > most {
-				best, most = from, n
+		for from := at; from < end; from += step {
+			switch n := different(text[from:min(from+snippetBytes, end)], wanted); {
+			case n > most:
+				best, last, most = from, from, n
+			case n == most && from == last+step:
+				last = from
 			}
 		}
 	}
-	return best
+	return (best + last) / 2
 }
 
 // different counts the different wanted terms of a text.

@@ -132,7 +132,8 @@ func overflow(status int, said string, window int) *compaction.Overflow {
 }
 
 // sizeWords match an error about the size of a request, in words that no provider was known to use.
-var sizeWords = regexp.MustCompile(`(?i)tokens?\b|context|prompt|input|length|window|too (?:long|large|big|many)`)
+var sizeWords = regexp.MustCompile(`(?i)tokens?\b|context|prompt|input|length|window|too (?:long|large|big|many)|` +
+	`capacity|sequence|limit|maximum|exceed|(?:larg|great|long)er than`)
 
 // counts match what may be counts of tokens.
 var counts = regexp.MustCompile(`\b\d{1,3}(?:[,. _']\d{3})+\b|\b\d{3,8}\b`)

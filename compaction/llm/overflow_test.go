@@ -37,6 +37,7 @@ func TestUnknownWordsWithNumbersAboveTheWindowAreAnOverflow(t *testing.T) {
 	t.Parallel()
 	for body, overflow := range map[string]bool{
 		`{"error":{"message":"Sorry, 9,412 tokens will not go in here."}}`:     true,
+		`{"error":"a sequence of 9412 units is more than the engine takes"}`:   true,
 		`{"detail":"la taille du contexte demandee est de 9412, trop grande"}`: true,
 		`{"detail":"input of 9412 is more than we take"}`:                      true,
 		`{"error":"Prompt size 9 412 above cap"}`:                              true,
