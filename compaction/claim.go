@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,15 +19,16 @@ const (
 )
 
 // claim waits until no other request, on any server, compacts a conversation, and keeps others waiting until release is
-// called. It returns ErrBusy if that takes longer than patience, which is not bounded if it is 0.
+// called. It returns ErrBusy once it has waited, or the other request has compacted, for longer than patience, which is
+// not bounded if it is 0: a model that hangs costs its callers that time once.
 func (s *Store) claim(ctx context.Context, org db.Org, c recall.Conversation, patience time.Duration) (release func(),
 	err error) {
-	holder := uuid.New()
-	var late <-chan time.Time
-	if patience > 0 {
-		late = time.After(patience)
-	}
+	began := time.Now()
 	for pause := claimPause; ; pause = min(2*pause, maxPause) {
+		holder, err := uuid.NewV7() // its time is that of the claim
+		if err != nil {
+			return nil, err
+		}
 		ours, err := s.tryClaim(ctx, org, c.Key, holder)
 		if err != nil {
 			return nil, err
@@ -34,14 +36,29 @@ func (s *Store) claim(ctx context.Context, org db.Org, c recall.Conversation, pa
 		if ours {
 			return s.keepClaim(ctx, org, c.Key, holder), nil
 		}
+		age, err := s.claimAge(ctx, org, c.Key)
+		if err != nil {
+			return nil, err
+		}
+		if patience > 0 && max(age, time.Since(began)) >= patience {
+			return nil, db.Busy("Another request compacts conversation %s; try again in some seconds", c.ID)
+		}
 		select {
 		case <-time.After(pause):
-		case <-late:
-			return nil, db.Busy("Another request compacts conversation %s; try again in some seconds", c.ID)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// claimAge returns how long ago a claim was made; 0 if there is none.
+func (s *Store) claimAge(ctx context.Context, org db.Org, conversation int64) (time.Duration, error) {
+	holder, err := db.One[uuid.UUID](ctx, s.DB, `
+		SELECT holder FROM compaction_claims WHERE org = $1 AND conversation_key = $2`, org, conversation)
+	if errors.Is(err, db.ErrNotFound) || err == nil && holder.Version() != 7 {
+		return 0, nil
+	}
+	return time.Since(time.Unix(holder.Time().UnixTime())), err
 }
 
 // tryClaim makes or renews a claim, and reports whether the holder has it.

@@ -2,12 +2,15 @@ package compaction_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
@@ -97,6 +100,15 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 		!strings.Contains(*r.Made.Why, "another compaction") {
 		t.Errorf("got %+v, %v", r.Made, err)
 	}
+	if _, err := k.pool.Exec(t.Context(), `UPDATE compaction_claims SET holder = $1`, aged(t, time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	k.say(strings.Repeat("they spoke of tea, ", 1200))
+	task.Patience = 30 * time.Minute // others have waited for so long
+	if r, err := k.store.Run(t.Context(), org, task); err != nil || r.Made == nil ||
+		*r.Made.How != compaction.Extracted || r.Made.ModelCalls != 0 {
+		t.Errorf("after an hour: got %+v, %v", r.Made, err)
+	}
 	close(m.answer)
 	wait.Wait()
 	if firstErr != nil || first.Made != nil {
@@ -149,6 +161,19 @@ func TestACallersCompactionWaitsForOthers(t *testing.T) {
 			t.Errorf("%s first: %d compactions with %d calls; the model was asked %d times", first, made, calls, m.calls.Load())
 		}
 	}
+}
+
+// aged returns the holder of a claim that was made some time ago.
+func aged(t *testing.T, ago time.Duration) uuid.UUID {
+	t.Helper()
+	holder, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(time.Now().Add(-ago).UnixMilli())) // #nosec G115 -- after 1970
+	copy(holder[:6], ms[2:])
+	return holder
 }
 
 // The claim of a server that stopped ends; that of one at work does not, and it ends with its work.

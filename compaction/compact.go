@@ -65,14 +65,17 @@ func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	}
 	began := time.Now()
 	release, err := s.claim(ctx, org, c, cmp.Or(t.Wait, t.Patience))
-	if err == nil {
+	switch {
+	case err == nil:
 		defer release()
-	} else if t.Due == nil || !errors.Is(err, db.ErrBusy) {
+	case t.Due != nil && errors.Is(err, db.ErrBusy):
+		t.late = true
+	default:
 		return Result{}, err
 	}
 	if t.Patience > 0 {
 		t.Patience -= time.Since(began)
-		t.late = t.Patience <= 0
+		t.late = t.late || t.Patience <= 0
 	}
 	return s.run(ctx, org, t)
 }
