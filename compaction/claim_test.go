@@ -116,7 +116,7 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 	}
 }
 
-// A compaction that a caller asks for waits for others, and others for it. It does not ask the model beside another one.
+// A compaction that a caller asks for waits for others, and others for it. It asks no model beside another one.
 func TestACallersCompactionWaitsForOthers(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"automatic", "manual"} {
