@@ -12,7 +12,8 @@ import (
 func TestUnmarkLineEndsUndoesTheMarks(t *testing.T) {
 	t.Parallel()
 	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom(
-		[]string{"\r", "\v", "\f", "\u0085", "\u2028", "\u2029", "⏎", "\n"}))
+		[]string{"\r", "\v", "\f", "\u0085", "\u2028", "\u2029", "⏎",
+			"\n"}))
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "")
 		shown := recall.MarkLineEnds(text)

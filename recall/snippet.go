@@ -36,8 +36,8 @@ func snippet(text, query string) string {
 	return s
 }
 
-// bestWindow returns the start of the window of snippetBytes that has the most different terms: of several that overlap,
-// the middle one, because what a query asks for stands around its words. It looks closer only at pieces of a long text
+// bestWindow returns the start of the window of snippetBytes that has the most different terms: of several that
+// overlap, the middle one, because what a query asks for stands around its words. It looks closer only at pieces of a long text
 // that have more of them than the best window so far.
 func bestWindow(text string, terms []int32) int {
 	wanted := map[int32]bool{}
