@@ -37,7 +37,7 @@ type EmbeddingConfig struct {
 	EndpointType string  `json:"embedding_endpoint_type"` // always "openai": the protocol
 	Endpoint     *string `json:"embedding_endpoint"`
 	Model        string  `json:"embedding_model"`
-	Dimension    int     `json:"embedding_dim"`
+	Dimension    int     `json:"embedding_dim"` // 0: texts are found by words, without vectors
 	ChunkTokens  int     `json:"embedding_chunk_size"`
 	BatchSize    int     `json:"batch_size"`
 	Handle       string  `json:"handle"` // provider/model, by which clients choose it
@@ -128,7 +128,7 @@ var errNoFolder = db.NotFound("there is no such folder")
 
 // Embedding describes the model that embeds chunks of the given size.
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
-	c := EmbeddingConfig{EndpointType: "openai", Model: "words", Dimension: embed.Lexicon, ChunkTokens: chunkTokens,
+	c := EmbeddingConfig{EndpointType: "openai", Model: "words", ChunkTokens: chunkTokens,
 		BatchSize: embed.MostTexts, Handle: "loci/words"}
 	if space, ok := s.o.Endpoint.Space(); ok {
 		c.Endpoint, c.Model, c.Dimension, c.Handle = &space.Provider, space.Model, space.Dimension, "openai/"+space.Model

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,7 @@ import (
 const assumedWindow = 32_768
 
 // window returns the tokens that the prompt may have, wherever this is decided.
-func (p Prompt) window() int { return cmp.Or(p.Agent.Window(), assumedWindow) }
+func (p Prompt) window() int { return p.Agent.AssumedWindow() }
 
 // compactionSettings returns the agent's settings, changed by a JSON object, which may be nil.
 func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {

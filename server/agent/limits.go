@@ -26,6 +26,15 @@ var windows = []struct {
 	{"gemini-", 1_048_576},
 }
 
+// Models are the handles of models that clients may choose. An agent may name any other.
+var Models = []string{"openai/gpt-5", "openai/gpt-5-mini", "openai/gpt-4.1", "openai/gpt-4.1-mini", "openai/gpt-4o",
+	"openai/gpt-4o-mini", "openai/gpt-4-turbo", "openai/gpt-4", "openai/o1", "openai/o3", "openai/o4-mini",
+	"anthropic/claude-opus-4-1", "anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5", "google_ai/gemini-2.5-pro",
+	"google_ai/gemini-2.5-flash"}
+
+// AssumedWindow returns the context window in tokens that prompts are made for: 32,768 where it is unknown.
+func (a Agent) AssumedWindow() int { return cmp.Or(a.Window(), assumedWindow) }
+
 // Window returns the context window in tokens: the operator's limit, or else that of the model; 0 if it is unknown.
 func (a Agent) Window() int {
 	if a.WindowLimit != nil {

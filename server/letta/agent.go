@@ -68,7 +68,7 @@ type LLMConfig struct {
 	Handle        *string `json:"handle"`
 	Model         string  `json:"model"`
 	EndpointType  string  `json:"model_endpoint_type"`
-	ContextWindow int     `json:"context_window" doc:"In tokens; 0 if the model's is not known."`
+	ContextWindow int     `json:"context_window" doc:"In tokens; 32768 is assumed if the model's is not known."`
 }
 
 // Source is a folder in Letta's shape, whose older name for it is source.
@@ -101,7 +101,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 }
 
 func llmConfigOf(a agent.Agent) LLMConfig {
-	c := LLMConfig{Handle: a.Model, EndpointType: "openai", ContextWindow: a.Window()}
+	c := LLMConfig{Handle: a.Model, EndpointType: "openai", ContextWindow: a.AssumedWindow()}
 	if a.Model != nil {
 		c.Model = (*a.Model)[strings.LastIndexByte(*a.Model, '/')+1:]
 	}

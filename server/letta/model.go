@@ -1,9 +1,11 @@
 package letta
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -24,6 +26,46 @@ type EmbeddingModel struct {
 	AzureEndpoint   rest.Null `json:"azure_endpoint"`
 	AzureVersion    rest.Null `json:"azure_version"`
 	AzureDeployment rest.Null `json:"azure_deployment"`
+}
+
+// Model is a language model that an agent may be for, in Letta's shape.
+type Model struct {
+	Handle           string `json:"handle"`
+	Name             string `json:"name"`
+	DisplayName      string `json:"display_name"`
+	Model            string `json:"model"`
+	EndpointType     string `json:"model_endpoint_type"`
+	ProviderType     string `json:"provider_type"`
+	ProviderName     string `json:"provider_name"`
+	ProviderCategory string `json:"provider_category"`
+	ContextWindow    int    `json:"context_window"`
+	MaxContextWindow int    `json:"max_context_window"`
+	ModelType        string `json:"model_type"`
+}
+
+// ModelOf shows the model with a handle.
+func ModelOf(handle string) Model {
+	provider, name, found := strings.Cut(handle, "/")
+	if !found {
+		provider, name = "openai", handle // the protocol
+	}
+	window := agent.Agent{Model: &handle}.AssumedWindow()
+	return Model{Handle: handle, Name: name, DisplayName: name, Model: name, EndpointType: provider,
+		ProviderType: provider, ProviderName: provider, ProviderCategory: "base", ContextWindow: window,
+		MaxContextWindow: window, ModelType: "llm"}
+}
+
+// ModelFilter narrows a list of models.
+type ModelFilter struct {
+	Name     string   `query:"provider_name"`
+	Type     string   `query:"provider_type"`
+	Category []string `query:"provider_category,explode"`
+}
+
+// Excludes reports whether the list lacks a model.
+func (f ModelFilter) Excludes(m Model) bool {
+	return f.Name != "" && m.ProviderName != f.Name || f.Type != "" && m.ProviderType != f.Type ||
+		len(f.Category) > 0 && !slices.Contains(f.Category, m.ProviderCategory)
 }
 
 // EmbeddingModelOf shows the model that texts are made searchable with.
