@@ -165,7 +165,7 @@ func MakePlan(v View, s Settings) (Plan, error) {
 		c.clip(target, clipLevels)
 		c.squeeze(target)
 	}
-	if !c.worthwhile(before, target) && len(c.fresh) == 0 {
+	if !c.worthwhile(before, target) && (len(c.fresh) == 0 || c.tokens() >= before) {
 		return Plan{}, &Nothing{Messages: len(v.Messages), Summarised: v.Summary != nil}
 	}
 	return c.plan(by, before, target), nil
