@@ -95,7 +95,7 @@ func TestAppendsAndResetsDoNotMissEachOther(t *testing.T) {
 					return err
 				}
 				if i == 0 && n%3 == 0 {
-					if err := f.store.Reset(t.Context(), org, f.agent, "Anew."); err != nil {
+					if err := f.store.Reset(t.Context(), org, f.agent, anew); err != nil {
 						return err
 					}
 				}

@@ -233,16 +233,21 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 	return conversationError(err, "", id)
 }
 
-// Reset deletes the default conversation of an agent and begins a new one with instructions. The deleted messages are
-// in no list and no search; the log keeps them.
-func (s *Store) Reset(ctx context.Context, org db.Org, agentID, instructions string) error {
+// Reset hides the default conversation of an agent and begins a new one with the instructions that compile returns,
+// which sees the conversation hidden. The log keeps the hidden messages: lists have them if MessageFilter.WithReset is
+// set, and no search does.
+func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile func(pgx.Tx) (string, error)) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		err := db.Exec(ctx, tx, `
-			UPDATE conversations c SET deleted_at = now(), is_default = false, updated_at = now()
+			UPDATE conversations c SET deleted_at = now(), reset_at = now(), is_default = false, updated_at = now()
 			FROM agents a
 			WHERE a.key = c.agent_key AND c.org = $1 AND a.org = $1 AND a.id = $2 AND c.is_default`, org, agentID)
 		if err != nil {
 			return conversationError(err, agentID, "")
+		}
+		instructions, err := compile(tx)
+		if err != nil {
+			return err
 		}
 		return s.With(tx).Begin(ctx, org, agentID, instructions)
 	})

@@ -102,11 +102,14 @@ func TestConversationsAreChangedListedAndDeleted(t *testing.T) {
 	}
 }
 
+// anew returns the instructions of a conversation that is reset.
+func anew(pgx.Tx) (string, error) { return "Anew.", nil }
+
 func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(say(recall.User, "a secret plan"))
-	f.must(f.store.Reset(t.Context(), org, f.agent, "Anew."))
+	f.must(f.store.Reset(t.Context(), org, f.agent, anew))
 	got, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent}, db.Page{Ascending: true})
 	if err != nil || len(got) != 1 || got[0].Content[0].Text != "Anew." || got[0].Seq != 3 {
 		t.Errorf("got %+v, %v", got, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -177,6 +178,7 @@ type MessageFilter struct {
 	Conversation string // an id, or DefaultConversation of AgentID
 	GroupID      string
 	WithErrors   bool // include messages that report an error
+	WithReset    bool // include those that Reset hid, in a list of an agent or of the organization
 	Roles        []Role
 	Parts        []PartType // the assistant's messages must have a part of one of these types, or no part
 }
@@ -226,8 +228,12 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 	}
 	place := `SELECT ` + order + ` FROM messages m WHERE m.org = @org AND m.id = @place::uuid` + where
 	page := p.ByUUID("message-").Clauses(order, place, args)
+	tables := messageTables
+	if f.WithReset {
+		tables = strings.Replace(tables, "c.deleted_at IS NULL", "(c.deleted_at IS NULL OR c.reset_at IS NOT NULL)", 1)
+	}
 	rows, err := db.All[Message](ctx, s.db, `
-		SELECT `+messageColumns+` FROM `+messageTables+`
+		SELECT `+messageColumns+` FROM `+tables+`
 		WHERE m.org = @org`+where+f.where(args)+` AND `+page.Where+page.Order, args)
 	if page.Reversed {
 		slices.Reverse(rows)

@@ -55,9 +55,10 @@ func (s *Server) agentMessages(ctx context.Context, in *struct {
 	GroupID      string `query:"group_id"`
 	Conversation string `query:"conversation_id" doc:"Of one conversation, or 'default'; of all if absent."`
 	WithErrors   bool   `query:"include_err" doc:"Those that say what went wrong, too."`
+	WithReset    bool   `query:"include_reset" doc:"Those that reset-messages hid, too."`
 }) ([]letta.MessageItem, error) {
 	f := recall.MessageFilter{AgentID: string(in.AgentID), Conversation: in.Conversation, GroupID: in.GroupID,
-		WithErrors: in.WithErrors}
+		WithErrors: in.WithErrors, WithReset: in.WithReset}
 	if in.Conversation == f.AgentID {
 		f.Conversation = recall.DefaultConversation
 	}

@@ -460,3 +460,23 @@ func TestAnAgentBeginsWithWhatItIsGiven(t *testing.T) {
 		t.Errorf("after a reset: got %v, in context %v, want a new system message", items, reset["message_ids"])
 	}
 }
+
+// A reset hides what was said from lists, prompts and searches. A list that asks for it has it, and the new system
+// message does not count what can no longer be searched.
+func TestAResetKeepsMessagesInTheLog(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{}`)
+	target := "/v1/agents/" + agent
+	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus sleeps."}]}`)
+	c.must("PATCH", target+"/reset-messages", "{}")
+	for what, text := range map[string]string{
+		"the list": c.must("GET", target+"/messages", ""), "the prompt": c.must("GET", target+"/prompt", ""),
+		"the search": c.tool(agent, "conversation_search", `{"query":"walrus"}`),
+	} {
+		if strings.Contains(text, "walrus sleeps") || strings.Contains(text, "previous messages are stored") {
+			t.Errorf("%s still speaks of what was said: %s", what, text)
+		}
+	}
+	contains(t, "the whole list", c.must("GET", target+"/messages?include_reset=true", ""), "The walrus sleeps.")
+}

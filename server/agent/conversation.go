@@ -45,20 +45,13 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	return p, s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p)
 }
 
-// Reset replaces an agent's default conversation by an empty one.
+// Reset begins an agent's default conversation anew, and hides what was said in it.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, error) {
-	var a Agent
-	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
-		var err error
-		if a, err = in.Agent(ctx, org, agentID); err != nil {
-			return err
-		}
-		prompt, err := in.SystemPrompt(ctx, org, a)
-		if err != nil {
-			return err
-		}
-		return in.Recall.Reset(ctx, org, a.ID, prompt)
+	a, err := s.Agent(ctx, org, agentID)
+	if err != nil {
+		return a, err
+	}
+	return a, s.Recall.Reset(ctx, org, a.ID, func(tx pgx.Tx) (string, error) {
+		return s.with(tx).SystemPrompt(ctx, org, a)
 	})
-	return a, err
 }
