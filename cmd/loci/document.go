@@ -30,6 +30,9 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program, which reads documents in processes of its own: %w", err)
 	}
+	if lacks := child.Unconfined(); lacks != "" {
+		log.Warn("a hostile document could " + lacks)
+	}
 	r := &child.Reader{Command: []string{program, "read-document"}, Log: log,
 		Document: document.Readers{CacheDir: d.cache()}}
 	if c.PDFToText == "" {
@@ -49,6 +52,9 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 func (d database) cache() string {
 	if home, err := d.home(); err == nil && (d.Home != "" || d.DatabaseURL == "") {
 		return filepath.Join(home, "cache")
+	}
+	if os.Geteuid() == 0 {
+		return "/var/cache/loci" // which children reach, who are not root
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 )
 
-// spoolName is the pattern of a spool's name.
-const spoolName = "loci-spool-*"
+// SpoolName is the pattern of the names of spools and of other temporary files, by which SweepSpools finds them.
+const SpoolName = "loci-spool-*"
 
 // Spool is a temporary file without a name: the system deletes it when the process ends, however it ends.
 type Spool struct{ *os.File }
 
 // NewSpool creates an empty Spool in a directory; an empty name stands for the system's temporary directory.
 func NewSpool(dir string) (Spool, error) {
-	file, err := os.CreateTemp(dir, spoolName)
+	file, err := os.CreateTemp(dir, SpoolName)
 	if err != nil {
 		return Spool{}, err
 	}
@@ -30,8 +30,8 @@ func (s Spool) Close() {
 
 // SweepSpools removes files of processes that were killed between creating a file and removing its name.
 func SweepSpools(dir string) {
-	left, _ := filepath.Glob(filepath.Join(cmp.Or(dir, os.TempDir()), spoolName)) // fails only for a bad pattern
+	left, _ := filepath.Glob(filepath.Join(cmp.Or(dir, os.TempDir()), SpoolName)) // fails only for a bad pattern
 	for _, name := range left {
-		_ = os.Remove(name) // it may be another user's
+		_ = os.RemoveAll(name) // it may be another user's
 	}
 }

@@ -61,14 +61,19 @@ func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, er
 }
 
 func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (document.Text, error) {
-	req := request{MediaType: in.MediaType, CacheDir: r.Document.CacheDir, PDFToText: r.Document.PDFToText,
+	temp, err := os.MkdirTemp(r.TempDir, document.SpoolName)
+	if err != nil {
+		return document.Text{}, fmt.Errorf("make a directory for the child: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	req := request{MediaType: in.MediaType, CacheDir: r.Document.CacheDir, TempDir: temp, PDFToText: r.Document.PDFToText,
 		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
 	bounded, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
 	defer cancel()
 	out, errs := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxTextBytes}, &tail{}
 	cmd := exec.CommandContext(bounded, r.Command[0], append(r.Command[1:len(r.Command):len(r.Command)], req.String())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = file, out, errs
-	cmd.Env = []string{"TMPDIR=" + os.TempDir()} // without the server's secrets
+	cmd.Env = []string{"TMPDIR=" + temp} // without the server's secrets
 	cmd.SysProcAttr = attributes()
 	cmd.Cancel = func() error { // kills the child and all that it started
 		if syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) != nil {
@@ -79,7 +84,7 @@ func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (doc
 	cmd.WaitDelay = time.Second
 
 	runtime.LockOSThread() // the child dies with the thread that started it
-	err := cmd.Run()
+	err = cmd.Run()
 	runtime.UnlockOSThread()
 	var text document.Text
 	if err == nil {

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,6 +25,10 @@ import (
 // TestMain is also the program of the children: what its first argument names, and that is what a hostile document
 // could make of one.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 5 && os.Args[1] == "prowl" {
+		prowl(os.Args[4], os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
 	if len(os.Args) == 3 {
 		if act, ok := acts[os.Args[1]]; ok {
 			act(os.Args[2])
@@ -101,12 +108,8 @@ func fixture(t *testing.T, name string) string {
 func TestChildReads(t *testing.T) {
 	t.Parallel()
 	r := reader(t, "read")
-	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute // to compile, which takes a test with the race detector long
-	caches, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Document.CacheDir = filepath.Join(caches, "loci-test")
+	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute                     // to compile, which takes a test with the race detector long
+	r.Document.CacheDir = filepath.Join(os.TempDir(), "loci-test-cache") // which children that gave up root can reach
 	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
 	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
 		"the lighthouse keeper answers on channel twelve") {
@@ -131,12 +134,8 @@ func TestABombEndsInTheChild(t *testing.T) {
 	stream := deflated(t, deflated(t, make([]byte, 1<<20), 1<<10), 1)
 	r := reader(t, "read")
 	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute
-	caches, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Document.CacheDir = filepath.Join(caches, "loci-test")
-	_, err = r.Read(t.Context(), pdf("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<"+
+	r.Document.CacheDir = filepath.Join(os.TempDir(), "loci-test-cache") // which children that gave up root can reach
+	_, err := r.Read(t.Context(), pdf("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<"+
 		"</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
 		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 6 0 R>>endobj\n"+
 		fmt.Sprintf("6 0 obj<</Length %d/Filter[/FlateDecode/FlateDecode]>>stream\n%s\nendstream endobj\ntrailer<"+
@@ -302,4 +301,66 @@ func TestChildHasNoSecrets(t *testing.T) {
 func isUnreadable(err error) bool {
 	_, ok := errors.AsType[*document.UnreadableError](err)
 	return ok
+}
+
+// A child that a document has taken over finds no files but its own, no network and no way to more rights.
+func TestAChildIsConfined(t *testing.T) {
+	t.Parallel()
+	if lacks := child.Unconfined(); lacks != "" {
+		t.Fatalf("the kernel lets children %s", lacks)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := reader(t, "prowl")
+	r.TempDir = "" // which others than root can reach
+	r.Command = append(r.Command, secret, listener.Addr().String())
+	got, err := r.Read(t.Context(), pdf("%PDF-"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "read the secret: denied\nwrite beside it: denied\nread /etc/passwd: denied\nrun /bin/true: denied\n" +
+		"connect: denied\nlisten: denied\nsend: denied\nroot: false\nwrite a temporary file: done\n"
+	if got.Text != want {
+		t.Errorf("got\n%swant\n%s", got.Text, want)
+	}
+}
+
+// prowl tries what a child should not be able to do, and what it should.
+func prowl(request, secret, addr string) {
+	child.Bound(request)
+	if err := child.Confine(request); err != nil {
+		panic(err)
+	}
+	var b strings.Builder
+	try := func(what string, err error) {
+		outcome := "done"
+		if errors.Is(err, fs.ErrPermission) {
+			outcome = "denied"
+		} else if err != nil {
+			outcome = err.Error()
+		}
+		fmt.Fprintf(&b, "%s: %s\n", what, outcome)
+	}
+	_, err := os.ReadFile(secret)
+	try("read the secret", err)
+	try("write beside it", os.WriteFile(secret+"2", nil, 0o600))
+	_, err = os.ReadFile("/etc/passwd")
+	try("read /etc/passwd", err)
+	try("run /bin/true", exec.Command("/bin/true").Run())
+	_, err = net.Dial("tcp", addr)
+	try("connect", err)
+	_, err = net.Listen("tcp", "127.0.0.1:0")
+	try("listen", err)
+	_, err = net.Dial("udp", addr)
+	try("send", err)
+	fmt.Fprintf(&b, "root: %v\n", os.Geteuid() == 0)
+	try("write a temporary file", os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))
+	fmt.Printf("{\"text_bytes\":%d}\n%s", b.Len(), b.String())
 }

@@ -10,3 +10,12 @@ func Bound(argument string) {
 	}
 	q.bound()
 }
+
+// Confine confines this process as a request asks.
+func Confine(argument string) error {
+	var q request
+	if err := json.Unmarshal([]byte(argument), &q); err != nil {
+		return err
+	}
+	return q.confine()
+}

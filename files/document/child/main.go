@@ -26,6 +26,7 @@ const (
 type request struct {
 	MediaType   string        `json:"media_type"`
 	CacheDir    string        `json:"cache_dir,omitempty"`
+	TempDir     string        `json:"temp_dir,omitempty"`
 	PDFToText   string        `json:"pdftotext,omitempty"`
 	MemoryBytes int64         `json:"memory_bytes"`
 	CPU         time.Duration `json:"cpu"`
@@ -45,6 +46,9 @@ func Main(argument string) error {
 		return fmt.Errorf("this command is run by the server alone: %w", err)
 	}
 	q.bound()
+	if err := q.confine(); err != nil {
+		return err
+	}
 	info, err := os.Stdin.Stat()
 	if err != nil {
 		return fmt.Errorf("find the document: %w", err)
