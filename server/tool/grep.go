@@ -76,7 +76,7 @@ func noMatches(q files.GrepQuery, r files.GrepResult) string {
 	if r.Waiting > 0 {
 		s += fmt.Sprintf(" (searched %d files, skipped %d)", r.Searched, r.Waiting)
 	}
-	return s
+	return s + ". Try a shorter pattern or another spelling."
 }
 
 // waitingNote counts the files without text: those that are being processed still, and those that could not be read.

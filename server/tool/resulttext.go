@@ -24,9 +24,7 @@ const (
 var rule = strings.Repeat("=", 80)
 
 // failure is the text of an error that a model can act on.
-func failure(tool string, err error) string {
-	return clip("Error executing function "+tool+": "+err.Error(), maxErrorChars)
-}
+func failure(err error) string { return clip(err.Error(), maxErrorChars) }
 
 // capped cuts a result that is too long, at the end of a line if there is one near.
 func capped(s string) string {

@@ -78,17 +78,19 @@ func searchText(q files.Query, r files.Results) string {
 }
 
 func noHits(q files.Query) string {
-	s := fmt.Sprintf("No semantic matches found for query: '%s'", echo(q.Text))
+	s := fmt.Sprintf("No passages found for query: '%s'", echo(q.Text))
 	if q.Include != "" {
-		s += fmt.Sprintf(" in files matching '%s'", echo(q.Include))
+		s += fmt.Sprintf(" in files matching '%s'. Search without include, or ask in other words.", echo(q.Include))
+	} else {
+		s += ". Ask in other words."
 	}
 	return s
 }
 
 // searchPage shows the n best hits.
 func searchPage(q files.Query, r files.Results, n int) string {
-	head := fmt.Sprintf("Found %d semantic matches in %d file(s) for query: '%s'", len(r.Hits), fileCount(r.Hits),
-		echo(q.Text))
+	head := fmt.Sprintf("Found %s in %s for query: '%s', the best first", count(len(r.Hits), "passage"),
+		count(fileCount(r.Hits), "file"), echo(q.Text))
 	var b strings.Builder
 	b.WriteString(head + "\n" + strings.Repeat("=", utf8.RuneCountInString(head)) + "\n")
 	for _, h := range r.Hits[:n] {
@@ -117,7 +119,7 @@ func hitText(h files.Hit) string {
 	if pages := h.Pages(); pages.First > 0 {
 		place = pages.String() + ", " + place
 	}
-	fmt.Fprintf(&b, "=== %s (%s, score %.3f) ===\n", fileName(h.FileName), place, h.Score)
+	fmt.Fprintf(&b, "=== %s (%s) ===\n", fileName(h.FileName), place)
 	if h.Heading != "" {
 		fmt.Fprintf(&b, "Section: %s\n", echo(h.Heading))
 	}

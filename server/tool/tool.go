@@ -118,7 +118,7 @@ func (s *Set) Run(ctx context.Context, org db.Org, a agent.Agent, name string, a
 	result, err := s.tools[i].run(ctx, call{org, a}, args)
 	switch {
 	case refused(err):
-		return Result{Text: failure(name, err), IsError: true}, nil
+		return Result{Text: failure(err), IsError: true}, nil
 	case err != nil:
 		return Result{}, fmt.Errorf("run %s: %w", name, err)
 	}

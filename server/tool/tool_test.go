@@ -135,8 +135,7 @@ func TestOpenFilesIsDescribedInLettasWords(t *testing.T) {
 	t.Parallel()
 	open := tool.New(tool.Memories{}).Tools()[0]
 	for _, want := range []string{
-		"Maximum of 5 files can be opened " +
-			"simultaneously.", "max_files_open", "file_limits", "Examples", "# Lines 1-50", "# Lines 101-200", "# Entire file",
+		"max_files_open", "file_limits", "Examples", "# Lines 1-50", "# Lines 101-200", "# Entire file",
 	} {
 		if !strings.Contains(open.Description, want) {
 			t.Errorf("description lacks %q:\n%s", want, open.Description)
