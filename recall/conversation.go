@@ -150,6 +150,10 @@ func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string
 const chosen = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AND a.id = @agent
 	ELSE c.id = @conversation AND @agent IN ('', a.id) END`
 
+// within is the condition that a conversation c is the one that @within names: an id or DefaultConversation; empty is
+// any.
+const within = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default ELSE c.id = @within END`
+
 func conversationError(err error, agentID, id string) error {
 	switch {
 	case !isNotFound(err):

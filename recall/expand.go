@@ -44,6 +44,8 @@ type ExpandQuery struct {
 	Offset  int    // in bytes
 	Limit   int    // in bytes; 0 means ExpandBytes
 	Pattern string // a regular expression of RE2; empty if lines are not searched
+
+	Conversation string // the text is of this one, an id or DefaultConversation; empty is any of the agent's
 }
 
 // Expand returns at most q.Limit bytes of a text from q.Offset on, and at least one character. With a pattern, it
@@ -54,7 +56,7 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 	if limit < 1 || limit > MaxExpandBytes {
 		return Expansion{}, db.Invalid("limit is %d; it must be from 1 to %d bytes", limit, MaxExpandBytes)
 	}
-	text, err := s.expandable(ctx, org, agentID, q.ID)
+	text, err := s.expandable(ctx, org, agentID, q)
 	if err != nil {
 		return Expansion{}, err
 	}
@@ -83,20 +85,22 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 	return e, nil
 }
 
-// expandable reads a whole text of an agent.
-func (s *Store) expandable(ctx context.Context, org db.Org, agentID, id string) (string, error) {
-	if r, ok := parseSeqRange(id); ok {
+// expandable reads the whole text of an agent that a query names.
+func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
+	if r, ok := parseSeqRange(q.ID); ok {
+		r.conversation = q.Conversation
 		return s.seqRangeText(ctx, org, agentID, r)
 	}
-	if strings.HasPrefix(id, "message-") {
-		found, err := s.Neighbors(ctx, org, NeighborQuery{AgentID: agentID, MessageID: id})
+	if strings.HasPrefix(q.ID, "message-") {
+		found, err := s.Neighbors(ctx, org,
+			NeighborQuery{AgentID: agentID, MessageID: q.ID, Conversation: q.Conversation})
 		if err != nil {
 			return "", err
 		}
 		whole, err := s.whole(ctx, org, found.Messages[found.At:found.At+1])
 		return whole[0].Text(), err
 	}
-	return s.longResult(ctx, org, agentID, id)
+	return s.longResult(ctx, org, agentID, q)
 }
 
 // matching returns the expansion with the lines of text that match a pattern.

@@ -114,17 +114,18 @@ func (end *conversationEnd) queueLongResults(batch *pgx.Batch, results []longRes
 }
 
 // longResult reads the text of an agent's Clip.
-func (s *Store) longResult(ctx context.Context, org db.Org, agentID, id string) (string, error) {
-	texts, err := s.longResults(ctx, org, agentID, []string{id})
-	if text, ok := texts[id]; ok || err != nil {
+func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
+	texts, err := s.longResults(ctx, org, agentID, q.Conversation, []string{q.ID})
+	if text, ok := texts[q.ID]; ok || err != nil {
 		return text, err
 	}
 	return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and stand where a tool's "+
-		"result was cut", short(id))
+		"result was cut", short(q.ID))
 }
 
-// longResults reads the texts of an agent's Clips, by their ids. Clips that do not exist are not among them.
-func (s *Store) longResults(ctx context.Context, org db.Org, agentID string, ids []string) (map[string]string, error) {
+// longResults reads the texts of an agent's Clips, by their ids, in a conversation or, if that is empty, in any. Clips that do not exist are not among them.
+func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversation string, ids []string) (
+	map[string]string, error) {
 	type row struct {
 		ID    string `db:"id"`
 		ZSTD  bool   `db:"zstd"`
@@ -135,7 +136,8 @@ func (s *Store) longResults(ctx context.Context, org db.Org, agentID string, ids
 		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
-		WHERE k.org = $1 AND a.id = $2 AND k.id = ANY ($3)`, org, agentID, ids)
+		WHERE k.org = @org AND a.id = @agent AND k.id = ANY (@ids) AND `+within,
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "ids": ids, "within": conversation})
 	texts := make(map[string]string, len(rows))
 	for _, r := range rows {
 		if r.ZSTD {
@@ -161,7 +163,7 @@ func (s *Store) whole(ctx context.Context, org db.Org, messages []Message) ([]Me
 	if len(ids) == 0 {
 		return messages, nil
 	}
-	texts, err := s.longResults(ctx, org, messages[0].AgentID, ids)
+	texts, err := s.longResults(ctx, org, messages[0].AgentID, "", ids)
 	whole := slices.Clone(messages)
 	for i, m := range whole {
 		whole[i].Content = slices.Clone(m.Content)

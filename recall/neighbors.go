@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -13,7 +15,8 @@ const MaxNeighbors = 100
 // NeighborQuery asks for a message of an agent with its neighbors.
 type NeighborQuery struct {
 	AgentID, MessageID string
-	Before, After      int // messages, 0 to MaxNeighbors
+	Before, After      int    // messages, 0 to MaxNeighbors
+	Conversation       string // of the message, an id or DefaultConversation; empty is any of the agent's
 }
 
 // Neighbors are consecutive messages of a conversation.
@@ -38,7 +41,8 @@ func (s *Store) Neighbors(ctx context.Context, org db.Org, q NeighborQuery) (Nei
 	at, err := db.One[center](ctx, s.db, `
 		SELECT m.conversation_key, m.position, c.messages AS total
 		FROM `+messageTables+`
-		WHERE m.org = $1 AND a.id = $2 AND m.id = $3`, org, q.AgentID, uuidOf(q.MessageID))
+		WHERE m.org = @org AND a.id = @agent AND m.id = @id AND `+within, pgx.StrictNamedArgs{"org": org,
+		"agent": q.AgentID, "id": uuidOf(q.MessageID), "within": q.Conversation})
 	if err != nil {
 		return Neighbors{}, messageError(err, short(q.MessageID))
 	}

@@ -19,6 +19,7 @@ type Query struct {
 	Limit        int            // 1 to SearchMax; 0 is 1
 	Offset       int            // of the hits, the first that are left out
 	After        string         // the id of a hit; the hits behind it are returned, of which Offset are left out
+	Asking       string         // the conversation whose model asks: an id; empty is Conversation or the default one
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	Mode         Mode           // empty is ByBoth
 	Zone         *time.Location // of the days and months that Text names; nil is UTC

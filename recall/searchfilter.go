@@ -48,16 +48,24 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 		f.agent, f.conversation = c.AgentKey, c.Key
 	}
 	if q.Unseen && f.agent != 0 {
-		if err := s.excludeVisible(ctx, &f); err != nil {
+		asking := f.conversation
+		if asking == 0 && q.Asking != "" {
+			c, err := s.Conversation(ctx, org, q.AgentID, q.Asking)
+			if err != nil {
+				return searchFilter{}, err
+			}
+			asking = c.Key
+		}
+		if err := s.excludeVisible(ctx, &f, asking); err != nil {
 			return searchFilter{}, err
 		}
 	}
 	return f, s.countMessages(ctx, &f)
 }
 
-// excludeVisible excludes the messages of the conversation that no summary stands for: the model sees them anyway.
+// excludeVisible excludes the messages of a conversation (0 is the default one) that no summary stands for: the model sees them anyway.
 // Before a conversation's first summary it is unknown how much of it the model sees, and nothing is excluded.
-func (s *Store) excludeVisible(ctx context.Context, f *searchFilter) error {
+func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversation int64) error {
 	type row struct {
 		Key          int64 `db:"key"`
 		FirstVisible int   `db:"first_visible"`
@@ -72,7 +80,7 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter) error {
 		) AS unshown
 		FROM conversations c
 		WHERE org = $1 AND agent_key = $2 AND CASE WHEN $3 = 0 THEN is_default ELSE key = $3 END AND first_visible > 1`,
-		f.org, f.agent, f.conversation)
+		f.org, f.agent, conversation)
 	for _, r := range rows {
 		f.visibleIn, f.visibleFrom, f.visibleKept, f.unshown = r.Key, r.FirstVisible, r.Kept, r.Unshown
 	}

@@ -15,7 +15,10 @@ import (
 )
 
 // seqRange is a range of an agent's log, both ends included.
-type seqRange struct{ from, to int64 }
+type seqRange struct {
+	from, to     int64
+	conversation string // that it is kept to, an id or DefaultConversation; empty is that of its first message
+}
 
 // seqRangeForm matches the ways in which summaries and models name a range: "seq 120-188", "[seq 120–188]", "120-188"
 // or "seq 120".
@@ -52,10 +55,13 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 	if err != nil {
 		return "", err
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": agent, "from": r.from, "to": r.to}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agent, "from": r.from, "to": r.to,
+		"within": r.conversation}
 	const inRange = ` FROM ` + messageTables + `
 		WHERE m.org = @org AND m.agent_key = @agent AND m.seq BETWEEN @from AND @to
-		  AND m.role <> 'summary' AND m.position <> ALL (c.prompts)`
+		  AND m.role <> 'summary' AND m.position <> ALL (c.prompts)
+		  AND ` + within + `
+		`
 	type measured struct {
 		Conversation int64 `db:"conversation_key"`
 		Bytes        int64 `db:"bytes"`

@@ -106,6 +106,72 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 	}
 }
 
+// An operator keeps the tools to the conversation in which they are called: by the agent's setting, or in the request.
+func TestRecallIsKeptToOneConversation(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"shared"}`)
+	open := func(who, pin string) (id, message string, seq int64) {
+		id = c.made("/v1/conversations/?agent_id="+agent, "{}")
+		ids := c.append(agent, id, draft(recall.User, said("My PIN is "+pin+".")),
+			draft(recall.Assistant, call("c"+pin, "store", `{"pin":"`+pin+`"}`)),
+			draft(recall.Tool, returned("c"+pin, strings.Repeat("The PIN is "+pin+".\n", 5_000))))
+		m, err := c.server.Recall.Message(t.Context(), 1, ids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id, m.ID, m.Seq
+	}
+	ann, _, _ := open("ann", "1111")
+	_, message, seq := open("bob", "2222")
+	clip := clipIDs.FindString(c.tool(agent, "conversation_search", `{"around":"`+message+`"}`))
+	if clip == "" {
+		t.Fatal("Bob's result was not cut")
+	}
+	run := func(name, args, more string) string {
+		return c.must("POST", "/v1/agents/"+agent+"/tools/"+name+"/run", `{"args":`+args+more+`}`)
+	}
+	calls := []struct{ name, args string }{
+		{"conversation_search", `{"query":"PIN"}`},
+		{"conversation_search", `{"limit":50}`},
+		{"conversation_search", `{"around":"` + message + `"}`},
+		{"expand", `{"id":"` + message + `"}`},
+		{"expand", `{"id":"` + clip + `"}`},
+		{"expand", fmt.Sprintf(`{"id":"seq 1-%d"}`, seq)},
+		{"expand", fmt.Sprintf(`{"id":"seq %d"}`, seq)},
+	}
+	check := func(how, more string, finds bool) {
+		t.Helper()
+		for _, call := range calls {
+			if got := run(call.name, call.args, more); strings.Contains(got, "2222") != finds {
+				t.Errorf("%s, %s%s: finds Bob's PIN: %t, want %t:\n%.600s", how, call.name, call.args, !finds, finds, got)
+			}
+		}
+	}
+	calls[5].args = fmt.Sprintf(`{"id":"seq %d-%d"}`, seq, seq+1)
+	check("not kept", "", true)
+	check("not kept, in Ann's", `,"conversation_id":"`+ann+`"`, true)
+	check("by the request", `,"conversation_id":"`+ann+`","recall_scope":"conversation"`, false)
+	check("by the request, in the default conversation", `,"recall_scope":"conversation"`, false)
+	c.must("PATCH", "/v1/agents/"+agent, `{"recall_scope":"conversation"}`)
+	check("by the agent", `,"conversation_id":"`+ann+`"`, false)
+	check("the request does not widen", `,"conversation_id":"`+ann+`","recall_scope":"agent"`, false)
+	if got := run("conversation_search", `{"query":"PIN"}`, `,"conversation_id":"`+ann+`"`); !strings.Contains(got, "1111") {
+		t.Errorf("Ann's own PIN is not found: %s", got)
+	}
+	if got := c.must("GET", "/v1/agents/"+agent, ""); !strings.Contains(got, `"recall_scope":"conversation"`) {
+		t.Errorf("the agent: %s", got)
+	}
+	c.must("PATCH", "/v1/agents/"+agent, `{"name":"renamed"}`)
+	check("after another change", `,"conversation_id":"`+ann+`"`, false)
+	c.must("PATCH", "/v1/agents/"+agent, `{"recall_scope":"agent"}`)
+	check("set free", `,"conversation_id":"`+ann+`"`, true)
+	if got := c.call("POST", "/v1/agents/"+agent+"/tools/expand/run",
+		`{"conversation_id":"conv-123e4567-e89b-42d3-8456-426614174000"}`); got.Code != 404 {
+		t.Errorf("in a conversation that does not exist: got %d %s", got.Code, got.Text)
+	}
+}
+
 func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

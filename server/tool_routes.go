@@ -83,7 +83,18 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	if args == nil {
 		args = rest.Object("{}")
 	}
-	result, err := s.Tools.Run(ctx, org, a, in.ToolName, json.RawMessage(args))
+	caller := tool.Caller{Org: org, Agent: a, Confined: a.Settings.RecallScope == agent.ScopeConversation ||
+		in.Body.RecallScope.Value == agent.ScopeConversation}
+	if id := in.Body.Conversation.Value; id != "" && id != a.ID {
+		c, err := s.Recall.Conversation(ctx, org, a.ID, id)
+		if err != nil {
+			return letta.ToolRun{}, err
+		}
+		if !c.IsDefault {
+			caller.Conversation = c.ID
+		}
+	}
+	result, err := s.Tools.Run(ctx, caller, in.ToolName, json.RawMessage(args))
 	run := letta.ToolRun{Status: "success", Return: result.Text, Files: result.Files}
 	if result.IsError {
 		run.Status = "error"

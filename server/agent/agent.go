@@ -55,7 +55,14 @@ type Settings struct {
 	LLMConfig              json.RawMessage `json:"llm_config,omitempty"`
 	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
+	RecallScope            string          `json:"recall_scope,omitempty"` // ScopeConversation or, also if empty, ScopeAgent
 }
+
+// What an agent's tools find and read of its conversations: all, or only the one in which they are called.
+const (
+	ScopeAgent        = "agent"
+	ScopeConversation = "conversation"
+)
 
 // EveryTool in a list of tools stands for every tool, those of later versions too.
 const EveryTool = "all"

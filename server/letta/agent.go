@@ -1,6 +1,7 @@
 package letta
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type AgentState struct {
 	ToolRules              json.RawMessage        `json:"tool_rules"`
 	MessageBufferAutoclear bool                   `json:"message_buffer_autoclear"`
 	EnableSleeptime        *bool                  `json:"enable_sleeptime"`
+	RecallScope            string                 `json:"recall_scope" doc:"agent, or conversation: see PATCH."`
 
 	MessageIDs   []string `json:"message_ids" doc:"Of what the model sees: the system prompt and the newest 1,000 others."`
 	MaxFilesOpen int      `json:"max_files_open" doc:"The agent's own limit, or its context window's."`
@@ -96,6 +98,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 		MessageBufferAutoclear: settings.MessageBufferAutoclear != nil && *settings.MessageBufferAutoclear,
 		MaxFilesOpen:           limits.MaxOpen, ViewChars: limits.ViewChars,
 		OpenOnAttach: !limits.OpensNone,
+		RecallScope:  cmp.Or(settings.RecallScope, agent.ScopeAgent),
 		Identities:   []any{}, IdentityIDs: []string{}, Secrets: []any{}, Environment: []any{},
 	}
 }

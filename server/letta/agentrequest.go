@@ -33,6 +33,7 @@ type AgentFields struct {
 	LLMConfig     rest.Opt[rest.Object]   `json:"llm_config,omitzero" deprecated:"true"`
 	Autoclear     rest.Opt[bool]          `json:"message_buffer_autoclear,omitzero"`
 	Sleeptime     rest.Opt[bool]          `json:"enable_sleeptime,omitzero"`
+	RecallScope   rest.Opt[string]        `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"What tools recall."`
 	ToolSet       rest.Opt[string]        `json:"tool_set,omitzero" doc:"small, standard or all."`
 	Tools         rest.Opt[[]string]      `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
 	ToolIDs       rest.Opt[[]string]      `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
@@ -149,6 +150,7 @@ func (f AgentFields) settings() agent.Settings {
 		ResponseFormat: json.RawMessage(f.Response.Value), LLMConfig: json.RawMessage(f.LLMConfig.Value),
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
+		RecallScope: f.RecallScope.Value,
 	}
 	if f.ToolRules.Value != nil {
 		settings.ToolRules, _ = json.Marshal(f.ToolRules.Value) // each is JSON already

@@ -15,11 +15,11 @@ type archivalInsertArgs struct {
 	Tags    list[text] `json:"tags"`
 }
 
-func (m Memories) archivalInsert(ctx context.Context, c call, a archivalInsertArgs) (Result, error) {
+func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsertArgs) (Result, error) {
 	if err := must("archival_memory_insert", "content", a.Content); err != nil {
 		return Result{}, err
 	}
-	got, err := m.Archival.InsertFor(ctx, c.org, c.agent.ID,
+	got, err := m.Archival.InsertFor(ctx, c.Org, c.Agent.ID,
 		[]archival.Draft{{Text: string(a.Content), Tags: stringsOf(a.Tags)}})
 	if err != nil {
 		return Result{}, err
@@ -79,14 +79,14 @@ type archivalSearchArgs struct {
 // passagesLimit is how many passages a search returns that asks for no number (Letta: 5).
 const passagesLimit = 5
 
-func (m Memories) archivalSearch(ctx context.Context, c call, a archivalSearchArgs) (Result, error) {
-	at := clockOf(c.agent)
+func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearchArgs) (Result, error) {
+	at := clockOf(c.Agent)
 	q, err := a.query(at)
 	if err != nil {
 		return Result{}, err
 	}
-	q.AgentID = c.agent.ID
-	found, err := m.Archival.Search(ctx, c.org, q)
+	q.AgentID = c.Agent.ID
+	found, err := m.Archival.Search(ctx, c.Org, q)
 	if err != nil {
 		return Result{}, err
 	}
@@ -189,7 +189,7 @@ type archivalUpdateArgs struct {
 	Tags    list[text] `json:"tags"`
 }
 
-func (m Memories) archivalUpdate(ctx context.Context, c call, a archivalUpdateArgs) (Result, error) {
+func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdateArgs) (Result, error) {
 	if err := must("archival_memory_update", "id", a.ID); err != nil {
 		return Result{}, err
 	}
@@ -203,7 +203,7 @@ func (m Memories) archivalUpdate(ctx context.Context, c call, a archivalUpdateAr
 	if u.Text == nil && u.Tags == nil {
 		return Result{}, db.Invalid("archival_memory_update needs content or tags, or both.")
 	}
-	p, err := m.Archival.UpdatePassage(ctx, c.org, c.agent.ID, string(a.ID), u)
+	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.Agent.ID, string(a.ID), u)
 	return Result{Text: fmt.Sprintf("%s%s now reads:\n%s", p.ID, tagged(p.Tags), p.Text)}, err
 }
 
@@ -211,10 +211,10 @@ type archivalDeleteArgs struct {
 	ID text `json:"id"`
 }
 
-func (m Memories) archivalDelete(ctx context.Context, c call, a archivalDeleteArgs) (Result, error) {
+func (m Memories) archivalDelete(ctx context.Context, c Caller, a archivalDeleteArgs) (Result, error) {
 	if err := must("archival_memory_delete", "id", a.ID); err != nil {
 		return Result{}, err
 	}
-	err := m.Archival.DeletePassage(ctx, c.org, c.agent.ID, string(a.ID))
+	err := m.Archival.DeletePassage(ctx, c.Org, c.Agent.ID, string(a.ID))
 	return Result{Text: fmt.Sprintf("%s was deleted from your archival memory.", echo(string(a.ID)))}, err
 }

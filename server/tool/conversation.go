@@ -33,6 +33,8 @@ type conversationArgs struct {
 	After          *number    `json:"after"`
 }
 
+var errConfined = db.Invalid("You search only the conversation that you are in: leave conversation_id out.")
+
 // clock is when and where a result is read.
 type clock struct {
 	now  time.Time
@@ -42,8 +44,8 @@ type clock struct {
 // clockOf is the time of an agent.
 func clockOf(a agent.Agent) clock { return clock{time.Now(), a.Zone()} }
 
-func (m Memories) searchConversations(ctx context.Context, c call, a conversationArgs) (Result, error) {
-	at := clockOf(c.agent)
+func (m Memories) searchConversations(ctx context.Context, c Caller, a conversationArgs) (Result, error) {
+	at := clockOf(c.Agent)
 	if a.Around != "" {
 		return m.readAround(ctx, c, a, at)
 	}
@@ -51,8 +53,14 @@ func (m Memories) searchConversations(ctx context.Context, c call, a conversatio
 	if err != nil {
 		return Result{}, err
 	}
-	query.AgentID = c.agent.ID
-	found, err := m.Recall.Search(ctx, c.org, query)
+	query.AgentID, query.Asking = c.Agent.ID, c.Conversation
+	if in := c.within(); in != "" {
+		if !slices.Contains([]string{"", in}, query.Conversation) {
+			return Result{}, errConfined
+		}
+		query.Conversation = in
+	}
+	found, err := m.Recall.Search(ctx, c.Org, query)
 	if err != nil {
 		return Result{}, err
 	}

@@ -22,8 +22,8 @@ func changed(b block.Block) string {
 }
 
 // edit changes the value of a block of the agent.
-func (m Memories) edit(ctx context.Context, c call, label text, do func(value string) (string, error)) (Result, error) {
-	b, err := m.Blocks.Edit(ctx, c.org, c.agent.ID, string(label), do)
+func (m Memories) edit(ctx context.Context, c Caller, label text, do func(value string) (string, error)) (Result, error) {
+	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, string(label), do)
 	return Result{Text: changed(b)}, err
 }
 
@@ -42,7 +42,7 @@ type coreAppendArgs struct {
 	Content text `json:"content"`
 }
 
-func (m Memories) coreMemoryAppend(ctx context.Context, c call, a coreAppendArgs) (Result, error) {
+func (m Memories) coreMemoryAppend(ctx context.Context, c Caller, a coreAppendArgs) (Result, error) {
 	if err := must("core_memory_append", "label", a.Label, "content", a.Content); err != nil {
 		return Result{}, err
 	}
@@ -58,7 +58,7 @@ type coreReplaceArgs struct {
 	New   text `json:"new_content"`
 }
 
-func (m Memories) coreMemoryReplace(ctx context.Context, c call, a coreReplaceArgs) (Result, error) {
+func (m Memories) coreMemoryReplace(ctx context.Context, c Caller, a coreReplaceArgs) (Result, error) {
 	if err := must("core_memory_replace", "label", a.Label, "old_content", a.Old); err != nil {
 		return Result{}, err
 	}
@@ -73,7 +73,7 @@ type memoryReplaceArgs struct {
 	New   text `json:"new_string"`
 }
 
-func (m Memories) memoryReplace(ctx context.Context, c call, a memoryReplaceArgs) (Result, error) {
+func (m Memories) memoryReplace(ctx context.Context, c Caller, a memoryReplaceArgs) (Result, error) {
 	if err := must("memory_replace", "label", a.Label, "old_string", a.Old); err != nil {
 		return Result{}, err
 	}
@@ -88,7 +88,7 @@ type memoryInsertArgs struct {
 	Line  *number `json:"insert_line"`
 }
 
-func (m Memories) memoryInsert(ctx context.Context, c call, a memoryInsertArgs) (Result, error) {
+func (m Memories) memoryInsert(ctx context.Context, c Caller, a memoryInsertArgs) (Result, error) {
 	if err := must("memory_insert", "label", a.Label, "new_string", a.New); err != nil {
 		return Result{}, err
 	}
@@ -103,16 +103,16 @@ type memoryRethinkArgs struct {
 }
 
 // memoryRethink writes a block anew, or makes it.
-func (m Memories) memoryRethink(ctx context.Context, c call, a memoryRethinkArgs) (Result, error) {
+func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkArgs) (Result, error) {
 	if err := must("memory_rethink", "label", a.Label); err != nil {
 		return Result{}, err
 	}
-	b, err := m.Blocks.Edit(ctx, c.org, c.agent.ID, string(a.Label), func(string) (string, error) {
+	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, string(a.Label), func(string) (string, error) {
 		return string(a.New),
 			nil
 	})
 	if errors.Is(err, db.ErrNotFound) {
-		b, err = m.Blocks.Add(ctx, c.org, c.agent.ID, block.New{Label: string(a.Label), Value: string(a.New)})
+		b, err = m.Blocks.Add(ctx, c.Org, c.Agent.ID, block.New{Label: string(a.Label), Value: string(a.New)})
 	}
 	return Result{Text: changed(b)}, err
 }
@@ -122,7 +122,7 @@ type memoryPatchArgs struct {
 	Patch text `json:"patch"`
 }
 
-func (m Memories) memoryApplyPatch(ctx context.Context, c call, a memoryPatchArgs) (Result, error) {
+func (m Memories) memoryApplyPatch(ctx context.Context, c Caller, a memoryPatchArgs) (Result, error) {
 	if err := must("memory_apply_patch", "patch", a.Patch); err != nil {
 		return Result{}, err
 	}
@@ -130,7 +130,7 @@ func (m Memories) memoryApplyPatch(ctx context.Context, c call, a memoryPatchArg
 	if err != nil {
 		return Result{}, err
 	}
-	blocks, err := m.Blocks.Apply(ctx, c.org, c.agent.ID, p)
+	blocks, err := m.Blocks.Apply(ctx, c.Org, c.Agent.ID, p)
 	if err != nil {
 		return Result{}, err
 	}
@@ -155,8 +155,8 @@ type memoryArgs struct {
 }
 
 // memory is one tool with commands, as for files; a path is a label, after /memories/ or not.
-func (m Memories) memory(ctx context.Context, c call, a memoryArgs) (Result, error) {
-	do, ok := map[text]func(context.Context, call, memoryArgs) (Result, error){
+func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
+	do, ok := map[text]func(context.Context, Caller, memoryArgs) (Result, error){
 		"create": m.memoryCreate, "str_replace": m.memoryStrReplace, "insert": m.memoryInsertCommand,
 		"delete": m.memoryDelete, "rename": m.memoryRename,
 	}[a.Command]
@@ -182,7 +182,7 @@ func labelOf(path text) text {
 	return text(strings.Trim(strings.TrimPrefix(strings.TrimPrefix(string(path), "/memories/"), "/"), "/"))
 }
 
-func (m Memories) memoryCreate(ctx context.Context, c call, a memoryArgs) (Result, error) {
+func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	if err := a.required("path", labelOf(a.Path)); err != nil {
 		return Result{}, err
 	}
@@ -190,35 +190,35 @@ func (m Memories) memoryCreate(ctx context.Context, c call, a memoryArgs) (Resul
 	if a.Description != "" {
 		n.Description = new(string(a.Description))
 	}
-	b, err := m.Blocks.Add(ctx, c.org, c.agent.ID, n)
+	b, err := m.Blocks.Add(ctx, c.Org, c.Agent.ID, n)
 	return Result{Text: fmt.Sprintf("Created the core memory block `%s` with %d characters.", b.Label,
 		utf8.RuneCountInString(b.Value))}, err
 }
 
-func (m Memories) memoryStrReplace(ctx context.Context, c call, a memoryArgs) (Result, error) {
+func (m Memories) memoryStrReplace(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	if err := a.required("path", a.Path, "old_string", a.Old); err != nil {
 		return Result{}, err
 	}
 	return m.memoryReplace(ctx, c, memoryReplaceArgs{Label: labelOf(a.Path), Old: a.Old, New: a.New})
 }
 
-func (m Memories) memoryInsertCommand(ctx context.Context, c call, a memoryArgs) (Result, error) {
+func (m Memories) memoryInsertCommand(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	if err := a.required("path", a.Path, "insert_text", a.InsertText); err != nil {
 		return Result{}, err
 	}
 	return m.memoryInsert(ctx, c, memoryInsertArgs{Label: labelOf(a.Path), New: a.InsertText, Line: a.Line})
 }
 
-func (m Memories) memoryDelete(ctx context.Context, c call, a memoryArgs) (Result, error) {
+func (m Memories) memoryDelete(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	if err := a.required("path", a.Path); err != nil {
 		return Result{}, err
 	}
-	err := m.Blocks.Remove(ctx, c.org, c.agent.ID, string(labelOf(a.Path)))
+	err := m.Blocks.Remove(ctx, c.Org, c.Agent.ID, string(labelOf(a.Path)))
 	return Result{Text: fmt.Sprintf("The core memory block `%s` is no longer part of your memory.", labelOf(a.Path))}, err
 }
 
 // memoryRename gives a block another label, or another description.
-func (m Memories) memoryRename(ctx context.Context, c call, a memoryArgs) (Result, error) {
+func (m Memories) memoryRename(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	from := a.OldPath
 	if from == "" {
 		from = a.Path
@@ -229,7 +229,7 @@ func (m Memories) memoryRename(ctx context.Context, c call, a memoryArgs) (Resul
 	if labelOf(a.NewPath) == "" && a.Description == "" {
 		return Result{}, a.required("new_path", a.NewPath)
 	}
-	b, err := m.Blocks.EditAll(ctx, c.org, c.agent.ID, string(labelOf(from)), func(b *block.Block) error {
+	b, err := m.Blocks.EditAll(ctx, c.Org, c.Agent.ID, string(labelOf(from)), func(b *block.Block) error {
 		if to := labelOf(a.NewPath); to != "" {
 			b.Label = string(to)
 		}

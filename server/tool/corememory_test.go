@@ -23,7 +23,7 @@ func (w world) transcript(t *testing.T, calls ...[2]string) string {
 	t.Helper()
 	var b strings.Builder
 	for _, c := range calls {
-		got, err := w.tools.Run(t.Context(), 1, w.agent, c[0], json.RawMessage(c[1]))
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, c[0], json.RawMessage(c[1]))
 		if err != nil {
 			t.Fatalf("%s %s: %v", c[0], c[1], err)
 		}
@@ -90,7 +90,7 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 	w := newWorld(t)
 	first := w.transcript(t, [2]string{"archival_memory_insert",
 		`{"content":"Ada's flight leaves at 9.","tags":["travel","ada"]}`})
-	got, err := w.tools.Run(t.Context(), 1, w.agent, "archival_memory_search", json.RawMessage(`{"query":"flight"}`))
+	got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, "archival_memory_search", json.RawMessage(`{"query":"flight"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func work(t *testing.T, pool *pgxpool.Pool, store *files.Store) <-chan *river.Ev
 
 func (w world) run(t *testing.T, name, args string) tool.Result {
 	t.Helper()
-	got, err := w.tools.Run(t.Context(), 1, w.agent, name, json.RawMessage(args))
+	got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
 	if err != nil {
 		t.Fatalf("%s(%s): %v", name, args, err)
 	}
@@ -184,7 +184,7 @@ func TestToolsKeepToTheOrganization(t *testing.T) {
 		{"list_files", `{}`},
 		{"close_files", `{"all": true}`},
 	} {
-		got, err := w.tools.Run(t.Context(), 2, w.agent, call[0], json.RawMessage(call[1]))
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 2, Agent: w.agent}, call[0], json.RawMessage(call[1]))
 		if err != nil || strings.Contains(got.Text, "src/retry.go") || len(got.Files) > 0 {
 			t.Errorf("%s in another organization = %+v, %v", call[0], got, err)
 		}

@@ -20,7 +20,7 @@ type expandArgs struct {
 	Pattern text    `json:"pattern"`
 }
 
-func (m Memories) expand(ctx context.Context, c call, a expandArgs) (Result, error) {
+func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, error) {
 	if strings.TrimSpace(string(a.ID)) == "" {
 		return Result{}, db.Invalid("No id given. Give the id of a long text, such as clip-…, or of a message, or " +
 			"a range " +
@@ -30,8 +30,9 @@ func (m Memories) expand(ctx context.Context, c call, a expandArgs) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := m.Recall.Expand(ctx, c.org, c.agent.ID, recall.ExpandQuery{
-		ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit, Pattern: string(a.Pattern)})
+	found, err := m.Recall.Expand(ctx, c.Org, c.Agent.ID, recall.ExpandQuery{
+		ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit, Pattern: string(a.Pattern),
+		Conversation: c.within()})
 	if err != nil {
 		return Result{}, err
 	}

@@ -24,12 +24,12 @@ type grepArgs struct {
 	Literal       flag    `json:"literal"`
 }
 
-func (m Memories) grepFiles(ctx context.Context, c call, a grepArgs) (Result, error) {
+func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, error) {
 	query, err := a.query()
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := m.Files.Grep(ctx, c.org, c.agent.ID, query)
+	found, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, query)
 	return Result{Text: grepText(query, found)}, err
 }
 

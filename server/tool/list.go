@@ -27,13 +27,13 @@ type listQuery struct {
 	offset, limit   int
 }
 
-func (m Memories) listFiles(ctx context.Context, c call, a listArgs) (Result, error) {
+func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, error) {
 	limit, err := limited(a.Limit, listLimit, maxListLimit)
 	if err != nil {
 		return Result{}, err
 	}
 	q := listQuery{string(a.Pattern), string(a.Folder), max(int(a.Offset), 0), limit}
-	found, err := m.Files.List(ctx, c.org, c.agent.ID,
+	found, err := m.Files.List(ctx, c.Org, c.Agent.ID,
 		files.ListQuery{Include: q.pattern, Folder: q.folder, Offset: q.offset, Limit: q.limit})
 	if err != nil {
 		return Result{}, err
@@ -115,18 +115,18 @@ type closeArgs struct {
 	All       flag       `json:"all"`
 }
 
-func (m Memories) closeFiles(ctx context.Context, c call, a closeArgs) (Result, error) {
+func (m Memories) closeFiles(ctx context.Context, c Caller, a closeArgs) (Result, error) {
 	var closed []string
 	var err error
 	switch {
 	case bool(a.All) && len(a.FileNames) > 0:
 		return Result{}, db.Invalid("Give either file_names or all=true, not both.")
 	case bool(a.All):
-		closed, err = m.Files.CloseAll(ctx, c.org, c.agent.ID)
+		closed, err = m.Files.CloseAll(ctx, c.Org, c.Agent.ID)
 	case len(a.FileNames) == 0:
 		return Result{}, db.Invalid(`No files named. Give file_names, such as ["folder/name.txt"], or all=true.`)
 	default:
-		closed, err = m.Files.Close(ctx, c.org, c.agent.ID, plain(a.FileNames))
+		closed, err = m.Files.Close(ctx, c.Org, c.Agent.ID, plain(a.FileNames))
 	}
 	if err != nil {
 		return Result{}, err

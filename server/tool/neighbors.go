@@ -14,7 +14,7 @@ import (
 const maxMessageChars = 20_000
 
 // readAround shows the messages before and after one.
-func (m Memories) readAround(ctx context.Context, c call, a conversationArgs, at clock) (Result, error) {
+func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, at clock) (Result, error) {
 	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.Offset != nil || a.StartDate != "" || a.EndDate != "" {
 		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or " +
 			"query, roles, limit and dates " +
@@ -28,8 +28,8 @@ func (m Memories) readAround(ctx context.Context, c call, a conversationArgs, at
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := m.Recall.Neighbors(ctx, c.org, recall.NeighborQuery{AgentID: c.agent.ID, MessageID: string(a.Around),
-		Before: before, After: after})
+	found, err := m.Recall.Neighbors(ctx, c.Org, recall.NeighborQuery{AgentID: c.Agent.ID, MessageID: string(a.Around),
+		Before: before, After: after, Conversation: c.within()})
 	if err != nil {
 		return Result{}, err
 	}

@@ -49,13 +49,13 @@ func jsonType(raw []byte) string {
 	return "number"
 }
 
-func (m Memories) openFiles(ctx context.Context, c call, a openArgs) (Result, error) {
+func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, error) {
 	requests, err := openRequests(a.FileRequests)
 	if err != nil {
 		return Result{}, err
 	}
-	o, err := m.Files.Open(ctx, c.org, c.agent.ID,
-		files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.agent.Limits()})
+	o, err := m.Files.Open(ctx, c.Org, c.Agent.ID,
+		files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.Agent.Limits()})
 	if err != nil {
 		return Result{}, err
 	}

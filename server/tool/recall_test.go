@@ -133,7 +133,7 @@ func TestConversationsAreTheOrganizations(t *testing.T) {
 		{"conversation_search", `{"around": "` + mine + `"}`},
 		{"expand", `{"id": "` + mine + `"}`},
 	} {
-		got, err := w.tools.Run(t.Context(), 2, w.agent, call[0], []byte(call[1]))
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 2, Agent: w.agent}, call[0], []byte(call[1]))
 		if err != nil || !got.IsError || strings.Contains(got.Text, "report") {
 			t.Errorf("%s in another organization: %+v, %v", call[0], got, err)
 		}

@@ -55,12 +55,12 @@ func nextPage(offset, n int, more bool) string {
 	return fmt.Sprintf("\nTo see the next results, repeat the call with offset=%d.\n", offset+n)
 }
 
-func (m Memories) searchFiles(ctx context.Context, c call, a searchArgs) (Result, error) {
+func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Result, error) {
 	query, err := a.query()
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := m.Files.Search(ctx, c.org, c.agent.ID, query)
+	found, err := m.Files.Search(ctx, c.Org, c.Agent.ID, query)
 	return Result{Text: searchText(query, found)}, err
 }
 

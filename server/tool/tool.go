@@ -3,6 +3,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -45,13 +46,23 @@ type Tool struct {
 	NeedsFolder bool
 
 	arguments []string // the names it takes, in the order of its struct
-	run       func(ctx context.Context, c call, args json.RawMessage) (Result, error)
+	run       func(ctx context.Context, c Caller, args json.RawMessage) (Result, error)
 }
 
-// call is on whose behalf a tool runs.
-type call struct {
-	org   db.Org
-	agent agent.Agent
+// Caller is on whose behalf a tool runs.
+type Caller struct {
+	Org          db.Org
+	Agent        agent.Agent
+	Conversation string // in which the model calls it, an id; empty is the default one
+	Confined     bool   // the tools show nothing of the agent's other conversations
+}
+
+// within returns the conversation that a call is confined to; empty if it is to none.
+func (c Caller) within() string {
+	if !c.Confined {
+		return ""
+	}
+	return cmp.Or(c.Conversation, recall.DefaultConversation)
 }
 
 // Result is what a tool answers: a text of at most MaxChars characters for the model, and the files that it opened,
@@ -108,14 +119,14 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 	return all
 }
 
-// Run calls a tool for an agent of org with arguments that a model wrote: a JSON object. What the model did wrong is
+// Run calls a tool for a caller with arguments that a model wrote: a JSON object. What the model did wrong is
 // a Result with IsError; an error is ErrNotFound where no tool has this name, else the server's own failure.
-func (s *Set) Run(ctx context.Context, org db.Org, a agent.Agent, name string, args json.RawMessage) (Result, error) {
+func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
 		return Result{}, db.NotFound("%s", s.unknown(name))
 	}
-	result, err := s.tools[i].run(ctx, call{org, a}, args)
+	result, err := s.tools[i].run(ctx, c, args)
 	switch {
 	case refused(err):
 		return Result{Text: failure(err), IsError: true}, nil
@@ -146,7 +157,7 @@ func withFolder(t Tool) Tool {
 
 // define makes a tool of what it does, on arguments as the struct A has them, and of the schema of its name. The
 // schema and the struct must agree.
-func define[A any](name string, do func(context.Context, call, A) (Result, error)) Tool {
+func define[A any](name string, do func(context.Context, Caller, A) (Result, error)) Tool {
 	schema := schemaOf(name)
 	return Tool{
 		ID:          "tool-" + uuid.NewHash(sha256.New(), uuid.NameSpaceOID, []byte(name), 4).String(),
@@ -154,7 +165,7 @@ func define[A any](name string, do func(context.Context, call, A) (Result, error
 		Description: schema.Description,
 		Schema:      schema.text,
 		arguments:   argumentsOf[A](),
-		run: func(ctx context.Context, c call, raw json.RawMessage) (Result, error) {
+		run: func(ctx context.Context, c Caller, raw json.RawMessage) (Result, error) {
 			var given, restored A
 			for _, args := range []*A{&given, &restored} {
 				if err := decode(name, raw, args); err != nil {

@@ -156,7 +156,7 @@ func TestOpenFilesIsDescribedInLettasWords(t *testing.T) {
 
 func TestAnUnknownToolIsNotFound(t *testing.T) {
 	t.Parallel()
-	_, err := tool.New(tool.Memories{}).Run(t.Context(), 1, agent.Agent{}, "write_files", nil)
+	_, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1, Agent: agent.Agent{}}, "write_files", nil)
 	if !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("Run(write_files) = %v, want ErrNotFound", err)
 	}
@@ -226,7 +226,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"expand", `{"id": "clip-1", "offset": "middle"}`},
 		{"expand", `{"clip_id": "clip-1"}`},
 	} {
-		got, err := tool.New(tool.Memories{}).Run(t.Context(), 1, agent.Agent{}, tt[0], json.RawMessage(tt[1]))
+		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1, Agent: agent.Agent{}}, tt[0], json.RawMessage(tt[1]))
 		if err != nil || !got.IsError {
 			t.Errorf("%s(%s) = %+v, %v, want a Result with IsError", tt[0], tt[1], got, err)
 		}
