@@ -29,10 +29,17 @@ func (s *Store) WordsAlone(ctx context.Context, org db.Org, q Query) ([]string, 
 	return ids, err
 }
 
-// Dates are the times that a text names, as year, month, day.
-func Dates(text string) (all [][3]int) {
-	for _, d := range datesIn(text) {
-		all = append(all, [3]int{d.year, int(d.month), d.day})
+// Periods are the times that a text names, as their first and last days; yearly ones with an asterisk.
+func Periods(text string, now time.Time) (all []string) {
+	for _, p := range periodsIn(text, now) {
+		days := p.from.Format(time.DateOnly)
+		if last := p.to.AddDate(0, 0, -1).Format(time.DateOnly); last != days {
+			days += " " + last
+		}
+		if p.yearly {
+			days += "*"
+		}
+		all = append(all, days)
 	}
 	return all
 }

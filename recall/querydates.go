@@ -2,83 +2,215 @@ package recall
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/embed"
 )
 
-// date is a day, a month or a year that a text names. Fields that it does not name are 0.
-type date struct {
-	year  int
-	month time.Month
-	day   int
+// period is a time that a text names: a day, a week, a month or a year.
+type period struct {
+	from, to time.Time // to is not included
+	yearly   bool      // the text names no year: the latest, and less so the others
+	bonus    float64   // of a message of that time
 }
 
-// includes reports whether a time is in the day, month or year.
-func (d date) includes(t time.Time) bool {
-	return (d.year == 0 || d.year == t.Year()) &&
-		(d.month == 0 || d.month == t.Month()) &&
-		(d.day == 0 || d.day == t.Day())
-}
-
-// bonus is what a message of that time gains.
-func (d date) bonus() float64 {
-	switch {
-	case d.day != 0:
-		return dayBonus
-	case d.month != 0:
-		return monthBonus
+// bonusAt returns what a message of a time gains. Where the period matters most, its earlier messages gain a little
+// more: they say what it is about.
+func (p period) bonusAt(t time.Time) float64 {
+	if !t.Before(p.from) && t.Before(p.to) {
+		if p.bonus < dayBonus {
+			return p.bonus
+		}
+		return p.bonus * (1 - t.Sub(p.from).Seconds()/p.to.Sub(p.from).Seconds()/1000)
 	}
-	return yearBonus
+	if t = t.AddDate(p.from.Year()-t.Year(), 0, 0); p.yearly && !t.Before(p.from) && t.Before(p.to) {
+		return min(p.bonus, otherYearBonus)
+	}
+	return 0
 }
+
+// short reports whether a period has at most a week, whose messages are found whatever they say.
+func (p period) short() bool { return p.to.Sub(p.from) < 8*24*time.Hour }
 
 const (
 	monthName = `(jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|january|february|march|april|june|july|august|` +
 		`september|october|november|december)\.?`
-	yearForm = `((?:19|20)\d\d)`
-	dayForm  = `(\d{1,2})(?:st|nd|rd|th)?`
+	yearForm    = `((?:19|20)\d\d)`
+	dayForm     = `(\d{1,2})(?:st|nd|rd|th)?`
+	weekdayName = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
+	countForm   = `(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten)`
 )
 
-// dateForms are the forms of dates, the most exact first, with the numbers of the groups that hold the year, the month
-// and the day; 0 is none. A later form does not read the text that an earlier one matched. "may" and "march" are months
-// only after words such as "in" or with a year.
-var dateForms = []struct {
-	form             *regexp.Regexp
-	year, month, day int
-}{
-	{regexp.MustCompile(`(?i)\b` + yearForm + `-(\d\d)-(\d\d)`), 1, 2, 3},
-	{regexp.MustCompile(`(?i)\b` + dayForm + `(?: of)? ` + monthName + `(?:,? ` + yearForm + `)?\b`), 3, 2, 1},
-	{regexp.MustCompile(`(?i)\b` + monthName + ` ` + dayForm + `\b(?:,? ` + yearForm + `)?\b`), 3, 1, 2},
-	{regexp.MustCompile(`(?i)\b` + monthName + `,?(?: of)? ` + yearForm + `\b`), 2, 1, 0},
-	{regexp.MustCompile(`\b` + yearForm + `-(\d\d)\b`), 1, 2, 0},
-	{regexp.MustCompile(`(?i)\b(?:in|since|until|during|last|this|of|by|early|late|mid) ` + monthName + `\b`), 0, 1, 0},
-	{regexp.MustCompile(`(?i)\b(january|february|april|june|july|august|september|october|november|december)\b`), 0, 1, 0},
-	{regexp.MustCompile(`\b` + yearForm + `\b`), 1, 0, 0},
+// dateForm is a form of a date, with what its groups name.
+type dateForm struct {
+	form *regexp.Regexp
+	read func(groups []string, now time.Time) []period
 }
 
-// datesIn returns the dates that a text names in English or in ISO 8601.
-func datesIn(text string) (dates []date) {
-	for _, f := range dateForms {
-		text = f.form.ReplaceAllStringFunc(text, func(match string) string {
-			groups := f.form.FindStringSubmatch(match)
-			groups[0] = "" // of what the form does not name
-			d := dateOf(groups[f.year], groups[f.month], groups[f.day])
-			if d == (date{}) || d.day > 31 || d.month > time.December {
-				return match
-			}
-			dates = append(dates, d)
-			return " "
-		})
+// dateForms are the forms of dates, the most exact first. A later form does not read the text that an earlier one
+// matched. "may" and "march" are months only after words such as "in" or with a year.
+var dateForms = []dateForm{
+	{regexp.MustCompile(`(?i)\b` + yearForm + `[-/.](\d\d?)[-/.](\d\d?)\b`), calendar(1, 2, 3)},
+	{regexp.MustCompile(`\b(\d{1,2})\.(\d{1,2})\.` + yearForm + `\b`), calendar(3, 2, 1)},
+	{regexp.MustCompile(`\b(\d{1,2})[-/](\d{1,2})[-/]` + yearForm + `\b`), eitherOrder},
+	{regexp.MustCompile(`(?i)\b` + dayForm + `(?: of)? ` + monthName + `(?:,? ` + yearForm + `)?\b`), calendar(3, 2, 1)},
+	{regexp.MustCompile(`(?i)\b` + monthName + ` (?:the )?` + dayForm + `\b(?:,? ` + yearForm + `)?\b`), calendar(3, 1, 2)},
+	{regexp.MustCompile(`(?i)\b` + monthName + `,?(?: of)? ` + yearForm + `\b`), calendar(2, 1, 0)},
+	{regexp.MustCompile(`\b` + yearForm + `-(\d\d)\b`), calendar(1, 2, 0)},
+	{regexp.MustCompile(`(?i)\bday before yesterday\b`), daysAgo(2)},
+	{regexp.MustCompile(`(?i)\b(?:yesterday|last night)\b`), daysAgo(1)},
+	{regexp.MustCompile(`(?i)\b(?:today|tonight|this (?:morning|afternoon|evening))\b`), daysAgo(0)},
+	{regexp.MustCompile(`(?i)\b` + countForm + ` (day|week|month|year)s? ago\b`), ago},
+	{regexp.MustCompile(`(?i)\b(last|past|previous|this) (week|month|year)\b`), relative},
+	{regexp.MustCompile(`(?i)\b` + weekdayName + `\b`), weekday},
+	{regexp.MustCompile(`(?i)\b(?:in|since|until|during|last|this|of|by|early|late|mid) ` + monthName + `\b`),
+		calendar(0, 1, 0)},
+	{regexp.MustCompile(`(?i)\b(january|february|april|june|july|august|september|october|november|december)\b`),
+		calendar(0, 1, 0)},
+	{regexp.MustCompile(`\b` + yearForm + `\b`), calendar(1, 0, 0)},
+}
+
+// calendar reads a date whose year, month and day are in these groups; 0 is none.
+func calendar(year, month, day int) func([]string, time.Time) []period {
+	return func(groups []string, now time.Time) []period {
+		groups[0] = "" // of what the form does not name
+		return date(groups[year], groups[month], groups[day], now)
 	}
-	return dates
 }
 
-func dateOf(year, month, day string) date {
+// eitherOrder reads 4/5/2025 as a day of April and as one of May; 4/15/2025 is a day of April alone.
+func eitherOrder(groups []string, now time.Time) []period {
+	read := date(groups[3], groups[2], groups[1], now)
+	if groups[1] == groups[2] {
+		return read
+	}
+	return append(read, date(groups[3], groups[1], groups[2], now)...)
+}
+
+// date returns the period of a date, in the zone of now; nil if there is no such date. Without a year, it is the latest
+// that has begun.
+func date(year, month, day string, now time.Time) []period {
 	y, _ := strconv.Atoi(year) // "" is 0
 	d, _ := strconv.Atoi(day)
 	m, err := strconv.Atoi(month)
 	if err != nil && len(month) >= 3 {
 		m = 1 + strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(month[:3]))/3
 	}
-	return date{year: y, month: time.Month(m), day: d}
+	if y == 0 && m == 0 || day != "" && d == 0 {
+		return nil
+	}
+	p := period{yearly: y == 0}
+	if p.yearly {
+		y = now.Year()
+	}
+	p.from = time.Date(y, time.Month(max(m, 1)), max(d, 1), 0, 0, 0, 0, now.Location())
+	if p.from.Month() != time.Month(max(m, 1)) || p.from.Day() != max(d, 1) {
+		return nil
+	}
+	if p.yearly && p.from.After(now) {
+		p.from = p.from.AddDate(-1, 0, 0)
+	}
+	switch {
+	case d != 0:
+		return []period{p.until(0, 0, 1)}
+	case m != 0:
+		return []period{p.until(0, 1, 0)}
+	}
+	return []period{p.until(1, 0, 0)}
+}
+
+// until returns the period of a length, with its bonus.
+func (p period) until(years, months, days int) period {
+	p.to = p.from.AddDate(years, months, days)
+	switch {
+	case years > 0:
+		p.bonus = yearBonus
+	case months > 0:
+		p.bonus = monthBonus
+	default:
+		p.bonus = dayBonus
+	}
+	return p
+}
+
+// today returns the beginning of the day of now.
+func today(now time.Time) time.Time {
+	return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+}
+
+func daysAgo(n int) func([]string, time.Time) []period {
+	return func(_ []string, now time.Time) []period {
+		return []period{period{from: today(now).AddDate(0, 0, -n)}.until(0, 0, 1)}
+	}
+}
+
+// counts are the words for numbers that countForm has, by the number.
+var counts = []string{"", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
+
+// ago reads "three days ago": the day, or the week, month or year that long before.
+func ago(groups []string, now time.Time) []period {
+	n, err := strconv.Atoi(groups[1])
+	if err != nil {
+		n = max(slices.Index(counts, strings.ToLower(groups[1])), 1) // "a" is one
+	}
+	return []period{unit(groups[2], -n, now)}
+}
+
+func relative(groups []string, now time.Time) []period {
+	n := -1
+	if strings.EqualFold(groups[1], "this") {
+		n = 0
+	}
+	return []period{unit(groups[2], n, now)}
+}
+
+// unit returns a day, a week from Monday on, a month or a year, n of them from the present one.
+func unit(name string, n int, now time.Time) period {
+	day := today(now)
+	switch strings.ToLower(name) {
+	case "week":
+		return period{from: day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)}.until(0, 0, 7)
+	case "month":
+		return period{from: day.AddDate(0, n, 1-day.Day())}.until(0, 1, 0)
+	case "year":
+		return period{from: time.Date(day.Year()+n, 1, 1, 0, 0, 0, 0, day.Location())}.until(1, 0, 0)
+	}
+	return period{from: day.AddDate(0, 0, n)}.until(0, 0, 1)
+}
+
+// weekday reads a day of the week as the latest before today.
+func weekday(groups []string, now time.Time) []period {
+	for n := 1; ; n++ {
+		if day := today(now).AddDate(0, 0, -n); strings.EqualFold(day.Weekday().String(), groups[1]) {
+			return []period{period{from: day}.until(0, 0, 1)}
+		}
+	}
+}
+
+// aboutTime are the terms of questions that ask for nothing but what was said at a time.
+var aboutTime = embed.TermIDs("talk chat speak discuss discussion say tell mention ask happen conversation message " +
+	"day date time go thing remember recall show list find anything something everything")
+
+// periodsIn returns the times that a text names in English, in ISO 8601 or in numbers, in the zone of now. Where it asks
+// for nothing else, their messages come first.
+func periodsIn(text string, now time.Time) (periods []period) {
+	for _, f := range dateForms {
+		text = f.form.ReplaceAllStringFunc(text, func(match string) string {
+			found := f.read(f.form.FindStringSubmatch(match), now)
+			if len(found) == 0 {
+				return match
+			}
+			periods = append(periods, found...)
+			return " "
+		})
+	}
+	if !slices.ContainsFunc(embed.TermIDs(text), func(t int32) bool { return !slices.Contains(aboutTime, t) }) {
+		for i := range periods {
+			periods[i].bonus = onlyTimeBonus
+		}
+	}
+	return periods
 }

@@ -23,7 +23,9 @@ const (
 	sessionShare     = 0.5  // of the score of the message's session, taken as one text
 	answerShare      = 0.15 // of the score of a question just before the message
 	participantBonus = 0.15 // where the query names the speaker
-	dayBonus         = 0.3  // where the query names the day
+	onlyTimeBonus    = 3    // where the query names its time, and nothing else
+	dayBonus         = 1    // the day or the week
+	otherYearBonus   = 0.3  // that day of another year
 	monthBonus       = 0.15 // the month
 	yearBonus        = 0.05 // the year alone
 )
@@ -62,10 +64,11 @@ type place struct {
 
 // rankInContext ranks the messages that a search found by their context, together with the neighbors of the best.
 func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.Ranking) ([]embed.Scored, error) {
-	if len(found.Rows) == 0 {
-		return nil, nil
+	rows, err := s.addPeriods(ctx, f, found.Rows)
+	if err != nil || len(rows) == 0 {
+		return nil, err
 	}
-	all, err := s.candidates(ctx, f, found.Rows)
+	all, err := s.candidates(ctx, f, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 		return nil, err
 	}
 	addParticipants(all, f.q.Text)
-	addDates(all, f.q.Text, f.q.Zone)
+	addDates(all, f.periods)
 	sortBest(all)
 	ranked := make([]embed.Scored, len(all))
 	for i, c := range all {
@@ -267,18 +270,38 @@ func addParticipants(all []candidate, query string) {
 }
 
 // addDates adds a bonus to the candidates of a time that the query names.
-func addDates(all []candidate, query string, zone *time.Location) {
-	if zone == nil {
-		zone = time.UTC
-	}
-	dates := datesIn(query)
+func addDates(all []candidate, periods []period) {
 	for i := range all {
 		bonus := 0.0
-		for _, d := range dates {
-			if d.includes(all[i].CreatedAt.In(zone)) {
-				bonus = max(bonus, d.bonus())
-			}
+		for _, p := range periods {
+			bonus = max(bonus, p.bonusAt(all[i].CreatedAt.In(p.from.Location())))
 		}
 		all[i].Score += bonus
 	}
+}
+
+// addPeriods adds to the messages that were found those of the times that the query names, whatever they say.
+func (s *Store) addPeriods(ctx context.Context, f searchFilter, found []embed.Scored) ([]embed.Scored, error) {
+	known := make(map[int64]bool, len(found))
+	for _, r := range found {
+		known[r.ID] = true
+	}
+	for _, p := range f.searchedPeriods() {
+		filter := f.during(p).sql()
+		keys, err := db.All[int64](ctx, s.db, `
+			SELECT r.key FROM messages r
+			WHERE `+filter.Rows+`
+			ORDER BY r.created_at, r.key
+			LIMIT `+fmt.Sprint(embed.ArmRows), filter.Args)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			if !known[key] {
+				known[key] = true
+				found = append(found, embed.Scored{ID: key})
+			}
+		}
+	}
+	return found, nil
 }

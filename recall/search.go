@@ -23,6 +23,18 @@ type Query struct {
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	Mode         Mode           // empty is ByBoth
 	Zone         *time.Location // of the days and months that Text names; nil is UTC
+	Now          time.Time      // when it is asked, for "yesterday"; zero is now
+}
+
+// periods returns the times that the query names.
+func (q Query) periods() []period {
+	if q.Now.IsZero() {
+		q.Now = time.Now()
+	}
+	if q.Zone == nil {
+		q.Zone = time.UTC
+	}
+	return periodsIn(q.Text, q.Now.In(q.Zone))
 }
 
 // Mode is what a search ranks by.

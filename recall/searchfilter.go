@@ -15,9 +15,10 @@ import (
 // by its query.
 type searchFilter struct {
 	org          db.Org
-	agent        int64   // 0 is all
-	conversation int64   // 0 is all of the agent
-	rows         int     // the number of messages, at most
+	agent        int64 // 0 is all
+	conversation int64 // 0 is all of the agent
+	rows         int   // the number of messages, at most
+	periods      []period
 	after        int64   // the message that the page is behind; 0 is none
 	deleted      []int64 // conversations that are not cleared away yet
 	q            Query
@@ -32,7 +33,7 @@ type searchFilter struct {
 
 // searchFilter returns what a query may see. ErrNotFound if the agent or the conversation does not exist.
 func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFilter, error) {
-	f := searchFilter{org: org, q: q}
+	f := searchFilter{org: org, q: q, periods: q.periods()}
 	if q.AgentID != "" {
 		agent, err := db.AgentKey(ctx, s.db, org, q.AgentID)
 		if err != nil {
@@ -122,10 +123,41 @@ func (f searchFilter) wide() searchFilter {
 
 // filters returns the filters by which messages are ranked.
 func (f searchFilter) filters() []embed.Filter {
-	if !f.narrows() {
-		return []embed.Filter{f.sql()}
+	all := []embed.Filter{f.sql()}
+	if f.narrows() {
+		all = append(all, f.wide().sql())
 	}
-	return []embed.Filter{f.sql(), f.wide().sql()}
+	for _, p := range f.searchedPeriods() {
+		all = append(all, f.during(p).sql())
+	}
+	return all
+}
+
+// maxPeriods is the most times named by one query that are searched by themselves.
+const maxPeriods = 4
+
+// searchedPeriods returns the times whose messages are found whatever they say: those of at most a week, and those of a
+// query that asks for nothing else.
+func (f searchFilter) searchedPeriods() (all []period) {
+	for _, p := range f.periods {
+		if len(all) < maxPeriods && (p.short() || p.bonus == onlyTimeBonus) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// during returns the filter for a time alone.
+func (f searchFilter) during(p period) searchFilter {
+	start, end := p.from, p.to.Add(-resolution)
+	if f.q.Start != nil && f.q.Start.After(start) {
+		start = *f.q.Start
+	}
+	if f.q.End != nil && f.q.End.Before(end) {
+		end = *f.q.End
+	}
+	f.q.Start, f.q.End = &start, &end
+	return f
 }
 
 // sql returns the filter as conditions.
