@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/files"
@@ -80,7 +81,7 @@ func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	OfArchive
 	Body letta.NewPassage
 }) (letta.ArchivalPassage, error) {
-	d, err := in.Body.Draft()
+	d, err := in.Body.Draft(time.UTC)
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}

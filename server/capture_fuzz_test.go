@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -92,7 +93,7 @@ func fuzzCapture(f *testing.F, body string, seeds ...string) {
 		if err := json.Unmarshal([]byte(text), &read); err != nil {
 			return
 		}
-		if _, err := read.Batch(); err != nil {
+		if _, err := read.Batch(time.UTC); err != nil {
 			if p := rest.ProblemOf(err); p.GetStatus() != http.StatusUnprocessableEntity {
 				t.Errorf("%s: refused with %d: %v", messages, p.GetStatus(), err)
 			}

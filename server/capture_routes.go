@@ -6,12 +6,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/capture"
 	"github.com/loci-memory/loci/server/rest"
 )
 
 func (s *Server) captureRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", s.capture,
+	rest.Post(a, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", withAgent(s, s.capture),
 		rest.BodyUpTo(maxCaptureBytes), rest.Unchecked)
 }
 
@@ -47,17 +48,17 @@ type Captured struct {
 	Messages       []recall.Appended `json:"messages"`
 }
 
-func (s *Server) capture(ctx context.Context, in *struct {
+func (s *Server) capture(ctx context.Context, of agent.Agent, in *struct {
 	rest.OfAgent
 	Body CaptureBody
 }) (Captured, error) {
-	batch, err := in.Body.Batch()
+	batch, err := in.Body.Batch(of.Zone())
 	if err != nil {
 		return Captured{}, err
 	}
 	in.Body = CaptureBody{} // it may be large, and is no longer needed
-	org, agent := rest.Org(ctx), string(in.AgentID)
-	appended, c, err := s.Recall.AppendTo(ctx, org, agent, batch.Conversation, batch.Drafts())
+	org := rest.Org(ctx)
+	appended, c, err := s.Recall.AppendTo(ctx, org, of.ID, batch.Conversation, batch.Drafts())
 	if err != nil {
 		return Captured{}, batch.Locate(err)
 	}

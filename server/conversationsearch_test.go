@@ -106,6 +106,30 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 	}
 }
 
+// A date without a time is that day in the agent's zone, wherever it is given.
+func TestADateIsADayOfTheAgentsZone(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"timezone":"Asia/Tokyo"}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":"dragon one","created_at":"2025-04-15"},
+		{"role":"user","content":"dragon two","date":"2025-04-15T12:00:00"}]}`)
+	base := "/v1/agents/" + agent
+	passage := c.must("POST", base+"/archival-memory", `{"text":"dragon fact","created_at":"2025-04-15"}`)
+	contains(t, "a passage of a day", passage, `"created_at":"2025-04-14T15:00:00Z"`)
+	contains(t, "messages of a day", c.must("GET", base+"/messages", ""), `"date":"2025-04-14T15:00:00`,
+		`"date":"2025-04-15T03:00:00`)
+	day := `"start_date":"2025-04-15","end_date":"2025-04-15","agent_id":"` + agent + `"`
+	for _, target := range []string{"/v1/messages/search", "/v1/agents/messages/search", "/v1/passages/search"} {
+		contains(t, target, c.must("POST", target, `{"query":"dragon",`+day+`}`), "dragon")
+	}
+	for _, args := range []string{`{"query":"dragon","start_date":"2025-04-15","end_date":"2025-04-15"}`,
+		`{"query":"What was said on 15 April 2025?"}`} {
+		contains(t, args, c.tool(agent, "conversation_search", args), "dragon one", "dragon two")
+	}
+	contains(t, "passages of a day", c.must("GET", base+
+		"/archival-memory/search?query=dragon&start_datetime=2025-04-15&end_datetime=2025-04-15", ""), "dragon fact")
+}
+
 // An operator keeps the tools to the conversation in which they are called: by the agent's setting, or in the request.
 func TestRecallIsKeptToOneConversation(t *testing.T) {
 	t.Parallel()

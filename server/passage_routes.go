@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
@@ -14,7 +15,7 @@ import (
 )
 
 func (s *Server) passageRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/archival-memory", "Insert a passage into an agent's archive", s.createPassage)
+	rest.Post(a, "/v1/agents/{agent_id}/archival-memory", "Insert a passage into an agent's archive", withAgent(s, s.createPassage))
 	rest.Get(a, "/v1/agents/{agent_id}/archival-memory", "List an agent's passages", s.listPassages)
 	rest.Get(a, "/v1/agents/{agent_id}/archival-memory/search", "Search an agent's passages",
 		withAgent(s, s.searchPassages))
@@ -30,15 +31,15 @@ type AgentPassage struct {
 	PassageID string `path:"memory_id"`
 }
 
-func (s *Server) createPassage(ctx context.Context, in *struct {
+func (s *Server) createPassage(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	Body letta.NewPassage
 }) ([]letta.ArchivalPassage, error) {
-	d, err := in.Body.Draft()
+	d, err := in.Body.Draft(a.Zone())
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), string(in.AgentID), []archival.Draft{d})
+	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), a.ID, []archival.Draft{d})
 	return rest.Each(list, letta.InsertedOf), err
 }
 
@@ -91,7 +92,15 @@ func (s *Server) deletePassage(ctx context.Context, a agent.Agent, in *AgentPass
 func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body letta.SearchPassages }) (
 	[]letta.PassageHit, error,
 ) {
-	q, err := in.Body.ArchivalQuery()
+	zone := time.UTC
+	if id := in.Body.AgentID.Value; id != "" {
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
+		if err != nil {
+			return nil, err
+		}
+		zone = a.Zone()
+	}
+	q, err := in.Body.ArchivalQuery(zone)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func draftsOf(passages iter.Seq2[letta.NewPassage, error]) iter.Seq2[archival.Dr
 		for p, err := range passages {
 			var d archival.Draft
 			if err == nil {
-				if d, err = p.Draft(); err != nil {
+				if d, err = p.Draft(time.UTC); err != nil {
 					err = fmt.Errorf("passages[%d].%w", i, err)
 				}
 			}

@@ -29,8 +29,12 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.At + ": " + e.Rule }
 
-// problem is the first field that is not understood, shared by all objects of a request.
-type problem struct{ first *FieldError }
+// problem is the first field that is not understood, and the zone of times without an offset; all objects of a request
+// share it.
+type problem struct {
+	first *FieldError
+	zone  *time.Location
+}
 
 // Failed reports whether a field was not understood.
 func (p *problem) Failed() bool { return p.first != nil }
@@ -43,9 +47,9 @@ func (p *problem) Err() error {
 	return p.first
 }
 
-// NewObject returns the outermost object of a request.
-func NewObject(fields map[string]json.RawMessage) Object {
-	return Object{problem: &problem{}, fields: fields}
+// NewObject returns the outermost object of a request, whose times without an offset are in the zone.
+func NewObject(fields map[string]json.RawMessage, zone *time.Location) Object {
+	return Object{problem: &problem{zone: zone}, fields: fields}
 }
 
 // Within returns the place of a field.
@@ -129,7 +133,7 @@ func (i Object) Flag(name string) (b bool) {
 
 // Time returns a moment in ISO 8601, in UTC where it names no other zone; nil if it is absent.
 func (i Object) Time(name string) *time.Time {
-	at, err := recall.ParseStart(i.Text(name), time.UTC)
+	at, err := recall.ParseStart(i.Text(name), i.zone)
 	if err != nil {
 		i.Refuse(name, "expected a time in ISO 8601, such as 2026-01-31T12:30:00Z")
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -84,9 +85,9 @@ var exchanges = map[string]func(body chat.Object) []message{
 	likeOpenAI: readExchange,
 }
 
-// Batch reads the whole body. The error names the first place that is wrong.
-func (b Body) Batch() (Batch, error) {
-	body := chat.NewObject(b.fields)
+// Batch reads the whole body; times without an offset are in the zone. The error names the first place that is wrong.
+func (b Body) Batch(zone *time.Location) (Batch, error) {
+	body := chat.NewObject(b.fields, zone)
 	batch := Batch{Conversation: body.Text("conversation_id"), PromptTokens: b.promptTokens()}
 	if batch.Conversation == "" {
 		batch.Conversation = recall.DefaultConversation

@@ -41,13 +41,13 @@ type NewPassage struct {
 	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When what it says was so, in ISO 8601."`
 }
 
-// Draft returns the passage to insert. ErrInvalid if CreatedAt is no time.
-func (p NewPassage) Draft() (archival.Draft, error) {
+// Draft returns the passage to insert; a time without an offset is in the zone. ErrInvalid if CreatedAt is no time.
+func (p NewPassage) Draft(zone *time.Location) (archival.Draft, error) {
 	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
 	if p.CreatedAt.Value == "" {
 		return d, nil
 	}
-	when, err := recall.ParseStart(p.CreatedAt.Value, time.UTC)
+	when, err := recall.ParseStart(p.CreatedAt.Value, zone)
 	if err != nil {
 		return d, db.Invalid("created_at: '%s' is not a time in ISO 8601, such as 2024-05-01T12:00:00Z", p.CreatedAt.Value)
 	}
@@ -144,12 +144,12 @@ type ManyPassages struct {
 	Passages []NewPassage `json:"passages" doc:"1 to 10,000, all of them or none."`
 }
 
-// ArchivalQuery returns the search of the organization's passages.
-func (p SearchPassages) ArchivalQuery() (archival.Query, error) {
+// ArchivalQuery returns the search of the organization's passages, whose times are in the zone.
+func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value}
 	var err error
-	q.Start, q.End, err = parseSpan(p.StartDate.Value, p.EndDate.Value, time.UTC)
+	q.Start, q.End, err = parseSpan(p.StartDate.Value, p.EndDate.Value, zone)
 	return q, err
 }
 
