@@ -123,7 +123,8 @@ func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q Ex
 		"result was cut", short(q.ID))
 }
 
-// longResults reads the texts of an agent's Clips, by their ids, in a conversation or, if that is empty, in any. Clips that do not exist are not among them.
+// longResults reads the texts of an agent's Clips, by their ids, in a conversation or, if that is empty, in any. Clips
+// that do not exist are not among them.
 func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversation string, ids []string) (
 	map[string]string, error) {
 	type row struct {

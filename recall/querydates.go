@@ -57,7 +57,8 @@ var dateForms = []dateForm{
 	{regexp.MustCompile(`\b(\d{1,2})\.(\d{1,2})\.` + yearForm + `\b`), calendar(3, 2, 1)},
 	{regexp.MustCompile(`\b(\d{1,2})[-/](\d{1,2})[-/]` + yearForm + `\b`), eitherOrder},
 	{regexp.MustCompile(`(?i)\b` + dayForm + `(?: of)? ` + monthName + `(?:,? ` + yearForm + `)?\b`), calendar(3, 2, 1)},
-	{regexp.MustCompile(`(?i)\b` + monthName + ` (?:the )?` + dayForm + `\b(?:,? ` + yearForm + `)?\b`), calendar(3, 1, 2)},
+	{regexp.MustCompile(`(?i)\b` + monthName + ` (?:the )?` + dayForm + `\b(?:,? ` + yearForm + `)?\b`),
+		calendar(3, 1, 2)},
 	{regexp.MustCompile(`(?i)\b` + monthName + `,?(?: of)? ` + yearForm + `\b`), calendar(2, 1, 0)},
 	{regexp.MustCompile(`\b` + yearForm + `-(\d\d)\b`), calendar(1, 2, 0)},
 	{regexp.MustCompile(`(?i)\bday before yesterday\b`), daysAgo(2)},
@@ -194,8 +195,8 @@ func weekday(groups []string, now time.Time) []period {
 var aboutTime = embed.TermIDs("talk chat speak discuss discussion say tell mention ask happen conversation message " +
 	"day date time go thing remember recall show list find anything something everything")
 
-// periodsIn returns the times that a text names in English, in ISO 8601 or in numbers, in the zone of now. Where it asks
-// for nothing else, their messages come first.
+// periodsIn returns the times that a text names in English, in ISO 8601 or in numbers, in the zone of now. Where it
+// asks for nothing else, their messages come first.
 func periodsIn(text string, now time.Time) (periods []period) {
 	for _, f := range dateForms {
 		text = f.form.ReplaceAllStringFunc(text, func(match string) string {

@@ -64,8 +64,9 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 	return f, s.countMessages(ctx, &f)
 }
 
-// excludeVisible excludes the messages of a conversation (0 is the default one) that no summary stands for: the model sees them anyway.
-// Before a conversation's first summary it is unknown how much of it the model sees, and nothing is excluded.
+// excludeVisible excludes the messages of a conversation (0 is the default one) that no summary stands for: the model
+// sees them anyway. Before a conversation's first summary it is unknown how much of it the model sees, and nothing is
+// excluded.
 func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversation int64) error {
 	type row struct {
 		Key          int64 `db:"key"`

@@ -180,9 +180,7 @@ func TestRecallIsKeptToOneConversation(t *testing.T) {
 	c.must("PATCH", "/v1/agents/"+agent, `{"recall_scope":"conversation"}`)
 	check("by the agent", `,"conversation_id":"`+ann+`"`, false)
 	check("the request does not widen", `,"conversation_id":"`+ann+`","recall_scope":"agent"`, false)
-	if got := run("conversation_search", `{"query":"PIN"}`, `,"conversation_id":"`+ann+`"`); !strings.Contains(got, "1111") {
-		t.Errorf("Ann's own PIN is not found: %s", got)
-	}
+	contains(t, "Ann's own PIN", run("conversation_search", `{"query":"PIN"}`, `,"conversation_id":"`+ann+`"`), "1111")
 	if got := c.must("GET", "/v1/agents/"+agent, ""); !strings.Contains(got, `"recall_scope":"conversation"`) {
 		t.Errorf("the agent: %s", got)
 	}

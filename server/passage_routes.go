@@ -15,7 +15,8 @@ import (
 )
 
 func (s *Server) passageRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/archival-memory", "Insert a passage into an agent's archive", withAgent(s, s.createPassage))
+	rest.Post(a, "/v1/agents/{agent_id}/archival-memory", "Insert a passage into an agent's archive",
+		withAgent(s, s.createPassage))
 	rest.Get(a, "/v1/agents/{agent_id}/archival-memory", "List an agent's passages", s.listPassages)
 	rest.Get(a, "/v1/agents/{agent_id}/archival-memory/search", "Search an agent's passages",
 		withAgent(s, s.searchPassages))

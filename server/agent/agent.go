@@ -55,7 +55,7 @@ type Settings struct {
 	LLMConfig              json.RawMessage `json:"llm_config,omitempty"`
 	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
-	RecallScope            string          `json:"recall_scope,omitempty"` // ScopeConversation or, also if empty, ScopeAgent
+	RecallScope            string          `json:"recall_scope,omitempty"` // empty is ScopeAgent
 }
 
 // What an agent's tools find and read of its conversations: all, or only the one in which they are called.

@@ -52,8 +52,8 @@ func ToolOf(t tool.Tool) Tool {
 type RunTool struct {
 	Args rest.Opt[rest.Object] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
 
-	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"In which the model calls it; else the default one."`
-	RecallScope  rest.Opt[string] `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"May only narrow the agent's."`
+	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Where the model calls it; default if absent."`
+	RecallScope  rest.Opt[string] `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"Narrows the agent's."`
 }
 
 // ToolRun is the result of a tool. Files are those that the tool opened, for callers who keep their own prompt.

@@ -22,7 +22,8 @@ func changed(b block.Block) string {
 }
 
 // edit changes the value of a block of the agent.
-func (m Memories) edit(ctx context.Context, c Caller, label text, do func(value string) (string, error)) (Result, error) {
+func (m Memories) edit(ctx context.Context, c Caller, label text,
+	do func(value string) (string, error)) (Result, error) {
 	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, string(label), do)
 	return Result{Text: changed(b)}, err
 }

@@ -90,7 +90,8 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 	w := newWorld(t)
 	first := w.transcript(t, [2]string{"archival_memory_insert",
 		`{"content":"Ada's flight leaves at 9.","tags":["travel","ada"]}`})
-	got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, "archival_memory_search", json.RawMessage(`{"query":"flight"}`))
+	got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent},
+		"archival_memory_search", json.RawMessage(`{"query":"flight"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -226,7 +226,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"expand", `{"id": "clip-1", "offset": "middle"}`},
 		{"expand", `{"clip_id": "clip-1"}`},
 	} {
-		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1, Agent: agent.Agent{}}, tt[0], json.RawMessage(tt[1]))
+		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1}, tt[0], json.RawMessage(tt[1]))
 		if err != nil || !got.IsError {
 			t.Errorf("%s(%s) = %+v, %v, want a Result with IsError", tt[0], tt[1], got, err)
 		}
