@@ -108,7 +108,7 @@ func fixture(t *testing.T, name string) string {
 func TestChildReads(t *testing.T) {
 	t.Parallel()
 	r := reader(t, "read")
-	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute                     // to compile, which takes a test with the race detector long
+	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute                     // to compile, with the race detector too
 	r.Document.CacheDir = filepath.Join(os.TempDir(), "loci-test-cache") // which children that gave up root can reach
 	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
 	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
@@ -353,12 +353,13 @@ func prowl(request, secret, addr string) {
 	try("write beside it", os.WriteFile(secret+"2", nil, 0o600))
 	_, err = os.ReadFile("/etc/passwd")
 	try("read /etc/passwd", err)
-	try("run /bin/true", exec.Command("/bin/true").Run())
-	_, err = net.Dial("tcp", addr)
+	ctx := context.Background()
+	try("run /bin/true", exec.CommandContext(ctx, "/bin/true").Run())
+	_, err = (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	try("connect", err)
-	_, err = net.Listen("tcp", "127.0.0.1:0")
+	_, err = (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	try("listen", err)
-	_, err = net.Dial("udp", addr)
+	_, err = (&net.Dialer{}).DialContext(ctx, "udp", addr)
 	try("send", err)
 	fmt.Fprintf(&b, "root: %v\n", os.Geteuid() == 0)
 	try("write a temporary file", os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))

@@ -2,6 +2,7 @@ package child
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,16 +58,22 @@ func (q request) confine() error {
 	return nil
 }
 
-// give makes nobody the owner of a directory and of all that is in it, if this process is root.
+// give makes nobody the owner of a directory and of all that is in it, if this process is root. It follows no links out
+// of the directory, which a child that was taken over may have left there.
 func give(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, nobody, nobody)
+		return root.Lchown(path, nobody, nobody)
 	})
 }
 
