@@ -42,11 +42,15 @@ func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.stays(i) }
 // wrapperTokens bounds what a summary's message takes besides the summary's text.
 const wrapperTokens = 120
 
+// smallSummary is the size in tokens up to which a summary may take an eighth of the window.
+const smallSummary = 1024
+
 // budget returns the tokens that the text of a summary may take if some tokens leave. It is less than what it
-// replaces, and at most a tenth of the window, a quarter of what the fixed parts leave of it below the trigger, and a
-// quarter token for each character that the settings allow.
+// replaces, and at most a tenth of the window (an eighth up to smallSummary), a quarter of what the fixed parts leave
+// of it below the trigger, and a quarter token for each character that the settings allow.
 func (p *planner) budget(left int) int {
-	most := min(p.window/10, (p.limit-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous, left/2))
+	most := max(p.window/10, min(p.window/8, smallSummary))
+	most = min(most, (p.limit-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous, left/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)
 	}

@@ -75,7 +75,7 @@ func clippedPart(m recall.Message, c Clip) recall.Part {
 	case p.Clip != nil:
 		p.Text = clippedPreview(p, c.Chars)
 	default:
-		p.Text = clipped(p.Text, c.Chars, marker{id: m.ID, offset: textOffset(m, c.Part)})
+		p.Text = clipped(p.Text, c.Chars, marker{seq: m.Seq, offset: textOffset(m, c.Part)})
 	}
 	if n := len(p.Images); c.Chars == 0 && n > 0 {
 		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
@@ -98,9 +98,10 @@ func textOffset(m recall.Message, part int) (offset int) {
 	return offset
 }
 
-// marker says where to read what a clip leaves out: by the id of the message, from an offset in its text.
+// marker says where to read what a clip leaves out: by the seq of the message, which takes fewer tokens than its id,
+// from an offset in its text.
 type marker struct {
-	id     string
+	seq    int64
 	offset int
 }
 
@@ -113,8 +114,8 @@ func clipped(text string, chars int, at marker) string {
 		return text
 	}
 	head, tail := headOf(text, chars-chars/2), tailOf(text, chars/2)
-	short := fmt.Sprintf("%s\n[%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]\n%s",
-		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, at.id, at.offset+len(head), tail)
+	short := fmt.Sprintf("%s\n[%d of %d characters left out: call expand(id=\"%d\", offset=%d)]\n%s",
+		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, at.seq, at.offset+len(head), tail)
 	if len(text) < 4*len(short) && tokens.Estimate(text) <= tokens.Estimate(short) { // far longer ones take more
 		return text
 	}
@@ -138,7 +139,7 @@ func clippedInput(m recall.Message, c Clip) string {
 	if utf8.RuneCountInString(p.Input) <= c.Chars {
 		return p.Input
 	}
-	at := marker{id: m.ID, offset: textOffset(m, c.Part) + len(p.Name) + len("(")}
+	at := marker{seq: m.Seq, offset: textOffset(m, c.Part) + len(p.Name) + len("(")}
 	literals := stringLiteral.FindAllStringIndex(p.Input, -1)
 	for chars := c.Chars; chars >= leastLiteral && json.Valid([]byte(p.Input)); chars /= 2 {
 		var b strings.Builder
@@ -149,7 +150,7 @@ func clippedInput(m recall.Message, c Clip) string {
 				continue
 			}
 			b.WriteString(p.Input[end:l[0]])
-			b.Write(chat.Encode(clipped(text, chars, marker{id: at.id, offset: at.offset + l[0] + 1})))
+			b.Write(chat.Encode(clipped(text, chars, marker{seq: at.seq, offset: at.offset + l[0] + 1})))
 			shown += utf8.RuneCountInString(p.Input[end:l[0]]) + chars
 			end = l[1]
 		}

@@ -14,7 +14,7 @@ const (
 	lastShare    = 0.4  // the last request
 	newShare     = 0.15 // the best compared lines of the messages that leave now
 	factShare    = 0.5  // all compared lines, with those
-	firstShare   = 0.12 // the first request
+	firstShare   = 0.16 // the first request
 	requestsPart = 0.12 // other requests
 	statePart    = 0.12
 	errorsPart   = 0.06

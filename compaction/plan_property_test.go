@@ -205,7 +205,7 @@ func made(h *history, p compaction.Plan, given compaction.Evicted) *compaction.S
 		return nil
 	}
 	s := &compaction.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
-		Text: strings.Repeat([]string{"tea ", "茶"}[p.To%2], h.IntN(p.Budget+1))}
+		Text: tokens.Prefix(strings.Repeat([]string{"tea ", "茶"}[p.To%2], p.Budget), h.IntN(p.Budget+1))}
 	if was := given.Previous; was != nil {
 		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
 		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
@@ -298,7 +298,7 @@ func readable(v compaction.View) error {
 		m, was := v.Messages[i], v.Messages[i].Content[c.Part].Text
 		now := shown[i].Content[c.Part].Text
 		if m.Content[c.Part].Type == recall.ToolCall {
-			if err := readableCall(m.Content[c.Part], shown[i].Content[c.Part], c, m.ID); err != nil {
+			if err := readableCall(m.Content[c.Part], shown[i].Content[c.Part], c, m.Seq); err != nil {
 				return err
 			}
 			continue
@@ -310,20 +310,20 @@ func readable(v compaction.View) error {
 			}
 		}
 		head, rest, ok := strings.Cut(now, "\n[")
-		if !ok || !utf8.ValidString(now) || strings.Count(now, "To read them, call: expand(") != 1 ||
+		if !ok || !utf8.ValidString(now) || strings.Count(now, " characters left out: call expand(") != 1 ||
 			tokens.Estimate(now) >= tokens.Estimate(was) {
 			return fmt.Errorf("of message %d, this is shown: %.200q", c.Position, now)
 		}
 		var left, total, offset int
-		var id string
-		if _, err := fmt.Sscanf(rest, "%d of %d characters are left out here. To read them, call: expand(id=%q, offset=%d)]",
-			&left, &total, &id, &offset); err != nil {
+		var seq int64
+		if _, err := fmt.Sscanf(rest, "%d of %d characters left out: call expand(id=\"%d\", offset=%d)]",
+			&left, &total, &seq, &offset); err != nil {
 			return fmt.Errorf("of message %d, the marker is %.200q: %w", c.Position, rest, err)
 		}
 		_, tail, _ := strings.Cut(rest, "]\n")
 		rebuilt := head + string([]rune(m.Text()[offset:])[:left]) + tail
-		if id != m.ID || rebuilt != was || total != utf8.RuneCountInString(was) {
-			return fmt.Errorf("message %d is not whole again with what %s has from %d on", c.Position, id, offset)
+		if seq != m.Seq || rebuilt != was || total != utf8.RuneCountInString(was) {
+			return fmt.Errorf("message %d is not whole again with what seq %d has from %d on", c.Position, seq, offset)
 		}
 		if strings.Contains(was, "\x1b") && (begunEscape.MatchString(head) || endingEscape.MatchString(tail)) {
 			return fmt.Errorf("message %d is cut within an escape sequence: %q … %.20q", c.Position, head[max(len(head)-20, 0):],
@@ -335,18 +335,19 @@ func readable(v compaction.View) error {
 
 // readableCall checks that clipped arguments are JSON, of no more than a given number of characters, which may be
 // escaped, beside their markers, and lead to what is left out.
-func readableCall(was, now recall.Part, c compaction.Clip, id string) error {
+func readableCall(was, now recall.Part, c compaction.Clip, seq int64) error {
 	plain := markers.ReplaceAllString(now.Input, "")
 	if n := utf8.RuneCountInString(plain); !json.Valid([]byte(now.Input)) || plain == now.Input ||
-		!strings.Contains(now.Input, id) || n > 6*c.Chars+200 || now.Name != was.Name || now.CallID != was.CallID {
+		!strings.Contains(now.Input, fmt.Sprintf(`(id=\"%d\", `, seq)) || n > 6*c.Chars+200 || now.Name != was.Name ||
+		now.CallID != was.CallID {
 		return fmt.Errorf("of arguments of %d bytes, clipped to %d, this is shown: %.300q", len(was.Input), c.Chars,
 			now.Input)
 	}
 	return nil
 }
 
-var markers = regexp.MustCompile(`\\n\[\d+ of \d+ characters are left out here\. To read them, call: expand\(id=` +
-	`\\"[^"]*\\", offset=\d+\)\]\\n`)
+var markers = regexp.MustCompile(`\\n\[\d+ of \d+ characters left out: call expand\(id=` +
+	`\\"\d+\\", offset=\d+\)\]\\n`)
 
 // What a text ends and begins with that is cut within the colours of a terminal.
 var (

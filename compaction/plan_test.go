@@ -16,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -27,7 +28,7 @@ type viewBuilder struct {
 }
 
 func (v *viewBuilder) say(role recall.Role, tokens int) *viewBuilder {
-	return v.put(role, "", text(strings.Repeat("abc ", max(tokens-4, 0))))
+	return v.put(role, "", text(strings.Repeat("the ", max(tokens-4, 0))))
 }
 
 func (v *viewBuilder) put(role recall.Role, step string, parts ...recall.Part) *viewBuilder {
@@ -47,7 +48,7 @@ func (v *viewBuilder) look(tokens int) *viewBuilder {
 	v.calls++
 	id := fmt.Sprint("c", v.calls)
 	v.put(recall.Assistant, "", called(id, "{}"))
-	return v.put(recall.Tool, "", result(id, strings.Repeat("abc\n", max(tokens-4, 0))))
+	return v.put(recall.Tool, "", result(id, strings.Repeat("the ", max(tokens-4, 0))))
 }
 
 // storm is a step of calls with arguments of a given number of characters, and their results.
@@ -151,7 +152,7 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 		b.WriteString("\n---\n")
 	}
 	tall := window(8000, 7000).say(recall.User, 1200).put(recall.Assistant, "",
-		called("open", strings.Repeat("abcd", 500)))
+		called("open", strings.Repeat("the ", 500)))
 	for _, v := range []compaction.View{tall.View, {Window: 9000}, window(9000, 0).say(recall.User, 10).View,
 		{Window: 900, Summary: &compaction.Summary{}}} {
 		_, err := compaction.MakePlan(v, compaction.Defaults())
@@ -543,9 +544,9 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 1000).say(recall.User, 100)
 	var calls, results []recall.Part
-	for i, tokens := range []int{12_000, 900, 12_000, 12_000} {
+	for i, n := range []int{11_500, 900, 11_500, 11_500} {
 		calls = append(calls, called(fmt.Sprint("c", i), "{}"))
-		results = append(results, result(fmt.Sprint("c", i), lines[:tokens*4]))
+		results = append(results, result(fmt.Sprint("c", i), tokens.Prefix(lines, n)))
 	}
 	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
 	p, after := mustPlan(t, v.View, compaction.Defaults())
@@ -584,7 +585,7 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 		"a step of too many calls": {window(50_000, 2000).say(recall.User, 10).storm(2000, 60, 60),
 			[]string{"the assistant message at position 2 (", "the tool message at position 3 ("}},
 		"the reasoning of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "",
-			recall.Part{Type: recall.Reasoning, Text: strings.Repeat("abcd", 60_000)}, called("c", "{}")),
+			recall.Part{Type: recall.Reasoning, Text: strings.Repeat("the ", 60_000)}, called("c", "{}")),
 			[]string{"the assistant message at position 2 (60006 tokens)"}},
 	} {
 		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {

@@ -26,7 +26,7 @@ const MaxModelCalls = 5
 const Patience = 5 * time.Minute
 
 // MinBudget is the least budget of a summary in tokens: that of a plan may be close to zero.
-const MinBudget = 96
+const MinBudget = 128
 
 // unknownRoom is how many tokens of a transcript are sent if all of it was too large for a model whose window is
 // unknown. Letta: 48,000 bytes.

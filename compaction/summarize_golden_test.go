@@ -132,8 +132,8 @@ func TestPrompts(t *testing.T) {
 func TestExtractions(t *testing.T) {
 	t.Parallel()
 	checkGolden(t, "extracted_coding.txt", extracted(t, compaction.Evicted{Messages: coding(), Budget: 2000}).Text+"\n")
-	checkGolden(t, "extracted_coding_150_tokens.txt", extracted(t,
-		compaction.Evicted{Messages: coding(), Budget: 150}).Text+"\n")
+	checkGolden(t, "extracted_coding_200_tokens.txt", extracted(t,
+		compaction.Evicted{Messages: coding(), Budget: 200}).Text+"\n")
 	first := extracted(t, compaction.Evicted{Messages: personal(), Budget: 2000})
 	checkGolden(t, "extracted_personal.txt", first.Text+"\n")
 
@@ -141,11 +141,11 @@ func TestExtractions(t *testing.T) {
 	for range 3 {
 		later.assistant("Erledigt, die Mail ist raus.").user("Danke! Jetzt die Musik: DJ Falk, 0351-4417, höchstens 900 €.")
 	}
-	again := extracted(t, compaction.Evicted{Messages: later.messages[len(personal()):], Previous: &first, Budget: 500})
+	again := extracted(t, compaction.Evicted{Messages: later.messages[len(personal()):], Previous: &first, Budget: 700})
 	checkGolden(t, "extracted_after_extracted.txt", again.Text+"\n")
 	written := &compaction.Summary{Text: "I help Mira plan the wedding of her sister Jana on 14.06.2026.\n\nNo nuts: " +
 		"Jana is allergic. The place is Parkhotel Görlitz.", How: compaction.Whole}
-	again = extracted(t, compaction.Evicted{Messages: later.messages[len(personal()):], Previous: written, Budget: 500})
+	again = extracted(t, compaction.Evicted{Messages: later.messages[len(personal()):], Previous: written, Budget: 700})
 	checkGolden(t, "extracted_after_written.txt", again.Text+"\n")
 }
 

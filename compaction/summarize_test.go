@@ -434,7 +434,7 @@ func overflowing(window int, numbers bool, text string) func(int, compaction.Req
 func storm(results bool, tokens int) []recall.Message {
 	d := &dialogue{messages: coding()}
 	for i := range 10 {
-		filler := strings.Repeat(fmt.Sprintf("line of page%02d. ", i), tokens/40)
+		filler := strings.Repeat(fmt.Sprintf("line of page%02d. ", i), tokens/60)
 		if results {
 			d.tool("", "read_file", fmt.Sprintf(`{"path":"docs/page%02d.md"}`, i), filler, false)
 		} else {
@@ -460,8 +460,8 @@ func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 	}{
 		{"it fits", storm(true, 30_000), 0, 64_000, true, compaction.Whole, 2},
 		{"it is known to fit", storm(true, 30_000), 64_000, 64_000, true, compaction.Whole, 2},
-		{"results are clamped", storm(true, 80_000), 0, 32_000, true, compaction.Clamped, 3},
-		{"results are clamped, which was known before", storm(true, 80_000), 32_000, 32_000, true, compaction.Clamped, 2},
+		{"results are clamped", storm(true, 80_000), 0, 48_000, true, compaction.Clamped, 3},
+		{"results are clamped, which was known before", storm(true, 80_000), 48_000, 48_000, true, compaction.Clamped, 2},
 		{"the middle is cut", storm(false, 30_000), 0, 16_000, true, compaction.Middle, 3},
 		{"the middle is cut, which was known before", storm(false, 30_000), 16_000, 16_000, true, compaction.Middle, 2},
 		{"the middle is cut, and no number was given", storm(false, 30_000), 0, 16_000, false, compaction.Middle, 3},

@@ -19,7 +19,8 @@ type PromptOverhead struct {
 	Tokens     int    // of System and Tools
 	ToolTokens int    // of Tools
 
-	Count func(text string) int // counts tokens for the model; nil keeps those of the log
+	Count  func(text string) int // counts tokens for the model; nil keeps those of the log
+	Factor tokens.Factor         // of the model, where its provider reported no count; 0 is 1
 }
 
 // LoadView reads the view of a conversation.
@@ -60,6 +61,8 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 	}
 	if c.Reported > 0 {
 		v.Usage = &Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+	} else if n := len(v.Messages); n > 0 && overhead.Factor > 0 {
+		v.Usage = &Usage{PromptTokens: overhead.Factor.Of(counted(v, shownTokens(v))), Position: v.Messages[n-1].Position}
 	}
 	return v, nil
 }

@@ -64,6 +64,9 @@ func (l Limits) openBudget(n int) (budget, stub int, bounded bool) {
 	}
 	if l.OpenChars > 0 {
 		budget = min(budget, l.OpenChars)
+		if l.WindowTokens > 0 {
+			stub = min(stub, l.WindowTokens/4/n) // of some texts a character is a token
+		}
 	}
 	return budget, stub, budget < math.MaxInt
 }

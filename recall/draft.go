@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/redact"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Limits of a draft and of a call of Append.
@@ -43,6 +44,7 @@ type entry struct {
 	digest      []byte // of what it says, if it has an otid
 	longResults []longResult
 	tokens      int
+	length      int // by which sessions are ranked
 	searchText  string
 	repeatsLog  bool // a tool read it from the log, so it is not searched
 }
@@ -77,7 +79,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	}
 	e.searchText = searchText(e.Role, e.Name, e.Content)
 	e.longResults = moveLongResults(e.Content)
-	e.tokens = tokensOf(e.Content)
+	e.tokens, e.length = sizeOf(e.Content, tokens.Estimate), sizeOf(e.Content, termLength)
 	return e, nil
 }
 

@@ -3,6 +3,8 @@ package recall
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -40,7 +42,7 @@ const (
 
 // ExpandQuery names an expandable text of an agent, and what to return of it.
 type ExpandQuery struct {
-	ID      string // of a Clip or a message, or a range of the log such as "seq 120-188"
+	ID      string // of a Clip or a message, the seq of a message, or a range of the log such as "seq 120-188"
 	Offset  int    // in bytes
 	Limit   int    // in bytes; 0 means ExpandBytes
 	Pattern string // a regular expression of RE2; empty if lines are not searched
@@ -91,6 +93,11 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q Ex
 		r.conversation = q.Conversation
 		return s.seqRangeText(ctx, org, agentID, r)
 	}
+	if seq, err := strconv.ParseInt(q.ID, 10, 64); err == nil {
+		if q.ID, err = s.messageAt(ctx, org, agentID, seq); err != nil {
+			return "", err
+		}
+	}
 	if strings.HasPrefix(q.ID, "message-") {
 		found, err := s.Neighbors(ctx, org,
 			NeighborQuery{AgentID: agentID, MessageID: q.ID, Conversation: q.Conversation})
@@ -101,6 +108,13 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q Ex
 		return whole[0].Text(), err
 	}
 	return s.longResult(ctx, org, agentID, q)
+}
+
+// messageAt returns the id of an agent's message by its seq.
+func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq int64) (id string, err error) {
+	id, err = db.One[string](ctx, s.db, `
+		SELECT 'message-' || m.id FROM `+messageTables+` WHERE m.org = $1 AND a.id = $2 AND m.seq = $3`, org, agentID, seq)
+	return id, messageError(err, fmt.Sprint(seq))
 }
 
 // matching returns the expansion with the lines of text that match a pattern.

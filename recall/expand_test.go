@@ -32,13 +32,16 @@ func TestALongResultIsStoredWholeAndExpanded(t *testing.T) {
 	f.expandIs(db.ErrNotFound, f.newAgent(), part.Clip.ID)
 }
 
-func TestALongMessageIsExpandedByItsID(t *testing.T) {
+func TestALongMessageIsExpandedByItsIDOrSeq(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	text := strings.Repeat("línea\n", 10_000)
-	id := f.append(say(recall.User, text))[0].ID
-	if got := f.expand(id, 16_001); got != text {
-		t.Errorf("got %d bytes, want the %d of the message", len(got), len(text))
+	added := f.append(say(recall.User, text))[0]
+	for _, id := range []string{added.ID, fmt.Sprint(added.Seq)} {
+		if got := f.expand(id, 16_001); got != text {
+			t.Errorf("%s: got %d bytes, want the %d of the message", id, len(got), len(text))
+		}
+		f.expandIs(db.ErrNotFound, f.newAgent(), id)
 	}
-	f.expandIs(db.ErrNotFound, f.newAgent(), id)
+	f.expandIs(db.ErrNotFound, f.agent, "99999")
 }

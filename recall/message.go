@@ -129,14 +129,14 @@ func (m Message) Text() string {
 	return joinTexts(texts)
 }
 
-// tokensOf estimates the tokens of a message.
-func tokensOf(parts []Part) int {
+// sizeOf returns the size of a message in tokens, where measure is that of a text.
+func sizeOf(parts []Part, measure func(string) int) int {
 	n := tokens.PerMessage
 	for _, p := range parts {
-		n += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) + len(p.Images)*tokens.PerImage
+		n += measure(p.Text) + measure(p.Name) + measure(p.Input) + len(p.Images)*tokens.PerImage
 		for _, s := range [][]string{p.Stdout, p.Stderr} {
 			for _, line := range s {
-				n += tokens.Estimate(line)
+				n += measure(line)
 			}
 		}
 		if p.Type == Image {

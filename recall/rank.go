@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
@@ -196,11 +197,12 @@ func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place,
 	type row struct {
 		Conversation int64     `db:"conversation_key"`
 		Session      int       `db:"session"`
-		Tokens       int64     `db:"tokens"`
+		Length       int64     `db:"length"`
 		Counts       []float64 `db:"counts"`
 	}
 	rows, err := db.All[row](ctx, s.db, `
-		SELECT m.conversation_key, m.session, sum(m.tokens) AS tokens, ARRAY[`+strings.Join(sums, ", ")+`]::float8[] AS counts
+		SELECT m.conversation_key, m.session, sum(coalesce(m.length, m.tokens)) AS length,
+		       ARRAY[`+strings.Join(sums, ", ")+`]::float8[] AS counts
 		FROM unnest(@conversations::bigint[], @sessions::integer[]) AS wanted (conversation_key, session)
 		JOIN messages m ON m.conversation_key = wanted.conversation_key AND m.session = wanted.session
 		               AND m.position BETWEEN wanted.session AND wanted.session + `+fmt.Sprint(sessionMessages)+`
@@ -210,15 +212,29 @@ func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place,
 	for _, r := range rows {
 		score := 0.0
 		for i, t := range terms {
-			score += idf[t] * embed.Saturated(r.Counts[i], float64(r.Tokens)*termsPerToken)
+			score += idf[t] * embed.Saturated(r.Counts[i], float64(r.Length)*termsPerLength)
 		}
 		scores[place{r.Conversation, r.Session}] = score
 	}
 	return scores, err
 }
 
-// termsPerToken is about how many searchable terms a token has.
-const termsPerToken = 0.5
+// termsPerLength is about how many searchable terms a text has for each of its termLength.
+const termsPerLength = 0.5
+
+// termLength returns the length of a text for ranking: one for four characters of ASCII, and one for each other
+// character. It does not follow the estimate of tokens, so that a better estimate keeps the ranking.
+func termLength(text string) int {
+	ascii, others := 0, 0
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			ascii++
+		} else {
+			others++
+		}
+	}
+	return (ascii+3)/4 + others
+}
 
 // weights returns the weights of a query's terms.
 func weights(q embed.Query) map[int32]float64 {

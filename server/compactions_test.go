@@ -255,7 +255,7 @@ func TestAReportTellsOfWhatCameAfter(t *testing.T) {
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	prompt := func() int {
 		return int(fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai",
-			""))["tokens"].(map[string]any)["total"].(float64))
+			""))["tokens"].(map[string]any)["estimated"].(float64))
 	}
 	c.capture(agent, chatter(1, 10, strings.Repeat("and so it goes on ", 30)))
 	was := prompt()

@@ -85,7 +85,7 @@ func (c *client) first(conversation string) (text string, visible int) {
 func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
-	agent := c.made("/v1/agents", `{"system":"Old."}`)
+	agent := c.made("/v1/agents", `{"system":"Old.","model":"openai/gpt-4o"}`)
 	old := c.made("/v1/conversations/?agent_id="+agent, "")
 	c.append(agent, old, draft(recall.User, said("hi")))
 	c.must("PATCH", "/v1/agents/"+agent, `{"system":"New."}`)

@@ -9,28 +9,11 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// charsPerToken is the estimate of a text in an alphabet; of other scripts a character is about a token.
-const charsPerToken = 4
-
 // What Loci counts for a message besides its texts, and for an image.
 const (
 	PerMessage = 4
 	PerImage   = 1000
 )
-
-// Estimate returns about how many tokens any model counts for a text: one for four characters of ASCII, and one for
-// each other character. It is the one estimate of tokens in Loci and takes some nanoseconds a character.
-func Estimate(text string) int {
-	ascii, others := 0, 0
-	for _, r := range text {
-		if r < 0x80 {
-			ascii++
-		} else {
-			others++
-		}
-	}
-	return (ascii+charsPerToken-1)/charsPerToken + others
-}
 
 // vocabularies are those of OpenAI's models, by the beginning of their names, the longest first if one begins another.
 // Models of other providers have vocabularies of their own.

@@ -1,40 +1,37 @@
 package tokens
 
 import (
+	"sort"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Prefix returns the longest beginning of a text that Estimate counts as at most some tokens.
+// maxBytesPerToken bounds how much text Estimate counts as one token: a piece of maxEntryBytes, and a space.
+const maxBytesPerToken = maxEntryBytes + 1
+
+// Prefix returns the beginning of a text that Estimate counts as at most some tokens, as long as can be.
 func Prefix(text string, tokens int) string {
-	quarters := charsPerToken * tokens
-	for i, r := range text {
-		if quarters -= quartersOf(r); quarters < 0 {
-			return text[:wholeBefore(text, i)]
-		}
+	within := min(len(text), maxBytesPerToken*(max(tokens, 0)+1))
+	if within == len(text) && Estimate(text) <= tokens {
+		return text
 	}
-	return text
+	cut := func(at int) string {
+		for 0 < at && at < len(text) && !utf8.RuneStart(text[at]) {
+			at--
+		}
+		return text[:wholeBefore(text, at)]
+	}
+	return cut(max(sort.Search(within+1, func(at int) bool { return Estimate(cut(at)) > tokens })-1, 0))
 }
 
-// Suffix returns the longest end of a text that Estimate counts as at most some tokens.
+// Suffix returns the end of a text that Estimate counts as at most some tokens, as long as can be.
 func Suffix(text string, tokens int) string {
-	quarters := charsPerToken * tokens
-	at := len(text)
-	for at > 0 {
-		r, size := utf8.DecodeLastRuneInString(text[:at])
-		if quarters -= quartersOf(r); quarters < 0 {
-			break
-		}
-		at -= size
+	within := min(len(text), maxBytesPerToken*(max(tokens, 0)+1))
+	if within == len(text) && Estimate(text) <= tokens {
+		return text
 	}
-	for at < len(text) {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if !extends(r) {
-			break
-		}
-		at += size
-	}
-	return text[at:]
+	cut := func(bytes int) string { return text[wholeAfter(text, len(text)-bytes):] }
+	return cut(max(sort.Search(within+1, func(bytes int) bool { return Estimate(cut(bytes)) > tokens })-1, 0))
 }
 
 // PrefixChars returns at most some characters of the beginning of a text.
@@ -52,14 +49,6 @@ func PrefixChars(text string, chars int) string {
 	return text
 }
 
-// quartersOf returns what Estimate counts for a character, in quarters of a token.
-func quartersOf(r rune) int {
-	if r < utf8.RuneSelf {
-		return 1
-	}
-	return charsPerToken
-}
-
 // wholeBefore moves a cut back until it is neither before an accent nor within joined signs, which people see as one
 // character.
 func wholeBefore(text string, at int) int {
@@ -70,6 +59,18 @@ func wholeBefore(text string, at int) int {
 			break
 		}
 		at -= size
+	}
+	return at
+}
+
+// wholeAfter moves a cut forward until it is neither within a character nor before an accent.
+func wholeAfter(text string, at int) int {
+	for at < len(text) {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if utf8.RuneStart(text[at]) && !extends(r) {
+			break
+		}
+		at += size
 	}
 	return at
 }

@@ -262,9 +262,9 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 		documents := folder(t, s, fmt.Sprint("folder-", d), markup, numbered("%d.html", 60))
 		ids = append(ids, documents.ID)
 	}
-	for _, window := range []int{2000, 4096, 8192, 32_768, 200_000} {
+	for _, window := range []int{2000, 4096, 8192, 16_384, 32_768, 200_000} {
 		for _, most := range []*int{nil, new(100)} {
-			if most != nil && window < 8192 {
+			if most != nil && window < 16_384 {
 				continue // the names of this many files alone are more
 			}
 			a := create(t, s, agent.New{Name: "a", WindowLimit: new(window), MaxFilesOpen: most, FolderIDs: ids})

@@ -24,6 +24,8 @@ type Prompt struct {
 	Pending      []chat.PendingCall // without them a provider refuses the request, unless they are answered in it
 
 	format       Format
+	calibration  calibration // of the agent's model
+	counted      Tokens      // by count; Tokens are these as the provider counts them
 	system       prompt
 	count        func(text string) int // counts tokens as the agent's model does
 	definitions  []Definition
@@ -36,10 +38,12 @@ type Prompt struct {
 }
 
 // Tokens are the tokens of the parts of a prompt, counted on exactly what is sent, with the vocabulary of the agent's
-// model or by an estimate. A message counts its texts, the arguments of its calls, its images, and a few tokens more
-// for what the provider puts around them.
+// model or by an estimate, times the model's factor. A message counts its texts, the arguments of its calls, its
+// images, and a few tokens more for what the provider puts around them. Where a provider reported its count of the
+// beginning of the prompt, that counts in Total, and the parts are in proportion to it.
 type Tokens struct {
 	Total       int `json:"total"`
+	Estimated   int `json:"estimated" doc:"What Loci counts for the prompt, before any report of a provider corrects it."`
 	Tools       int `json:"tools"`
 	System      int `json:"base_instructions"`
 	Blocks      int `json:"core_memory"`
@@ -96,7 +100,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 		return p, err
 	}
 	if at.view != nil {
-		p.Conversation.ContextView = *at.view
+		p.Conversation.ContextView, p.Conversation.Reported = *at.view, 0
 	}
 	if p.Seq, err = event.Head(ctx, s.DB, org, at.AgentID); err != nil {
 		return p, err
@@ -111,8 +115,11 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	p.tools = toolsIn(p.format, p.definitions)
 	model := p.Agent.model()
 	p.count = func(text string) int { return s.Tokens.Count(model, text) }
+	if p.calibration, _, err = s.calibrationOf(ctx, org, model); err != nil {
+		return p, err
+	}
 	for _, t := range p.tools {
-		p.Tokens.Tools += p.count(string(t))
+		p.counted.Tools += p.count(string(t))
 	}
 	if err := s.compileFitting(ctx, org, own, &p); err != nil {
 		return p, err
@@ -124,21 +131,28 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if err != nil {
 		return p, err
 	}
+	p.convert(v, at.AnswerPending)
+	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
+	p.Tokens = p.counted.in(p.total())
+	return p, nil
+}
+
+// convert converts the messages of the prompt's view to its format, and counts them. answer gives pending calls
+// placeholders as their results.
+func (p *Prompt) convert(v compaction.View, answer bool) {
 	shown := v.AsShown()
-	p.messages, p.Tokens.Messages = converted(p.format, shown, p.count)
-	if p.Pending = chat.Pending(shown); at.AnswerPending && len(p.Pending) > 0 {
-		waiting := p.Tokens.Messages
-		p.messages, p.Tokens.Messages = converted(p.format, chat.AnswerPending(shown), p.count)
-		p.placeholders = p.Tokens.Messages - waiting
+	p.messages, p.counted.Messages = converted(p.format, shown, p.count)
+	if p.Pending = chat.Pending(shown); answer && len(p.Pending) > 0 {
+		waiting := p.counted.Messages
+		p.messages, p.counted.Messages = converted(p.format, chat.AnswerPending(shown), p.count)
+		p.placeholders = p.counted.Messages - waiting
 	}
-	p.Tokens.Messages += p.unread.Tokens
+	p.counted.Messages += p.unread.Tokens
 	if v.Summary != nil {
 		p.summary = v.SummaryText()
-		p.Tokens.Summary = tokens.PerMessage + p.count(p.summary)
-		p.Tokens.Messages -= p.Tokens.Summary
+		p.counted.Summary = tokens.PerMessage + p.count(p.summary)
+		p.counted.Messages -= p.counted.Summary
 	}
-	p.Tokens.Total = p.Tokens.Tools + p.Tokens.instructions() + p.Tokens.Summary + p.Tokens.Messages
-	return p, nil
 }
 
 // definitions returns the tools of an agent.
@@ -193,12 +207,12 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Pr
 		}
 		unchanged := l.OpenChars > 0 && compiled.openChars == p.system.openChars
 		p.system = compiled
-		p.Tokens.count(compiled, p.count)
-		excess := p.Tokens.Tools + p.Tokens.instructions() - int(fixedShare*float64(window))
+		p.counted.count(compiled, p.count)
+		excess := p.calibration.Factor.Of(p.counted.Tools+p.counted.instructions()) - int(fixedShare*float64(window))
 		if window == 0 || excess <= 0 || compiled.openChars == 0 || unchanged {
 			return nil
 		}
-		perToken := float64(compiled.openChars) / float64(max(p.Tokens.Directories, 1))
+		perToken := float64(compiled.openChars) / float64(max(p.calibration.Factor.Of(p.counted.Directories), 1))
 		l.OpenChars = max(compiled.openChars-int(float64(excess)*max(perToken, 1))-1, 1)
 	}
 	return nil
@@ -213,6 +227,15 @@ func (t *Tokens) count(p prompt, count func(string) int) {
 // instructions returns the tokens of the system prompt.
 func (t *Tokens) instructions() int {
 	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata
+}
+
+// in returns the parts in proportion to a total.
+func (t Tokens) in(total int) Tokens {
+	of := func(n int) int { return int(int64(n) * int64(total) / int64(max(t.Total, 1))) }
+	scaled := Tokens{Total: total, Estimated: t.Total, Tools: of(t.Tools), System: of(t.System), Blocks: of(t.Blocks),
+		Rules: of(t.Rules), Directories: of(t.Directories), Metadata: of(t.Metadata), Summary: of(t.Summary)}
+	scaled.Messages = total - scaled.Tools - scaled.instructions() - scaled.Summary
+	return scaled
 }
 
 // converted returns messages in a format, and their tokens.

@@ -106,7 +106,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return false, err
 	}
 	v.Usage = task.Usage
-	used, c := max(compaction.Estimate(v), p.unread.Tokens), p.Conversation
+	used, c := max(compaction.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
 	due, now := compaction.Check(used, window, v.Open(), settings,
 		compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled})
 	if err := s.Recall.RecordUsage(ctx, org, c.Key, c.Version, p.recallUsage(now)); err != nil {
@@ -137,7 +137,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 func (p Prompt) task(settings compaction.Settings, trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
 	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
-		Tokens: p.Tokens.Tools + p.Tokens.instructions() + p.placeholders, ToolTokens: p.Tokens.Tools, Count: p.count}
+		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
+		Factor: p.calibration.Factor}
 	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Overhead: overhead,
 		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }

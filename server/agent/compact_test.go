@@ -71,7 +71,7 @@ func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
 	for i := range 13 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 126))),
+		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 108))),
 			said(recall.Assistant, "Yes."))
 	}
 	p, err := s.Assemble(t.Context(), org, a.ID, "", agent.OpenAI)

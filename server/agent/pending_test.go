@@ -104,7 +104,7 @@ func TestAnsweredCallsFitTheWindow(t *testing.T) {
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
 	for range 20 {
-		say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 69)), said(recall.Assistant, "Yes."))
+		say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 60)), said(recall.Assistant, "Yes."))
 	}
 	say(t, s, a, calls(1, 150, `{}`, "")[0])
 	waiting := handOut(t, s, a, agent.OpenAI)

@@ -15,16 +15,16 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	documents := folder(t, s, "f", strings.Repeat("日本語 and some words of it\n", 300), numbered("%d.txt", 3))
-	const window = 12_000
+	const window = 16_000
 	for _, c := range []struct {
 		name       string
 		block      int // characters of a block
 		cut, stubs int // of the views
 	}{
 		{"a small block", 100, 1, 0},
-		{"a large one", 8_000, 1, 0},
-		{"a larger one", 20_000, 2, 1},
-		{"one that leaves nothing", 36_000, 3, 3},
+		{"a large one", 10_000, 1, 0},
+		{"a larger one", 30_000, 2, 1},
+		{"one that leaves nothing", 60_000, 3, 3},
 	} {
 		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{documents.ID},
 			Blocks: []block.New{{Label: "b", Value: strings.Repeat("word ", c.block/5)}}})

@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 )
@@ -277,10 +278,11 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 func TestAViewOfTooManyMessagesIsCountedAndCompacted(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	a := create(t, s, agent.New{Name: "a", WindowLimit: new(10_000_000)})
+	s.Tokens = tokens.New()
+	a := create(t, s, agent.New{Name: "a", Model: new("openai/gpt-4o"), WindowLimit: new(10_000_000)})
 	drafts := make([]recall.Draft, recall.MaxMessages)
 	for i := range drafts {
-		drafts[i] = said(recall.User, "abcd")
+		drafts[i] = said(recall.User, "the")
 	}
 	say(t, s, a, drafts...)
 	say(t, s, a, drafts[:5]...)
@@ -288,7 +290,7 @@ func TestAViewOfTooManyMessagesIsCountedAndCompacted(t *testing.T) {
 	if err != nil || o.NumMessages != 10_006 || o.TokensMessages != 5*10_005 || len(messages) != 1001 {
 		t.Errorf("the overview: %d messages of %d tokens, %d shown, %v", o.NumMessages, o.TokensMessages, len(messages), err)
 	}
-	if n := strings.Count(string(handOut(t, s, a, agent.OpenAI).Request), `"abcd"`); n == 0 || n > 7000 {
+	if n := strings.Count(string(handOut(t, s, a, agent.OpenAI).Request), `"the"`); n == 0 || n > 7000 {
 		t.Errorf("the prompt has %d messages", n)
 	}
 }

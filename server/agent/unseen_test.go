@@ -39,7 +39,7 @@ func TestAPromptHasTheNewestResults(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)
 			a := create(t, s, agent.New{Name: "a", WindowLimit: new(8192),
-				System: strings.Repeat("Be kind. ", 1500)}) // as many tokens as the tools of an agent
+				System: strings.Repeat("Be kind. ", 1200)}) // as many tokens as the tools of an agent
 			say(t, s, a, said(recall.User, "Do the work."))
 			for step := range c.steps {
 				say(t, s, a, calls(step, c.calls, c.input, c.result)...)

@@ -1,17 +1,20 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// ReportUsage stores a provider's count of a prompt whose last message was at a position. It ignores the count of a
-// prompt that was handed out before the view last changed. It assumes that a caller who makes prompts of its own sent
-// the current view.
-func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversation, position, tokens int) error {
+// ReportUsage stores a provider's count of a prompt whose last message was at a position, and corrects the calibration
+// of the conversation's model by it. It ignores the count of a prompt that was handed out before the view last changed.
+// It assumes that a caller who makes prompts of its own sent the current view.
+func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) error {
 	outdated, err := db.One[bool](ctx, s.DB, `
 		SELECT coalesce((
 			SELECT handed_out_at FROM prompts
@@ -23,26 +26,90 @@ func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversati
 	if err != nil || outdated {
 		return err
 	}
-	return s.Recall.RecordReport(ctx, org, c.Key, position, tokens)
+	if err := s.calibrate(ctx, org, c, position, reported); err != nil {
+		return err
+	}
+	return s.Recall.RecordReport(ctx, org, c.Key, position, reported)
+}
+
+// calibration is what the usage that an organization reported says of a model.
+type calibration struct {
+	Factor tokens.Factor `db:"factor"` // of whole prompts
+	Growth tokens.Factor `db:"growth"` // of the messages between two reports; 0 before there were two
+}
+
+// calibrationOf reads the calibration of a model; known is false if no usage was reported of it.
+func (s *Store) calibrationOf(ctx context.Context, org db.Org, model string) (of calibration, known bool, err error) {
+	of, err = db.One[calibration](ctx, s.DB, `
+		SELECT factor, coalesce(growth, 0) AS growth FROM model_factors WHERE org = $1 AND model = $2`, org, model)
+	if errors.Is(err, db.ErrNotFound) {
+		return calibration{Factor: tokens.InitialFactor(model)}, false, nil
+	}
+	return of, true, err
+}
+
+// leastGrowth is the fewest tokens between two reports that tell how the provider counts messages.
+const leastGrowth = 200
+
+// calibrate changes the calibration of a conversation's model by a provider's count of a prompt whose last message was
+// at a position. The prompt is the newest that was handed out by then, with the messages since. Of two reports at once
+// one may be lost; the next says the same.
+func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) error {
+	type counted struct {
+		Prompt *int `db:"prompt"` // nil if none was handed out, or by a version that did not store its estimate
+		Since  int  `db:"since"`  // the report before this one
+	}
+	ours, err := db.One[counted](ctx, s.DB, `
+		SELECT (
+			SELECT (p.tokens ->> 'estimated')::integer + (
+				SELECT coalesce(sum(m.tokens), 0)::integer FROM messages m
+				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position > p.last_position AND m.position <= $3)
+			FROM prompts p
+			WHERE p.org = $1 AND p.conversation_key = $2 AND p.last_position <= $3
+			ORDER BY p.seq DESC, p.key DESC
+			LIMIT 1
+		) AS prompt, (
+			SELECT coalesce(sum(tokens), 0)::integer FROM messages
+			WHERE org = $1 AND conversation_key = $2 AND position > $4 AND position <= $3
+		) AS since`, org, c.Key, position, c.ReportedPosition)
+	if err != nil || ours.Prompt == nil {
+		return err
+	}
+	a, err := s.Agent(ctx, org, c.AgentID)
+	if err != nil {
+		return err
+	}
+	model := a.in(c).model()
+	now, known, err := s.calibrationOf(ctx, org, model)
+	if err != nil {
+		return err
+	}
+	now.Factor = now.Factor.After(reported, *ours.Prompt, !known)
+	if c.Reported > 0 && ours.Since >= leastGrowth {
+		was := cmp.Or(now.Growth, now.Factor)
+		now.Growth = was.After(reported-c.Reported, ours.Since, now.Growth == 0)
+	}
+	_, err = s.DB.Exec(ctx, `
+		INSERT INTO model_factors (org, model, factor, growth) VALUES ($1, $2, $3, nullif($4::double precision, 0))
+		ON CONFLICT (org, model) DO UPDATE SET factor = excluded.factor, growth = excluded.growth
+		WHERE (model_factors.factor, model_factors.growth) IS DISTINCT FROM (excluded.factor, excluded.growth)`,
+		org, model, now.Factor, now.Growth)
+	return db.Error(err)
 }
 
 // fullShare is the share of a window from which our count of a prompt overrides a lower one of the provider.
 const fullShare = 0.95
 
-// usage returns the best known count of a prompt: the provider's report of an earlier one, or else our count of what
-// would be sent. Two reports are not believed: one of less than half our count, because the provider must have cut
-// the prompt, and one below our count of a prompt that is full by it, because files, blocks or a reverted compaction
-// may have made it longer since. If the provider counts more than we do, its factor, at most 2, applies to the
-// messages after its report.
-func (p Prompt) usage() *compaction.Usage {
-	c := p.Conversation
-	full := float64(p.Tokens.Total) >= fullShare*float64(p.window())
-	doubtful := c.Reported < p.Tokens.Total/2 || c.Reported < p.Tokens.Total && full
-	if p.unread.Count == 0 && len(p.Messages) > 0 && doubtful {
-		return &compaction.Usage{PromptTokens: p.Tokens.Total, Position: lastPosition(p.Messages)}
-	}
-	if c.Reported == 0 {
-		return nil
+// total returns the best known count of a prompt: the provider's report of an earlier one with our count of what came
+// after it, or else our count of what would be sent, times the model's factor. Two reports are not believed: one of
+// less than half our count, because the provider must have cut the prompt, and one below our count of a prompt that is
+// full by it, because files, blocks or a reverted compaction may have made it longer since. The messages after a report
+// count by the highest of the factors that are known of the provider, at most 2.
+func (p Prompt) total() int {
+	c, ours := p.Conversation, p.calibration.Factor.Of(p.counted.Total)
+	full := float64(ours) >= fullShare*float64(p.window())
+	if p.unread.Count > 0 || c.Reported < ours/2 || c.Reported < ours && full {
+		return ours
 	}
 	after := 0
 	for _, m := range p.Messages {
@@ -50,11 +117,22 @@ func (p Prompt) usage() *compaction.Usage {
 			after += m.Tokens
 		}
 	}
-	if before := p.Tokens.Total - after; p.unread.Count == 0 && after > 0 && before > 0 && c.Reported > before {
-		return &compaction.Usage{PromptTokens: c.Reported + after*min(c.Reported, 2*before)/before,
-			Position: lastPosition(p.Messages)}
+	factor := max(p.calibration.Factor, p.calibration.Growth)
+	if before := p.counted.Total - after; before > 0 {
+		factor = max(factor, min(tokens.Factor(c.Reported)/tokens.Factor(before), 2))
 	}
-	return &compaction.Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+	return c.Reported + factor.Of(after)
+}
+
+// usage returns the count of a prompt by which its conversation is compacted; nil if there is none.
+func (p Prompt) usage() *compaction.Usage {
+	switch c := p.Conversation; {
+	case p.unread.Count == 0 && len(p.Messages) > 0:
+		return &compaction.Usage{PromptTokens: p.Tokens.Total, Position: lastPosition(p.Messages)}
+	case c.Reported > 0:
+		return &compaction.Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+	}
+	return nil
 }
 
 // lastPosition returns the position of the last message; 0 if it is a summary, whose position is later than those of
@@ -69,7 +147,7 @@ func lastPosition(messages []recall.Message) int {
 
 // recallUsage returns what is stored of a check of the prompt. Only warn sets Warned.
 func (p Prompt) recallUsage(now compaction.TriggerState) recall.Usage {
-	u := recall.Usage{Fixed: p.Tokens.Tools + p.Tokens.instructions(), Warned: p.Conversation.Warned && now.Warned}
+	u := recall.Usage{Fixed: p.counted.Tools + p.counted.instructions(), Warned: p.Conversation.Warned && now.Warned}
 	if now.Disarmed {
 		u.Settled = now.Base
 	}

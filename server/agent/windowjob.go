@@ -75,8 +75,12 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 	if err != nil {
 		return err
 	}
-	window := a.in(c).Window()
-	if full := window > 0 && float64(c.Estimate()) >= checkShare*float64(window); !full && !tooLong(c) {
+	of, _, err := s.calibrationOf(ctx, org, a.in(c).model())
+	if err != nil {
+		return err
+	}
+	window, used := a.in(c).Window(), float64(of.Factor.Of(c.Estimate()))
+	if full := window > 0 && used >= checkShare*float64(window); !full && !tooLong(c) {
 		return nil
 	}
 	return pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {

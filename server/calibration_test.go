@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// promptTokens are the tokens of a prompt as it was handed out.
+type promptTokens struct{ Total, Estimated int }
+
+// handedOut returns the counts of an agent's next prompt.
+func (c *client) handedOut(agent string) promptTokens {
+	c.t.Helper()
+	var got struct{ Tokens promptTokens }
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")), &got); err != nil {
+		c.t.Fatal(err)
+	}
+	return got.Tokens
+}
+
+// answer captures the answer to a prompt of which the provider counted some tokens.
+func (c *client) answer(agent string, counted int) {
+	c.t.Helper()
+	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":"So it is."}],"usage":{"prompt_tokens":%d}}`,
+		counted))
+}
+
+// A provider that counts 1.6 tokens for one of ours is sent no prompt above 90 % of the window after its first report,
+// nor is one that is sent by another server, of another agent. Another organization's reports do not count.
+func TestReportsCalibrateTheCountsOfAModel(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t).as("home")
+	const body = `{"name":"Ada","model":"acme/large","context_window_limit":16000}`
+	const most = 14_400
+	real := func(n promptTokens) int { return n.Estimated * 8 / 5 }
+	live := func(c *client, turns int, told bool) {
+		t.Helper()
+		agent := c.made("/v1/agents", body)
+		for i := range turns {
+			c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]}`,
+				strings.Repeat(fmt.Sprintf("Part %d of the story. ", i), 20+150*(i%3))))
+			n := c.handedOut(agent)
+			if (told || i > 0) && (n.Total > most || real(n) > most) {
+				t.Errorf("turn %d: a prompt of %+v, which the provider counts as %d", i, n, real(n))
+			}
+			c.answer(agent, real(n))
+		}
+		if strings.Count(c.must("GET", "/v1/agents/"+agent+"/compactions", ""), `"id":"compaction-`) < turns/10 {
+			t.Errorf("fewer than %d compactions in %d turns are too few to tell anything", turns/10, turns)
+		}
+	}
+	live(c, 30, false)
+	restarted := *c
+	restarted.server = newServer(t, c.pool)
+	restarted.Handler = restarted.server.Handler()
+	live(&restarted, 20, true)
+	agent := restarted.made("/v1/agents", body)
+	restarted.capture(agent, chatter(1, 40, strings.Repeat("and so it goes on ", 20)))
+	if n := restarted.handedOut(agent); real(n) > most {
+		t.Errorf("with a long history: a prompt of %+v, which the provider counts as %d", n, real(n))
+	}
+
+	other := c.as("other")
+	agent = other.made("/v1/agents", body)
+	other.capture(agent, chatter(1, 3, "hello"))
+	if n := other.handedOut(agent); n.Total < n.Estimated*105/100 || n.Total > n.Estimated*106/100 {
+		t.Errorf("another organization's prompt has %+v, want 1.05 times the estimate", n)
+	}
+	other.answer(agent, other.handedOut(agent).Estimated)
+	agent = c.made("/v1/agents", body)
+	c.capture(agent, chatter(1, 3, "hello"))
+	if n := c.handedOut(agent); n.Total < n.Estimated*155/100 {
+		t.Errorf("after another organization's report a prompt has %+v, want 1.6 times the estimate", n)
+	}
+}
+
+// What a provider reported last counts in /context and in the tokens of a prompt, and its parts add up to it.
+func TestTheNewestReportCountsInContext(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","model":"acme/large","context_window_limit":32000}`)
+	c.capture(agent, chatter(1, 9, strings.Repeat("and so it goes on ", 20)))
+	reported := c.handedOut(agent).Estimated * 13 / 10
+	c.answer(agent, reported)
+	n := c.handedOut(agent)
+	if n.Total < reported || n.Total > reported+20 {
+		t.Errorf("a prompt has %+v, want the %d that were reported and those of the answer", n, reported)
+	}
+	var parts map[string]any
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/context", "")), &parts); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for name, value := range parts {
+		if tokens, ok := value.(float64); ok && strings.HasPrefix(name, "num_tokens_") {
+			sum += tokens
+		}
+	}
+	if current := parts["context_window_size_current"]; current != float64(n.Total) || sum != current {
+		t.Errorf("the context has %v tokens, %v in its parts, want %d", current, sum, n.Total)
+	}
+}
