@@ -131,25 +131,25 @@ func agree(t *testing.T, name string, p parameters, arguments []string) {
 	}
 }
 
-func TestOpenFilesIsDescribedInLettasWords(t *testing.T) {
+func TestOpenFilesSaysWhatLimitsItAndHowLinesCount(t *testing.T) {
 	t.Parallel()
 	open := tool.New(tool.Memories{}).Tools()[0]
-	for _, want := range []string{
-		"max_files_open", "file_limits", "Examples", "# Lines 1-50", "# Lines 101-200", "# Entire file",
-	} {
+	for _, want := range []string{"max_files_open", "file_limits", "number lines from 1", "offset counts from 0",
+		"# Entire files", "# Lines 101-150"} {
 		if !strings.Contains(open.Description, want) {
 			t.Errorf("description lacks %q:\n%s", want, open.Description)
 		}
 	}
-	for _, want := range []string{
-		"List of file open requests, each specifying file name and optional view range.",
-		"If True, closes all other currently open files first. Defaults to False.",
-		"Name of the file to open",
-		"Optional offset for starting line number (0-indexed). If not specified, starts from beginning of file.",
-		"Optional number of lines to view from offset (inclusive). If not specified, views to end of file.",
-	} {
-		if !strings.Contains(string(open.Schema), `"`+want+`"`) {
-			t.Errorf("schema lacks %q:\n%s", want, open.Schema)
+}
+
+// A tool that is described by another's name would send a model to one that may be detached.
+func TestNoToolIsDescribedByAnothersName(t *testing.T) {
+	t.Parallel()
+	for _, tl := range tool.New(tool.Memories{}).Tools() {
+		for _, other := range names() {
+			if other != tl.Name && mentioned(string(tl.Schema), other) {
+				t.Errorf("%s names %s: %s", tl.Name, other, tl.Schema)
+			}
 		}
 	}
 }
