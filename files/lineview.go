@@ -43,8 +43,7 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 		return View{Text: clip("[Viewing file start (out of 0 lines)]", e.LimitChars), NextOffset: -1}, nil
 	case e.First > e.Total:
 		return View{}, db.Invalid(
-			"The file has only %d lines, but requested offset %d is out of range. Ask for an offset below %d.",
-			e.Total, e.First, max(e.Total, 1))
+			"The file has only %d lines: line %d, at offset %d, is past its end.", e.Total, e.First, e.First-1)
 	case e.Last < e.First:
 		return View{}, db.Invalid("Invalid range: line %d comes after line %d. Ask for a length of at least 1.",
 			e.First, e.Last)
@@ -177,29 +176,28 @@ func (v *viewer) note(last int) string {
 	return v.fitting(
 		fmt.Sprintf("%s\n# NOTE: This view is cut at its limit of %d characters; %s",
 			cutMark, v.LimitChars, v.missing("lines", last)),
-		fmt.Sprintf("%s\n# NOTE: Go on with offset=%d.", cutMark, last))
+		fmt.Sprintf("%s\n# NOTE: Go on at line %d.", cutMark, last+1))
 }
 
 // lineNote says that only the given number of characters of the first line are shown.
 func (v *viewer) lineNote(chars int) string {
 	long := fmt.Sprintf("%s\n# NOTE: Line %d has %d characters; this view, cut at its limit of %d characters, "+
-		"shows the first %d. To see text further on in it, call grep_files.",
+		"shows the first %d. A search for exact text finds what is further on in it.",
 		cutMark, v.First, v.firstChars, v.LimitChars, chars)
 	short := fmt.Sprintf("%s\n# NOTE: Line %d has %d characters.", cutMark, v.First, v.firstChars)
 	if v.First < v.Last {
 		long += " " + v.missing("Lines", v.First)
-		short += fmt.Sprintf(" Go on with offset=%d.", v.First)
+		short += fmt.Sprintf(" Go on at line %d.", v.First+1)
 	}
 	return v.fitting(long, short)
 }
 
 func (v *viewer) missing(lines string, last int) string {
+	not := fmt.Sprintf("%s %d to %d are", lines, last+1, v.Last)
 	if last+1 == v.Last {
-		return fmt.Sprintf("%s %d is not shown. To see it, call open_files with offset=%d.",
-			lines[:len("line")], v.Last, last)
+		not = fmt.Sprintf("%s %d is", lines[:len("line")], v.Last)
 	}
-	return fmt.Sprintf("%s %d to %d are not shown. To see them, call open_files with offset=%d.",
-		lines, last+1, v.Last, last)
+	return fmt.Sprintf("%s not shown. To go on, open line %d (offset %d).", not, last+1, last)
 }
 
 // fitting returns the first note that leaves half of the limit to the text, else the mark without words.

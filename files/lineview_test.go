@@ -137,8 +137,8 @@ func TestRenderRefusesLinesThatAreNotThere(t *testing.T) {
 		first, last int
 		want        string
 	}{
-		{"a\nb\n", 3, 0, "The file has only 2 lines, but requested offset 3 is out of range. Ask for an offset below 2."},
-		{"", 2, 0, "The file has only 0 lines, but requested offset 2 is out of range. Ask for an offset below 1."},
+		{"a\nb\n", 3, 0, "The file has only 2 lines: line 3, at offset 2, is past its end."},
+		{"", 2, 0, "The file has only 0 lines: line 2, at offset 1, is past its end."},
 		{"a\nb\nc\n", 3, 2, "Invalid range: line 3 comes after line 2. Ask for a length of at least 1."},
 	} {
 		_, err := files.Render(stored(tt.text),

@@ -118,8 +118,8 @@ func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]targe
 			t.lines.Offset = *r.Offset
 		}
 		if t.lines.Offset > 0 && t.lines.Offset >= t.Lines {
-			return nil, db.Invalid("File %s has only %d lines: offset %d, which is line %d, is past its end",
-				t.FullName, t.Lines, t.lines.Offset, t.lines.Offset+1)
+			return nil, db.Invalid("File %s has only %d lines: line %d, at offset %d, is past its end",
+				t.FullName, t.Lines, t.lines.Offset+1, t.lines.Offset)
 		}
 		if !slices.ContainsFunc(found[i+1:], func(later attached) bool { return later.Key == t.Key }) {
 			targets = append(targets, t)

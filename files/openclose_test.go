@@ -93,7 +93,7 @@ func TestOpenRefuses(t *testing.T) {
 			"Currently you have the following files attached: ['other/0.txt', 'set/0.txt', 'set/1.txt', 'set/only.md']"},
 		"a name of two files": {requests("0.txt"), "0.txt fits several attached files"},
 		"an offset past the end": {[]files.OpenRequest{{FileName: "set/0.txt", Offset: &five}},
-			"File set/0.txt has only 3 lines: offset 5, which is line 6, is past its end"},
+			"File set/0.txt has only 3 lines: line 6, at offset 5, is past its end"},
 		"more than the limit": {requests("set/0.txt", "set/1.txt", "other/0.txt"),
 			"Cannot open 3 files: exceeds configured maximum limit of 2 files"},
 		"one of two that is not there": {requests("set/0.txt", "nope"), "nope not attached"},
@@ -357,7 +357,7 @@ func TestOpenFilesKeepToTheirShareOfTheWindow(t *testing.T) {
 			views[0].Truncated,
 			newChars, views[1].Truncated)
 	}
-	if !strings.Contains(views[0].Text, "call open_files with offset=") {
+	if !strings.Contains(views[0].Text, "not shown. To go on, open line ") {
 		t.Errorf("a shortened view does not say how to go on: …%s", views[0].Text[max(0, oldChars-200):])
 	}
 }

@@ -19,6 +19,8 @@ func TestOpenFilesUnderstandsWhatModelsWrite(t *testing.T) {
 	}{
 		{"the schema's form", `{"file_requests": [{"file_name": "docs/a.md"}]}`, tool.Opens{Requests: whole}},
 		{"numbers", `{"file_requests": [{"file_name": "docs/a.md", "offset": 20, "length": 5}]}`, tool.Opens{Requests: part}},
+		{"a line counts from 1", `{"file_requests": [{"file_name": "docs/a.md", "line": 21, "length": 5}]}`,
+			tool.Opens{Requests: part}},
 		{"numbers in strings", `{"file_requests": [{"file_name": "docs/a.md", "offset": "20", "length": " 5 "}]}`,
 			tool.Opens{Requests: part}},
 		{"numbers with a point", `{"file_requests": [{"file_name": "docs/a.md", "offset": 20.0, "length": 5e0}]}`,

@@ -20,9 +20,11 @@ type openArgs struct {
 	IncludeContent flag              `json:"include_content"`
 }
 
-// fileRequest names a file and the lines of it to view. A bare string names a whole file.
+// fileRequest names a file and the lines of it to view, from a line (from 1) or an offset (from 0). A bare string names
+// a whole file.
 type fileRequest struct {
 	FileName text    `json:"file_name"`
+	Line     *number `json:"line"`
 	Offset   *number `json:"offset"`
 	Length   *number `json:"length"`
 }
@@ -62,7 +64,7 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	return Result{Text: openText(o, bool(a.IncludeContent)), Files: o.Files}, nil
 }
 
-// openRequests checks what can be checked without the files. A length alone counts from the first line.
+// openRequests checks what can be checked without the files.
 func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 	if len(asked) == 0 {
 		return nil, db.Invalid("No file requests provided")
@@ -73,19 +75,35 @@ func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 			return nil, db.Invalid("A file request has no file_name. Give one, such as %s.",
 				literal(nextRequest{FileName: "folder/name.txt"}))
 		}
-		if r.Offset != nil && *r.Offset < 0 {
-			return nil, db.Invalid("Offset for file %s must be >= 0 (0-indexed), got %d", r.FileName, *r.Offset)
+		offset, err := r.offset()
+		if err != nil {
+			return nil, err
 		}
-		if r.Length != nil && *r.Length < 1 {
-			return nil, db.Invalid("Length for file %s must be >= 1, got %d", r.FileName, *r.Length)
-		}
-		if r.Length != nil && r.Offset == nil {
-			r.Offset = new(number)
-		}
-		requests = append(requests, files.OpenRequest{FileName: string(r.FileName), Offset: (*int)(r.Offset),
-			Length: (*int)(r.Length)})
+		requests = append(requests, files.OpenRequest{FileName: string(r.FileName), Offset: offset, Length: (*int)(r.Length)})
 	}
 	return requests, nil
+}
+
+// offset checks the range of a request and returns where it begins, counted from 0; nil is the file's start. A length
+// alone counts from the first line.
+func (r fileRequest) offset() (*int, error) {
+	name := echo(string(r.FileName))
+	switch {
+	case r.Line != nil && r.Offset != nil:
+		return nil, db.Invalid("Give line %d or offset %d for file %s, not both: line counts from 1, offset from 0.",
+			*r.Line, *r.Offset, name)
+	case r.Line != nil && *r.Line < 1:
+		return nil, db.Invalid("Line for file %s must be >= 1 (lines count from 1), got %d", name, *r.Line)
+	case r.Offset != nil && *r.Offset < 0:
+		return nil, db.Invalid("Offset for file %s must be >= 0 (0-indexed), got %d", name, *r.Offset)
+	case r.Length != nil && *r.Length < 1:
+		return nil, db.Invalid("Length for file %s must be >= 1, got %d", name, *r.Length)
+	case r.Line != nil:
+		return new(int(*r.Line) - 1), nil
+	case r.Length != nil && r.Offset == nil:
+		return new(0), nil
+	}
+	return (*int)(r.Offset), nil
 }
 
 // openText tells what was opened, and with content shows it, each line with its number. Where a view stops before the
@@ -182,13 +200,13 @@ func lineRange(r files.LineRange) string {
 // nextRequest is a file request in a call that a result proposes.
 type nextRequest struct {
 	FileName string `json:"file_name"`
-	Offset   *int   `json:"offset,omitempty"`
+	Line     int    `json:"line,omitempty"`
 	Length   *int   `json:"length,omitempty"`
 }
 
 // nextCall opens what is left of what was asked for.
 func nextCall(f files.Opened, content bool) string {
-	next := nextRequest{FileName: f.Name, Offset: f.NextOffset}
+	next := nextRequest{FileName: f.Name, Line: *f.NextOffset + 1}
 	if f.Request.Length != nil {
 		next.Length = new(deref(f.Request.Offset, 0) + *f.Request.Length - *f.NextOffset)
 	}

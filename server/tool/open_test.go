@@ -106,7 +106,7 @@ func TestOpenTextWithContentFits(t *testing.T) {
 	}
 	for _, want := range []string{
 		fmt.Sprintf("\nNote: The view of docs/2.md stops before line %d.", shown+1),
-		fmt.Sprintf(`open_files(file_requests=[{"file_name":"docs/2.md","offset":%d}], include_content=true)`, shown),
+		fmt.Sprintf(`open_files(file_requests=[{"file_name":"docs/2.md","line":%d}], include_content=true)`, shown+1),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the text lacks %q: %.500s", want, got)
@@ -127,8 +127,8 @@ func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 		next *int
 		want string
 	}{
-		{"lines follow in what was returned", 2, nil, `"offset":1`},
-		{"lines follow beyond what was returned", 1, new(1), `"offset":1`},
+		{"lines follow in what was returned", 2, nil, `"line":2`},
+		{"lines follow beyond what was returned", 1, new(1), `"line":2`},
 		{"nothing follows", 1, nil, ""},
 		{"nothing follows but the line's own end", 1, new(-1), ""},
 	} {
@@ -180,8 +180,8 @@ func TestOpenCallsLeadToTheEnd(t *testing.T) {
 				}
 				first++
 			}
-			_, next, more := strings.Cut(got, `"offset":`)
-			if len(lines) == 0 || more != (first <= total) || more && !strings.HasPrefix(next, fmt.Sprintf("%d}", first-1)) {
+			_, next, more := strings.Cut(got, `"line":`)
+			if len(lines) == 0 || more != (first <= total) || more && !strings.HasPrefix(next, fmt.Sprintf("%d}", first)) {
 				t.Fatalf("after line %d of %d the call for the rest is %.10q", first-1, total, next)
 			}
 		}
@@ -199,7 +199,7 @@ func TestOpenTextCutsNoLineForWantOfRoom(t *testing.T) {
 	if !strings.HasSuffix(got, "\n=== docs/b.md ===\n(its lines do not fit here)") || strings.Contains(got, "TRUNCATED") {
 		t.Errorf("it ends in %q, want nothing of docs/b.md and nothing cut", got[len(got)-100:])
 	}
-	want := `open_files(file_requests=[{"file_name":"docs/b.md","offset":0}], include_content=true)`
+	want := `open_files(file_requests=[{"file_name":"docs/b.md","line":1}], include_content=true)`
 	if !strings.Contains(got, want) {
 		t.Errorf("the text lacks %q: %.400s", want, got)
 	}

@@ -129,7 +129,7 @@ func hitText(h files.Hit) string {
 	}
 	if left := len(lines) - maxChunkLines; left > 0 {
 		next := h.FirstLine - 1 + maxChunkLines
-		rest := nextRequest{FileName: h.FileName, Offset: &next, Length: new(max(h.LastLine-next, 1))}
+		rest := nextRequest{FileName: h.FileName, Line: next + 1, Length: new(max(h.LastLine-next, 1))}
 		fmt.Fprintf(&b, "  ... [truncated %d more lines]\nTo read them, call: %s\n", left, openCall(rest, true))
 	}
 	return b.String()

@@ -134,11 +134,14 @@ func agree(t *testing.T, name string, p parameters, arguments []string) {
 func TestOpenFilesSaysWhatLimitsItAndHowLinesCount(t *testing.T) {
 	t.Parallel()
 	open := tool.New(tool.Memories{}).Tools()[0]
-	for _, want := range []string{"max_files_open", "file_limits", "number lines from 1", "offset counts from 0",
-		"# Entire files", "# Lines 101-150"} {
+	for _, want := range []string{"max_files_open", "file_limits", "Lines count from 1", "# Entire files",
+		"# Lines 101-150"} {
 		if !strings.Contains(open.Description, want) {
 			t.Errorf("description lacks %q:\n%s", want, open.Description)
 		}
+	}
+	if want := "counted from 0: line 101 is offset 100"; !strings.Contains(string(open.Schema), want) {
+		t.Errorf("schema lacks %q: %s", want, open.Schema)
 	}
 }
 
@@ -184,7 +187,9 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"open_files", `{"file_requests": true}`},
 		{"open_files", `{"file_requests": [["docs/a.md"]]}`},
 		{"open_files", `{"file_requests": [{"offset": 3}]}`},
-		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 3}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "start": 3}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 0}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 3, "offset": 2}]}`},
 		{"open_files", `{"file_requests": [{"file_name": ["docs/a.md"]}]}`},
 		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": "third"}]}`},
 		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": -1}]}`},
