@@ -15,9 +15,14 @@ func (s *Server) modelRoutes(a *rest.API) {
 	rest.Get(a, "/v1/models/embedding", "List embedding models", s.listEmbeddingModels)
 }
 
-// listModels lists the models whose windows are known.
-func (s *Server) listModels(_ context.Context, in *letta.ModelFilter) ([]letta.Model, error) {
-	return slices.DeleteFunc(rest.Each(agent.Models, letta.ModelOf), in.Excludes), nil
+// listModels lists the model that the operator configured, and those whose windows are known.
+func (s *Server) listModels(ctx context.Context, in *letta.ModelFilter) ([]letta.Model, error) {
+	models := rest.Each(agent.Models, func(handle string) letta.Model { return letta.ModelOf(handle, 0) })
+	if handle, window := s.Agents.DefaultModel(ctx); handle != "" {
+		models = slices.DeleteFunc(models, func(m letta.Model) bool { return m.Handle == handle })
+		models = slices.Insert(models, 0, letta.ModelOf(handle, window))
+	}
+	return slices.DeleteFunc(models, in.Excludes), nil
 }
 
 // listEmbeddingModels lists the one model that texts are embedded with: the endpoint's, or the built-in word weights.

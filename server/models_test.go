@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/server/agent/agenttest"
 )
 
 func TestModelsAreListedWithTheirWindows(t *testing.T) {
@@ -36,6 +39,32 @@ func TestModelsAreListedWithTheirWindows(t *testing.T) {
 	for _, m := range list("provider_type=anthropic") {
 		if !strings.HasPrefix(m.Handle, "anthropic/") {
 			t.Errorf("of anthropic: %+v", m)
+		}
+	}
+}
+
+// The operator's own model is listed, and an agent of it has the window that the list names.
+func TestTheConfiguredModelIsListed(t *testing.T) {
+	t.Parallel()
+	for window, want := range map[int]float64{0: 32768, 24_000: 24_000} {
+		c := newIdleClient(t)
+		p := llmtest.New(t)
+		p.Window = window
+		models, err := agenttest.Models(p, patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.server.Agents.Compaction.Models = models
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(c.must("GET", "/v1/models/", "")), &list); err != nil {
+			t.Fatal(err)
+		}
+		if got := list[0]; got["handle"] != "openai/summariser" || got["context_window"] != want {
+			t.Errorf("with a window of %d the first model is %v", window, got)
+		}
+		a := fields(t, c.must("POST", "/v1/agents", `{"model":"openai/summariser"}`))
+		if got := a["llm_config"].(map[string]any)["context_window"]; a["model"] != "openai/summariser" || got != want {
+			t.Errorf("an agent of it has the window %v, want %v", got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"github.com/loci-memory/loci/files"
@@ -31,6 +32,28 @@ var Models = []string{"openai/gpt-5", "openai/gpt-5-mini", "openai/gpt-4.1", "op
 	"openai/gpt-4o-mini", "openai/gpt-4-turbo", "openai/gpt-4", "openai/o1", "openai/o3", "openai/o4-mini",
 	"anthropic/claude-opus-4-1", "anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5", "google_ai/gemini-2.5-pro",
 	"google_ai/gemini-2.5-flash"}
+
+// DefaultModel returns the handle of the model that the server writes summaries with, and its context window in tokens
+// as the operator set it, 0 if it is not set. The handle is empty if there is no such model.
+func (s *Store) DefaultModel(ctx context.Context) (handle string, window int) {
+	if s.Compaction == nil || s.Compaction.Models == nil {
+		return "", 0
+	}
+	m := s.Compaction.Models(ctx, "")
+	if m == nil || m.Name == "" {
+		return "", 0
+	}
+	return "openai/" + m.Name, m.Window // the protocol of its endpoint
+}
+
+// windowOf returns the limit of a new agent's window: its caller's, or else what the operator says of its model.
+func (s *Store) windowOf(ctx context.Context, n New) *int {
+	handle, window := s.DefaultModel(ctx)
+	if n.WindowLimit != nil || n.Model == nil || window == 0 || *n.Model != handle {
+		return n.WindowLimit
+	}
+	return &window
+}
 
 // AssumedWindow returns the context window in tokens that prompts are made for: 32,768 where it is unknown.
 func (a Agent) AssumedWindow() int { return cmp.Or(a.Window(), assumedWindow) }

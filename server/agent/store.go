@@ -57,6 +57,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := checkLimits(n.WindowLimit, n.MaxFilesOpen, n.ViewChars); err != nil {
 		return Agent{}, err
 	}
+	n.WindowLimit = s.windowOf(ctx, n)
 	var err error
 	if n.Settings.CompactionSettings, err = mergeCompaction(nil, n.Settings.CompactionSettings); err != nil {
 		return Agent{}, err

@@ -1,6 +1,7 @@
 package letta
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -43,13 +44,13 @@ type Model struct {
 	ModelType        string `json:"model_type"`
 }
 
-// ModelOf shows the model with a handle.
-func ModelOf(handle string) Model {
+// ModelOf shows the model with a handle and a context window in tokens; 0 is what an agent of it has.
+func ModelOf(handle string, window int) Model {
 	provider, name, found := strings.Cut(handle, "/")
 	if !found {
 		provider, name = "openai", handle // the protocol
 	}
-	window := agent.Agent{Model: &handle}.AssumedWindow()
+	window = cmp.Or(window, agent.Agent{Model: &handle}.AssumedWindow())
 	return Model{Handle: handle, Name: name, DisplayName: name, Model: name, EndpointType: provider,
 		ProviderType: provider, ProviderName: provider, ProviderCategory: "base", ContextWindow: window,
 		MaxContextWindow: window, ModelType: "llm"}
