@@ -134,7 +134,7 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 		var b strings.Builder
 		b.WriteString(head + "\n" + strings.Repeat("=", len([]rune(head))) + "\n")
 		for _, h := range r.Hits[:n] {
-			b.WriteString("\n" + passageText(q, h, at))
+			b.WriteString("\n" + passageText(h, at))
 		}
 		if left := len(r.Hits) - n; left > 0 {
 			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked passages did not fit here. Ask for fewer with top_k, or narrow the "+
@@ -146,12 +146,9 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 }
 
 // passageText shows a passage. Its lines are indented, which keeps them from being taken for a head.
-func passageText(q archival.Query, h archival.Hit, at clock) string {
+func passageText(h archival.Hit, at clock) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "=== %s (%s%s", h.ID, h.HappenedAt.In(at.zone).Format("2006-01-02 15:04 MST"), line(tagged(h.Tags)))
-	if q.Text != "" {
-		fmt.Fprintf(&b, ", score %.3f", h.Score)
-	}
 	b.WriteString(") ===\n")
 	for l := range strings.SplitSeq(strings.TrimRight(h.Text, "\n"), "\n") {
 		b.WriteString("  " + line(l) + "\n")
@@ -159,19 +156,33 @@ func passageText(q archival.Query, h archival.Hit, at clock) string {
 	return b.String()
 }
 
+// noPassages says what was searched and what to try.
 func noPassages(q archival.Query) string {
-	s := "Your archival memory has no passages"
-	if q.Text != "" {
-		s = fmt.Sprintf("No passage of your archival memory was found for query: '%s'", echo(q.Text))
-	}
+	var filter string
 	if len(q.Tags) > 0 {
-		s += " with the tags " + echo(joined(q.Tags))
+		filter += " with the tags " + echo(joined(q.Tags))
 	}
 	if q.Start != nil || q.End != nil {
-		s += " in that time"
+		filter += " in that time"
 	}
-	return s + "."
+	switch {
+	case q.Offset > 0:
+		return fmt.Sprintf("Your archival memory has no more passages%s at offset %d. To see the first, repeat the call "+
+			"with offset=0.", filter, q.Offset)
+	case q.Text == "" && filter == "":
+		return "Your archival memory is empty: there is nothing to find."
+	case q.Text == "":
+		return "Your archival memory has no passages" + filter + ". To see the newest of all, call: " + newestPassages
+	}
+	s := fmt.Sprintf("No passage of your archival memory was found for query: '%s'%s. ", echo(q.Text), filter)
+	if filter != "" {
+		return s + "To search without filters, call: " + invocation("archival_memory_search",
+			argument{"query", q.Text, nil})
+	}
+	return s + "Try other words for the same. To see the newest passages, call: " + newestPassages
 }
+
+var newestPassages = invocation("archival_memory_search", argument{"query", "", nil})
 
 func passagesNote(q archival.Query, r archival.Results) string {
 	switch {

@@ -122,6 +122,9 @@ func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
 		return fmt.Sprintf("The query '%s' has only words that nearly every message has, and finds nothing. Ask with "+
 			"words that tell: a name, a topic, a number.\n%s",
 			echo(q.Text), newest)
+	case q.Offset > 0:
+		return fmt.Sprintf("No more messages%s%s at offset %d. To see the first, repeat the call with offset=0.",
+			a.forQuery(), a.filter(), q.Offset)
 	case q.Text == "" && a.filter() == "":
 		return "There are no messages yet, or you see all of them already."
 	case a.filter() != "":
@@ -164,19 +167,15 @@ func (a conversationArgs) filter() string {
 
 // messagesPage shows the n best hits.
 func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, at clock) string {
-	head := "Found " + count(len(r.Hits), "message") + a.forQuery() + a.filter()
+	head := "Found " + count(len(r.Hits), "message") + a.forQuery() + a.filter() + ", the best first"
 	if q.Text == "" {
 		head = "The newest " + count(len(r.Hits), "message") + a.filter()
 	}
 	var b strings.Builder
 	b.WriteString(head + "\n" + rule + "\n")
 	for _, h := range r.Hits[:n] {
-		score := ""
-		if q.Text != "" {
-			score = fmt.Sprintf(", score %.3f", h.Score)
-		}
-		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s%s\n%s%s", at.spoken(h.Message), h.ID, h.Position,
-			ofConversation(h.Message), score, orphanNote(h.Message), indented(h.Snippet))
+		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s\n%s%s", at.spoken(h.Message), h.ID, h.Position,
+			ofConversation(h.Message), orphanNote(h.Message), indented(h.Snippet))
 	}
 	if left := len(r.Hits) - n; left > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n",

@@ -108,6 +108,8 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 		[2]string{"archival_memory_delete", `{"id":"` + id + `"}`},
 		[2]string{"archival_memory_delete", `{"id":"` + id + `"}`},
 		[2]string{"archival_memory_search", `{"query":"zebra"}`},
+		[2]string{"archival_memory_search", `{"query":"tea","offset":50}`},
+		[2]string{"archival_memory_search", `{"query":"","tags":"none"}`},
 		// What goes wrong, and what to do.
 		[2]string{"archival_memory_insert", `{}`},
 		[2]string{"archival_memory_update", `{"id":"passage-1"}`},

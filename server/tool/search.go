@@ -79,6 +79,9 @@ func searchText(q files.Query, r files.Results) string {
 
 func noHits(q files.Query) string {
 	s := fmt.Sprintf("No passages found for query: '%s'", echo(q.Text))
+	if q.Offset > 0 {
+		return fmt.Sprintf("%s at offset %d. To see the first, repeat the call with offset=0.", s, q.Offset)
+	}
 	if q.Include != "" {
 		s += fmt.Sprintf(" in files matching '%s'. Search without include, or ask in other words.", echo(q.Include))
 	} else {
