@@ -229,7 +229,10 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	p := llmtest.New(t)
 	var first atomic.Bool
 	p.Answer = func(asked llmtest.Asked) string {
-		if first.CompareAndSwap(false, true) { // while this one thinks
+		if first.CompareAndSwap(false, true) { // while this one thinks, on a server that stalled
+			if _, err := c.server.Agents.DB.Exec(t.Context(), `DELETE FROM compaction_claims`); err != nil {
+				t.Error(err)
+			}
 			if got := c.call("POST", "/v1/agents/"+agent+"/summarize", `{}`); got.Code != 200 {
 				t.Errorf("compacted meanwhile: %d %s", got.Code, got.Text)
 			}
