@@ -494,9 +494,13 @@ func (w *windows) settle() {
 
 // logged is a message as the log has it.
 type logged struct {
-	recall.Appended
-	Role recall.Role `db:"role"`
-	Text string      `db:"text"`
+	ID       string      `db:"id"`
+	Seq      int64       `db:"seq"`
+	Position int         `db:"position"`
+	Tokens   int         `db:"tokens"`
+	OTID     *string     `db:"otid"`
+	Role     recall.Role `db:"role"`
+	Text     string      `db:"text"`
 }
 
 // check looks at a conversation once all is quiet.
@@ -698,7 +702,7 @@ func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, sta
 				seen,
 				leaves,
 			)
-		case leaves && !strings.Contains(hidden, m.Text):
+		case leaves && !strings.Contains(hidden, strings.ReplaceAll(strings.TrimRight(m.Text, "\n"), "\n", "\n  ")):
 			w.t.Errorf("%s: message %d is not read by the range of the summary", th.conversation, m.Position)
 		case seen && strings.TrimSpace(text) != strings.TrimSpace(m.Text):
 			place := expandable.FindStringSubmatch(text)
