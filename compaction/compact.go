@@ -115,7 +115,7 @@ func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 			return Result{}, err
 		}
 		if model != nil && change.Summary.How == Extracted && made.Why != nil && s.Extracted != nil {
-			s.Extracted(ctx, made)
+			s.Extracted(ctx, made, change.Summary.Detail)
 		}
 		r.Made = &made
 		return r, nil

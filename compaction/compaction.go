@@ -45,7 +45,8 @@ type Summary struct {
 
 	PromptTokens int    // of all calls, as the provider counted them
 	OutputTokens int    // of all calls, as the provider counted them
-	Why          string // why the first way of making it failed; empty if it did not fail
+	Why          string // why the first way of making it failed, for the organization; empty if it did not fail
+	Detail       string // what the provider said then, for the operator; it is not stored
 }
 
 // How names the way in which a summary was made.

@@ -140,7 +140,7 @@ func (w *writer) nothing() Summary {
 // summary returns a text as a summary, with the range that it replaces and the calls that it took.
 func (w *writer) summary(text string, how How) Summary {
 	text = limitChars(cutTo(w.redacted(clean(text)), w.budget), w.s.ClipChars)
-	s := Summary{Text: text, How: how, Why: w.why, ModelCalls: w.modelCalls,
+	s := Summary{Text: text, How: how, Why: w.why, Detail: w.detail, ModelCalls: w.modelCalls,
 		PromptTokens: w.prompt, OutputTokens: w.output}
 	if w.m != nil {
 		s.Model = w.m.Name

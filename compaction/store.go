@@ -23,9 +23,9 @@ type Store struct {
 	// If Models is nil or returns nil, summaries are extracted without a model.
 	Models func(ctx context.Context, handle string) *Model
 
-	// Extracted, if not nil, is called with a compaction whose summary was extracted although there is a model. Its Why
-	// says the reason.
-	Extracted func(ctx context.Context, c Compaction)
+	// Extracted, if not nil, is called with a compaction whose summary was extracted although there is a model, and with
+	// what the model's provider said, for the operator; empty if the compaction's Why says all.
+	Extracted func(ctx context.Context, c Compaction, detail string)
 }
 
 // With returns the store with all statements in tx.

@@ -86,7 +86,7 @@ type writer struct {
 
 	asked                      string // the last message of the last request
 	modelCalls, prompt, output int
-	why                        string
+	why, detail                string // of the last failure: for the organization, and for the operator
 }
 
 func newWriter(e Evicted, s Settings, m *Model) *writer {
@@ -238,14 +238,14 @@ func tokensOfMessages(messages []chat.Message) (n int) {
 func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte, own bool) (text string, next bool) {
 	reply, err := w.call(ctx, messages, tools, own)
 	if over, ok := errors.AsType[*Overflow](err); ok {
-		w.why = over.Error()
+		w.failed(err)
 		if !own {
 			w.learn(over, tokensOfMessages(messages))
 		}
 		return "", true
 	}
 	if err != nil {
-		w.why = err.Error()
+		w.failed(err)
 		return "", own
 	}
 	text = textOf(reply)
@@ -261,7 +261,7 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 	last.Content += "\n\n" + fault
 	second, err := w.call(ctx, append(messages[:len(messages)-1:len(messages)-1], last), tools, own)
 	if err != nil {
-		w.why = err.Error()
+		w.failed(err)
 		return w.shortened(reply, text), false
 	}
 	better := textOf(second)
@@ -271,6 +271,24 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 	}
 	w.why = fault
 	return cmp.Or(w.shortened(second, better), w.shortened(reply, text)), false
+}
+
+// errAskedOften is the error of a call after MaxModelCalls.
+var errAskedOften = errors.New("the model was asked often enough")
+
+// failed notes why a call gave no answer. Organizations do not read what an unknown error says.
+func (w *writer) failed(err error) {
+	w.why, w.detail = "the language model fails", err.Error()
+	known, ok := errors.AsType[interface {
+		error
+		Public() string
+	}](err)
+	switch {
+	case ok:
+		w.why = known.Public()
+	case errors.Is(err, errAskedOften):
+		w.why = err.Error()
+	}
 }
 
 // complete asks once more for a summary that mentions what this one does not, and adds what is still missing.
@@ -307,7 +325,7 @@ func (w *writer) shortened(r Reply, text string) string {
 
 func (w *writer) call(ctx context.Context, messages []chat.Message, tools []byte, own bool) (Reply, error) {
 	if w.modelCalls == MaxModelCalls {
-		return Reply{}, errors.New("the model was asked often enough")
+		return Reply{}, errAskedOften
 	}
 	if err := ctx.Err(); err != nil {
 		return Reply{}, err

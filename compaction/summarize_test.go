@@ -112,7 +112,8 @@ func TestSummariserDownDoesNotBrickTheAgent(t *testing.T) {
 		func(int, compaction.Request) (compaction.Reply, error) {
 			return compaction.Reply{}, errors.New("connection refused")
 		})
-	if got.How != compaction.Extracted || got.Model != "" || len(asked) != 1 || got.Why != "connection refused" ||
+	if got.How != compaction.Extracted || got.Model != "" || len(asked) != 1 || got.Why != "the language model fails" ||
+		got.Detail != "connection refused" ||
 		!strings.Contains(got.Text, "SHOP-2291") {
 		t.Errorf("got %+v after %d requests", got, len(asked))
 	}

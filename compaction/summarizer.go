@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,7 +9,8 @@ import (
 )
 
 // Summarizer completes a chat: a model behind a provider's endpoint. It returns an *Overflow for a request that is
-// larger than the model's window.
+// larger than the model's window. The text of an error is for the operator; organizations read that of its method
+// Public() string, if it has one.
 type Summarizer interface {
 	Complete(ctx context.Context, r Request) (Reply, error)
 }
@@ -50,9 +52,20 @@ type Reply struct {
 // did not say.
 type Overflow struct {
 	Window, Sent int
-	Reason       string // in the provider's words
+	Reason       string // in the provider's words, for the operator
+	Told         string // for organizations, without the provider's words; empty if there is no more to say
 }
 
 func (o *Overflow) Error() string {
-	return "the request is larger than the model's window: " + o.Reason
+	return tooLarge + ": " + cmp.Or(o.Reason, o.Told)
 }
+
+// Public returns what organizations read.
+func (o *Overflow) Public() string {
+	if o.Told != "" {
+		return tooLarge + ": " + o.Told
+	}
+	return tooLarge
+}
+
+const tooLarge = "the request is larger than the model's window"

@@ -76,7 +76,8 @@ func (o *OpenAI) batch(ctx context.Context, jobs []*job) error {
 func (j *job) settle(values []float32) {
 	j.values = values
 	if values == nil {
-		j.refused = "the provider answered with " + noDirection
+		why := "the provider answered with " + noDirection
+		j.refused = &refusal{reason: why, public: why}
 	}
 }
 
@@ -86,7 +87,7 @@ func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 	if err := o.confirm(ctx); err != nil {
 		return err
 	}
-	j.refused = no.reason
+	j.refused = no
 	text := j.item.Text
 	sent := min(tokens(text), int(o.limit.Load()))
 	for n := 2; utf8.RuneCountInString(text) > minCutRunes*n/2 && n <= o.config.MaxBatchItems; n *= 2 {

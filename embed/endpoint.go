@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,8 @@ type Endpoint struct {
 	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to
 	// MaxPause. Zeros are a second and a minute.
 	FirstPause, MaxPause time.Duration
+
+	Log *slog.Logger // gets what failures and refusals say, which organizations do not; nil drops it
 
 	active atomic.Pointer[Space]
 	rest   atomic.Pointer[time.Time] // until when searches leave the endpoint alone
@@ -82,14 +85,23 @@ func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, ref
 	vectors, err = p.endpoint.Embedder.Embed(ctx, items)
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
+		p.endpoint.log(ctx, "the embeddings endpoint refuses texts", "number", len(refused), "error", refused[0].Detail)
 	}
 	if err == nil {
 		err = p.endpoint.checkDimension(vectors)
 	}
 	if err != nil {
+		p.endpoint.log(ctx, "the embeddings endpoint fails; texts wait for their vectors", "error", err)
 		return nil, nil, err
 	}
 	return vectors, refused, nil
+}
+
+// log tells the operator of a failure, unless it is only the end of a job.
+func (d *Endpoint) log(ctx context.Context, message string, args ...any) {
+	if d.Log != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		d.Log.WarnContext(ctx, message, args...)
+	}
 }
 
 func (d *Endpoint) checkDimension(vectors []Vector) error {

@@ -45,12 +45,13 @@ const maxRequests = 4
 
 // RefusedError is a text that the provider does not embed, not even alone.
 type RefusedError struct {
-	ID     int64 // of the Item
-	Reason string
+	ID     int64  // of the Item
+	Reason string // for organizations: without the provider's words
+	Detail string // for the operator
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the embedding provider refuses text %d: %s", e.ID, e.Reason)
+	return fmt.Sprintf("the embedding provider refuses text %d: %s", e.ID, e.Detail)
 }
 
 // Refusals returns the refused texts that an Embedder's error holds.
@@ -156,7 +157,7 @@ func dot(a, b []float32) (sum float64) {
 type job struct {
 	item    Item
 	values  []float32
-	refused string // why there are no values
+	refused *refusal // why there are no values
 }
 
 // Embed implements Embedder. Blank texts get neither a vector nor an error: there is nothing in them to find, and
@@ -182,7 +183,7 @@ func (o *OpenAI) Embed(ctx context.Context, items []Item) ([]Vector, error) {
 		if j.values != nil {
 			vectors = append(vectors, Vector{ID: j.item.ID, Values: j.values})
 		} else {
-			refused = append(refused, &RefusedError{ID: j.item.ID, Reason: j.refused})
+			refused = append(refused, &RefusedError{ID: j.item.ID, Reason: j.refused.public, Detail: j.refused.reason})
 		}
 	}
 	return vectors, errors.Join(refused...)
@@ -245,9 +246,9 @@ func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
 // checkDimension holds every vector to the configured dimension, or else to that of the first one ever seen.
 func (o *OpenAI) checkDimension(got int) error {
 	if got < 1 || got > MaxDimension {
-		return provider.Settingf("the embedding model %s gives vectors of %d numbers, and Loci keeps 1 to %d: "+
+		return provider.Told(provider.Settingf("the embedding model %s gives vectors of %d numbers, and Loci keeps 1 to %d: "+
 			"choose another LOCI_EMBEDDING_MODEL, or set LOCI_EMBEDDING_DIMENSIONS if this one can give fewer",
-			o.config.Model, got, MaxDimension)
+			o.config.Model, got, MaxDimension), "the embedding model gives vectors of %d numbers", got)
 	}
 	o.dimension.CompareAndSwap(0, int64(got))
 	want := int(o.dimension.Load())
@@ -255,8 +256,9 @@ func (o *OpenAI) checkDimension(got int) error {
 		return nil
 	}
 	if o.config.Dimensions != 0 {
-		return provider.Settingf("the embedding model %s gives vectors of %d numbers, but LOCI_EMBEDDING_DIMENSIONS is %d: "+
-			"set it to %d or leave it empty", o.config.Model, got, want, got)
+		return provider.Told(provider.Settingf("the embedding model %s gives vectors of %d numbers, but "+
+			"LOCI_EMBEDDING_DIMENSIONS is %d: set it to %d or leave it empty", o.config.Model, got, want, got),
+			"the embedding model gives vectors of %d numbers, not of %d", got, want)
 	}
 	return o.at.Wrong("with a vector of %d numbers after ones of %d", got, want)
 }

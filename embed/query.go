@@ -57,6 +57,7 @@ func (d *Endpoint) askForQuery(ctx context.Context, text string) ([]float32, err
 	}
 	if err != nil {
 		if ctx.Err() == nil {
+			d.log(ctx, "the embeddings endpoint fails; searches rank by words for a while", "error", err)
 			d.rest.Store(new(time.Now().Add(queryPause)))
 		}
 		return nil, errNoAnswer

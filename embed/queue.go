@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/embed/provider"
 )
 
 // Settle is the time between the sight of rows without vectors and the start of their job: rows written meanwhile are
@@ -205,7 +206,7 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 		}
 		noting, cancel := Noting(ctx)
 		defer cancel()
-		return false, errors.Join(err, batch.Note(noting, fmt.Sprintf("waiting for the embeddings endpoint: %v", err)))
+		return false, errors.Join(err, batch.Note(noting, "waiting for the embeddings endpoint: "+provider.Public(err)))
 	}
 	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
 		rows, err := batch.Lock(ctx, tx)

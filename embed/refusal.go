@@ -18,7 +18,8 @@ var tooLong = regexp.MustCompile(`(?i)too (large|long)|(context|input|sequence|p
 
 // refusal is a provider's answer to a request that it refuses for good, though it may accept parts of it.
 type refusal struct {
-	reason  string
+	reason  string // in the provider's words
+	public  string
 	tooLong bool
 }
 
@@ -37,10 +38,15 @@ type SettingError = provider.SettingError
 // explain turns go-openai's error into a *refusal, the context's error, or a sentence that says what to do.
 func (o *OpenAI) explain(ctx context.Context, err error) error {
 	if status, reason := o.at.Answered(err); refuses(status, reason) && ctx.Err() == nil {
-		return &refusal{
+		no := &refusal{
 			reason:  fmt.Sprintf("%s (status %d)", reason, status),
+			public:  fmt.Sprintf("status %d", status),
 			tooLong: status == http.StatusRequestEntityTooLarge || tooLong.MatchString(reason),
 		}
+		if no.tooLong {
+			no.public = "too long for the model, " + no.public
+		}
+		return no
 	}
 	return o.at.Explain(ctx, err)
 }
@@ -48,8 +54,9 @@ func (o *OpenAI) explain(ctx context.Context, err error) error {
 // failure words an error that ends a call. A refusal that comes this far is one of every text.
 func (o *OpenAI) failure(err error) error {
 	if no, ok := errors.AsType[*refusal](err); ok {
-		return provider.Settingf("the embedding provider at %s refuses every text: %s: "+
-			"check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS", o.at.Host(), no.reason, o.config.Model)
+		return provider.Told(provider.Settingf("the embedding provider at %s refuses every text: %s: "+
+			"check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS", o.at.Host(), no.reason, o.config.Model),
+			"the embedding provider refuses every text (%s)", no.public)
 	}
 	if err == context.Canceled || err == context.DeadlineExceeded { //nolint:errorlint // the caller's own, said bare
 		return fmt.Errorf("embed with %s: %w", o.config.Model, err)

@@ -50,7 +50,8 @@ func TestOneRefusedTextCostsFewRequests(t *testing.T) {
 				items[at].Text = c.bad
 				vectors, err := client.Embed(t.Context(), items)
 				var refused *embed.RefusedError
-				if !errors.As(err, &refused) || refused.ID != items[at].ID || !strings.Contains(refused.Reason, "not allowed") {
+				if !errors.As(err, &refused) || refused.ID != items[at].ID ||
+					refused.Reason != "status 422" || !strings.Contains(refused.Detail, "not allowed") {
 					t.Fatalf("got %v, want text %d refused", err, items[at].ID)
 				}
 				good := append(append([]embed.Item{}, items[:at]...), items[at+1:]...)

@@ -35,7 +35,7 @@ type Folder struct {
 // word weights.
 type EmbeddingConfig struct {
 	EndpointType string  `json:"embedding_endpoint_type"` // always "openai": the protocol
-	Endpoint     *string `json:"embedding_endpoint"`
+	Endpoint     *string `json:"embedding_endpoint"`      // always null: where the model runs is the operator's
 	Model        string  `json:"embedding_model"`
 	Dimension    int     `json:"embedding_dim"` // 0: texts are found by words, without vectors
 	ChunkTokens  int     `json:"embedding_chunk_size"`
@@ -131,7 +131,7 @@ func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	c := EmbeddingConfig{EndpointType: "openai", Model: "words", ChunkTokens: chunkTokens,
 		BatchSize: embed.MostTexts, Handle: "loci/words"}
 	if space, ok := s.o.Endpoint.Space(); ok {
-		c.Endpoint, c.Model, c.Dimension, c.Handle = &space.Provider, space.Model, space.Dimension, "openai/"+space.Model
+		c.Model, c.Dimension, c.Handle = space.Model, space.Dimension, "openai/"+space.Model
 	}
 	return c
 }

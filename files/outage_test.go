@@ -27,7 +27,7 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 		fault  embedtest.Fault
 		reason string
 	}{
-		{"it is down", embedtest.Answer(503, `{"error": {"message": "down for repairs"}}`), "down for repairs"},
+		{"it is down", embedtest.Answer(503, `{"error": {"message": "down for repairs"}}`), "fails (status 503)"},
 		{"it is slow", hang, "does not answer within"},
 		{"it takes no more", embedtest.Answer(429, `{"error": {"message": "too many"}}`, "Retry-After-Ms", "60"),
 			"takes no more requests for now"},
@@ -36,8 +36,8 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 		{"its answers break off", cut, "cannot be reached"},
 		{"its dimension is another", embedtest.Vectors(5, 0), "a vector of 5 numbers after ones of 8"},
 		{"it leaves texts out", embedtest.Vectors(8, 1), "vectors to"},
-		{"its key is refused", embedtest.Answer(401, `{}`), "LOCI_EMBEDDING_API_KEY"},
-		{"it refuses everything", embedtest.Answer(400, `{"error": {"message": "no such model"}}`), "no such model"},
+		{"its key is refused", embedtest.Answer(401, `{}`), "does not accept the server's key (status 401)"},
+		{"it refuses everything", embedtest.Answer(400, `{"error": {"message": "no such model"}}`), "were refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,7 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 			for i := range 5 {
 				sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(700), files.Suffix))
 			}
-			if c.reason == "no such model" { // which is no failure of the endpoint's, once it worked
+			if c.reason == "were refused" { // which is no failure of the endpoint's, once it worked
 				for _, f := range sent {
 					f = fx.await(folder, f)
 					if f.Status != files.Completed || f.ErrorMessage == nil || !strings.Contains(*f.ErrorMessage, "were refused") {
@@ -185,7 +185,7 @@ func TestRefusedPassagesAreCounted(t *testing.T) {
 	f := fx.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
 	n := fx.count(`SELECT count(*) FROM chunks WHERE strpos(text, 'forbidden') > 0`) // it may stand in an overlap too
 	want := fmt.Sprintf("%d of %d passages were refused by the embeddings endpoint "+
-		"(input is not acceptable (status 400)); they are found by their words",
+		"(status 400); they are found by their words",
 		n, f.TotalChunks)
 	if f.ErrorMessage == nil || *f.ErrorMessage != want || f.ChunksEmbedded != f.TotalChunks-n {
 		t.Errorf("got %+v, want %q", f, want)

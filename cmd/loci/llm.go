@@ -23,10 +23,10 @@ type language struct {
 }
 
 // extracted returns a function that logs a summary that was extracted because the model did not write it.
-func extracted(log *slog.Logger) func(context.Context, compaction.Compaction) {
-	return func(ctx context.Context, c compaction.Compaction) {
+func extracted(log *slog.Logger) func(context.Context, compaction.Compaction, string) {
+	return func(ctx context.Context, c compaction.Compaction, detail string) {
 		log.WarnContext(ctx, "a summary was extracted, because the language model did not write it",
-			"agent", c.AgentID, "compaction", c.ID, "model_calls", c.ModelCalls, "why", *c.Why)
+			"agent", c.AgentID, "compaction", c.ID, "model_calls", c.ModelCalls, "why", *c.Why, "detail", detail)
 	}
 }
 

@@ -100,8 +100,10 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 	at.Model = r.Model // errors name it
 	breaker := c.breaker(r.Model)
 	if !breaker.TryAcquirePermit() {
-		return compaction.Reply{}, fmt.Errorf("%s at %s did not answer in time and is not asked again for %v", r.Model,
-			at.Host(), breaker.RemainingDelay().Round(time.Second))
+		rest := breaker.RemainingDelay().Round(time.Second)
+		return compaction.Reply{}, provider.Told(
+			fmt.Errorf("%s at %s did not answer in time and is not asked again for %v", r.Model, at.Host(), rest),
+			"the model did not answer in time and is not asked again for %v", rest)
 	}
 	answer, x, err := c.send(ctx, r)
 	if c.wantsOtherLimit(r, x, err) {
@@ -122,11 +124,11 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 	reply := replyOf(answer)
 	if reply.Text == "" && reply.Finish == string(openai.FinishReasonLength) {
 		return reply, &compaction.Overflow{Window: reply.PromptTokens + reply.OutputTokens, Sent: reply.PromptTokens,
-			Reason: fmt.Sprintf("%s ended for its length before a word was written", r.Model)}
+			Told: r.Model + " ended for its length before a word was written"}
 	}
 	if cut(r, answer.Usage) {
 		return reply, &compaction.Overflow{Window: reply.PromptTokens,
-			Reason: fmt.Sprintf("%s read %d tokens of a longer request, and did not say so", r.Model, reply.PromptTokens)}
+			Told: fmt.Sprintf("%s read %d tokens of a longer request, and did not say so", r.Model, reply.PromptTokens)}
 	}
 	return reply, nil
 }
@@ -207,9 +209,9 @@ func (c *Client) explain(ctx context.Context, at *provider.Endpoint, x *exchange
 	}
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check LOCI_LLM_MODEL "+
-			"(%s) and LOCI_LLM_BASE_URL",
-			at.Host(), status, reason, at.Model)
+		return provider.Told(fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check "+
+			"LOCI_LLM_MODEL (%s) and LOCI_LLM_BASE_URL", at.Host(), status, reason, at.Model),
+			"the language model provider refuses the request (status %d)", status)
 	}
 	return at.Explain(ctx, err)
 }

@@ -60,7 +60,7 @@ func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
 		fault llmtest.Fault
 		why   string
 	}{
-		"429":                       {llmtest.RateLimited(0), "raise the limit of the key"},
+		"429":                       {llmtest.RateLimited(0), "takes no more requests for now (status 429)"},
 		"500":                       {llmtest.Fails(), "status 500"},
 		"a broken connection":       {llmtest.Hangup(), "cannot be reached"},
 		"garbage":                   {llmtest.Garbage(), "something else than a chat completion"},
@@ -74,7 +74,7 @@ func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
 		"a text without end":        {llmtest.TooLong(200_000), "too long"},
 		"a proxy's page":            {llmtest.Page(502), "status 502"},
 		"a page for an answer":      {llmtest.Page(200), "something else than a chat completion"},
-		"a wrong key":               {llmtest.Says(401, "no"), "LOCI_LLM_API_KEY"},
+		"a wrong key":               {llmtest.Says(401, "no"), "does not accept the server's key"},
 		"no room, whatever is sent": {llmtest.Overflows(llmtest.Wordings[0], 4096, 30_000), "larger than the model's window"},
 		"no room for a word":        {llmtest.OutOfLength(), ""},
 	} {

@@ -73,7 +73,7 @@ func (e *Endpoint) Client() (*openai.Client, error) {
 }
 
 // Explain turns go-openai's error into the context's, or into a sentence that says what to do: a *SettingError where
-// asking again cannot help.
+// asking again cannot help. Public says what organizations read of it.
 func (e *Endpoint) Explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -83,16 +83,19 @@ func (e *Endpoint) Explain(ctx context.Context, err error) error {
 	case 0:
 		return e.unanswered(err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return Settingf("the %s provider at %s does not accept the key (status %d): check %s_API_KEY", e.Kind, e.Host(),
-			status, e.Setting)
+		return Told(Settingf("the %s provider at %s does not accept the key (status %d): check %s_API_KEY", e.Kind, e.Host(),
+			status, e.Setting), "the %s provider does not accept the server's key (status %d)", e.Kind, status)
 	case http.StatusNotFound:
-		return Settingf("the %s provider at %s does not know the path or the model (status 404: %s): check %s_BASE_URL, "+
-			"which mostly ends in /v1, and %s_MODEL (%s)", e.Kind, e.Host(), reason, e.Setting, e.Setting, e.Model)
+		return Told(Settingf("the %s provider at %s does not know the path or the model (status 404: %s): check "+
+			"%s_BASE_URL, which mostly ends in /v1, and %s_MODEL (%s)", e.Kind, e.Host(), reason, e.Setting, e.Setting, e.Model),
+			"the %s provider does not know the model (status 404)", e.Kind)
 	case http.StatusTooManyRequests:
-		return fmt.Errorf("the %s provider at %s takes no more requests for now (status 429: %s): try again later, "+
-			"or raise the limit of the key in %s_API_KEY", e.Kind, e.Host(), reason, e.Setting)
+		return Told(fmt.Errorf("the %s provider at %s takes no more requests for now (status 429: %s): try again later, "+
+			"or raise the limit of the key in %s_API_KEY", e.Kind, e.Host(), reason, e.Setting),
+			"the %s provider takes no more requests for now (status 429)", e.Kind)
 	}
-	return fmt.Errorf("the %s provider at %s fails (status %d: %s): try again later", e.Kind, e.Host(), status, reason)
+	return Told(fmt.Errorf("the %s provider at %s fails (status %d: %s): try again later", e.Kind, e.Host(), status,
+		reason), "the %s provider fails (status %d)", e.Kind, status)
 }
 
 // Answered returns the status and the message of a provider's error, or 0 if there was no answer.
@@ -112,24 +115,30 @@ func (e *Endpoint) unanswered(err error) error {
 	var transport *url.Error
 	switch {
 	case errors.Is(err, errRedirect):
-		return Settingf("the %s provider at %s redirects elsewhere: set %s_BASE_URL to where it leads", e.Kind, e.Host(),
-			e.Setting)
+		return Told(Settingf("the %s provider at %s redirects elsewhere: set %s_BASE_URL to where it leads", e.Kind,
+			e.Host(), e.Setting), "the %s provider redirects elsewhere", e.Kind)
 	case errors.Is(err, errTooBig):
 		return e.Wrong("with more than %d MiB", e.MaxAnswerBytes>>20)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the %s provider at %s does not answer within %v: %w", e.Kind, e.Host(), e.Timeout,
-			context.DeadlineExceeded)
+		return Told(fmt.Errorf("the %s provider at %s does not answer within %v: %w", e.Kind, e.Host(), e.Timeout,
+			context.DeadlineExceeded), "the %s provider does not answer within %v", e.Kind, e.Timeout)
 	case errors.As(err, &transport):
-		return fmt.Errorf("the %s provider at %s cannot be reached (%s): check %s_BASE_URL, and that it runs",
-			e.Kind, e.Host(), e.Clean(transport.Err.Error()), e.Setting)
+		return Told(fmt.Errorf("the %s provider at %s cannot be reached (%s): check %s_BASE_URL, and that it runs",
+			e.Kind, e.Host(), e.Clean(transport.Err.Error()), e.Setting), "the %s provider cannot be reached", e.Kind)
 	}
-	return e.Wrong("with something else than %s (%s)", e.Answers, e.Clean(err.Error()))
+	return e.wrong("with something else than "+e.Answers, " ("+e.Clean(err.Error())+")")
 }
 
-// Wrong returns the error of a provider that answers with something unusable.
+// Wrong returns the error of a provider that answers with something unusable. Organizations read it too, so it repeats
+// no words of the provider.
 func (e *Endpoint) Wrong(format string, args ...any) error {
-	return fmt.Errorf("the %s provider at %s answers %s: check %s_BASE_URL and %s_MODEL (%s)",
-		e.Kind, e.Host(), fmt.Sprintf(format, args...), e.Setting, e.Setting, e.Model)
+	return e.wrong(fmt.Sprintf(format, args...), "")
+}
+
+// wrong is Wrong with a detail for the operator.
+func (e *Endpoint) wrong(how, detail string) error {
+	return Told(fmt.Errorf("the %s provider at %s answers %s%s: check %s_BASE_URL and %s_MODEL (%s)",
+		e.Kind, e.Host(), how, detail, e.Setting, e.Setting, e.Model), "the %s provider answers %s", e.Kind, how)
 }
 
 // Host returns the endpoint's host and port.

@@ -1,0 +1,40 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// told is an error whose text is the operator's. Organizations read another one.
+type told struct {
+	error
+	public string
+}
+
+// Unwrap returns the operator's error.
+func (e *told) Unwrap() error { return e.error }
+
+// Public returns what organizations read.
+func (e *told) Public() string { return e.public }
+
+// Told returns an operator's error, with the sentence that organizations read of it: what happened, without hosts,
+// names of settings and the provider's own words.
+func Told(err error, format string, args ...any) error {
+	return &told{err, fmt.Sprintf(format, args...)}
+}
+
+// Public returns what organizations read of an error of an endpoint: what Told gave it, or no more than that the
+// endpoint fails.
+func Public(err error) string {
+	if known, ok := errors.AsType[interface {
+		error
+		Public() string
+	}](err); ok {
+		return known.Public()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the endpoint does not answer in time"
+	}
+	return "the endpoint fails"
+}
