@@ -23,7 +23,7 @@ func Decode(raw []byte, hint string) (text, charset string, err error) {
 	if !ok {
 		text, charset = decodeLegacy(raw, hint)
 	}
-	if bad := badRunes(text); bad > 0 && !tolerable(bad, text) {
+	if bad := badIn(text, ok); bad > 0 && !tolerable(bad, text) {
 		return "", "", unreadable("The file is not text: %d of its %d characters are control characters or cannot be "+
 			"decoded. Upload it as text.", bad, utf8.RuneCountInString(text))
 	}
@@ -43,12 +43,23 @@ func normalLines(text string) string {
 
 var carriageReturns = regexp.MustCompile(`\r+\n`)
 
+// badIn is badRunes without what is right in a whole text: ^Z at its end, which DOS wrote, and NEL in Unicode, where it
+// ends a line.
+func badIn(text string, isUnicode bool) int {
+	bad := badRunes(strings.TrimRight(text, "\x1a\r\n"))
+	if isUnicode {
+		bad -= strings.Count(text, "\u0085")
+	}
+	return bad
+}
+
 // badRunes counts the characters that do not belong in a text: bytes that could not be decoded, and controls other than
-// tab, line ends, vertical tab, form feed, backspace, bell and escape.
+// tab, line ends, vertical tab, form feed, backspace, bell, escape, delete, and those that separate or frame fields:
+// SOH (as in FIX), STX, ETX, and the separators of files, groups, records and units.
 func badRunes(text string) (bad int) {
 	for _, r := range text {
 		switch {
-		case r >= '\a' && r <= '\r' || r == '\x1b':
+		case r >= '\a' && r <= '\r', r >= '\x1b' && r <= '\x1f', r >= '\x01' && r <= '\x03', r == '\x7f':
 		case r == utf8.RuneError || unicode.IsControl(r):
 			bad++
 		}
@@ -85,7 +96,7 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	}
 	m := guessUTF16(raw)
 	if isUTF8(raw) {
-		if text = strings.ToValidUTF8(string(raw), "\ufffd"); m == nil || tolerable(badRunes(text), text) {
+		if text = strings.ToValidUTF8(string(raw), "\ufffd"); m == nil || tolerable(badIn(text, true), text) {
 			return fromEscapes(text)
 		}
 	}

@@ -172,7 +172,7 @@ func looksLikeText(head []byte, marked bool) bool {
 	if !ok && !marked {
 		text, _ = decodeLegacy(head, "") // the name of the encoding is not needed
 	}
-	bad := badRunes(text)
+	bad := badIn(text, ok)
 	return bad == 0 && ok || !marked && tolerable(bad, text)
 }
 
