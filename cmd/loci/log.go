@@ -12,12 +12,19 @@ import (
 
 // logHandler returns a handler that writes in colour to a terminal, and plain text elsewhere.
 func logHandler(w io.Writer, level slog.Level) slog.Handler {
-	if f, ok := w.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
-		}
+	if isTerminal(w) {
+		return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
 	}
 	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // quiet drops a library's messages below warn unless debug messages are logged.

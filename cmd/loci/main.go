@@ -68,6 +68,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 			code = exited
 		}
 	}()
+	if len(args) > 0 && args[0] == "help" {
+		args = append(args[1:len(args):len(args)], "--help")
+	}
 	command, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintln(errs, "loci:", err)

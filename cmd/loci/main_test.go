@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net"
@@ -475,7 +477,8 @@ func TestUploadCommand(t *testing.T) {
 		out, errs := newLines(), newLines()
 		code := run(
 			t.Context(),
-			[]string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "notes", good, bad},
+			[]string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "--again", "notes", good,
+				bad},
 			out,
 			errs,
 		)
@@ -491,6 +494,71 @@ func TestUploadCommand(t *testing.T) {
 	}
 	if code := run(t.Context(), []string{"health", "--addr=127.0.0.1:1"}, out, errs); code != 1 {
 		t.Errorf("health of no server: got %d", code)
+	}
+}
+
+// Directories and patterns are uploaded by several at a time under their relative names, files that the folder has are
+// not sent again, and every failure counts.
+func TestUploadOfDirectories(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	dir := t.TempDir()
+	write := func(name, content string) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 {
+		write(fmt.Sprintf("docs/part %d/notes.md", i), fmt.Sprintf("# Part %d\n", i))
+	}
+	write("docs/.git/config", "hidden")
+	upload := func(code int, summary string, args ...string) (out string) {
+		t.Helper()
+		all, errs := newLines(), newLines()
+		if got := run(t.Context(), append([]string{"upload", "--addr=" + p.base, "notes"}, args...), all,
+			errs); got != code || !strings.Contains(all.String(), summary) || strings.Contains(errs.String(), "\r") {
+			t.Errorf("%q: got %d, want %d and %q:\n%s\n%s", args, got, code, summary, all, errs)
+		}
+		return all.String()
+	}
+	docs := filepath.Join(dir, "docs")
+	if out := upload(0, "30 files: 30 uploaded, 0 unchanged, 0 failed", docs); !strings.Contains(out,
+		"part 7/notes.md: 1 lines, 1 chunks") {
+		t.Errorf("got %s", out)
+	}
+	write("docs/part 7/notes.md", "# Part 7\n\nchanged\n")
+	upload(0, "30 files: 1 uploaded, 29 unchanged, 0 failed", "--duplicates=replace", docs)
+	upload(0, "3 files: 0 uploaded, 3 unchanged, 0 failed", docs+"/**/part {1,2,7}/*.md")
+	upload(0, "30 files: 30 uploaded, 0 unchanged, 0 failed", "--again", "--duplicates=replace", docs)
+	write("docs/image.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+	write("docs/late.md", "late\n")
+	if out := upload(1, "32 files: 1 uploaded, 30 unchanged, 1 failed", "--no-wait", docs); strings.Contains(out, "lines") {
+		t.Errorf("it waited:\n%s", out)
+	}
+	upload(1, "", filepath.Join(dir, "nothing", "*.md"))
+	upload(1, "", filepath.Join(dir, "nothing.md"))
+	folder := call[[]identified](p, "GET", "/v1/folders/?name=notes", nil)[0].ID
+	if n := len(p.await(folder)); n != 31 {
+		t.Errorf("the folder has %d files, want 31", n)
+	}
+}
+
+// Help is given however it is asked for.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ args, want string }{
+		{"help", "serve"}, {"--help", "upload"}, {"help upload", "--no-wait"}, {"upload --help", "--no-wait"},
+		{"help keys create", "Create"}, {"-h", "health"},
+	} {
+		out, errs := newLines(), newLines()
+		if code := run(t.Context(), strings.Fields(c.args), out, errs); code != 0 || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: got %d, %s%s; want %q", c.args, code, out, errs, c.want)
+		}
+	}
+	out, errs := newLines(), newLines()
+	if code := run(t.Context(), []string{"help", "nothing"}, out, errs); code != 2 {
+		t.Errorf("help of no command: got %d, %s%s", code, out, errs)
 	}
 }
 

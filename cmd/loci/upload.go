@@ -1,0 +1,285 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/files"
+)
+
+// uploadCmd uploads files and waits for them.
+type uploadCmd struct {
+	remote
+	Folder     string   `arg:"" help:"Name of the folder; it is created if it is new."`
+	Files      []string `arg:"" help:"Files, directories, and patterns such as 'docs/**/*.md'."`
+	Duplicates string   `enum:"suffix,skip,error,replace" default:"suffix" help:"For a name with other content: ${enum}."`
+	Again      bool     `help:"Upload files too that the folder has under the same name with the same content."`
+	NoWait     bool     `help:"Do not wait until the files are searchable."`
+	Parallel   int      `default:"4" help:"How many files are sent at the same time."`
+}
+
+const uploadPage = 1000 // files of a folder that are listed at a time
+
+// localFile is a file to upload, and the name that it gets in the folder.
+type localFile struct{ path, name string }
+
+// upload is the state of one run of the command.
+type upload struct {
+	uploadCmd
+	streams
+	folder   string
+	existing map[string]files.File // by name
+
+	mu                       sync.Mutex
+	total, unchanged, failed int
+	sent                     []files.File
+	searchable               int
+	shown                    bool // the terminal shows the progress
+}
+
+// Run implements the command.
+func (c uploadCmd) Run(ctx context.Context, s streams) error {
+	local, err := findLocal(c.Files)
+	if err != nil {
+		return err
+	}
+	u := &upload{uploadCmd: c, streams: s, total: len(local), shown: isTerminal(s.err)}
+	if err := u.open(ctx); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(max(c.Parallel, 1))
+	for _, f := range local {
+		group.Go(func() error { return u.one(groupCtx, f) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if !c.NoWait {
+		if err := u.await(ctx); err != nil {
+			return err
+		}
+	}
+	u.clear()
+	fmt.Fprintf(s.out, "%d files: %d uploaded, %d unchanged, %d failed\n", u.total, len(u.sent), u.unchanged, u.failed)
+	if u.failed > 0 {
+		return fmt.Errorf("%d of %d files failed", u.failed, u.total)
+	}
+	return nil
+}
+
+// findLocal returns the files of paths. Those of a directory and of a pattern are named relative to it; hidden ones are
+// left out.
+func findLocal(paths []string) (all []localFile, err error) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && !info.IsDir():
+			all = append(all, localFile{path, filepath.Base(path)})
+			continue
+		case err != nil && !strings.ContainsAny(path, "*?[{"):
+			return nil, err
+		}
+		base, pattern := path, "**"
+		if err != nil {
+			base, pattern = doublestar.SplitPattern(filepath.ToSlash(path))
+		}
+		names, err := doublestar.Glob(os.DirFS(base), pattern, doublestar.WithFilesOnly(), doublestar.WithNoHidden(),
+			doublestar.WithFailOnIOErrors())
+		if err != nil {
+			return nil, fmt.Errorf("find the files of %s: %w", path, err)
+		}
+		if len(names) == 0 {
+			return nil, fmt.Errorf("find the files of %s: %w", path, fs.ErrNotExist)
+		}
+		for _, name := range names {
+			all = append(all, localFile{filepath.Join(base, filepath.FromSlash(name)), name})
+		}
+	}
+	return all, nil
+}
+
+// open finds the folder, which it creates if it is new, and lists its files.
+func (u *upload) open(ctx context.Context) error {
+	u.existing = map[string]files.File{}
+	var list []files.Folder
+	if err := u.get(ctx, "/v1/folders/?limit=1000&name="+url.QueryEscape(u.Folder), &list); err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.Name == u.Folder {
+			u.folder = f.ID
+			return u.list(ctx)
+		}
+	}
+	body, err := json.Marshal(map[string]string{"name": u.Folder})
+	if err != nil {
+		return err
+	}
+	var made files.Folder
+	err = u.call(ctx, "/v1/folders/", bytes.NewReader(body), "application/json", &made)
+	u.folder = made.ID
+	return err
+}
+
+// list reads the names of the folder's files, unless all are uploaded again.
+func (u *upload) list(ctx context.Context) error {
+	for after := ""; !u.Again; {
+		var page []files.File
+		path := fmt.Sprintf("/v1/folders/%s/files?limit=%d&order=asc&after=%s", u.folder, uploadPage, after)
+		if err := u.get(ctx, path, &page); err != nil {
+			return err
+		}
+		for _, f := range page {
+			u.existing[f.Name] = f
+		}
+		if len(page) < uploadPage {
+			return nil
+		}
+		after = page[len(page)-1].ID
+	}
+	return nil
+}
+
+// one uploads a file unless the folder has it. An error ends all; that of the file alone is told and counted.
+func (u *upload) one(ctx context.Context, local localFile) error {
+	same, err := u.has(ctx, local)
+	var sent files.File
+	if err == nil && !same {
+		sent, err = u.send(ctx, local)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	switch {
+	case err != nil:
+		u.fail(local.path, err.Error())
+	case same:
+		u.update(func() { u.unchanged++ })
+	default:
+		u.update(func() { u.sent = append(u.sent, sent) })
+	}
+	return nil
+}
+
+// has reports whether the folder has a file of this name and content.
+func (u *upload) has(ctx context.Context, local localFile) (bool, error) {
+	known, ok := u.existing[local.name]
+	if !ok || known.Status == files.Failed {
+		return false, nil
+	}
+	in, err := os.Open(local.path)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	sum := sha256.New()
+	if n, err := io.Copy(sum, in); err != nil || n != known.SizeBytes {
+		return false, err
+	}
+	req, err := u.request(ctx, http.MethodHead, "/v1/folders/"+u.folder+"/files/"+known.ID+"/original", nil)
+	if err != nil {
+		return false, err
+	}
+	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
+	if err != nil {
+		return false, fmt.Errorf("reach the server (LOCI_ADDR): %w", err)
+	}
+	return strings.Trim(res.Header.Get("ETag"), `"`) == hex.EncodeToString(sum.Sum(nil)), res.Body.Close()
+}
+
+// send streams one file.
+func (u *upload) send(ctx context.Context, local localFile) (f files.File, err error) {
+	in, err := os.Open(local.path)
+	if err != nil {
+		return f, err
+	}
+	defer in.Close()
+	body, out := io.Pipe()
+	form := multipart.NewWriter(out)
+	sent := make(chan error, 1)
+	go func() {
+		part, err := form.CreateFormFile("file", filepath.Base(local.path))
+		if err == nil {
+			_, err = io.Copy(part, in)
+		}
+		if err == nil {
+			err = form.Close()
+		}
+		if errors.Is(err, io.ErrClosedPipe) { // the server refused the rest: its answer says why
+			err = nil
+		}
+		sent <- errors.Join(err, out.CloseWithError(err))
+	}()
+	target := "/v1/folders/" + u.folder + "/upload?duplicate_handling=" + u.Duplicates +
+		"&name=" + url.QueryEscape(local.name)
+	err = u.call(ctx, target, body, form.FormDataContentType(), &f)
+	return f, errors.Join(err, body.Close(), <-sent)
+}
+
+// await polls the files, in the order in which they were sent, until each is completed or has failed.
+func (u *upload) await(ctx context.Context) error {
+	for _, f := range u.sent {
+		for f.Status != files.Completed && f.Status != files.Failed {
+			if !wait(ctx, 100*time.Millisecond) {
+				return ctx.Err()
+			}
+			if err := u.get(ctx, "/v1/folders/"+u.folder+"/files/"+f.ID, &f); err != nil {
+				return err
+			}
+		}
+		if f.Status == files.Failed {
+			u.fail(f.Name, *f.ErrorMessage)
+			continue
+		}
+		u.clear()
+		fmt.Fprintf(u.out, "%s: %d lines, %d chunks\n", f.Name, f.Lines, f.TotalChunks)
+		u.update(func() { u.searchable++ })
+	}
+	return nil
+}
+
+// fail tells and counts a file that failed.
+func (u *upload) fail(name, why string) {
+	u.update(func() {
+		u.failed++
+		u.clear()
+		fmt.Fprintf(u.err, "%s: %s\n", name, why)
+	})
+}
+
+// update changes the counts, and shows them on a terminal.
+func (u *upload) update(change func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	change()
+	if u.shown {
+		fmt.Fprintf(u.err, "\r\x1b[K%d of %d files sent, %d searchable, %d failed", len(u.sent)+u.unchanged, u.total,
+			u.unchanged+u.searchable, u.failed)
+	}
+}
+
+// clear removes the progress from a terminal.
+func (u *upload) clear() {
+	if u.shown {
+		fmt.Fprint(u.err, "\r\x1b[K")
+	}
+}
