@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/recall/redact"
 )
 
 // Appended is where a draft stands in the log.
@@ -45,50 +47,93 @@ func (e *DraftError) Unwrap() error { return e.Err }
 // if its otid belongs to another message.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts []Draft) ([]Appended, error) {
-	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, drafts)
+	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, func(yield func(Draft, error) bool) {
+		for _, d := range drafts {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	})
 	return appended, err
 }
 
 // maxAttempts bounds how often an append is tried when other requests keep changing what it read.
 const maxAttempts = 10
 
-// AppendTo does what Append does, and also returns the conversation with the messages appended.
+// AppendTo does what Append does with drafts of which a few at a time are in memory, and also returns the conversation
+// with the messages appended. It may range over drafts several times. An error that drafts yield is returned.
 func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string,
-	drafts []Draft) (appended []Appended, c Conversation, err error) {
-	entries, err := s.entries(ctx, org, drafts)
+	drafts iter.Seq2[Draft, error]) (appended []Appended, c Conversation, err error) {
+	redactor, err := s.redactor(ctx, org)
 	if err != nil {
 		return nil, c, err
 	}
+	now := time.Now()
 	for range maxAttempts {
-		err = db.Tx(ctx, s.db, func(tx pgx.Tx) (err error) {
-			appended, c, err = s.With(tx).appendEntries(ctx, org, agentID, conversation, entries)
+		err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+			a := appending{Store: s.With(tx), org: org, agentID: agentID, conversation: conversation, redactor: redactor,
+				now: now, otids: map[string]bool{}}
+			err := a.appendAll(ctx, drafts)
+			appended, c = a.out, a.end.Conversation
 			return err
 		})
 		if !isOTIDRace(err) && (!isNotFound(err) || !s.hasNewDefault(ctx, org, agentID, conversation)) {
 			break
 		}
 	}
-	return appended, c, err
+	if err != nil {
+		return nil, c, err
+	}
+	return appended, c, nil
 }
 
-// entries checks drafts and makes them ready to be stored.
-func (s *Store) entries(ctx context.Context, org db.Org, drafts []Draft) ([]entry, error) {
-	if len(drafts) == 0 || len(drafts) > MaxMessages {
-		return nil, db.Invalid("%d messages are to be appended; it must be from 1 to %d", len(drafts), MaxMessages)
-	}
-	redactor, err := s.redactor(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	entries := make([]entry, len(drafts))
-	for i, d := range drafts {
-		if entries[i], err = newEntry(d, redactor, now); err != nil {
-			return nil, &DraftError{At: i, Err: err}
+// Bounds of a chunk: of drafts that are checked and stored together.
+const (
+	chunkMessages = 500
+	chunkBytes    = 1 << 20
+)
+
+// appending is an append in a transaction.
+type appending struct {
+	*Store
+	org                   db.Org
+	agentID, conversation string
+	redactor              *redact.Redactor
+	now                   time.Time       // when drafts without a time were said
+	otids                 map[string]bool // of all drafts so far
+	end                   conversationEnd // its key is 0 until the first chunk locks it
+	chunk                 []entry
+	bytes                 int // of the chunk's texts
+	out                   []Appended
+}
+
+// appendAll appends drafts chunk by chunk.
+func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error]) error {
+	n := 0
+	for d, err := range drafts {
+		if err != nil {
+			return err
 		}
-		entries[i].at = i
+		if n == MaxMessages {
+			return db.Invalid("more than %d messages are to be appended; it must be from 1 to %d", n, MaxMessages)
+		}
+		e, err := newEntry(d, a.redactor, a.now)
+		if err != nil {
+			return &DraftError{At: n, Err: err}
+		}
+		e.at = n
+		n++
+		a.chunk, a.bytes = append(a.chunk, e), a.bytes+e.bytes()
+		if len(a.chunk) == chunkMessages || a.bytes >= chunkBytes {
+			if err := a.appendChunk(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	return entries, nil
+	if n == 0 {
+		return db.Invalid("0 messages are to be appended; it must be from 1 to %d", MaxMessages)
+	}
+	return a.appendChunk(ctx)
 }
 
 // hasNewDefault reports whether the agent has the default conversation that was asked for: a reset may have replaced it
@@ -114,39 +159,47 @@ func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation s
 	return end, conversationError(err, agentID, conversation)
 }
 
-func (s *Store) appendEntries(ctx context.Context, org db.Org, agentID, conversation string,
-	entries []entry) ([]Appended, Conversation, error) {
-	end, err := s.lockEnd(ctx, org, agentID, conversation)
-	if err != nil {
-		return nil, end.Conversation, err
+// appendChunk appends the chunk at the conversation's end, and empties it.
+func (a *appending) appendChunk(ctx context.Context) (err error) {
+	if a.end.Key == 0 {
+		if a.end, err = a.lockEnd(ctx, a.org, a.agentID, a.conversation); err != nil {
+			return err
+		}
 	}
-	out, fresh, err := s.dropRepeated(ctx, end, entries)
-	if err != nil || len(fresh) == 0 {
-		return out, end.Conversation, err
+	fresh, err := a.dropRepeated(ctx)
+	if err == nil && len(fresh) > 0 {
+		err = a.store(ctx, fresh)
 	}
-	calls, err := s.pairCalls(ctx, end, fresh)
+	clear(a.chunk)
+	a.chunk, a.bytes = a.chunk[:0], 0
+	return err
+}
+
+// store stores the entries of the chunk that the log has not yet.
+func (a *appending) store(ctx context.Context, fresh []*entry) error {
+	calls, err := a.pairCalls(ctx, a.end, fresh)
 	if err != nil {
-		return nil, end.Conversation, err
+		return err
 	}
 	events := make([]event.Event, len(fresh))
 	for i, e := range fresh {
-		events[i] = event.Event{AgentID: agentID, Type: event.MessageAppended, RefID: "message-" + e.id.String()}
+		events[i] = event.Event{AgentID: a.agentID, Type: event.MessageAppended, RefID: "message-" + e.id.String()}
 	}
-	if events, err = event.Append(ctx, s.db.(pgx.Tx), org, events...); err != nil {
-		return nil, end.Conversation, err
+	if events, err = event.Append(ctx, a.db.(pgx.Tx), a.org, events...); err != nil {
+		return err
 	}
 	var batch pgx.Batch
 	for i, e := range fresh {
-		end.extend(e)
-		if err := end.queueMessage(&batch, e, events[i].Seq); err != nil {
-			return nil, end.Conversation, err
+		a.end.extend(e)
+		if err := a.end.queueMessage(&batch, e, events[i].Seq); err != nil {
+			return err
 		}
-		out[e.at] = Appended{ID: events[i].RefID, Seq: events[i].Seq, Position: end.Messages, Tokens: e.tokens, OTID: e.OTID,
-			Orphans: orphansOf(e.Content)}
+		a.out[e.at] = Appended{ID: events[i].RefID, Seq: events[i].Seq, Position: a.end.Messages, Tokens: e.tokens,
+			OTID: e.OTID, Orphans: orphansOf(e.Content)}
 	}
-	calls.queue(&batch, end)
-	end.queue(&batch)
-	return out, end.Conversation, db.Error(s.db.SendBatch(ctx, &batch).Close())
+	calls.queue(&batch, a.end)
+	a.end.queue(&batch)
+	return db.Error(a.db.SendBatch(ctx, &batch).Close())
 }
 
 func orphansOf(parts []Part) []string {

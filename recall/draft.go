@@ -83,6 +83,20 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	return e, nil
 }
 
+// bytes returns the size of the texts of an entry.
+func (e *entry) bytes() (n int) {
+	for _, p := range e.Content {
+		n += len(p.Text) + len(p.Input) + len(p.Data) + len(p.Source)
+		for _, image := range p.Images {
+			n += len(image)
+		}
+	}
+	for _, r := range e.longResults {
+		n += len(r.bytes)
+	}
+	return n + len(e.searchText)
+}
+
 type draftField struct {
 	name  string
 	value **string

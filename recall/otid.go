@@ -35,17 +35,15 @@ type repeated struct {
 	Digest []byte `db:"otid_sha256"`
 }
 
-// dropRepeated splits entries by their otids: out has, at its index, each that the agent's log has already, and fresh
-// has the others.
-func (s *Store) dropRepeated(ctx context.Context, end conversationEnd,
-	entries []entry) (out []Appended, fresh []*entry, err error) {
-	stored, err := s.repeated(ctx, end, entries)
+// dropRepeated extends out by the chunk, with those entries that the agent's log has already, and returns the others.
+func (a *appending) dropRepeated(ctx context.Context) (fresh []*entry, err error) {
+	stored, err := a.repeated(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	out = make([]Appended, len(entries))
-	for i := range entries {
-		e := &entries[i]
+	a.out = append(a.out, make([]Appended, len(a.chunk))...)
+	for i := range a.chunk {
+		e := &a.chunk[i]
 		if e.OTID == nil {
 			fresh = append(fresh, e)
 			continue
@@ -55,40 +53,40 @@ func (s *Store) dropRepeated(ctx context.Context, end conversationEnd,
 		case !found:
 			fresh = append(fresh, e)
 		case !bytes.Equal(r.Digest, e.digest):
-			return nil, nil, &DraftError{At: i, Err: db.Conflict(
+			return nil, &DraftError{At: e.at, Err: db.Conflict(
 				"the otid %q is that of %s, which says something else; a new message needs an otid of its own",
 				short(*e.OTID), r.ID)}
 		default:
-			out[i] = r.Appended
-			out[i].Repeated = true
+			a.out[e.at] = r.Appended
+			a.out[e.at].Repeated = true
 		}
 	}
-	return out, fresh, nil
+	return fresh, nil
 }
 
-// repeated reads the messages of the agent's log that have the otids of entries, by otid.
-func (s *Store) repeated(ctx context.Context, end conversationEnd, entries []entry) (map[string]repeated, error) {
+// repeated reads the messages of the agent's log that have the otids of the chunk, by otid.
+func (a *appending) repeated(ctx context.Context) (map[string]repeated, error) {
 	stored := map[string]repeated{}
-	given := map[string]bool{}
 	var otids []string
-	for i, e := range entries {
+	for _, e := range a.chunk {
 		if e.OTID == nil {
 			continue
 		}
-		if given[*e.OTID] {
-			return nil, &DraftError{At: i, Err: db.Invalid("the otid %q stands for two messages of the request", short(*e.OTID))}
+		if a.otids[*e.OTID] {
+			return nil, &DraftError{At: e.at,
+				Err: db.Invalid("the otid %q stands for two messages of the request", short(*e.OTID))}
 		}
-		given[*e.OTID] = true
+		a.otids[*e.OTID] = true
 		otids = append(otids, *e.OTID)
 	}
 	if len(otids) == 0 {
 		return stored, nil
 	}
-	rows, err := db.All[repeated](ctx, s.db, `
+	rows, err := db.All[repeated](ctx, a.db, `
 		SELECT 'message-' || id AS id, seq, position, tokens, otid, otid_sha256, ARRAY(
 			SELECT part ->> 'call_id' FROM json_array_elements(content) AS part WHERE `+isOrphan+`) AS orphans
 		FROM messages
-		WHERE org = $1 AND agent_key = $2 AND otid = ANY ($3)`, end.org, end.AgentKey, otids)
+		WHERE org = $1 AND agent_key = $2 AND otid = ANY ($3)`, a.org, a.end.AgentKey, otids)
 	for _, r := range rows {
 		stored[*r.OTID] = r
 	}

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -12,15 +14,21 @@ import (
 )
 
 func (s *Server) captureRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/messages/capture", "Keep turns that were made elsewhere", withAgent(s, s.capture),
-		rest.BodyUpTo(maxCaptureBytes), rest.Unchecked)
+	a.Stream(huma.Operation{
+		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages/capture",
+		Summary:     "Keep turns that were made elsewhere",
+		Parameters:  []*huma.Param{rest.IDParam("agent_id", "agent")},
+		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[CaptureBody](a, rest.JSON)},
+		Responses: map[string]*huma.Response{"200": {Description: "What was appended.",
+			Content: rest.Content[Captured](a, rest.JSON)}},
+	}, func(c echo.Context) error { return s.capture(a, c) })
 }
 
 // maxCaptureBytes limits a body of messages or passages: a whole conversation may come in one.
 const maxCaptureBytes = 64 << 20
 
 // CaptureBody is messages that other programs recorded.
-type CaptureBody struct{ capture.Body }
+type CaptureBody struct{}
 
 // Schema implements huma.SchemaProvider.
 func (CaptureBody) Schema(huma.Registry) *huma.Schema {
@@ -48,15 +56,35 @@ type Captured struct {
 	Messages       []recall.Appended `json:"messages"`
 }
 
-func (s *Server) capture(ctx context.Context, of agent.Agent, in *struct {
-	rest.OfAgent
-	Body CaptureBody
-}) (Captured, error) {
-	batch, err := in.Body.Batch(of.Zone())
+// capture appends a body of messages in one transaction. A chunk of them at a time is in memory.
+func (s *Server) capture(a *rest.API, c echo.Context) error {
+	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
-		return Captured{}, err
+		return err
 	}
-	in.Body = CaptureBody{} // it may be large, and is no longer needed
+	ctx, cancel := context.WithTimeout(c.Request().Context(), batchTimeout)
+	defer cancel()
+	of, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
+	if err != nil {
+		return err
+	}
+	body, err := a.Spool(c, maxCaptureBytes)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	batch, err := capture.Read(body, of.Zone())
+	if err != nil {
+		return err
+	}
+	out, err := s.append(ctx, of, batch)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch) (Captured, error) {
 	org := rest.Org(ctx)
 	appended, c, err := s.Recall.AppendTo(ctx, org, of.ID, batch.Conversation, batch.Drafts())
 	if err != nil {
@@ -66,12 +94,14 @@ func (s *Server) capture(ctx context.Context, of agent.Agent, in *struct {
 	if !c.IsDefault {
 		out.ConversationID = &c.ID
 	}
+	// The turns are stored: what fails now is no error of the request.
 	if batch.PromptTokens > 0 {
-		err = s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens)
+		if err := s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens); err != nil {
+			s.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", c.ID, "error", err)
+		}
 	}
-	// The turns are stored, and the next prompt checks the window.
 	if err := s.Agents.CheckWindowSoon(ctx, org, c); err != nil {
 		s.Log.WarnContext(ctx, "a window check is not queued", "conversation", c.ID, "error", err)
 	}
-	return out, err
+	return out, nil
 }

@@ -67,18 +67,63 @@ func TestAResultWithoutACallIsFound(t *testing.T) {
 	contains(t, "a search of the organization", all, "walrus is in")
 }
 
-// A list is read message by message, and no further than a mistake or the most messages that it may have.
+// A list is counted before its messages are read, and read no further than a mistake.
 func TestALongListIsRefusedEarly(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	target := "/v1/agents/" + c.made("/v1/agents", `{}`) + "/messages/capture"
-	for item, want := range map[string]string{
-		`{}`: "messages[0].role: expected one of", `{"role":"user","content":"x"}`: "messages: expected at most 40000",
+	for _, tt := range []struct {
+		item  string
+		times int
+		want  string
+	}{
+		{`{}`, 30_000, "messages[0].role: expected one of"},
+		{`{}`, 100_000, "messages: expected at most 40000"},
+		{`{"role":"user","content":"x"}`, 10_001, "more than 10000 messages are to be appended"},
 	} {
-		got := c.call("POST", target, `{"messages":[`+strings.Repeat(item+",", 100_000)+item+`]}`)
-		if got.Code != 422 || !strings.Contains(got.Text, want) {
-			t.Errorf("100,001 times %s: got %d %.200s, want %s", item, got.Code, got.Text, want)
+		got := c.call("POST", target, `{"messages":[`+strings.Repeat(tt.item+",", tt.times-1)+tt.item+`]}`)
+		if got.Code/100 != 4 || !strings.Contains(got.Text, tt.want) {
+			t.Errorf("%d times %s: got %d %.200s, want %s", tt.times, tt.item, got.Code, got.Text, tt.want)
 		}
+	}
+}
+
+// A long body is stored in chunks: calls find their results, and otids their twins, in other chunks, fields may stand
+// behind the messages, and what is refused at the end leaves nothing.
+func TestALongBodyIsStoredWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "{}")
+	conversation, err := c.server.Recall.CreateConversation(t.Context(), 1, agent, recall.NewConversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := strings.Repeat(`{"role":"user","content":"and on"},`, 1200)
+	const call = `{"role":"assistant","otid":"o","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]},`
+	body := func(last, id string) string {
+		return `{"messages":[` + call + between + last + `],"conversation_id":"` + id + `"}`
+	}
+	for last, want := range map[string]string{
+		`{"role":"robot"}`:                            "messages[1201].role: expected one of",
+		`{"role":"user","content":"x","otid":"o"}`:    `messages[1201]: the otid \"o\" stands for two messages`,
+		`{"role":"user","content":"x","date":"2999"}`: "messages[1201]",
+	} {
+		got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", body(last, conversation.ID))
+		if got.Code != 422 || !strings.Contains(got.Text, want) {
+			t.Errorf("%s: got %d %.200s, want %s", last, got.Code, got.Text, want)
+		}
+	}
+	const result = `{"role":"tool","tool_call_id":"c","content":"done"}`
+	got := c.capture(agent, body(result, conversation.ID))
+	if n := len(got.Messages); n != 1202 || got.ConversationID == nil || *got.ConversationID != conversation.ID ||
+		got.Messages[n-1].Position != 1203 || len(got.Messages[n-1].Orphans) > 0 {
+		t.Fatalf("%d messages, the last %+v; want 1202 after the instructions alone, and none an orphan", n,
+			got.Messages[n-1])
+	}
+	again := c.capture(agent, body(`{"role":"tool","tool_call_id":"c","content":"again"}`, conversation.ID)).Messages
+	if !again[0].Repeated || again[1].Position != 1204 || len(again[1201].Orphans) != 1 {
+		t.Errorf("again: %+v, %+v, %+v; want the call repeated, and a second result an orphan", again[0], again[1],
+			again[1201])
 	}
 }
 
@@ -299,7 +344,7 @@ var refusals = []struct {
 	{"an empty list", `{"messages":[]}`, 422, "messages: expected at least one message"},
 	{"a list for a body", `[{"role":"user","content":"x"}]`, 422, "body: expected an object with messages"},
 	{"null for a body", `null`, 422, "body: expected an object with messages"},
-	{"what is no JSON", `{"messages":[`, 422, "body: "},
+	{"what is no JSON", `{"messages":[`, 400, "body: "},
 	{"a text for messages", `{"messages":"hi"}`, 422, "messages: expected a message, or a list of them. Got: \"hi\""},
 	{"a text for a message", `{"messages":["hi"]}`, 422, "messages[0]: expected an object"},
 	{"null for a message", `{"messages":[{"role":"user","content":"x"},null]}`, 422, "messages[1]: expected an object"},

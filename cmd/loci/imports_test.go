@@ -28,7 +28,7 @@ var house = map[string][]string{
 	"server/capture": {"db", "recall", "recall/chat", "server/rest"},
 	"server/letta": {"db", "db/event", "files", "recall", "archival", "compaction", "server/agent", "server/block",
 		"server/rest", "server/tool"},
-	"server/rest":       {"db", "files", "recall"},
+	"server/rest":       {"db", "files", "files/document", "recall"},
 	"server/servertest": {},
 	"server/mcp":        {"server/tool"},
 	"server/tool":       {"db", "files", "recall", "recall/chat", "archival", "server/agent", "server/block"},

@@ -166,42 +166,20 @@ func (i Object) Items(name, what string) []Object {
 	}
 	all := make([]Object, len(list))
 	for n, raw := range list {
-		all[n] = Object{problem: i.problem, At: place(i.Within(name), n)}
-		if json.Unmarshal(raw, &all[n].fields) != nil || all[n].fields == nil {
-			if !i.Failed() {
-				i.first = &FieldError{all[n].At, "expected an object"}
-			}
+		if all[n] = i.Item(name, n, raw); all[n].fields == nil {
 			return nil
 		}
 	}
 	return all
 }
 
-// Each reads the objects of a field one by one, as Items would return them, and ends with the first one in which
-// something is refused. It refuses a list of more than most before it reads the object beyond.
-func (i Object) Each(name, what string, most int, read func(Object)) {
-	if i.Has(name) && i.fields[name][0] != '[' {
-		for _, one := range i.Items(name, what) {
-			read(one)
-		}
+// Item returns the nth item of the list in a field, which must be an object.
+func (i Object) Item(name string, n int, raw json.RawMessage) Object {
+	item := Object{problem: i.problem, At: place(i.Within(name), n)}
+	if (json.Unmarshal(raw, &item.fields) != nil || item.fields == nil) && !i.Failed() {
+		i.first = &FieldError{item.At, "expected an object"}
 	}
-	if i.Failed() || !i.Has(name) || i.fields[name][0] != '[' {
-		return
-	}
-	in := json.NewDecoder(bytes.NewReader(i.fields[name]))
-	_, _ = in.Token() // the bracket
-	for n := 0; in.More() && !i.Failed(); n++ {
-		if n == most {
-			i.Refuse(name, fmt.Sprintf("expected at most %d", most))
-			return
-		}
-		item := Object{problem: i.problem, At: place(i.Within(name), n)}
-		if in.Decode(&item.fields) != nil || item.fields == nil {
-			i.first = &FieldError{item.At, "expected an object"}
-			return
-		}
-		read(item)
-	}
+	return item
 }
 
 // Texts returns a list of texts, nil if it is absent.

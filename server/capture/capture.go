@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -16,24 +17,17 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Body is a request to capture messages. Its fields are read one by one, so that each error names its place.
-type Body struct {
-	fields map[string]json.RawMessage
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *Body) UnmarshalJSON(raw []byte) error {
-	if json.Unmarshal(raw, &b.fields) != nil || b.fields == nil {
-		return errors.New("expected an object with messages")
-	}
-	return nil
-}
-
-// Batch is the messages of a request, in their order.
+// Batch is the messages of a request. They are read from it one by one.
 type Batch struct {
 	Conversation string // its id, or recall.DefaultConversation
 	PromptTokens int    // that a provider counted; 0 if the request does not say
-	messages     []message
+
+	fields map[string]json.RawMessage
+	lists  map[string]*rest.List
+	zone   *time.Location
+	read   func(*Batch, chat.Object) iter.Seq2[message, error]
+	places []string // of the messages that were read
+	answer int      // index of the last message of the assistant, -1 without one
 }
 
 // message is a message that was read, and its place in the request.
@@ -43,25 +37,73 @@ type message struct {
 	id string // of a listed item: items with the same id are one message
 }
 
-// Drafts returns the messages for the log to append.
-func (b Batch) Drafts() []recall.Draft {
-	drafts := make([]recall.Draft, len(b.messages))
-	for i, m := range b.messages {
-		drafts[i] = m.Draft
+// maxItems is how many items of a list a message may have on average: Letta lists its parts as items of their own.
+const maxItems = 4
+
+// Read reads a request without its messages; times without an offset are in the zone.
+func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
+	fields, lists, err := body.Fields(rest.Lists{Names: []string{"messages", "request_messages"},
+		MaxItems: recall.MaxMessages * maxItems, Rule: "expected an object with messages"})
+	if err != nil {
+		return nil, err
 	}
-	return drafts
+	in := chat.NewObject(fields, zone)
+	b := &Batch{Conversation: cmp.Or(in.Text("conversation_id"), recall.DefaultConversation), fields: fields, lists: lists,
+		zone: zone, read: readTurns}
+	b.PromptTokens = b.promptTokens()
+	switch {
+	case in.Has("messages") && in.Has("request_messages"):
+		in.Refuse("request_messages", "cannot stand beside messages")
+	case in.Has("request_messages") || in.Has("response_dict"):
+		b.read = exchanges[likenessOf(in.Needed("provider"))]
+		if b.read == nil {
+			in.Refuse("provider", "only the format of OpenAI's chat completions is understood so far; send the turns as "+
+				"messages in that format, or in Letta's")
+		}
+		b.checkList(in, "request_messages")
+	default:
+		b.checkList(in, "messages")
+	}
+	return b, unprocessable(in.Err())
+}
+
+// checkList refuses a field that is neither a list with items nor a message.
+func (b *Batch) checkList(in chat.Object, name string) {
+	if list := b.lists[name]; list != nil && list.Len > 0 || list == nil && len(in.Items(name, oneOrMore)) > 0 {
+		return
+	}
+	in.Refuse(name, "expected at least one message")
+}
+
+const oneOrMore = "a message, or a list of them"
+
+// Drafts yields the messages in their order, for the log to append. The first error is the last thing that it yields,
+// and names the first place that is wrong. It may be ranged over several times.
+func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
+	return func(yield func(recall.Draft, error) bool) {
+		b.places, b.answer = nil, -1
+		for m, err := range joinListed(b.read(b, chat.NewObject(b.fields, b.zone))) {
+			if m.Role == recall.Assistant {
+				b.answer = len(b.places)
+			}
+			b.places = append(b.places, m.at)
+			if !yield(m.Draft, unprocessable(err)) {
+				return
+			}
+		}
+	}
 }
 
 // Locate names the place in the request that an error of the log is about.
-func (b Batch) Locate(err error) error {
+func (b *Batch) Locate(err error) error {
 	wrong, ok := errors.AsType[*recall.DraftError](err)
 	switch {
 	case !ok:
 		return err
 	case errors.Is(err, db.ErrConflict):
-		return db.Conflict("%s: %v", b.messages[wrong.At].at, wrong.Err)
+		return db.Conflict("%s: %v", b.places[wrong.At], wrong.Err)
 	case errors.Is(err, db.ErrInvalid):
-		return rest.Unprocessable(b.messages[wrong.At].at, wrong.Err.Error())
+		return rest.Unprocessable(b.places[wrong.At], wrong.Err.Error())
 	}
 	return err
 }
@@ -81,41 +123,8 @@ var forms = []form{
 }
 
 // exchanges are the forms of what a proxy saw, by what the provider's API is like.
-var exchanges = map[string]func(body chat.Object) []message{
+var exchanges = map[string]func(*Batch, chat.Object) iter.Seq2[message, error]{
 	likeOpenAI: readExchange,
-}
-
-// Batch reads the whole body; times without an offset are in the zone. The error names the first place that is wrong.
-func (b Body) Batch(zone *time.Location) (Batch, error) {
-	body := chat.NewObject(b.fields, zone)
-	batch := Batch{Conversation: body.Text("conversation_id"), PromptTokens: b.promptTokens()}
-	if batch.Conversation == "" {
-		batch.Conversation = recall.DefaultConversation
-	}
-	switch {
-	case body.Has("messages") && body.Has("request_messages"):
-		body.Refuse("request_messages", "cannot stand beside messages")
-	case body.Has("request_messages") || body.Has("response_dict"):
-		batch.messages = readProxied(body)
-	case body.Has("messages"):
-		batch.messages = readMessages(body, "messages")
-	default:
-		body.Refuse("messages", "expected at least one message")
-	}
-	batch.messages = joinListed(batch.messages)
-	return batch, unprocessable(body.Err())
-}
-
-// readProxied reads what a proxy saw of a call of a provider.
-func readProxied(body chat.Object) []message {
-	provider := body.Needed("provider")
-	read := exchanges[likenessOf(provider)]
-	if read == nil {
-		body.Refuse("provider", "only the format of OpenAI's chat completions is understood so far; send the turns as "+
-			"messages in that format, or in Letta's")
-		return nil
-	}
-	return read(body)
 }
 
 // The formats of providers' APIs.
@@ -139,19 +148,39 @@ func likenessOf(provider string) string {
 	return likeOpenAI
 }
 
-// maxItems is how many items of a list a message may have on average: Letta lists its parts as items of their own.
-const maxItems = 4
+// readTurns reads the field messages.
+func readTurns(b *Batch, body chat.Object) iter.Seq2[message, error] {
+	return b.readMessages(body, "messages")
+}
 
-// readMessages reads a list of messages, or a single one.
-func readMessages(body chat.Object, name string) []message {
-	var turns []message
-	body.Each(name, "a message, or a list of them", recall.MaxMessages*maxItems, func(m chat.Object) {
-		turns = append(turns, readMessage(m))
-	})
-	if len(turns) == 0 {
-		body.Refuse(name, "expected at least one message")
+// readMessages reads a list of messages, or a single one, up to the first in which something is refused.
+func (b *Batch) readMessages(body chat.Object, name string) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		n := 0
+		for raw, err := range b.items(name) {
+			if err != nil {
+				yield(message{}, err)
+				return
+			}
+			one := body.Item(name, n, raw)
+			n++
+			var m message
+			if !body.Failed() {
+				m = readMessage(one)
+			}
+			if !yield(m, body.Err()) || body.Failed() {
+				return
+			}
+		}
 	}
-	return turns
+}
+
+// items yields the items of a list in a field, or the field itself.
+func (b *Batch) items(name string) iter.Seq2[json.RawMessage, error] {
+	if list := b.lists[name]; list != nil {
+		return list.Items()
+	}
+	return func(yield func(json.RawMessage, error) bool) { yield(b.fields[name], nil) }
 }
 
 func readMessage(m chat.Object) message {
@@ -171,19 +200,33 @@ func readMessage(m chat.Object) message {
 }
 
 // joinListed makes one message of the items into which a list has taken it apart.
-func joinListed(turns []message) []message {
-	var joined []message
-	for _, t := range turns {
-		if n := len(joined); n > 0 && t.id != "" && joined[n-1].id == t.id && joined[n-1].Role == t.Role {
-			last := &joined[n-1]
-			last.Content = append(last.Content, t.Content...)
-			last.IsErr = last.IsErr || t.IsErr
-			last.OTID = cmp.Or(last.OTID, t.OTID)
-			continue
+func joinListed(items iter.Seq2[message, error]) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		var last *message
+		for m, err := range items {
+			switch {
+			case err != nil:
+				yield(m, err)
+				return
+			case last != nil && last.joins(m):
+				last.Content = append(last.Content, m.Content...)
+				last.IsErr = last.IsErr || m.IsErr
+				last.OTID = cmp.Or(last.OTID, m.OTID)
+				continue
+			case last != nil && !yield(*last, nil):
+				return
+			}
+			last = &m
 		}
-		joined = append(joined, t)
+		if last != nil {
+			yield(*last, nil)
+		}
 	}
-	return joined
+}
+
+// joins reports whether the next item of a list belongs to a message, which may have no more than its most parts.
+func (m *message) joins(next message) bool {
+	return next.id != "" && m.id == next.id && m.Role == next.Role && len(m.Content) <= recall.MaxParts
 }
 
 // unprocessable returns the problem of a request whose field was not understood.
@@ -195,13 +238,19 @@ func unprocessable(err error) error {
 }
 
 // readExchange reads a request of OpenAI's chat completions and its answer.
-func readExchange(body chat.Object) []message {
-	turns := readMessages(body, "request_messages")
-	answer := body.Answer("response_dict")
-	if body.Failed() {
-		return nil
+func readExchange(b *Batch, body chat.Object) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		for m, err := range b.readMessages(body, "request_messages") {
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+		answer := body.Answer("response_dict")
+		var m message
+		if !body.Failed() {
+			m = readMessage(answer)
+			m.Model = cmp.Or(m.Model, body.Optional("model"))
+		}
+		yield(m, body.Err())
 	}
-	t := readMessage(answer)
-	t.Model = cmp.Or(t.Model, body.Optional("model"))
-	return append(turns, t)
 }

@@ -3,7 +3,6 @@ package capture
 import (
 	"encoding/json"
 	"math"
-	"slices"
 
 	"github.com/loci-memory/loci/recall"
 )
@@ -19,7 +18,7 @@ type providerUsage struct {
 
 // promptTokens are the tokens of the prompt that a provider counted; 0 where the request does not say, or gives
 // impossible numbers.
-func (b Body) promptTokens() int {
+func (b *Batch) promptTokens() int {
 	raw := b.fields["usage"]
 	if raw == nil {
 		var response struct {
@@ -45,11 +44,9 @@ func (b Body) promptTokens() int {
 
 // PromptPosition is the position of the last message of the prompt that the last message of the assistant answers;
 // without one, of the last.
-func (b Batch) PromptPosition(appended []recall.Appended) int {
-	for i, m := range slices.Backward(b.messages) {
-		if m.Role == recall.Assistant {
-			return appended[i].Position - 1
-		}
+func (b *Batch) PromptPosition(appended []recall.Appended) int {
+	if b.answer >= 0 {
+		return appended[b.answer].Position - 1
 	}
 	return appended[len(appended)-1].Position
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// BodyBudget bounds the bytes of request bodies that are held in memory at once. Zero fields are those of
-// DefaultBudget.
+// BodyBudget bounds the bytes of request bodies that are held in memory at once; of a Spool, those of its largest item.
+// Zero fields are those of DefaultBudget.
 type BodyBudget struct {
 	Server int64 // of all organizations
-	Org    int64 // of each; at least the largest body of an operation
+	Org    int64 // of each; at least the largest body
 }
 
-// DefaultBudget takes three of the largest bodies at once, and one of each organization with room for others.
+// DefaultBudget takes three items of the largest Spool at once, and one of each organization with room for others.
 var DefaultBudget = BodyBudget{Server: 192 << 20, Org: 96 << 20}
 
 // freeBytes of each body are not counted, so that large bodies do not shut out small ones.

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
@@ -71,6 +74,55 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	for _, key := range []string{"a", "bb", "ccc"} {
 		if got := servertest.Send(h, "POST", "/v1/toys", large, "Authorization", "Bearer "+key); got.Code != 200 {
 			t.Errorf("afterwards: got %d %s", got.Code, got.Text)
+		}
+	}
+}
+
+// A body that is spooled takes the budget of its largest item, not its own size.
+func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
+	t.Parallel()
+	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler),
+		Budget: rest.BodyBudget{Server: 400 << 10, Org: 400 << 10}})
+	a.Stream(huma.Operation{Method: "POST", Path: "/v1/toys"}, func(c echo.Context) error {
+		body, err := a.Spool(c, 8<<20)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		fields, lists, err := body.Fields(rest.Lists{Names: []string{"toys"}, MaxItems: 10_000, Rule: "expected toys"})
+		if err != nil {
+			return err
+		}
+		n, size := 0, 0
+		for range 2 { // it can be read again
+			for raw, err := range lists["toys"].Items() {
+				if err != nil {
+					return err
+				}
+				n, size = n+1, size+len(raw)
+			}
+		}
+		return c.JSON(200, []any{n, size, string(fields["name"])})
+	})
+	h := a.Handler()
+	toy := func(bytes int) string { return `"` + strings.Repeat("x", bytes-2) + `"` }
+	for _, tt := range []struct {
+		name, body string
+		code       int
+		want       string
+	}{
+		{"many small items", `{"toys" : [` + strings.Repeat(toy(1000)+", ", 5999) + toy(1000) + `],"name":"after"}`, 200,
+			`[12000,12000000,"\"after\""]`},
+		{"one large item", `{"toys":["a",` + toy(600<<10) + `]}`, 429, "Other large requests"},
+		{"too many items", `{"toys":[` + strings.Repeat("1,", 10_000) + `1]}`, 422, "toys: expected at most 10000"},
+		{"a list twice", `{"toys":["a","b"],"toys":["c"]}`, 200, `[2,6,""]`},
+		{"too large", `{"toys":[` + strings.Repeat(" ", 8<<20) + `]}`, 413, "larger than 8388608 bytes"},
+		{"no end", `{"toys":["a"`, 400, "unexpected end"},
+		{"no object", `["a"]`, 422, "body: expected toys"},
+	} {
+		got := servertest.Send(h, "POST", "/v1/toys", tt.body)
+		if got.Code != tt.code || !strings.Contains(got.Text, tt.want) {
+			t.Errorf("%s: got %d %.300s, want %d %s", tt.name, got.Code, got.Text, tt.code, tt.want)
 		}
 	}
 }

@@ -55,45 +55,61 @@ func bodyError(err error) error {
 	return Malformed("The request's body broke off: " + err.Error())
 }
 
+// errEnough ends the reading of a body whose remaining items nobody wants.
+var errEnough = errors.New("enough")
+
 // object hands the items of the list to take until it returns false.
 func (l *ListReader[T]) object(in *json.Decoder, take func(T) bool) error {
-	missing := Unprocessable("body", "expected required property "+l.property+" to be present")
+	at, found := "body."+l.property, false
+	err := eachField(in, "expected object", func(name string) error {
+		switch {
+		case name != l.property:
+			return in.Decode(new(json.RawMessage))
+		case found:
+			return Unprocessable(at, "expected to be there once")
+		}
+		found = true
+		return eachItem(in, at, func(i int, raw json.RawMessage) error {
+			item, err := l.item(fmt.Sprintf("%s[%d]", at, i), raw)
+			if err == nil && !take(item) {
+				err = errEnough
+			}
+			return err
+		})
+	})
+	switch {
+	case errors.Is(err, errEnough):
+		return nil
+	case err == nil && !found:
+		return Unprocessable("body", "expected required property "+l.property+" to be present")
+	}
+	return err
+}
+
+// eachField calls take with the name of each field of a body, whose value take reads. An empty body has no fields; any
+// other must be an object, which rule says.
+func eachField(in *json.Decoder, rule string, take func(name string) error) error {
 	open, err := in.Token()
 	if errors.Is(err, io.EOF) {
-		return missing
+		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if open != json.Delim('{') {
-		return Unprocessable("body", "expected object")
+		return Unprocessable("body", rule)
 	}
-	found := false
 	for in.More() {
-		key, err := in.Token()
+		name, err := in.Token()
 		if err != nil {
 			return err
 		}
-		if key != l.property {
-			var ignored json.RawMessage
-			if err := in.Decode(&ignored); err != nil {
-				return err
-			}
-			continue
-		}
-		if found {
-			return Unprocessable("body."+l.property, "expected to be there once")
-		}
-		found = true
-		if more, err := l.list(in, take); err != nil || !more {
+		if err := take(name.(string)); err != nil { // a decoder takes nothing else for the name of a field
 			return err
 		}
 	}
 	if _, err := in.Token(); err != nil {
 		return err
-	}
-	if !found {
-		return missing
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return Malformed("body: there is something after the end of the JSON object")
@@ -101,25 +117,25 @@ func (l *ListReader[T]) object(in *json.Decoder, take func(T) bool) error {
 	return nil
 }
 
-func (l *ListReader[T]) list(in *json.Decoder, take func(T) bool) (more bool, err error) {
+// eachItem calls take with each item of a list, which stands at a place of the body.
+func eachItem(in *json.Decoder, at string, take func(i int, raw json.RawMessage) error) error {
 	if open, err := in.Token(); err != nil || open != json.Delim('[') {
 		if err == nil {
-			err = Unprocessable("body."+l.property, "expected array")
+			err = Unprocessable(at, "expected array")
 		}
-		return false, err
+		return err
 	}
 	for i := 0; in.More(); i++ {
 		var raw json.RawMessage
 		if err := in.Decode(&raw); err != nil {
-			return false, err
+			return err
 		}
-		item, err := l.item(fmt.Sprintf("body.%s[%d]", l.property, i), raw)
-		if err != nil || !take(item) {
-			return false, err
+		if err := take(i, raw); err != nil {
+			return err
 		}
 	}
-	_, err = in.Token()
-	return err == nil, err
+	_, err := in.Token()
+	return err
 }
 
 func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error) {

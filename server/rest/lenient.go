@@ -16,7 +16,7 @@ import (
 
 // Bounds of a request's JSON body.
 const (
-	maxBodyBytes = 1 << 20 // where an operation has no bound of its own
+	maxBodyBytes = 1 << 20 // of operations that are not streamed
 	maxBodyDepth = 100     // of nested objects and arrays
 )
 
@@ -105,19 +105,15 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 
 // readBody reads a body within its limits.
 func readBody(ctx huma.Context, held *heldBody) ([]byte, *Problem) {
-	limit := ctx.Operation().MaxBodyBytes
-	if limit <= 0 {
-		limit = maxBodyBytes
-	}
 	declared, _ := strconv.ParseInt(ctx.Header("Content-Length"), 10, 64) // absent of a body in chunks
-	if declared > limit {
-		return nil, TooLarge(limit)
+	if declared > maxBodyBytes {
+		return nil, TooLarge(maxBodyBytes)
 	}
 	var read bytes.Buffer
 	err := held.grow(declared)
 	if err == nil {
-		read.Grow(int(min(declared, maxBodyBytes)) + bytes.MinRead)
-		_, err = read.ReadFrom(io.LimitReader(held, limit+1))
+		read.Grow(int(declared) + bytes.MinRead)
+		_, err = read.ReadFrom(io.LimitReader(held, maxBodyBytes+1))
 	}
 	body := read.Bytes()
 	own, _ := errors.AsType[*Problem](err)
@@ -126,8 +122,8 @@ func readBody(ctx huma.Context, held *heldBody) ([]byte, *Problem) {
 		return nil, own
 	case err != nil:
 		return nil, Malformed("The request's body broke off: " + err.Error())
-	case int64(len(body)) > limit:
-		return nil, TooLarge(limit)
+	case len(body) > maxBodyBytes:
+		return nil, TooLarge(maxBodyBytes)
 	case depth(body) > maxBodyDepth:
 		return nil, Unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
 	}

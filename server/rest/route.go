@@ -26,16 +26,8 @@ func Public(op *operation) { op.public = true }
 // NoContent makes an operation answer 204.
 func NoContent(op *operation) { op.DefaultStatus = http.StatusNoContent }
 
-// Unchecked leaves an operation's body to its own UnmarshalJSON and to its handler.
-func Unchecked(op *operation) { op.SkipValidateBody = true }
-
 // Deprecated marks an operation that new programs should not use.
 func Deprecated(op *operation) { op.Deprecated = true }
-
-// BodyUpTo limits the body of an operation to a number of bytes.
-func BodyUpTo(bytes int64) Option {
-	return func(op *operation) { op.MaxBodyBytes = bytes }
-}
 
 // Slow lets an operation take at least this long.
 func Slow(timeout time.Duration) Option {

@@ -1,0 +1,156 @@
+package rest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/files/document"
+)
+
+// Spool is a request's body in a temporary file, of whose lists one item at a time is in memory.
+type Spool struct {
+	file document.Spool
+	held heldBody
+}
+
+// Spool receives a request's body of at most limitBytes. The caller closes it.
+func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
+	if c.Request().ContentLength > limitBytes {
+		return nil, TooLarge(limitBytes)
+	}
+	file, err := document.NewSpool("")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(file, Body(c, limitBytes)); err != nil {
+		file.Close()
+		if _, own := errors.AsType[*fs.PathError](err); own {
+			return nil, fmt.Errorf("spool the request's body: %w", err)
+		}
+		return nil, bodyError(err)
+	}
+	return &Spool{file, heldBody{in: a.bodies, org: Org(c.Request().Context())}}, nil
+}
+
+// Close deletes the file, and frees what the body took of the API's BodyBudget.
+func (s *Spool) Close() {
+	s.held.release()
+	s.file.Close()
+}
+
+// List is a list in a Spool.
+type List struct {
+	Len    int
+	name   string
+	spool  *Spool
+	offset int64 // of the end of the list's name
+}
+
+// Lists says which fields of a body may be lists that are read item by item, and how many items each may have.
+type Lists struct {
+	Names    []string
+	MaxItems int
+	Rule     string // what the body must be, as a phrase
+}
+
+// Fields reads the body's object. It returns its fields, with an empty list in place of each of the lists, and the
+// lists. It counts the largest item in the API's BodyBudget: a *Problem of status 429 if there is no room for it.
+func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, error) {
+	fields, lists := map[string]json.RawMessage{}, map[string]*List{}
+	from := &spoolReader{Reader: s.from(0), held: &s.held}
+	in := json.NewDecoder(from)
+	err := eachField(in, l.Rule, func(name string) error {
+		delete(lists, name)
+		offset := in.InputOffset()
+		if slices.Contains(l.Names, name) && s.hasList(offset) {
+			fields[name] = json.RawMessage("[]")
+			lists[name] = &List{name: name, spool: s, offset: offset}
+			return eachItem(in, name, func(i int, raw json.RawMessage) error {
+				if i == l.MaxItems {
+					return Unprocessable(name, fmt.Sprintf("expected at most %d", l.MaxItems))
+				}
+				lists[name].Len++
+				from.done += in.InputOffset() - offset
+				offset = in.InputOffset()
+				return checkDepth(raw, 2)
+			})
+		}
+		var raw json.RawMessage
+		if err := in.Decode(&raw); err != nil {
+			return err
+		}
+		fields[name] = raw
+		return checkDepth(raw, 1)
+	})
+	if err != nil {
+		return nil, nil, bodyError(err)
+	}
+	return fields, lists, nil
+}
+
+// checkDepth returns a *Problem of a value that stands within a number of objects and lists if the body is too deep.
+func checkDepth(raw json.RawMessage, within int) error {
+	if depth(raw) > maxBodyDepth-within {
+		return Unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
+	}
+	return nil
+}
+
+// Items yields the list's items. The first error is the last thing that is yielded.
+func (l *List) Items() iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		from := bufio.NewReader(l.spool.from(l.offset))
+		_, err := from.ReadBytes(':')
+		if err == nil {
+			err = eachItem(json.NewDecoder(from), l.name, func(_ int, raw json.RawMessage) error {
+				if !yield(raw, nil) {
+					return errEnough
+				}
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, err)
+		}
+	}
+}
+
+// from returns a reader of the file from an offset on.
+func (s *Spool) from(offset int64) io.Reader { return io.NewSectionReader(s.file, offset, 1<<62) }
+
+// hasList reports whether the value of the field whose name ends at an offset is a list.
+func (s *Spool) hasList(offset int64) bool {
+	in := bufio.NewReader(s.from(offset))
+	for {
+		b, err := in.ReadByte()
+		if err != nil || !strings.ContainsRune(" \t\r\n:", rune(b)) {
+			return b == '['
+		}
+	}
+}
+
+// spoolReader counts the bytes that a decoder holds: those that it read, without those of the items that are done.
+type spoolReader struct {
+	io.Reader
+	held       *heldBody
+	read, done int64
+}
+
+// Read implements io.Reader.
+func (r *spoolReader) Read(into []byte) (int, error) {
+	n, err := r.Reader.Read(into)
+	r.read += int64(n)
+	if full := r.held.grow(r.read - r.done); full != nil {
+		return n, full
+	}
+	return n, err
+}
