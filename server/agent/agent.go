@@ -3,13 +3,48 @@
 package agent
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/block"
 )
+
+// Store stores agents in Postgres.
+type Store struct {
+	DB       db.DB
+	Files    *files.Store
+	Recall   *recall.Store
+	Blocks   *block.Store
+	Archival *archival.Store
+	Tokens   *tokens.Counter // nil counts every text again
+
+	Compaction *compaction.Store
+
+	Tools Definitions           // nil is no tools
+	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
+}
+
+// Definition is a tool as a model is given it. Schema is an object of name, description and parameters.
+type Definition struct {
+	Name   string
+	Schema json.RawMessage
+}
+
+// Definitions returns the tools that an agent's model is given.
+type Definitions func(a Agent, hasFolder bool) []Definition
 
 // Agent is an agent as the API shows it, without its memory, tools and sources, which other stores hold.
 type Agent struct {
@@ -132,30 +167,109 @@ type FileBlock struct {
 	LastAccessedAt *time.Time `json:"last_accessed_at"`
 }
 
-// Overview says what fills an agent's context window, in Letta's shape. External is the memory metadata;
-// Filesystem is always nil.
-type Overview struct {
-	WindowMax            int     `json:"context_window_size_max"` // 0: the model's window is unknown
-	WindowCurrent        int     `json:"context_window_size_current"`
-	NumMessages          int     `json:"num_messages"`
-	NumArchivalMemory    int     `json:"num_archival_memory"`
-	NumRecallMemory      int     `json:"num_recall_memory"`
-	TokensExternal       int     `json:"num_tokens_external_memory_summary"`
-	External             string  `json:"external_memory_summary"`
-	TokensSystem         int     `json:"num_tokens_system"`
-	SystemPrompt         string  `json:"system_prompt"`
-	TokensCoreMemory     int     `json:"num_tokens_core_memory"`
-	CoreMemory           string  `json:"core_memory"`
-	TokensFilesystem     int     `json:"num_tokens_memory_filesystem"`
-	Filesystem           *string `json:"memory_filesystem"`
-	TokensToolRules      int     `json:"num_tokens_tool_usage_rules"`
-	ToolRules            *string `json:"tool_usage_rules"`
-	TokensDirectories    int     `json:"num_tokens_directories"`
-	Directories          *string `json:"directories"`
-	TokensSummaryMemory  int     `json:"num_tokens_summary_memory"`
-	SummaryMemory        *string `json:"summary_memory"`
-	TokensFunctions      int     `json:"num_tokens_functions_definitions"`
-	FunctionsDefinitions []any   `json:"functions_definitions"`
-	TokensMessages       int     `json:"num_tokens_messages"`
-	Messages             []any   `json:"messages"`
+// windows are the context windows of models, in tokens, by the beginning of their names, the longest first if one
+// begins another. Source: the tables of Letta's server.
+var windows = []struct {
+	prefix string
+	tokens int
+}{
+	{"gpt-5", 272_000},
+	{"gpt-4.1", 256_000},
+	{"gpt-4o", 128_000},
+	{"gpt-4-turbo", 128_000},
+	{"gpt-4", 8_192},
+	{"o1", 200_000},
+	{"o3", 200_000},
+	{"o4-mini", 200_000},
+	{"claude-", 200_000},
+	{"gemini-", 1_048_576},
+}
+
+// Models are the handles of models that clients may choose. An agent may name any other.
+var Models = []string{"openai/gpt-5", "openai/gpt-5-mini", "openai/gpt-4.1", "openai/gpt-4.1-mini", "openai/gpt-4o",
+	"openai/gpt-4o-mini", "openai/gpt-4-turbo", "openai/gpt-4", "openai/o1", "openai/o3", "openai/o4-mini",
+	"anthropic/claude-opus-4-1", "anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5", "google_ai/gemini-2.5-pro",
+	"google_ai/gemini-2.5-flash"}
+
+// DefaultModel returns the handle of the model that the server writes summaries with, and its context window in tokens
+// as the operator set it, 0 if it is not set. The handle is empty if there is no such model.
+func (s *Store) DefaultModel(ctx context.Context) (handle string, window int) {
+	if s.Compaction == nil || s.Compaction.Models == nil {
+		return "", 0
+	}
+	m := s.Compaction.Models(ctx, "")
+	if m == nil || m.Name == "" {
+		return "", 0
+	}
+	return "openai/" + m.Name, m.Window // the protocol of its endpoint
+}
+
+// windowOf returns the limit of a new agent's window: its caller's, or else what the operator says of its model.
+func (s *Store) windowOf(ctx context.Context, n New) *int {
+	handle, window := s.DefaultModel(ctx)
+	if n.WindowLimit != nil || n.Model == nil || window == 0 || *n.Model != handle {
+		return n.WindowLimit
+	}
+	return &window
+}
+
+// assumedWindow stands for an unknown window, in tokens: the largest window of the tier whose file limits are those of
+// an unknown window.
+const assumedWindow = 32_768
+
+// AssumedWindow returns the context window in tokens that prompts are made for: 32,768 where it is unknown.
+func (a Agent) AssumedWindow() int { return cmp.Or(a.Window(), assumedWindow) }
+
+// Window returns the context window in tokens: the operator's limit, or else that of the model; 0 if it is unknown.
+func (a Agent) Window() int {
+	if a.WindowLimit != nil {
+		return *a.WindowLimit
+	}
+	if a.Model == nil {
+		return 0
+	}
+	name := strings.ToLower(modelName(*a.Model))
+	for _, w := range windows {
+		if strings.HasPrefix(name, w.prefix) {
+			return w.tokens
+		}
+	}
+	return 0
+}
+
+// in returns the agent with the model and the window of a conversation, which may have its own.
+func (a Agent) in(c recall.Conversation) Agent {
+	if c.Model != nil {
+		a.Model, a.WindowLimit = c.Model, nil
+	}
+	if c.WindowLimit != nil {
+		a.WindowLimit = c.WindowLimit
+	}
+	return a
+}
+
+// model returns the handle of the agent's model, empty if it has none.
+func (a Agent) model() string {
+	if a.Model == nil {
+		return ""
+	}
+	return *a.Model
+}
+
+// modelName returns a model's handle without its provider.
+func modelName(handle string) string { return handle[strings.LastIndexByte(handle, '/')+1:] }
+
+// Limits returns the limits of the agent's files: the operator's, or else those of the window's tier.
+func (a Agent) Limits() files.Limits {
+	l := files.TierFor(a.Window())
+	l.OpensNone = a.Settings.OpenOnAttach != nil && !*a.Settings.OpenOnAttach
+	l.MaxOpen, l.ViewChars = orTier(a.MaxFilesOpen, l.MaxOpen), orTier(a.ViewChars, l.ViewChars)
+	return l
+}
+
+func orTier(own *int, tier int) int {
+	if own == nil {
+		return tier
+	}
+	return cmp.Or(*own, tier)
 }

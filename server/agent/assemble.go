@@ -54,15 +54,6 @@ type Tokens struct {
 	Messages    int `json:"messages"`
 }
 
-// Definition is a tool as a model is given it. Schema is an object of name, description and parameters.
-type Definition struct {
-	Name   string
-	Schema json.RawMessage
-}
-
-// Definitions returns the tools that an agent's model is given.
-type Definitions func(a Agent, hasFolder bool) []Definition
-
 // Assemble returns what an agent's model would be sent next in a conversation (the default one if it is empty), in a
 // format (that of the model if it is empty). It does not compact.
 func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format) (Prompt, error) {

@@ -16,10 +16,6 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// assumedWindow stands for an unknown window, in tokens: the largest window of the tier whose file limits are those of
-// an unknown window.
-const assumedWindow = 32_768
-
 // window returns the tokens that the prompt may have, wherever this is decided.
 func (p Prompt) window() int { return p.Agent.AssumedWindow() }
 

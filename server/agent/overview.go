@@ -5,8 +5,38 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/block"
 )
+
+// Overview says what fills an agent's context window, in Letta's shape. External is the memory metadata;
+// Filesystem is always nil.
+type Overview struct {
+	WindowMax            int     `json:"context_window_size_max"` // 0: the model's window is unknown
+	WindowCurrent        int     `json:"context_window_size_current"`
+	NumMessages          int     `json:"num_messages"`
+	NumArchivalMemory    int     `json:"num_archival_memory"`
+	NumRecallMemory      int     `json:"num_recall_memory"`
+	TokensExternal       int     `json:"num_tokens_external_memory_summary"`
+	External             string  `json:"external_memory_summary"`
+	TokensSystem         int     `json:"num_tokens_system"`
+	SystemPrompt         string  `json:"system_prompt"`
+	TokensCoreMemory     int     `json:"num_tokens_core_memory"`
+	CoreMemory           string  `json:"core_memory"`
+	TokensFilesystem     int     `json:"num_tokens_memory_filesystem"`
+	Filesystem           *string `json:"memory_filesystem"`
+	TokensToolRules      int     `json:"num_tokens_tool_usage_rules"`
+	ToolRules            *string `json:"tool_usage_rules"`
+	TokensDirectories    int     `json:"num_tokens_directories"`
+	Directories          *string `json:"directories"`
+	TokensSummaryMemory  int     `json:"num_tokens_summary_memory"`
+	SummaryMemory        *string `json:"summary_memory"`
+	TokensFunctions      int     `json:"num_tokens_functions_definitions"`
+	FunctionsDefinitions []any   `json:"functions_definitions"`
+	TokensMessages       int     `json:"num_tokens_messages"`
+	Messages             []any   `json:"messages"`
+}
 
 // shownMessages bounds the messages of an overview.
 const shownMessages = recall.MaxWindow
@@ -50,4 +80,48 @@ func orNil(text string) *string {
 		return nil
 	}
 	return &text
+}
+
+// Relations are what belongs to an agent and is kept by the memories.
+type Relations struct {
+	CoreMemory
+	Folders    []files.Folder
+	MessageIDs []string               // of the default conversation's messages that the model sees
+	Embedding  *files.EmbeddingConfig // nil for an agent that names no embedding model
+}
+
+// CoreMemory is what an agent's model always sees besides its instructions.
+type CoreMemory struct {
+	Blocks     []block.Block
+	FileBlocks []FileBlock // the open files; empty where they are not asked for
+}
+
+// Relations reads an agent's relations. The texts of its open files are read only withFiles.
+func (s *Store) Relations(ctx context.Context, org db.Org, a Agent, withFiles bool) (r Relations, err error) {
+	if r.Folders, err = s.Files.AgentFolders(ctx, org, a.ID, db.Page{Ascending: true}); err != nil {
+		return r, err
+	}
+	if r.CoreMemory, err = s.CoreMemory(ctx, org, a, withFiles && len(r.Folders) > 0); err != nil {
+		return r, err
+	}
+	conversation, err := s.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+	if err != nil {
+		return r, err
+	}
+	visible, err := s.Recall.VisibleIDs(ctx, org, conversation)
+	r.MessageIDs = visible[conversation.Key]
+	if a.Embedding != nil {
+		r.Embedding = new(s.Files.Embedding(files.DefaultChunkTokens))
+	}
+	return r, err
+}
+
+// CoreMemory reads an agent's blocks, and withFiles the texts of its open files.
+func (s *Store) CoreMemory(ctx context.Context, org db.Org, a Agent, withFiles bool) (m CoreMemory, err error) {
+	m.FileBlocks = []FileBlock{}
+	if m.Blocks, err = s.Blocks.OfAgent(ctx, org, a.ID); err != nil || !withFiles {
+		return m, err
+	}
+	m.FileBlocks, err = s.FileBlocks(ctx, org, a)
+	return m, err
 }

@@ -2,13 +2,17 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/block"
 )
 
 // prompt is the compiled system prompt in its parts. The part that changes most often comes last, so that a provider's
@@ -129,4 +133,94 @@ func visible(c recall.Conversation) int {
 		}
 	}
 	return max(n, 0)
+}
+
+// renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty if there is
+// none. Texts are neutralized, so that no value can end its section.
+func renderBlocks(blocks []block.Block) string {
+	if len(blocks) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("<memory_blocks>\nThe following memory blocks are currently engaged in your core memory unit:\n")
+	for _, m := range blocks {
+		begin, end := tags(m.Label)
+		fmt.Fprintf(&b, "\n%s\n", begin)
+		if m.Description != nil && *m.Description != "" {
+			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", chat.Neutralize(*m.Description))
+		}
+		b.WriteString("<metadata>\n")
+		if m.ReadOnly {
+			b.WriteString("- read_only=true\n")
+		}
+		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
+			utf8.RuneCountInString(m.Value), m.Limit, chat.Neutralize(m.Value), end)
+	}
+	b.WriteString("\n</memory_blocks>")
+	return b.String()
+}
+
+// tagName matches the name of a tag.
+var tagName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
+
+// tags returns the tags around a block. As in Letta their name is the label, if it can be one.
+func tags(label string) (begin, end string) {
+	if tagName.MatchString(label) {
+		return "<" + label + ">", "</" + label + ">"
+	}
+	return `<block label="` + label + `">`, "</block>"
+}
+
+// toolRule is a rule for the use of a tool, as Letta's clients store it.
+type toolRule struct {
+	Type     string   `json:"type"`
+	Tool     string   `json:"tool_name"`
+	Children []string `json:"children"`
+	Max      int      `json:"max_count_limit"`
+}
+
+// ruleTexts write a rule for the model, by its type, in Letta's words. Rules of other types are not shown.
+var ruleTexts = map[string]func(toolRule) string{
+	"constrain_child_tools": func(r toolRule) string {
+		return fmt.Sprintf("After using %s, you must use one of these tools: %s", r.Tool, strings.Join(r.Children, ", "))
+	},
+	"parent_last_tool": func(r toolRule) string {
+		return fmt.Sprintf("%s can only be used after %s", strings.Join(r.Children, ", "), r.Tool)
+	},
+	"conditional": func(r toolRule) string {
+		return r.Tool + " will determine which tool to use next based on its output"
+	},
+	"exit_loop":            func(r toolRule) string { return r.Tool + " ends your response (yields control) when called" },
+	"continue_loop":        func(r toolRule) string { return r.Tool + " requires continuing your response when called" },
+	"required_before_exit": func(r toolRule) string { return r.Tool + " must be called before ending the conversation" },
+	"max_count_per_step": func(r toolRule) string {
+		return fmt.Sprintf("%s: at most %d use(s) per response", r.Tool,
+			r.Max)
+	},
+}
+
+const rulesIntroduction = `The following constraints define rules for tool usage and guide desired behavior. These ` +
+	`rules must be followed to ensure proper tool execution and workflow. A single response may ` +
+	`contain multiple tool calls.`
+
+// renderRules writes the section of the prompt that states the rules of tools; empty if there is no rule to show. A
+// rule's own template is ignored.
+func renderRules(stored json.RawMessage) string {
+	var rules []json.RawMessage
+	if json.Unmarshal(stored, &rules) != nil { // absent, or not a list, which clients may store
+		return ""
+	}
+	var b strings.Builder
+	for _, raw := range rules {
+		var r toolRule
+		if json.Unmarshal(raw, &r) != nil || ruleTexts[r.Type] == nil || r.Tool == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", chat.Neutralize(ruleTexts[r.Type](r)))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "<tool_usage_rules>\n<description>" + rulesIntroduction + "</description>\n\n" + b.String() +
+		"</tool_usage_rules>"
 }

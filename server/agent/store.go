@@ -8,32 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
-	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/block"
 )
-
-// Store stores agents in Postgres.
-type Store struct {
-	DB       db.DB
-	Files    *files.Store
-	Recall   *recall.Store
-	Blocks   *block.Store
-	Archival *archival.Store
-	Tokens   *tokens.Counter // nil counts every text again
-
-	Compaction *compaction.Store
-
-	Tools Definitions           // nil is no tools
-	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
-}
 
 // with returns the store with all statements, also those of the other stores, in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
