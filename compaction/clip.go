@@ -16,6 +16,11 @@ import (
 // Shown returns messages as a model sees them: of a clipped part, the beginning, the end, and how to read the rest.
 // It does not change the messages given.
 func Shown(messages []recall.Message, clips []Clip) []recall.Message {
+	return shownWith(messages, clips, nil)
+}
+
+// shownWith returns messages as a model with some tools sees them, which takes no more tokens than with all tools.
+func shownWith(messages []recall.Message, clips []Clip, has recall.Toolset) []recall.Message {
 	byPosition := clipsByPosition(clips)
 	if len(byPosition) == 0 {
 		return messages
@@ -27,7 +32,7 @@ func Shown(messages []recall.Message, clips []Clip) []recall.Message {
 				shown[i].Content = slices.Clone(m.Content)
 			}
 			if isClipOf(c, m) {
-				shown[i].Content[c.Part] = clippedPart(m, c)
+				shown[i].Content[c.Part] = clippedPart(m, c, has)
 			}
 		}
 	}
@@ -67,15 +72,15 @@ func clippableText(p recall.Part) string {
 }
 
 // clippedPart returns a part as it is shown. A clip to no characters leaves out the part's images, too.
-func clippedPart(m recall.Message, c Clip) recall.Part {
+func clippedPart(m recall.Message, c Clip, has recall.Toolset) recall.Part {
 	p := m.Content[c.Part]
 	switch {
 	case p.Type == recall.ToolCall:
-		p.Input = clippedInput(m, c)
+		p.Input = clippedInput(m, c, has)
 	case p.Clip != nil:
-		p.Text = clippedPreview(p, c.Chars)
+		p.Text = clippedPreview(p, c.Chars, has)
 	default:
-		p.Text = clipped(p.Text, c.Chars, marker{seq: m.Seq, offset: textOffset(m, c.Part)})
+		p.Text = clipped(p.Text, c.Chars, marker{m.Seq, textOffset(m, c.Part), has})
 	}
 	if n := len(p.Images); c.Chars == 0 && n > 0 {
 		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
@@ -103,6 +108,7 @@ func textOffset(m recall.Message, part int) (offset int) {
 type marker struct {
 	seq    int64
 	offset int
+	has    recall.Toolset // of the model
 }
 
 // clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
@@ -114,8 +120,9 @@ func clipped(text string, chars int, at marker) string {
 		return text
 	}
 	head, tail := headOf(text, chars-chars/2), tailOf(text, chars/2)
-	short := fmt.Sprintf("%s\n[%d of %d characters left out: call expand(id=\"%d\", offset=%d)]\n%s",
-		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, at.seq, at.offset+len(head), tail)
+	rest := at.has.Hint("expand", fmt.Sprintf(": call expand(id=\"%d\", offset=%d)", at.seq, at.offset+len(head)))
+	short := fmt.Sprintf("%s\n[%d of %d characters left out%s]\n%s",
+		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, rest, tail)
 	if len(text) < 4*len(short) && tokens.Estimate(text) <= tokens.Estimate(short) { // far longer ones take more
 		return text
 	}
@@ -134,12 +141,12 @@ const (
 
 // clippedInput returns the clipped arguments of a call: a JSON object with the same fields, whose long strings are
 // clipped to c.Chars together; or, if that is not enough, an object with the beginning and the end of the arguments.
-func clippedInput(m recall.Message, c Clip) string {
+func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
 	p := m.Content[c.Part]
 	if utf8.RuneCountInString(p.Input) <= c.Chars {
 		return p.Input
 	}
-	at := marker{seq: m.Seq, offset: textOffset(m, c.Part) + len(p.Name) + len("(")}
+	at := marker{m.Seq, textOffset(m, c.Part) + len(p.Name) + len("("), has}
 	literals := stringLiteral.FindAllStringIndex(p.Input, -1)
 	for chars := c.Chars; chars >= leastLiteral && json.Valid([]byte(p.Input)); chars /= 2 {
 		var b strings.Builder
@@ -150,7 +157,7 @@ func clippedInput(m recall.Message, c Clip) string {
 				continue
 			}
 			b.WriteString(p.Input[end:l[0]])
-			b.Write(chat.Encode(clipped(text, chars, marker{seq: at.seq, offset: at.offset + l[0] + 1})))
+			b.Write(chat.Encode(clipped(text, chars, marker{at.seq, at.offset + l[0] + 1, has})))
 			shown += utf8.RuneCountInString(p.Input[end:l[0]]) + chars
 			end = l[1]
 		}
@@ -163,14 +170,12 @@ func clippedInput(m recall.Message, c Clip) string {
 }
 
 // clippedPreview returns the text of a clipped result of which the log holds only the beginning.
-func clippedPreview(p recall.Part, chars int) string {
+func clippedPreview(p recall.Part, chars int, has recall.Toolset) string {
 	whole := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
 	if utf8.RuneCountInString(whole) <= chars {
 		return p.Text
 	}
-	head := headOf(whole, chars)
-	return fmt.Sprintf("%s\n[The first %d of %d bytes are shown. To read on, call: expand(id=%q, offset=%d)]",
-		head, len(head), p.Clip.Bytes, p.Clip.ID, len(head))
+	return p.Preview(len(headOf(whole, chars)), has)
 }
 
 // shownChars returns how many characters of the original an unclipped part shows.

@@ -14,6 +14,7 @@ type View struct {
 	Messages []recall.Message // without the system prompt and the summary, by position; Tokens are those of the log
 	Clips    []Clip           // of the parts of messages, or of the summary, that are shown clipped
 	Count    func(string) int // counts the tokens of a text for the model; nil estimates them
+	Has      recall.Toolset   // the tools that the view may name
 	Usage    *Usage           // nil unless a provider reported one since the view last changed other than by growing
 }
 

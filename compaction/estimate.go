@@ -64,7 +64,9 @@ func (v View) clipSaves(m recall.Message, c Clip) int {
 }
 
 // clippedTokens returns the tokens of a clipped part.
-func (v View) clippedTokens(m recall.Message, c Clip) int { return v.partTokens(clippedPart(m, c)) }
+func (v View) clippedTokens(m recall.Message, c Clip) int {
+	return v.partTokens(clippedPart(m, c, v.Has))
+}
 
 // partTokens counts the tokens of a part.
 func (v View) partTokens(p recall.Part) int {

@@ -161,7 +161,7 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 	small := window(9000, 0).say(recall.User, 100).say(recall.User, 100)
 	small.Summary = &compaction.Summary{Tokens: 10}
 	_, err := compaction.MakePlan(small.View, compaction.Defaults())
-	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000))
+	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000, nil))
 	checkGolden(t, "plans.golden", b.String())
 }
 
@@ -173,7 +173,7 @@ func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
 		t.Errorf("around its text, a summary's message takes %d tokens", n)
 	}
 	s.FromSeq, s.ToSeq, s.Text = 120, 188, "He likes tea."
-	if got := compaction.SummaryMessage(s, false); !strings.Contains(got, `expand(id="[seq 120–188]")`) ||
+	if got := compaction.SummaryMessage(s, false, nil); !strings.Contains(got, `expand(id="[seq 120–188]")`) ||
 		!strings.HasSuffix(got, "\nHe likes tea.") {
 		t.Errorf("it does not name what it hides: %s", got)
 	}

@@ -99,7 +99,7 @@ func TestMarksOfTagsAreNotStored(t *testing.T) {
 		func(int, compaction.Request) (compaction.Reply, error) {
 			return reply(good(t) + chat.Neutralize(quoted))
 		})
-	if shown := compaction.SummaryMessage(got, false); got.Text != want ||
+	if shown := compaction.SummaryMessage(got, false, nil); got.Text != want ||
 		!strings.HasSuffix(shown, "holds <~/value> and <~system>.") {
 		t.Errorf("got %q, shown as %q", got.Text, shown)
 	}

@@ -16,15 +16,29 @@ func Range(from, to int64) string { return fmt.Sprintf("[seq %d–%d]", from, to
 
 // SummaryMessage is the text by which a model reads a summary: the range that it replaces, how to read that range, and
 // the summary. under says that a request of the user that follows in the view is older than the end of the range.
-func SummaryMessage(s Summary, under bool) string {
+func SummaryMessage(s Summary, under bool, has recall.Toolset) string {
 	of, request := Range(s.FromSeq, s.ToSeq), ""
 	if under {
 		request = "The user's message after this summary is not new: the work on it began in what is summarized, and " +
 			"goes on below. "
 	}
-	return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. To read them, call "+
-		"expand(id=%q) or conversation_search. %sThis is a summary of them:\n\n%s", of, of, request,
-		chat.Neutralize(strings.TrimSpace(s.Text)))
+	return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. %s%sThis is a summary of "+
+		"them:\n\n%s", of, hiddenHint(of, has), request, chat.Neutralize(strings.TrimSpace(s.Text)))
+}
+
+// hiddenHint says how to read hidden messages; empty if the model has no tool for it.
+func hiddenHint(seqs string, has recall.Toolset) string {
+	var ways []string
+	for _, way := range []string{has.Hint("expand", fmt.Sprintf("expand(id=%q)", seqs)),
+		has.Hint("conversation_search", "conversation_search")} {
+		if way != "" {
+			ways = append(ways, way)
+		}
+	}
+	if len(ways) == 0 {
+		return ""
+	}
+	return "To read them, call " + strings.Join(ways, " or ") + ". "
 }
 
 // SummaryText returns the view's summary as the model reads it; empty if there is none.
@@ -38,7 +52,7 @@ func (v View) SummaryText() string {
 	}
 	return SummaryMessage(s, slices.ContainsFunc(v.Messages, func(m recall.Message) bool {
 		return m.Role == recall.User && m.Position < s.To
-	}))
+	}), v.Has)
 }
 
 // summaryClip returns the clip of the view's summary; nil if all of it is shown.
@@ -63,5 +77,5 @@ func clippedSummary(text string, c Clip) string {
 
 // SummaryTokens estimates the tokens of a summary's message.
 func SummaryTokens(s Summary) int {
-	return tokens.Estimate(SummaryMessage(s, true)) + tokens.PerMessage
+	return tokens.Estimate(SummaryMessage(s, true, nil)) + tokens.PerMessage
 }

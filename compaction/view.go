@@ -18,6 +18,7 @@ type PromptOverhead struct {
 	Tools      []byte // definitions in OpenAI's shape, a JSON array; nil for none
 	Tokens     int    // of System and Tools
 	ToolTokens int    // of Tools
+	Has        recall.Toolset
 
 	Count  func(text string) int // counts tokens for the model; nil keeps those of the log
 	Factor tokens.Factor         // of the model, where its provider reported no count; 0 is 1
@@ -37,7 +38,7 @@ func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation,
 // there is one, is the first of them. If overhead has a Count, the messages of the view are counted by it.
 func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOverhead) (v View, err error) {
 	v = View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Count: overhead.Count,
-		Messages: messages}
+		Has: overhead.Has, Messages: messages}
 	if len(c.Clipped) > 0 {
 		if err := json.Unmarshal(c.Clipped, &v.Clips); err != nil {
 			return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
@@ -48,7 +49,8 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 			return View{}, err
 		}
 		v.Messages = v.Messages[1:]
-		v.Summary.Tokens = tokens.PerMessage + v.count(View{Summary: v.Summary, Messages: v.Messages}.SummaryText())
+		whole := View{Summary: v.Summary, Messages: v.Messages, Has: v.Has}
+		v.Summary.Tokens = tokens.PerMessage + v.count(whole.SummaryText())
 	}
 	if v.Count != nil {
 		v.Messages = slices.Clone(v.Messages)
@@ -83,7 +85,7 @@ func summaryOf(m recall.Message) (*Summary, error) {
 // AsShown returns all messages of the view as the model reads them: the summary's message first, if there is one, and
 // tool results clipped.
 func (v View) AsShown() []recall.Message {
-	shown := Shown(v.Messages, v.Clips)
+	shown := shownWith(v.Has.For(v.Messages), v.Clips, v.Has)
 	if v.Summary == nil {
 		return shown
 	}

@@ -116,7 +116,7 @@ func (set openSet) notAttached(ctx context.Context, name string) error {
 	names := mapped(list.Files, func(f Listed) string { return "'" + f.FileName + "'" })
 	text := "[" + strings.Join(names, ", ") + "]"
 	if more := list.Total - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more: call list_files to see them", more)
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return db.Invalid(
 		"%s not attached - did you get the filename correct? Currently you have the following files attached: %s", name, text)

@@ -66,9 +66,35 @@ func moveLongResult(p *Part, index, chars int) longResult {
 	shown := preview(p.Text)
 	p.Clip = &Clip{ID: long.clip, Chars: chars, Bytes: long.size, SHA256: hex.EncodeToString(long.sha256[:]),
 		Shown: len(shown)}
-	p.Text = shown + fmt.Sprintf("\n[The first %d of %d bytes are shown. To read on, call: expand(id=%q, offset=%d)]",
-		p.Clip.Shown, p.Clip.Bytes, p.Clip.ID, p.Clip.Shown)
+	p.Text = shown
+	p.Text = p.Preview(len(shown), nil)
 	return long
+}
+
+// Preview returns the first bytes of a result that the log holds in part, at most those that it holds, and a note on
+// how a model with some tools reads on.
+func (p Part) Preview(bytes int, has Toolset) string {
+	bytes = min(max(bytes, 0), p.Clip.Shown, len(p.Text))
+	on := has.Hint("expand", fmt.Sprintf(" To read on, call: expand(id=%q, offset=%d)", p.Clip.ID, bytes))
+	return p.Text[:bytes] + fmt.Sprintf("\n[The first %d of %d bytes are shown.%s]", bytes, p.Clip.Bytes, on)
+}
+
+// For returns messages as a model with some tools reads them: notes on results that the log holds in part name no
+// other tool. It does not change the messages given.
+func (has Toolset) For(messages []Message) []Message {
+	if has == nil || has("expand") {
+		return messages
+	}
+	shown := slices.Clone(messages)
+	for i, m := range shown {
+		shown[i].Content = slices.Clone(m.Content)
+		for j, p := range m.Content {
+			if p.Clip != nil {
+				shown[i].Content[j].Text = p.Preview(p.Clip.Shown, has)
+			}
+		}
+	}
+	return shown
 }
 
 // preview returns the beginning of a text: whole lines if one ends within PreviewBytes, else whole characters.

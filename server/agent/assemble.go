@@ -118,7 +118,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if err := s.readView(ctx, org, &p); err != nil {
 		return p, err
 	}
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, compaction.PromptOverhead{})
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, compaction.PromptOverhead{Has: toolset(p.definitions)})
 	if err != nil {
 		return p, err
 	}

@@ -112,7 +112,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		if !due.Warn {
 			return false, nil
 		}
-		line := compaction.WarningLine(used, window)
+		line := compaction.WarningLine(used, window, toolset(p.definitions))
 		if v.Open() || !settings.Warning {
 			line = ""
 		}
@@ -134,7 +134,7 @@ func (p Prompt) task(settings compaction.Settings, trigger string) compaction.Ta
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
 	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
 		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
-		Factor: p.calibration.Factor}
+		Has: toolset(p.definitions), Factor: p.calibration.Factor}
 	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Overhead: overhead,
 		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }

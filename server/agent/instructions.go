@@ -3,6 +3,8 @@ package agent
 import (
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/recall"
 )
 
 // toolGroup is what the default instructions say of tools that work on one memory.
@@ -68,6 +70,11 @@ func (a Agent) Instructions(tools []Definition) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// toolset returns the tools of an agent as texts ask for them.
+func toolset(tools []Definition) recall.Toolset {
+	return func(name string) bool { return hasTool(tools, name) }
 }
 
 func hasTool(tools []Definition, name string) bool {

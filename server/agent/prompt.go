@@ -107,21 +107,13 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 		a.ID, name, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if hidden := said - visible(c); hidden > 0 {
 		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
-			findWith(tools, "conversation_search"))
+			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))
 	}
 	if passages > 0 {
 		text += fmt.Sprintf("- %d passages are stored in archival memory%s\n", passages,
-			findWith(tools, "archival_memory_search"))
+			toolset(tools).Hint("archival_memory_search", " (use archival_memory_search to find them)"))
 	}
 	return text + "- " + chat.FrameNote + "\n</memory_metadata>", nil
-}
-
-// findWith says that a tool finds what was counted, if it is among the tools.
-func findWith(tools []Definition, name string) string {
-	if !hasTool(tools, name) {
-		return ""
-	}
-	return " (use " + name + " to find them)"
 }
 
 // visible returns how many messages a conversation has from the first visible one on, without its system prompts.

@@ -52,10 +52,7 @@ func renderDirectories(directories []files.Directory, m promptMeans) string {
 		more += d.More
 	}
 	if more > 0 {
-		hint := ""
-		if hasTool(m.tools, "list_files") {
-			hint = ": call list_files"
-		}
+		hint := toolset(m.tools).Hint("list_files", ": call list_files")
 		fmt.Fprintf(&b, "<more_files>%d more closed files are not listed%s</more_files>\n", more, hint)
 	}
 	b.WriteString("</directories>")

@@ -259,7 +259,7 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 	for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
 		h := handOut(t, s, a, f)
 		if h.Tokens.Total > 3600 || h.Tokens.Summary == 0 || !bytes.Contains(h.Request,
-			[]byte("are hidden. To read them, call expand")) {
+			[]byte("are hidden. This is a summary")) {
 			t.Errorf("%s: %+v, want at most 90 %% of 4000 with a summary", f, h.Tokens)
 		}
 	}

@@ -3,9 +3,11 @@ package agent_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -60,6 +62,42 @@ func TestAPromptHasTheNewestResults(t *testing.T) {
 				t.Errorf("the request is said to be old: %v", old)
 			}
 		})
+	}
+}
+
+// A prompt names the tools by which hidden and shortened texts are read only if its agent has them.
+func TestAPromptNamesNoToolThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	readers := []string{"expand", "conversation_search", "archival_memory_search", "list_files"}
+	for _, has := range [][]string{{}, {"expand"}, {"conversation_search"}, readers[:2]} {
+		s, _ := newStore(t)
+		s.Tools = func(agent.Agent, bool) (all []agent.Definition) {
+			for _, name := range has {
+				all = append(all, agent.Definition{Name: name, Schema: []byte(`{"name":"` + name + `"}`)})
+			}
+			return all
+		}
+		a := create(t, s, agent.New{Name: "a", WindowLimit: new(16_000), System: "Be kind."})
+		fill(t, s, a)
+		say(t, s, a, said(recall.User, "Do the work."))
+		say(t, s, a, calls(0, 1, `{"text":"`+strings.Repeat("word ", 6000)+`"}`, strings.Repeat("line\n", 12_000))...)
+		say(t, s, a, said(recall.Assistant, "Now the next."))
+		say(t, s, a, calls(1, 2, `{"n":1}`, strings.Repeat("word ", 6000))...)
+		text := string(handOut(t, s, a, agent.OpenAI).Request)
+		for _, want := range []string{"Earlier messages do not fit", "characters left out"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("with %q: the prompt lacks %q", has, want)
+			}
+		}
+		for _, name := range readers {
+			if slices.Contains(has, name) != strings.Contains(text, name) {
+				t.Errorf("with %q: the prompt names %s: %t", has, name, strings.Contains(text, name))
+			}
+		}
+		line := compaction.WarningLine(80, 100, func(n string) bool { return slices.Contains(has, n) })
+		if slices.Contains(has, "expand") != strings.Contains(line, "expand") {
+			t.Errorf("with %q: %s", has, line)
+		}
 	}
 }
 

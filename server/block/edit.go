@@ -35,8 +35,8 @@ func ReplaceOnce(label, value, old, text string) (string, error) {
 			"label `%s`.", old, label)
 	}
 	if old == "" {
-		return "", db.Invalid("No replacement was performed, old_string is empty. To add text to memory block `%s`, use "+
-			"memory_insert.", label)
+		return "", db.Invalid("No replacement was performed, old_string is empty. To add text to memory block `%s`, "+
+			"insert it.", label)
 	}
 	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %s. Please "+
 		"ensure it is unique.",

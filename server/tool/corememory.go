@@ -197,21 +197,21 @@ func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs) (Res
 }
 
 func (m Memories) memoryStrReplace(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", a.Path, "old_string", a.Old); err != nil {
+	if err := a.required("path", labelOf(a.Path), "old_string", a.Old); err != nil {
 		return Result{}, err
 	}
 	return m.memoryReplace(ctx, c, memoryReplaceArgs{Label: labelOf(a.Path), Old: a.Old, New: a.New})
 }
 
 func (m Memories) memoryInsertCommand(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", a.Path, "insert_text", a.InsertText); err != nil {
+	if err := a.required("path", labelOf(a.Path), "insert_text", a.InsertText); err != nil {
 		return Result{}, err
 	}
 	return m.memoryInsert(ctx, c, memoryInsertArgs{Label: labelOf(a.Path), New: a.InsertText, Line: a.Line})
 }
 
 func (m Memories) memoryDelete(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", a.Path); err != nil {
+	if err := a.required("path", labelOf(a.Path)); err != nil {
 		return Result{}, err
 	}
 	err := m.Blocks.Remove(ctx, c.Org, c.Agent.ID, string(labelOf(a.Path)))

@@ -13,12 +13,15 @@ import (
 // from results to words.
 var (
 	OpenText   = openText
-	GrepText   = grepText
-	SearchText = searchText
 	CloseText  = closeText
 	ExpandText = expandText
 	Capped     = capped
 )
+
+// GrepText and SearchText are for a model that has every tool.
+func GrepText(q files.GrepQuery, r files.GrepResult) string { return grepText(q, r, nil) }
+
+func SearchText(q files.Query, r files.Results) string { return searchText(q, r, nil) }
 
 // Arguments are the names of a tool's arguments, from its struct.
 func (t Tool) Arguments() []string { return t.arguments }
@@ -89,7 +92,7 @@ func MessagesText(args string, r recall.Results, now time.Time) (string, error) 
 
 // AroundText shows messages around one, at a time and in its zone.
 func AroundText(before, after int, s recall.Neighbors, now time.Time) string {
-	return aroundText(before, after, s, clock{now, now.Location()})
+	return aroundText(before, after, s, clock{now, now.Location()}, nil)
 }
 
 // PassagesText shows what archival_memory_search found with these arguments, at a time and in its zone.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 const (
@@ -30,7 +31,7 @@ func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, 
 		return Result{}, err
 	}
 	found, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, query)
-	return Result{Text: grepText(query, found)}, err
+	return Result{Text: grepText(query, found, c.has())}, err
 }
 
 // query checks the arguments. An offset below 0 is 0, as in Letta.
@@ -54,18 +55,18 @@ func (a grepArgs) query() (files.GrepQuery, error) {
 
 // grepText shows a page of matches. Where not all of them fit the text, the page is shorter and the next one begins
 // earlier.
-func grepText(q files.GrepQuery, r files.GrepResult) string {
+func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset) string {
 	switch {
 	case r.Attached == 0:
 		return "No files are currently attached to search"
 	case r.Searched+r.Waiting == 0:
 		return fmt.Sprintf("No files match the filename pattern '%s' (filtered %d files)", echo(q.Include), r.Attached)
 	case r.Total == 0:
-		return noMatches(q, r) + waitingNote(r)
+		return noMatches(q, r) + waitingNote(r, has)
 	case len(r.Matches) == 0:
 		return pastTheEnd(q, r)
 	}
-	return most(len(r.Matches), func(n int) string { return grepPage(q, r, n) })
+	return most(len(r.Matches), func(n int) string { return grepPage(q, r, n, has) })
 }
 
 func noMatches(q files.GrepQuery, r files.GrepResult) string {
@@ -80,14 +81,15 @@ func noMatches(q files.GrepQuery, r files.GrepResult) string {
 }
 
 // waitingNote counts the files without text: those that are being processed still, and those that could not be read.
-func waitingNote(r files.GrepResult) string {
+func waitingNote(r files.GrepResult, has recall.Toolset) string {
+	why := has.Hint("list_files", "; list_files shows why")
 	switch r.Waiting {
 	case 0:
 		return ""
 	case 1:
-		return "\nNote: 1 file has no text yet and was not searched; list_files shows why."
+		return "\nNote: 1 file has no text yet and was not searched" + why + "."
 	}
-	return fmt.Sprintf("\nNote: %d files have no text yet and were not searched; list_files shows why.", r.Waiting)
+	return fmt.Sprintf("\nNote: %d files have no text yet and were not searched%s.", r.Waiting, why)
 }
 
 func pastTheEnd(q files.GrepQuery, r files.GrepResult) string {
@@ -112,12 +114,12 @@ func total(n int, capped bool) string {
 }
 
 // grepPage shows the first n matches of a page.
-func grepPage(q files.GrepQuery, r files.GrepResult, n int) string {
+func grepPage(q files.GrepQuery, r files.GrepResult, n int, has recall.Toolset) string {
 	all, next := total(r.Total, r.Capped), q.Offset+n
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s total matches across %d files (showing matches %d-%d of %s)", all, len(r.Files), q.Offset+1,
 		next, all)
-	b.WriteString(waitingNote(r))
+	b.WriteString(waitingNote(r, has))
 	if r.Capped && next < r.Total {
 		b.WriteString("\n" + capNote)
 	}

@@ -33,7 +33,7 @@ func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: aroundText(before, after, found, at)}, nil
+	return Result{Text: aroundText(before, after, found, at, c.has())}, nil
 }
 
 // side is how many messages are read on one side.
@@ -52,18 +52,26 @@ func aroundCall(id string, before, after int) string {
 
 // aroundText shows the messages around one in their order. Where not all of them fit, those farthest from it are left
 // out.
-func aroundText(before, after int, s recall.Neighbors, at clock) string {
+func aroundText(before, after int, s recall.Neighbors, at clock, has recall.Toolset) string {
+	s.Messages = has.For(s.Messages)
 	farthest := max(s.At, len(s.Messages)-1-s.At)
 	return most(farthest+1, func(n int) string {
 		first, end := max(s.At-n+1, 0), min(s.At+n, len(s.Messages))
 		page := s
 		page.Messages = s.Messages[first:end]
-		return aroundPage(page, s.Messages[s.At], before, after, at)
+		return aroundPage(page, s.Messages[s.At], nearby{before, after, at, has})
 	})
 }
 
+// nearby is how messages around one are shown.
+type nearby struct {
+	before, after int
+	at            clock
+	has           recall.Toolset
+}
+
 // aroundPage shows messages that stand one after the other, and how to read on at both ends.
-func aroundPage(page recall.Neighbors, centre recall.Message, before, after int, at clock) string {
+func aroundPage(page recall.Neighbors, centre recall.Message, by nearby) string {
 	first, last := page.Messages[0], page.Messages[len(page.Messages)-1]
 	where := "the default conversation"
 	if centre.ConversationID != nil {
@@ -74,20 +82,20 @@ func aroundPage(page recall.Neighbors, centre recall.Message, before, after int,
 		page.Total,
 		where, centre.ID, centre.Position, rule)
 	for _, m := range page.Messages {
-		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, at.spoken(m), m.ID, messageText(m))
+		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, by.at.spoken(m), m.ID, messageText(m, by.has))
 	}
 	b.WriteString("\n")
 	if first.Position > 1 {
-		b.WriteString("To read what came before, call: " + aroundCall(first.ID, max(before, messagesSide), 0) + "\n")
+		b.WriteString("To read what came before, call: " + aroundCall(first.ID, max(by.before, messagesSide), 0) + "\n")
 	}
 	if last.Position < page.Total {
-		b.WriteString("To read on, call: " + aroundCall(last.ID, 0, max(after, messagesSide)) + "\n")
+		b.WriteString("To read on, call: " + aroundCall(last.ID, 0, max(by.after, messagesSide)) + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
 // messageText is what a message says, in full unless it is very long.
-func messageText(m recall.Message) string {
+func messageText(m recall.Message, has recall.Toolset) string {
 	text := m.Text()
 	if text == "" {
 		return "  [nothing to read]\n"
@@ -97,8 +105,9 @@ func messageText(m recall.Message) string {
 	if shown == text {
 		return note + indented(text)
 	}
-	return note + indented(shown) + fmt.Sprintf("  ... [cut: the message has %d bytes. To read on, call: %s]\n", len(text),
-		invocation("expand", argument{"id", m.ID, nil}, argument{"offset", len(shown), 0}))
+	return note + indented(shown) + fmt.Sprintf("  ... [cut: the message has %d bytes.%s]\n", len(text),
+		has.Hint("expand", " To read on, call: "+invocation("expand", argument{"id", m.ID, nil},
+			argument{"offset", len(shown), 0})))
 }
 
 // orphanNote says that a message has a result without a call, on a line of its own.

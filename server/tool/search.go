@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 const (
@@ -61,11 +62,11 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 		return Result{}, err
 	}
 	found, err := m.Files.Search(ctx, c.Org, c.Agent.ID, query)
-	return Result{Text: searchText(query, found)}, err
+	return Result{Text: searchText(query, found, c.has())}, err
 }
 
 // searchText shows chunks, the best first.
-func searchText(q files.Query, r files.Results) string {
+func searchText(q files.Query, r files.Results, has recall.Toolset) string {
 	switch {
 	case !r.Attached && q.Include != "":
 		return fmt.Sprintf("No attached files match the filename pattern '%s'", echo(q.Include))
@@ -74,7 +75,7 @@ func searchText(q files.Query, r files.Results) string {
 	case len(r.Hits) == 0:
 		return noHits(q) + rankingNote(r)
 	}
-	return most(len(r.Hits), func(n int) string { return searchPage(q, r, n) })
+	return most(len(r.Hits), func(n int) string { return searchPage(q, r, n, has) })
 }
 
 func noHits(q files.Query) string {
@@ -91,13 +92,13 @@ func noHits(q files.Query) string {
 }
 
 // searchPage shows the n best hits.
-func searchPage(q files.Query, r files.Results, n int) string {
+func searchPage(q files.Query, r files.Results, n int, has recall.Toolset) string {
 	head := fmt.Sprintf("Found %s in %s for query: '%s', the best first", count(len(r.Hits), "passage"),
 		count(fileCount(r.Hits), "file"), echo(q.Text))
 	var b strings.Builder
 	b.WriteString(head + "\n" + strings.Repeat("=", utf8.RuneCountInString(head)) + "\n")
 	for _, h := range r.Hits[:n] {
-		b.WriteString("\n" + hitText(h))
+		b.WriteString("\n" + hitText(h, has))
 	}
 	if left := len(r.Hits) - n; left > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked matches did not fit here. Ask for fewer, or narrow the search with "+
@@ -116,7 +117,7 @@ func fileCount(hits []files.Hit) int {
 }
 
 // hitText shows a chunk. Its lines are indented, which keeps them from being taken for a head.
-func hitText(h files.Hit) string {
+func hitText(h files.Hit, has recall.Toolset) string {
 	var b strings.Builder
 	place := fmt.Sprintf("lines %d-%d", h.FirstLine, h.LastLine)
 	if pages := h.Pages(); pages.First > 0 {
@@ -133,7 +134,8 @@ func hitText(h files.Hit) string {
 	if left := len(lines) - maxChunkLines; left > 0 {
 		next := h.FirstLine - 1 + maxChunkLines
 		rest := nextRequest{FileName: h.FileName, Line: next + 1, Length: new(max(h.LastLine-next, 1))}
-		fmt.Fprintf(&b, "  ... [truncated %d more lines]\nTo read them, call: %s\n", left, openCall(rest, true))
+		fmt.Fprintf(&b, "  ... [truncated %d more lines]\n%s", left,
+			has.Hint("open_files", "To read them, call: "+openCall(rest, true)+"\n"))
 	}
 	return b.String()
 }

@@ -57,6 +57,9 @@ type Caller struct {
 	Confined     bool   // the tools show nothing of the agent's other conversations
 }
 
+// has returns the tools that the results of a call may name.
+func (c Caller) has() recall.Toolset { return c.Agent.HasTool }
+
 // within returns the conversation that a call is confined to; empty if it is to none.
 func (c Caller) within() string {
 	if !c.Confined {
