@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -111,10 +112,21 @@ func (versionCmd) Run(s streams) error {
 // version returns the version that the binary was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+	if !ok {
 		return release
 	}
-	return info.Main.Version
+	return versionOf(info.Main.Version)
+}
+
+// pseudo matches the version that Go makes up for a commit without a tag.
+var pseudo = regexp.MustCompile(`\d{14}-[0-9a-f]{12}(\+|$)`)
+
+// versionOf returns the version of a module, or that of the source where the module has no tag.
+func versionOf(module string) string {
+	if module == "" || module == "(devel)" || pseudo.MatchString(module) {
+		return release
+	}
+	return module
 }
 
 // release is the version of the source.

@@ -461,6 +461,48 @@ func TestKeys(t *testing.T) {
 	if list := command("keys", "list"); strings.Contains(list, "key-") {
 		t.Errorf("after both are revoked:\n%s", list)
 	}
+	const closed = "every API key is revoked"
+	if log := serve(t, "--database-url="+url).log.String(); !strings.Contains(log, closed) {
+		t.Errorf("a server that nobody can use says %q", log)
+	}
+	if log := serve(t, "--database-url="+url, "--reopen").log.String(); strings.Contains(log, closed) {
+		t.Errorf("reopened, the server says %q", log)
+	}
+}
+
+// The version of a build from a clone is that of the source.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for built, want := range map[string]string{
+		"": release, "(devel)": release, "v1.2.3": "v1.2.3", "v1.2.3-rc.1": "v1.2.3-rc.1",
+		"v0.0.0-20261122075908-9f518cd01234": release, "v0.1.1-0.20261122075908-9f518cd01234+dirty": release,
+	} {
+		if got := versionOf(built); got != want {
+			t.Errorf("built as %q: got %q, want %q", built, got, want)
+		}
+	}
+}
+
+// The container passes on every setting that means something in it.
+func TestComposePassesSettingsOn(t *testing.T) {
+	t.Parallel()
+	compose, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := map[string]bool{"LOCI_HOME": true, "LOCI_POSTGRES_BIN": true, "LOCI_PDFTOTEXT": true}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(LOCI_[A-Z_]+)`").FindAllStringSubmatch(string(settings), -1) {
+		if !outside[row[1]] && !strings.Contains(string(compose), "\n      "+row[1]+":") {
+			t.Errorf("docker-compose.yml does not pass %s on", row[1])
+		}
+	}
+	if !strings.Contains(string(compose), "${LOCI_PORT:-8283}:8283") {
+		t.Error("docker-compose.yml fixes the port")
+	}
 }
 
 func TestUploadCommand(t *testing.T) {
@@ -477,8 +519,8 @@ func TestUploadCommand(t *testing.T) {
 		out, errs := newLines(), newLines()
 		code := run(
 			t.Context(),
-			[]string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "--again", "notes", good,
-				bad},
+			[]string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "--again", "notes",
+				good, bad},
 			out,
 			errs,
 		)

@@ -97,6 +97,9 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
 	}
+	if err := warnIfClosed(ctx, keys, log); err != nil {
+		return err
+	}
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, embedder: embedder, reader: reader,
 		models: models, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
@@ -123,6 +126,20 @@ func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, loopback bo
 	if err == nil && !any {
 		err = settingError{fmt.Errorf("LOCI_ADDR is '%s', which other machines can reach, and there is no API key: "+
 			"set LOCI_API_KEY, run 'loci keys create', or listen on 127.0.0.1", c.Addr)}
+	}
+	return err
+}
+
+// warnIfClosed logs that nobody can use the server, if every key is revoked.
+func warnIfClosed(ctx context.Context, keys *apikey.Store, log *slog.Logger) error {
+	any, err := keys.Any(ctx)
+	if err != nil || any {
+		return err
+	}
+	if _, err = keys.OpenOrg(ctx); errors.Is(err, db.ErrNotFound) {
+		log.Warn("every API key is revoked, and every request is refused: run 'loci keys create', set LOCI_API_KEY, " +
+			"or start with --reopen (LOCI_REOPEN) to answer this machine without a key again")
+		return nil
 	}
 	return err
 }
