@@ -316,9 +316,7 @@ func (s *sse) ends(t *testing.T, what string) {
 
 func TestStreamsSendEventsAsTheyHappen(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	web := httptest.NewServer(c)
-	t.Cleanup(web.Close)
+	c, web := newWebClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	c.say(agent, "one")
 	c.must("PUT", "/v1/agents/"+agent+"/consumers/r", `{"seq":2}`)
@@ -350,9 +348,7 @@ func TestStreamsSendEventsAsTheyHappen(t *testing.T) {
 
 func TestStreamsEndWithTheirAgentAndTheServer(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	web := httptest.NewServer(c)
-	t.Cleanup(web.Close)
+	c, web := newWebClient(t)
 	deleted, stays := c.made("/v1/agents", `{"name":"a"}`), c.made("/v1/agents", `{"name":"b"}`)
 	one, two := c.mustTail(web, deleted, "", ""), c.mustTail(web, stays, "", "")
 	one.expect(t, "one", 1, 2)
@@ -369,9 +365,7 @@ func TestStreamsEndWithTheirAgentAndTheServer(t *testing.T) {
 
 func TestAStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	web := httptest.NewServer(c)
-	t.Cleanup(web.Close)
+	c, web := newWebClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	open := c.mustTail(web, agent, "", "")
 	open.expect(t, "without any key", 1, 2)

@@ -110,6 +110,15 @@ type stream struct {
 	close func()
 }
 
+// newWebClient is an idle client, and its server on a port, whose answers can be streams.
+func newWebClient(t *testing.T) (*client, *httptest.Server) {
+	t.Helper()
+	c := newIdleClient(t)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	return c, web
+}
+
 func (c *client) follow(web *httptest.Server, folder, file string) *stream {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -161,9 +170,7 @@ func (s *stream) rest() (all []files.Status) {
 
 func TestEventsFollowAFileToItsEnd(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	web := httptest.NewServer(c)
-	t.Cleanup(web.Close)
+	c, web := newWebClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	read, deleted, cancelled := c.sent(folder, "a.txt", "text\n"), c.sent(folder, "b.txt", "text\n"), c.sent(folder,
 		"c.txt", "text\n")
@@ -197,9 +204,7 @@ func TestEventsFollowAFileToItsEnd(t *testing.T) {
 
 func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	web := httptest.NewServer(c)
-	t.Cleanup(web.Close)
+	c, web := newWebClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	id := c.sent(folder, "a.txt", "text\n")
 	gone, stays := c.follow(web, folder, id), c.follow(web, folder, id)
