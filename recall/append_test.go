@@ -61,6 +61,29 @@ func TestAnOTIDIsStoredOnce(t *testing.T) {
 	}
 }
 
+func TestAnOTIDOfAHiddenMessageIsFree(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	otid := "turn-1"
+	m, other := say(recall.User, "once"), say(recall.User, "something else")
+	m.OTID, other.OTID = &otid, &otid
+	last := f.append(m)
+	for _, next := range []recall.Draft{m, other} {
+		f.must(f.store.Reset(t.Context(), org, f.agent, anew))
+		for _, repeated := range []bool{false, true} {
+			got, err := f.store.Append(t.Context(), org, f.agent, "", []recall.Draft{next})
+			f.must(err)
+			if got[0].Repeated != repeated || (got[0].ID == last[0].ID) != repeated {
+				t.Fatalf("after a reset, an otid of before: got %+v, want repeated %v; before: %+v", got, repeated, last)
+			}
+			last = got
+		}
+		if c := f.conversation(); c.Messages != 2 {
+			t.Errorf("the conversation has %d messages, want the instructions and one", c.Messages)
+		}
+	}
+}
+
 func TestResultsArePairedWithTheirCalls(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

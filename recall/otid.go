@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// An otid is the caller's own id of a message. The log of an agent has one message of each, so that a request can be
-// repeated without storing its messages twice.
+// An otid is the caller's own id of a message. The visible log of an agent has one message of each, so that a request
+// can be repeated without storing its messages twice. A message that a reset or a deletion hid gives its otid up.
 
 // digest returns the SHA-256 of what a message says. It tells a repeated message from another one under the same otid.
 func digest(role Role, name *string, parts []Part) []byte {
@@ -33,6 +33,16 @@ func digest(role Role, name *string, parts []Part) []byte {
 type repeated struct {
 	Appended
 	Digest []byte `db:"otid_sha256"`
+}
+
+// release takes otids from messages of the agent's hidden conversations.
+func (a *appending) release(ctx context.Context, otids []string) error {
+	_, err := a.db.Exec(ctx, `
+		UPDATE messages m SET otid = NULL, otid_sha256 = NULL
+		FROM conversations c
+		WHERE m.org = $1 AND m.agent_key = $2 AND m.otid = ANY ($3)
+			AND c.org = m.org AND c.key = m.conversation_key AND c.deleted_at IS NOT NULL`, a.org, a.end.AgentKey, otids)
+	return db.Error(err)
 }
 
 // dropRepeated extends out by the chunk, with those entries that the agent's log has already, and returns the others.
@@ -81,6 +91,9 @@ func (a *appending) repeated(ctx context.Context) (map[string]repeated, error) {
 	}
 	if len(otids) == 0 {
 		return stored, nil
+	}
+	if err := a.release(ctx, otids); err != nil {
+		return nil, err
 	}
 	rows, err := db.All[repeated](ctx, a.db, `
 		SELECT 'message-' || id AS id, seq, position, tokens, otid, otid_sha256, ARRAY(
