@@ -54,6 +54,17 @@ func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, er
 	return results, err
 }
 
+// roles returns those of the roles that a caller asks for, all of them if it names none, and reports whether it asks
+// for any of them.
+func roles(asked []string, of []recall.Role) (list []recall.Role, some bool) {
+	for _, role := range of {
+		if len(asked) == 0 || slices.Contains(asked, string(role)) {
+			list = append(list, role)
+		}
+	}
+	return list, len(list) > 0
+}
+
 // searchMessages finds texts of users and agents. Calls of tools and their results are found by
 // /v1/agents/messages/search.
 func (s *Server) searchMessages(ctx context.Context, in *struct {
@@ -66,9 +77,10 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	offset, end, found := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}
-	q.Limit, q.Offset, q.Roles = recall.SearchMax, 0, []recall.Role{recall.User, recall.Assistant}
-	for more := true; more && len(found) < end; q.Offset += q.Limit { // some messages say nothing, some several things
+	offset, end, found, more := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}, false
+	q.Limit, q.Offset = recall.SearchMax, 0
+	q.Roles, more = roles(in.Body.Roles.Value, []recall.Role{recall.User, recall.Assistant})
+	for ; more && len(found) < end; q.Offset += q.Limit { // some messages say nothing, some several things
 		results, err := s.search(ctx, q)
 		if err != nil {
 			return nil, err
@@ -84,20 +96,15 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 func (s *Server) searchInternal(ctx context.Context, in *struct {
 	Body struct {
 		letta.MessageQuery
-		Query rest.Opt[string]   `json:"query,omitzero" doc:"The newest messages if absent."`
-		Roles rest.Opt[[]string] `json:"roles,omitzero" enum:"assistant,user,tool,function,system,approval,summary"`
+		Query rest.Opt[string] `json:"query,omitzero" doc:"The newest messages if absent."`
 	}
 }) ([]letta.FoundInternal, error) {
 	q, err := s.query(ctx, in.Body.MessageQuery, in.Body.Query.Value)
 	if err != nil {
 		return nil, err
 	}
-	for _, role := range in.Body.Roles.Value {
-		if slices.Contains(recall.Roles, recall.Role(role)) {
-			q.Roles = append(q.Roles, recall.Role(role))
-		}
-	}
-	if len(in.Body.Roles.Value) > 0 && len(q.Roles) == 0 { // no message has such a role
+	var some bool
+	if q.Roles, some = roles(in.Body.Roles.Value, recall.Roles); !some {
 		return []letta.FoundInternal{}, nil
 	}
 	results, err := s.search(ctx, q)

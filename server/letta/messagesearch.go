@@ -9,14 +9,15 @@ import (
 
 // MessageQuery is what messages are searched by.
 type MessageQuery struct {
-	Mode         rest.Opt[string] `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
-	AgentID      rest.Opt[string] `json:"agent_id,omitzero"`
-	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Of one conversation, or 'default' of the agent."`
-	Limit        rest.Opt[int]    `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
-	Offset       rest.Opt[int]    `json:"offset,omitzero" minimum:"0" maximum:"10000" doc:"Results to leave out."`
-	After        rest.Opt[string] `json:"after,omitzero" doc:"The id of a message: the results behind it."`
-	Start        rest.Opt[string] `json:"start_date,omitzero" doc:"ISO 8601; in the agent's timezone, else UTC."`
-	End          rest.Opt[string] `json:"end_date,omitzero" doc:"To the end of the day, minute or second."`
+	Mode         rest.Opt[string]   `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
+	AgentID      rest.Opt[string]   `json:"agent_id,omitzero"`
+	Roles        rest.Opt[[]string] `json:"roles,omitzero" enum:"assistant,user,tool,function,system,approval,summary"`
+	Conversation rest.Opt[string]   `json:"conversation_id,omitzero" doc:"Of one conversation, or 'default' of the agent."`
+	Limit        rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
+	Offset       rest.Opt[int]      `json:"offset,omitzero" minimum:"0" maximum:"10000" doc:"Results to leave out."`
+	After        rest.Opt[string]   `json:"after,omitzero" doc:"The id of a message: the results behind it."`
+	Start        rest.Opt[string]   `json:"start_date,omitzero" doc:"ISO 8601; in the agent's timezone, else UTC."`
+	End          rest.Opt[string]   `json:"end_date,omitzero" doc:"To the end of the day, minute or second."`
 }
 
 // DefaultFound is the limit of a search that gives none.

@@ -71,12 +71,18 @@ func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], 
 	}
 	a.public[op.Path] = op.public
 	a.complete(&op.Operation)
+	if filters(op.Method, op.Path) {
+		op.Middlewares = append(op.Middlewares, noteUnmatched)
+	}
 	huma.Register(a.API, op.Operation, func(ctx context.Context, in *I) (*output, error) {
 		ctx, cancel := context.WithTimeout(ctx, op.timeout)
 		defer cancel()
 		body, err := handle(ctx, in)
 		if err != nil {
 			return nil, a.fail(ctx, err)
+		}
+		if ctx.Value(unmatchedKey{}) != nil {
+			body = none(body)
 		}
 		return &output{body}, nil
 	})

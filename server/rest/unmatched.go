@@ -1,0 +1,48 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// unmatched are Letta's filters by what no item of Loci has: a list, a count or a search that names one is empty.
+var unmatched = []string{"identity_id", "identifier_keys", "project_id", "template_id", "base_template_id",
+	"deployment_id", "entity_id", "created_by_id", "last_stop_reason"}
+
+type unmatchedKey struct{}
+
+// filters reports whether an operation may have filters: it reads, or it searches.
+func filters(method, path string) bool {
+	return method == http.MethodGet || method == http.MethodPost && strings.HasSuffix(path, "/search")
+}
+
+// noteUnmatched marks a request that has a filter that nothing matches.
+func noteUnmatched(ctx huma.Context, next func(huma.Context)) {
+	body := map[string]json.RawMessage{}
+	if read, ok := ctx.(*lenient); ok {
+		_ = json.Unmarshal(read.body, &body) // the operation reports what is wrong with it
+	}
+	for _, name := range unmatched {
+		if value := string(body[name]); ctx.Query(name) != "" || value != "" && value != "null" && value != "[]" {
+			ctx = huma.WithValue(ctx, unmatchedKey{}, true)
+			break
+		}
+	}
+	next(ctx)
+}
+
+// none returns the empty list for a list and 0 for a count. Anything else is no selection, and is returned unchanged.
+func none[O any](body O) O {
+	v := reflect.ValueOf(&body).Elem()
+	switch v.Kind() {
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	case reflect.Int, reflect.Int64:
+		v.SetZero()
+	}
+	return body
+}
