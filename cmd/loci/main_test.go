@@ -547,7 +547,8 @@ func TestUploadOfDirectories(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(content), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -575,7 +576,8 @@ func TestUploadOfDirectories(t *testing.T) {
 	upload(0, "30 files: 30 uploaded, 0 unchanged, 0 failed", "--again", "--duplicates=replace", docs)
 	write("docs/image.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
 	write("docs/late.md", "late\n")
-	if out := upload(1, "32 files: 1 uploaded, 30 unchanged, 1 failed", "--no-wait", docs); strings.Contains(out, "lines") {
+	if out := upload(1, "32 files: 1 uploaded, 30 unchanged, 1 failed", "--no-wait", docs); strings.Contains(out,
+		"lines") {
 		t.Errorf("it waited:\n%s", out)
 	}
 	upload(1, "", filepath.Join(dir, "nothing", "*.md"))

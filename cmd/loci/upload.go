@@ -239,11 +239,12 @@ func (u *upload) send(ctx context.Context, local localFile) (f files.File, err e
 func (u *upload) await(ctx context.Context) error {
 	for _, f := range u.sent {
 		for f.Status != files.Completed && f.Status != files.Failed {
-			if !wait(ctx, 100*time.Millisecond) {
-				return ctx.Err()
-			}
+			before := f.Status
 			if err := u.get(ctx, "/v1/folders/"+u.folder+"/files/"+f.ID, &f); err != nil {
 				return err
+			}
+			if f.Status == before && !wait(ctx, 100*time.Millisecond) {
+				return ctx.Err()
 			}
 		}
 		if f.Status == files.Failed {
