@@ -71,7 +71,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	}
 	for _, f := range e.fields() {
 		if *f.value != nil {
-			*f.value = new(db.Clean(**f.value))
+			*f.value = new(cleanedID(**f.value, r))
 		}
 	}
 	if e.OTID != nil {
@@ -165,7 +165,8 @@ func (p *Part) clean(r *redact.Redactor) {
 	for _, text := range []*string{&p.Text, &p.Input} {
 		*text = r.Redact(db.Clean(*text))
 	}
-	for _, text := range []*string{&p.CallID, &p.Name, &p.Signature, &p.Data} {
+	p.CallID, p.Name = cleanedID(p.CallID, r), cleanedID(p.Name, r)
+	for _, text := range []*string{&p.Signature, &p.Data} {
 		*text = db.Clean(*text)
 	}
 	for _, lines := range []*[]string{&p.Stdout, &p.Stderr} {
@@ -174,6 +175,21 @@ func (p *Part) clean(r *redact.Redactor) {
 			(*lines)[i] = r.Redact(db.Clean(line))
 		}
 	}
+}
+
+// cleanedID redacts and cleans a name or an id. Its placeholders have only the characters that providers accept there.
+func cleanedID(id string, r *redact.Redactor) string {
+	id = db.Clean(id)
+	redacted := r.Redact(id)
+	if redacted == id {
+		return id
+	}
+	return strings.Trim(strings.Map(func(c rune) rune {
+		if c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return '_'
+	}, redacted), "_")
 }
 
 // short returns at most 100 bytes of what a caller wrote, to quote it.

@@ -95,6 +95,28 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	}
 }
 
+// Names and ids say what a program put there. An id that is redacted stays the same id, and one that providers accept.
+func TestSecretsInNamesAndIDsAreRedacted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	secret := "ghp" + "_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+	call, result := called(secret, secret, `{"k":"\u0067`+secret[1:]+`"}`), returned(secret, "done")
+	user := say(recall.User, "x")
+	user.Name, user.OTID, user.SenderID = new(secret), new("o-"+secret), new(secret)
+	got := f.append(user, call, result)
+	if stored := f.stored(); strings.Contains(stored, secret[1:]) {
+		t.Error("the secret is in the database")
+	}
+	made, answer := f.message(got[1].ID).Content[0], f.message(got[2].ID).Content[0]
+	if made.CallID != answer.CallID || answer.Orphan ||
+		strings.Trim(made.CallID, "REDACTgithub-pa_0123456789cdef") != "" {
+		t.Errorf("the call is %q, its result is of %q", made.CallID, answer.CallID)
+	}
+	if again := f.append(user); again[0].ID != got[0].ID {
+		t.Error("a message of the same otid was stored twice")
+	}
+}
+
 // A NUL in a part's JSON would break every statement that reads the content.
 func TestTheJSONOfPartsIsCleaned(t *testing.T) {
 	t.Parallel()

@@ -115,6 +115,17 @@ func fakes() []fake {
 		{rule: "url-password", secret: "p@ss%2Fword", around: "redis://:%s@cache:6379/0"},
 		in(of("authorization-token", "", alnum+"._-", 40), "Authorization: Bearer x%sx"),
 		{rule: "authorization-basic", secret: "bWFyaWE6c2VzYW1lIG9wZW4=", around: "Proxy-Authorization: Basic %s"},
+		{rule: "url-password", secret: "p/hunter2", around: "postgres://u:%s@h/db"},
+		{rule: "url-password", secret: "p?hunter#2", around: "amqp://u:%s@h/db"},
+		{rule: "url-password", secret: "Null", around: "redis://default:%s@h:6379"},
+		in(of("url-token", "k8Z", alnum, 15), "https://%s@git.example.com/x.git"),
+		in(of("curl-user", "hunter2", small, 6), "curl -s -X POST -u bob:%s https://x.example"),
+		of("twilio-api-key", "SK", hex, 32),
+		in(of("authorization-value", "k8Z", alnum, 15), "Authorization: %s"),
+		in(of("authorization-token", "k8Z", alnum, 15), `Authorization: Token token="%s"`),
+		in(of("authorization-token", "k8Z", alnum, 15), "headers={'Authorization': f'Bearer %s'}"),
+		in(of("authorization-basic", "k8Z", alnum, 15), "Authorization: Basic %s"),
+		in(of("authorization-signature", "1a2", hex, 29), `Authorization: Digest username="bob", nonce="n", response="%s"`),
 		in(of("authorization-value", "0a1b2", hex, 30), `HTTP_AUTHORIZATION=%s`),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +34,40 @@ func (r *Redactor) Redact(text string) string {
 	return r.redact(&scanner{engine: engineOf(r.o)}, text)
 }
 
+// redact redacts what the text says where a program that wrote it escaped ordinary characters, if that hides a secret.
 func (r *Redactor) redact(s *scanner, text string) string {
+	redacted := r.replace(s, text)
+	if plain := decoded(text); plain != text {
+		if again := r.replace(s, plain); again != decoded(redacted) {
+			return again
+		}
+	}
+	return redacted
+}
+
+// escaped matches the escapes of JSON that programs need not write, of visible ASCII characters, also in JSON within
+// JSON.
+var escaped = regexp.MustCompile(`\\+(?:u00[2-7][0-9a-fA-F]|/)`)
+
+// decoded returns a text without needless escapes. JSON stays JSON.
+func decoded(text string) string {
+	if !strings.Contains(text, `\u00`) && !strings.Contains(text, `\/`) {
+		return text
+	}
+	return escaped.ReplaceAllStringFunc(text, func(escape string) string {
+		code := strings.TrimLeft(escape, `\`)
+		if code == "/" {
+			return code
+		}
+		c, err := strconv.ParseUint(code[1:], 16, 8)
+		if err != nil || c == '"' || c == '\\' || c == 0x7f {
+			return escape
+		}
+		return string(rune(c))
+	})
+}
+
+func (r *Redactor) replace(s *scanner, text string) string {
 	var b strings.Builder
 	plain := 0   // start of the text after the last placeholder
 	written := 0 // text before it is in b

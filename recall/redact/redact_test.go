@@ -214,7 +214,11 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 		"Authorization: required for every route", "Authorization: Basic authentication is described in RFC 7617",
 		"postgres://loci:$PASSWORD@localhost/loci", "https://{user}:{password}@example.com",
 		"https://user:password@example.com/", "https://user:****@example.com", "http://localhost:8283/v1/agents",
-		"see https://example.com/a:b@c and mail me@example.com",
+		"see https://example.com/a:b@c and mail me@example.com", "http://localhost:8080/@scope/x", "redis://h:6379/0?a=b@c",
+		"https://someone@example.com/x", "https://release-engineering-2024@example.com/x.git", "postgres://h:5432/x@y",
+		"curl -u user:password https://x", "curl -u $USER:$PASS https://x", "curl -u <user>:<pass> https://x",
+		"ask curl whether -u is the flag: it is", "SKELETON SK-1234 SKU0123", "Authorization: 2024-01-01-10-00",
+		"Authorization: Digest and Basic differ: a response=none is refused",
 		`fmt.Sprintf("postgres://%s:%s@%s/%s", user, password, host, name)`, "git@github.com:loci-memory/loci.git",
 		"the keys of Loci begin with loci_, those of OpenAI with sk-proj-, of GitHub with ghp_ and of AWS with AKIA",
 		"AKIA" + "IOSFODNN7" + "EXAMPLE", "loci_" + strings.Repeat("a", 40),
@@ -228,6 +232,28 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	} {
 		if got := plain.Redact(text); got != text {
 			t.Errorf("%.80s: got %.200s", text, got)
+		}
+	}
+}
+
+// Programs write characters of JSON strings as escapes, though none needs one.
+func TestEscapesHideNoSecret(t *testing.T) {
+	t.Parallel()
+	key := "hp" + "_" + random("escape", alnum, 36)
+	for _, text := range []string{
+		`{"k":"\u0067` + key + `"}`, `{"k":"{\"a\":\"\\u0067` + key + `\"}"}`, `log: {"k": "\u0067` + key,
+		`{"dsn":"postgres:\/\/bob:` + key + `@db\/x"}`, `{"dsn":"postgres:\/\/bob:a\/` + key + `@db\/x"}`,
+		`{"h":"Authorization: Bearer \u002b` + key + `"}`, `{"h":"Authorization: Bearer abcdef0123\/` + key + `"}`,
+	} {
+		got := plain.Redact(text)
+		if strings.Contains(got, key) || strings.HasPrefix(text, "{") && !json.Valid([]byte(got)) {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+	for _, text := range []string{`{"url":"https:\/\/example.com\/a:b@c","t":"caf\u00e9 \u0026 \u0022x\u0022"}`,
+		`s.replace(/https?:\/\/([^:]+):([^@]+)@/, "")`} {
+		if got := plain.Redact(text); got != text {
+			t.Errorf("%s: got %s", text, got)
 		}
 	}
 }

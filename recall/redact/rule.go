@@ -26,6 +26,7 @@ type rule struct {
 	Longest int      // most bytes of a match, 0 if unbounded; where set, every match contains a keyword
 	ahead   int      // bytes searched after a keyword, if not windowAhead
 	Certain bool
+	Named   bool // the text around shows that it is a secret, even if it is the word null, true or false
 	Allow   []allowlist
 
 	near   func(text string, end int) bool                        // optional cheap check of the text after a keyword
@@ -81,7 +82,7 @@ func (r *rule) secret(m []int) (from, to int) {
 // break the JSON around.
 func (r *rule) isSecret(secret, match string) bool {
 	if strings.IndexByte(secret, '"') >= 0 || isNumber(secret) || r.Entropy > 0 && entropy(secret) <= r.Entropy ||
-		r.accept != nil && !r.accept(secret) || gitleaks().Allow.allows(secret, match) {
+		r.accept != nil && !r.accept(secret) || gitleaks().Allow.allows(secret, match) && (!r.Named || !isLiteral(secret)) {
 		return false
 	}
 	for i := range r.Allow {
@@ -118,6 +119,15 @@ func newAutomaton(words []string, deterministic bool) *ahocorasick.AhoCorasick {
 	builder := ahocorasick.NewAhoCorasickBuilder(ahocorasick.Opts{AsciiCaseInsensitive: true, DFA: deterministic})
 	automaton := builder.Build(words)
 	return &automaton
+}
+
+// isLiteral reports whether a text is a value of JSON in any case.
+func isLiteral(text string) bool {
+	switch strings.ToLower(text) {
+	case "null", "true", "false":
+		return true
+	}
+	return false
 }
 
 // isNumber reports whether a text can be a JSON number, which stands without quotes.

@@ -12,7 +12,7 @@ const (
 )
 
 // authorizationHeader matches the start of an Authorization header in HTTP, JSON, code or a command line.
-const authorizationHeader = `(?i)authorization\\{0,4}["']?\s{0,4}[:=,]>?\s{0,4}\\{0,4}["'\x60]?`
+const authorizationHeader = `(?i)authorization\\{0,4}["']?\s{0,4}[:=,]>?\s{0,4}\\{0,4}(?:[bfru]{0,2}["'\x60])?`
 
 // farAhead is the ahead of tokens that carry data, such as JWTs.
 const farAhead = 16 << 10
@@ -40,12 +40,27 @@ var ownRules = []rule{
 		Exact: []string{"eyJ"}, Entropy: 3, Certain: true, ahead: farAhead},
 	{ID: "url-password", Pattern: `[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s/?#:@"'<>\\\x60]{0,128}:` +
 		`((?:[^\s/?#"'<>\\\x60]|\\u00[0-9a-fA-F]{2}){3,256})@[^\s@"'\\]`, Exact: []string{"://"}, Longest: 1600,
-		Certain: true, near: hasUser, accept: isPassword},
+		Certain: true, Named: true, near: hasUser, accept: isPassword},
+	{ID: "url-password", Pattern: `(?i)(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|mssql|sqlserver|` +
+		`clickhouse|nats|ldaps?|s?ftps?|smtps?|imaps?)(?:\+\w{1,16})?://[^\s/?#:@"'<>\\\x60]{0,128}:` +
+		`(?:\\{0,8}["']([^\s"'@\\]{3,128})\\{0,8}["']|([^\s"'@<>\\\x60]{3,256}))@[^\s@"'\\]`, Exact: []string{"://"},
+		Longest: 600, Certain: true, Named: true, near: hasUser, accept: isPassword},
+	{ID: "url-token", Pattern: `(?i)https?://([\w-]{16,255})@[^\s@"'\\]`, Exact: []string{"://"}, Longest: 300,
+		Certain: true, near: hasUser, accept: isMixed},
+	{ID: "curl-user", Pattern: shapeStart + `curl\b[^|;\r\n]{0,300}?\s(?:-u|--user)[\s=]{0,4}\\{0,8}["']?` +
+		`[^\s:"'\\<>]{1,64}:([^\s"'\\<>]{3,128})`, Exact: []string{"curl"}, Longest: 520, Certain: true, accept: isPassword},
 	{ID: "authorization-basic", Pattern: authorizationHeader + `basic\s{1,4}([A-Za-z0-9+/]{8,}={0,2})`,
-		Folded: []string{"authorization"}, Certain: true, accept: isCredentials},
+		Folded: []string{"authorization"}, Certain: true,
+		accept: func(s string) bool { return isCredentials(s) || isMixed(s) }},
+	{ID: "authorization-signature", Pattern: authorizationHeader + `(?:digest|aws4-hmac-sha256)\s[^\r\n]{0,600}?` +
+		`\b(?:response|signature)=\\{0,8}["']?(\w{16,128})`, Folded: []string{"authorization"}, Certain: true,
+		accept: func(s string) bool { return digits(s) > 1 }},
 	authorization("authorization-token", `(?:bearer|token|bot|jwt|key|(?:api|sso|genie|klaviyo-api)[-_]?(?:key|token)|`+
-		`negotiate|ntlm|ssws|hawk|aws4-hmac-sha256|zoho-oauthtoken|pveapitoken)[\s=]{1,4}\\{0,4}["']?([\w.~+/=-]{10,})`, 1),
+		`negotiate|ntlm|ssws|hawk|aws4-hmac-sha256|zoho-oauthtoken|pveapitoken)[\s=]{1,4}(?:token=)?\\{0,8}["']?`+
+		`([\w.~+/=-]{10,})`, 1),
 	authorization("authorization-value", `([\w.~+/=-]{20,})(?:["'\x60\s\\<,;)}\]]|$)`, 3),
+	{ID: "authorization-value", Pattern: authorizationHeader + `([\w.~+/=-]{16,19})(?:["'\x60\s\\<,;)}\]]|$)`,
+		Folded: []string{"authorization"}, Certain: true, accept: isMixed},
 	{ID: "aws-secret-access-key", Pattern: `(?i)aws_?secret_?(?:access_?)?key[\s"'\\]{0,6}[:=][\s"'\\]{0,6}` +
 		`([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`, Folded: []string{"aws_secret", "awssecret"}, Entropy: 3.5, Longest: 90,
 		Certain: true},
@@ -65,6 +80,7 @@ var ownRules = []rule{
 	token("sourcegraph-access-token", `sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}`, 0, 80, "sgp_"),
 	token("square-access-token", `sq0[a-z]{3}-[\w-]{22,60}`, 0, 90, "sq0"),
 	token("telegram-bot-api-token", `[0-9]{8,10}:AA[\w-]{33}`, 0, 60, ":AA"),
+	token("twilio-api-key", `SK[0-9a-f]{32}`, 3, 60, "SK"),
 	token("vault-service-token", `hvs\.[\w-]{90,120}`, 3.5, 140, "hvs."),
 
 	// gitleaks lacks these.
@@ -93,12 +109,16 @@ var ownRules = []rule{
 }
 
 // nearBytes is how far after the :// of a URL a password is looked for.
-const nearBytes = 512
+const nearBytes = 384
 
-// hasUser reports whether a user and a password can follow the :// of a URL that ends at a position.
+// hasUser reports whether a user, a token or a password can follow the :// of a URL that ends at a position.
 func hasUser(text string, end int) bool {
 	user, _, found := strings.Cut(text[end:min(len(text), end+nearBytes)], "@")
-	return found && strings.Contains(user, ":") && !strings.ContainsAny(user, "/?# \t\r\n\"'<>`")
+	if !found || strings.ContainsAny(user, " \t\r\n<>`") {
+		return false
+	}
+	name, _, _ := strings.Cut(user, ":")
+	return !strings.ContainsAny(name, "/?#\"'")
 }
 
 // placeholderPasswords are what documents write in place of a password.
@@ -109,7 +129,9 @@ var placeholderPasswords = map[string]bool{"pass": true, "password": true, "pass
 func isPassword(s string) bool {
 	variable := strings.ContainsAny(s[:1], "$%{[(*") && !strings.HasPrefix(s, "%25") && !isHexEscape(s)
 	masked := strings.Trim(s, s[:1]) == ""
-	return !variable && !masked && !strings.Contains(s, "${") && !placeholderPasswords[strings.ToLower(s)]
+	path := strings.IndexAny(s, "/?#") // after a port, unless the password has one
+	return (path < 0 || !isNumber(s[:path])) && !variable && !masked && !strings.Contains(s, "${") &&
+		!placeholderPasswords[strings.ToLower(s)]
 }
 
 func isHexEscape(s string) bool {
@@ -120,6 +142,11 @@ func isHexEscape(s string) bool {
 func isCredentials(s string) bool {
 	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 	return err == nil && strings.IndexByte(string(raw), ':') >= 0
+}
+
+// isMixed reports whether a text has the length and the letters of a random token: no word or name has them.
+func isMixed(s string) bool {
+	return len(s) >= 16 && digits(s) > 1 && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }
 
 // isEncodedKey reports whether a text is the base64 of a PEM block with a private key.

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -189,6 +190,9 @@ func isTokenByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-+/=.~", c) >= 0
 }
 
+// halfEscape matches what follows the backslash of an escape of JSON.
+var halfEscape = regexp.MustCompile(`^(?s:u[0-9a-fA-F]{4}|.)`)
+
 // trim takes quotes, the period of a sentence and half escapes of JSON off a finding's ends.
 func (f *finding) trim(text string) {
 	for f.from < f.to && strings.IndexByte("\n'`\"", text[f.from]) >= 0 {
@@ -199,7 +203,7 @@ func (f *finding) trim(text string) {
 		slashes++
 	}
 	if slashes%2 == 1 {
-		f.from++
+		f.from += len(halfEscape.FindString(text[f.from:f.to]))
 	}
 	for f.from < f.to && strings.IndexByte("\n'`\".\\", text[f.to-1]) >= 0 {
 		f.to--
