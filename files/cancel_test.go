@@ -209,8 +209,8 @@ func TestReparsingKeepsTheTextUntilTheNewIsReady(t *testing.T) {
 	if _, err := fx.Reparse(t.Context(), org, folder.ID, f.ID); err != nil {
 		t.Fatal(err)
 	}
-	if f = fx.await(folder, f); f.Status == files.Failed &&
-		(fx.content(folder, f) != "new\n" || !strings.Contains(*f.ErrorMessage, "text of before")) {
+	if f = fx.await(folder, f); f.Status != files.Failed || fx.content(folder, f) != "new\n" ||
+		!strings.Contains(*f.ErrorMessage, "the earlier text is still in place") {
 		t.Errorf("what cannot be read: got %+v, %q", f, fx.content(folder, f))
 	}
 }
