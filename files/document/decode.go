@@ -55,14 +55,21 @@ func badIn(text string, isUnicode bool) int {
 
 // badRunes counts the characters that do not belong in a text: bytes that could not be decoded, and controls other than
 // tab, line ends, vertical tab, form feed, backspace, bell, escape, delete, and those that separate or frame fields:
-// SOH (as in FIX), STX, ETX, and the separators of files, groups, records and units.
+// SOH (as in FIX), STX, ETX, and the separators of files, groups, records and units. These do not belong in a text that
+// has NUL, too.
 func badRunes(text string) (bad int) {
+	separators := 0
 	for _, r := range text {
 		switch {
-		case r >= '\a' && r <= '\r', r >= '\x1b' && r <= '\x1f', r >= '\x01' && r <= '\x03', r == '\x7f':
+		case r >= '\a' && r <= '\r', r == '\x1b':
+		case r >= '\x1c' && r <= '\x1f', r >= '\x01' && r <= '\x03', r == '\x7f':
+			separators++
 		case r == utf8.RuneError || unicode.IsControl(r):
 			bad++
 		}
+	}
+	if strings.Contains(text, "\x00") {
+		bad += separators
 	}
 	return bad
 }
