@@ -49,18 +49,33 @@ type Client struct {
 	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by the name of a model
 }
 
-// pause is how long a model is not asked after it let a caller wait in vain. Then one request tries it.
-const pause = 5 * time.Minute
+// A model is not asked for a pause after maxFailures requests in a row failed in all their attempts, or one let a caller
+// wait in vain. Then one request tries it.
+const (
+	pause       = 5 * time.Minute
+	maxFailures = 3
+)
 
 func (c *Client) breaker(model string) circuitbreaker.CircuitBreaker[any] {
-	b, _ := c.breakers.LoadOrStore(model, circuitbreaker.NewBuilder[any]().WithDelay(pause).Build()) // new or present
+	b, _ := c.breakers.LoadOrStore(model, circuitbreaker.NewBuilder[any]().WithDelay(pause).
+		WithFailureThreshold(maxFailures).WithSuccessThreshold(1).Build()) // new or present
 	return b.(circuitbreaker.CircuitBreaker[any])
 }
 
-// hung reports whether a request ended without an answer because nobody waits longer.
-func hung(err error) bool {
+// record counts the outcome of a request. What is the caller's or the request's fault is no failure of the model.
+func (c *Client) record(breaker circuitbreaker.CircuitBreaker[any], x *exchange, err error) {
+	refused := x.status == http.StatusBadRequest || x.status == http.StatusUnprocessableEntity ||
+		errors.Is(err, context.Canceled) || c.overflows(x.status, x.words)
 	var timeout interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+	hung := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+	switch {
+	case hung, err != nil && breaker.IsHalfOpen():
+		breaker.Open()
+	case err != nil && !refused:
+		breaker.RecordFailure()
+	default:
+		breaker.RecordSuccess()
+	}
 }
 
 var _ compaction.Summarizer = (*Client)(nil)
@@ -92,8 +107,9 @@ func (c *Client) Model() string { return c.at.Model }
 func (c *Client) Window() int { return c.window }
 
 // Complete implements compaction.Summarizer. It returns a *compaction.Overflow for a request that is too large, even
-// if the provider cuts it without an error. A model that let a caller wait in vain is not asked for five minutes. Every
-// other error, except that of ctx, is a sentence for the operator that names the setting to check.
+// if the provider cuts it without an error. A model that failed three times in a row, or let a caller wait in vain,
+// is not asked for five minutes. Every other error, except that of ctx, is a sentence for the operator that names the
+// setting to check.
 func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
 	at := c.at
@@ -102,19 +118,14 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 	if !breaker.TryAcquirePermit() {
 		rest := breaker.RemainingDelay().Round(time.Second)
 		return compaction.Reply{}, provider.Told(
-			fmt.Errorf("%s at %s did not answer in time and is not asked again for %v", r.Model, at.Host(), rest),
-			"the model did not answer in time and is not asked again for %v", rest)
+			fmt.Errorf("%s at %s did not answer and is not asked again for %v", r.Model, at.Host(), rest),
+			"the model did not answer and is not asked again for %v", rest)
 	}
 	answer, x, err := c.send(ctx, r)
 	if c.wantsOtherLimit(r, x, err) {
 		answer, x, err = c.send(ctx, r)
 	}
-	switch {
-	case hung(err), err != nil && breaker.IsHalfOpen():
-		breaker.RecordFailure()
-	default:
-		breaker.RecordSuccess()
-	}
+	c.record(breaker, x, err)
 	if err != nil {
 		return compaction.Reply{}, c.explain(ctx, &at, x, err)
 	}

@@ -99,28 +99,51 @@ func TestProviderThatHangsDoesNotBrickTheAgent(t *testing.T) {
 	}
 }
 
-func TestAModelThatHangsIsNotWaitedForAgain(t *testing.T) {
+func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 	t.Parallel()
-	p := llmtest.New(t)
 	release := make(chan struct{})
-	defer close(release)
-	p.Always(llmtest.Hangs(release))
-	c := client(t, p, func(c *llm.Config) { c.Timeout, c.Attempts = time.Millisecond, 1 })
-	for n := range 3 {
-		got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
-			&compaction.Model{Summarizer: c, Name: "test-model"})
-		if err != nil || got.How != compaction.Extracted || n > 0 && !strings.Contains(got.Why, "did not answer in time") {
-			t.Errorf("summary %d: got %s because of %q, %v", n, got.How, got.Why, err)
-		}
-	}
-	if n := len(p.Requests()); n > 1 {
-		t.Errorf("it was asked %d times, want once", n)
-	}
-	p.Always(nil)
-	got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
-		&compaction.Model{Summarizer: c, Name: "another-model"})
-	if err != nil || strings.Contains(got.Why, "did not answer in time and") {
-		t.Errorf("another model of the endpoint: got %q, %v", got.Why, err)
+	t.Cleanup(func() { close(release) })
+	for name, c := range map[string]struct {
+		fault llmtest.Fault
+		most  int // requests
+	}{
+		"a model that hangs":     {llmtest.Hangs(release), 1},
+		"a status of 500":        {llmtest.Fails(), 3},
+		"a status of 429":        {llmtest.RateLimited(0), 3},
+		"a connection that ends": {llmtest.Hangup(), 3},
+		"a page of a proxy":      {llmtest.Page(200), 3},
+		"a wrong key":            {llmtest.Says(401, "no"), 3},
+	} {
+		withProvider(t, name, func(t *testing.T, p *llmtest.Provider) {
+			p.Always(c.fault)
+			client := client(t, p, func(c *llm.Config) {
+				c.Attempts = 1
+				if strings.Contains(name, "hangs") {
+					c.Timeout = time.Millisecond
+				}
+			})
+			by := func(model string) compaction.Summary {
+				got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
+					&compaction.Model{Summarizer: client, Name: model})
+				if err != nil {
+					t.Error(err)
+				}
+				return got
+			}
+			for n := range 5 {
+				got := by("test-model")
+				if got.How != compaction.Extracted || strings.Contains(got.Why, "is not asked again for") != (n >= c.most) {
+					t.Errorf("summary %d: got %s because of %q", n, got.How, got.Why)
+				}
+			}
+			if n := len(p.Requests()); n != c.most {
+				t.Errorf("it was asked %d times, want %d", n, c.most)
+			}
+			p.Always(nil)
+			if got := by("another-model"); strings.Contains(got.Why, "not asked again") {
+				t.Errorf("another model of the endpoint: got %q", got.Why)
+			}
+		})
 	}
 }
 
