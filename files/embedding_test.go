@@ -44,7 +44,7 @@ func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
 	e.Down.Store(true)
 	f := fx.send(folder, "a.txt", "words that can be found", files.Suffix)
 	f = fx.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
-	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || !strings.Contains(*f.ErrorMessage, "the endpoint fails") ||
+	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || !strings.Contains(*f.ErrorMessage, "fails (status 503)") ||
 		strings.Contains(*f.ErrorMessage, "repairs") { // the endpoint's own words are the operator's
 		t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
 	}

@@ -37,8 +37,8 @@ func snippet(text, query string) string {
 }
 
 // bestWindow returns the start of the window of snippetBytes that has the most different terms: of several that
-// overlap, the middle one, because what a query asks for stands around its words. It looks closer only at pieces of a long text
-// that have more of them than the best window so far.
+// overlap, the middle one, because what a query asks for stands around its words. It looks closer only at pieces of a
+// long text that have more of them than the best window so far.
 func bestWindow(text string, terms []int32) int {
 	wanted := map[int32]bool{}
 	for _, t := range terms {

@@ -135,7 +135,7 @@ func TestRecallIsKeptToOneConversation(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", `{"name":"shared"}`)
-	open := func(who, pin string) (id, message string, seq int64) {
+	open := func(pin string) (id, message string, seq int64) {
 		id = c.made("/v1/conversations/?agent_id="+agent, "{}")
 		ids := c.append(agent, id, draft(recall.User, said("My PIN is "+pin+".")),
 			draft(recall.Assistant, call("c"+pin, "store", `{"pin":"`+pin+`"}`)),
@@ -146,8 +146,8 @@ func TestRecallIsKeptToOneConversation(t *testing.T) {
 		}
 		return id, m.ID, m.Seq
 	}
-	ann, _, _ := open("ann", "1111")
-	_, message, seq := open("bob", "2222")
+	ann, _, _ := open("1111")
+	_, message, seq := open("2222")
 	clip := clipIDs.FindString(c.tool(agent, "conversation_search", `{"around":"`+message+`"}`))
 	if clip == "" {
 		t.Fatal("Bob's result was not cut")
