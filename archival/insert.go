@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
@@ -16,7 +15,6 @@ const (
 	MaxTextBytes  = 16 << 20 // of a draft
 	PassageTokens = 2_000    // of a passage: a longer text becomes several
 	MaxTags       = 100      // of a passage
-	maxTagChars   = 200
 )
 
 // Insert adds passages to an archive, all or none, and returns them in the drafts' order. A text longer than
@@ -95,12 +93,7 @@ func checkTags(tags []string) error {
 	if len(tags) > MaxTags {
 		return db.Invalid("a passage has %d tags; it may have at most %d", len(tags), MaxTags)
 	}
-	for _, t := range tags {
-		if n := utf8.RuneCountInString(t); n > maxTagChars {
-			return db.Invalid("a tag has %d characters; it may have at most %d", n, maxTagChars)
-		}
-	}
-	return nil
+	return db.CheckTags(tags)
 }
 
 // split cuts a text that is too long for a passage. The parts, joined, are the text.

@@ -25,6 +25,19 @@ func Beginning(text string, size int) string {
 	return text[:size]
 }
 
+// maxTagChars bounds a tag.
+const maxTagChars = 200
+
+// CheckTags returns ErrInvalid if a tag is too long.
+func CheckTags(tags []string) error {
+	for _, t := range tags {
+		if n := utf8.RuneCountInString(t); n > maxTagChars {
+			return Invalid("a tag has %d characters; it may have at most %d", n, maxTagChars)
+		}
+	}
+	return nil
+}
+
 // Tags returns the tags clean, without empty and repeated ones, in their order; never nil.
 func Tags(given []string) []string {
 	kept := []string{}

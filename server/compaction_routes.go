@@ -75,7 +75,10 @@ func (s *Server) listCompactions(ctx context.Context, in *struct {
 	rest.Paging
 	Conversation rest.ConversationID `query:"conversation_id" doc:"Only those of this one."`
 }) ([]compaction.Compaction, error) {
-	_, conversation := in.Conversation.Of("")
+	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
+	if err != nil {
+		return nil, err
+	}
 	list, err := s.Agents.Compaction.Compactions(ctx, rest.Org(ctx), string(in.AgentID), conversation,
 		in.Page(50, rest.NewestFirst))
 	return append([]compaction.Compaction{}, list...), err

@@ -74,3 +74,39 @@ func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 		t.Errorf("bogus: got %d %s", got.Code, got.Text)
 	}
 }
+
+// Another agent's default conversation is not found where an agent's own is asked for.
+func TestAnotherAgentsConversationIsNotFound(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent, other := "/v1/agents/"+c.made("/v1/agents", ""), c.made("/v1/agents", "")
+	for _, route := range []string{"messages", "prompt", "context", "compactions"} {
+		if got := c.call("GET", agent+"/"+route+"?conversation_id="+other, ""); got.Code != 404 {
+			t.Errorf("%s: got %d %.80s, want 404", route, got.Code, got.Text)
+		}
+		c.must("GET", agent+"/"+route+"?conversation_id="+strings.TrimPrefix(agent, "/v1/agents/"), "")
+	}
+}
+
+func TestTimezonesAndTagsAreChecked(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	target := "/v1/agents/" + c.made("/v1/agents", `{"timezone":"Europe/Berlin"}`)
+	block := "/v1/blocks/" + c.made("/v1/blocks", `{"label":"a","value":"v"}`)
+	for _, zone := range []string{"Nope/Zone", "../../etc/passwd", "Local", strings.Repeat("x", 5000), "europe/berlin "} {
+		for method, path := range map[string]string{"POST": "/v1/agents", "PATCH": target} {
+			if got := c.call(method, path, `{"timezone":"`+zone+`"}`); got.Code != 422 {
+				t.Errorf("%s %.20q: got %d %.80s, want 422", method, zone, got.Code, got.Text)
+			}
+		}
+	}
+	for _, zone := range []string{"UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5"} {
+		c.must("PATCH", target, `{"timezone":"`+zone+`"}`)
+	}
+	tags := `"tags":["` + strings.Repeat("t", 201) + `"]`
+	for path, method := range map[string]string{"/v1/agents": "POST", target: "PATCH", "/v1/blocks": "POST", block: "PATCH"} {
+		if got := c.call(method, path, `{"label":"b","value":"v",`+tags+`}`); got.Code != 400 && got.Code != 422 {
+			t.Errorf("%s %s: got %d for a tag of 201 characters", method, path, got.Code)
+		}
+	}
+}

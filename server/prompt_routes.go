@@ -21,7 +21,10 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	Format       string              `query:"format" enum:"openai,anthropic" doc:"That of the agent's model if absent."`
 	Pending      string              `query:"pending" enum:"keep,answer" default:"keep" doc:"answer gives them one."`
 }) (letta.Prompt, error) {
-	_, conversation := in.Conversation.Of("")
+	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
+	if err != nil {
+		return letta.Prompt{}, err
+	}
 	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), agent.PromptTarget{AgentID: string(in.AgentID),
 		Conversation: conversation, Format: agent.Format(in.Format), AnswerPending: in.Pending == "answer"}))
 }
@@ -34,7 +37,10 @@ func (s *Server) agentContext(ctx context.Context, in *struct {
 	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"The last prompt up to this event."`
 }) (letta.InContext, error) {
 	org, id := rest.Org(ctx), string(in.AgentID)
-	_, conversation := in.Conversation.Of("")
+	conversation, err := in.Conversation.OfAgent(id)
+	if err != nil {
+		return letta.InContext{}, err
+	}
 	if in.AtSeq > 0 {
 		p, err := letta.PromptOf(s.Agents.PromptAt(ctx, org, id, conversation, in.AtSeq))
 		return letta.InContext{Value: p}, err

@@ -32,7 +32,7 @@ const DefaultType = "letta_v1_agent"
 // Create creates an agent with its folders, blocks and default conversation, in one transaction. ErrNotFound if a
 // folder or a block does not exist, ErrInvalid if a value, a block or a message breaks a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
-	if err := checkName(n.Name); err != nil {
+	if err := cmp.Or(checkName(n.Name), db.CheckTags(n.Tags)); err != nil {
 		return Agent{}, err
 	}
 	if err := checkLimits(n.WindowLimit, n.MaxFilesOpen, n.ViewChars); err != nil {
@@ -205,7 +205,8 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 			return Agent{}, err
 		}
 	}
-	if err := checkLimits(u.WindowLimit.Value, u.MaxFilesOpen.Value, u.ViewChars.Value); err != nil {
+	if err := cmp.Or(db.CheckTags(u.Tags),
+		checkLimits(u.WindowLimit.Value, u.MaxFilesOpen.Value, u.ViewChars.Value)); err != nil {
 		return Agent{}, err
 	}
 	var a Agent

@@ -7,7 +7,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -43,6 +45,9 @@ func (s *Store) Create(ctx context.Context, org, name string) (secret string, ke
 	for what, text := range map[string]string{"organization": org, "key": name} {
 		if n := utf8.RuneCountInString(text); n < 1 || n > 200 {
 			return "", Key{}, db.Invalid("the %s's name has %d characters; it must have from 1 to 200", what, n)
+		}
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			return "", Key{}, db.Invalid("the %s's name %q has control characters", what, text)
 		}
 	}
 	if name == registered {

@@ -79,7 +79,8 @@ func TestKeysRefuseNames(t *testing.T) {
 	t.Parallel()
 	keys := &apikey.Store{DB: dbtest.New(t)}
 	long := strings.Repeat("a", 201)
-	for _, c := range []struct{ org, name string }{{"", "a"}, {"a", ""}, {long, "a"}, {"a", long}, {"a", "LOCI_API_KEY"}} {
+	for _, c := range []struct{ org, name string }{{"", "a"}, {"a", ""}, {long, "a"}, {"a", long}, {"a", "LOCI_API_KEY"},
+		{"a\nb", "a"}, {"a", "a\x1b[2J"}, {"a", "a\u0085"}} {
 		if _, _, err := keys.Create(context.Background(), c.org, c.name); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("organization %.5q, key %.5q: got %v, want ErrInvalid", c.org, c.name, err)
 		}

@@ -19,6 +19,9 @@ type Target struct {
 // Update changes a block and keeps what it was. ErrInvalid if the change breaks a rule, a
 // *MismatchError if the block is not as expected.
 func (s *Store) Update(ctx context.Context, org db.Org, t Target, u Update) (Block, error) {
+	if err := db.CheckTags(u.Tags); err != nil {
+		return Block{}, err
+	}
 	return s.change(ctx, org, t, func(b *Block) error {
 		set(&b.Label, u.Label)
 		set(&b.Limit, u.Limit)

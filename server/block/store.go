@@ -30,7 +30,7 @@ const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.
 func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (Block, error) {
 	limit := cmp.Or(n.Limit, DefaultLimit)
 	value := db.Clean(n.Value)
-	if err := errors.Join(checkLabel(n.Label), checkSize(n.Label, value, limit)); err != nil {
+	if err := errors.Join(checkLabel(n.Label), db.CheckTags(n.Tags), checkSize(n.Label, value, limit)); err != nil {
 		return Block{}, err
 	}
 	if n.Metadata == nil {

@@ -3,6 +3,8 @@ package letta
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
@@ -76,6 +78,15 @@ func (u Unserved) check() error {
 	return nil
 }
 
+// checkTimezone refuses a name that is no timezone's. Local is the server's own, which no caller knows.
+func checkTimezone(name string) error {
+	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
+		return rest.Unprocessable("body.timezone", fmt.Sprintf("expected the IANA name of a timezone, such as "+
+			"Europe/Berlin. Got: %.50q", name))
+	}
+	return nil
+}
+
 // CreateAgent is what an agent is created from.
 type CreateAgent struct {
 	AgentFields
@@ -100,7 +111,7 @@ type UpdateAgent struct {
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), checkTimezone(c.Timezone.Value)); err != nil {
 		return agent.New{}, err
 	}
 	config, err := readLLMConfig(c.LLMConfig.Value)
@@ -124,7 +135,7 @@ func (c CreateAgent) New() (agent.New, error) {
 
 // Update returns the change. ErrInvalid if a field asks for something that Loci does not serve.
 func (u UpdateAgent) Update() (agent.Update, error) {
-	if err := u.check(); err != nil {
+	if err := cmp.Or(u.check(), checkTimezone(u.Timezone.Value)); err != nil {
 		return agent.Update{}, err
 	}
 	config, err := readLLMConfig(u.LLMConfig.Value)

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -81,6 +82,15 @@ func (id ConversationID) Of(agentID string) (agent, conversation string) {
 		return string(id), recall.DefaultConversation
 	}
 	return agentID, string(id)
+}
+
+// OfAgent returns the id of a conversation of an agent. ErrNotFound if it is another agent's default one.
+func (id ConversationID) OfAgent(agentID string) (string, error) {
+	named, conversation := id.Of(agentID)
+	if named != agentID {
+		return "", db.NotFound("Conversation with ID %s not found", id)
+	}
+	return conversation, nil
 }
 
 func idSchema(prefix string) *huma.Schema {
