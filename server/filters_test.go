@@ -104,7 +104,9 @@ func TestTimezonesAndTagsAreChecked(t *testing.T) {
 		c.must("PATCH", target, `{"timezone":"`+zone+`"}`)
 	}
 	tags := `"tags":["` + strings.Repeat("t", 201) + `"]`
-	for path, method := range map[string]string{"/v1/agents": "POST", target: "PATCH", "/v1/blocks": "POST", block: "PATCH"} {
+	for path, method := range map[string]string{
+		"/v1/agents": "POST", target: "PATCH", "/v1/blocks": "POST", block: "PATCH",
+	} {
 		if got := c.call(method, path, `{"label":"b","value":"v",`+tags+`}`); got.Code != 400 && got.Code != 422 {
 			t.Errorf("%s %s: got %d for a tag of 201 characters", method, path, got.Code)
 		}
