@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,12 +44,16 @@ func (w *writer) reject(r Reply, text string) string {
 		return "Your last answer was too short to be a summary."
 	case isNoise(text):
 		return "Your last answer was not readable text."
+	case w.isUnrelated(text):
+		return "Your last answer did not speak of the conversation."
 	case w.echoes(text):
 		return "Your last answer repeated the transcript. Tell in your own words what matters of it."
 	case closings.MatchString(text):
 		return "Your last answer has tags of the transcript in it. Write plain text without them."
 	case tokens.Estimate(text) > w.budget:
 		return fmt.Sprintf("Your last answer was too long. Write at most %d words.", words(w.s.Mode, w.budget)*3/4)
+	case repeatsItself(text):
+		return "Your last answer said the same again and again."
 	case r.Finish == "length":
 		return "Your last answer was cut off for its length. Write fewer words."
 	}
@@ -114,6 +119,57 @@ func isNoise(text string) bool {
 	return float64(readable) < readableShare*float64(all) || broken*20 > all || len(scripts) > maxScripts ||
 		longest > longestWord
 }
+
+// Limits by which an answer is told that says one thing over and over, or speaks of something else.
+const (
+	leastWordsRepeated = 60   // words of the shortest answer that is looked at
+	distinctShare      = 0.05 // of the words that differ, at least
+	leastWordsCompared = 40   // content words of the shortest answer that is looked up in the material
+	relatedShare       = 0.02 // of the content words that the material has, at least
+)
+
+// repeatsItself reports whether a text has hardly any words that differ.
+func repeatsItself(text string) bool {
+	distinct, all := map[string]bool{}, 0
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		distinct[word] = true
+		all++
+	}
+	return all >= leastWordsRepeated && float64(len(distinct)) < distinctShare*float64(all)
+}
+
+// isUnrelated reports whether a long answer has hardly a word of the material, and none of its numbers and identifiers,
+// which a summary in another language has.
+func (w *writer) isUnrelated(text string) bool {
+	words := contentWords(text)
+	if len(words) < leastWordsCompared {
+		return false
+	}
+	material := joined(w.entries) + "\n" + w.previous
+	if w.e.Self != nil {
+		material += "\n" + w.e.Self.System
+	}
+	known := map[string]bool{}
+	for _, word := range keywords(material, math.MaxInt) {
+		r := []rune(word)
+		known[string(r[:min(len(r), stemChars)])] = true
+	}
+	related := 0
+	for _, word := range words {
+		if known[word] {
+			related++
+		}
+	}
+	if float64(related) >= relatedShare*float64(len(words)) {
+		return false
+	}
+	lower := folded(material)
+	mentioned := func(id string) bool { return mentions(lower, id) }
+	return !slices.ContainsFunc(append(identifiers(text), number.FindAllString(text, -1)...), mentioned)
+}
+
+// number matches a number that two texts hardly share by chance.
+var number = regexp.MustCompile(`\d[\d.,]*\d`)
 
 // scriptOf returns the script of a letter.
 func scriptOf(r rune) *unicode.RangeTable {

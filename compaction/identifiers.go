@@ -217,8 +217,10 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // of a script without spaces.
 func keywords(text string, most int) []string {
 	var all []string
+	noted := map[string]bool{}
 	note := func(word string) {
-		if len(all) < most && !slices.Contains(all, word) {
+		if len(all) < most && !noted[word] {
+			noted[word] = true
 			all = append(all, word)
 		}
 	}

@@ -250,6 +250,41 @@ func TestErrorTextIsNoSummary(t *testing.T) {
 	}
 }
 
+// A summary speaks of the conversation, be it in another language.
+func TestASummaryOfNothingThatWasSaidIsNoSummary(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	letters, han := "", ""
+	for i := range 300 {
+		han += string(rune(0x4e00 + random.IntN(20_000)))
+		letters += string(rune('a' + random.IntN(26)))
+		if i%7 == 6 {
+			letters += " "
+		}
+	}
+	const chinese = "供应商从二月底开始在金额中使用逗号，导致夜间导入失败。" +
+		"我们同意去掉逗号，如果有字母则报错，并添加了测试。测试现已通过，" +
+		"修复在提交9f3c1e7中。用户最后要求针对release-4.2打开拉取请求，并提及工单SHOP-2291。不得更改订单表的结构。"
+	for name, c := range map[string]struct {
+		text     string
+		accepted bool
+	}{
+		"random characters of Han": {han, false},
+		"random letters":           {letters + letters[:9], false},
+		"a word again and again":   {strings.Repeat("the ", 240), false},
+		"a summary":                {good(t), true},
+		"a short summary":          {"I fixed the import and was asked for a pull request.", true},
+		"a summary in Chinese":     {chinese, true},
+		"a summary that repeats":   {"I fixed it. " + strings.Repeat("One thing after another was done. ", 3), true},
+	} {
+		got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
+			func(int, compaction.Request) (compaction.Reply, error) { return reply(c.text) })
+		if (got.How != compaction.Extracted) != c.accepted || (got.Why == "") != c.accepted {
+			t.Errorf("%s: got %s because of %q, want it accepted: %v", name, got.How, got.Why, c.accepted)
+		}
+	}
+}
+
 func TestNoiseAndInjectedTagsAreNoSummary(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
