@@ -210,7 +210,7 @@ func TestAgentsAreListed(t *testing.T) {
 		{"order=asc&after=" + ids["bob"], []string{"Bobby"}},
 		{"after=" + ids["ann"], []string{}},
 		{"after=agent-gone", []string{}},
-		{"project_id=p&include=agent.tools&include_relationships=tags", []string{"Bobby", "bob", "ann"}},
+		{"project_id=&include=agent.tools&include_relationships=tags", []string{"Bobby", "bob", "ann"}},
 	} {
 		if got := namesOf(t, c.must("GET", "/v1/agents/?"+l.query, "")); !slices.Equal(got, l.want) {
 			t.Errorf("list with %q: got %q, want %q", l.query, got, l.want)

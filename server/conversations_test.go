@@ -246,7 +246,8 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", `{"timezone":"America/New_York"}`)
-	strange := c.made("/v1/agents", `{"timezone":"Middle Earth"}`)
+	strange := c.made("/v1/agents", "")
+	c.exec(`UPDATE agents SET timezone = 'Middle Earth' WHERE id = '` + strange + `'`) // as older servers accepted it
 	at := func(text, when string) recall.Draft {
 		moment, err := time.Parse(time.RFC3339, when)
 		if err != nil {
