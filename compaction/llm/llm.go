@@ -155,7 +155,7 @@ func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCom
 	} else {
 		ask.MaxTokens = r.MaxTokens //nolint:staticcheck // most servers know no other
 	}
-	x := &exchange{tools: r.Tools}
+	x := &exchange{tools: r.Tools, least: max(leastTokensOf(r), leastTokens)}
 	answer, err := c.client.CreateChatCompletion(context.WithValue(ctx, keyExchange, x), ask)
 	return answer, x, err
 }
@@ -214,7 +214,7 @@ func (c *Client) explain(ctx context.Context, at *provider.Endpoint, x *exchange
 		return ctx.Err()
 	}
 	status, reason := at.Answered(err)
-	if o := overflow(status, x.words, c.window); o != nil {
+	if o := overflow(status, x.words, c.window, x.least); o != nil {
 		o.Reason = cmp.Or(reason, o.Reason)
 		return o
 	}

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -99,13 +100,14 @@ var others = regexp.MustCompile(`(?i)rate limit|too many requests|per (?:minute|
 
 // overflows reports whether an answer is an overflow, from its body.
 func (c *Client) overflows(status int, body string) bool {
-	return overflow(status, words([]byte(body)), c.window) != nil
+	return overflow(status, words([]byte(body)), c.window, 0) != nil
 }
 
 // overflow returns an Overflow if a provider's error is about its model's window, else nil. Status 413 is, and so is a
 // bad request without a body, which some proxies answer. Otherwise the words decide, because some providers answer with
-// status 500.
-func overflow(status int, said string, window int) *compaction.Overflow {
+// status 500: those of a provider, or any about sizes with a number above the model's window, or, of an unknown window,
+// above the fewest tokens that the request can have.
+func overflow(status int, said string, window, least int) *compaction.Overflow {
 	if status < http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden ||
 		status == http.StatusNotFound {
 		return nil
@@ -122,7 +124,7 @@ func overflow(status int, said string, window int) *compaction.Overflow {
 			return o
 		}
 	}
-	if sent := largestAbove(window, said); !passes && sent > 0 && sizeWords.MatchString(said) {
+	if sent := largestAbove(cmp.Or(window, least), said); !passes && sent > 0 && sizeWords.MatchString(said) {
 		return &compaction.Overflow{Window: window, Sent: sent, Reason: strings.Join(strings.Fields(said), " ")}
 	}
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusBadRequest && strings.TrimSpace(said) == "" {
@@ -133,7 +135,7 @@ func overflow(status int, said string, window int) *compaction.Overflow {
 
 // sizeWords match an error about the size of a request, in words that no provider was known to use.
 var sizeWords = regexp.MustCompile(`(?i)tokens?\b|context|prompt|input|length|window|too (?:long|large|big|many)|` +
-	`capacity|sequence|limit|maximum|exceed|(?:larg|great|long)er than`)
+	`capacity|sequence|limit|maximum|exceed|the most\b|at most|refused|units?\b|pieces?\b|(?:larg|great|long)er than`)
 
 // counts match what may be counts of tokens.
 var counts = regexp.MustCompile(`\b\d{1,3}(?:[,. _']\d{3})+\b|\b\d{3,8}\b`)
@@ -176,14 +178,19 @@ func cut(r compaction.Request, usage openai.Usage) bool {
 	if d := usage.PromptTokensDetails; d != nil && d.CachedTokens > read { // some providers do not include them
 		read += d.CachedTokens
 	}
-	sent := 0
-	for _, m := range r.Messages {
-		sent += leastCount(m.Content)
-	}
+	sent := leastTokensOf(r)
 	if read <= 0 || sent < leastTokens {
 		return false
 	}
 	return float64(read) < readShare*float64(sent) || read%roundTokens == 0 && read < sent
+}
+
+// leastTokensOf returns a lower estimate of the tokens of a request.
+func leastTokensOf(r compaction.Request) (n int) {
+	for _, m := range r.Messages {
+		n += leastCount(m.Content)
+	}
+	return n
 }
 
 // leastCount returns a lower estimate of the tokens of a text: one for a word or number of any length, and one for

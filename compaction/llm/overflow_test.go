@@ -55,6 +55,25 @@ func TestUnknownWordsWithNumbersAboveTheWindowAreAnOverflow(t *testing.T) {
 	}
 }
 
+func TestNumbersAboveTheRequestAreAnOverflowOfAnUnknownWindow(t *testing.T) {
+	t.Parallel()
+	for body, sent := range map[string]int{
+		`{"error":{"message":"Requested token count exceeds the model's maximum: 200000 tokens given."}}`: 200_000,
+		`{"error":{"message":"The body has 2,990,001 pieces; 131,072 are the most."}}`:                    2_990_001,
+		`{"error":{"message":"prompt of 250000 units refused"}}`:                                          250_000,
+		`{"error":{"message":"the prompt has a bad role in message 12"}}`:                                 0,
+		`{"error":{"message":"temperature must be at most 2"}}`:                                           0,
+	} {
+		p := llmtest.New(t)
+		p.Always(llmtest.Says(400, body))
+		_, err := client(t, p, nil).Complete(t.Context(), ask(strings.Repeat("word ", 3000)))
+		o, ok := errors.AsType[*compaction.Overflow](err)
+		if ok != (sent > 0) || ok && (o.Window != 0 || o.Sent != sent) {
+			t.Errorf("%s: got %v, want an overflow of %d", body, err, sent)
+		}
+	}
+}
+
 func TestOtherFailuresAreNoOverflow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -23,6 +23,7 @@ type exchange struct {
 	tools  []byte
 	status int
 	words  string // of an error
+	least  int    // tokens that the request has by any count
 }
 
 // transport is the transport of go-openai. It inserts the tools into the request byte for byte, because a provider's
@@ -42,7 +43,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	answer, err := cmp.Or[http.RoundTripper](t.next, http.DefaultTransport).RoundTrip(req)
 	if err != nil {
-		*x = exchange{tools: x.tools}
+		*x = exchange{tools: x.tools, least: x.least}
 		return nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
