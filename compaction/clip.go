@@ -113,13 +113,19 @@ type marker struct {
 
 // clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
 // characters are left then, and one marker, because it is always made from the log's text. A text that takes no more
-// tokens than that is returned as it is.
+// tokens than that is returned as it is. Of no characters, the marker is as short as can be.
 func clipped(text string, chars int, at marker) string {
 	total := utf8.RuneCountInString(text)
 	if total <= chars {
 		return text
 	}
 	head, tail := headOf(text, chars-chars/2), tailOf(text, chars/2)
+	switch {
+	case chars == 0 && at.offset > 0:
+		return "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%d, offset=%d)", at.seq, at.offset)) + "]"
+	case chars == 0:
+		return "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%d)", at.seq)) + "]"
+	}
 	rest := at.has.Hint("expand", fmt.Sprintf(": call expand(id=\"%d\", offset=%d)", at.seq, at.offset+len(head)))
 	short := fmt.Sprintf("%s\n[%d of %d characters left out%s]\n%s",
 		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, rest, tail)
@@ -165,6 +171,9 @@ func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
 		if shown+utf8.RuneCountInString(p.Input[end:]) <= c.Chars+otherFields {
 			return b.String()
 		}
+	}
+	if c.Chars == 0 {
+		return fmt.Sprintf(`{"cut":%q}`, has.Hint("expand", fmt.Sprintf("expand(id=%d)", m.Seq)))
 	}
 	return string(chat.Encode(map[string]string{"clipped": clipped(p.Input, c.Chars, at)}))
 }

@@ -22,7 +22,7 @@ func TestAnyResultIsClippedAnywhere(t *testing.T) {
 				t.Fatalf("%d characters of %.20q: %v", chars, s, err)
 			}
 			now := compaction.Shown(v.Messages, v.Clips)[0].Content
-			kept, _, _ := strings.Cut(now[1].Text, "\n[")
+			kept, _, _ := strings.Cut(strings.Replace(now[1].Text, "[cut: ", "\n[cut: ", 1), "\n[")
 			if n := utf8.RuneCountInString(kept); n > chars || now[0].Text != "first" || now[2].Text != "last" ||
 				m.Content[1].Text != s {
 				t.Fatalf("%d of %.20q: %d characters at the beginning", chars, s, n)

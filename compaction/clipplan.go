@@ -12,7 +12,7 @@ import (
 // not fit otherwise. summaryLevels are those of a summary, until its message takes no more than leastSummary.
 var (
 	clipLevels    = []int{8000, 4000, 2000, 1000, 500}
-	lowLevels     = []int{200, 50, 0}
+	lowLevels     = []int{350, 250, 175, 125, 90, 60, 40, 20, 0}
 	summaryLevels = append(slices.Clip(clipLevels), 200, 80)
 )
 
@@ -40,6 +40,10 @@ func (c *candidate) squeeze(target int) {
 		}
 	}
 	c.clip(target, lowLevels)
+	if shortest := (Clip{}); c.evicted == 0 && c.tokens() > c.settings.Most(c.window) &&
+		c.v.summaryTokens(&shortest) < c.summary() {
+		c.fresh[ofSummary] = shortest
+	}
 }
 
 // clip clips what stays until it takes no more than target.

@@ -76,6 +76,15 @@ func callsTool(m recall.Message) bool {
 // with its results until the model has answered them.
 func (c cutPoints) stays(i int) bool { return i == c.user || i >= c.unseen && i < c.seen }
 
+// abandoned reports whether the newest step has all its results, and the user spoke after them.
+func (c cutPoints) abandoned() bool {
+	n := len(c.inside) - 1
+	return c.unseen < n && c.openCall == n && c.user >= c.seen
+}
+
+// release lets the newest step leave.
+func (c *cutPoints) release() { c.unseen, c.seen = len(c.inside)-1, len(c.inside)-1 }
+
 // sameStep reports whether two adjacent messages are one answer of the assistant: its calls, and the call that waits
 // for an approval, may be messages of their own.
 func sameStep(a, b recall.Message) bool {

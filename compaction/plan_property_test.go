@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -258,7 +259,8 @@ func newestUser(before, after compaction.View) error {
 	return nil
 }
 
-// newestResults checks that the newest calls stay with their results, in this order, until the model answers.
+// newestResults checks that the newest calls stay with their results, in this order, until the model answers or the
+// user goes on.
 func newestResults(before, after compaction.View) error {
 	stays := map[string]bool{}
 	for _, m := range after.Messages {
@@ -274,7 +276,11 @@ func newestResults(before, after compaction.View) error {
 	for _, p := range before.Messages[newest].Content {
 		ids[p.CallID] = p.Type == recall.ToolCall
 	}
-	for _, m := range before.Messages[newest:] {
+	results := before.Messages[newest:]
+	if results[len(results)-1].Role == recall.User {
+		return nil
+	}
+	for _, m := range results {
 		for _, p := range m.Content {
 			if p.CallID != "" && ids[p.CallID] && !stays[m.ID] {
 				return fmt.Errorf("message %d, of call %s that the model has not answered, leaves", m.Position, p.CallID)
@@ -309,6 +315,13 @@ func readable(v compaction.View) error {
 				continue
 			}
 		}
+		if cut := cutMarker.FindStringSubmatch(now); cut != nil && c.Chars == 0 {
+			offset, _ := strconv.Atoi(cut[2])
+			if cut[1] != fmt.Sprint(m.Seq) || !strings.HasPrefix(m.Text()[offset:], was) {
+				return fmt.Errorf("message %d is not whole again with %s", c.Position, now)
+			}
+			continue
+		}
 		head, rest, ok := strings.Cut(now, "\n[")
 		if !ok || !utf8.ValidString(now) || strings.Count(now, " characters left out: call expand(") != 1 ||
 			tokens.Estimate(now) >= tokens.Estimate(was) {
@@ -336,6 +349,9 @@ func readable(v compaction.View) error {
 // readableCall checks that clipped arguments are JSON, of no more than a given number of characters, which may be
 // escaped, beside their markers, and lead to what is left out.
 func readableCall(was, now recall.Part, c compaction.Clip, seq int64) error {
+	if now.Input == fmt.Sprintf(`{"cut":"expand(id=%d)"}`, seq) && c.Chars == 0 {
+		return nil
+	}
 	plain := markers.ReplaceAllString(now.Input, "")
 	if n := utf8.RuneCountInString(plain); !json.Valid([]byte(now.Input)) || plain == now.Input ||
 		!strings.Contains(now.Input, fmt.Sprintf(`(id=\"%d\", `, seq)) || n > 6*c.Chars+200 || now.Name != was.Name ||
@@ -345,6 +361,9 @@ func readableCall(was, now recall.Part, c compaction.Clip, seq int64) error {
 	}
 	return nil
 }
+
+// cutMarker matches what is shown of a text of which no character is.
+var cutMarker = regexp.MustCompile(`^\[cut: expand\(id=(\d+)(?:, offset=(\d+))?\)\]$`)
 
 var markers = regexp.MustCompile(`\\n\[\d+ of \d+ characters left out: call expand\(id=` +
 	`\\"\d+\\", offset=\d+\)\]\\n`)

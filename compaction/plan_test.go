@@ -583,7 +583,7 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 		"the system prompt": {window(50_000, 60_000).say(recall.User, 10).say(recall.Assistant, 10),
 			[]string{"the system prompt (30000 tokens)", "the definitions of the tools (30000 tokens)", "context_window_limit"}},
 		"a step of too many calls": {window(50_000, 2000).say(recall.User, 10).storm(2000, 60, 60),
-			[]string{"the assistant message at position 2 (", "the tool message at position 3 ("}},
+			[]string{"the newest 2000 calls with their results, from position 2 on ("}},
 		"the reasoning of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "",
 			recall.Part{Type: recall.Reasoning, Text: strings.Repeat("the ", 60_000)}, called("c", "{}")),
 			[]string{"the assistant message at position 2 (60006 tokens)"}},

@@ -2,9 +2,12 @@ package compaction
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/loci-memory/loci/recall"
 )
 
 // strategy says how a mode plans: it evicts the beginning of a view, up to the first of its cuts after which the rest
@@ -81,11 +84,7 @@ func newPlanner(v View, s Settings) *planner {
 	}
 	p.goal, p.limit = share(s.Goal, p.window), s.Limit(p.window)
 	p.previous = v.summaryTokens(v.summaryClip())
-	for i := range v.Messages {
-		if p.points.stays(i) {
-			p.pinned = append(p.pinned, i)
-		}
-	}
+	p.pin()
 	p.were = sums(p.shown)
 	p.sums = p.were
 	if v.reported() {
@@ -95,6 +94,16 @@ func newPlanner(v View, s Settings) *planner {
 		p.ratio = ratioOf(v.Usage.PromptTokens, add(add(v.Fixed, p.previous), p.sums[p.known]))
 	}
 	return p
+}
+
+// pin notes which messages stay wherever the view is cut.
+func (p *planner) pin() {
+	p.pinned = nil
+	for i := range p.v.Messages {
+		if p.points.stays(i) {
+			p.pinned = append(p.pinned, i)
+		}
+	}
 }
 
 // sums returns the sum of the numbers before each, and of all.
@@ -124,6 +133,19 @@ func MakePlan(v View, s Settings) (Plan, error) {
 		return Plan{}, Settings{Mode: s.Mode}.Validate()
 	}
 	p := newPlanner(v, s)
+	plan, err := p.plan(by)
+	if _, tooBig := errors.AsType[*TooBig](err); tooBig && p.points.abandoned() {
+		p = newPlanner(v, s)
+		p.points.release()
+		p.pin()
+		return p.plan(by)
+	}
+	return plan, err
+}
+
+// plan makes the plan of a mode.
+func (p *planner) plan(by strategy) (Plan, error) {
+	v, s := p.v, p.settings
 	before := estimate(v, p.shown)
 	cuts := by.cuts(p.points, s)
 	last := cuts[len(cuts)-1]
@@ -138,8 +160,10 @@ func MakePlan(v View, s Settings) (Plan, error) {
 		return c.plan(by, before, p.goal), nil
 	}
 	least := p.least(last)
+	goal := p.goal
 	if least.tokens() > p.limit {
 		least.squeeze(-1)
+		goal += max(p.limit-goal, 0) / 2 // rather than the newest results, that room is given up
 	}
 	if n := len(v.Messages); least.tokens() > p.limit && last < n { // better a prompt without the newest message than none
 		last = n
@@ -155,7 +179,7 @@ func MakePlan(v View, s Settings) (Plan, error) {
 	case impossible, settled && reached > p.goal && before <= p.limit:
 		return Plan{}, &Nothing{Tokens: before, Goal: p.limit}
 	}
-	target := p.goal
+	target := goal
 	if reached > target { // leave half of the room below the limit free
 		target = reached + max(p.limit-reached, 0)/2
 	}
@@ -189,6 +213,14 @@ func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 	return candidate{}, false
 }
 
+// Refuse returns a *TooBig with the largest items of a view that is not to be sent, because it does not become smaller.
+func Refuse(v View, s Settings) error {
+	p := newPlanner(v, s)
+	e := p.tooBig(p.at(0))
+	e.Least = Estimate(v)
+	return e
+}
+
 // tooBig names the largest items that cannot leave.
 func (p *planner) tooBig(least candidate) *TooBig {
 	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
@@ -201,11 +233,27 @@ func (p *planner) tooBig(least candidate) *TooBig {
 	if tokens := least.summary(); tokens > 0 {
 		e.Items = append(e.Items, Big{What: "the summary", Tokens: tokens})
 	}
+	group, calls := Big{}, 0
+	for _, m := range p.v.Messages[p.points.unseen:p.points.seen] {
+		for _, part := range m.Content {
+			if part.Type == recall.ToolCall {
+				calls++
+			}
+		}
+	}
 	for i, m := range p.v.Messages {
-		if !least.leaves(i) {
+		switch {
+		case calls > 1 && i >= p.points.unseen && i < p.points.seen:
+			group.Position = cmp.Or(group.Position, m.Position)
+			group.Tokens += least.clippedMessage(i)
+		case !least.leaves(i):
 			what := fmt.Sprintf("the %s message at position %d", m.Role, m.Position)
 			e.Items = append(e.Items, Big{What: what, Position: m.Position, Tokens: least.clippedMessage(i)})
 		}
+	}
+	if calls > 1 {
+		group.What = fmt.Sprintf("the newest %d calls with their results, from position %d on", calls, group.Position)
+		e.Items = append(e.Items, group)
 	}
 	slices.SortStableFunc(e.Items, func(a, b Big) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	e.Items = slices.DeleteFunc(e.Items[:min(maxBig, len(e.Items))], func(b Big) bool { return b.Tokens <= 0 })

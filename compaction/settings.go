@@ -47,6 +47,10 @@ func Defaults() Settings {
 // Limit returns the tokens of a window above which a conversation is compacted.
 func (s Settings) Limit(window int) int { return share(s.Trigger, window) }
 
+// Most returns the tokens of a window that no prompt exceeds: those up to the trigger, or less than 95 % of the window
+// if what must stay takes more.
+func (s Settings) Most(window int) int { return max(s.Limit(window), share(forceAt, window)-1) }
+
 // Ranges of the settings.
 const (
 	MinTrigger            = 0.5

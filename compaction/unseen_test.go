@@ -196,3 +196,38 @@ func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
 		t.Errorf("the second time %d messages stay", p.Stay)
 	}
 }
+
+// Hundreds of parallel calls fit a small window, and leave it if they do not and the user goes on.
+func TestManyParallelCallsNeverEndAConversation(t *testing.T) {
+	t.Parallel()
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+		v := window(8192, 1150).say(recall.User, 5).storm(150, 40, 180)
+		if _, after := mustPlan(t, v.View, mode(m)); compaction.Estimate(after) > 7372 || len(after.Messages) < 3 {
+			t.Errorf("%s: %d tokens of %d messages", m, compaction.Estimate(after), len(after.Messages))
+		}
+		v = window(8192, 1150).say(recall.User, 5).storm(900, 40, 180)
+		if _, err := compaction.MakePlan(v.View, mode(m)); err == nil ||
+			!strings.Contains(err.Error(), ": the newest 900 calls with their results, from position 2 on (") {
+			t.Errorf("%s: 900 calls: %v", m, err)
+		}
+		v.say(recall.User, 5)
+		p, after := mustPlan(t, v.View, mode(m))
+		if got := positions(after.Messages); len(got) != 1 || compaction.Estimate(after) > 7372 {
+			t.Errorf("%s: of abandoned calls %v stay", m, got)
+		}
+		if err := compaction.CheckNothingLost(v.View, p.Evict(v.View), after); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Results are not clipped further than the room below the trigger needs.
+func TestClippedResultsUseTheRoom(t *testing.T) {
+	t.Parallel()
+	dense := strings.Repeat("记忆", 20_000)
+	v := window(4096, 2100).say(recall.User, 5).put(recall.Assistant, "", called("a", "{}"), called("b", "{}")).
+		put(recall.Tool, "", result("a", dense)).put(recall.Tool, "", result("b", dense))
+	if _, after := mustPlan(t, v.View, compaction.Defaults()); compaction.Estimate(after) < 2900 {
+		t.Errorf("%d tokens are shown, of 3686", compaction.Estimate(after))
+	}
+}

@@ -23,7 +23,8 @@ func (v *Violation) Error() string {
 // CheckNothingLost checks a compaction before it is committed, and returns a *Violation if one of these does not hold:
 //   - Each message of the view before is either in the view after, unchanged or clipped, or was given to be summarized.
 //   - The view after has no other messages, and no call without the result that it had.
-//   - The user's newest message stays, and so do the newest calls and their results until the model answers them.
+//   - The user's newest message stays, and so do the newest calls and their results until the model answers them or
+//     the user speaks again.
 //   - The summary before was given to be included in the new one.
 func CheckNothingLost(before View, given Evicted, after View) error {
 	if err := checkSummary(before, given, after); err != nil {
@@ -104,6 +105,9 @@ func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 		}
 	}
 	points := cutPointsOf(messages)
+	if points.abandoned() {
+		points.release()
+	}
 	for i, m := range messages {
 		switch {
 		case !points.stays(i) || !evicted[m.Position]:

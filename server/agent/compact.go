@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // window returns the tokens that the prompt may have, wherever this is decided.
@@ -69,17 +70,47 @@ const maxAttempts = 8
 // assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first. ErrBusy
 // if others keep changing the conversation.
 func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
+	stuck := false
 	for range maxAttempts {
+		was := p
 		if p, err = s.assembleAt(ctx, org, at); err != nil {
 			return p, err
+		}
+		if stuck && p.Tokens.Total >= was.Tokens.Total && p.newest() == was.newest() {
+			return p, p.refuse()
 		}
 		changed, err := s.compactIfNeeded(ctx, org, p, compaction.BeforePrompt, promptPatience)
 		if err == nil && !changed || err != nil && !errors.Is(err, db.ErrConflict) {
 			return p, err
 		}
+		stuck = err == nil
 	}
 	return p, db.Busy("Other requests keep filling the context window of conversation %s faster than it is compacted; "+
 		"try again in some seconds", p.Conversation.ID)
+}
+
+// newest returns the id of the newest message of the prompt.
+func (p Prompt) newest() string {
+	if len(p.Messages) == 0 {
+		return ""
+	}
+	return p.Messages[len(p.Messages)-1].ID
+}
+
+// refuse returns nil for a prompt that fits its window though a compaction did not make it smaller, and else a
+// *compaction.TooBig.
+func (p Prompt) refuse() error {
+	settings, err := p.Agent.compactionSettings(nil)
+	if err != nil || p.Tokens.Total <= settings.Most(p.window()) {
+		return err
+	}
+	task := p.task(settings, compaction.BeforePrompt)
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	if err != nil {
+		return err
+	}
+	v.Usage = task.Usage
+	return compaction.Refuse(v, settings)
 }
 
 // promptPatience bounds how long a model may take for a summary that a prompt waits for, and how long a caller's
@@ -113,7 +144,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 			return false, nil
 		}
 		line := compaction.WarningLine(used, window, toolset(p.definitions))
-		if v.Open() || !settings.Warning {
+		with := used + 2*p.calibration.Factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
+		if v.Open() || !settings.Warning || with > settings.Limit(window) {
 			line = ""
 		}
 		return s.warn(ctx, org, c, line)
@@ -123,8 +155,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return v.TooLong() || compaction.Estimate(v) > settings.Limit(window)
 	}
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
-	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && used <= window {
-		return false, nil
+	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
+		return false, p.refuse()
 	}
 	return err == nil, err
 }

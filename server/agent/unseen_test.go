@@ -146,3 +146,29 @@ func TestAConversationOfShortMessagesIsCompacted(t *testing.T) {
 		t.Errorf("the prompt has %d answers", strings.Count(string(h.Request), `"tock"`))
 	}
 }
+
+// A client that is alone is never told of other requests: whatever almost fills a small window is handed out below 95 %
+// of it, or what is too big is named.
+func TestALoneClientGetsAPromptOrWhatIsTooBig(t *testing.T) {
+	t.Parallel()
+	for words := 2400; words < 3500; words += 40 {
+		t.Run(fmt.Sprint(words, " words"), func(t *testing.T) {
+			t.Parallel()
+			s, _ := newStore(t)
+			s.Tokens = tokens.New()
+			a := create(t, s, agent.New{Name: "a", Model: new("qwen/qwen2.5"), WindowLimit: new(4096), System: "Be kind."})
+			say(t, s, a, said(recall.User, strings.Repeat("word ", words)))
+			for step, c := range []struct{ calls, input, result int }{{8, 5, 3000}, {1, 2000, 200}, {1, 5, 5}, {1, 2000, 5}} {
+				input := fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", c.input))
+				say(t, s, a, calls(step, c.calls, input, strings.Repeat("z y ", c.result/4))...)
+				h, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+				if err == nil && h.Tokens.Total >= 4096*95/100 {
+					t.Errorf("step %d: a prompt of %d tokens", step, h.Tokens.Total)
+				}
+				if err != nil && !strings.Contains(err.Error(), "What must stay in the context window") {
+					t.Errorf("step %d: %v", step, err)
+				}
+			}
+		})
+	}
+}
