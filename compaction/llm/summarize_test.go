@@ -136,8 +136,8 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 					t.Errorf("summary %d: got %s because of %q", n, got.How, got.Why)
 				}
 			}
-			if n := len(p.Requests()); n != c.most {
-				t.Errorf("it was asked %d times, want %d", n, c.most)
+			if n := len(p.Requests()); n > c.most { // a request may end before it is sent
+				t.Errorf("it was asked %d times, want at most %d", n, c.most)
 			}
 			p.Always(nil)
 			if got := by("another-model"); strings.Contains(got.Why, "not asked again") {
