@@ -53,8 +53,8 @@ const maxAttempts = 5
 // Run compacts a conversation, or waits while another request, on any server, compacts it. If that takes longer than
 // it may wait, a task with Due asks no model, and one without returns ErrBusy. Run holds neither a transaction nor
 // a lock while it waits for a model; messages that are appended meanwhile stay in view. If another request changes the
-// view, Run plans again. It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if others
-// keep changing the view.
+// view, Run plans again. It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if
+// others keep changing the view.
 func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	if t.Dry {
 		return s.run(ctx, org, t)

@@ -49,8 +49,8 @@ type Client struct {
 	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by the name of a model
 }
 
-// A model is not asked for a pause after maxFailures requests in a row failed in all their attempts, or one let a caller
-// wait in vain. Then one request tries it.
+// A model is not asked for a pause after maxFailures requests in a row failed in all their attempts, or one let a
+// caller wait in vain. Then one request tries it.
 const (
 	pause       = 5 * time.Minute
 	maxFailures = 3
