@@ -180,7 +180,7 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	}
 	// What is above the goal is planned again only to come down to it, where the summary was shorter than it might have
 	// been.
-	goal := int(s.Goal * float64(v.Window))
+	goal := int(s.Goal*float64(v.Window) + 1e-9)
 	if now := compaction.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
 		if again, err := compaction.MakePlan(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
 			return v, fmt.Errorf("what was compacted is planned again: %+v, %w", again, err)
@@ -276,8 +276,15 @@ func newestResults(before, after compaction.View) error {
 	for _, p := range before.Messages[newest].Content {
 		ids[p.CallID] = p.Type == recall.ToolCall
 	}
-	results := before.Messages[newest:]
-	if results[len(results)-1].Role == recall.User {
+	results, last, answered := before.Messages[newest:], 0, map[string]bool{}
+	for i, m := range results {
+		for _, p := range m.Content {
+			if p.Type == recall.ToolReturn && ids[p.CallID] && !answered[p.CallID] { // repetitions are orphans
+				last, answered[p.CallID] = i, true
+			}
+		}
+	}
+	if slices.ContainsFunc(results[last+1:], func(m recall.Message) bool { return m.Role == recall.User }) {
 		return nil
 	}
 	for _, m := range results {

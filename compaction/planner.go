@@ -163,7 +163,9 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	goal := p.goal
 	if least.tokens() > p.limit {
 		least.squeeze(-1)
-		goal += max(p.limit-goal, 0) / 2 // rather than the newest results, that room is given up
+		if before > p.limit { // rather than the newest results, that room is given up
+			goal += max(p.limit-goal, 0) / 2
+		}
 	}
 	if n := len(v.Messages); least.tokens() > p.limit && last < n { // better a prompt without the newest message than none
 		last = n
