@@ -92,6 +92,7 @@ func (s *Store) keepClaim(ctx context.Context, org db.Org, conversation int64, h
 		<-stopped
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 		defer cancel()
+		// A claim that cannot be deleted ends with its lease.
 		_, _ = s.DB.Exec(ending, `
 			DELETE FROM compaction_claims WHERE org = $1 AND conversation_key = $2 AND holder = $3`, org, conversation, holder)
 	}

@@ -37,7 +37,7 @@ func parseSeqRange(text string) (r seqRange, ok bool) {
 		last = first
 	}
 	r.from, _ = strconv.ParseInt(first, 10, 64) // at most 15 digits
-	r.to, _ = strconv.ParseInt(last, 10, 64)    // likewise
+	r.to, _ = strconv.ParseInt(last, 10, 64)    // at most 15 digits, too
 	return r, true
 }
 
