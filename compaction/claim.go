@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	claimLease  = 30 * time.Second // after which a claim that is not renewed ends: its server has stopped
+	claimLease  = 8 * time.Second // after which a claim that is not renewed ends: its server has stopped
 	claimPause  = 20 * time.Millisecond
 	maxPause    = 500 * time.Millisecond
 	releaseTime = 5 * time.Second
@@ -80,7 +80,7 @@ func (s *Store) keepClaim(ctx context.Context, org db.Org, conversation int64, h
 		defer close(stopped)
 		for {
 			select {
-			case <-time.After(claimLease / 3):
+			case <-time.After(claimLease / 4):
 				_, _ = s.tryClaim(renewed, org, conversation, holder) // what is not renewed ends, which costs a summary at most
 			case <-renewed.Done():
 				return
