@@ -6,10 +6,13 @@ import (
 	"mime"
 	"regexp"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/saintfish/chardet"
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
 )
 
 // DeclaredCharset returns the charset that an upload declares, a hint for Decode: in the part's content type, in the
@@ -47,7 +50,8 @@ func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 	least := badRunes(decoded(sample, best)) + 1
 	guesses, _ := chardet.NewTextDetector().DetectAll(sample) // none with an error
 	slices.SortFunc(guesses, func(a, b chardet.Result) int {
-		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Charset, b.Charset))
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(rareIn(sample, a), rareIn(sample, b)),
+			cmp.Compare(a.Charset, b.Charset))
 	})
 	for _, guess := range guesses {
 		e, named := charsetNamed(charsetOf(guess, sample))
@@ -59,6 +63,54 @@ func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 		}
 	}
 	return best, name
+}
+
+// commonPairs are the bytes of the common characters of East Asian encodings: where the first byte begins and ends, and
+// where the second begins. Narrow encodings come first: their texts fit the wider ones, too.
+var commonPairs = []struct {
+	charset         string
+	from, to, trail byte
+}{
+	{"Shift_JIS", 0x81, 0x97, 0x40}, {"EUC-KR", 0xa1, 0xc8, 0xa1}, {"EUC-JP", 0xa1, 0xcf, 0xa1},
+	{"GB-18030", 0xa1, 0xd7, 0xa1}, {"Big5", 0xa1, 0xc6, 0x40},
+}
+
+// rareIn decides between East Asian encodings, which the library cannot tell apart in a short text: it returns how
+// many rare characters the sample has in one, and among equals less for the narrower; 0 for any other encoding.
+func rareIn(sample []byte, guess chardet.Result) int {
+	for i, c := range commonPairs {
+		if c.charset != guess.Charset {
+			continue
+		}
+		rare := 0
+		for j := 0; j < len(sample); j++ {
+			if sample[j] < 0x80 {
+				continue
+			}
+			if j++; j == len(sample) || sample[j-1] < c.from || sample[j-1] > c.to || sample[j] < c.trail {
+				rare++
+			}
+		}
+		return rare*len(commonPairs) + i
+	}
+	return 0
+}
+
+// isEBCDIC reports whether the bytes are EBCDIC: letters, digits and blanks in what its code pages have in common, and
+// neither blanks nor line feeds of any other encoding.
+func isEBCDIC(raw []byte) bool {
+	sample := raw[:min(len(raw), 64<<10)]
+	if bytes.ContainsAny(sample, " \n") || bytes.Count(sample, []byte{0x40})*20 <= len(sample) { // 0x40 is its blank
+		return false
+	}
+	plain := 0
+	for _, b := range sample {
+		r := charmap.CodePage037.DecodeByte(b)
+		if r < utf8.RuneSelf && (r == ' ' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			plain++
+		}
+	}
+	return plain*5 >= len(sample)*4
 }
 
 // sureLanguage is the confidence, of 100, and sureBytes the length from which the language of a guess counts. Below,

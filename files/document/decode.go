@@ -17,15 +17,19 @@ import (
 // the positions of its NULs as UTF-16, by hint (a charset's name, or empty) if every byte fits it, else by statistics.
 // The text is valid UTF-8 without a byte order mark; its lines end in LF where the file has CR LF, or CR throughout;
 // NUL and bytes that cannot be decoded are U+FFFD. The rest is as in the file: line n of the text is line n of the
-// file. *UnreadableError if more than one character in twenty is a control character or cannot be decoded.
+// file. *UnreadableError if more than one character in twenty is a control character or cannot be decoded, and of
+// EBCDIC, whose code pages look alike.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
+	if isEBCDIC(raw) {
+		return "", "", unreadable("The file is in EBCDIC, the encoding of mainframes. Save it as UTF-8, and upload it again.")
+	}
 	text, charset, ok := decodeUnicode(raw)
 	if !ok {
 		text, charset = decodeLegacy(raw, hint)
 	}
 	if bad := badIn(text, ok); bad > 0 && !tolerable(bad, text) {
 		return "", "", unreadable("The file is not text: %d of its %d characters are control characters or cannot be "+
-			"decoded. Upload it as text.", bad, utf8.RuneCountInString(text))
+			"decoded. Save it as UTF-8, and upload it again.", bad, utf8.RuneCountInString(text))
 	}
 	return normalLines(strings.ReplaceAll(text, "\x00", "\ufffd")), charset, nil
 }
@@ -114,7 +118,7 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 }
 
 // isUTF8 reports whether the bytes are UTF-8, a few broken ones excepted: a log may be cut in a character, or mix
-// encodings. Of the characters beyond ASCII, four in five must be whole.
+// encodings. There must be as many whole characters beyond ASCII as broken bytes.
 func isUTF8(raw []byte) bool {
 	whole, broken := 0, 0
 	trimmed := trimCutRune(raw)
@@ -128,7 +132,7 @@ func isUTF8(raw []byte) bool {
 		}
 	}
 	onlyCut := len(trimmed) < len(raw) && whole == 0 // nothing else speaks for UTF-8
-	return broken*4 <= whole && !onlyCut
+	return broken <= whole && !onlyCut
 }
 
 // trimCutRune drops an incomplete character from the end of head, where reading stopped.

@@ -79,6 +79,12 @@ var samples = []struct {
 	{"GBK", "gb18030", chinese, simplifiedchinese.GBK},
 	{"Big5", "big5", taiwan, traditionalchinese.Big5},
 	{"EUC-KR", "euc-kr", hangul, korean.EUCKR},
+	{"a short table in GBK", "gb18030", "姓名,地址\n张三,北京市\n", simplifiedchinese.GBK},
+	{"a short table in Shift JIS", "shift_jis", "名前,住所\n山田,東京\n", japanese.ShiftJIS},
+	{"a short table in EUC-KR", "euc-kr", "이름,주소\n김철수,서울\n", korean.EUCKR},
+	{"a short table in EUC-JP", "euc-jp", "名前,住所\n山田,東京\n", japanese.EUCJP},
+	{"UTF-16 big-endian that ends in an accent", "utf-16be", "café", utf16be},
+	{"UTF-16 little-endian that ends in an accent", "utf-16le", "café", utf16le},
 }
 
 func encoded(t *testing.T, text string, e encoding.Encoding) []byte {
@@ -127,6 +133,8 @@ func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
 		{"a rare NUL shows", "one line of a log\nand \x00 another one\n", "one line of a log\nand \ufffd another one\n"},
 		{"a broken byte in UTF-8 shows", "überall größere Öfen für Bäcker, süße Äpfel \xff\n",
 			"überall größere Öfen für Bäcker, süße Äpfel \ufffd\n"},
+		{"an overlong slash is none", "GET /..\xc0\xafetc\n", "GET /..À¯etc\n"},
+		{"an overlong slash in UTF-8 shows", "Er ist größer als schön: \xc0\xaf\n", "Er ist größer als schön: \ufffd\n"},
 		{"one accent at the very end is Latin-1", "Menu du jour au caf\xe9", "Menu du jour au café"},
 		{"a character cut at the end shows", "Bäckerei im Städtchen \xc3", "Bäckerei im Städtchen \ufffd"},
 	} {
@@ -193,12 +201,26 @@ func TestDecodeRefusesWhatIsNotText(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"noise":                       noise,
 		"a NUL":                       {0},
+		"a NUL among few letters":     []byte("abc\x00def"),
+		"names that end in NUL":       []byte("./a.txt\x00./b.txt\x00./c.txt\x00"),
 		"a script and its payload":    append([]byte("#!/bin/sh\ntail -c +99 $0 | tar x\n"), noise...),
 		"small numbers of four bytes": bytes.Repeat([]byte{1, 0, 0, 0, 2, 0, 0, 0}, 1000),
 		"small numbers of two bytes":  bytes.Repeat([]byte{1, 0, 2, 0, 7, 0, 3, 0}, 1000),
 	} {
 		if text, charset, err := document.Decode(raw, ""); !isUnreadable(err) {
 			t.Errorf("Decode of %s = %d bytes as %s, %v, want ErrInvalid", name, len(text), charset, err)
+		}
+	}
+}
+
+func TestDecodeRefusesEBCDIC(t *testing.T) {
+	t.Parallel()
+	for _, page := range []*charmap.Charmap{charmap.CodePage037, charmap.CodePage1047, charmap.CodePage1140} {
+		for _, text := range []string{english, german, "Hello World", "       IDENTIFICATION DIVISION.\n"} {
+			_, _, err := document.Decode(encoded(t, text, page), "")
+			if !isUnreadable(err) || !strings.Contains(err.Error(), "EBCDIC") {
+				t.Errorf("Decode(%q as %s) = %v, want an UnreadableError that names EBCDIC", text, page, err)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms and
-// navigation, unless navigation is all there is. A page without a first-level heading gets its title as one. A page
+// HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms, elements
+// that the page itself hides, and navigation, unless navigation is all there is. A page without a first-level heading
+// gets its title as one. A page
 // beyond the bounds of layout (deeper than 500 elements, tables of more than a million cells, more than a million
 // elements) comes as plain text. Time and space are linear.
 func HTML(raw string) (markdown string, err error) {
@@ -108,7 +110,32 @@ func raise(n *html.Node, content string) string {
 }
 
 // isNoise are the elements that are not part of a page's text.
-var isNoise = setOf("script style template svg button select object embed canvas")
+var isNoise = setOf("script style template svg button select object canvas noscript noembed noframes datalist iframe")
+
+// isUnseen reports whether a reader of the page does not see an element: noise, or hidden by an attribute of its own.
+// The page itself never counts as hidden: its script shows it.
+func isUnseen(tag string, attributes []html.Attribute) bool {
+	if isNoise[tag] {
+		return true
+	}
+	isOpen := tag != "dialog"
+	for _, a := range attributes {
+		if tag != "html" && tag != "body" && (a.Key == "hidden" || a.Key == "style" && isHiding(a.Val)) {
+			return true
+		}
+		isOpen = isOpen || a.Key == "open"
+	}
+	return !isOpen
+}
+
+func isHiding(style string) bool {
+	return hiding.MatchString(styleComments.ReplaceAllString(style, ""))
+}
+
+var (
+	hiding        = regexp.MustCompile(`(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b`)
+	styleComments = regexp.MustCompile(`(?s)/\*.*?\*/`)
+)
 
 // isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook.
 func isNavigation(n *html.Node) bool {
@@ -129,9 +156,9 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// prune removes the noise, and the navigation unless nothing else is left.
+// prune removes what a reader does not see, and the navigation unless nothing else is left.
 func prune(doc *html.Node) {
-	remove(doc, func(n *html.Node) bool { return isNoise[n.DataAtom.String()] })
+	remove(doc, func(n *html.Node) bool { return isUnseen(n.Data, n.Attr) })
 	isText := func(n *html.Node) bool {
 		return n.Type == html.TextNode && strings.TrimSpace(n.Data) != ""
 	}

@@ -52,6 +52,17 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"a raised mark that begins", "<p><sup>1</sup> See above", "1 See above\n"},
 		{"definitions", "<dl><dt>a<dd>b<p>c<dt>d<dd>e</dl>", "a\n\n: b\n  \n  c\n\nd\n\n: e\n"},
 		{"a link without text goes", "<p><a href=''>a</a> <a href='x'></a>b", "[a]() b\n"},
+		{"hidden elements go", "<p>text<span hidden>no</span><p hidden=until-found>no<div><b HIDDEN>no</b></div>", "text\n"},
+		{"elements without display go", `<p>text</p><div style="color:red; DISPLAY : none !important">no</div>` +
+			`<div style="display:/**/none">no</div><p style="display: block">more`, "text\n\nmore\n"},
+		{"invisible elements go", `<p>text<span style='visibility:hidden'>no</span> more`, "text more\n"},
+		{"an element that only names hiding stays", `<p style="--x-display:none" data-hidden class=hidden>text`, "text\n"},
+		{"what is hidden only from screen readers stays", `<p aria-hidden=true>text`, "text\n"},
+		{"a page that its script shows stays", `<body style="display:none" hidden><p>text`, "text\n"},
+		{"closed dialogs go, open ones stay", "<dialog>no</dialog><dialog open>text</dialog>", "text\n"},
+		{"what stands in for scripts, frames and lists goes", "<noscript>no</noscript><p>text</p><noframes>no</noframes>" +
+			"<noembed>no</noembed><datalist><option>no</datalist><template>no</template><iframe>no</iframe><!-- no -->",
+			"text\n"},
 		{"forms go", "<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +76,8 @@ func TestHTMLOfSmallPages(t *testing.T) {
 
 func TestHostileHTMLIsStripped(t *testing.T) {
 	t.Parallel()
-	const body = "<title>t</title><script>no()</script><p>one <b>two</b></p>"
+	const body = "<title>t</title><script>no()</script><div hidden>no()<div>no()</div>no()</div><p style='display:none'>" +
+		"no()<p>one <b>two</b></p><noscript>no()</noscript><br hidden><input hidden><dialog>no()</dialog>"
 	const text = "one two"
 	fonts := strings.Builder{}
 	for range 400 {

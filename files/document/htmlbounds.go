@@ -92,31 +92,50 @@ func span(cell *html.Node, key string) int {
 	return min(n, maxCells+1)
 }
 
-// stripTags returns the text of a page without laying it out: blocks become lines.
+// stripTags returns the text of a page that a reader sees, without laying it out: blocks become lines.
 func stripTags(raw string) string {
 	tokens := html.NewTokenizer(strings.NewReader(raw))
 	var b strings.Builder
-	skip := atom.Atom(0)
+	var unseen skipped
 	for {
 		switch kind := tokens.Next(); kind {
 		case html.ErrorToken:
 			return stripped(b.String())
 		case html.TextToken:
-			if skip == 0 {
+			if unseen.depth == 0 {
 				b.Write(tokens.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
-			name, _ := tokens.TagName()
-			switch tag := atom.Lookup(name); {
-			case kind == html.EndTagToken && tag == skip:
-				skip = 0
-			case kind != html.EndTagToken && (tag == atom.Script || tag == atom.Style || tag == atom.Title):
-				skip = tag
-			}
-			b.WriteString(separator(string(name)))
+			tag := tokens.Token()
+			unseen.pass(tag)
+			b.WriteString(separator(tag.Data))
 		}
 	}
 }
+
+// skipped is an element whose text is left out, with how many of its kind are open in each other; none if depth is 0.
+type skipped struct {
+	tag   string
+	depth int
+}
+
+// pass counts a tag. A paragraph ends where the next begins.
+func (s *skipped) pass(tag html.Token) {
+	switch starts := tag.Type != html.EndTagToken; {
+	case s.depth > 0 && tag.Data == s.tag && !starts:
+		s.depth--
+	case s.depth > 0 && tag.Data == s.tag && s.tag != "p":
+		s.depth++
+	case starts && (s.depth == 0 || tag.Data == s.tag) && !isVoid[tag.Data]:
+		*s = skipped{tag: tag.Data}
+		if tag.Data == "title" || isUnseen(tag.Data, tag.Attr) {
+			s.depth = 1
+		}
+	}
+}
+
+// isVoid are the elements that have no end and no text.
+var isVoid = setOf("area base br col embed hr img input link meta param source track wbr")
 
 // stripped drops the blanks around each line, and all but one of empty lines in a row.
 func stripped(text string) string {

@@ -168,7 +168,10 @@ func isBinary(found *mimetype.MIME) bool {
 
 // looksLikeText reports whether the beginning of a file is text in some encoding.
 func looksLikeText(head []byte, marked bool) bool {
-	text, _, ok := decodeUnicode(trimCutRune(head))
+	if len(head) == sniffBytes { // there is more of the file
+		head = trimCutRune(head)
+	}
+	text, _, ok := decodeUnicode(head)
 	if !ok && !marked {
 		text, _ = decodeLegacy(head, "") // the name of the encoding is not needed
 	}
