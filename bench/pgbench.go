@@ -58,7 +58,11 @@ func (b *bench) capture(ctx context.Context, s *instance, in searched, queries [
 		return p, err
 	}
 	for i, q := range queries {
-		if err := p.captureOne(ctx, s, in, i, q); err != nil {
+		list, err := captureWhole(ctx, s, conn, in, q)
+		if err != nil {
+			return p, err
+		}
+		if err := p.addScript(i, list); err != nil {
 			return p, err
 		}
 	}
@@ -99,18 +103,41 @@ func logStatements(ctx context.Context, conn *pgx.Conn, which string) error {
 	return pause(ctx, 500*time.Millisecond) // a connection reads its settings again at its next statement after the signal
 }
 
-// captureOne writes the script of one query.
-func (p *pgbench) captureOne(ctx context.Context, s *instance, in searched, n int, query string) error {
+// captureWhole returns the ranking statements of one query. It asks again where Postgres does not parse one: long lines
+// of two connections may mix in the log.
+func captureWhole(ctx context.Context, s *instance, conn *pgx.Conn, in searched, query string) ([]sent, error) {
+	for tries := 1; ; tries++ {
+		list, err := captureOne(ctx, s, in, query)
+		if err != nil {
+			return nil, err
+		}
+		if err = parse(ctx, conn, list); err == nil || tries == maxCaptures {
+			return list, err
+		}
+	}
+}
+
+// parse returns the error of the first statement that Postgres does not parse.
+func parse(ctx context.Context, conn *pgx.Conn, list []sent) error {
+	for _, s := range list {
+		if _, err := conn.Prepare(ctx, "", s.sql); err != nil {
+			return fmt.Errorf("the log has a statement that does not parse: %w: %s", err, s.sql)
+		}
+	}
+	return nil
+}
+
+// captureOne searches once and returns the ranking statements that the server's log then has.
+func captureOne(ctx context.Context, s *instance, in searched, query string) (list []sent, err error) {
 	log := filepath.Join(s.home, "bench.log")
 	before, err := os.Stat(log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := in.once(ctx, s, query); err != nil {
-		return err
+		return nil, err
 	}
 	var text []byte
-	var list []sent
 	// The server writes what it is told of Postgres when it comes to it.
 	err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		if text, err = os.ReadFile(log); err != nil {
@@ -120,14 +147,19 @@ func (p *pgbench) captureOne(ctx context.Context, s *instance, in searched, n in
 		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 &&
 			strings.Contains(list[len(list)-1].sql, in.last), err
 	})
-	if err != nil {
-		return err
-	}
+	return list, err
+}
+
+// addScript writes the script of a query.
+func (p *pgbench) addScript(n int, list []sent) error {
 	p.perQuery += float64(len(list))
 	path := filepath.Join(p.dir, fmt.Sprintf("%d.sql", n))
 	p.scripts = append(p.scripts, path)
 	return os.WriteFile(path, []byte(p.script(fmt.Sprintf("v%d", n), list)), 0o644)
 }
+
+// maxCaptures is how often a query is asked until its statements in the log are whole.
+const maxCaptures = 5
 
 // longValue is the length of a value that does not fit in an argument of a program, and so stands in the script.
 const longValue = 2000

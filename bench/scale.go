@@ -39,7 +39,7 @@ func scales() map[string]Scale {
 			GrepBytes: mebibyte, GrepRuns: 1,
 			BulkBytes: 3 * mebibyte, LargeBytes: mebibyte, SmallBytes: 20 << 10, Opens: 5, Starts: 1,
 			Settle:  10 * time.Millisecond,
-			History: 8_000, Passages: 1_000, Turns: 30},
+			History: 16_000, Passages: 1_000, Turns: 30},
 	}
 }
 
