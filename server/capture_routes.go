@@ -81,7 +81,7 @@ func (s *Server) capture(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, out)
+	return body.Warnings.Answer(c, out)
 }
 
 func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch) (Captured, error) {

@@ -100,6 +100,12 @@ func TestUploads(t *testing.T) {
 	}
 
 	other, otherType := form("document", "a.txt", "text/plain", "x")
+	second, _, _ := strings.Cut(body[strings.Index(body, "Content-Disposition"):], "--")
+	boundary := body[:strings.Index(body, "Content-Disposition")]
+	two, twoAndMore := boundary+second+body, boundary+strings.Replace(second, `"file"`, `"note"`, 1)+body
+	if got := servertest.Send(c, "POST", target+"?name=noted", twoAndMore, "Content-Type", mediaType); got.Code != 200 {
+		t.Errorf("a file with another part: got %d %s", got.Code, got.Text)
+	}
 	for _, r := range []struct {
 		name, target, contentType, body string
 		status                          int
@@ -112,6 +118,9 @@ func TestUploads(t *testing.T) {
 		{"a body that is much too large", target, "", strings.Repeat("a", maxUpload*3), 413,
 			fmt.Sprintf("the file is larger than the limit of %d bytes", maxUpload)},
 		{"a body without the part", target, otherType, other, 422, "body.file: expected a part named 'file'"},
+		{"two files", target, mediaType, two, 422, "body.file: expected one part named 'file'; send each file in a request"},
+		{"two files of which the first is there", target + "?duplicate_handling=skip", mediaType, two, 422,
+			"body.file: expected one part named 'file'"},
 		{"no body", target, "", "none", 422, "body: expected multipart/form-data with a part named 'file'"},
 		{"a body of JSON", target, servertest.JSON, "{}", 422, "body: expected multipart/form-data with a part named 'file'"},
 		{"a body that breaks off", target, mediaType, body[:len(body)-40], 400, "receive the upload: the upload broke off"},
@@ -134,8 +143,8 @@ func TestUploads(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d %q…", r.name, got.Code, got.Text, r.status, r.detail)
 		}
 	}
-	if got := c.must("GET", "/v1/folders/metadata", ""); fields(t, got)["total_files"] != 4.0 {
-		t.Errorf("what was refused left something: got %s, want 4 files", got)
+	if got := c.must("GET", "/v1/folders/metadata", ""); fields(t, got)["total_files"] != 5.0 {
+		t.Errorf("what was refused left something: got %s, want 5 files", got)
 	}
 }
 

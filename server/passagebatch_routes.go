@@ -50,11 +50,14 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 	if r.ContentLength > maxCaptureBytes {
 		return rest.TooLarge(maxCaptureBytes)
 	}
-	batch, err := s.Archival.InsertMany(ctx, rest.Org(ctx), id, draftsOf(passages.Items(rest.Body(c, maxCaptureBytes))))
+	var warnings rest.Warnings
+	batch, err := s.Archival.InsertMany(ctx, rest.Org(ctx), id, draftsOf(passages.Items(rest.Body(c, maxCaptureBytes),
+		&warnings)))
 	if err != nil {
 		return err
 	}
 	defer batch.Close()
+	warnings.InHeader(c)
 	c.Response().Header().Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
 	return writePassages(rest.Answer(c), batch)
 }

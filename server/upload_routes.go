@@ -54,14 +54,14 @@ func (s *Server) upload(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	part, err := s.filePart(c)
+	document, err := s.filePart(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
-	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: part.FileName(),
-		Override: c.QueryParam("name"), MediaType: part.Header.Get(echo.HeaderContentType), Duplicates: duplicates,
-		Body: sent{part}})
+	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: document.FileName(),
+		Override: c.QueryParam("name"), MediaType: document.Header.Get(echo.HeaderContentType), Duplicates: duplicates,
+		Body: document})
 	if err != nil {
 		return err
 	}
@@ -81,22 +81,31 @@ func duplicatesOf(value string) (files.Duplicates, error) {
 }
 
 // filePart finds the file in a request's body, and reads up to the file's beginning.
-func (s *Server) filePart(c echo.Context) (*multipart.Part, error) {
+func (s *Server) filePart(c echo.Context) (sent, error) {
 	r := c.Request()
 	limit := s.MaxUploadBytes + uploadOverhead
 	if r.ContentLength > limit {
-		return nil, &files.TooLargeError{LimitBytes: s.MaxUploadBytes}
+		return sent{}, &files.TooLargeError{LimitBytes: s.MaxUploadBytes}
 	}
 	r.Body = rest.Body(c, limit)
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return nil, rest.Unprocessable("body", "expected multipart/form-data with a part named 'file': "+err.Error())
+		return sent{}, rest.Unprocessable("body", "expected multipart/form-data with a part named 'file': "+err.Error())
 	}
+	part, err := nextFile(parts)
+	if errors.Is(err, io.EOF) {
+		err = rest.Unprocessable("body.file", "expected a part named 'file' with the document")
+	}
+	return sent{part, parts}, err
+}
+
+// nextFile finds the next part with a file. io.EOF if there is none.
+func nextFile(parts *multipart.Reader) (*multipart.Part, error) {
 	for {
 		part, err := parts.NextPart()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, rest.Unprocessable("body.file", "expected a part named 'file' with the document")
+			return nil, io.EOF
 		case err != nil:
 			return nil, brokenBody(err)
 		case part.FormName() == partFile:
@@ -105,14 +114,23 @@ func (s *Server) filePart(c echo.Context) (*multipart.Part, error) {
 	}
 }
 
-// sent reads a part. Its errors are the sender's, not the server's.
-type sent struct{ io.Reader }
+// sent is the file of a body. It ends where the body ends, without another file. Its errors are the sender's, not the
+// server's.
+type sent struct {
+	*multipart.Part
+	parts *multipart.Reader
+}
 
 // Read implements io.Reader.
 func (s sent) Read(into []byte) (int, error) {
-	n, err := s.Reader.Read(into)
+	n, err := s.Part.Read(into)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = brokenBody(err)
+		return n, brokenBody(err)
+	}
+	if err != nil {
+		if _, err = nextFile(s.parts); err == nil {
+			err = rest.Unprocessable("body.file", "expected one part named 'file'; send each file in a request of its own")
+		}
 	}
 	return n, err
 }

@@ -43,6 +43,7 @@ const maxItems = 4
 // Read reads a request without its messages; times without an offset are in the zone.
 func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	fields, lists, err := body.Fields(rest.Lists{Names: []string{"messages", "request_messages"},
+		Others:   []string{"conversation_id", "provider", "model", "usage", "response_dict"},
 		MaxItems: recall.MaxMessages * maxItems, Rule: "expected an object with messages"})
 	if err != nil {
 		return nil, err

@@ -24,11 +24,12 @@ func NewListReader[T any](a *API, property string) *ListReader[T] {
 	return &ListReader[T]{property, a.OpenAPI().Components.Schemas, SchemaOf[T](a)}
 }
 
-// Items yields the items of a body. Other properties are ignored. The first error is the last thing that is yielded.
-func (l *ListReader[T]) Items(body io.Reader) iter.Seq2[T, error] {
+// Items yields the items of a body, and adds to warnings the fields that it does not know. The first error is the last
+// thing that is yielded.
+func (l *ListReader[T]) Items(body io.Reader, warnings *Warnings) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		wanted := true
-		err := l.object(json.NewDecoder(body), func(item T) bool {
+		err := l.object(json.NewDecoder(body), warnings, func(item T) bool {
 			wanted = yield(item, nil)
 			return wanted
 		})
@@ -59,18 +60,21 @@ func bodyError(err error) error {
 var errEnough = errors.New("enough")
 
 // object hands the items of the list to take until it returns false.
-func (l *ListReader[T]) object(in *json.Decoder, take func(T) bool) error {
-	at, found := "body."+l.property, false
+func (l *ListReader[T]) object(in *json.Decoder, warnings *Warnings, take func(T) bool) error {
+	found := false
 	err := eachField(in, "expected object", func(name string) error {
-		switch {
-		case name != l.property:
+		if name != l.property {
+			warnings.addUnknown(name, []string{l.property})
 			return in.Decode(new(json.RawMessage))
-		case found:
-			return Unprocessable(at, "expected to be there once")
 		}
 		found = true
-		return eachItem(in, at, func(i int, raw json.RawMessage) error {
-			item, err := l.item(fmt.Sprintf("%s[%d]", at, i), raw)
+		return eachItem(in, "body."+name, func(i int, raw json.RawMessage) error {
+			at := fmt.Sprintf("%s[%d]", name, i)
+			raw, broken := checkNames(l.schemas, l.schema, at, raw, warnings)
+			if broken != nil {
+				return broken
+			}
+			item, err := l.item("body."+at, raw)
 			if err == nil && !take(item) {
 				err = errEnough
 			}
@@ -87,7 +91,7 @@ func (l *ListReader[T]) object(in *json.Decoder, take func(T) bool) error {
 }
 
 // eachField calls take with the name of each field of a body, whose value take reads. An empty body has no fields; any
-// other must be an object, which rule says.
+// other must be an object, which rule says. A *Problem if a field is there twice.
 func eachField(in *json.Decoder, rule string, take func(name string) error) error {
 	open, err := in.Token()
 	if errors.Is(err, io.EOF) {
@@ -99,12 +103,18 @@ func eachField(in *json.Decoder, rule string, take func(name string) error) erro
 	if open != json.Delim('{') {
 		return Unprocessable("body", rule)
 	}
+	seen := map[string]bool{}
 	for in.More() {
-		name, err := in.Token()
+		token, err := in.Token()
 		if err != nil {
 			return err
 		}
-		if err := take(name.(string)); err != nil { // a decoder takes nothing else for the name of a field
+		name := token.(string) // a decoder takes nothing else for the name of a field
+		if seen[name] {
+			return twice(name)
+		}
+		seen[name] = true
+		if err := take(name); err != nil {
 			return err
 		}
 	}

@@ -83,13 +83,17 @@ func (l *lenient) Header(name string) string {
 }
 
 func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
-	if ctx.Operation().RequestBody == nil {
+	if !takesBody(ctx.Method()) {
 		next(ctx)
 		return
 	}
 	held := &heldBody{Reader: ctx.BodyReader(), in: a.bodies, org: Org(ctx.Context())}
 	defer held.release()
+	var warnings Warnings
 	body, refused := readBody(ctx, held)
+	if refused == nil {
+		body, refused = checkNames(a.OpenAPI().Components.Schemas, bodySchema(ctx.Operation()), "", body, &warnings)
+	}
 	if refused != nil {
 		for name := range refused.header {
 			ctx.SetHeader(name, refused.header.Get(name))
@@ -100,7 +104,7 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
 	}
-	next(&lenient{request: ctx, body: body})
+	next(&lenient{request: huma.WithValue(ctx, keyWarnings, warnings), body: body})
 }
 
 // readBody reads a body within its limits.

@@ -18,6 +18,7 @@ const (
 	keyRequestID contextKey = iota
 	keyOrg
 	keyRecheck
+	keyWarnings
 )
 
 // requestID is the id of the request that ctx belongs to, empty outside of one.

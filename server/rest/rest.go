@@ -47,7 +47,7 @@ func New(c Config) *API {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", "", nil
 	config.AllowAdditionalPropertiesByDefault = true
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	config.Transformers = []huma.Transformer{showProblem}
+	config.Transformers = []huma.Transformer{showProblem, warn}
 	e := echo.New()
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	a := &API{Config: c, echo: e, public: map[string]bool{}, bodies: newBodies(c.Budget)}

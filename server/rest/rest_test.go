@@ -85,8 +85,8 @@ func TestAdapterReadsLeniently(t *testing.T) {
 	for _, c := range []struct {
 		name, method, target, contentType, body, want string
 	}{
-		{"unknown properties are ignored", "PATCH", "/v1/toys", servertest.JSON, `{"name":"a","color":"red"}`,
-			`{"name":"a"}`},
+		{"unknown properties are named", "PATCH", "/v1/toys", servertest.JSON, `{"name":"a","color":"red"}`,
+			`{"name":"a","warnings":["Loci does not know the field \"color\""]}`},
 		{"unknown query parameters are ignored", "GET", "/v1/toys/count?color=red", "", "", `7`},
 		{"an empty body of type JSON is an object", "PATCH", "/v1/toys", servertest.JSON, "", `{}`},
 		{"an empty body without a type is an object", "PATCH", "/v1/toys", "", "", `{}`},

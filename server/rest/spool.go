@@ -18,8 +18,9 @@ import (
 
 // Spool is a request's body in a temporary file, of whose lists one item at a time is in memory.
 type Spool struct {
-	file document.Spool
-	held heldBody
+	Warnings Warnings // of Fields
+	file     document.Spool
+	held     heldBody
 }
 
 // Spool receives a request's body of at most limitBytes. The caller closes it.
@@ -38,7 +39,7 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 		}
 		return nil, bodyError(err)
 	}
-	return &Spool{file, heldBody{in: a.bodies, org: Org(c.Request().Context())}}, nil
+	return &Spool{file: file, held: heldBody{in: a.bodies, org: Org(c.Request().Context())}}, nil
 }
 
 // Close deletes the file, and frees what the body took of the API's BodyBudget.
@@ -58,18 +59,22 @@ type List struct {
 // Lists says which fields of a body may be lists that are read item by item, and how many items each may have.
 type Lists struct {
 	Names    []string
+	Others   []string // the other fields that the body may have
 	MaxItems int
 	Rule     string // what the body must be, as a phrase
 }
 
 // Fields reads the body's object. It returns its fields, with an empty list in place of each of the lists, and the
-// lists. It counts the largest item in the API's BodyBudget: a *Problem of status 429 if there is no room for it.
+// lists. It adds to Warnings the fields that the body may not have. It counts the largest item in the API's BodyBudget:
+// a *Problem of status 429 if there is no room for it.
 func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, error) {
 	fields, lists := map[string]json.RawMessage{}, map[string]*List{}
 	from := &spoolReader{Reader: s.from(0), held: &s.held}
 	in := json.NewDecoder(from)
 	err := eachField(in, l.Rule, func(name string) error {
-		delete(lists, name)
+		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
+			s.Warnings.addUnknown(name, slices.Concat(l.Names, l.Others))
+		}
 		offset := in.InputOffset()
 		if slices.Contains(l.Names, name) && s.hasList(offset) {
 			fields[name] = json.RawMessage("[]")
@@ -81,7 +86,7 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 				lists[name].Len++
 				from.done += in.InputOffset() - offset
 				offset = in.InputOffset()
-				return checkDepth(raw, 2)
+				return checkRaw(fmt.Sprintf("%s[%d]", name, i), raw, 2)
 			})
 		}
 		var raw json.RawMessage
@@ -89,7 +94,7 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 			return err
 		}
 		fields[name] = raw
-		return checkDepth(raw, 1)
+		return checkRaw(name, raw, 1)
 	})
 	if err != nil {
 		return nil, nil, bodyError(err)
@@ -97,10 +102,14 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 	return fields, lists, nil
 }
 
-// checkDepth returns a *Problem of a value that stands within a number of objects and lists if the body is too deep.
-func checkDepth(raw json.RawMessage, within int) error {
+// checkRaw returns a *Problem of a value that stands within a number of objects and lists if the body is too deep, or
+// if an object of the value has a field twice.
+func checkRaw(place string, raw json.RawMessage, within int) error {
 	if depth(raw) > maxBodyDepth-within {
 		return Unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
+	}
+	if _, broken := checkNames(nil, nil, place, raw, nil); broken != nil {
+		return broken
 	}
 	return nil
 }

@@ -1,0 +1,339 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// Warnings are sentences about what a request asks for and does not get. A list has at most maxWarnings.
+type Warnings []string
+
+const (
+	maxWarnings  = 20
+	maxNameBytes = 100 // of a field's name that is shown
+
+	// WarningsHeader has the warnings, as a JSON list, of an answer that is no object.
+	WarningsHeader = "X-Loci-Warnings"
+)
+
+func (w *Warnings) add(warning string) {
+	switch {
+	case len(*w) < maxWarnings-1:
+		*w = append(*w, warning)
+	case len(*w) == maxWarnings-1:
+		*w = append(*w, "Loci does not know other fields of the request either")
+	}
+}
+
+// addUnknown warns of a field whose name is not among the known ones.
+func (w *Warnings) addUnknown(at string, known []string) {
+	sentence := fmt.Sprintf("Loci does not know the field %q", shorten(at))
+	if name := nearest(at[strings.LastIndexByte(at, '.')+1:], known); name != "" {
+		sentence += "; did you mean " + name + "?"
+	}
+	w.add(sentence)
+}
+
+// nearest returns the name that is most like another, empty if none is like it. Case does not matter.
+func nearest(name string, known []string) (best string) {
+	letters := func(s string) []string { return strings.Split(strings.ToLower(s), "") }
+	most := 0.65
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if len(name) > maxNameBytes { // as no known name is
+			break
+		}
+		if alike := difflib.NewMatcher(letters(name), letters(k)).Ratio(); alike > most {
+			best, most = k, alike
+		}
+	}
+	return best
+}
+
+func shorten(name string) string {
+	if len(name) <= maxNameBytes {
+		return name
+	}
+	return string(bytes.ToValidUTF8([]byte(name[:maxNameBytes]), nil)) + "…"
+}
+
+// inform returns the answer to a request with its warnings: an object gets the field warnings, and any other answer the
+// header WarningsHeader.
+func (w Warnings) inform(answer any, setHeader func(name, value string)) (any, error) {
+	if len(w) == 0 {
+		return answer, nil
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // the answer's own bytes
+	if err := encoder.Encode(answer); err != nil {
+		return nil, err
+	}
+	object, ok := bytes.CutSuffix(bytes.TrimSpace(text.Bytes()), []byte("}"))
+	if !ok {
+		setHeader(WarningsHeader, w.ascii())
+		return answer, nil
+	}
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return json.RawMessage(fmt.Appendf(object, `"warnings":%s}`, w.ascii())), nil
+}
+
+// ascii returns the warnings as a JSON list that a header can have.
+func (w Warnings) ascii() string {
+	var b strings.Builder
+	text, _ := json.Marshal([]string(w)) // texts can always be written
+	for _, r := range string(text) {
+		if r < 0x7f {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, min(r, 0xfffd))
+		}
+	}
+	return b.String()
+}
+
+// InHeader gives the answer of a streamed operation the header WarningsHeader, if there are warnings.
+func (w Warnings) InHeader(c echo.Context) {
+	if len(w) > 0 {
+		c.Response().Header().Set(WarningsHeader, w.ascii())
+	}
+}
+
+// warn gives an answer the warnings of its request.
+func warn(ctx huma.Context, _ string, answer any) (any, error) {
+	w, _ := ctx.Context().Value(keyWarnings).(Warnings)
+	return w.inform(answer, ctx.SetHeader)
+}
+
+// harmless are fields of Letta's that no warning names: those of answers that clients send back, and the choice of a
+// model for vectors, which is the operator's. The others ask for nothing if they are empty.
+var (
+	harmless = []string{"id", "created_at", "updated_at", "created_by_id", "last_updated_by_id", "organization_id",
+		"version", "embedding", "embedding_config", "embedding_chunk_size"}
+	harmlessIfEmpty = []string{"project_id", "template_id", "base_template_id", "deployment_id", "entity_id",
+		"preserve_on_migration", "is_template", "template_name"}
+	empty = []string{"null", "false", `""`, "[]", "{}"}
+)
+
+func isHarmless(name string, value []byte) bool {
+	return slices.Contains(harmless, name) ||
+		slices.Contains(harmlessIfEmpty, name) && slices.Contains(empty, string(value))
+}
+
+// bodyNames checks the names of the fields of a JSON text against schemas.
+type bodyNames struct {
+	schemas  Registry
+	text     []byte
+	at       int // the next byte of text
+	cuts     [][2]int
+	warnings *Warnings
+}
+
+// checkNames returns a value of a request without the fields that its schema lacks, each of which it warns of. Names
+// are compared exactly: encoding/json would take others too. A *Problem if an object has a field twice. The text is
+// changed; it is returned unchanged if it is no JSON.
+func checkNames(schemas Registry, s *Schema, place string, text []byte,
+	to *Warnings) ([]byte, *Problem) {
+	if !json.Valid(text) {
+		return text, nil
+	}
+	b := bodyNames{schemas: schemas, text: text, warnings: to}
+	if err := b.value(place, b.leaves(s)); err != nil {
+		return nil, err
+	}
+	if len(b.cuts) == 0 {
+		return text, nil
+	}
+	kept, from := text[:0], 0
+	for _, cut := range b.cuts {
+		kept, from = append(kept, text[from:cut[0]]...), cut[1]
+	}
+	return append(kept, text[from:]...), nil
+}
+
+// leaves are the schemas that a value of a schema may have, without references and alternatives.
+func (b *bodyNames) leaves(s *Schema) []*Schema {
+	if s == nil {
+		return nil
+	}
+	if s.Ref != "" {
+		return b.leaves(b.schemas.SchemaFromRef(s.Ref))
+	}
+	all := []*Schema{s}
+	for _, part := range slices.Concat(s.OneOf, s.AnyOf, s.AllOf) {
+		all = append(all, b.leaves(part)...)
+	}
+	return all
+}
+
+// value reads a value with one of several schemas, any value if there is none.
+func (b *bodyNames) value(place string, of []*Schema) *Problem {
+	switch b.next() {
+	case '{':
+		return b.object(place, of)
+	case '[':
+		return b.list(place, of)
+	case '"':
+		b.string()
+	default:
+		for b.at < len(b.text) && !strings.ContainsRune(",]} \t\r\n", rune(b.text[b.at])) {
+			b.at++
+		}
+	}
+	return nil
+}
+
+func (b *bodyNames) list(place string, of []*Schema) *Problem {
+	var items []*Schema
+	for _, s := range of {
+		items = append(items, b.leaves(s.Items)...)
+	}
+	b.at++
+	for i := 0; b.next() != ']'; i++ {
+		if err := b.value(fmt.Sprintf("%s[%d]", place, i), items); err != nil {
+			return err
+		}
+		b.comma()
+	}
+	b.at++
+	return nil
+}
+
+func (b *bodyNames) object(place string, of []*Schema) *Problem {
+	known, every := b.known(of)
+	seen := map[string]bool{}
+	end := 0 // of the last field that stays
+	for b.at++; b.next() != '}'; {
+		from := b.at
+		name := b.string()
+		at := strings.TrimPrefix(place+"."+name, ".")
+		if seen[name] {
+			return twice(at)
+		}
+		seen[name] = true
+		b.next()
+		b.at++ // the colon
+		b.next()
+		value := b.at
+		cuts := len(b.cuts)
+		if err := b.value(at, known[name]); err != nil {
+			return err
+		}
+		if _, ok := known[name]; ok || every {
+			end = b.at
+			b.comma()
+			continue
+		}
+		if !isHarmless(name, b.text[value:b.at]) {
+			b.warnings.addUnknown(at, names(known))
+		}
+		b.cuts = b.cuts[:cuts]
+		if last := b.at; end > 0 {
+			b.cuts, end = append(b.cuts, [2]int{end, last}), last
+			b.comma()
+		} else {
+			b.comma()
+			b.cuts = append(b.cuts, [2]int{from, b.at})
+		}
+	}
+	b.at++
+	return nil
+}
+
+func twice(at string) *Problem {
+	return Unprocessable("body."+at, "the field is there twice; send it once")
+}
+
+// known are the fields of objects with one of several schemas, and their schemas. every reports whether there may be
+// any other.
+func (b *bodyNames) known(of []*Schema) (fields map[string][]*Schema, every bool) {
+	fields, every = map[string][]*Schema{}, true
+	for _, s := range of {
+		switch {
+		case s.Properties != nil:
+			every = false
+			for name, property := range s.Properties {
+				fields[name] = append(fields[name], b.leaves(property)...)
+			}
+		case s.Type == huma.TypeObject:
+			return nil, true
+		}
+	}
+	return fields, every
+}
+
+func names(fields map[string][]*Schema) (list []string) {
+	for name := range fields {
+		list = append(list, name)
+	}
+	return list
+}
+
+// next skips white space and returns the byte after it.
+func (b *bodyNames) next() byte {
+	for b.at < len(b.text)-1 && strings.ContainsRune(" \t\r\n", rune(b.text[b.at])) {
+		b.at++
+	}
+	return b.text[b.at]
+}
+
+// comma skips a comma, if there is one.
+func (b *bodyNames) comma() {
+	if b.next() == ',' {
+		b.at++
+	}
+}
+
+// string reads a string.
+func (b *bodyNames) string() string {
+	from := b.at
+	for b.at++; b.text[b.at] != '"'; b.at++ {
+		if b.text[b.at] == '\\' {
+			b.at++
+		}
+	}
+	b.at++
+	var text string
+	_ = json.Unmarshal(b.text[from:b.at], &text) // the text is valid
+	return text
+}
+
+// Answer answers a streamed operation with an answer and the warnings of its request.
+func (w Warnings) Answer(c echo.Context, answer any) error {
+	informed, err := w.inform(answer, c.Response().Header().Set)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, informed)
+}
+
+// bodySchema is the schema of an operation's body: an object without fields if it takes none. Filters that nothing
+// matches are known where they are served.
+func bodySchema(op *huma.Operation) *Schema {
+	if op.RequestBody == nil {
+		return &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
+	}
+	s := op.RequestBody.Content[JSON].Schema
+	if !filters(op.Method, op.Path) {
+		return s
+	}
+	more := &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
+	for _, name := range unmatched {
+		more.Properties[name] = &Schema{}
+	}
+	return &Schema{AllOf: []*Schema{s, more}}
+}
+
+// takesBody reports whether a request with a method may have a body whose fields mean something.
+func takesBody(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
+}

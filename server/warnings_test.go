@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func TestStreamedBodiesAreCheckedToo(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	target := "/v1/agents/" + agent + "/messages/capture"
+	got := c.call("POST", target, `{"messages":[{"role":"user","content":"hi","refusal":null}],"mesages":[],"usge":1}`)
+	if want := `"warnings":["Loci does not know the field \"mesages\"; did you mean messages?",` +
+		`"Loci does not know the field \"usge\"; did you mean usage?"]`; got.Code != 200 ||
+		!strings.Contains(got.Text, want) {
+		t.Errorf("capture: got %d %s, want %s", got.Code, got.Text, want)
+	}
+	for body, at := range map[string]string{
+		`{"messages":[{"role":"user","content":"hi"}],"messages":[]}`: "body.messages",
+		`{"messages":[{"role":"user","content":"hi"},{"role":"user","content":"a","content":"b"}]}`: "body.messages[1]." +
+			"content",
+		`{"messages":{"role":"user","role":"user","content":"hi"}}`: "body.messages.role",
+	} {
+		if got := c.call("POST", target, body); got.Code != 422 ||
+			!strings.Contains(got.Text, at+": the field is there twice") {
+			t.Errorf("capture of %s: got %d %s, want 422 about %s", body, got.Code, got.Text, at)
+		}
+	}
+	if said := c.said(agent); len(said) != 1 {
+		t.Errorf("got %q, want the first message alone", said)
+	}
+	archive := c.made("/v1/archives", `{"name":"a"}`)
+	got = c.call("POST", "/v1/archives/"+archive+"/passages/batch",
+		`{"passages":[{"text":"a"},{"Text":"b","text":"c","created_by_id":null}],"archive":1}`)
+	want := `["Loci does not know the field \"passages[1].Text\"; did you mean text?",` +
+		`"Loci does not know the field \"archive\""]`
+	if header := got.Header().Get(rest.WarningsHeader); got.Code != 200 || header != want ||
+		!strings.Contains(got.Text, `"text":"c"`) {
+		t.Errorf("passages: got %d %s with %s, want %s", got.Code, got.Text, header, want)
+	}
+}
+
+// What clients of Letta send as a matter of course is nothing to warn of: whole objects that they read before, and
+// fields that are null.
+func TestObjectsThatWereReadAreSentBackWithoutWarnings(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	block := c.must("POST", "/v1/blocks", `{"label":"human","value":"Ann"}`)
+	for _, body := range []string{`{"memory_blocks":[` + block + `]}`,
+		`{"name":"a","embedding":"openai/text-embedding-3-small","embedding_chunk_size":300,"include_base_tools":true,
+		"memory_blocks":[{"label":"persona","value":"I.","limit":null}],"project_id":null,"template_id":null,
+		"tool_ids":[],"secrets":{},"identity_ids":null}`} {
+		if got := c.must("POST", "/v1/agents/", body); strings.Contains(got, `"warnings"`) {
+			t.Errorf("%s: got %s, want no warning", body, got)
+		}
+	}
+	folder := c.must("POST", "/v1/folders/", `{"name":"f","embedding":"openai/text-embedding-3-small"}`)
+	if strings.Contains(folder, `"warnings"`) {
+		t.Errorf("a folder: got %s, want no warning", folder)
+	}
+}
+
+// The turns are stored before their usage is. What fails then would make a client send them again.
+func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	if _, err := c.pool.Exec(t.Context(), `
+		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the disk is on fire'; END $$;
+		CREATE TRIGGER refuse BEFORE UPDATE OF reported_tokens ON conversations FOR EACH ROW
+		WHEN (NEW.reported_tokens > 0) EXECUTE FUNCTION refuse()`); err != nil {
+		t.Fatal(err)
+	}
+	got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"hi"},
+		{"role":"assistant","content":"hello"}],"usage":{"prompt_tokens":77}}`)
+	conversation, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default")
+	if err != nil || got.Code != 200 || len(c.said(agent)) != 2 || conversation.Reported != 0 {
+		t.Errorf("got %d %s, %v and a usage of %d; want 200, both turns, and no usage", got.Code, got.Text, err,
+			conversation.Reported)
+	}
+}
