@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Edit changes the value of a block that an agent has by a label, as the agent: edit gets the value as it is at that
-// moment, and no other edit comes between. ErrNotFound if the agent has no such block; ErrInvalid if it is read-only,
-// or the edit breaks a rule.
+// Edit changes the value of the agent's block with a label; the version's author is the agent. edit gets the present
+// value under the block's lock and returns the new one. ErrNotFound if the agent has no such block; ErrInvalid if it is
+// read-only, or the new value breaks a rule.
 func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string,
 	edit func(value string) (string, error)) (Block, error) {
 	return s.EditAll(ctx, org, agentID, label, func(b *Block) error {
@@ -22,10 +22,10 @@ func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string,
 	})
 }
 
-// EditAll is Edit of the label and the description too.
+// EditAll is Edit for a change that may also concern the label and the description.
 func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, edit func(*Block) error) (Block,
 	error) {
-	b, err := s.mine(ctx, org, agentID, label)
+	b, err := s.ofAgent(ctx, org, agentID, label)
 	if err != nil {
 		return Block{}, err
 	}
@@ -41,8 +41,8 @@ func readOnly(label string) error {
 	return db.Invalid("Block %s is read-only and cannot be edited.", label)
 }
 
-// mine is a block of an agent by its label; an error names those that it has.
-func (s *Store) mine(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
+// ofAgent returns the agent's block with a label. ErrNotFound, with the labels of the agent's blocks, if it has none.
+func (s *Store) ofAgent(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
 	b, err := s.Labelled(ctx, org, agentID, label)
 	if !errors.Is(err, db.ErrNotFound) {
 		return b, err
@@ -59,7 +59,8 @@ func (s *Store) mine(ctx context.Context, org db.Org, agentID, label string) (Bl
 		strings.Join(labels, ", "))
 }
 
-// Add makes a block and attaches it to an agent, as the agent. ErrConflict if it has one of that label.
+// Add creates a block whose author is an agent, and attaches it to the agent. ErrConflict if the agent has a block with
+// that label.
 func (s *Store) Add(ctx context.Context, org db.Org, agentID string, n New) (made Block, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -71,10 +72,10 @@ func (s *Store) Add(ctx context.Context, org db.Org, agentID string, n New) (mad
 	return made, err
 }
 
-// Remove takes a block from an agent, as the agent; the block itself stays for who else has it, and for the operator.
-// ErrInvalid if it is read-only.
+// Remove detaches the block with a label from an agent, at the agent's request. The block is not deleted: other agents
+// and the operator may need it. ErrInvalid if it is read-only.
 func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) error {
-	b, err := s.mine(ctx, org, agentID, label)
+	b, err := s.ofAgent(ctx, org, agentID, label)
 	if err != nil {
 		return err
 	}
@@ -84,8 +85,8 @@ func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) e
 	return s.Detach(ctx, org, agentID, b.ID)
 }
 
-// Apply applies a patch to the blocks of an agent, as the agent: all of it, or nothing. It returns the blocks that it
-// added and changed.
+// Apply applies a patch to the blocks of an agent, all operations or none; the author of the versions is the agent. It
+// returns the blocks that it added and changed.
 func (s *Store) Apply(ctx context.Context, org db.Org, agentID string, p Patch) (changed []Block, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		changed = nil

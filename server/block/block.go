@@ -1,5 +1,5 @@
-// Package block keeps core memory blocks: short texts that an agent always sees, that agents share, and every version
-// of which is kept.
+// Package block stores core memory blocks: short texts that an agent always sees and that agents may share. It keeps
+// every version of a block.
 package block
 
 import (
@@ -33,27 +33,27 @@ type Block struct {
 	Tags        []string        `db:"tags" json:"tags"`
 	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
 	Template    Template        `db:"template" json:"-"`
-	Version     int             `db:"version" json:"version"` // of its changes, from 1
+	Version     int             `db:"version" json:"version"` // from 1, one higher after each change
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
 }
 
-// Template is what Letta's clients keep of a block that others are made from; Loci only keeps it.
+// Template marks a block that Letta's clients copy to make others. Loci stores the mark and does not use it.
 type Template struct {
 	IsTemplate bool    `json:"is_template,omitempty"`
 	Name       *string `json:"template_name,omitempty"`
 }
 
-// SHA256 is the hash of the block's value, in hexadecimal digits.
+// SHA256 returns the hash of the block's value, in hexadecimal digits.
 func (b Block) SHA256() string {
 	sum := sha256.Sum256([]byte(b.Value))
 	return hex.EncodeToString(sum[:])
 }
 
-// OperatorAuthor is the author of what came over the API and not from an agent's tool.
+// OperatorAuthor is the author of changes that were made over the API and not by an agent's tool.
 const OperatorAuthor = "operator"
 
-// New is what a block is made from. A Limit of 0 is DefaultLimit.
+// New describes a block to create. A Limit of 0 is DefaultLimit.
 type New struct {
 	Label       string
 	Value       string
@@ -78,22 +78,21 @@ type Update struct {
 	Metadata    json.RawMessage
 }
 
-// Expected is what a change requires of the present block; zeros require nothing.
+// Expected is the version or the hash of the value that a block must have for a change; zero fields require nothing.
 type Expected struct {
-	Version int    // the block's
-	SHA256  string // of its value
+	Version int
+	SHA256  string
 }
 
-// MismatchError says that a block is not what a change requires. It is an ErrConflict, and holds the present block.
+// MismatchError says that a block is not as a change expects it. It is an ErrConflict, and holds the present block.
 type MismatchError struct{ Current Block }
 
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("block %s is at version %d, with the SHA-256 %s, and not as this change expects it; the change "+
-		"was not made. "+
-		"Its value is: %s", e.Current.ID, e.Current.Version, e.Current.SHA256(), e.Current.Value)
+		"was not made. Its value is: %s", e.Current.ID, e.Current.Version, e.Current.SHA256(), e.Current.Value)
 }
 
-// Unwrap implements errors.Is.
+// Unwrap makes it an ErrConflict.
 func (e *MismatchError) Unwrap() error { return db.ErrConflict }
 
 func (x Expected) check(b Block) error {
@@ -103,25 +102,24 @@ func (x Expected) check(b Block) error {
 	return nil
 }
 
-// labels are the labels that a block may have.
+// labels matches the labels that a block may have.
 var labels = regexp.MustCompile(`^[a-zA-Z0-9_/-]{1,50}$`)
 
 func checkLabel(label string) error {
 	if !labels.MatchString(label) {
-		return db.Invalid("the label %q is not one: it must have from 1 to 50 letters, digits, '_', '-' and '/'", label)
+		return db.Invalid("the label %q is not allowed: it must have from 1 to 50 letters, digits, '_', '-' and '/'", label)
 	}
 	return nil
 }
 
-// checkSize refuses a value that is longer than its limit, with both numbers.
+// checkSize returns ErrInvalid, with both numbers, for a value that is longer than its limit.
 func checkSize(label, value string, limit int) error {
 	if limit < 1 || limit > MaxLimit {
 		return db.Invalid("the limit of block %s is %d; it must be from 1 to %d characters", label, limit, MaxLimit)
 	}
 	if n := utf8.RuneCountInString(value); n > limit {
 		return db.Invalid("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. "+
-			"Shorten the value, or raise the limit.",
-			limit, n, label)
+			"Shorten the value, or raise the limit.", limit, n, label)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package block
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -9,15 +10,15 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Target names the block of a change, who makes it, and what the block is expected to be.
+// Target names the block of a change, the author of the change, and the state in which the block is expected.
 type Target struct {
 	ID       string
 	Author   string
 	Expected Expected
 }
 
-// Update changes a block and keeps what it was. ErrInvalid if the change breaks a rule, a
-// *MismatchError if the block is not as expected.
+// Update changes a block and keeps its previous version. ErrInvalid if the change breaks a rule, *MismatchError if the
+// block is not as expected.
 func (s *Store) Update(ctx context.Context, org db.Org, t Target, u Update) (Block, error) {
 	if err := db.CheckTags(u.Tags); err != nil {
 		return Block{}, err
@@ -27,12 +28,8 @@ func (s *Store) Update(ctx context.Context, org db.Org, t Target, u Update) (Blo
 		set(&b.Limit, u.Limit)
 		set(&b.ReadOnly, u.ReadOnly)
 		set(&b.Hidden, u.Hidden)
-		if u.Value != nil {
-			b.Value = db.Clean(*u.Value)
-		}
-		if u.Description != nil {
-			b.Description = u.Description
-		}
+		set(&b.Value, u.Value)
+		b.Value, b.Description = db.Clean(b.Value), cmp.Or(u.Description, b.Description)
 		if u.Tags != nil {
 			b.Tags = db.Tags(u.Tags)
 		}
@@ -49,8 +46,8 @@ func set[T any](field, value *T) {
 	}
 }
 
-// change changes a block under its lock, and appends the event to all agents that have it. What changes nothing makes
-// no version.
+// change changes a block under its lock, and appends an event to the log of each agent that has it. A change that
+// leaves the block the same makes no version and no event.
 func (s *Store) change(ctx context.Context, org db.Org, t Target, do func(*Block) error) (Block, error) {
 	var changed Block
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -66,10 +63,7 @@ func (s *Store) change(ctx context.Context, org db.Org, t Target, do func(*Block
 		if err := do(&after); err != nil {
 			return err
 		}
-		if err := checkLabel(after.Label); err != nil {
-			return err
-		}
-		if err := checkSize(after.Label, after.Value, after.Limit); err != nil {
+		if err := cmp.Or(checkLabel(after.Label), checkSize(after.Label, after.Value, after.Limit)); err != nil {
 			return err
 		}
 		changed, err = in.write(ctx, org, t.Author, before, after)
@@ -85,15 +79,12 @@ func (s *Store) write(ctx context.Context, org db.Org, author string, before, af
 	changed, err := db.One[Block](ctx, s.DB, `
 		UPDATE blocks AS b
 		SET label = @label, description = @description, value = @value, limit_chars = @limit, read_only = @read_only,
-		    hidden = @hidden,
-		    tags = @tags, metadata = @metadata, version = @version, updated_at = now()
+		    hidden = @hidden, tags = @tags, metadata = @metadata, version = @version, updated_at = now()
 		WHERE org = @org AND key = @key
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "key": before.Key, "label": after.Label, "description": after.Description,
-			"value": after.Value,
-			"limit": after.Limit, "read_only": after.ReadOnly, "hidden": after.Hidden, "tags": after.Tags,
-			"metadata": after.Metadata,
-			"version":  after.Version})
+			"value": after.Value, "limit": after.Limit, "read_only": after.ReadOnly, "hidden": after.Hidden,
+			"tags": after.Tags, "metadata": after.Metadata, "version": after.Version})
 	if err != nil {
 		return Block{}, labelError(err, after.Label)
 	}
@@ -103,10 +94,10 @@ func (s *Store) write(ctx context.Context, org db.Org, author string, before, af
 	if err := s.record(ctx, org, author, changed); err != nil {
 		return Block{}, err
 	}
-	return changed, s.tell(ctx, org, changed, event.BlockChanged)
+	return changed, s.appendToAgents(ctx, org, changed, event.BlockChanged)
 }
 
-// sameVersion reports whether a version would say the same of both.
+// sameVersion reports whether two blocks are equal in all that a version keeps.
 func sameVersion(a, b Block) bool {
 	text := func(s *string) string {
 		if s == nil {

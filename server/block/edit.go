@@ -1,13 +1,13 @@
 package block
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/db"
 )
 
-// Append adds a text to the end of a value, on a line of its own.
+// Append returns a value with a text added on a line of its own.
 func Append(value, content string) string {
 	if value == "" {
 		return content
@@ -15,17 +15,16 @@ func Append(value, content string) string {
 	return value + "\n" + content
 }
 
-// ReplaceAll puts a text in the place of another, wherever the value has it. ErrInvalid if it has not.
+// ReplaceAll returns a value with every occurrence of old replaced. ErrInvalid if there is none.
 func ReplaceAll(label, value, old, text string) (string, error) {
 	if old == "" || !strings.Contains(value, old) {
-		return "", db.Invalid("Old content '%s' not found in memory block '%s'. Nothing was changed; the text must be as "+
-			"it stands in the block.", old, label)
+		return "", db.Invalid("Old content '%s' not found in memory block '%s'. Nothing was changed; the text must be "+
+			"exactly that of the block.", old, label)
 	}
 	return strings.ReplaceAll(value, old, text), nil
 }
 
-// ReplaceOnce puts a text in the place of another, which the value must have once. ErrInvalid if it has not, or has
-// it several times.
+// ReplaceOnce returns a value with the only occurrence of old replaced. ErrInvalid if there is none, or several.
 func ReplaceOnce(label, value, old, text string) (string, error) {
 	switch strings.Count(value, old) {
 	case 1:
@@ -38,12 +37,11 @@ func ReplaceOnce(label, value, old, text string) (string, error) {
 		return "", db.Invalid("No replacement was performed, old_string is empty. To add text to memory block `%s`, "+
 			"insert it.", label)
 	}
-	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %s. Please "+
-		"ensure it is unique.",
-		old, fmt.Sprint(linesOf(value, old)))
+	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %v. Please "+
+		"ensure it is unique.", old, linesOf(value, old))
 }
 
-// linesOf are the lines, from 1, in which occurrences of a text begin.
+// linesOf returns the lines, from 1, in which occurrences of a text begin.
 func linesOf(value, text string) (lines []int) {
 	for from, line := 0, 1; ; {
 		at := strings.Index(value[from:], text)
@@ -57,11 +55,11 @@ func linesOf(value, text string) (lines []int) {
 	}
 }
 
-// AtEnd is the line of an insertion at the end.
+// AtEnd makes Insert insert after the last line.
 const AtEnd = -1
 
-// Insert puts a text, as lines of its own, after a line of a value: 0 is before the first, AtEnd after the last.
-// ErrInvalid if there is no such line.
+// Insert returns a value with a text inserted, as lines of its own, after the given line: 0 is before the first line,
+// AtEnd after the last. ErrInvalid if there is no such line.
 func Insert(value, text string, line int) (string, error) {
 	lines := split(value)
 	if line == AtEnd {
@@ -69,13 +67,12 @@ func Insert(value, text string, line int) (string, error) {
 	}
 	if line < 0 || line > len(lines) {
 		return "", db.Invalid("Invalid `insert_line` parameter: %d. It should be within the range of lines of the memory "+
-			"block: [0, %d], or -1 "+
-			"to insert at the end.", line, len(lines))
+			"block: [0, %d], or -1 to insert at the end.", line, len(lines))
 	}
-	return strings.Join(append(append(append([]string{}, lines[:line]...), text), lines[line:]...), "\n"), nil
+	return strings.Join(slices.Insert(lines, line, text), "\n"), nil
 }
 
-// split returns the lines of a value; an empty one has none.
+// split returns the lines of a value; an empty value has none.
 func split(value string) []string {
 	if value == "" {
 		return nil

@@ -7,18 +7,17 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Patch is a text that says how blocks are to change: hunks of a unified diff for one block, or operations, each
-// under its header:
+// Patch changes blocks. Its text is either hunks of a unified diff for one block, or operations, each under its header:
 //
 //	*** Add Block: label        with a line "Description: …" or none, and the value's lines, each after '+'
 //	*** Delete Block: label
 //	*** Update Block: label     with a line "*** Move to: label" or none, and hunks
 //
-// A hunk has lines that stay after ' ', that go after '-' and that come after '+'; lines with @@ part hunks. "***
-// Begin Patch" and "*** End Patch" may stand around it all.
+// The lines of a hunk that stay begin with ' ', those to remove with '-' and those to add with '+'; lines that begin
+// with @@ separate hunks. The lines "*** Begin Patch" and "*** End Patch" are ignored.
 type Patch []Operation
 
-// Operation is what a patch does with one block.
+// Operation is the change of one block by a patch.
 type Operation struct {
 	Kind        Kind
 	Label       string
@@ -28,17 +27,17 @@ type Operation struct {
 	hunks       []hunk
 }
 
-// Kind says what an operation does.
+// Kind is the kind of an operation.
 type Kind int
 
-// The kinds.
+// The kinds of operations.
 const (
 	UpdateBlock Kind = iota
 	AddBlock
 	DeleteBlock
 )
 
-// hunk takes lines that stand together for others.
+// hunk replaces consecutive lines by others.
 type hunk struct{ old, new []string }
 
 var headers = []struct {
@@ -50,10 +49,10 @@ var headers = []struct {
 	{"*** Update Block:", UpdateBlock},
 }
 
-// moveTo is the line of an update that gives the block another label.
+// moveTo begins the line of an update that gives the block another label.
 const moveTo = "*** Move to:"
 
-// ParsePatch reads a patch; label is the block that hunks without a header are for. ErrInvalid if it is not a patch.
+// ParsePatch reads a patch; hunks without a header are for the block with the label. ErrInvalid if it is not a patch.
 func ParsePatch(label, text string) (Patch, error) {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSuffix(text, "\n"), "\n"), func(line string) bool {
 		return line == "*** Begin Patch" || line == "*** End Patch"
@@ -142,7 +141,7 @@ func (o *Operation) readAddition(lines []string) error {
 	return nil
 }
 
-// withoutFileHeader leaves out the two lines in which a diff names its files. Anywhere else such lines are the block's.
+// withoutFileHeader drops the two first lines if they name the files of a diff. Other such lines are the block's.
 func withoutFileHeader(lines []string) []string {
 	if len(lines) > 2 && strings.HasPrefix(lines[0], "--- ") && strings.HasPrefix(lines[1], "+++ ") &&
 		strings.HasPrefix(lines[2], "@@") {
@@ -180,8 +179,8 @@ func readHunks(lines []string) []hunk {
 	return hunks
 }
 
-// Apply returns a value after the hunks of an update, each after the one before. ErrInvalid if the lines of one are
-// not in the value, or several times.
+// Apply returns a value changed by the hunks of an update, in their order. ErrInvalid if the value does not contain the
+// old lines of a hunk, or contains them several times.
 func (o Operation) Apply(value string) (string, error) {
 	for _, h := range o.hunks {
 		lines := split(value)
@@ -198,7 +197,7 @@ func (o Operation) Apply(value string) (string, error) {
 	return value, nil
 }
 
-// place is where the lines of a hunk stand.
+// place returns the index of the line at which the old lines of a hunk begin.
 func (h hunk) place(lines []string) (int, error) {
 	found := -1
 	for at := 0; at+len(h.old) <= len(lines); at++ {
@@ -213,8 +212,7 @@ func (h hunk) place(lines []string) (int, error) {
 	}
 	if found < 0 {
 		return 0, db.Invalid("Failed to apply patch: expected hunk context not found in the memory block. Its lines must "+
-			"be as they stand in the block: %q",
-			strings.Join(h.old, "\n"))
+			"be exactly those of the block: %q", strings.Join(h.old, "\n"))
 	}
 	return found, nil
 }

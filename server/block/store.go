@@ -15,22 +15,19 @@ import (
 )
 
 // Store keeps blocks in Postgres.
-type Store struct {
-	DB db.DB
-}
+type Store struct{ DB db.DB }
 
-// With returns the store working in tx.
+// With returns a store that works in tx.
 func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx} }
 
 const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata,
-	b.template,
-	b.version, b.created_at, b.updated_at`
+	b.template, b.version, b.created_at, b.updated_at`
 
-// Create makes a block; author is who does. ErrInvalid if its label or its size breaks a rule.
+// Create creates a block. author is the author of its first version. ErrInvalid if its label, a tag or its size breaks
+// a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (Block, error) {
-	limit := cmp.Or(n.Limit, DefaultLimit)
-	value := db.Clean(n.Value)
-	if err := errors.Join(checkLabel(n.Label), db.CheckTags(n.Tags), checkSize(n.Label, value, limit)); err != nil {
+	limit, value := cmp.Or(n.Limit, DefaultLimit), db.Clean(n.Value)
+	if err := cmp.Or(checkLabel(n.Label), db.CheckTags(n.Tags), checkSize(n.Label, value, limit)); err != nil {
 		return Block{}, err
 	}
 	if n.Metadata == nil {
@@ -44,8 +41,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 			VALUES (@org, @label, @description, @value, @limit, @read_only, @hidden, @tags, @metadata, @template)
 			RETURNING `+columns,
 			pgx.StrictNamedArgs{"org": org, "label": n.Label, "description": n.Description, "value": value, "limit": limit,
-				"read_only": n.ReadOnly, "hidden": n.Hidden, "tags": db.Tags(n.Tags),
-				"metadata": n.Metadata, "template": n.Template})
+				"read_only": n.ReadOnly, "hidden": n.Hidden, "tags": db.Tags(n.Tags), "metadata": n.Metadata,
+				"template": n.Template})
 		if err != nil {
 			return err
 		}
@@ -54,30 +51,22 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 	return made, err
 }
 
-// record keeps a version of a block: what it is now.
+// record stores a block's present version.
 func (s *Store) record(ctx context.Context, org db.Org, author string, b Block) error {
 	return db.Exec(ctx, s.DB, `
 		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only)
 		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only)`,
 		pgx.StrictNamedArgs{"key": b.Key, "version": b.Version, "org": org, "author": author, "label": b.Label,
-			"description": b.Description,
-			"value":       b.Value, "limit": b.Limit, "read_only": b.ReadOnly})
+			"description": b.Description, "value": b.Value, "limit": b.Limit, "read_only": b.ReadOnly})
 }
 
 // Block returns a block by its id.
 func (s *Store) Block(ctx context.Context, org db.Org, id string) (Block, error) {
 	b, err := db.One[Block](ctx, s.DB, `SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2`, org, id)
-	return b, notThere(err, "Block with ID %s not found", id)
+	return b, db.OrNotFound(err, "Block with ID %s not found", id)
 }
 
-func notThere(err error, sentence string, args ...any) error {
-	if errors.Is(err, db.ErrNotFound) {
-		return db.NotFound(sentence, args...)
-	}
-	return err
-}
-
-// Filter narrows a list of blocks; empty fields do not. Texts are looked for in any case.
+// Filter narrows a list of blocks; empty fields do not. Parts of texts are found in any case.
 type Filter struct {
 	Label            string // exactly
 	LabelContains    string
@@ -108,23 +97,22 @@ const filtered = ` FROM blocks b
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "label": f.Label, "label_contains": f.LabelContains,
-		"value_contains":       f.ValueContains,
-		"description_contains": f.DescriptContains, "template_name": f.TemplateName, "templates": f.Templates,
-		"tags":     db.Tags(f.Tags),
-		"all_tags": f.AllTags, "hidden": f.Hidden, "more": f.AgentsMore, "fewer": f.AgentsFewer, "agents": f.Agents}
+		"value_contains": f.ValueContains, "description_contains": f.DescriptContains, "template_name": f.TemplateName,
+		"templates": f.Templates, "tags": db.Tags(f.Tags), "all_tags": f.AllTags, "hidden": f.Hidden,
+		"more": f.AgentsMore, "fewer": f.AgentsFewer, "agents": f.Agents}
 }
 
-// List lists the blocks that a filter lets through.
+// List lists the blocks that match a filter.
 func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Block, error) {
 	return db.List[Block](ctx, s.DB, p, `SELECT `+columns+filtered, f.args(org))
 }
 
-// Count says how many blocks a filter lets through.
+// Count returns how many blocks match a filter.
 func (s *Store) Count(ctx context.Context, org db.Org, f Filter) (int, error) {
 	return db.One[int](ctx, s.DB, `SELECT count(*)`+filtered, f.args(org))
 }
 
-// Delete deletes a block with its versions, and takes it from its agents.
+// Delete deletes a block with its versions, and detaches it from its agents.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -132,22 +120,22 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := in.tell(ctx, org, b, event.BlockDetached); err != nil {
+		if err := in.appendToAgents(ctx, org, b, event.BlockDetached); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM blocks WHERE org = $1 AND key = $2`, org, b.Key)
 	})
 }
 
-// lock locks a block: it does not change, and is attached to and detached from no agent, until the transaction ends.
+// lock returns a block and locks it: until the transaction ends no other transaction changes, attaches or detaches it.
 func (s *Store) lock(ctx context.Context, org db.Org, id string) (Block, error) {
-	b, err := db.One[Block](ctx, s.DB, `SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2 FOR UPDATE`, org,
-		id)
-	return b, notThere(err, "Block with ID %s not found", id)
+	b, err := db.One[Block](ctx, s.DB, `
+		SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2 FOR UPDATE`, org, id)
+	return b, db.OrNotFound(err, "Block with ID %s not found", id)
 }
 
-// tell appends an event to the log of each agent that has the block.
-func (s *Store) tell(ctx context.Context, org db.Org, b Block, what event.Type) error {
+// appendToAgents appends an event to the log of each agent that has the block.
+func (s *Store) appendToAgents(ctx context.Context, org db.Org, b Block, what event.Type) error {
 	agents, err := db.All[string](ctx, s.DB, `
 		SELECT agent_id FROM agent_blocks WHERE org = $1 AND block_key = $2 ORDER BY agent_id`, org, b.Key)
 	if err != nil {
@@ -162,36 +150,43 @@ func (s *Store) tell(ctx context.Context, org db.Org, b Block, what event.Type) 
 }
 
 // Attach attaches a block to an agent; attaching it again changes nothing. ErrConflict if the agent has another block
-// of that label; ErrNotFound if either is not there.
+// of that label; ErrNotFound if either does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) error {
-	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		b, err := in.lock(ctx, org, id)
-		if err != nil {
-			return err
-		}
-		if has, err := in.has(ctx, org, agentID, b); err != nil || has {
-			return err
+	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, b Block, attached bool) error {
+		if attached {
+			return nil
 		}
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockAttached,
 			RefID: id}); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO agent_blocks (agent_id, block_key, org, label) VALUES ($1, $2, $3, $4)`, agentID,
-			b.Key, org, b.Label)
+		_, err := tx.Exec(ctx, `INSERT INTO agent_blocks (agent_id, block_key, org, label) VALUES ($1, $2, $3, $4)`,
+			agentID, b.Key, org, b.Label)
 		return labelError(err, b.Label)
 	})
 }
 
-func (s *Store) has(ctx context.Context, org db.Org, agentID string, b Block) (bool, error) {
-	has, err := db.One[bool](ctx, s.DB, `
-		SELECT EXISTS (SELECT FROM agent_blocks WHERE agent_id = $2 AND block_key = $3)
-		FROM agents WHERE org = $1 AND id = $2`,
-		org, agentID, b.Key)
-	return has, notThere(err, "Agent with ID %s not found", agentID)
+// withAttachment calls do with a locked block and whether it is attached to an agent. ErrNotFound if either does not
+// exist.
+func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id string,
+	do func(tx pgx.Tx, b Block, attached bool) error) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		b, err := s.With(tx).lock(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		attached, err := db.One[bool](ctx, tx, `
+			SELECT EXISTS (SELECT FROM agent_blocks WHERE agent_id = $2 AND block_key = $3)
+			FROM agents WHERE org = $1 AND id = $2`, org, agentID, b.Key)
+		if err != nil {
+			return db.OrNotFound(err, "Agent with ID %s not found", agentID)
+		}
+		return do(tx, b, attached)
+	})
 }
 
-// labelError says of a label that an agent would have twice what is to be done.
+// labelError returns an ErrConflict that says what to do for the error of a label that an agent would have twice, and
+// db.Error for any other.
 func labelError(err error, label string) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && pg.ConstraintName == "agent_blocks_label_key" {
@@ -201,29 +196,22 @@ func labelError(err error, label string) error {
 	return db.Error(err)
 }
 
-// Detach takes a block from an agent. ErrNotFound if either is not there, or the agent does not have the block.
+// Detach detaches a block from an agent. ErrNotFound if either does not exist, or the agent does not have the block.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) error {
-	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		b, err := in.lock(ctx, org, id)
-		if err != nil {
-			return err
-		}
-		if has, err := in.has(ctx, org, agentID, b); err != nil {
-			return err
-		} else if !has {
+	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, b Block, attached bool) error {
+		if !attached {
 			return db.NotFound("Block %s is not attached to agent %s", id, agentID)
 		}
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.BlockDetached,
 			RefID: id}); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `DELETE FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3`, org, agentID,
-			b.Key)
+		return db.Exec(ctx, tx, `
+			DELETE FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3`, org, agentID, b.Key)
 	})
 }
 
-// Set gives an agent these blocks and no others.
+// Set attaches the given blocks to an agent, and detaches all others.
 func (s *Store) Set(ctx context.Context, org db.Org, agentID string, ids []string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -255,15 +243,15 @@ func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]Bloc
 		ORDER BY a.attached_at, b.key`, org, agentID)
 }
 
-// Labelled returns the block of an agent that has a label.
+// Labelled returns the agent's block with a label.
 func (s *Store) Labelled(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
 	b, err := db.One[Block](ctx, s.DB, `
 		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.key = a.block_key
 		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2 AND a.label = $3`, org, agentID, label)
-	return b, notThere(err, "No block with label '%s' is attached to agent %s", label, agentID)
+	return b, db.OrNotFound(err, "No block with label '%s' is attached to agent %s", label, agentID)
 }
 
-// Agents lists the ids of the agents that have a block, the first that got it first.
+// Agents lists the ids of the agents that have a block, in the order in which it was attached.
 func (s *Store) Agents(ctx context.Context, org db.Org, id string) ([]string, error) {
 	if _, err := s.Block(ctx, org, id); err != nil {
 		return nil, err

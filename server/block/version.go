@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Version is what a block was.
+// Version is a block as it was after one of its changes.
 type Version struct {
 	Version     int       `db:"version" json:"version"`
-	Author      string    `db:"author" json:"author"` // who made it so: an agent's id, or OperatorAuthor
+	Author      string    `db:"author" json:"author"` // of the change: an agent's id, or OperatorAuthor
 	Label       string    `db:"label" json:"label"`
 	Description *string   `db:"description" json:"description"`
 	Value       string    `db:"value" json:"value"`
@@ -22,32 +22,32 @@ type Version struct {
 	At          time.Time `db:"at" json:"at"`
 }
 
-// Versions lists what a block was, the newest first, from the version before another on if that is not 0.
+const selectVersions = `
+	SELECT version, author, label, description, value, limit_chars, read_only, at FROM block_versions
+	WHERE org = $1 AND block_key = $2 AND `
+
+// Versions lists at most limit versions of a block, the newest first; if before is not 0, those below it.
 func (s *Store) Versions(ctx context.Context, org db.Org, id string, before, limit int) ([]Version, error) {
 	b, err := s.Block(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
-	return db.All[Version](ctx, s.DB, `
-		SELECT version, author, label, description, value, limit_chars, read_only, at FROM block_versions
-		WHERE org = $1 AND block_key = $2 AND ($3 = 0 OR version < $3)
+	return db.All[Version](ctx, s.DB, selectVersions+`($3 = 0 OR version < $3)
 		ORDER BY version DESC
 		LIMIT $4`, org, b.Key, before, limit)
 }
 
-// Version returns what a block was at one of its versions.
+// Version returns one version of a block.
 func (s *Store) Version(ctx context.Context, org db.Org, id string, version int) (Version, error) {
 	b, err := s.Block(ctx, org, id)
 	if err != nil {
 		return Version{}, err
 	}
-	v, err := db.One[Version](ctx, s.DB, `
-		SELECT version, author, label, description, value, limit_chars, read_only, at FROM block_versions
-		WHERE org = $1 AND block_key = $2 AND version = $3`, org, b.Key, version)
-	return v, notThere(err, "Block %s has no version %d; its versions are 1 to %d", id, version, b.Version)
+	v, err := db.One[Version](ctx, s.DB, selectVersions+`version = $3`, org, b.Key, version)
+	return v, db.OrNotFound(err, "Block %s has no version %d; its versions are 1 to %d", id, version, b.Version)
 }
 
-// Diff is how the value of a block changed between two of its versions, as a unified diff; empty where it did not.
+// Diff returns how the value of a block changed between two versions, as a unified diff; empty if it is the same.
 func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (string, error) {
 	a, err := s.Version(ctx, org, id, from)
 	if err != nil {
@@ -61,8 +61,8 @@ func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (
 		FromFile: a.name(), ToFile: b.name(), Context: 3})
 }
 
-// Restore makes a block what it was at one of its versions; that is a new version. The label and whether it is
-// read-only stay.
+// Restore gives a block the value, the description and at least the limit of one of its versions. This makes a new
+// version. The label stays, and so does read-only.
 func (s *Store) Restore(ctx context.Context, org db.Org, t Target, version int) (Block, error) {
 	v, err := s.Version(ctx, org, t.ID, version)
 	if err != nil {
