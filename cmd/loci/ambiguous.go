@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// A request with both a Content-Length and a Transfer-Encoding has two ends: a proxy may take one for its end and this
-// server the other, and what is between them for another request. net/http drops the length before a handler sees it,
-// so connections keep the head of their request as it came.
+// A request with both a Content-Length and a Transfer-Encoding has two possible ends. If a proxy assumes the one and
+// this server the other, one of them reads the bytes between the two as another request (request smuggling). net/http
+// drops the length before a handler sees it, so connections keep the head of each request.
 
 // headListener accepts connections that keep heads.
 type headListener struct{ net.Listener }
@@ -34,7 +34,7 @@ type headConn struct {
 
 	mu       sync.Mutex
 	head     []byte
-	handling bool // what is read is a body; or, one byte at a time, the beginning of the next head
+	handling bool // reads return a body or, if of one byte, the beginning of the next head
 }
 
 // Read implements net.Conn.
@@ -77,8 +77,8 @@ var (
 	contentLength = regexp.MustCompile(`(?i)\ncontent-length[ \t]*:`)
 )
 
-// refuseAmbiguous refuses requests with two ends, and those with a Transfer-Encoding whose head is not known because
-// they were sent before the answer to the one before.
+// refuseAmbiguous refuses requests with both headers, and pipelined requests with a Transfer-Encoding: their head is not
+// known, because it was read before the answer to the request before them.
 func refuseAmbiguous(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connKey{}).(*headConn)

@@ -88,8 +88,11 @@ func (e *embedder) probe(ctx context.Context, timeout time.Duration) error {
 
 // ownerQueue is an *embed.Queue.
 type ownerQueue interface {
+	vectorStore
 	Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error)
 	Backfill(ctx context.Context, idle time.Duration) (owners int, err error)
+	Queues() map[string]river.QueueConfig
+	Work(workers *river.Workers)
 }
 
 // ownerQueues returns the queues of vectors by the names of their owners.

@@ -31,11 +31,11 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	maps.Copy(queues, agent.Queues())
 	s.agents.Work(workers)
 	s.files.Work(workers)
-	s.messages.Queue().Work(workers)
-	s.passages.Queue().Work(workers)
-	if p.embedder.endpoint != nil {
-		maps.Copy(queues, s.messages.Queue().Queues())
-		maps.Copy(queues, s.passages.Queue().Queues())
+	for _, vectors := range s.ownerQueues() {
+		vectors.Work(workers)
+		if p.embedder.endpoint != nil {
+			maps.Copy(queues, vectors.Queues())
+		}
 	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), FetchCooldown: fetchPause,

@@ -118,7 +118,7 @@ func version() string {
 	return versionOf(info.Main.Version)
 }
 
-// pseudo matches the version that Go makes up for a commit without a tag.
+// pseudo matches the pseudo-version that Go gives a commit without a tag.
 var pseudo = regexp.MustCompile(`\d{14}-[0-9a-f]{12}(\+|$)`)
 
 // versionOf returns the version of a module, or that of the source where the module has no tag.

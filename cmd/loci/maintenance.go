@@ -24,8 +24,9 @@ func (p *process) maintain(ctx context.Context, s stores) {
 			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
 		}
 		p.maintainVectors(ctx, "files", s.files)
-		p.maintainVectors(ctx, "messages", s.messages.Queue())
-		p.maintainVectors(ctx, "passages", s.passages.Queue())
+		for owners, queue := range s.ownerQueues() {
+			p.maintainVectors(ctx, owners, queue)
+		}
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the list positions of deleted rows are not forgotten", "error", err)
 		}

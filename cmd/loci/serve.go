@@ -155,7 +155,7 @@ type process struct {
 	embedder *embedder
 	reader   *child.Reader
 	models   func(context.Context, string) *compaction.Model
-	id       string // of this server among those on the database
+	id       string // of this server among the servers of the database
 	inFlight queue.InFlight
 	loopback bool // only this machine reaches the server
 }

@@ -159,7 +159,8 @@ func (u *upload) list(ctx context.Context) error {
 	return nil
 }
 
-// one uploads a file unless the folder has it. An error ends all; that of the file alone is told and counted.
+// one uploads a file unless the folder has it. It prints and counts a failure of this file; the error that it returns,
+// which ends all uploads, is that of ctx.
 func (u *upload) one(ctx context.Context, local localFile) error {
 	same, err := u.has(ctx, local)
 	var sent files.File
@@ -258,7 +259,7 @@ func (u *upload) await(ctx context.Context) error {
 	return nil
 }
 
-// fail tells and counts a file that failed.
+// fail prints and counts a file that failed.
 func (u *upload) fail(name, why string) {
 	u.update(func() {
 		u.failed++
