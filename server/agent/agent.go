@@ -1,13 +1,11 @@
-// Package agent stores agents and assembles the prompts of their models. It owns the table of agents and that of the
-// prompts handed out, and reads the memories through their stores.
+// Package agent stores agents and assembles the prompts of their models. It owns the tables of agents and of the prompts
+// that were handed out, and reads the memories through their stores.
 package agent
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -93,13 +91,13 @@ type Settings struct {
 	RecallScope            string          `json:"recall_scope,omitempty"` // empty is ScopeAgent
 }
 
-// What an agent's tools find and read of its conversations: all, or only the one in which they are called.
+// The conversations that an agent's tools search and read: all, or only the one in which they are called.
 const (
 	ScopeAgent        = "agent"
 	ScopeConversation = "conversation"
 )
 
-// EveryTool in a list of tools stands for every tool, those of later versions too.
+// EveryTool in a list of tools means every tool, those of later versions too.
 const EveryTool = "all"
 
 // HasTool reports whether an agent has a tool, or would have it with a folder.
@@ -167,76 +165,6 @@ type FileBlock struct {
 	LastAccessedAt *time.Time `json:"last_accessed_at"`
 }
 
-// windows are the context windows of models, in tokens, by the beginning of their names, the longest first if one
-// begins another. Source: the tables of Letta's server.
-var windows = []struct {
-	prefix string
-	tokens int
-}{
-	{"gpt-5", 272_000},
-	{"gpt-4.1", 256_000},
-	{"gpt-4o", 128_000},
-	{"gpt-4-turbo", 128_000},
-	{"gpt-4", 8_192},
-	{"o1", 200_000},
-	{"o3", 200_000},
-	{"o4-mini", 200_000},
-	{"claude-", 200_000},
-	{"gemini-", 1_048_576},
-}
-
-// Models are the handles of models that clients may choose. An agent may name any other.
-var Models = []string{"openai/gpt-5", "openai/gpt-5-mini", "openai/gpt-4.1", "openai/gpt-4.1-mini", "openai/gpt-4o",
-	"openai/gpt-4o-mini", "openai/gpt-4-turbo", "openai/gpt-4", "openai/o1", "openai/o3", "openai/o4-mini",
-	"anthropic/claude-opus-4-1", "anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5", "google_ai/gemini-2.5-pro",
-	"google_ai/gemini-2.5-flash"}
-
-// DefaultModel returns the handle of the model that the server writes summaries with, and its context window in tokens
-// as the operator set it, 0 if it is not set. The handle is empty if there is no such model.
-func (s *Store) DefaultModel(ctx context.Context) (handle string, window int) {
-	if s.Compaction == nil || s.Compaction.Models == nil {
-		return "", 0
-	}
-	m := s.Compaction.Models(ctx, "")
-	if m == nil || m.Name == "" {
-		return "", 0
-	}
-	return "openai/" + m.Name, m.Window // the protocol of its endpoint
-}
-
-// windowOf returns the limit of a new agent's window: its caller's, or else what the operator says of its model.
-func (s *Store) windowOf(ctx context.Context, n New) *int {
-	handle, window := s.DefaultModel(ctx)
-	if n.WindowLimit != nil || n.Model == nil || window == 0 || *n.Model != handle {
-		return n.WindowLimit
-	}
-	return &window
-}
-
-// assumedWindow stands for an unknown window, in tokens: the largest window of the tier whose file limits are those of
-// an unknown window.
-const assumedWindow = 32_768
-
-// AssumedWindow returns the context window in tokens that prompts are made for: 32,768 where it is unknown.
-func (a Agent) AssumedWindow() int { return cmp.Or(a.Window(), assumedWindow) }
-
-// Window returns the context window in tokens: the operator's limit, or else that of the model; 0 if it is unknown.
-func (a Agent) Window() int {
-	if a.WindowLimit != nil {
-		return *a.WindowLimit
-	}
-	if a.Model == nil {
-		return 0
-	}
-	name := strings.ToLower(modelName(*a.Model))
-	for _, w := range windows {
-		if strings.HasPrefix(name, w.prefix) {
-			return w.tokens
-		}
-	}
-	return 0
-}
-
 // in returns the agent with the model and the window of a conversation, which may have its own.
 func (a Agent) in(c recall.Conversation) Agent {
 	if c.Model != nil {
@@ -247,17 +175,6 @@ func (a Agent) in(c recall.Conversation) Agent {
 	}
 	return a
 }
-
-// model returns the handle of the agent's model, empty if it has none.
-func (a Agent) model() string {
-	if a.Model == nil {
-		return ""
-	}
-	return *a.Model
-}
-
-// modelName returns a model's handle without its provider.
-func modelName(handle string) string { return handle[strings.LastIndexByte(handle, '/')+1:] }
 
 // Limits returns the limits of the agent's files: the operator's, or else those of the window's tier.
 func (a Agent) Limits() files.Limits {
@@ -272,4 +189,39 @@ func orTier(own *int, tier int) int {
 		return tier
 	}
 	return cmp.Or(*own, tier)
+}
+
+// visible returns how many messages a conversation has from the first visible one on, without its system prompts.
+func visible(c recall.Conversation) int {
+	n := c.Messages - c.FirstVisible + 1
+	for _, position := range c.Prompts {
+		if position >= c.FirstVisible {
+			n--
+		}
+	}
+	return max(n, 0)
+}
+
+// tooLong reports whether a conversation has more messages in view than can be sent.
+func tooLong(c recall.Conversation) bool { return visible(c) > compaction.MaxMessages }
+
+// compactionSettings returns the agent's settings, changed by a JSON object, which may be nil.
+func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
+	own, err := compaction.ParseSettings(a.Settings.CompactionSettings, compaction.Defaults())
+	if err != nil { // they were stored before settings were checked
+		own = compaction.Defaults()
+	}
+	return compaction.ParseSettings(over, own)
+}
+
+// mergeCompaction returns an agent's settings with a change, to be stored; nil if there is no change.
+func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
+	if change == nil {
+		return nil, nil
+	}
+	merged, err := Agent{Settings: Settings{CompactionSettings: own}}.compactionSettings(change)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(merged)
 }

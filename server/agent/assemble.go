@@ -14,46 +14,6 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Prompt is what an agent's model is sent next in a conversation, read at one moment.
-type Prompt struct {
-	Agent        Agent // with the model and the window of the conversation
-	Conversation recall.Conversation
-	Seq          int64            // of the agent's newest event at that moment
-	Messages     []recall.Message // of the view, without the system prompt
-	Tokens       Tokens
-	Pending      []chat.PendingCall // without them a provider refuses the request, unless they are answered in it
-
-	format       Format
-	calibration  calibration // of the agent's model
-	counted      Tokens      // by count; Tokens are these as the provider counts them
-	system       prompt
-	count        func(text string) int // counts tokens as the agent's model does
-	definitions  []Definition
-	tools        []json.RawMessage // the definitions in the format
-	messages     []json.RawMessage // in the format
-	logged       recall.Message    // the system prompt that the log holds
-	summary      string            // as the model reads it; empty if nothing is hidden
-	placeholders int               // tokens of the results that pending calls are given
-	unread       recall.Window     // counts of the messages that a view too long to be sent has besides Messages
-}
-
-// Tokens are the tokens of the parts of a prompt, counted on exactly what is sent, with the vocabulary of the agent's
-// model or by an estimate, times the model's factor. A message counts its texts, the arguments of its calls, its
-// images, and a few tokens more for what the provider puts around them. Where a provider reported its count of the
-// beginning of the prompt, that counts in Total, and the parts are in proportion to it.
-type Tokens struct {
-	Total       int `json:"total"`
-	Estimated   int `json:"estimated" doc:"What Loci counts for the prompt, before any report of a provider corrects it."`
-	Tools       int `json:"tools"`
-	System      int `json:"base_instructions"`
-	Blocks      int `json:"core_memory"`
-	Rules       int `json:"tool_usage_rules"`
-	Directories int `json:"directories"`
-	Metadata    int `json:"memory_metadata"`
-	Summary     int `json:"summary"` // of the hidden messages
-	Messages    int `json:"messages"`
-}
-
 // Assemble returns what an agent's model would be sent next in a conversation (the default one if it is empty), in a
 // format (that of the model if it is empty). It does not compact.
 func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format) (Prompt, error) {
@@ -146,15 +106,6 @@ func (p *Prompt) convert(v compaction.View, answer bool) {
 	}
 }
 
-// definitions returns the tools of an agent.
-func (s *Store) definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
-	has, err := s.Files.HasFolder(ctx, org, a.ID)
-	if err != nil || s.Tools == nil {
-		return nil, err
-	}
-	return s.Tools(a, has), nil
-}
-
 // readView reads the view of the conversation. Of a view that is too long it reads the newest messages and counts the
 // others.
 func (s *Store) readView(ctx context.Context, org db.Org, p *Prompt) error {
@@ -182,8 +133,8 @@ func (s *Store) readView(ctx context.Context, org db.Org, p *Prompt) error {
 // are shortened.
 const fixedShare = 0.75
 
-// maxCompilations bounds the attempts to shorten the views of open files. Each knows better than the one before how
-// many characters of them make a token.
+// maxCompilations bounds the attempts to shorten the views of open files. Each attempt estimates better how many of
+// their characters make a token.
 const maxCompilations = 5
 
 // compileFitting compiles the system prompt, and shortens the views of open files if it takes too much of a known
@@ -207,26 +158,6 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Pr
 		l.OpenChars = max(compiled.openChars-int(float64(excess)*max(perToken, 1))-1, 1)
 	}
 	return nil
-}
-
-// count counts the parts of a system prompt.
-func (t *Tokens) count(p prompt, count func(string) int) {
-	t.System, t.Blocks, t.Rules = count(p.system), count(p.blocks), count(p.rules)
-	t.Directories, t.Metadata = count(p.directories), count(p.metadata)
-}
-
-// instructions returns the tokens of the system prompt.
-func (t *Tokens) instructions() int {
-	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata
-}
-
-// in returns the parts in proportion to a total.
-func (t Tokens) in(total int) Tokens {
-	of := func(n int) int { return int(int64(n) * int64(total) / int64(max(t.Total, 1))) }
-	scaled := Tokens{Total: total, Estimated: t.Total, Tools: of(t.Tools), System: of(t.System), Blocks: of(t.Blocks),
-		Rules: of(t.Rules), Directories: of(t.Directories), Metadata: of(t.Metadata), Summary: of(t.Summary)}
-	scaled.Messages = total - scaled.Tools - scaled.instructions() - scaled.Summary
-	return scaled
 }
 
 // converted returns messages in a format, and their tokens.

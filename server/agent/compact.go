@@ -17,30 +17,6 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// window returns the tokens that the prompt may have, wherever this is decided.
-func (p Prompt) window() int { return p.Agent.AssumedWindow() }
-
-// compactionSettings returns the agent's settings, changed by a JSON object, which may be nil.
-func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
-	own, err := compaction.ParseSettings(a.Settings.CompactionSettings, compaction.Defaults())
-	if err != nil { // they were stored before settings were checked
-		own = compaction.Defaults()
-	}
-	return compaction.ParseSettings(over, own)
-}
-
-// mergeCompaction returns an agent's settings with a change, to be stored; nil if there is no change.
-func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
-	if change == nil {
-		return nil, nil
-	}
-	merged, err := Agent{Settings: Settings{CompactionSettings: own}}.compactionSettings(change)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(merged)
-}
-
 // CompactOptions change how Compact compacts.
 type CompactOptions struct {
 	Settings json.RawMessage // changes those of the agent; may be nil
@@ -87,14 +63,6 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 	}
 	return p, db.Busy("Other requests keep filling the context window of conversation %s faster than it is compacted; "+
 		"try again in some seconds", p.Conversation.ID)
-}
-
-// newest returns the id of the newest message of the prompt.
-func (p Prompt) newest() string {
-	if len(p.Messages) == 0 {
-		return ""
-	}
-	return p.Messages[len(p.Messages)-1].ID
 }
 
 // refuse returns nil for a prompt that fits its window though a compaction did not make it smaller, and else a

@@ -45,7 +45,7 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	return p, s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p)
 }
 
-// Reset begins an agent's default conversation anew, and hides what was said in it.
+// Reset hides the messages of an agent's default conversation, which begins again with the current system prompt.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, error) {
 	a, err := s.Agent(ctx, org, agentID)
 	if err != nil {

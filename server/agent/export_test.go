@@ -19,9 +19,9 @@ type State struct {
 	Metadata    string
 }
 
-func (s State) prompt() prompt {
+func (s State) prompt() systemPrompt {
 	means := promptMeans{limits: files.Limits{MaxOpen: 5, ViewChars: 1000}}
-	return prompt{system: s.System, blocks: renderBlocks(s.Blocks), rules: renderRules(s.Rules),
+	return systemPrompt{system: s.System, blocks: renderBlocks(s.Blocks), rules: renderRules(s.Rules),
 		directories: renderDirectories(s.Directories, means), metadata: s.Metadata}
 }
 

@@ -1,17 +1,19 @@
 package agent
 
 import (
+	"context"
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
 
-// toolGroup is what the default instructions say of tools that work on one memory.
+// toolGroup holds the sentences of the default instructions on the tools of one memory.
 type toolGroup struct {
 	about string
 	tools []toolUse
-	after string // if the first of the tools is there
+	after string // a last sentence if the agent has the first of the tools
 }
 
 type toolUse struct{ name, use string }
@@ -72,11 +74,20 @@ func (a Agent) Instructions(tools []Definition) string {
 	return strings.Join(parts, " ")
 }
 
-// toolset returns the tools of an agent as texts ask for them.
+// toolset returns tools as a recall.Toolset.
 func toolset(tools []Definition) recall.Toolset {
 	return func(name string) bool { return hasTool(tools, name) }
 }
 
 func hasTool(tools []Definition, name string) bool {
 	return slices.ContainsFunc(tools, func(d Definition) bool { return d.Name == name })
+}
+
+// definitions returns the tools of an agent.
+func (s *Store) definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
+	has, err := s.Files.HasFolder(ctx, org, a.ID)
+	if err != nil || s.Tools == nil {
+		return nil, err
+	}
+	return s.Tools(a, has), nil
 }

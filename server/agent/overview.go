@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// Overview says what fills an agent's context window, in Letta's shape. External is the memory metadata;
+// Overview lists the parts of an agent's prompt with their tokens, in Letta's shape. External is the memory metadata;
 // Filesystem is always nil.
 type Overview struct {
 	WindowMax            int     `json:"context_window_size_max"` // 0: the model's window is unknown
@@ -60,14 +60,12 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 	}
 	t := p.Tokens
 	o := Overview{WindowMax: p.Agent.Window(), WindowCurrent: t.Total, NumMessages: 1 + len(p.Messages) + p.unread.Count,
-		NumArchivalMemory: passages, NumRecallMemory: total,
+		NumArchivalMemory: passages, NumRecallMemory: total, External: p.system.metadata, TokensExternal: t.Metadata,
 		SystemPrompt: p.system.system, TokensSystem: t.System, CoreMemory: p.system.blocks, TokensCoreMemory: t.Blocks,
-		TokensToolRules: t.Rules, ToolRules: orNil(p.system.rules),
-		TokensDirectories: t.Directories, Directories: orNil(p.system.directories), External: p.system.metadata,
-		TokensExternal:  t.Metadata,
-		TokensFunctions: t.Tools, FunctionsDefinitions: []any{}, SummaryMemory: orNil(p.summary),
-		TokensSummaryMemory: t.Summary,
-		TokensMessages:      t.Messages, Messages: []any{}}
+		ToolRules: orNil(p.system.rules), TokensToolRules: t.Rules,
+		Directories: orNil(p.system.directories), TokensDirectories: t.Directories,
+		SummaryMemory: orNil(p.summary), TokensSummaryMemory: t.Summary,
+		FunctionsDefinitions: []any{}, TokensFunctions: t.Tools, Messages: []any{}, TokensMessages: t.Messages}
 	for _, f := range toolsIn(OpenAI, p.definitions) {
 		o.FunctionsDefinitions = append(o.FunctionsDefinitions, f)
 	}
@@ -82,7 +80,7 @@ func orNil(text string) *string {
 	return &text
 }
 
-// Relations are what belongs to an agent and is kept by the memories.
+// Relations are the parts of an agent that the memories store.
 type Relations struct {
 	CoreMemory
 	Folders    []files.Folder
@@ -90,10 +88,10 @@ type Relations struct {
 	Embedding  *files.EmbeddingConfig // nil for an agent that names no embedding model
 }
 
-// CoreMemory is what an agent's model always sees besides its instructions.
+// CoreMemory is the part of an agent's prompt that its tools change: its blocks and the views of its files.
 type CoreMemory struct {
 	Blocks     []block.Block
-	FileBlocks []FileBlock // the open files; empty where they are not asked for
+	FileBlocks []FileBlock // empty if the caller did not ask for them
 }
 
 // Relations reads an agent's relations. The texts of its open files are read only withFiles.

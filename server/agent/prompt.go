@@ -1,218 +1,79 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"regexp"
-	"strings"
-	"unicode/utf8"
 
-	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
-	"github.com/loci-memory/loci/server/block"
 )
 
-// prompt is the compiled system prompt in its parts. The part that changes most often comes last, so that a provider's
-// cache of the beginning stays valid.
-type prompt struct {
-	system      string // the base instructions
-	blocks      string // empty if no block is attached
-	rules       string // empty if no tool has one
-	directories string // empty if no folder is attached
-	metadata    string
+// Prompt is what an agent's model is sent next in a conversation, read at one moment.
+type Prompt struct {
+	Agent        Agent // with the model and the window of the conversation
+	Conversation recall.Conversation
+	Seq          int64            // of the agent's newest event at that moment
+	Messages     []recall.Message // of the view, without the system prompt
+	Tokens       Tokens
+	Pending      []chat.PendingCall // without them a provider refuses the request, unless they are answered in it
 
-	openChars int // characters of the views of open files
+	format       Format
+	calibration  calibration // of the agent's model
+	counted      Tokens      // by count; Tokens are these as the provider counts them
+	system       systemPrompt
+	count        func(text string) int // counts tokens as the agent's model does
+	definitions  []Definition
+	tools        []json.RawMessage // the definitions in the format
+	messages     []json.RawMessage // in the format
+	logged       recall.Message    // the newest system prompt of the log
+	summary      string            // as the model reads it; empty if nothing is hidden
+	placeholders int               // tokens of the results that pending calls are given
+	unread       recall.Window     // counts of the messages that a view too long to be sent has besides Messages
 }
 
-// parts returns texts whose concatenation is the prompt.
-func (p prompt) parts() []string {
-	var parts []string
-	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata} {
-		if part != "" && len(parts) > 0 {
-			part = "\n\n" + part
-		}
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return parts
-}
+// window returns the tokens that the prompt may have, wherever this is decided.
+func (p Prompt) window() int { return p.Agent.AssumedWindow() }
 
-func (p prompt) String() string { return strings.Join(p.parts(), "") }
-
-// SystemPrompt compiles the system prompt of an agent. The same state compiles to the same bytes.
-func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
-	empty := recall.Conversation{IsDefault: true, ContextView: recall.ContextView{FirstVisible: 1}}
-	return s.compileNow(ctx, org, a, empty)
-}
-
-// compileNow compiles the system prompt of a conversation with what the agent has now.
-func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
-	tools, err := s.definitions(ctx, org, a)
-	if err != nil {
-		return "", err
-	}
-	p, err := s.compile(ctx, org, a, c, promptMeans{a.Limits(), tools})
-	return p.String(), err
-}
-
-// promptMeans are what an agent can do, as far as its system prompt follows from it.
-type promptMeans struct {
-	limits files.Limits // of the views of open files
-	tools  []Definition
-}
-
-// compile compiles the system prompt of a conversation.
-func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conversation, m promptMeans) (prompt,
-	error) {
-	directories, err := s.Files.Directories(ctx, org, a.ID, m.limits)
-	if err != nil {
-		return prompt{}, err
-	}
-	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
-	if err != nil {
-		return prompt{}, err
-	}
-	metadata, err := s.metadata(ctx, org, a, c, m.tools)
-	p := prompt{system: a.Instructions(m.tools), blocks: renderBlocks(blocks), rules: renderRules(a.Settings.ToolRules),
-		directories: renderDirectories(directories, m), metadata: metadata}
-	for _, d := range directories {
-		for _, f := range d.Files {
-			p.openChars += PromptChars(f.Text)
-		}
-	}
-	return p, err
-}
-
-// metadata writes the section about memory that the model does not see. It counts only hidden messages: a count of all
-// would change the prompt with every turn.
-func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
-	error) {
-	said, err := s.Recall.CountSaid(ctx, org, a.ID)
-	if err != nil {
-		return "", err
-	}
-	passages, err := s.Archival.CountPassages(ctx, org, a.ID)
-	if err != nil {
-		return "", err
-	}
-	name := c.ID
-	if c.IsDefault {
-		name = recall.DefaultConversation
-	}
-	text := fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n",
-		a.ID, name, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
-	if hidden := said - visible(c); hidden > 0 {
-		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
-			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))
-	}
-	if passages > 0 {
-		text += fmt.Sprintf("- %d passages are stored in archival memory%s\n", passages,
-			toolset(tools).Hint("archival_memory_search", " (use archival_memory_search to find them)"))
-	}
-	return text + "- " + chat.FrameNote + "\n</memory_metadata>", nil
-}
-
-// visible returns how many messages a conversation has from the first visible one on, without its system prompts.
-func visible(c recall.Conversation) int {
-	n := c.Messages - c.FirstVisible + 1
-	for _, position := range c.Prompts {
-		if position >= c.FirstVisible {
-			n--
-		}
-	}
-	return max(n, 0)
-}
-
-// renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty if there is
-// none. Texts are neutralized, so that no value can end its section.
-func renderBlocks(blocks []block.Block) string {
-	if len(blocks) == 0 {
+// newest returns the id of the newest message of the prompt.
+func (p Prompt) newest() string {
+	if len(p.Messages) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteString("<memory_blocks>\nThe following memory blocks are currently engaged in your core memory unit:\n")
-	for _, m := range blocks {
-		begin, end := tags(m.Label)
-		fmt.Fprintf(&b, "\n%s\n", begin)
-		if m.Description != nil && *m.Description != "" {
-			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", chat.Neutralize(*m.Description))
-		}
-		b.WriteString("<metadata>\n")
-		if m.ReadOnly {
-			b.WriteString("- read_only=true\n")
-		}
-		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
-			utf8.RuneCountInString(m.Value), m.Limit, chat.Neutralize(m.Value), end)
-	}
-	b.WriteString("\n</memory_blocks>")
-	return b.String()
+	return p.Messages[len(p.Messages)-1].ID
 }
 
-// tagName matches the name of a tag.
-var tagName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
-
-// tags returns the tags around a block. As in Letta their name is the label, if it can be one.
-func tags(label string) (begin, end string) {
-	if tagName.MatchString(label) {
-		return "<" + label + ">", "</" + label + ">"
-	}
-	return `<block label="` + label + `">`, "</block>"
+// Tokens are the tokens of the parts of a prompt, counted on exactly what is sent, with the vocabulary of the agent's
+// model or by an estimate, times the model's factor. A message counts its texts, the arguments of its calls, its
+// images, and a few tokens more for what the provider puts around them. Where a provider reported its count of the
+// beginning of the prompt, that counts in Total, and the parts are in proportion to it.
+type Tokens struct {
+	Total       int `json:"total"`
+	Estimated   int `json:"estimated" doc:"What Loci counts for the prompt, before any report of a provider corrects it."`
+	Tools       int `json:"tools"`
+	System      int `json:"base_instructions"`
+	Blocks      int `json:"core_memory"`
+	Rules       int `json:"tool_usage_rules"`
+	Directories int `json:"directories"`
+	Metadata    int `json:"memory_metadata"`
+	Summary     int `json:"summary"` // of the hidden messages
+	Messages    int `json:"messages"`
 }
 
-// toolRule is a rule for the use of a tool, as Letta's clients store it.
-type toolRule struct {
-	Type     string   `json:"type"`
-	Tool     string   `json:"tool_name"`
-	Children []string `json:"children"`
-	Max      int      `json:"max_count_limit"`
+// count counts the parts of a system prompt.
+func (t *Tokens) count(p systemPrompt, count func(string) int) {
+	t.System, t.Blocks, t.Rules = count(p.system), count(p.blocks), count(p.rules)
+	t.Directories, t.Metadata = count(p.directories), count(p.metadata)
 }
 
-// ruleTexts write a rule for the model, by its type, in Letta's words. Rules of other types are not shown.
-var ruleTexts = map[string]func(toolRule) string{
-	"constrain_child_tools": func(r toolRule) string {
-		return fmt.Sprintf("After using %s, you must use one of these tools: %s", r.Tool, strings.Join(r.Children, ", "))
-	},
-	"parent_last_tool": func(r toolRule) string {
-		return fmt.Sprintf("%s can only be used after %s", strings.Join(r.Children, ", "), r.Tool)
-	},
-	"conditional": func(r toolRule) string {
-		return r.Tool + " will determine which tool to use next based on its output"
-	},
-	"exit_loop":            func(r toolRule) string { return r.Tool + " ends your response (yields control) when called" },
-	"continue_loop":        func(r toolRule) string { return r.Tool + " requires continuing your response when called" },
-	"required_before_exit": func(r toolRule) string { return r.Tool + " must be called before ending the conversation" },
-	"max_count_per_step": func(r toolRule) string {
-		return fmt.Sprintf("%s: at most %d use(s) per response", r.Tool,
-			r.Max)
-	},
+// instructions returns the tokens of the system prompt.
+func (t *Tokens) instructions() int {
+	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata
 }
 
-const rulesIntroduction = `The following constraints define rules for tool usage and guide desired behavior. These ` +
-	`rules must be followed to ensure proper tool execution and workflow. A single response may ` +
-	`contain multiple tool calls.`
-
-// renderRules writes the section of the prompt that states the rules of tools; empty if there is no rule to show. A
-// rule's own template is ignored.
-func renderRules(stored json.RawMessage) string {
-	var rules []json.RawMessage
-	if json.Unmarshal(stored, &rules) != nil { // absent, or not a list, which clients may store
-		return ""
-	}
-	var b strings.Builder
-	for _, raw := range rules {
-		var r toolRule
-		if json.Unmarshal(raw, &r) != nil || ruleTexts[r.Type] == nil || r.Tool == "" {
-			continue
-		}
-		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", chat.Neutralize(ruleTexts[r.Type](r)))
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "<tool_usage_rules>\n<description>" + rulesIntroduction + "</description>\n\n" + b.String() +
-		"</tool_usage_rules>"
+// in returns the parts in proportion to a total.
+func (t Tokens) in(total int) Tokens {
+	of := func(n int) int { return int(int64(n) * int64(total) / int64(max(t.Total, 1))) }
+	scaled := Tokens{Total: total, Estimated: t.Total, Tools: of(t.Tools), System: of(t.System), Blocks: of(t.Blocks),
+		Rules: of(t.Rules), Directories: of(t.Directories), Metadata: of(t.Metadata), Summary: of(t.Summary)}
+	scaled.Messages = total - scaled.Tools - scaled.instructions() - scaled.Summary
+	return scaled
 }

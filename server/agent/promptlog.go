@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -40,20 +39,16 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	}
 	if p.unread.Count > 0 {
 		return StoredPrompt{}, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have "+
-			"at most %d messages. "+
-			"Compact the conversation, or begin another", p.unread.Count+
-			len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
+			"at most %d messages. Compact the conversation, or begin another",
+			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
 	}
 	r := newRequest(p.format, modelName(p.Agent.model()), p.tools, p.system, p.messages)
 	sum := sha256.Sum256(r.written.Bytes())
 	out := StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
-		Window: p.Agent.Window(),
-		Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending, Request: r.written.Bytes()}
+		Window: p.Agent.Window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
+		Request: r.written.Bytes()}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) })
-	if errors.Is(err, db.ErrNotFound) {
-		return StoredPrompt{}, db.NotFound("Agent with ID %s not found", at.AgentID)
-	}
-	return out, err
+	return out, orNoAgent(err, at.AgentID)
 }
 
 // storePrompt stores the pieces of a prompt that the agent does not have yet, by their hashes, and a row that names
@@ -111,8 +106,7 @@ func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out Stor
 		) IS DISTINCT FROM decode(@sha256, 'hex')
 		ON CONFLICT DO NOTHING`,
 		pgx.StrictNamedArgs{"org": org, "agent": p.Agent.Key, "conversation": p.Conversation.Key, "format": out.Format,
-			"seq":    out.Seq,
-			"window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
+			"seq": out.Seq, "window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
 			"pending": out.Pending, "first": first, "last": last})
 	return db.Error(err)
 }
@@ -139,21 +133,16 @@ func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation 
 		SELECT format, seq, context_window, tokens, sha256, parts, pending FROM prompts
 		WHERE org = $1 AND conversation_key = $2 AND seq <= $3
 		ORDER BY seq DESC, key DESC LIMIT 1`, org, c.Key, seq)
-	if errors.Is(err, db.ErrNotFound) {
-		return StoredPrompt{}, db.NotFound("No prompt of this conversation was handed out at position %d of the agent's "+
-			"events or before; "+
-			"GET /v1/agents/%s/prompt hands one out and keeps it", seq, agentID)
-	}
 	if err != nil {
-		return StoredPrompt{}, err
+		return StoredPrompt{}, db.OrNotFound(err, "No prompt of this conversation was handed out at position %d of the "+
+			"agent's events or before; GET /v1/agents/%s/prompt hands one out and keeps it", seq, agentID)
 	}
 	request, err := s.readPieces(ctx, org, c.AgentKey, r.Parts)
 	if sum := sha256.Sum256(request); err == nil && !bytes.Equal(sum[:], r.SHA256) {
 		err = fmt.Errorf("the stored prompt of agent %s at position %d lacks pieces", agentID, r.Seq)
 	}
 	return StoredPrompt{AgentID: c.AgentID, ConversationID: c.ID, Format: r.Format, Seq: r.Seq, Window: r.Window,
-		Tokens: r.Tokens,
-		SHA256: hex.EncodeToString(r.SHA256), Pending: r.Pending, Request: request}, err
+		Tokens: r.Tokens, SHA256: hex.EncodeToString(r.SHA256), Pending: r.Pending, Request: request}, err
 }
 
 // readPieces reads pieces of an agent's prompts and joins them in the order of the given hashes.

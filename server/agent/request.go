@@ -36,7 +36,7 @@ type request struct {
 const pieceMessages = 16
 
 // newRequest writes a request with tools and messages in its format. The parts that change least come first.
-func newRequest(f Format, model string, tools []json.RawMessage, p prompt, messages []json.RawMessage) *request {
+func newRequest(f Format, model string, tools []json.RawMessage, p systemPrompt, messages []json.RawMessage) *request {
 	r := &request{}
 	r.written.WriteString("{")
 	if model != "" {
@@ -70,7 +70,7 @@ func newRequest(f Format, model string, tools []json.RawMessage, p prompt, messa
 }
 
 // system writes the parts of a system prompt, each between before and after, and all between begin and end.
-func (r *request) system(p prompt, begin, before, after, end string) {
+func (r *request) system(p systemPrompt, begin, before, after, end string) {
 	r.written.WriteString(begin)
 	for i, part := range p.parts() {
 		if i > 0 && before != "" {

@@ -3,7 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
-	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,8 +19,7 @@ import (
 // with returns the store with all statements, also those of the other stores, in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
-		Archival: s.Archival.With(tx),
-		Tokens:   s.Tokens, Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
+		Archival: s.Archival.With(tx), Tokens: s.Tokens, Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
@@ -81,16 +80,15 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 
 // attachBlocks creates and attaches the blocks of a new agent.
 func (s *Store) attachBlocks(ctx context.Context, org db.Org, id string, n New) error {
+	var ids []string
 	for _, b := range n.Blocks {
 		made, err := s.Blocks.Create(ctx, org, block.OperatorAuthor, b)
 		if err != nil {
 			return err
 		}
-		if err := s.Blocks.Attach(ctx, org, id, made.ID); err != nil {
-			return err
-		}
+		ids = append(ids, made.ID)
 	}
-	for _, b := range n.BlockIDs {
+	for _, b := range slices.Concat(ids, n.BlockIDs) {
 		if err := s.Blocks.Attach(ctx, org, id, b); err != nil {
 			return err
 		}
@@ -99,10 +97,6 @@ func (s *Store) attachBlocks(ctx context.Context, org db.Org, id string, n New) 
 }
 
 func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
-	tags := n.Tags
-	if tags == nil {
-		tags = []string{}
-	}
 	return db.One[Agent](ctx, s.DB, `
 		INSERT INTO agents (org, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings)
@@ -110,9 +104,9 @@ func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
 		        @window, @max_files, @view_chars, @hidden, @settings)
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
-			"metadata": n.Metadata, "system": n.System, "tags": tags,
-			"timezone": cmp.Or(n.Timezone, "UTC"), "model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit,
-			"max_files": n.MaxFilesOpen, "view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings})
+			"metadata": n.Metadata, "system": n.System, "tags": notNil(n.Tags), "timezone": cmp.Or(n.Timezone, "UTC"),
+			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,
+			"view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings})
 }
 
 func checkName(name string) error {
@@ -145,13 +139,18 @@ func checkLimits(window, maxFiles, viewChars *int) error {
 	return nil
 }
 
-// Agent returns an agent by its id; ErrNotFound if there is none.
+// notNil returns a list that is not NULL in SQL.
+func notNil(list []string) []string { return append([]string{}, list...) }
+
+// orNoAgent returns an ErrNotFound that names an agent for an ErrNotFound, and any other error unchanged.
+func orNoAgent(err error, id string) error {
+	return db.OrNotFound(err, "Agent with ID %s not found", id)
+}
+
+// Agent returns an agent by its id. ErrNotFound if it does not exist.
 func (s *Store) Agent(ctx context.Context, org db.Org, id string) (Agent, error) {
 	a, err := db.One[Agent](ctx, s.DB, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = $2`, org, id)
-	if errors.Is(err, db.ErrNotFound) {
-		return Agent{}, db.NotFound("Agent with ID %s not found", id)
-	}
-	return a, err
+	return a, orNoAgent(err, id)
 }
 
 const filtered = ` FROM agents
@@ -160,12 +159,8 @@ const filtered = ` FROM agents
 	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN tags @> @tags ELSE tags && @tags END)`
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
-	tags := f.Tags
-	if tags == nil {
-		tags = []string{}
-	}
-	return pgx.StrictNamedArgs{"org": org, "name": f.Name, "contains": f.Contains, "tags": tags, "all_tags": f.AllTags,
-		"hidden": f.Hidden}
+	return pgx.StrictNamedArgs{"org": org, "name": f.Name, "contains": f.Contains, "tags": notNil(f.Tags),
+		"all_tags": f.AllTags, "hidden": f.Hidden}
 }
 
 // List lists the agents that match a filter.
@@ -183,19 +178,11 @@ func (s *Store) Count(ctx context.Context, org db.Org, f Filter) (int, error) {
 
 // Tags lists the distinct tags of the organization's agents that contain a text, in byte order.
 func (s *Store) Tags(ctx context.Context, org db.Org, contains string, p db.Page) ([]string, error) {
-	type row struct {
-		ID string `db:"id"`
-	}
 	p.Order = "id"
-	rows, err := db.List[row](ctx, s.DB, p, `
+	return db.List[string](ctx, s.DB, p, `
 		SELECT DISTINCT t.tag COLLATE "C" AS id FROM agents a CROSS JOIN LATERAL unnest(a.tags) AS t (tag)
 		WHERE a.org = @org AND strpos(lower(t.tag), lower(@contains)) > 0`,
 		pgx.StrictNamedArgs{"org": org, "contains": contains})
-	tags := make([]string, len(rows))
-	for i, r := range rows {
-		tags[i] = r.ID
-	}
-	return tags, err
 }
 
 // Update changes an agent. If a limit of open files falls, the least recently used files beyond it are closed.
@@ -308,16 +295,13 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 		if err := in.Recall.Forget(ctx, org, id); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org,
-			id); err != nil {
+		if _, err := tx.Exec(ctx, `
+			SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, id); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM agents WHERE org = $1 AND id = $2`, org, id)
 	})
-	if errors.Is(err, db.ErrNotFound) {
-		return db.NotFound("Agent with ID %s not found", id)
-	}
-	return err
+	return orNoAgent(err, id)
 }
 
 // LimitsOf returns the limits of several agents, by their ids, as files.Options.Limits wants them.

@@ -48,12 +48,12 @@ func (s *Store) calibrationOf(ctx context.Context, org db.Org, model string) (of
 	return of, true, err
 }
 
-// leastGrowth is the fewest tokens between two reports that tell how the provider counts messages.
+// leastGrowth is the fewest tokens between two reports from which the growth is calibrated.
 const leastGrowth = 200
 
 // calibrate changes the calibration of a conversation's model by a provider's count of a prompt whose last message was
-// at a position. The prompt is the newest that was handed out by then, with the messages since. Of two reports at once
-// one may be lost; the next says the same.
+// at a position. The prompt is the newest that was handed out by then, with the messages since. Of two simultaneous
+// reports one may be lost; a later report corrects that.
 func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) error {
 	type counted struct {
 		Prompt *int `db:"prompt"` // nil if none was handed out, or by a version that did not store its estimate

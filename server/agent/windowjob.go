@@ -54,7 +54,7 @@ func (*windowWorker) Timeout(*river.Job[windowArgs]) time.Duration { return 5 * 
 // Work implements river.Worker.
 func (w *windowWorker) Work(ctx context.Context, job *river.Job[windowArgs]) error {
 	err := w.store.CheckWindow(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
-	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // it was deleted, or nothing can leave the view
+	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // deleted, or nothing can leave the view
 		return river.JobCancel(err)
 	}
 	return err
@@ -89,12 +89,9 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 	})
 }
 
-// tooLong reports whether a conversation has more messages in view than can be sent.
-func tooLong(c recall.Conversation) bool { return visible(c) > compaction.MaxMessages }
-
 // CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above
-// the trigger, or if it has too many messages. It does nothing else for a model whose window is unknown. ErrNotFound
-// if the agent or the conversation is not there.
+// the trigger, or if it has too many messages. If the model's window is unknown, only the latter. ErrNotFound if the
+// agent or the conversation does not exist.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
 	p, err := s.Assemble(ctx, org, agentID, conversation, "")
 	if err != nil || p.Agent.Window() == 0 && !tooLong(p.Conversation) {

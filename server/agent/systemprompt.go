@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
+	"github.com/loci-memory/loci/server/block"
+)
+
+// systemPrompt is the compiled system systemPrompt in its parts. The part that changes most often comes last, so that a provider's
+// cache of the beginning stays valid.
+type systemPrompt struct {
+	system      string // the base instructions
+	blocks      string // empty if no block is attached
+	rules       string // empty if no tool has one
+	directories string // empty if no folder is attached
+	metadata    string
+
+	openChars int // characters of the views of open files
+}
+
+// parts returns texts whose concatenation is the prompt.
+func (p systemPrompt) parts() []string {
+	var parts []string
+	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata} {
+		if part != "" && len(parts) > 0 {
+			part = "\n\n" + part
+		}
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func (p systemPrompt) String() string { return strings.Join(p.parts(), "") }
+
+// SystemPrompt compiles the system prompt of an agent. The same state compiles to the same bytes.
+func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
+	empty := recall.Conversation{IsDefault: true, ContextView: recall.ContextView{FirstVisible: 1}}
+	return s.compileNow(ctx, org, a, empty)
+}
+
+// compileNow compiles the system prompt of a conversation with what the agent has now.
+func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
+	tools, err := s.definitions(ctx, org, a)
+	if err != nil {
+		return "", err
+	}
+	p, err := s.compile(ctx, org, a, c, promptMeans{a.Limits(), tools})
+	return p.String(), err
+}
+
+// promptMeans are the limits and the tools that a system prompt names.
+type promptMeans struct {
+	limits files.Limits // of the views of open files
+	tools  []Definition
+}
+
+// compile compiles the system prompt of a conversation.
+func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conversation, m promptMeans) (
+	systemPrompt, error) {
+	directories, err := s.Files.Directories(ctx, org, a.ID, m.limits)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	metadata, err := s.metadata(ctx, org, a, c, m.tools)
+	p := systemPrompt{system: a.Instructions(m.tools), blocks: renderBlocks(blocks),
+		rules: renderRules(a.Settings.ToolRules), directories: renderDirectories(directories, m), metadata: metadata}
+	for _, d := range directories {
+		for _, f := range d.Files {
+			p.openChars += PromptChars(f.Text)
+		}
+	}
+	return p, err
+}
+
+// metadata writes the section that counts what the model does not see. It counts only hidden messages: a count of all
+// messages would change the prompt with every turn.
+func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
+	error) {
+	said, err := s.Recall.CountSaid(ctx, org, a.ID)
+	if err != nil {
+		return "", err
+	}
+	passages, err := s.Archival.CountPassages(ctx, org, a.ID)
+	if err != nil {
+		return "", err
+	}
+	name := c.ID
+	if c.IsDefault {
+		name = recall.DefaultConversation
+	}
+	text := fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n",
+		a.ID, name, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if hidden := said - visible(c); hidden > 0 {
+		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
+			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))
+	}
+	if passages > 0 {
+		text += fmt.Sprintf("- %d passages are stored in archival memory%s\n", passages,
+			toolset(tools).Hint("archival_memory_search", " (use archival_memory_search to find them)"))
+	}
+	return text + "- " + chat.FrameNote + "\n</memory_metadata>", nil
+}
+
+// renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty without blocks.
+// Texts are neutralized, so that no value can end its section.
+func renderBlocks(blocks []block.Block) string {
+	if len(blocks) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("<memory_blocks>\nThe following memory blocks are currently engaged in your core memory unit:\n")
+	for _, m := range blocks {
+		begin, end := tags(m.Label)
+		fmt.Fprintf(&b, "\n%s\n", begin)
+		if m.Description != nil && *m.Description != "" {
+			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", chat.Neutralize(*m.Description))
+		}
+		b.WriteString("<metadata>\n")
+		if m.ReadOnly {
+			b.WriteString("- read_only=true\n")
+		}
+		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
+			utf8.RuneCountInString(m.Value), m.Limit, chat.Neutralize(m.Value), end)
+	}
+	b.WriteString("\n</memory_blocks>")
+	return b.String()
+}
+
+// tagName matches the name of a tag.
+var tagName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
+
+// tags returns the tags around a block. As in Letta their name is the label, if it can be one.
+func tags(label string) (begin, end string) {
+	if tagName.MatchString(label) {
+		return "<" + label + ">", "</" + label + ">"
+	}
+	return `<block label="` + label + `">`, "</block>"
+}
+
+// toolRule is a rule for the use of a tool, as Letta's clients store it.
+type toolRule struct {
+	Type     string   `json:"type"`
+	Tool     string   `json:"tool_name"`
+	Children []string `json:"children"`
+	Max      int      `json:"max_count_limit"`
+}
+
+// ruleTexts write a rule for the model, by its type, in Letta's words. Rules of other types are not shown.
+var ruleTexts = map[string]func(toolRule) string{
+	"constrain_child_tools": func(r toolRule) string {
+		return fmt.Sprintf("After using %s, you must use one of these tools: %s", r.Tool, strings.Join(r.Children, ", "))
+	},
+	"parent_last_tool": func(r toolRule) string {
+		return fmt.Sprintf("%s can only be used after %s", strings.Join(r.Children, ", "), r.Tool)
+	},
+	"conditional": func(r toolRule) string {
+		return r.Tool + " will determine which tool to use next based on its output"
+	},
+	"exit_loop":            func(r toolRule) string { return r.Tool + " ends your response (yields control) when called" },
+	"continue_loop":        func(r toolRule) string { return r.Tool + " requires continuing your response when called" },
+	"required_before_exit": func(r toolRule) string { return r.Tool + " must be called before ending the conversation" },
+	"max_count_per_step": func(r toolRule) string {
+		return fmt.Sprintf("%s: at most %d use(s) per response", r.Tool, r.Max)
+	},
+}
+
+const rulesIntroduction = `The following constraints define rules for tool usage and guide desired behavior. These ` +
+	`rules must be followed to ensure proper tool execution and workflow. A single response may ` +
+	`contain multiple tool calls.`
+
+// renderRules writes the section of the prompt that states the rules of tools; empty if there is no rule to show. A
+// rule's own template is ignored.
+func renderRules(stored json.RawMessage) string {
+	var rules []json.RawMessage
+	if json.Unmarshal(stored, &rules) != nil { // absent, or not a list, which clients may store
+		return ""
+	}
+	var b strings.Builder
+	for _, raw := range rules {
+		var r toolRule
+		if json.Unmarshal(raw, &r) != nil || ruleTexts[r.Type] == nil || r.Tool == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", chat.Neutralize(ruleTexts[r.Type](r)))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "<tool_usage_rules>\n<description>" + rulesIntroduction + "</description>\n\n" + b.String() +
+		"</tool_usage_rules>"
+}
+
+// FileBlocks returns the files of an agent's prompt as blocks: of each folder the open ones, then the closed ones.
+func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBlock, error) {
+	directories, err := s.Files.Directories(ctx, org, a.ID, a.Limits())
+	if err != nil {
+		return nil, err
+	}
+	blocks := []FileBlock{}
+	for _, d := range directories {
+		for _, f := range d.Files {
+			blocks = append(blocks, FileBlock{ID: strings.Replace(f.FileID, "file-", "block-", 1), Label: f.FileName,
+				Value: f.Text, Limit: a.Limits().ViewChars, ReadOnly: true, FileID: f.FileID, SourceID: d.Folder.ID,
+				IsOpen: f.IsOpen, LastAccessedAt: f.LastUsedAt})
+		}
+	}
+	return blocks, nil
+}
+
+// renderDirectories writes the section of the prompt that shows folders and open files, in Letta's layout. Names and
+// texts are neutralized, so that no document can end its section.
+func renderDirectories(directories []files.Directory, m promptMeans) string {
+	if len(directories) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	open, more := 0, 0
+	for _, d := range directories {
+		for _, f := range d.Files {
+			if f.IsOpen {
+				open++
+			}
+		}
+	}
+	fmt.Fprintf(&b, "<directories>\n<file_limits>\n- current_files_open=%d\n- max_files_open=%d\n</file_limits>\n", open,
+		m.limits.MaxOpen)
+	for _, d := range directories {
+		renderDirectory(&b, d, m.limits)
+		more += d.More
+	}
+	if more > 0 {
+		hint := toolset(m.tools).Hint("list_files", ": call list_files")
+		fmt.Fprintf(&b, "<more_files>%d more closed files are not listed%s</more_files>\n", more, hint)
+	}
+	b.WriteString("</directories>")
+	return b.String()
+}
+
+func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
+	fmt.Fprintf(b, "<directory name=\"%s\">\n", attribute(d.Folder.Name))
+	if d.Folder.Description != nil {
+		fmt.Fprintf(b, "<description>%s</description>\n", chat.Neutralize(*d.Folder.Description))
+	}
+	if d.Folder.Instructions != nil {
+		fmt.Fprintf(b, "<instructions>%s</instructions>\n", chat.Neutralize(*d.Folder.Instructions))
+	}
+	for _, f := range d.Files {
+		renderFile(b, f, l)
+	}
+	b.WriteString("</directory>\n")
+}
+
+func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
+	if !f.IsOpen {
+		fmt.Fprintf(b, "<file status=\"closed\" name=\"%s\"/>\n", attribute(f.FileName))
+		return
+	}
+	fmt.Fprintf(b, "<file status=\"open\" name=\"%s\">\n<metadata>\n- read_only=true\n- chars_current=%d\n- "+
+		"chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n</file>\n",
+		attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars, chat.Neutralize(f.Text))
+}
+
+// PromptChars counts the characters that a text takes in a prompt; it is what files.Options.PromptChars asks for.
+func PromptChars(text string) int { return utf8.RuneCountInString(chat.Neutralize(text)) }
+
+// PromptTokens estimates the tokens that a text takes in a prompt; it is what files.Options.PromptTokens asks for.
+func PromptTokens(text string) int { return tokens.Estimate(chat.Neutralize(text)) }
+
+// attribute returns a name as the value of an attribute, with a backslash before each quote.
+func attribute(name string) string { return strings.ReplaceAll(chat.Neutralize(name), `"`, `\"`) }
