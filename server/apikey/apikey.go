@@ -1,5 +1,4 @@
-// Package apikey keeps the API keys of organizations: a key belongs to one, and a request is served on behalf of its
-// key's.
+// Package apikey stores the API keys of organizations. A request is served for the organization of its key.
 package apikey
 
 import (
@@ -18,9 +17,7 @@ import (
 )
 
 // Store keeps API keys. Only the hash of a key's secret is stored.
-type Store struct {
-	DB db.DB
-}
+type Store struct{ DB db.DB }
 
 // Key describes an API key.
 type Key struct {
@@ -39,7 +36,7 @@ const (
 	minSecretSize = 16
 )
 
-// Create makes a key for the organization named org, which it creates if there is none, and returns the secret, which
+// Create creates a key for the organization with a name, which it creates if it is new, and returns the secret, which
 // cannot be read again. ErrInvalid if a name is not allowed.
 func (s *Store) Create(ctx context.Context, org, name string) (secret string, key Key, err error) {
 	for what, text := range map[string]string{"organization": org, "key": name} {
@@ -83,7 +80,7 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 		ORDER BY k.created_at, k.id`)
 }
 
-// Revoke deletes the key with this id, prefix or secret. ErrNotFound if there is none, ErrConflict if several keys have
+// Revoke deletes the key with an id, prefix or secret. ErrNotFound if no key has it, ErrConflict if several keys have
 // the prefix.
 func (s *Store) Revoke(ctx context.Context, idOrPrefix string) error {
 	sum := sha256.Sum256([]byte(idOrPrefix))
@@ -122,12 +119,12 @@ func (s *Store) Register(ctx context.Context, secret string) error {
 	return db.Error(err)
 }
 
-// Any reports whether there is a key.
+// Any reports whether a key exists.
 func (s *Store) Any(ctx context.Context) (bool, error) {
 	return db.One[bool](ctx, s.DB, `SELECT EXISTS (SELECT FROM api_keys)`)
 }
 
-// Lookup returns the organization of the key with this secret. ErrNotFound if there is none.
+// Lookup returns the organization of the key with a secret. ErrNotFound if no key has it.
 func (s *Store) Lookup(ctx context.Context, secret string) (db.Org, error) {
 	type row struct {
 		Org db.Org `db:"org"`
@@ -148,7 +145,7 @@ func (s *Store) OpenOrg(ctx context.Context) (db.Org, error) {
 		SELECT org FROM organizations WHERE name = $1 AND NOT EXISTS (SELECT FROM keys_required)`, defaultOrg)
 }
 
-// Reopen makes OpenOrg return the default organization again if no key is left.
+// Reopen makes OpenOrg return the default organization again, unless a key exists.
 func (s *Store) Reopen(ctx context.Context) error {
 	_, err := s.DB.Exec(ctx, `DELETE FROM keys_required WHERE NOT EXISTS (SELECT FROM api_keys)`)
 	return db.Error(err)

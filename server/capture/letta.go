@@ -1,16 +1,17 @@
 package capture
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// isListed tells an item of a list of messages, as this API and Letta's show them.
+// isListed reports whether a message is an item of a list of messages, as this API and Letta's return them.
 func isListed(m chat.Object) bool { return m.Has("message_type") }
 
-// listed are the items that are understood, by message_type.
+// listed are the readers of the items of lists, by message_type.
 var listed = map[string]func(chat.Object) recall.Draft{
 	"system_message":           func(m chat.Object) recall.Draft { return saidBy(m, recall.System) },
 	"user_message":             func(m chat.Object) recall.Draft { return saidBy(m, recall.User) },
@@ -21,7 +22,7 @@ var listed = map[string]func(chat.Object) recall.Draft{
 	"tool_return_message":      readToolReturns,
 }
 
-// readListed reads an item of a list. Several of the same id are one message.
+// readListed reads an item of a list. Items with the same id are one message.
 func readListed(m chat.Object) recall.Draft {
 	kind := m.Text("message_type")
 	if strings.HasPrefix(kind, "approval_") {
@@ -65,36 +66,30 @@ func readListedCalls(m chat.Object) recall.Draft {
 	d := recall.Draft{Role: recall.Assistant}
 	for _, c := range calls {
 		d.Content = append(d.Content, recall.Part{Type: recall.ToolCall, CallID: c.Needed("tool_call_id"),
-			Name:  c.Needed("name"),
-			Input: c.Arguments("arguments")})
+			Name: c.Needed("name"), Input: c.Arguments("arguments")})
 	}
 	return d
 }
 
-// isApproval tells Letta's answer to a tool that waits to be allowed.
+// isApproval reports whether a message is Letta's answer to a call that needs approval.
 func isApproval(m chat.Object) bool {
 	return m.Text("type") == "approval" || m.Has("approve") || m.Has("approval_request_id") || m.Has("approvals")
 }
 
 func refuseApproval(m chat.Object) recall.Draft {
-	at := "type"
-	for _, name := range []string{"message_type", "approve", "approvals", "approval_request_id"} {
-		if m.Has(name) {
-			at = name
-			break
-		}
-	}
-	m.Refuse(at, "approvals are not turns, and are not kept: send the call as a tool_call and what came of it as a "+
+	fields := []string{"message_type", "approve", "approvals", "approval_request_id", "type"}
+	at := max(slices.IndexFunc(fields, m.Has), 0)
+	m.Refuse(fields[at], "approvals are not turns, and are not kept: send the call as a tool_call and what came of it as a "+
 		"tool_return")
 	return recall.Draft{}
 }
 
-// isToolReturns tells Letta's way to give back what tools returned.
+// isToolReturns reports whether a message holds results of tools in Letta's form.
 func isToolReturns(m chat.Object) bool {
 	return m.Text("type") == "tool_return" || m.Has("tool_returns")
 }
 
-// readToolReturns reads what tools returned. Older lists have one, without tool_returns.
+// readToolReturns reads results of tools. Older lists have one, without tool_returns.
 func readToolReturns(m chat.Object) recall.Draft {
 	returns := m.Items("tool_returns", "a list of what tools returned")
 	if len(returns) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// providerUsage is what providers count of a call: OpenAI's and Letta's fields, and Anthropic's, which does not count
-// what it read from its cache, or wrote there, among the input.
+// providerUsage is a provider's count of a call: the fields of OpenAI and Letta, and those of Anthropic, whose
+// input_tokens do not include the tokens that it read from or wrote to its cache.
 type providerUsage struct {
 	Prompt        float64 `json:"prompt_tokens"`
 	Input         float64 `json:"input_tokens"`
@@ -16,8 +16,7 @@ type providerUsage struct {
 	CacheCreation float64 `json:"cache_creation_input_tokens"`
 }
 
-// promptTokens are the tokens of the prompt that a provider counted; 0 where the request does not say, or gives
-// impossible numbers.
+// promptTokens returns a provider's count of the prompt in tokens; 0 if the request has none, or an impossible one.
 func (b *Batch) promptTokens() int {
 	raw := b.fields["usage"]
 	if raw == nil {
@@ -42,8 +41,8 @@ func (b *Batch) promptTokens() int {
 	return int(tokens)
 }
 
-// PromptPosition is the position of the last message of the prompt that the last message of the assistant answers;
-// without one, of the last.
+// PromptPosition returns the position of the last message of the prompt that was counted: the message before the last
+// one of the assistant or, without one, the last of all.
 func (b *Batch) PromptPosition(appended []recall.Appended) int {
 	if b.answer >= 0 {
 		return appended[b.answer].Position - 1
