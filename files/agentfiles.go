@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// AgentFile is a file as an agent has it: attached through a folder, open or closed.
+// AgentFile is a file of a folder that is attached to an agent.
 type AgentFile struct {
 	ID             string     `db:"id" json:"id"` // file_agent- and the file's own UUID
 	FileID         string     `db:"file_id" json:"file_id"`
@@ -26,13 +26,13 @@ type AgentFile struct {
 	EndLine        *int       `db:"-" json:"end_line"`
 }
 
-// The ids of agent files and of files begin with these, and go on alike.
+// An agent file's id and its file's id differ in these prefixes only.
 const (
 	agentFilePrefix = "file_agent-"
 	filePrefix      = "file-"
 )
 
-// agentFileColumns are of f, a file, and d, its folder.
+// agentFileColumns are the columns of an AgentFile; f is the file, d its folder.
 const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id,
 	d.name || '/' || f.name AS file_name,
 	d.id AS folder_id, d.name AS folder_name`
@@ -43,7 +43,7 @@ const openRows = `
 	FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key
 	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
 
-// pageRows selects a page of each folder, of all files or of the closed ones: the page of all folders is among them.
+// pageRows selects a page of each folder, of all files or of the closed ones. The rows contain the page of all folders.
 func pageRows(page db.Clauses) string {
 	return `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, f.is_open, f.last_accessed_at

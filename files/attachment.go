@@ -18,9 +18,9 @@ type Attachment struct {
 	Limits            Limits
 }
 
-// Attach attaches a folder to an agent, which can then open, search and list its files. Unless it is told not to, it
-// opens the folder's oldest files with text while there is room; what the agent has open stays. Attaching twice changes
-// nothing.
+// Attach attaches a folder to an agent, which can then open, search and list its files. Unless at.Opens or the agent's
+// limits forbid it, it opens the folder's oldest files with text while there is room; open files stay open. Attaching
+// twice changes nothing.
 func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 	return s.inTx(ctx, func(in *Store) error {
 		set := in.openSet(org, at.AgentID)
@@ -80,7 +80,7 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string
 	})
 }
 
-// detach locks the attachment before the agent, as all that opens files through it does.
+// detach locks the attachment before the agent, as every transaction does that opens files of an attached folder.
 func (set openSet) detach(ctx context.Context, folder Folder) error {
 	_, err := db.One[string](ctx, set.db, `
 		SELECT agent_id FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3 FOR UPDATE`,

@@ -43,7 +43,7 @@ func (set openSet) openOldest(ctx context.Context, folder Folder, at Attachment)
 	return err
 }
 
-// opens reports whether files open by themselves, as an attachment says, or else the agent.
+// opens reports whether files open by themselves: attachment decides unless it is nil, then the agent's setting.
 func (l Limits) opens(attachment *bool) bool {
 	if attachment != nil {
 		return *attachment
@@ -51,8 +51,8 @@ func (l Limits) opens(attachment *bool) bool {
 	return !l.OpensNone
 }
 
-// fitting returns the first of the files that may open by themselves beside what is open: they are shown whole, and the
-// last may be cut.
+// fitting returns the first of the ready files for which the prompt has room in addition to the open ones. They are
+// shown whole; the last may be cut.
 func (set openSet) fitting(ctx context.Context, open []openFile, ready []readyFile, l Limits) ([]readyFile, error) {
 	room := l.automaticTokens()
 	for _, f := range open {

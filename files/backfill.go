@@ -11,13 +11,13 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// callAtOnce is of how many files the batches are called in one transaction.
-const callAtOnce = 1000
+// requeueFiles is the number of files whose batches are queued again in one transaction.
+const requeueFiles = 1000
 
 // Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in
-// another space or in none, and of files whose jobs are gone, as those are that a server with another space took. What
-// another space still waited for is given up once the file has its vectors in this one. It returns how many batches
-// were queued anew.
+// another space or in none, and of files whose jobs are gone, for example because a server with another space took
+// them. It deletes the batches of other spaces for files that have batches in this one. It returns how many batches it
+// added.
 func (s *Store) Backfill(ctx context.Context) (int, error) {
 	space := s.space()
 	if space == 0 {
@@ -50,29 +50,29 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for some := range slices.Chunk(files, callAtOnce) {
-		if err := s.callAgain(ctx, space, some); err != nil {
+	for some := range slices.Chunk(files, requeueFiles) {
+		if err := s.requeueBatches(ctx, space, some); err != nil {
 			return 0, err
 		}
 	}
-	return int(tag.RowsAffected()), s.forget(ctx, space)
+	return int(tag.RowsAffected()), s.deleteOtherSpaces(ctx, space)
 }
 
-// callAgain calls the batches of files whose jobs are gone.
-func (s *Store) callAgain(ctx context.Context, space int16, fileKeys []int64) error {
+// requeueBatches queues the batches of files whose jobs are gone.
+func (s *Store) requeueBatches(ctx context.Context, space int16, fileKeys []int64) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `
 			UPDATE embed_batches SET turn = NULL
 			WHERE space_id = $1 AND file_key = ANY($2) AND turn IS NOT NULL`, space, fileKeys); err != nil {
 			return err
 		}
-		return s.With(tx).call(ctx, space, fileKeys, embedWidth)
+		return s.With(tx).queueBatches(ctx, space, fileKeys, embedWidth)
 	})
 }
 
-// forget gives up what other spaces wait for, with the vectors of those files that they have: a file is embedded in a
-// space whole or not at all.
-func (s *Store) forget(ctx context.Context, space int16) error {
+// deleteOtherSpaces deletes the batches of other spaces for files that have batches in this one, and the vectors of
+// these files in those spaces: a file is embedded in a space whole or not at all.
+func (s *Store) deleteOtherSpaces(ctx context.Context, space int16) error {
 	_, err := s.db.Exec(ctx, `
 		WITH gone AS (
 			DELETE FROM embed_batches b
@@ -85,7 +85,7 @@ func (s *Store) forget(ctx context.Context, space int16) error {
 		USING (SELECT DISTINCT file_key, space_id FROM gone) g, chunks c
 		WHERE c.file_key = g.file_key AND v.chunk_key = c.key AND v.space_id = g.space_id`, space)
 	if err != nil {
-		return fmt.Errorf("give up what another space waits for: %w", err)
+		return fmt.Errorf("delete the batches of other spaces: %w", err)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 }
 
 // directoryFiles returns the files that a prompt shows, by folder key: all open files with their views, and the first
-// closed ones of each folder, where they are many as many of each as may be.
+// closed ones of each folder. If there are too many closed files, each folder has the same share of the limit.
 func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits) (
 	map[int64][]DirectoryFile, error) {
 	list, err := db.All[DirectoryFile](ctx, s.db, `

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
@@ -13,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// embedWidth is how many batches of a file are queued at a time: each that is done calls the next, so that files take
-// turns.
+// embedWidth is how many batches of a file are queued at a time. Each batch that is done queues the next, so that files
+// take turns.
 const embedWidth = 4
 
 // batchOf returns how many chunks of a given number of tokens one job embeds.
@@ -28,8 +29,8 @@ func (s *Store) vectors() embed.Vectors {
 		`SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`, "org", "folder_key")
 }
 
-// await queues the vectors of a generation's chunks, where an endpoint makes some.
-func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int) error {
+// addBatches adds the batches of a generation's chunks, and queues the first, if an endpoint is configured.
+func (s *Store) addBatches(ctx context.Context, job ParseArgs, src source, chunks int) error {
 	space := s.space()
 	if space == 0 || chunks == 0 {
 		return nil
@@ -42,12 +43,12 @@ func (s *Store) await(ctx context.Context, job ParseArgs, src source, chunks int
 			"chunks": chunks, "org": src.Org, "folder": src.FolderKey}); err != nil {
 		return err
 	}
-	return s.call(ctx, space, []int64{src.Key}, embedWidth)
+	return s.queueBatches(ctx, space, []int64{src.Key}, embedWidth)
 }
 
-// call queues jobs for the first each batches without a job of every file, at the turn of its folder. It must run in a
-// transaction.
-func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each int) error {
+// queueBatches queues jobs for the first batches without a job of every file, at most each of a file, at the turn of
+// its folder. It must run in a transaction.
+func (s *Store) queueBatches(ctx context.Context, space int16, fileKeys []int64, each int) error {
 	type batch struct {
 		EmbedArgs
 		FolderKey int64 `db:"folder_key"`
@@ -89,7 +90,7 @@ func (s *Store) call(ctx context.Context, space int16, fileKeys []int64, each in
 	return s.enqueue(ctx, jobs...)
 }
 
-// batch is one batch of a file's chunks, as they were read.
+// batch is one batch of a file's chunks.
 type batch struct {
 	store  *Store
 	job    EmbedArgs
@@ -102,7 +103,7 @@ type unembedded struct {
 	Text    string `db:"text"`
 }
 
-// nextBatch reads a job's batch, or as much of it as the endpoint has time for.
+// nextBatch reads a job's batch, shortened to the number of chunks that the endpoint embeds in time.
 func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space) (embed.Batch, error) {
 	if space.ID != job.SpaceID {
 		return nil, river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
@@ -126,7 +127,7 @@ func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space)
 	return &batch{store: s, job: job, chunks: chunks}, nil
 }
 
-// shorten leaves a batch size chunks; the others become a batch that is called later.
+// shorten keeps the first size chunks of a batch; the others become a batch that is queued later.
 func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 	_, err := s.db.Exec(ctx, `
 		WITH long AS (
@@ -179,8 +180,7 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 			"first": b.job.FirstOrdinal, "chunks": len(b.chunks)})
 }
 
-// Finish implements embed.Batch. Refused chunks are counted, with the reason of one, and the file's next batch is
-// called.
+// Finish implements embed.Batch. It counts refused chunks, with the reason of one, and queues the file's next batch.
 func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
 	if len(refused) > 0 {
 		if _, err := tx.Exec(ctx, `
@@ -192,7 +192,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 			return err
 		}
 	}
-	return b.store.With(tx).call(ctx, b.job.SpaceID, []int64{b.job.FileKey}, 1)
+	return b.store.With(tx).queueBatches(ctx, b.job.SpaceID, []int64{b.job.FileKey}, 1)
 }
 
 // Note implements embed.Batch.
@@ -202,4 +202,18 @@ func (b *batch) Note(ctx context.Context, reason string) error {
 		WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
 		b.job.FileKey, b.job.SpaceID, b.job.Generation, b.job.FirstOrdinal, b.job.Org, reason)
 	return err
+}
+
+// Index builds the index of the active space's vectors if it pays and is missing; built reports whether it did.
+func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error) {
+	return s.vectors().Index(ctx, pool, progress)
+}
+
+// ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
+// number.
+func (s *Store) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
+	return s.vectors().ClearUnused(ctx, pool, func(ctx context.Context, unused []int16) error {
+		_, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE space_id = ANY ($1)`, unused)
+		return err
+	})
 }

@@ -196,14 +196,10 @@ func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p
 	if err != nil {
 		return nil, err
 	}
-	type row struct {
-		ID string `db:"id"`
-	}
 	p.Order = "id"
-	rows, err := db.List[row](ctx, s.db, p, `
+	return db.List[string](ctx, s.db, p, `
 		SELECT agent_id AS id FROM agent_folders WHERE org = @org AND folder_key = @folder`,
 		pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
-	return mapped(rows, func(r row) string { return r.ID }), err
 }
 
 // Totals returns the total of each folder of the organization, by name.

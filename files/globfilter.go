@@ -14,19 +14,18 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// CompileInclude returns a filter of file names, which are folder/name. It ignores case. Every filter accepts the file
-// whose full name, or last parts of it, are include to the letter. Besides, include is one of three:
+// CompileInclude returns a filter of file names, which are folder/name. It ignores case. Every filter accepts a file
+// whose full name, or the last parts of it, equal include. What else it accepts depends on the form of include:
 //
-//   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, but for
+//   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, except for
 //     braces).
 //   - Else with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts. A glob without
-//     a slash is for the last part, or for the whole name with * crossing slashes. A glob with a slash may begin at any
-//     part, or only at the first where it
-//     begins with a slash, and also accepts everything below what it names.
+//     a slash matches the last part, or the whole name with * crossing slashes. A glob with a slash may match from any
+//     part on, but only from the first if it begins with a slash. It also accepts everything below what it matches.
 //   - Else it is text that the name contains. Empty text accepts all.
 //
-// ErrInvalid if include is no regular expression and no glob, or is too long. The filter then accepts only the name to
-// the letter, and a caller returns the error if there is no such file.
+// ErrInvalid if include is neither a regular expression nor a glob, or too long. The filter then accepts only files of
+// that name, and the caller returns the error if there are none.
 func CompileInclude(include string) (accepts func(fullName string) bool, err error) {
 	include = strings.TrimSpace(include)
 	if n := utf8.RuneCountInString(include); n > grep.PatternChars {
@@ -80,8 +79,8 @@ func compileGlob(glob string) (func(fullName string) bool, error) {
 		return nil, invalidGlob(glob)
 	}
 	if n := alternatives(glob); n > maxAlternatives {
-		return nil, db.Invalid("Invalid include %s: its braces stand for %d names; %d are the most. Use a simpler glob.",
-			quoted(glob), n, maxAlternatives)
+		return nil, db.Invalid("Invalid include %s: its braces have %d alternatives; at most %d are allowed. Use a simpler "+
+			"glob.", quoted(glob), n, maxAlternatives)
 	}
 	glob = strings.ToLower(glob)
 	if !strings.Contains(glob, "/") {
@@ -103,10 +102,10 @@ func invalidGlob(glob string) error {
 		quoted(glob))
 }
 
-// maxAlternatives bounds the time of a match, which grows with the number of names that a glob's braces stand for.
+// maxAlternatives bounds the time of a match, which grows with the number of alternatives in a glob's braces.
 const maxAlternatives = 100
 
-// alternatives returns how many names the braces of a valid glob stand for; nested ones count as if they followed each
+// alternatives returns how many names the braces of a valid glob expand to; nested ones count as if they followed each
 // other.
 func alternatives(glob string) int {
 	all, open := 1, []int{}

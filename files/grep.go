@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -19,36 +20,25 @@ type GrepQuery struct {
 	Literal       bool
 }
 
-// GrepMatch is one matching line with the lines around it. Line is 1-based.
+// GrepMatch is a matching line with the lines around it and its pages, which are zero if the file has none.
 type GrepMatch struct {
-	FileName      string
-	Line          int
-	Pages         Pages // zero where the file has none
-	Text          string
-	Before, After []string
+	grep.Match
+	Pages Pages
 }
 
 // FileCount is the number of matches in a file.
 type FileCount = grep.Count
 
-// GrepResult is one page of matches. A search ends after GrepCap matches: Capped reports that Total and the last count
-// are lower bounds.
+// GrepResult is a page of matches with their pages.
 type GrepResult struct {
-	Attached int // files attached in all
-	Searched int // of them, accepted by Include and searched
-	Waiting  int // of them, without text yet
-	Total    int
-	Capped   bool
-	Files    []FileCount // most matches first, then by name
-	Matches  []GrepMatch // the page, at most GrepPage
+	grep.Result
+	Matches []GrepMatch
 }
 
 // Bounds of one grep, as Letta's.
 const (
-	GrepPage         = grep.PageSize
-	GrepCap          = grep.MaxMatches
-	GrepPatternChars = grep.PatternChars
-	GrepContextLines = grep.MaxContextLines
+	GrepPage = grep.PageSize
+	GrepCap  = grep.MaxMatches
 )
 
 // Grep returns a page of the lines of an agent's attached files that match a pattern, all as of one moment. Open files
@@ -56,7 +46,7 @@ const (
 // for a search that takes too long.
 func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuery) (GrepResult, error) {
 	pattern, err := grep.Compile(q.Pattern, grep.PatternOptions{CaseSensitive: q.CaseSensitive, Literal: q.Literal})
-	if err != nil {
+	if err = cmp.Or(err, grep.CheckContext(q.ContextLines)); err != nil {
 		return GrepResult{}, err
 	}
 	query := grep.Query{Org: org, AgentID: agentID, Pattern: pattern, ContextLines: q.ContextLines, Offset: q.Offset}
@@ -71,15 +61,8 @@ func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuer
 	if err != nil {
 		return GrepResult{}, err
 	}
-	result := GrepResult{Attached: found.Attached, Searched: found.Searched, Waiting: found.Waiting, Total: found.Total,
-		Capped: found.Capped, Files: found.Files}
-	var fileIDs []string
-	for _, m := range found.Matches {
-		result.Matches = append(result.Matches,
-			GrepMatch{FileName: m.FileName, Line: m.Line, Text: m.Text, Before: m.Before, After: m.After})
-		fileIDs = append(fileIDs, m.FileID)
-	}
-	fileIDs = slices.Compact(fileIDs)
+	result := GrepResult{found, mapped(found.Matches, func(m grep.Match) GrepMatch { return GrepMatch{Match: m} })}
+	fileIDs := slices.Compact(mapped(found.Matches, func(m grep.Match) string { return m.FileID }))
 	if err := s.addPages(ctx, org, fileIDs, result.Matches); err != nil {
 		return GrepResult{}, err
 	}

@@ -72,23 +72,18 @@ func pageWord(mediaType string) string {
 
 // addPages sets the pages of matches.
 func (s *Store) addPages(ctx context.Context, org db.Org, fileIDs []string, matches []GrepMatch) error {
-	type named struct {
+	type file struct {
 		Paging
-		Name string `db:"name"`
+		ID string `db:"id"`
 	}
-	paged, err := db.All[named](ctx, s.db, `
-		SELECT d.name || '/' || f.name AS name, f.pages, f.media_type
-		FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
-		WHERE f.org = $1 AND f.id = ANY ($2) AND f.pages IS NOT NULL`, org, fileIDs)
-	if err != nil {
-		return err
-	}
+	paged, err := db.All[file](ctx, s.db, `
+		SELECT id, pages, media_type FROM files WHERE org = $1 AND id = ANY ($2) AND pages IS NOT NULL`, org, fileIDs)
 	for _, f := range paged {
 		for i, m := range matches {
-			if m.FileName == f.Name {
+			if m.FileID == f.ID {
 				matches[i].Pages = f.Of(m.Line, m.Line)
 			}
 		}
 	}
-	return nil
+	return err
 }

@@ -87,7 +87,7 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 	return found, nil
 }
 
-// named returns the rows that a name stands for: by full name or id, else by the file's own name.
+// named returns the rows that a name means: those with this full name or id, else those with this own name.
 func named(rows []attached, name string) []attached {
 	var full, leaf []attached
 	for _, r := range rows {

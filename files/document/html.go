@@ -37,7 +37,7 @@ func HTML(raw string) (markdown string, err error) {
 	return plainCharacters.Replace(markdown), nil
 }
 
-// escaped stands before a character that is escaped where it would break a table.
+// escaped precedes a character that is escaped if it would break a table.
 const escaped = string(marker.MarkerEscaping)
 
 // plainCharacters replaces characters that a search would not match.

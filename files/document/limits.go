@@ -20,7 +20,7 @@ const (
 	maxXMLTokenBytes = 4 << 20    // of one tag, text or declaration
 	maxXMLDepth      = 1000       // elements within each other
 	maxLinkBytes     = 2048       // a longer link is shown by its text only
-	maxColumns       = 16_384     // that a merged or repeated cell stands for
+	maxColumns       = 16_384     // that a merged or repeated cell covers
 )
 
 // budget is the rest of a document's limits.

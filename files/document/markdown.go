@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// blockKind decides whether an empty line stands before a block, and whether the last item of a list goes on after it.
+// blockKind decides whether an empty line precedes a block, and whether the last item of a list continues after it.
 type blockKind int
 
 const (
@@ -238,7 +238,7 @@ func (m *markdown) slide(n int, title string, body, notes *markdown) {
 // noteMark returns the mark of the nth note in the text.
 func noteMark(n int) string { return fmt.Sprintf("[^%d]", n) }
 
-// notes adds the texts that the marks 1, 2, … in the document stand for.
+// notes adds the texts of the notes that the marks 1, 2, … in the document cite.
 func (m *markdown) notes(texts []string) {
 	m.flushCode()
 	m.last, m.items = otherBlock, nil

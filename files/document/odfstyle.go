@@ -25,7 +25,7 @@ func (o *odf) readStyle(x *xmlReader, e element) error {
 	return nil
 }
 
-// namedStyle returns the style that programs mean by its name.
+// namedStyle returns the style that programs commonly give this name.
 func namedStyle(name string) (s blockStyle) {
 	name = strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_20_", " "), "_", " "))
 	s.code, s.title, s.quote = isCodeName(name), name == "title", strings.HasPrefix(name, "quotation")

@@ -143,7 +143,7 @@ func (a *archive) mainPart(usual string) (string, error) {
 
 var errNotThatFormat = errors.New("it is not what its type says, its main part is missing")
 
-// number returns the whole number that s is; otherwise if it is not a whole number, or is beyond a million.
+// number returns the whole number in s, or otherwise if s is not one from -1,000,000 to 1,000,000.
 func number(s string, otherwise int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < -1_000_000 || n > 1_000_000 {

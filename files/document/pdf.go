@@ -93,7 +93,7 @@ func pdfRefusal(err error) error {
 		return unreadable("The PDF is encrypted in a way that is not known here. Save it without encryption and upload that.")
 	}
 	return unreadable("The PDF is damaged: no page of it can be found. " +
-		"Open it in a PDF program, save it anew, and upload that.")
+		"Open it in a PDF program, save it again, and upload that.")
 }
 
 // pdfPages returns the text of each page as PDFium extracts it.

@@ -66,7 +66,7 @@ func TestPDF(t *testing.T) {
 	}
 }
 
-const damagedPDF = "The PDF is damaged: no page of it can be found. Open it in a PDF program, save it anew, and " +
+const damagedPDF = "The PDF is damaged: no page of it can be found. Open it in a PDF program, save it again, and " +
 	"upload that."
 
 func TestPDFsWithoutTextSayWhy(t *testing.T) {

@@ -49,8 +49,8 @@ func extent(cells []string) (lo, hi int) {
 	return lo, hi
 }
 
-// flush ends a block. The sheet's heading stands before its first block. A single cell above a table is its title; a
-// block of one column is written as lines.
+// flush ends a block. The sheet's heading precedes its first block. A single cell above a table is its title; a block
+// of one column is written as lines.
 func (s *sheetWriter) flush() {
 	rows := s.rows
 	s.rows = nil

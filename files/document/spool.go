@@ -12,7 +12,7 @@ const SpoolName = "loci-spool-*"
 // Spool is a temporary file without a name: the system deletes it when the process ends, however it ends.
 type Spool struct{ *os.File }
 
-// NewSpool creates an empty Spool in a directory; an empty name stands for the system's temporary directory.
+// NewSpool creates an empty Spool in a directory; an empty name means the system's temporary directory.
 func NewSpool(dir string) (Spool, error) {
 	file, err := os.CreateTemp(dir, SpoolName)
 	if err != nil {

@@ -43,7 +43,7 @@ type Query struct {
 	AgentID      string
 	Pattern      *Pattern
 	Include      func(fullName string) bool // which files to search, by folder/name; nil for all
-	ContextLines int                        // lines shown before and after a match, at most MaxContextLines
+	ContextLines int                        // lines shown before and after a match, see CheckContext
 	Offset       int                        // matches to skip
 }
 
@@ -75,11 +75,8 @@ type search struct {
 }
 
 // Search returns a page of matches. It searches one snapshot of the database; within a transaction, that of the
-// transaction. ErrInvalid for too many context lines, or when the search takes too long.
+// transaction. ErrInvalid when the search takes too long.
 func (s *Searcher) Search(ctx context.Context, d db.DB, q Query) (Result, error) {
-	if err := CheckContext(q.ContextLines); err != nil {
-		return Result{}, err
-	}
 	run := &search{Searcher: s, Query: q, db: d}
 	bounded, cancel := context.WithTimeout(ctx, maxDuration)
 	defer cancel()

@@ -26,8 +26,8 @@ func bucket(x uint64, n int) uint32 {
 // last returns the last n bytes of x.
 func last(x uint64, n int) uint64 { return x & (1<<(8*n) - 1) }
 
-// fold returns the byte that stands in the index for what begins at text[i], and how many bytes that is: letters of
-// ASCII in lower case, and also ſ (long s) and the Kelvin sign, which are letters of ASCII in another case.
+// fold returns the byte by which the index knows the character or byte at text[i], and its size in bytes. Letters of
+// ASCII become lower case; so do ſ (long s) and the Kelvin sign, which are letters of ASCII in another case.
 func fold(text string, i int) (folded byte, size int) {
 	c := text[i]
 	switch {
@@ -41,7 +41,7 @@ func fold(text string, i int) (folded byte, size int) {
 	return c, 1
 }
 
-// folded returns a text as the index has it.
+// folded returns a text in the bytes of fold.
 func folded(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

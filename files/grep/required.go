@@ -25,7 +25,7 @@ func requiredBy(re *syntax.Regexp) *required {
 	return parts.required(maxExpanded)
 }
 
-// maxExpanded is how many texts stand for adjacent classes of few characters, such as [Qq]uu[xy]\d.
+// maxExpanded is the most texts that adjacent classes of few characters, such as [Qq]uu[xy]\d, are expanded to.
 const maxExpanded = 128
 
 // piece is a part of a pattern: one of a few folded texts, or something else of which at most a requirement is known.

@@ -20,22 +20,14 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 		return Result{}, err
 	}
 	got, err := m.Archival.InsertFor(ctx, c.Org, c.Agent.ID,
-		[]archival.Draft{{Text: string(a.Content), Tags: stringsOf(a.Tags)}})
+		[]archival.Draft{{Text: string(a.Content), Tags: plain(a.Tags)}})
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{Text: insertedText(got)}, nil
 }
 
-func stringsOf(list list[text]) []string {
-	all := make([]string, len(list))
-	for i, t := range list {
-		all[i] = string(t)
-	}
-	return all
-}
-
-// insertedText tells a model what became of what it archived.
+// insertedText lists the passages of an insertion: the new ones, and those that the archive has already.
 func insertedText(got []archival.Inserted) string {
 	var fresh, known []string
 	for _, p := range got {
@@ -94,7 +86,7 @@ func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearch
 }
 
 func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
-	q := archival.Query{Text: strings.TrimSpace(string(a.Query)), Tags: stringsOf(a.Tags),
+	q := archival.Query{Text: strings.TrimSpace(string(a.Query)), Tags: plain(a.Tags),
 		Match: archival.Match(strings.ToLower(string(a.Match)))}
 	if q.Match != "" && q.Match != archival.Any && q.Match != archival.All {
 		return q, db.Invalid("tag_match_mode may be any or all, got '%s'.", echo(string(a.Match)))
@@ -106,25 +98,21 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 	if q.Offset, err = skipped(a.Offset); err != nil {
 		return q, err
 	}
-	if a.Start != "" {
-		if q.Start, err = recall.ParseStart(string(a.Start), at.zone); err != nil {
-			return q, db.Invalid("Invalid start_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
-				echo(string(a.Start)))
-		}
+	const invalid = "Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"
+	if q.Start, err = recall.ParseStart(string(a.Start), at.zone); err != nil {
+		return q, db.Invalid(invalid, "start_datetime", echo(string(a.Start)))
 	}
-	if a.End != "" {
-		if q.End, err = recall.ParseEnd(string(a.End), at.zone); err != nil {
-			return q, db.Invalid("Invalid end_datetime format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
-				echo(string(a.End)))
-		}
+	if q.End, err = recall.ParseEnd(string(a.End), at.zone); err != nil {
+		return q, db.Invalid(invalid, "end_datetime", echo(string(a.End)))
 	}
 	return q, nil
 }
 
 // passagesText shows passages, the best first.
 func passagesText(q archival.Query, r archival.Results, at clock) string {
+	note := rankingNote(r.Note, q.Text != "" && !r.ByMeaning)
 	if len(r.Hits) == 0 {
-		return noPassages(q) + passagesNote(q, r)
+		return noPassages(q) + note
 	}
 	return most(len(r.Hits), func(n int) string {
 		head := fmt.Sprintf("Found %s in your archival memory", count(len(r.Hits), "passage"))
@@ -141,22 +129,16 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 				"search with tags or dates.", left)
 		}
 		b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
-		return strings.TrimSuffix(b.String(), "\n") + passagesNote(q, r)
+		return strings.TrimSuffix(b.String(), "\n") + note
 	})
 }
 
-// passageText shows a passage. Its lines are indented, which keeps them from being taken for a head.
+// passageText shows a passage under a head.
 func passageText(h archival.Hit, at clock) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "=== %s (%s%s", h.ID, h.HappenedAt.In(at.zone).Format("2006-01-02 15:04 MST"), line(tagged(h.Tags)))
-	b.WriteString(") ===\n")
-	for l := range strings.SplitSeq(strings.TrimRight(h.Text, "\n"), "\n") {
-		b.WriteString("  " + line(l) + "\n")
-	}
-	return b.String()
+	return fmt.Sprintf("=== %s (%s%s) ===\n%s", h.ID, at.format(h.HappenedAt), line(tagged(h.Tags)), indented(h.Text))
 }
 
-// noPassages says what was searched and what to try.
+// noPassages states the search that found nothing, and a call to try.
 func noPassages(q archival.Query) string {
 	var filter string
 	if len(q.Tags) > 0 {
@@ -184,16 +166,6 @@ func noPassages(q archival.Query) string {
 
 var newestPassages = invocation("archival_memory_search", argument{"query", "", nil})
 
-func passagesNote(q archival.Query, r archival.Results) string {
-	switch {
-	case r.Note != "":
-		return "\n\nNote: " + line(r.Note)
-	case q.Text != "" && !r.ByMeaning:
-		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
-	}
-	return ""
-}
-
 type archivalUpdateArgs struct {
 	ID      text       `json:"id"`
 	Content text       `json:"content"`
@@ -209,7 +181,7 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 		u.Text = new(string(a.Content))
 	}
 	if a.Tags != nil {
-		u.Tags = stringsOf(a.Tags)
+		u.Tags = plain(a.Tags)
 	}
 	if u.Text == nil && u.Tags == nil {
 		return Result{}, db.Invalid("archival_memory_update needs content or tags, or both.")

@@ -15,11 +15,11 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// ignored are arguments that Letta's agents add to every call, for their loop and not for the tool.
+// ignored are the arguments that Letta's agents add to every call for their agent loop. Tools do not read them.
 var ignored = []string{"request_heartbeat", "inner_thoughts", "thinking"}
 
-// The types of arguments. Each takes what models write in place of the right JSON; a struct of arguments is made of
-// pointers to these where absent differs from zero.
+// The types of arguments. Each also accepts wrong JSON that models commonly write. A field is a pointer if absent
+// differs from zero.
 type (
 	number      int    // also "20" and 20.0
 	flag        bool   // also "true", "False", 1
@@ -27,10 +27,9 @@ type (
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 
-// decode reads the arguments of a call into the struct that dst points to, whose fields are the types above. Null and
-// an empty string count as absent, a JSON object in a string as that object. An argument that the struct lacks is
-// refused: a model that misspells one would otherwise never learn of it. who names the taker in errors, all of which
-// are ErrInvalid.
+// decode reads the arguments of a call into the struct that dst points to, whose fields have the types above. Null and
+// an empty string count as absent, a JSON object in a string as that object. ErrInvalid, in the name of who, for an
+// argument of another type, and for one that the struct lacks: a model must learn that it misspelled a name.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	given := map[string]json.RawMessage{}
@@ -51,7 +50,7 @@ func decode(who string, raw json.RawMessage, dst any) error {
 	return nil
 }
 
-// mismatch is an argument's JSON of a wrong type.
+// mismatch is the error of an argument of a wrong type.
 type mismatch struct {
 	want string
 	got  []byte
@@ -61,7 +60,7 @@ func (m *mismatch) Error() string {
 	return "must be " + m.want + ", got " + echo(string(m.got)) + "."
 }
 
-// named makes a sentence of a mismatch by saying whose it is.
+// named adds the argument's name and its tool to a mismatch.
 func named(err error, name, who string) error {
 	if m := (*mismatch)(nil); errors.As(err, &m) {
 		return db.Invalid("Argument %s of %s %v", name, who, m)
@@ -83,8 +82,7 @@ func refuseUnknown(who string, given map[string]json.RawMessage, known []string)
 	return db.Invalid("Unknown %s %s: %s takes %s.", noun(len(unknown), "argument"), joined(unknown), who, joined(known))
 }
 
-// unwrapped returns the JSON that is meant: an object or a list where raw is a string that holds one; nothing for
-// null and "".
+// unwrapped returns the object or list in raw if raw is a string that holds one, nil for null and "", else raw.
 func unwrapped(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if absent(raw) {
@@ -126,7 +124,7 @@ func absent(raw json.RawMessage) bool {
 
 func argumentsOf[A any]() []string { return names(reflect.TypeFor[A]()) }
 
-// names are those of a struct's fields in JSON.
+// names returns the JSON names of a struct's fields.
 func names(t reflect.Type) []string {
 	all := make([]string, t.NumField())
 	for i := range all {
@@ -185,7 +183,16 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// scalar is a JSON string, number or boolean as text; false for an object or a list.
+// plain returns texts as strings.
+func plain(texts []text) []string {
+	all := make([]string, len(texts))
+	for i, t := range texts {
+		all[i] = string(t)
+	}
+	return all
+}
+
+// scalar returns a JSON string, number or boolean as text; false for an object or a list.
 func scalar(raw []byte) (string, bool) {
 	if raw[0] == '"' {
 		var s string
@@ -195,7 +202,19 @@ func scalar(raw []byte) (string, bool) {
 	return string(raw), raw[0] != '{' && raw[0] != '['
 }
 
-// limited is a limit as asked for, at least 1 and at most the most that there is.
+// maxOffset is the most results that a search skips.
+const maxOffset = 10_000
+
+// skipped returns the offset of a call, 0 if it has none. ErrInvalid if it is below 0 or above maxOffset.
+func skipped(asked *number) (int, error) {
+	offset := int(deref(asked, 0))
+	if offset < 0 || offset > maxOffset {
+		return 0, db.Invalid("offset must be between 0 and %d, got %d", maxOffset, offset)
+	}
+	return offset, nil
+}
+
+// limited returns the limit of a call, the usual one if it has none, and at most most. ErrInvalid if it is below 1.
 func limited(asked *number, usual, most int) (int, error) {
 	limit := int(deref(asked, number(usual)))
 	if limit < 1 {

@@ -14,10 +14,10 @@ import (
 
 const (
 	messagesLimit = 5 // Letta: 5
-	messagesSide  = 5 // of a message, before it and after it, where none are asked for
+	messagesSide  = 5 // read before and after a message if the call does not say
 )
 
-// searched are the roles that a search of conversations knows: instructions have words of everything.
+// searched are the roles that a search may name. System prompts contain words of every subject.
 var searched = []recall.Role{recall.User, recall.Assistant, recall.Tool}
 
 type conversationArgs struct {
@@ -35,14 +35,16 @@ type conversationArgs struct {
 
 var errConfined = db.Invalid("You search only the conversation that you are in: leave conversation_id out.")
 
-// clock is when and where a result is read.
+// clock is the present time and the timezone of an agent.
 type clock struct {
 	now  time.Time
 	zone *time.Location
 }
 
-// clockOf is the time of an agent.
 func clockOf(a agent.Agent) clock { return clock{time.Now(), a.Zone()} }
+
+// format returns a time in the agent's timezone, to the minute.
+func (c clock) format(at time.Time) string { return at.In(c.zone).Format("2006-01-02 15:04 MST") }
 
 func (m Memories) searchConversations(ctx context.Context, c Caller, a conversationArgs) (Result, error) {
 	at := clockOf(c.Agent)
@@ -67,7 +69,7 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 	return Result{Text: messagesText(query, a, found, at)}, nil
 }
 
-// query checks the arguments. A limit above the most is the most.
+// query checks the arguments. It lowers a limit above recall.SearchMax.
 func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 	if a.Before != nil || a.After != nil {
 		return recall.Query{}, db.Invalid("before and after say how much to read around a message: " +
@@ -110,9 +112,9 @@ func messagesText(q recall.Query, a conversationArgs, r recall.Results, at clock
 	return most(len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, at) })
 }
 
-// noMessages says what was searched and what to try.
+// noMessages states the search that found nothing, and a call to try.
 func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
-	where := "all your conversations"
+	where, note := "all your conversations", rankingNote(r.Note, r.Ranked == recall.ByWords)
 	if q.Conversation != "" {
 		where = "conversation " + echo(q.Conversation)
 	}
@@ -130,13 +132,13 @@ func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
 	case a.filter() != "":
 		return fmt.Sprintf("No messages found%s%s. Searched was what you do not see already of %s.\nTo search without "+
 			"filters, call: %s%s", a.forQuery(), a.filter(), where,
-			invocation("conversation_search", argument{"query", q.Text, ""}), rankedNote(r))
+			invocation("conversation_search", argument{"query", q.Text, ""}), note)
 	}
 	return fmt.Sprintf("No messages found%s. Searched was what you do not see already of %s. Try other words for the "+
-		"same.\n%s%s", a.forQuery(), where, newest, rankedNote(r))
+		"same.\n%s%s", a.forQuery(), where, newest, note)
 }
 
-// forQuery is what was asked.
+// forQuery returns a phrase with the query, empty if there is none.
 func (a conversationArgs) forQuery() string {
 	if strings.TrimSpace(string(a.Query)) == "" {
 		return ""
@@ -144,7 +146,7 @@ func (a conversationArgs) forQuery() string {
 	return fmt.Sprintf(" for query: '%s'", echo(string(a.Query)))
 }
 
-// filter is what the arguments narrow the search to, in words; empty if they do not.
+// filter returns a phrase with the filters of the call, empty if there are none.
 func (a conversationArgs) filter() string {
 	var all []string
 	if len(a.Roles) > 0 {
@@ -183,31 +185,19 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	}
 	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
-	return b.String() + rankedNote(r)
+	return b.String() + rankingNote(r.Note, r.Ranked == recall.ByWords)
 }
 
-// rankedNote says what the ranking lacks, in one line; nothing if it lacks nothing.
-func rankedNote(r recall.Results) string {
-	switch {
-	case r.Note != "":
-		return "\n\nNote: " + line(r.Note)
-	case r.Ranked == recall.ByWords:
-		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
-	}
-	return ""
-}
-
-// spoken says who said something, and when.
+// spoken returns who said a message, and when.
 func (c clock) spoken(m recall.Message) string {
 	who := string(m.Role)
 	if m.Name != nil && *m.Name != "" {
 		who += " (" + echo(*m.Name) + ")"
 	}
-	return fmt.Sprintf("%s, %s, %s", who, m.CreatedAt.In(c.zone).Format("2006-01-02 15:04 MST"),
-		ago(c.now.Sub(m.CreatedAt)))
+	return fmt.Sprintf("%s, %s, %s", who, c.format(m.CreatedAt), ago(c.now.Sub(m.CreatedAt)))
 }
 
-// ago is how long ago something was, as Letta says it.
+// ago returns how long ago something was, in Letta's words.
 func ago(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -230,11 +220,15 @@ func ofConversation(m recall.Message) string {
 	return " of " + *m.ConversationID
 }
 
-// indented is a text with its lines moved in, which keeps them from being taken for a head.
-func indented(s string) string {
-	var b strings.Builder
-	for l := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
-		b.WriteString("  " + line(l) + "\n")
+func aroundCall(id string, before, after int) string {
+	return invocation("conversation_search", argument{"around", id, nil},
+		argument{"before", before, messagesSide}, argument{"after", after, messagesSide})
+}
+
+// orphanNote returns a line that says that a message has a result without a call; empty if it has none.
+func orphanNote(m recall.Message) string {
+	if !slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Orphan }) {
+		return ""
 	}
-	return b.String()
+	return "  [the call that this is the result of is not in the conversation]\n"
 }

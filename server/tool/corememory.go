@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// changed tells a model what a block is now.
+// changed returns the text of a result that shows a block after a change.
 func changed(b block.Block) string {
 	head := fmt.Sprintf("The core memory block with label `%s` has been edited (version %d, %d of %d characters).",
 		b.Label, b.Version, utf8.RuneCountInString(b.Value), b.Limit)
@@ -21,14 +21,14 @@ func changed(b block.Block) string {
 	return head + " It now reads:\n" + b.Value
 }
 
-// edit changes the value of a block of the agent.
+// edit changes the value of the agent's block with a label.
 func (m Memories) edit(ctx context.Context, c Caller, label text,
 	do func(value string) (string, error)) (Result, error) {
 	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, string(label), do)
 	return Result{Text: changed(b)}, err
 }
 
-// must refuses a call without an argument that it needs; pairs are names and values.
+// must returns ErrInvalid if an argument is missing; pairs are names and values.
 func must(tool string, pairs ...text) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
@@ -48,8 +48,7 @@ func (m Memories) coreMemoryAppend(ctx context.Context, c Caller, a coreAppendAr
 		return Result{}, err
 	}
 	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
-		return block.Append(value, string(a.Content)),
-			nil
+		return block.Append(value, string(a.Content)), nil
 	})
 }
 
@@ -103,14 +102,13 @@ type memoryRethinkArgs struct {
 	New   text `json:"new_memory"`
 }
 
-// memoryRethink writes a block anew, or makes it.
+// memoryRethink replaces the whole value of a block, or creates the block.
 func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkArgs) (Result, error) {
 	if err := must("memory_rethink", "label", a.Label); err != nil {
 		return Result{}, err
 	}
 	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, string(a.Label), func(string) (string, error) {
-		return string(a.New),
-			nil
+		return string(a.New), nil
 	})
 	if errors.Is(err, db.ErrNotFound) {
 		b, err = m.Blocks.Add(ctx, c.Org, c.Agent.ID, block.New{Label: string(a.Label), Value: string(a.New)})
@@ -155,7 +153,7 @@ type memoryArgs struct {
 	NewPath     text    `json:"new_path"`
 }
 
-// memory is one tool with commands, as for files; a path is a label, after /memories/ or not.
+// memory is one tool with commands like those for files. A path is a label, with or without /memories/ before it.
 func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	do, ok := map[text]func(context.Context, Caller, memoryArgs) (Result, error){
 		"create": m.memoryCreate, "str_replace": m.memoryStrReplace, "insert": m.memoryInsertCommand,
@@ -168,7 +166,7 @@ func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, e
 	return do(ctx, c, a)
 }
 
-// required refuses a command without an argument that it needs; pairs are names and values.
+// required returns ErrInvalid if an argument of the command is missing; pairs are names and values.
 func (a memoryArgs) required(pairs ...text) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
@@ -178,7 +176,7 @@ func (a memoryArgs) required(pairs ...text) error {
 	return nil
 }
 
-// labelOf is the label that a path means.
+// labelOf returns the label in a path.
 func labelOf(path text) text {
 	return text(strings.Trim(strings.TrimPrefix(strings.TrimPrefix(string(path), "/memories/"), "/"), "/"))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// maxExpandBytes is how much of a text one result shows: its characters fit a result in any case.
+// maxExpandBytes bounds the part of a text that one result shows, so that its characters always fit a result.
 const maxExpandBytes = MaxChars - 2_000
 
 type expandArgs struct {
@@ -23,8 +23,7 @@ type expandArgs struct {
 func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, error) {
 	if strings.TrimSpace(string(a.ID)) == "" {
 		return Result{}, db.Invalid("No id given. Give the id of a long text, such as clip-…, or of a message, or " +
-			"a range " +
-			"such as 'seq 120-188'.")
+			"a range such as 'seq 120-188'.")
 	}
 	limit, err := limited(a.Limit, recall.ExpandBytes, maxExpandBytes)
 	if err != nil {
@@ -39,20 +38,19 @@ func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, e
 	return Result{Text: expandText(string(a.Pattern), limit, found)}, nil
 }
 
-// expandText shows a stretch of a text as it is, or its lines that a pattern fits.
+// expandText shows a part of a text or, if there is a pattern, the lines that match it.
 func expandText(pattern string, limit int, e recall.Expansion) string {
 	switch {
 	case pattern == "":
 		return stretchText(limit, e)
 	case len(e.Lines) == 0:
 		return fmt.Sprintf("No line of %s fits '%s' (bytes %d-%d were searched). Patterns are RE2 expressions; (?i) at "+
-			"the beginning ignores case.",
-			e.ID, echo(pattern), e.Offset, e.TotalBytes)
+			"the beginning ignores case.", e.ID, echo(pattern), e.Offset, e.TotalBytes)
 	}
 	return most(len(e.Lines), func(n int) string { return linesPage(pattern, limit, e, n) })
 }
 
-// stretchText shows the original text. It may be cut in a line, and go on with the next call.
+// stretchText shows a part of the original text, which may end within a line.
 func stretchText(limit int, e recall.Expansion) string {
 	end := e.Offset + len(e.Text)
 	if end == e.Offset {
@@ -72,7 +70,7 @@ func stretchText(limit int, e recall.Expansion) string {
 	return head + rule + "\nTo read on, call: " + expandCall(e.ID, *e.NextOffset, limit, "")
 }
 
-// linesPage shows the first n lines that a pattern fits.
+// linesPage shows the first n lines that match a pattern.
 func linesPage(pattern string, limit int, e recall.Expansion, n int) string {
 	lines, next := e.Lines[:n], e.NextOffset
 	if n < len(e.Lines) {
@@ -91,8 +89,8 @@ func linesPage(pattern string, limit int, e recall.Expansion, n int) string {
 	return b.String() + "To see more lines, call: " + expandCall(e.ID, *next, limit, pattern)
 }
 
-// lineText is a line with its number and offset. Of one that is too long to be one of many, the part with the match
-// is shown.
+// lineText returns a line with its number and offset. Of a line of more than maxLineChars it shows the part with the
+// match.
 func lineText(l recall.Line) string {
 	if utf8.RuneCountInString(l.Text) <= maxLineChars {
 		return fmt.Sprintf("%d (offset %d): %s", l.Number, l.Offset, line(l.Text))
@@ -111,6 +109,5 @@ func lineText(l recall.Line) string {
 
 func expandCall(id string, offset, limit int, pattern string) string {
 	return invocation("expand", argument{"id", id, nil}, argument{"offset", offset, 0},
-		argument{"limit", limit, recall.ExpandBytes},
-		argument{"pattern", pattern, ""})
+		argument{"limit", limit, recall.ExpandBytes}, argument{"pattern", pattern, ""})
 }

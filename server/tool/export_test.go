@@ -49,7 +49,7 @@ func ReadGrep(args string) (files.GrepQuery, error) {
 	if err := decode("grep_files", json.RawMessage(args), &a); err != nil {
 		return files.GrepQuery{}, err
 	}
-	return a.query()
+	return a.query(), nil
 }
 
 func ReadSearch(args string) (files.Query, error) {
@@ -68,7 +68,7 @@ func ReadClose(args string) (names []string, all bool, err error) {
 
 // ListText shows a listing for the query of its arguments.
 func ListText(pattern, folder string, offset, limit int, l files.Listing) string {
-	return listText(listQuery{pattern, folder, offset, limit}, l)
+	return listText(listQuery{files.ListQuery{Include: pattern, Folder: folder, Offset: offset, Limit: limit}}, l)
 }
 
 // ReadMessages is what conversation_search understands of arguments.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -26,35 +24,19 @@ type grepArgs struct {
 }
 
 func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, error) {
-	query, err := a.query()
-	if err != nil {
-		return Result{}, err
-	}
+	query := a.query()
 	found, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, query)
 	return Result{Text: grepText(query, found, c.has())}, err
 }
 
-// query checks the arguments. An offset below 0 is 0, as in Letta.
-func (a grepArgs) query() (files.GrepQuery, error) {
-	if strings.TrimSpace(string(a.Pattern)) == "" {
-		return files.GrepQuery{}, db.Invalid("Empty search pattern provided")
-	}
-	if n := utf8.RuneCountInString(string(a.Pattern)); n > files.GrepPatternChars {
-		return files.GrepQuery{}, db.Invalid("Pattern too complex: %d chars > %d limit", n, files.GrepPatternChars)
-	}
-	around := deref(a.ContextLines, contextLines)
-	if around < 0 || around > files.GrepContextLines {
-		return files.GrepQuery{}, db.Invalid("context_lines must be between 0 and %d, got %d. To read more of a file, "+
-			"open it at the line of a match.", files.GrepContextLines, around)
-	}
-	return files.GrepQuery{
-		Pattern: string(a.Pattern), Include: string(a.Include), ContextLines: int(around), Offset: max(int(a.Offset), 0),
-		CaseSensitive: bool(a.CaseSensitive), Literal: bool(a.Literal),
-	}, nil
+// query returns the search that the arguments ask for. An offset below 0 is 0, as in Letta.
+func (a grepArgs) query() files.GrepQuery {
+	return files.GrepQuery{Pattern: string(a.Pattern), Include: string(a.Include), Offset: max(int(a.Offset), 0),
+		ContextLines:  int(deref(a.ContextLines, contextLines)),
+		CaseSensitive: bool(a.CaseSensitive), Literal: bool(a.Literal)}
 }
 
-// grepText shows a page of matches. Where not all of them fit the text, the page is shorter and the next one begins
-// earlier.
+// grepText shows a page of matches. If they do not all fit a result, the page is shorter and the next begins earlier.
 func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset) string {
 	switch {
 	case r.Attached == 0:
@@ -80,7 +62,7 @@ func noMatches(q files.GrepQuery, r files.GrepResult) string {
 	return s + ". Try a shorter pattern or another spelling."
 }
 
-// waitingNote counts the files without text: those that are being processed still, and those that could not be read.
+// waitingNote counts the files without text: those still being processed, and those that could not be read.
 func waitingNote(r files.GrepResult, has recall.Toolset) string {
 	why := has.Hint("list_files", "; list_files shows why")
 	switch r.Waiting {
@@ -101,11 +83,11 @@ func pastTheEnd(q files.GrepQuery, r files.GrepResult) string {
 	return s + "\nTo see the last matches, call: " + grepCall(q, max(r.Total-files.GrepPage, 0))
 }
 
-// capNote is said where a search stopped at GrepCap.
+// capNote says that a search stopped at GrepCap.
 var capNote = fmt.Sprintf("Note: Only the first %d matches were collected. "+
 	"There may be more matches beyond this limit.", files.GrepCap)
 
-// total is a count, with a + if it is a lower bound.
+// total returns a count, with a + if it is a lower bound.
 func total(n int, capped bool) string {
 	if capped {
 		return fmt.Sprintf("%d+", n)
@@ -151,7 +133,7 @@ func counts(r files.GrepResult) string {
 	return b.String()
 }
 
-// grepCall is the call that continues q at an offset.
+// grepCall returns the call that continues q at an offset.
 func grepCall(q files.GrepQuery, offset int) string {
 	return invocation("grep_files",
 		argument{"pattern", q.Pattern, nil},

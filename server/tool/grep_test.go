@@ -14,7 +14,8 @@ import (
 )
 
 func match(file string, n int, text string, context ...string) files.GrepMatch {
-	m := files.GrepMatch{FileName: file, Line: n, Text: text}
+	var m files.GrepMatch
+	m.FileName, m.Line, m.Text = file, n, text
 	if len(context) == 2 {
 		m.Before, m.After = context[:1], context[1:]
 	}
@@ -28,13 +29,20 @@ func on(pages files.Pages, m files.GrepMatch) files.GrepMatch {
 
 // found is a result of matches that are all there are, and one waiting file each for waiting.
 func found(waiting int, matches ...files.GrepMatch) files.GrepResult {
-	r := files.GrepResult{Attached: 9, Searched: 9 - waiting, Waiting: waiting, Total: len(matches), Matches: matches}
+	r := searched(9-waiting, waiting)
+	r.Total, r.Matches = len(matches), matches
 	for _, m := range matches {
 		if n := len(r.Files); n == 0 || r.Files[n-1].FileName != m.FileName {
 			r.Files = append(r.Files, files.FileCount{FileName: m.FileName})
 		}
 		r.Files[len(r.Files)-1].Matches++
 	}
+	return r
+}
+
+// searched is a result without matches of nine attached files, some of them searched, some waiting.
+func searched(n, waiting int) (r files.GrepResult) {
+	r.Attached, r.Searched, r.Waiting = 9, n, waiting
 	return r
 }
 
@@ -49,8 +57,8 @@ func TestGrepText(t *testing.T) {
 		{FileName: "docs/a.md", Matches: 2}}
 	capped := more
 	capped.Total, capped.Capped = 1000, true
-	past := files.GrepResult{Attached: 9, Searched: 9, Total: 41,
-		Files: []files.FileCount{{FileName: "docs/a.md", Matches: 41}}}
+	past := searched(9, 0)
+	past.Total, past.Files = 41, []files.FileCount{{FileName: "docs/a.md", Matches: 41}}
 	pastCap := past
 	pastCap.Total, pastCap.Capped = 1000, true
 	many := two
@@ -64,9 +72,9 @@ func TestGrepText(t *testing.T) {
 		found files.GrepResult
 	}{
 		{"grep_none_attached", plain, files.GrepResult{}},
-		{"grep_none_included", files.GrepQuery{Pattern: "retry", Include: "*.rs"}, files.GrepResult{Attached: 9}},
-		{"grep_none", plain, files.GrepResult{Attached: 9, Searched: 9}},
-		{"grep_none_waiting", every, files.GrepResult{Attached: 9, Searched: 7, Waiting: 2}},
+		{"grep_none_included", files.GrepQuery{Pattern: "retry", Include: "*.rs"}, searched(0, 0)},
+		{"grep_none", plain, searched(9, 0)},
+		{"grep_none_waiting", every, searched(7, 2)},
 		{"grep_one", plain, found(1, match("docs/a.md", 7, "a retry", "before", "after"))},
 		{"grep_two", plain, two},
 		{"grep_more", plain, more},
@@ -109,8 +117,9 @@ func TestAGrepPageThatDoesNotFitNamesWhereTheNextBegins(t *testing.T) {
 	wide := strings.Repeat("é", 900)
 	var matches []files.GrepMatch
 	for n := range files.GrepPage {
-		matches = append(matches, files.GrepMatch{FileName: "docs/a.md", Line: 10 + 10*n, Text: wide,
-			Before: []string{wide, wide}, After: []string{wide, wide}})
+		m := match("docs/a.md", 10+10*n, wide)
+		m.Before, m.After = []string{wide, wide}, []string{wide, wide}
+		matches = append(matches, m)
 	}
 	r := found(0, matches...)
 	r.Total = 500
@@ -166,8 +175,9 @@ func grepped(lines []string, matching []bool, around int) (r files.GrepResult, w
 			continue
 		}
 		from, to := max(0, i-around), min(len(lines), i+around+1)
-		r.Matches = append(r.Matches, files.GrepMatch{FileName: "docs/real.md", Line: i + 1, Text: lines[i],
-			Before: lines[from:i], After: lines[i+1 : to]})
+		m := match("docs/real.md", i+1, lines[i])
+		m.Before, m.After = lines[from:i], lines[i+1:to]
+		r.Matches = append(r.Matches, m)
 		r.Total++
 		for j := from; j < to; j++ {
 			near[j] = true

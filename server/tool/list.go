@@ -21,47 +21,40 @@ type listArgs struct {
 	Limit   *number `json:"limit"`
 }
 
-// listQuery is listArgs as they are understood.
-type listQuery struct {
-	pattern, folder string
-	offset, limit   int
-}
+// listQuery is a query whose call and filter a result repeats.
+type listQuery struct{ files.ListQuery }
 
 func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, error) {
 	limit, err := limited(a.Limit, listLimit, maxListLimit)
 	if err != nil {
 		return Result{}, err
 	}
-	q := listQuery{string(a.Pattern), string(a.Folder), max(int(a.Offset), 0), limit}
-	found, err := m.Files.List(ctx, c.Org, c.Agent.ID,
-		files.ListQuery{Include: q.pattern, Folder: q.folder, Offset: q.offset, Limit: q.limit})
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Text: listText(q, found)}, nil
+	q := listQuery{files.ListQuery{Include: string(a.Pattern), Folder: string(a.Folder), Offset: max(int(a.Offset), 0),
+		Limit: limit}}
+	found, err := m.Files.List(ctx, c.Org, c.Agent.ID, q.ListQuery)
+	return Result{Text: listText(q, found)}, err
 }
 
-// listText shows a page of files. Where not all of it fits the text, the page is shorter and the next one begins
-// earlier.
+// listText shows a page of files. If they do not all fit a result, the page is shorter and the next begins earlier.
 func listText(q listQuery, l files.Listing) string {
 	switch {
-	case l.Total == 0 && q.pattern == "" && q.folder == "":
+	case l.Total == 0 && q.Include == "" && q.Folder == "":
 		return "No files are currently attached"
 	case l.Total == 0:
 		return "No attached files" + q.filter() + ". To see all of them, call: list_files()"
 	case len(l.Files) == 0:
-		return fmt.Sprintf("No files at offset %d: there are %s%s. To see the last ones, call: %s", q.offset,
-			count(l.Total, "attached file"), q.filter(), q.call(max(l.Total-q.limit, 0)))
+		return fmt.Sprintf("No files at offset %d: there are %s%s. To see the last ones, call: %s", q.Offset,
+			count(l.Total, "attached file"), q.filter(), q.call(max(l.Total-q.Limit, 0)))
 	}
 	return most(len(l.Files), func(n int) string { return listPage(q, l, n) })
 }
 
 // listPage shows the first n files of a page.
 func listPage(q listQuery, l files.Listing, n int) string {
-	next := q.offset + n
+	next := q.Offset + n
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s%s (showing files %d-%d of %d)\n%s\n", count(l.Total, "attached file"), q.filter(),
-		q.offset+1, next, l.Total, rule)
+		q.Offset+1, next, l.Total, rule)
 	for _, f := range l.Files[:n] {
 		b.WriteString(listed(f))
 	}
@@ -73,20 +66,20 @@ func listPage(q listQuery, l files.Listing, n int) string {
 
 func (q listQuery) filter() string {
 	var s string
-	if q.pattern != "" {
-		s += fmt.Sprintf(" matching '%s'", echo(q.pattern))
+	if q.Include != "" {
+		s += fmt.Sprintf(" matching '%s'", echo(q.Include))
 	}
-	if q.folder != "" {
-		s += fmt.Sprintf(" in folder '%s'", echo(q.folder))
+	if q.Folder != "" {
+		s += fmt.Sprintf(" in folder '%s'", echo(q.Folder))
 	}
 	return s
 }
 
 func (q listQuery) call(offset int) string {
 	return invocation("list_files",
-		argument{"pattern", q.pattern, ""},
-		argument{"folder", q.folder, ""},
-		argument{"limit", q.limit, listLimit},
+		argument{"pattern", q.Include, ""},
+		argument{"folder", q.Folder, ""},
+		argument{"limit", q.Limit, listLimit},
 		argument{"offset", offset, 0})
 }
 
@@ -98,7 +91,7 @@ func listed(f files.Listed) string {
 	return fmt.Sprintf("  - [%s] %s: %s\n", open, fileName(f.FileName), state(f))
 }
 
-// state says what of a file can be read.
+// state returns whether a file can be read, and its size.
 func state(f files.Listed) string {
 	size := fmt.Sprintf("%s, %s", count(int(f.SizeBytes), "byte"), line(f.MediaType))
 	switch f.Status {
@@ -132,14 +125,6 @@ func (m Memories) closeFiles(ctx context.Context, c Caller, a closeArgs) (Result
 		return Result{}, err
 	}
 	return Result{Text: closeText(closed, bool(a.All))}, nil
-}
-
-func plain(texts []text) []string {
-	all := make([]string, len(texts))
-	for i, t := range texts {
-		all[i] = string(t)
-	}
-	return all
 }
 
 func closeText(closed []string, all bool) string {

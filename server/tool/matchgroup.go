@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// group is a stretch of lines of one file with matches in it.
+// group is consecutive lines of a file, with matches among them.
 type group struct {
 	file    string
 	first   int // line number of lines[0], from 1
@@ -17,8 +17,8 @@ type group struct {
 	pages   files.Pages
 }
 
-// grouped puts matches whose lines touch or overlap together, so that no line is shown twice. Matches come in the
-// order of file and line.
+// grouped merges matches whose lines touch or overlap, so that no line is shown twice. Matches come in the order of
+// file and line.
 func grouped(matches []files.GrepMatch) []group {
 	var groups []group
 	for _, m := range matches {
@@ -33,7 +33,7 @@ func grouped(matches []files.GrepMatch) []group {
 	return groups
 }
 
-// end is the number of the line after the group.
+// end returns the number of the line after the group.
 func (g *group) end() int { return g.first + len(g.lines) }
 
 // touches reports whether the lines of next, a later group, follow those of g without a gap.
@@ -49,8 +49,8 @@ func (g *group) join(next group) {
 	}
 }
 
-// String shows the group under a head that names its first and last match, and their pages. Each line has its number,
-// which keeps it from being taken for a head.
+// String returns the group under a head that names its first and last match, and their pages. Each line begins with its
+// number, so that no line can look like a head.
 func (g *group) String() string {
 	var b strings.Builder
 	place := fmt.Sprint(g.matches[0])

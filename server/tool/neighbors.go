@@ -3,22 +3,20 @@ package tool
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
 
-// maxMessageChars is how much of one message is shown among others.
+// maxMessageChars bounds each of the messages in a result.
 const maxMessageChars = 20_000
 
 // readAround shows the messages before and after one.
 func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, at clock) (Result, error) {
 	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.Offset != nil || a.StartDate != "" || a.EndDate != "" {
 		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or " +
-			"query, roles, limit and dates " +
-			"to search; not both.")
+			"query, roles, limit and dates to search; not both.")
 	}
 	before, err := side("before", a.Before)
 	if err != nil {
@@ -36,7 +34,7 @@ func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, 
 	return Result{Text: aroundText(before, after, found, at, c.has())}, nil
 }
 
-// side is how many messages are read on one side.
+// side returns how many messages to read on one side.
 func side(name string, asked *number) (int, error) {
 	n := int(deref(asked, messagesSide))
 	if n < 0 {
@@ -45,13 +43,8 @@ func side(name string, asked *number) (int, error) {
 	return min(n, recall.MaxNeighbors), nil
 }
 
-func aroundCall(id string, before, after int) string {
-	return invocation("conversation_search", argument{"around", id, nil},
-		argument{"before", before, messagesSide}, argument{"after", after, messagesSide})
-}
-
-// aroundText shows the messages around one in their order. Where not all of them fit, those farthest from it are left
-// out.
+// aroundText shows the messages around one in their order. If they do not all fit a result, it leaves out those
+// farthest from that one.
 func aroundText(before, after int, s recall.Neighbors, at clock, has recall.Toolset) string {
 	s.Messages = has.For(s.Messages)
 	farthest := max(s.At, len(s.Messages)-1-s.At)
@@ -63,14 +56,14 @@ func aroundText(before, after int, s recall.Neighbors, at clock, has recall.Tool
 	})
 }
 
-// nearby is how messages around one are shown.
+// nearby are the numbers of messages that the call asked for, and how messages are shown.
 type nearby struct {
 	before, after int
 	at            clock
 	has           recall.Toolset
 }
 
-// aroundPage shows messages that stand one after the other, and how to read on at both ends.
+// aroundPage shows consecutive messages, and the calls that read on at both ends.
 func aroundPage(page recall.Neighbors, centre recall.Message, by nearby) string {
 	first, last := page.Messages[0], page.Messages[len(page.Messages)-1]
 	where := "the default conversation"
@@ -79,8 +72,7 @@ func aroundPage(page recall.Neighbors, centre recall.Message, by nearby) string 
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position,
-		page.Total,
-		where, centre.ID, centre.Position, rule)
+		page.Total, where, centre.ID, centre.Position, rule)
 	for _, m := range page.Messages {
 		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, by.at.spoken(m), m.ID, messageText(m, by.has))
 	}
@@ -94,7 +86,7 @@ func aroundPage(page recall.Neighbors, centre recall.Message, by nearby) string 
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// messageText is what a message says, in full unless it is very long.
+// messageText returns the text of a message, cut at maxMessageChars.
 func messageText(m recall.Message, has recall.Toolset) string {
 	text := m.Text()
 	if text == "" {
@@ -106,14 +98,5 @@ func messageText(m recall.Message, has recall.Toolset) string {
 		return note + indented(text)
 	}
 	return note + indented(shown) + fmt.Sprintf("  ... [cut: the message has %d bytes.%s]\n", len(text),
-		has.Hint("expand", " To read on, call: "+invocation("expand", argument{"id", m.ID, nil},
-			argument{"offset", len(shown), 0})))
-}
-
-// orphanNote says that a message has a result without a call, on a line of its own.
-func orphanNote(m recall.Message) string {
-	if !slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Orphan }) {
-		return ""
-	}
-	return "  [the call that this is the result of is not in the conversation]\n"
+		has.Hint("expand", " To read on, call: "+expandCall(m.ID, len(shown), recall.ExpandBytes, "")))
 }

@@ -64,7 +64,7 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	return Result{Text: openText(o, bool(a.IncludeContent)), Files: o.Files}, nil
 }
 
-// openRequests checks what can be checked without the files.
+// openRequests checks the requests as far as that is possible without the files.
 func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 	if len(asked) == 0 {
 		return nil, db.Invalid("No file requests provided")
@@ -106,9 +106,8 @@ func (r fileRequest) offset() (*int, error) {
 	return (*int)(r.Offset), nil
 }
 
-// openText tells what was opened, and with content shows it, each line with its number. Where a view stops before the
-// end of what was asked for, because of what the prompt shows of a file, or with content what fits this text, it
-// gives the call for the rest.
+// openText names the opened files, and with content shows their numbered lines. If a view ends before the requested
+// lines do, at the prompt's limit or, with content, at that of the result, it gives the call for the rest.
 func openText(o files.Opening, content bool) string {
 	o.Files = settled(o.Files)
 	if content {
@@ -124,7 +123,7 @@ func openText(o files.Opening, content bool) string {
 	return openedLine(o.Files) + closedNotes(o) + restNotes(views, false)
 }
 
-// settled leaves out offsets below 0: nothing is left there but the end of a line that is shown in part.
+// settled removes offsets below 0, which mean that only the end of a line is not shown.
 func settled(opened []files.Opened) []files.Opened {
 	opened = slices.Clone(opened)
 	for i, f := range opened {
@@ -189,7 +188,7 @@ func summary(f files.Opened) string {
 	return s
 }
 
-// lineRange is a range as a reader counts lines: from 1, both ends in it.
+// lineRange returns a range in words, 1-based and inclusive.
 func lineRange(r files.LineRange) string {
 	if r.Length == nil {
 		return fmt.Sprintf("lines %d-end", r.Offset+1)
@@ -197,14 +196,14 @@ func lineRange(r files.LineRange) string {
 	return fmt.Sprintf("lines %d-%d", r.Offset+1, r.Offset+*r.Length)
 }
 
-// nextRequest is a file request in a call that a result proposes.
+// nextRequest is a file request of a call in a result.
 type nextRequest struct {
 	FileName string `json:"file_name"`
 	Line     int    `json:"line,omitempty"`
 	Length   *int   `json:"length,omitempty"`
 }
 
-// nextCall opens what is left of what was asked for.
+// nextCall returns the call that opens the rest of a request.
 func nextCall(f files.Opened, content bool) string {
 	next := nextRequest{FileName: f.Name, Line: *f.NextOffset + 1}
 	if f.Request.Length != nil {
@@ -219,7 +218,8 @@ func openCall(r nextRequest, content bool) string {
 		argument{"include_content", content, false})
 }
 
-// sections shows the contents of files. The numbers of their lines keep them from being taken for a head.
+// sections shows the contents of files under heads. All their lines begin with a number or "[", so that none can look
+// like a head.
 func sections(views []files.Opened) string {
 	var b strings.Builder
 	for _, f := range views {
@@ -249,9 +249,8 @@ func shortened(opened []files.Opened, chars int) []files.Opened {
 	return views
 }
 
-// shorter cuts the content of a file to whole lines of at most the given characters. Where that leaves no line, alone
-// says that the file has all the room that there ever is: then its first line is cut, lest a reader never get past
-// it.
+// shorter cuts the content of a file to whole lines of at most the given characters. If no line fits and the file is
+// alone in the result, it cuts the first line, because no later call could show it whole.
 func shorter(f files.Opened, chars int, alone bool) files.Opened {
 	kept := wholeLines(f.Content, max(chars, 0))
 	if kept == f.Content {
@@ -276,10 +275,10 @@ func shorter(f files.Opened, chars int, alone bool) files.Opened {
 	return f
 }
 
-// cutMark ends a line that is shown in part; Letta's.
+// cutMark ends a line that is shown in part, as in Letta.
 const cutMark = "...[TRUNCATED]"
 
-// unseen is f with none of its lines.
+// unseen returns f without lines.
 func unseen(f files.Opened) files.Opened {
 	f.Content, f.LastLine, f.NextOffset = "", f.FirstLine-1, new(f.FirstLine-1)
 	return f
@@ -294,7 +293,7 @@ func wholeLines(s string, chars int) string {
 	return kept[:max(strings.LastIndexByte(kept, '\n'), 0)]
 }
 
-// lastNumber is the number of the last numbered line of a content.
+// lastNumber returns the number of the last numbered line of a content.
 func lastNumber(content string) (int, bool) {
 	for content != "" {
 		at := strings.LastIndexByte(content, '\n') + 1

@@ -13,20 +13,20 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// What a model reads is bounded. Letta: 50,000 characters of a result, 1,000 of an error.
+// Bounds of the texts that a model reads, in characters. Letta: 50,000 for a result, 1,000 for an error.
 const (
 	MaxChars      = 50_000
 	maxErrorChars = 1_000
-	maxEchoChars  = 200   // of what a caller wrote, repeated to it
+	maxEchoChars  = 200   // of a caller's text that a result repeats
 	maxLineChars  = 2_100 // of one line of a file among matches
 )
 
 var rule = strings.Repeat("=", 80)
 
-// failure is the text of an error that a model can act on.
+// failure returns the text of an error that a model can act on.
 func failure(err error) string { return clip(err.Error(), maxErrorChars) }
 
-// capped cuts a result that is too long, at the end of a line if there is one near.
+// capped cuts a result that is too long, at the end of a line if one ends in its second half.
 func capped(s string) string {
 	n := utf8.RuneCountInString(s)
 	if n <= MaxChars {
@@ -41,7 +41,7 @@ func capped(s string) string {
 	return kept + note
 }
 
-// most renders as many of the first n parts as fit a result, at least one. The rendering must grow with its parts.
+// most renders as many of the first n parts as fit a result, at least one. A rendering of more parts must be longer.
 func most(n int, render func(n int) string) string {
 	fits := func(s string) bool { return utf8.RuneCountInString(s) <= MaxChars }
 	if all := render(n); fits(all) {
@@ -61,7 +61,35 @@ func clip(s string, n int) string {
 	return s
 }
 
-// echo is what a caller wrote as a result repeats it: one line, not too long.
+// indented returns a text with each line indented, so that no line can look like a head.
+func indented(s string) string {
+	var b strings.Builder
+	for l := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
+		b.WriteString("  " + line(l) + "\n")
+	}
+	return b.String()
+}
+
+// rankingNote returns a note on what a ranking lacks: note or, if byWords is true, vectors; empty if it lacks nothing.
+func rankingNote(note string, byWords bool) string {
+	switch {
+	case note != "":
+		return "\n\nNote: " + line(note)
+	case byWords:
+		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
+	}
+	return ""
+}
+
+// nextPage returns a note on how to read the results after the n shown; empty if there are no more.
+func nextPage(offset, n int, more bool) string {
+	if !more {
+		return ""
+	}
+	return fmt.Sprintf("\nTo see the next results, repeat the call with offset=%d.\n", offset+n)
+}
+
+// echo returns a caller's text as a result repeats it: on one line, at most maxEchoChars.
 func echo(s string) string {
 	if short := clip(s, maxEchoChars); short != s {
 		s = short + "…"
@@ -69,11 +97,11 @@ func echo(s string) string {
 	return line(s)
 }
 
-// line is one line of a text as one line of a result: a stray line end in it is marked, or a document could forge lines
-// of ours. Arguments are taken with and without the mark.
+// line returns a text as one line of a result. It marks other line ends in it, so that a document cannot forge lines of
+// a result. Arguments are accepted with and without the mark.
 func line(s string) string { return recall.MarkLineEnds(strings.ReplaceAll(s, "\n", " ")) }
 
-// shortLine is a line whose end is cut where it is too long to be one of many.
+// shortLine returns a line, cut at maxLineChars.
 func shortLine(s string) string {
 	short := clip(s, maxLineChars)
 	if short == s {
@@ -82,7 +110,7 @@ func shortLine(s string) string {
 	return fmt.Sprintf("%s ... [cut: the line has %d characters]", line(short), utf8.RuneCountInString(s))
 }
 
-// fileName is a file's name as a result shows it: as it is, or quoted where it could be mistaken for more than a name.
+// fileName returns a file's name as a result shows it: quoted if it has control characters.
 func fileName(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
 		return strconv.Quote(s)
@@ -100,7 +128,7 @@ func fileNames(all []string) string {
 
 func joined(words []string) string { return strings.Join(words, ", ") }
 
-// count is "1 file", "2 files".
+// count returns "1 file", "2 files".
 func count(n int, of string) string { return fmt.Sprintf("%d %s", n, noun(n, of)) }
 
 func noun(n int, one string) string {
@@ -110,13 +138,13 @@ func noun(n int, one string) string {
 	return one + "s"
 }
 
-// argument is one of a call that a result proposes.
+// argument is an argument of a call in a result.
 type argument struct {
 	name         string
 	value, usual any
 }
 
-// invocation is a call that a model can make as it stands; arguments at their usual value are left out.
+// invocation returns a call that a model can make unchanged, without the arguments that have their usual value.
 func invocation(tool string, args ...argument) string {
 	var shown []string
 	for _, a := range args {
@@ -127,7 +155,7 @@ func invocation(tool string, args ...argument) string {
 	return tool + "(" + joined(shown) + ")"
 }
 
-// literal is a value in JSON, quotes and line ends escaped.
+// literal returns a value in JSON.
 func literal(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

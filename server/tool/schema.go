@@ -18,7 +18,7 @@ type schema struct {
 	text json.RawMessage // all of it, compact
 }
 
-// schemaOf reads the schema of a tool. It panics if that is missing or broken: it is part of the program.
+// schemaOf reads the schema of a tool. It panics if the schema, which is part of the program, is missing or broken.
 func schemaOf(name string) schema {
 	raw, err := schemas.ReadFile("schema/" + name + ".json")
 	if err != nil {

@@ -6,14 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
 
 const (
 	searchLimit   = 5
-	maxChunkLines = 100 // of a chunk in a result: the line that was found may be any of them (Letta: 20)
+	maxChunkLines = 100 // of a chunk in a result: any of them may be the line that was found (Letta: 20)
 )
 
 type searchArgs struct {
@@ -23,37 +22,14 @@ type searchArgs struct {
 	Include text    `json:"include"`
 }
 
-// query checks the arguments. A limit above the most is the most, as in Letta.
+// query checks the arguments. It lowers a limit above files.SearchMax, as Letta does.
 func (a searchArgs) query() (files.Query, error) {
-	if strings.TrimSpace(string(a.Query)) == "" {
-		return files.Query{}, db.Invalid("Empty search query provided")
-	}
 	limit, err := limited(a.Limit, searchLimit, files.SearchMax)
 	if err != nil {
 		return files.Query{}, err
 	}
 	offset, err := skipped(a.Offset)
 	return files.Query{Text: string(a.Query), Limit: limit, Offset: offset, Include: string(a.Include)}, err
-}
-
-// maxOffset is the most results that a search leaves out.
-const maxOffset = 10_000
-
-// skipped is an offset as asked for, from 0 to maxOffset.
-func skipped(asked *number) (int, error) {
-	offset := int(deref(asked, 0))
-	if offset < 0 || offset > maxOffset {
-		return 0, db.Invalid("offset must be between 0 and %d, got %d", maxOffset, offset)
-	}
-	return offset, nil
-}
-
-// nextPage says how to read the results behind the n shown; nothing if there are none.
-func nextPage(offset, n int, more bool) string {
-	if !more {
-		return ""
-	}
-	return fmt.Sprintf("\nTo see the next results, repeat the call with offset=%d.\n", offset+n)
 }
 
 func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Result, error) {
@@ -67,15 +43,16 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 
 // searchText shows chunks, the best first.
 func searchText(q files.Query, r files.Results, has recall.Toolset) string {
+	note := rankingNote(r.Note, r.Ranking == files.ByWords)
 	switch {
 	case !r.Attached && q.Include != "":
 		return fmt.Sprintf("No attached files match the filename pattern '%s'", echo(q.Include))
 	case !r.Attached:
 		return "No files are currently attached to search"
 	case len(r.Hits) == 0:
-		return noHits(q) + rankingNote(r)
+		return noHits(q) + note
 	}
-	return most(len(r.Hits), func(n int) string { return searchPage(q, r, n, has) })
+	return most(len(r.Hits), func(n int) string { return searchPage(q, r, n, has) + note })
 }
 
 func noHits(q files.Query) string {
@@ -105,7 +82,7 @@ func searchPage(q files.Query, r files.Results, n int, has recall.Toolset) strin
 			"include.", left)
 	}
 	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
-	return strings.TrimSuffix(b.String(), "\n") + rankingNote(r)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func fileCount(hits []files.Hit) int {
@@ -116,7 +93,7 @@ func fileCount(hits []files.Hit) int {
 	return len(seen)
 }
 
-// hitText shows a chunk. Its lines are indented, which keeps them from being taken for a head.
+// hitText shows a chunk under a head.
 func hitText(h files.Hit, has recall.Toolset) string {
 	var b strings.Builder
 	place := fmt.Sprintf("lines %d-%d", h.FirstLine, h.LastLine)
@@ -128,9 +105,7 @@ func hitText(h files.Hit, has recall.Toolset) string {
 		fmt.Fprintf(&b, "Section: %s\n", echo(h.Heading))
 	}
 	lines := strings.Split(strings.TrimRight(h.Text, "\n"), "\n")
-	for _, l := range lines[:min(len(lines), maxChunkLines)] {
-		b.WriteString("  " + line(l) + "\n")
-	}
+	b.WriteString(indented(strings.Join(lines[:min(len(lines), maxChunkLines)], "\n")))
 	if left := len(lines) - maxChunkLines; left > 0 {
 		next := h.FirstLine - 1 + maxChunkLines
 		rest := nextRequest{FileName: h.FileName, Line: next + 1, Length: new(max(h.LastLine-next, 1))}
@@ -138,15 +113,4 @@ func hitText(h files.Hit, has recall.Toolset) string {
 			has.Hint("open_files", "To read them, call: "+openCall(rest, true)+"\n"))
 	}
 	return b.String()
-}
-
-// rankingNote says what the ranking lacks, in one line; nothing if it lacks nothing.
-func rankingNote(r files.Results) string {
-	switch {
-	case r.Note != "":
-		return "\n\nNote: " + line(r.Note)
-	case r.Ranking == files.ByWords:
-		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
-	}
-	return ""
 }

@@ -1,5 +1,5 @@
-// Package tool is the set of tools through which a model works its memories, and every word a model reads of them:
-// the schemas it is given, the results and the errors. The memories themselves know nothing of tools.
+// Package tool holds the tools by which a model works its memories, with every text that a model reads of them:
+// schemas, results and errors. The memories do not know the tools.
 package tool
 
 import (
@@ -49,11 +49,11 @@ type Tool struct {
 	run       func(ctx context.Context, c Caller, args json.RawMessage) (Result, error)
 }
 
-// Caller is on whose behalf a tool runs.
+// Caller is the agent for which a tool runs.
 type Caller struct {
 	Org          db.Org
 	Agent        agent.Agent
-	Conversation string // in which the model calls it, an id; empty is the default one
+	Conversation string // the id of the one in which the model calls the tool; empty is the default one
 	Confined     bool   // the tools show nothing of the agent's other conversations
 }
 
@@ -68,9 +68,8 @@ func (c Caller) within() string {
 	return cmp.Or(c.Conversation, recall.DefaultConversation)
 }
 
-// Result is what a tool answers: a text of at most MaxChars characters for the model, and the files that it opened,
-// for callers who keep their own prompt. IsError says that the text is a failure that the model can act on; nothing
-// was done then.
+// Result is the answer of a tool: a text of at most MaxChars characters for the model, and the files that it opened,
+// for callers who keep their own prompt. If IsError is true, the tool did nothing, and the text says why.
 type Result struct {
 	Text    string
 	IsError bool
@@ -122,8 +121,8 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 	return all
 }
 
-// Run calls a tool for a caller with arguments that a model wrote: a JSON object. What the model did wrong is
-// a Result with IsError; an error is ErrNotFound where no tool has this name, else the server's own failure.
+// Run calls a tool for a caller with arguments that a model wrote: a JSON object. A mistake of the model is a Result
+// with IsError. ErrNotFound if no tool has this name; any other error is the server's failure.
 func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
@@ -158,8 +157,8 @@ func withFolder(t Tool) Tool {
 	return t
 }
 
-// define makes a tool of what it does, on arguments as the struct A has them, and of the schema of its name. The
-// schema and the struct must agree.
+// define returns the tool with the schema of a name, which calls do with its arguments. The schema and the struct A must
+// have the same arguments.
 func define[A any](name string, do func(context.Context, Caller, A) (Result, error)) Tool {
 	schema := schemaOf(name)
 	return Tool{
@@ -185,4 +184,43 @@ func define[A any](name string, do func(context.Context, Caller, A) (Result, err
 			return result, err
 		},
 	}
+}
+
+// ByID returns a tool by its id; ErrNotFound if there is none.
+func (s *Set) ByID(id string) (Tool, error) {
+	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.ID == id })
+	if i < 0 {
+		return Tool{}, db.NotFound("Tool with ID %s not found", echo(id))
+	}
+	return s.tools[i], nil
+}
+
+// unknown returns a phrase that says that no tool has a name, and which name is similar if one is.
+func (s *Set) unknown(name string) string {
+	text := "there is no tool '" + echo(name) + "'; "
+	nearest := slices.MinFunc(s.names(), func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, nearest) <= len(name)/2 {
+		text += "the nearest is " + nearest + ", and "
+	}
+	return text + "the tools are " + joined(s.names())
+}
+
+// distance returns how many bytes must be inserted, deleted or replaced to make one text of the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
 }

@@ -185,7 +185,7 @@ func TestPlainTextNeedsNoChild(t *testing.T) {
 
 const (
 	brokeDown = "This file made its reader break down: it is damaged, or made to do that. Open it in the program it " +
-		"is for, save it anew, and upload that."
+		"is for, save it again, and upload that."
 	memory = "Reading this file needed more than 256 MiB of memory. Split it, or save it in a simpler form, and " +
 		"upload that."
 	patience = "Reading this file took more than 1s of computing. Split it, or save it in a simpler form, and " +

@@ -39,7 +39,7 @@ func (q request) verdict(ctx, bounded context.Context, state *os.ProcessState, e
 		return fmt.Errorf("read the document: %w", err)
 	}
 	return &document.UnreadableError{Reason: "This file made its reader break down: it is damaged, or made to do that. " +
-		"Open it in the program it is for, save it anew, and upload that."}
+		"Open it in the program it is for, save it again, and upload that."}
 }
 
 // noMemory matches what programs say when the system refuses memory.

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 )
 
-// The named sets, beside agent.EveryTool.
+// The named sets other than agent.EveryTool.
 const (
 	SmallSet    = "small"    // for small models: three file tools, the log, and one tool that edits blocks
 	StandardSet = "standard" // Letta's base tools, those for archival memory, and all that work on files
@@ -20,20 +20,20 @@ var sets = map[string][]string{
 	agent.EveryTool: {agent.EveryTool},
 }
 
-// NewAgent returns an agent as it is before its tools are chosen: a folder brings it the file tools of Letta.
+// NewAgent returns an agent whose tools are not chosen yet. It has the small set, and with it Letta's file tools.
 func NewAgent() agent.Agent { return agent.Agent{Settings: agent.Settings{Tools: sets[SmallSet]}} }
 
-// Choice is what a caller says of an agent's tools; nil fields say nothing.
+// Choice is a caller's choice of an agent's tools. Nil and empty fields choose nothing.
 type Choice struct {
 	Set         string // small, standard or all; empty names none
 	IncludeBase *bool  // false: only the tools that are named; true: the standard set with them
 	Names, IDs  []string
 }
 
-// Choose returns the names of the tools that an agent has after a choice, nil if it says nothing: the named set, or
-// else every tool where no tool is named, with the tools that are named. While the agent has no folder it shows no file
-// tools, so that a choice that names none keeps those that it would have with one. ErrInvalid names a set or tool that
-// is not known, ErrNotFound an id.
+// Choose returns the names of the tools that an agent has after a choice; nil if it chooses nothing. They are the named
+// tools and the named set or, if neither is named, every tool. An agent without a folder shows no file tools: a choice
+// without file tools keeps those that the agent would have with a folder. ErrInvalid for an unknown set or tool,
+// ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {
 	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
 		return nil, nil
@@ -121,43 +121,4 @@ func (s *Set) Without(a agent.Agent, name string) []string {
 // namesOf returns the names of the tools that an agent has while a folder is attached to it.
 func (s *Set) namesOf(a agent.Agent) []string {
 	return slices.DeleteFunc(s.names(), func(name string) bool { return !a.HasTool(name) })
-}
-
-// ByID returns a tool by its id; ErrNotFound if there is none.
-func (s *Set) ByID(id string) (Tool, error) {
-	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.ID == id })
-	if i < 0 {
-		return Tool{}, db.NotFound("Tool with ID %s not found", echo(id))
-	}
-	return s.tools[i], nil
-}
-
-// unknown says that no tool has a name, and which name is nearest if one is near.
-func (s *Set) unknown(name string) string {
-	text := "there is no tool '" + echo(name) + "'; "
-	nearest := slices.MinFunc(s.names(), func(a, b string) int { return distance(name, a) - distance(name, b) })
-	if distance(name, nearest) <= len(name)/2 {
-		text += "the nearest is " + nearest + ", and "
-	}
-	return text + "the tools are " + joined(s.names())
-}
-
-// distance returns how many bytes must be inserted, deleted or replaced to make one text of the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
