@@ -43,7 +43,7 @@ func TestBlocks(t *testing.T) {
 			"Exceeds 20 character limit (requested 21)"},
 		{"a limit of nothing", "POST", "/v1/blocks", `{"label":"a","limit":0}`, 422, "body.limit"},
 		{"a limit below nothing", "PATCH", "/v1/blocks/" + id, `{"limit":-1}`, 422, "body.limit"},
-		{"a label that is none", "POST", "/v1/blocks", `{"label":"a b"}`, 400, "is not one"},
+		{"a label that is none", "POST", "/v1/blocks", `{"label":"a b"}`, 400, "is not allowed"},
 		{"an id of another kind", "GET", "/v1/blocks/agent-1", "", 422, "block_id"},
 		{"no such version", "POST", "/v1/blocks/" + id + "/versions/9/restore", "", 404, "its versions are 1 to 2"},
 		{"another version", "PATCH", "/v1/blocks/" + id, `{"value":"x","expected_version":1}`, 409,

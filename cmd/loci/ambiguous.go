@@ -16,7 +16,6 @@ import (
 // headListener accepts connections that keep heads.
 type headListener struct{ net.Listener }
 
-// Accept implements net.Listener.
 func (l headListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -37,7 +36,6 @@ type headConn struct {
 	handling bool // reads return a body or, if of one byte, the beginning of the next head
 }
 
-// Read implements net.Conn.
 func (c *headConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.mu.Lock()
@@ -77,8 +75,8 @@ var (
 	contentLength = regexp.MustCompile(`(?i)\ncontent-length[ \t]*:`)
 )
 
-// refuseAmbiguous refuses requests with both headers, and pipelined requests with a Transfer-Encoding: their head is not
-// known, because it was read before the answer to the request before them.
+// refuseAmbiguous refuses requests with both headers, and pipelined requests with a Transfer-Encoding, whose head is not
+// kept because it was read before the previous request was answered.
 func refuseAmbiguous(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connKey{}).(*headConn)

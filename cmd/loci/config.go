@@ -17,10 +17,8 @@ import (
 // secret is a setting that is never printed.
 type secret string
 
-// String implements fmt.Stringer.
 func (secret) String() string { return "[secret]" }
 
-// LogValue implements slog.LogValuer.
 func (secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
 // database holds the settings of the Postgres that a command works on.

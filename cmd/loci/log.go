@@ -30,7 +30,6 @@ func isTerminal(w io.Writer) bool {
 // quiet drops a library's messages below warn unless debug messages are logged.
 type quiet struct{ slog.Handler }
 
-// Enabled implements slog.Handler.
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	if level < slog.LevelWarn {
 		level = slog.LevelDebug
@@ -38,8 +37,6 @@ func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return q.Handler.Enabled(ctx, level)
 }
 
-// WithAttrs implements slog.Handler.
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
 
-// WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

@@ -1,5 +1,5 @@
-// Package agent stores agents and assembles the prompts of their models. It owns the tables of agents and of the prompts
-// that were handed out, and reads the memories through their stores.
+// Package agent stores agents and assembles the prompts of their models. It owns the tables of agents and of handed-out
+// prompts, and reads the memories through their stores.
 package agent
 
 import (

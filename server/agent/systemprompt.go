@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// systemPrompt is the compiled system systemPrompt in its parts. The part that changes most often comes last, so that a provider's
-// cache of the beginning stays valid.
+// systemPrompt is the compiled system prompt in its parts. The part that changes most often comes last, so that a
+// provider's cache of the beginning stays valid.
 type systemPrompt struct {
 	system      string // the base instructions
 	blocks      string // empty if no block is attached

@@ -30,7 +30,6 @@ type windowArgs struct {
 	Conversation string `json:"conversation"`
 }
 
-// Kind implements river.JobArgs.
 func (windowArgs) Kind() string { return "attend_window" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
@@ -51,7 +50,6 @@ type windowWorker struct {
 // Timeout implements river.Worker: a job waits for one summary.
 func (*windowWorker) Timeout(*river.Job[windowArgs]) time.Duration { return 5 * time.Minute }
 
-// Work implements river.Worker.
 func (w *windowWorker) Work(ctx context.Context, job *river.Job[windowArgs]) error {
 	err := w.store.CheckWindow(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
 	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // deleted, or nothing can leave the view

@@ -79,8 +79,8 @@ func isApproval(m chat.Object) bool {
 func refuseApproval(m chat.Object) recall.Draft {
 	fields := []string{"message_type", "approve", "approvals", "approval_request_id", "type"}
 	at := max(slices.IndexFunc(fields, m.Has), 0)
-	m.Refuse(fields[at], "approvals are not turns, and are not kept: send the call as a tool_call and what came of it as a "+
-		"tool_return")
+	m.Refuse(fields[at], "approvals are not turns, and are not kept: send the call as a tool_call and what came of it "+
+		"as a tool_return")
 	return recall.Draft{}
 }
 

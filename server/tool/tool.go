@@ -157,8 +157,8 @@ func withFolder(t Tool) Tool {
 	return t
 }
 
-// define returns the tool with the schema of a name, which calls do with its arguments. The schema and the struct A must
-// have the same arguments.
+// define returns the tool with the schema of a name, which calls do with its arguments. The schema and the struct A
+// must have the same arguments.
 func define[A any](name string, do func(context.Context, Caller, A) (Result, error)) Tool {
 	schema := schemaOf(name)
 	return Tool{
