@@ -148,7 +148,6 @@ func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 	return err
 }
 
-// Items implements embed.Batch.
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.chunks))
 	for i, c := range b.chunks {
@@ -195,7 +194,6 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 	return b.store.With(tx).queueBatches(ctx, b.job.SpaceID, []int64{b.job.FileKey}, 1)
 }
 
-// Note implements embed.Batch.
 func (b *batch) Note(ctx context.Context, reason string) error {
 	_, err := b.store.db.Exec(ctx, `
 		UPDATE embed_batches SET error = $6

@@ -23,7 +23,6 @@ import (
 // parseWorker makes the text and the chunks of a file.
 type parseWorker struct{ worker[ParseArgs] }
 
-// Work implements river.Worker.
 func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error {
 	err := w.store.ingest(ctx, job.Args)
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {

@@ -16,10 +16,8 @@ type PurgeArgs struct {
 	FolderKey int64  `json:"folder_key" river:"unique"`
 }
 
-// Kind implements river.JobArgs.
 func (PurgeArgs) Kind() string { return "purge_folder" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts.
 func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // DeleteFolder deletes a folder with all its files, and detaches it from every agent. At once the folder belongs to no
@@ -64,7 +62,6 @@ type purgeWorker struct{ worker[PurgeArgs] }
 // purgeTime is how long a job works before it goes back to the queue and lets other jobs work.
 const purgeTime = 20 * time.Second
 
-// Work implements river.Worker.
 func (w *purgeWorker) Work(ctx context.Context, job *river.Job[PurgeArgs]) error {
 	for end := time.Now().Add(purgeTime); time.Now().Before(end); {
 		done, err := w.store.purge(ctx, job.Args)

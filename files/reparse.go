@@ -91,7 +91,6 @@ const reparsePage = 500
 // reparseWorker queues the files of a folder.
 type reparseWorker struct{ worker[ReparseArgs] }
 
-// Work implements river.Worker.
 func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) error {
 	a := job.Args
 	return w.store.inTx(ctx, func(in *Store) error {

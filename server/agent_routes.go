@@ -58,7 +58,7 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 	return s.shown(ctx, a, err)
 }
 
-// shown shows an agent that a call of the store returned, or the call's error.
+// shown returns an agent in Letta's shape with the texts of its open files, or err.
 func (s *Server) shown(ctx context.Context, a agent.Agent, err error) (letta.AgentState, error) {
 	if err != nil {
 		return letta.AgentState{}, err
@@ -66,7 +66,7 @@ func (s *Server) shown(ctx context.Context, a agent.Agent, err error) (letta.Age
 	return s.state(ctx, a, true)
 }
 
-// state shows an agent; withFiles with the texts of its open files.
+// state returns an agent in Letta's shape, withFiles with the texts of its open files.
 func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (letta.AgentState, error) {
 	r, err := s.Agents.Relations(ctx, rest.Org(ctx), a, withFiles)
 	if err != nil {
@@ -80,13 +80,13 @@ func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (lett
 	return state, nil
 }
 
-// AgentPage asks for a page of the agents that have something.
+// AgentPage selects a page of the agents that have a block or an archive.
 type AgentPage struct {
 	letta.Included
 	rest.Paging
 }
 
-// states shows a page of the agents with the ids that a call of a store returned, or the call's error.
+// states returns a page of the agents with these ids in Letta's shape, or err.
 func (s *Server) states(ctx context.Context, p AgentPage, ids []string, err error) ([]letta.AgentState, error) {
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (s *Server) states(ctx context.Context, p AgentPage, ids []string, err erro
 	return states, nil
 }
 
-// thenState answers with an agent's state after an operation on it.
+// thenState returns a handler that does an operation on an agent and answers with the agent's state.
 func thenState[I agentPath](s *Server, do rest.Handler[I, rest.Null]) rest.Handler[I, letta.AgentState] {
 	return func(ctx context.Context, in *I) (letta.AgentState, error) {
 		if _, err := do(ctx, in); err != nil {
@@ -147,7 +147,7 @@ func (s *Server) deleteAgent(ctx context.Context, in *rest.OfAgent) (letta.Messa
 	return letta.Message{Message: fmt.Sprintf("Agent id=%s successfully deleted", in.AgentID)}, err
 }
 
-// Recompiling is how a system prompt is compiled.
+// Recompiling controls how a system prompt is compiled.
 type Recompiling struct {
 	Dry bool `query:"dry_run" doc:"Only compile it, and keep the present prompt."`
 }

@@ -28,9 +28,9 @@ func (s *Server) blockRoutes(a *rest.API) {
 		thenState(s, s.detachBlock))
 	rest.Get(a, "/v1/blocks/{block_id}/agents", "List the agents that have a block", s.blockAgents)
 	rest.Get(a, "/v1/blocks/{block_id}/diff", "Compare two versions of a block", s.blockDiff)
-	rest.Get(a, "/v1/blocks/{block_id}/versions", "List what a block was", s.blockVersions)
-	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "Get what a block was", s.blockVersion)
-	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore", "Make a block what it was", s.restoreBlock)
+	rest.Get(a, "/v1/blocks/{block_id}/versions", "List the versions of a block", s.blockVersions)
+	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "Get a version of a block", s.blockVersion)
+	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore", "Restore a version of a block", s.restoreBlock)
 }
 
 // OfBlock is the path of a block.
@@ -38,7 +38,7 @@ type OfBlock struct {
 	BlockID rest.BlockID `path:"block_id"`
 }
 
-// AgentBlock is the path of a block as an agent has it, by its label.
+// AgentBlock is the path of an agent's block, by its label.
 type AgentBlock struct {
 	rest.OfAgent
 	Label string `path:"block_label"`

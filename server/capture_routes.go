@@ -16,7 +16,7 @@ import (
 func (s *Server) captureRoutes(a *rest.API) {
 	a.Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages/capture",
-		Summary:     "Keep turns that were made elsewhere",
+		Summary:     "Store turns that were made elsewhere",
 		Parameters:  []*huma.Param{rest.IDParam("agent_id", "agent")},
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[CaptureBody](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "What was appended.",
@@ -30,7 +30,6 @@ const maxCaptureBytes = 64 << 20
 // CaptureBody is messages that other programs recorded.
 type CaptureBody struct{}
 
-// Schema implements huma.SchemaProvider.
 func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 	message := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Properties: map[string]*huma.Schema{
@@ -94,7 +93,7 @@ func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batc
 	if !c.IsDefault {
 		out.ConversationID = &c.ID
 	}
-	// The turns are stored: what fails now is no error of the request.
+	// The turns are stored: later failures are no error of the request.
 	if batch.PromptTokens > 0 {
 		if err := s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens); err != nil {
 			s.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", c.ID, "error", err)

@@ -21,7 +21,7 @@ func (s *Server) compactionRoutes(a *rest.API) {
 	rest.Get(a, "/v1/agents/{agent_id}/compactions", "List the compactions of an agent's conversations", s.listCompactions)
 	rest.Get(a, "/v1/agents/{agent_id}/compactions/{compaction_id}", "Get a compaction", s.getCompaction)
 	rest.Post(a, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert",
-		"Give a conversation the view back that a compaction took", s.revertCompaction)
+		"Restore the view that a conversation had before a compaction", s.revertCompaction)
 }
 
 // modelTimeout is how long a request may take in which a model may write a summary.

@@ -19,11 +19,11 @@ func (s *Server) conversationRoutes(a *rest.API) {
 	rest.Get(a, "/v1/conversations/{conversation_id}/messages", "List a conversation's messages", s.conversationMessages)
 	rest.Patch(a, "/v1/conversations/{conversation_id}", "Change a conversation", s.updateConversation)
 	rest.Delete(a, "/v1/conversations/{conversation_id}", "Delete a conversation", s.deleteConversation)
-	rest.Post(a, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt anew",
+	rest.Post(a, "/v1/conversations/{conversation_id}/recompile", "Compile a conversation's system prompt again",
 		s.recompileConversation)
 }
 
-// conversations shows conversations as clients know them.
+// conversations returns conversations in Letta's shape.
 func (s *Server) conversations(ctx context.Context, list ...recall.Conversation) ([]letta.Conversation, error) {
 	visible, err := s.Recall.VisibleIDs(ctx, rest.Org(ctx), list...)
 	shown := make([]letta.Conversation, len(list))
@@ -34,7 +34,7 @@ func (s *Server) conversations(ctx context.Context, list ...recall.Conversation)
 	return shown, err
 }
 
-// conversation shows a conversation that a call of the store returned, or the call's error.
+// conversation returns a conversation in Letta's shape, or err.
 func (s *Server) conversation(ctx context.Context, c recall.Conversation, err error) (letta.Conversation, error) {
 	if err != nil {
 		return letta.Conversation{}, err
@@ -116,7 +116,7 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	return s.conversation(ctx, c, err)
 }
 
-// moment reads a time of a body; one without an offset is UTC's.
+// moment reads a time of a body; a time without an offset is in UTC.
 func moment(field, text string) (*time.Time, error) {
 	at, err := recall.ParseStart(text, nil)
 	if err != nil {

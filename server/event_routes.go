@@ -20,10 +20,10 @@ import (
 func (s *Server) eventRoutes(a *rest.API) {
 	rest.Get(a, "/v1/agents/{agent_id}/events", "Read an agent's events", s.agentEvents)
 	rest.Get(a, "/v1/agents/{agent_id}/consumers", "List the named readers of an agent's events", s.listConsumers)
-	rest.Get(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Say how far a named reader has come", s.getConsumer)
-	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store how far a named reader has come",
+	rest.Get(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Get the position of a named reader", s.getConsumer)
+	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store the position of a named reader",
 		s.commitConsumer)
-	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Forget a named reader", s.deleteConsumer,
+	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Delete a named reader", s.deleteConsumer,
 		rest.NoContent)
 }
 
@@ -127,11 +127,10 @@ func (s *Server) eventStreamRoutes(a *rest.API) {
 	}, s.tail)
 }
 
-// lastEventID is the header in which a client that comes back names the last event that it was sent.
+// lastEventID is the header in which a client that connects again names the last event that it received.
 const lastEventID = "Last-Event-ID"
 
-// tail sends an agent's events as they happen. A client that comes back goes on where it was: every event comes once,
-// in order.
+// tail sends an agent's events as they happen. A client that connects again receives every event once, in order.
 func (s *Server) tail(c echo.Context) error {
 	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
@@ -168,7 +167,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*e
 	return s.Followers.Follow(ctx, rest.Org(ctx), agentID, after, letta.EventTypes(c.QueryParams()["types"]))
 }
 
-// tailFrom is the position after which a stream begins.
+// tailFrom returns the position after which a stream begins.
 func (s *Server) tailFrom(ctx context.Context, c echo.Context, agentID string) (int64, error) {
 	where, at := "header."+lastEventID, c.Request().Header.Get(lastEventID)
 	consumer := c.QueryParam("consumer")

@@ -10,11 +10,12 @@ import (
 )
 
 func (s *Server) messageRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/expand/{clip_id}", "Read a text that the log has only the beginning of", s.expand)
+	rest.Get(a, "/v1/agents/{agent_id}/expand/{clip_id}", "Read a clipped text, or a range of the log", s.expand)
 	rest.Get(a, "/v1/agents/{agent_id}/messages", "List an agent's messages", s.agentMessages)
 	rest.Patch(a, "/v1/agents/{agent_id}/messages/{message_id}", "Refuse to change a message", s.changeMessage,
 		rest.Deprecated)
-	rest.Patch(a, "/v1/agents/{agent_id}/reset-messages", "Begin an agent's default conversation anew", s.resetMessages)
+	rest.Patch(a, "/v1/agents/{agent_id}/reset-messages", "Hide the messages of an agent's default conversation",
+		s.resetMessages)
 	rest.Get(a, "/v1/messages", "List the messages of all agents", s.allMessages)
 	rest.Get(a, "/v1/messages/{message_id}", "Get a message", s.getMessage)
 }
@@ -103,7 +104,7 @@ func (s *Server) changeMessage(ctx context.Context, in *struct {
 		return rest.Null{}, db.NotFound("Message with ID %s not found", in.MessageID)
 	}
 	return rest.Null{}, rest.NotAllowed(
-		"Messages are never changed. To correct what was said, append a message; to begin anew, reset the agent's messages")
+		"Messages are never changed. To correct one, append a message; to start over, reset the agent's messages")
 }
 
 func (s *Server) resetMessages(ctx context.Context, in *struct {

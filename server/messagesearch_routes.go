@@ -14,11 +14,12 @@ import (
 )
 
 func (s *Server) messageSearchRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/messages/search", "Search the messages of agents, as they are kept", s.searchInternal)
+	rest.Post(a, "/v1/agents/messages/search", "Search the messages of agents, with tool calls and results",
+		s.searchInternal)
 	rest.Post(a, "/v1/messages/search", "Search messages", s.searchMessages)
 }
 
-// query returns the search that a caller asks for.
+// query returns the search of a request.
 func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
 	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
@@ -54,8 +55,8 @@ func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, er
 	return results, err
 }
 
-// roles returns those of the roles that a caller asks for, all of them if it names none, and reports whether it asks
-// for any of them.
+// roles returns the asked ones of some roles, all of them if the caller asks for none, and reports whether the list has
+// any.
 func roles(asked []string, of []recall.Role) (list []recall.Role, some bool) {
 	for _, role := range of {
 		if len(asked) == 0 || slices.Contains(asked, string(role)) {

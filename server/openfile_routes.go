@@ -30,13 +30,13 @@ func (s *Server) openFileRoutes(a *rest.API) {
 	rest.Patch(a, opened+"/{file_id}/close", "Close a file for an agent", withAgent(s, s.closeFile))
 }
 
-// AgentFolder is the path of a folder as an agent has it.
+// AgentFolder is the path of an agent's folder.
 type AgentFolder struct {
 	rest.OfAgent
 	rest.OfFolder
 }
 
-// AgentFile is the path of a file as an agent has it.
+// AgentFile is the path of an agent's file.
 type AgentFile struct {
 	rest.OfAgent
 	FileID rest.FileID `path:"file_id"`

@@ -9,12 +9,12 @@ import (
 )
 
 func (s *Server) promptRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/context", "Show what fills an agent's context window", s.agentContext)
-	rest.Get(a, "/v1/agents/{agent_id}/prompt", "Hand out the next request to an agent's model", s.agentPrompt,
+	rest.Get(a, "/v1/agents/{agent_id}/context", "Get the parts of an agent's context window", s.agentContext)
+	rest.Get(a, "/v1/agents/{agent_id}/prompt", "Get the next request to an agent's model", s.agentPrompt,
 		rest.Slow(modelTimeout))
 }
 
-// agentPrompt hands out what the agent's model is to be sent next.
+// agentPrompt returns the next request to the agent's model.
 func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
@@ -29,8 +29,8 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 		Conversation: conversation, Format: agent.Format(in.Format), AnswerPending: in.Pending == "answer"}))
 }
 
-// agentContext shows what fills an agent's window, or filled it. It counts all messages that the model sees, and shows
-// the newest.
+// agentContext returns the content of an agent's window, now or at a position. It counts all messages that the model
+// sees, and shows the newest.
 func (s *Server) agentContext(ctx context.Context, in *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`

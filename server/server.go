@@ -1,5 +1,5 @@
-// Package server is Loci's REST API: it binds requests, calls the memories and agents, and renders what they answer, in
-// the shapes and with the errors that Letta's clients know.
+// Package server is Loci's REST API: it binds requests, calls the memories and agents, and renders their answers in the
+// shapes and with the errors that Letta's clients know.
 package server
 
 import (

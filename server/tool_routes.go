@@ -33,7 +33,7 @@ func (s *Server) agentTools(ctx context.Context, a agent.Agent, in *struct {
 	return rest.Paged(tools, in.Page(10, rest.NewestFirst), toolKey), err
 }
 
-// chosenTools returns the tools that an agent has after a choice, nil if it says nothing.
+// chosenTools returns the tools that an agent has after a choice, nil if it chooses nothing.
 func (s *Server) chosenTools(ctx context.Context, agentID string, c tool.Choice) ([]string, error) {
 	a, err := s.Agents.Agent(ctx, rest.Org(ctx), agentID)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Server) chosenTools(ctx context.Context, agentID string, c tool.Choice)
 	return s.Tools.Choose(c, a, has)
 }
 
-// AgentTool is the path of a tool as an agent has it.
+// AgentTool is the path of an agent's tool.
 type AgentTool struct {
 	rest.OfAgent
 	ToolID rest.ToolID `path:"tool_id"`
@@ -102,7 +102,7 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	return run, err
 }
 
-// mustHaveTool returns ErrNotFound if an agent lacks a tool. It passes an unknown name, which is the tools' own error.
+// mustHaveTool returns ErrNotFound if an agent lacks a tool. It returns nil for an unknown name, which Set.Run reports.
 func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, name string) error {
 	tools := s.Tools.Tools()
 	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name })

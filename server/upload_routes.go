@@ -44,7 +44,7 @@ func (s *Server) uploadRoutes(a *rest.API) {
 	}
 }
 
-// upload streams the part "file" of a multipart body into a folder. Nothing of it is kept before the store takes it.
+// upload streams the part "file" of a multipart body into a folder. It keeps no part of the file itself.
 func (s *Server) upload(c echo.Context) error {
 	folder, err := rest.PathID(c, "folder_id", "source")
 	if err != nil {
@@ -121,7 +121,6 @@ type sent struct {
 	parts *multipart.Reader
 }
 
-// Read implements io.Reader.
 func (s sent) Read(into []byte) (int, error) {
 	n, err := s.Part.Read(into)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -87,7 +87,6 @@ type notebookBundle struct {
 // jsonList is a list without its nulls, which only cost memory.
 type jsonList[T any] []T
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (l *jsonList[T]) UnmarshalJSON(raw []byte) error {
 	return eachOf(raw, func(item *T) { *l = append(*l, *item) })
 }
@@ -113,7 +112,6 @@ func eachOf[T any](raw []byte, f func(*T)) error {
 // notebookText is a string, or a list of lines, empty for any other JSON.
 type notebookText string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *notebookText) UnmarshalJSON(raw []byte) error {
 	if raw[0] != '[' {
 		_ = json.Unmarshal(raw, (*string)(t)) // a value of another type is left out
@@ -133,7 +131,6 @@ func (t *notebookText) join(raw []byte, end string) error {
 // notebookTrace is a list of lines without their ends.
 type notebookTrace struct{ notebookText }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *notebookTrace) UnmarshalJSON(raw []byte) error { return t.join(raw, "\n") }
 
 func (n *notebook) write(md *markdown) {

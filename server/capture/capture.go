@@ -17,10 +17,10 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Batch is the messages of a request. They are read from it one by one.
+// Batch reads the messages of a request one by one.
 type Batch struct {
 	Conversation string // its id, or recall.DefaultConversation
-	PromptTokens int    // that a provider counted; 0 if the request does not say
+	PromptTokens int    // a provider's count of the prompt; 0 if the request has none
 
 	fields map[string]json.RawMessage
 	lists  map[string]*rest.List
@@ -109,21 +109,21 @@ func (b *Batch) Locate(err error) error {
 	return err
 }
 
-// form is a form in which a message comes. What read does not understand, it notes in the item.
+// form is a format of messages. read notes in the item what it does not understand.
 type form struct {
-	fits func(chat.Object) bool
-	read func(chat.Object) recall.Draft
+	matches func(chat.Object) bool
+	read    func(chat.Object) recall.Draft
 }
 
 // forms are tried in this order.
 var forms = []form{
-	{fits: isListed, read: readListed},
-	{fits: isApproval, read: refuseApproval},
-	{fits: isToolReturns, read: readToolReturns},
-	{fits: func(chat.Object) bool { return true }, read: chat.ReadOpenAI},
+	{isListed, readListed},
+	{isApproval, refuseApproval},
+	{isToolReturns, readToolReturns},
+	{func(chat.Object) bool { return true }, chat.ReadOpenAI},
 }
 
-// exchanges are the forms of what a proxy saw, by what the provider's API is like.
+// exchanges are the readers of calls that a proxy saw, by the format of the provider's API.
 var exchanges = map[string]func(*Batch, chat.Object) iter.Seq2[message, error]{
 	likeOpenAI: readExchange,
 }
@@ -135,7 +135,7 @@ const (
 	likeGoogle    = "google"
 )
 
-// likenessOf says which format a provider's API has: nearly all have OpenAI's.
+// likenessOf returns the format of a provider's API. Nearly all have OpenAI's.
 func likenessOf(provider string) string {
 	name := strings.ToLower(provider)
 	for _, other := range []struct{ part, like string }{
@@ -185,7 +185,7 @@ func (b *Batch) items(name string) iter.Seq2[json.RawMessage, error] {
 }
 
 func readMessage(m chat.Object) message {
-	i := slices.IndexFunc(forms, func(f form) bool { return f.fits(m) })
+	i := slices.IndexFunc(forms, func(f form) bool { return f.matches(m) })
 	t := message{Draft: forms[i].read(m), at: m.At}
 	t.Name, t.OTID, t.Model = m.Optional("name"), m.Optional("otid"), m.Optional("model")
 	t.StepID, t.RunID = m.Optional("step_id"), m.Optional("run_id")
@@ -200,7 +200,7 @@ func readMessage(m chat.Object) message {
 	return t
 }
 
-// joinListed makes one message of the items into which a list has taken it apart.
+// joinListed joins the items of a list that are parts of one message.
 func joinListed(items iter.Seq2[message, error]) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		var last *message
@@ -225,7 +225,8 @@ func joinListed(items iter.Seq2[message, error]) iter.Seq2[message, error] {
 	}
 }
 
-// joins reports whether the next item of a list belongs to a message, which may have no more than its most parts.
+// joins reports whether the next item of a list belongs to the message. It lets a message exceed recall.MaxParts by one
+// item, so that the log refuses it.
 func (m *message) joins(next message) bool {
 	return next.id != "" && m.id == next.id && m.Role == next.Role && len(m.Content) <= recall.MaxParts
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// AgentState is an agent with all that belongs to it, in Letta's shape. What Loci does not keep is empty or null.
+// AgentState is an agent with its memory, tools and folders, in Letta's shape. Fields that Loci does not store are
+// empty or null.
 type AgentState struct {
 	agent.Agent
 	Memory                 CoreMemory             `json:"memory"`
@@ -55,7 +56,7 @@ type AgentState struct {
 	LastUpdatedByID   rest.Null `json:"last_updated_by_id"`
 }
 
-// CoreMemory is what an agent's model always sees besides its instructions.
+// CoreMemory is an agent's blocks and open files, which its model always sees.
 type CoreMemory struct {
 	Blocks         []Block           `json:"blocks"`
 	FileBlocks     []agent.FileBlock `json:"file_blocks"`
@@ -64,8 +65,8 @@ type CoreMemory struct {
 	PromptTemplate string            `json:"prompt_template"`
 }
 
-// LLMConfig says which model an agent is for. Loci does not call it: the endpoint's type is the protocol that clients
-// assume.
+// LLMConfig describes the model that an agent is for. Loci does not call it: the endpoint's type is the protocol that
+// clients assume.
 type LLMConfig struct {
 	Handle        *string `json:"handle"`
 	Model         string  `json:"model"`
@@ -79,15 +80,15 @@ type Source struct {
 	VectorDBProvider string `json:"vector_db_provider"`
 }
 
-// SourceOf shows a folder.
+// SourceOf returns a folder in Letta's shape.
 func SourceOf(f files.Folder) Source { return Source{Folder: f, VectorDBProvider: "native"} }
 
-// CoreMemoryOf shows an agent's core memory.
+// CoreMemoryOf returns an agent's core memory in Letta's shape.
 func CoreMemoryOf(a agent.Agent, m agent.CoreMemory) CoreMemory {
 	return CoreMemory{Blocks: rest.Each(m.Blocks, BlockOf), FileBlocks: m.FileBlocks, AgentType: a.Type}
 }
 
-// StateOf shows an agent, whose tools are given too.
+// StateOf returns an agent with its relations and tools in Letta's shape.
 func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 	limits, memory, settings := a.Limits(), CoreMemoryOf(a, r.CoreMemory), a.Settings
 	return AgentState{
@@ -111,7 +112,7 @@ func llmConfigOf(a agent.Agent) LLMConfig {
 	return c
 }
 
-// Included are the relations that a caller of a list asks for besides the agents themselves.
+// Included are the relations of the listed agents that a caller asks for.
 type Included struct {
 	Include []string `query:"include,explode" doc:"agent.blocks fills memory.file_blocks."`
 	Legacy  []string `query:"include_relationships,explode" deprecated:"true"`
@@ -136,7 +137,7 @@ func (f AgentFilter) Filter() agent.Filter {
 	return agent.Filter{Name: f.Name, Contains: f.QueryText, Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden}
 }
 
-// Message answers an operation that leaves nothing to show.
+// Message is the answer of an operation without a result.
 type Message struct {
 	Message string `json:"message"`
 }

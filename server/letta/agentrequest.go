@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// AgentFields are what an agent can be created with and changed in. Null does not change a field, but the three limits:
-// it sets them to their defaults.
+// AgentFields are the fields of an agent that a caller sets when it creates or changes the agent. Null sets the three
+// limits to their defaults, and leaves any other field unchanged.
 type AgentFields struct {
 	Name          rest.Opt[string]        `json:"name,omitzero" doc:"Two random words if an agent is created without."`
 	Description   rest.Opt[string]        `json:"description,omitzero"`
@@ -49,7 +49,7 @@ type AgentFields struct {
 	ViewChars    rest.Opt[int] `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 for each file."`
 }
 
-// Unserved are fields of Letta's that Loci does not keep. Clients send them empty; any content is refused, not lost.
+// Unserved are fields of Letta's that Loci does not store. Clients send them empty; any content is refused.
 type Unserved struct {
 	IdentityIDs rest.Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
 	MessageIDs  rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
@@ -78,7 +78,7 @@ func (u Unserved) check() error {
 	return nil
 }
 
-// checkTimezone refuses a name that is no timezone's. Local is the server's own, which no caller knows.
+// checkTimezone returns a 422 for a name that no timezone has, and for Local, the server's own, which no caller knows.
 func checkTimezone(name string) error {
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
 		return rest.Unprocessable("body.timezone", fmt.Sprintf("expected the IANA name of a timezone, such as "+
@@ -87,7 +87,7 @@ func checkTimezone(name string) error {
 	return nil
 }
 
-// CreateAgent is what an agent is created from.
+// CreateAgent is a request to create an agent.
 type CreateAgent struct {
 	AgentFields
 	Type rest.Opt[agentType] `json:"agent_type,omitzero"`
@@ -98,16 +98,13 @@ type CreateAgent struct {
 
 type agentType string
 
-// Schema implements huma.SchemaProvider.
 func (agentType) Schema(rest.Registry) *rest.Schema {
 	return rest.Enum("memgpt_agent", "memgpt_v2_agent", "letta_v1_agent", "react_agent", "workflow_agent",
 		"split_thread_agent", "sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent")
 }
 
-// UpdateAgent changes the fields that it has.
-type UpdateAgent struct {
-	AgentFields
-}
+// UpdateAgent changes the fields that are present.
+type UpdateAgent struct{ AgentFields }
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
@@ -169,14 +166,14 @@ func (f AgentFields) settings() agent.Settings {
 	return settings
 }
 
-// Choice returns what the caller says of the agent's tools.
+// Choice returns the caller's choice of the agent's tools.
 func (f AgentFields) Choice() tool.Choice {
 	return tool.Choice{Set: f.ToolSet.Value, IncludeBase: f.IncludeBase.Pointer(), Names: f.Tools.Value,
 		IDs: f.ToolIDs.Value}
 }
 
-// Choice returns what the caller says of a new agent's tools. Letta's clients send lists that are empty, and expect the
-// base tools besides those that they name.
+// Choice returns the caller's choice of a new agent's tools. Letta's clients send empty lists to choose nothing, and
+// expect the base tools in addition to those that they name.
 func (c CreateAgent) Choice() tool.Choice {
 	choice := c.AgentFields.Choice()
 	if len(choice.Names)+len(choice.IDs) == 0 {

@@ -15,7 +15,8 @@ type Archive struct {
 	LastUpdatedByID  rest.Null              `json:"last_updated_by_id"`
 }
 
-// CreateArchive is what an archive is created from. Loci embeds with its own model, and only keeps a client's choice.
+// CreateArchive is a request to create an archive. Loci stores a client's choice of the embedding model and uses its
+// own.
 type CreateArchive struct {
 	Name        string                `json:"name"`
 	Description rest.Opt[string]      `json:"description,omitzero"`
@@ -23,14 +24,14 @@ type CreateArchive struct {
 	Embedding   rest.Opt[string]      `json:"embedding,omitzero"`
 }
 
-// UpdateArchive changes the fields that it has; null does not change one.
+// UpdateArchive changes the fields that are present and not null.
 type UpdateArchive struct {
 	Name        rest.Opt[string]      `json:"name,omitzero"`
 	Description rest.Opt[string]      `json:"description,omitzero"`
 	Metadata    rest.Opt[rest.Object] `json:"metadata,omitzero"`
 }
 
-// ArchiveOf shows an archive, whose passages are searched by config.
+// ArchiveOf returns an archive, whose passages are searched by config, in Letta's shape.
 func ArchiveOf(a archival.Archive, config files.EmbeddingConfig) Archive {
 	return Archive{Archive: a, EmbeddingConfig: &config, VectorDBProvider: "native"}
 }

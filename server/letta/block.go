@@ -25,12 +25,12 @@ type Block struct {
 	LastUpdatedByID     rest.Null `json:"last_updated_by_id"`
 }
 
-// BlockOf shows a block.
+// BlockOf returns a block in Letta's shape.
 func BlockOf(b block.Block) Block {
 	return Block{Block: b, IsTemplate: b.Template.IsTemplate, TemplateName: b.Template.Name}
 }
 
-// CreateBlock is what a block is created from.
+// CreateBlock is a request to create a block.
 type CreateBlock struct {
 	Label        string                `json:"label" doc:"1 to 50 letters, digits, '_', '-' and '/'."`
 	Value        rest.Opt[string]      `json:"value,omitzero"`
@@ -63,7 +63,7 @@ func (c CreateBlock) New() block.New {
 	return n
 }
 
-// UpdateBlock changes the fields that it has; null does not change one.
+// UpdateBlock changes the fields that are present and not null.
 type UpdateBlock struct {
 	Label       rest.Opt[string]      `json:"label,omitzero"`
 	Value       rest.Opt[string]      `json:"value,omitzero"`
@@ -76,7 +76,7 @@ type UpdateBlock struct {
 	Precondition
 }
 
-// Precondition is what a change requires of the present block: 409 with the block otherwise.
+// Precondition is the state in which a change expects the block. If it differs, the answer is a 409 with the block.
 type Precondition struct {
 	ExpectedVersion rest.Opt[int]    `json:"expected_version,omitzero" doc:"The block's version, as in If-Match."`
 	ExpectedSHA256  rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the block's value, in hexadecimal digits."`
@@ -87,7 +87,7 @@ type IfMatch struct {
 	Version string `header:"If-Match" doc:"The version that the block must have, in quotes or without, or *."`
 }
 
-// Expected returns what the body and the header expect of the block. ErrInvalid for a header that is no version.
+// Expected returns the precondition of the body and the header. ErrInvalid for a header that is no version.
 func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 	x := block.Expected{Version: p.ExpectedVersion.Value, SHA256: strings.ToLower(p.ExpectedSHA256.Value)}
 	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(header.Version), "W/"), `"`)

@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// CompactRequest is how a conversation is to be compacted.
+// CompactRequest is a request to compact a conversation.
 type CompactRequest struct {
 	Settings rest.Opt[rest.Object] `json:"compaction_settings,omitzero" doc:"Each replaces the agent's own."`
 	Dry      rest.Opt[bool]        `json:"dry_run,omitzero" doc:"Only say what would be done."`

@@ -15,7 +15,8 @@ type Conversation struct {
 	LastUpdatedByID  rest.Null `json:"last_updated_by_id"`
 }
 
-// ConversationFields are what a conversation can be created with and changed in; null does not change a field.
+// ConversationFields are the fields of a conversation that a caller sets when it creates or changes the conversation.
+// Null leaves a field unchanged.
 type ConversationFields struct {
 	Summary       rest.Opt[string]      `json:"summary,omitzero"`
 	Description   rest.Opt[string]      `json:"description,omitzero"`

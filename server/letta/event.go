@@ -8,16 +8,16 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// AgentEvent is one thing that happened to an agent.
+// AgentEvent is an event of an agent, with its message if it has one.
 type AgentEvent struct {
 	event.Event
 	Message *EventMessage `json:"message,omitempty" doc:"Of events of type message, until its conversation is deleted."`
 }
 
-// EventMessage is a message as the log keeps it.
+// EventMessage is a message of the log. It has a name of its own in the API's document.
 type EventMessage struct{ recall.Message }
 
-// EventSlice is which of an agent's events a caller asks for. Positions go up to what a number of JSON holds exactly.
+// EventSlice selects events of an agent. Positions are at most 9e15, which a number of JSON holds exactly.
 type EventSlice struct {
 	From     int64           `query:"from" minimum:"1" maximum:"9e15" doc:"The first position."`
 	To       int64           `query:"to" minimum:"1" maximum:"9e15" doc:"The last position; it belongs to the slice."`
@@ -51,7 +51,7 @@ func EventTypes(values []string) (types []event.Type) {
 	return types
 }
 
-// Commit is how far a named reader has come.
+// Commit is the position of a named reader.
 type Commit struct {
 	Seq      int64           `json:"seq" maximum:"9e15" doc:"The last event that it has handled; 0: none. It may go back."`
 	Expected rest.Opt[int64] `json:"expected_seq,omitzero" maximum:"9e15" doc:"Its position until now, 0: none; else 409."`

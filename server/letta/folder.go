@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// CreateFolder is what a folder is created from. Loci embeds with its own model, and ignores a client's choice.
+// CreateFolder is a request to create a folder. Loci ignores a client's choice of the embedding model.
 type CreateFolder struct {
 	Name         string                `json:"name"`
 	Description  rest.Opt[string]      `json:"description,omitzero"`
@@ -14,7 +14,7 @@ type CreateFolder struct {
 	ChunkTokens  rest.Opt[int]         `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
 }
 
-// UpdateFolder changes the fields that it has; null does not change one.
+// UpdateFolder changes the fields that are present and not null.
 type UpdateFolder struct {
 	Name         rest.Opt[string]      `json:"name,omitzero"`
 	Description  rest.Opt[string]      `json:"description,omitzero"`
@@ -27,12 +27,12 @@ type FolderFilter struct {
 	Name string `query:"name" doc:"Part of the name, in any case."`
 }
 
-// Reparsing is what follows of a request to parse a folder again.
+// Reparsing is the answer to a request to parse a folder again.
 type Reparsing struct {
 	Files int `json:"file_count" doc:"Files of the folder; those that are being parsed already are left alone."`
 }
 
-// Totals sum up what an organization's folders hold.
+// Totals are the numbers and sizes of an organization's folders and files.
 type Totals struct {
 	Folders   int           `json:"total_sources"`
 	Files     int           `json:"total_files"`
@@ -40,20 +40,20 @@ type Totals struct {
 	PerFolder []FolderTotal `json:"sources"`
 }
 
-// FolderTotal sums up a folder. Files has at most a thousand, and only if they were asked for.
+// FolderTotal is the total of a folder. Listed has at most 1,000 files, and only if the caller asks for them.
 type FolderTotal struct {
 	files.Total
 	Listed []FileSize `json:"files"`
 }
 
-// FileSize is a file in a sum.
+// FileSize is a file of a FolderTotal.
 type FileSize struct {
 	ID        string `json:"file_id"`
 	Name      string `json:"file_name"`
 	SizeBytes int64  `json:"file_size"`
 }
 
-// FileSizeOf shows a file in a sum.
+// FileSizeOf returns a file as a FolderTotal lists it.
 func FileSizeOf(f files.File) FileSize { return FileSize{f.ID, f.Name, f.SizeBytes} }
 
 // AgentFiles is a page of an agent's files.

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// InitialMessage is a message that an agent's default conversation begins with.
+// InitialMessage is one of the first messages of a new agent's default conversation.
 type InitialMessage struct {
 	Role    string           `json:"role" enum:"user,system,assistant"`
 	Content SentContent      `json:"content"`
@@ -20,7 +20,7 @@ type InitialMessage struct {
 	Group   rest.Opt[string] `json:"group_id,omitzero"`
 }
 
-// SentContent is what a client says: a text, or an array of texts and images.
+// SentContent is the content of a client's message: a text, or an array of texts and images.
 type SentContent []SentPart
 
 // SentPart is a text or an image.
@@ -39,7 +39,6 @@ func (c *SentContent) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]SentPart)(c))
 }
 
-// Schema implements huma.SchemaProvider.
 func (SentContent) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]SentPart]())
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// InternalMessage is a message of the log as Letta keeps it: one for each.
+// InternalMessage is a message of the log in the shape in which Letta stores messages.
 type InternalMessage struct {
 	ID                string           `json:"id"`
 	Role              string           `json:"role" enum:"assistant,user,tool,function,system,approval,summary"`
@@ -61,7 +61,7 @@ type FunctionReturn struct {
 	Stderr     []string `json:"stderr"`
 }
 
-// InternalMessageOf shows a message of the log.
+// InternalMessageOf returns a message of the log as an InternalMessage.
 func InternalMessageOf(m recall.Message) InternalMessage {
 	in := InternalMessage{ID: m.ID, Role: string(m.Role), Content: []ContentPart{}, AgentID: m.AgentID,
 		ConversationID: m.ConversationID, CreatedAt: m.CreatedAt, Model: m.Model, Name: m.Name, StepID: m.StepID,
@@ -86,7 +86,7 @@ func InternalMessageOf(m recall.Message) InternalMessage {
 	return in
 }
 
-// internalPart is a part of what was said or thought.
+// internalPart returns a text, an image or a reasoning as a ContentPart.
 func internalPart(p recall.Part) ContentPart {
 	c := ContentPart{Type: partType(p.Type), Signature: given(p.Signature)}
 	switch p.Type {

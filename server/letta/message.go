@@ -22,8 +22,8 @@ const (
 	eventMessage           = "event_message"
 )
 
-// MessageItem is one of the things that a message of the log is shown as; its message_type says which. All items of a
-// message have its id.
+// MessageItem is an item of a list of messages. A message of the log is listed as one or more items, which all have its
+// id; message_type says what an item is.
 type MessageItem struct {
 	value any // one of the structs of itemTypes
 }
@@ -40,12 +40,11 @@ var itemTypes = map[string]reflect.Type{
 // MarshalJSON implements json.Marshaler.
 func (m MessageItem) MarshalJSON() ([]byte, error) { return json.Marshal(m.value) }
 
-// Schema implements huma.SchemaProvider.
 func (MessageItem) Schema(r rest.Registry) *rest.Schema {
 	return rest.Union(r, "message_type", itemTypes)
 }
 
-// MessageHead is what all items have.
+// MessageHead holds the fields of all items.
 type MessageHead struct {
 	ID             string    `json:"id" doc:"Of the message; all of its items have it."`
 	Date           string    `json:"date" format:"date-time" doc:"When it was said, to the second."`
@@ -69,19 +68,19 @@ type SystemMessage struct {
 	Content string `json:"content"`
 }
 
-// UserMessage is what a user said.
+// UserMessage is a message of a user.
 type UserMessage struct {
 	MessageHead
 	Content Content `json:"content"`
 }
 
-// AssistantMessage is what the agent said.
+// AssistantMessage is a text of the agent.
 type AssistantMessage struct {
 	MessageHead
 	Content Content `json:"content"`
 }
 
-// ReasoningMessage is what the agent thought.
+// ReasoningMessage is a reasoning of the agent's model.
 type ReasoningMessage struct {
 	MessageHead
 	Reasoning string  `json:"reasoning"`
@@ -89,7 +88,7 @@ type ReasoningMessage struct {
 	Signature *string `json:"signature"`
 }
 
-// HiddenReasoningMessage is what the agent thought and its provider does not show.
+// HiddenReasoningMessage is a reasoning that the model's provider does not show.
 type HiddenReasoningMessage struct {
 	MessageHead
 	State           string  `json:"state" enum:"redacted,omitted"`
@@ -110,7 +109,7 @@ type ToolCall struct {
 	ToolCallID string `json:"tool_call_id"`
 }
 
-// ToolReturnMessage is what the tools returned to one message.
+// ToolReturnMessage is the results of tools in one message.
 type ToolReturnMessage struct {
 	MessageHead
 	ToolReturn  string       `json:"tool_return" deprecated:"true" doc:"The text of the first of tool_returns."`
@@ -135,7 +134,7 @@ type CompactionMessage struct {
 	EventData rest.Object `json:"event_data"`
 }
 
-// ToolReturn is what a tool returned.
+// ToolReturn is the result of a tool.
 type ToolReturn struct {
 	Type       string       `json:"type" enum:"tool"`
 	ToolCallID string       `json:"tool_call_id"`
@@ -147,7 +146,7 @@ type ToolReturn struct {
 	Clip       *ClippedText `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
 }
 
-// ClippedText is a text that the log has the beginning of.
+// ClippedText describes a text of which the message has the beginning only.
 type ClippedText struct {
 	ID     string `json:"id" doc:"To be expanded."`
 	Chars  int    `json:"chars"`
@@ -170,7 +169,6 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]ContentPart(c))
 }
 
-// Schema implements huma.SchemaProvider.
 func (Content) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]ContentPart]())
 }
@@ -191,7 +189,6 @@ type ContentPart struct {
 
 type partType string
 
-// Schema implements huma.SchemaProvider.
 func (partType) Schema(rest.Registry) *rest.Schema {
 	return rest.Enum("text", "image", "reasoning", "redacted_reasoning", "omitted_reasoning", "summarized_reasoning")
 }

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ItemOptions makes items of messages, as a caller wants to see them.
+// ItemOptions controls how messages become items.
 type ItemOptions struct {
 	Types []string // of the items that are wanted; all if it is empty
 
@@ -21,7 +22,7 @@ type ItemOptions struct {
 	Spoken            map[recall.Return]bool
 }
 
-// speech is the tool by which Letta's older agents speak, and its argument.
+// The tool by which Letta's older agents speak, and its argument.
 const (
 	speechTool     = "send_message"
 	speechArgument = "message"
@@ -91,7 +92,7 @@ func (b *itemBuilder) head(kind string, otid *string) MessageHead {
 	return h
 }
 
-// next is the head of the next item of several.
+// next returns the head of the next item.
 func (b *itemBuilder) next(kind string) MessageHead {
 	otid := itemOTID(b.m.ID, b.count)
 	return b.head(kind, &otid)
@@ -171,7 +172,7 @@ func reasoningOf(p recall.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// calls shows the calls between two that speak together.
+// calls shows consecutive calls as one item. Calls of the speaker are shown as texts.
 func (b *itemBuilder) calls(parts []recall.Part) {
 	var together []ToolCall
 	flush := func() {
@@ -256,10 +257,10 @@ func contentOf(parts []recall.Part) (c Content) {
 	return c
 }
 
-// given returns a text, nil if it is empty.
-func given(text string) *string {
-	if text == "" {
+// given returns a pointer to a value, nil for the zero value.
+func given[T comparable](value T) *T {
+	if value == *new(T) {
 		return nil
 	}
-	return &text
+	return &value
 }

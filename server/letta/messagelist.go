@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// MessagePaging is how a caller asks for a page of a list of messages. Every answer has the oldest first.
+// MessagePaging selects a page of a list of messages. Every answer has the oldest message first.
 type MessagePaging struct {
 	Before string `query:"before" doc:"The next messages that are older than this id."`
 	After  string `query:"after" doc:"The next messages that are newer than this id."`
@@ -31,17 +31,16 @@ func (p MessagePaging) Page() (page db.Page, newestFirst bool) {
 	return page, !page.Ascending
 }
 
-// DefaultMessages is Letta's.
+// DefaultMessages is the number of messages in a page if the caller gives none, as in Letta.
 const DefaultMessages = 100
 
-// MessageTypes are the items that a caller wants to see.
+// MessageTypes are the types of the items that a caller asks for.
 type MessageTypes struct {
 	Types itemTypeNames `query:"include_return_message_types,explode"`
 }
 
 type itemTypeNames []string
 
-// Schema implements huma.SchemaProvider.
 func (itemTypeNames) Schema(rest.Registry) *rest.Schema {
 	names := []any{"approval_request_message", "approval_response_message"}
 	for _, name := range slices.Sorted(maps.Keys(itemTypes)) {
@@ -50,7 +49,7 @@ func (itemTypeNames) Schema(rest.Registry) *rest.Schema {
 	return &rest.Schema{Type: "array", Items: rest.Enum(names...), Nullable: true}
 }
 
-// SpeechTool is how a caller wants to see the tool by which older agents speak.
+// SpeechTool controls how calls of the tool by which older agents speak are shown.
 type SpeechTool struct {
 	Speech   rest.Opt[bool] `query:"use_assistant_message" deprecated:"true" doc:"send_message as text; true if absent."`
 	Tool     string         `query:"assistant_message_tool_name" deprecated:"true"`

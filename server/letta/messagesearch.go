@@ -23,7 +23,7 @@ type MessageQuery struct {
 // DefaultFound is the limit of a search that gives none.
 const DefaultFound = 50
 
-// FoundMessage is a thing that was said or thought in a message that a search found.
+// FoundMessage is a text or a reasoning of a message that a search found.
 type FoundMessage struct {
 	MessageType    string    `json:"message_type" enum:"system_message,user_message,assistant_message,reasoning_message"`
 	Content        *string   `json:"content,omitempty" doc:"Of all but a reasoning_message."`
@@ -37,7 +37,7 @@ type FoundMessage struct {
 	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
 }
 
-// FoundIn returns what a message says and thinks.
+// FoundIn returns the texts and the reasonings of a message that a search found.
 func FoundIn(h recall.Hit) (found []FoundMessage) {
 	for _, item := range (SpeechTool{}).Options(nil).Items(h.Message) {
 		f := FoundMessage{MessageID: h.ID, CreatedAt: h.CreatedAt, AgentID: h.AgentID, ConversationID: h.ConversationID,
@@ -57,7 +57,7 @@ func FoundIn(h recall.Hit) (found []FoundMessage) {
 	return found
 }
 
-// FoundInternal is a message that a search found, as the log keeps it.
+// FoundInternal is a message that a search found, as an InternalMessage.
 type FoundInternal struct {
 	Text        string          `json:"embedded_text" doc:"What the search found it by."`
 	Message     InternalMessage `json:"message"`
@@ -67,16 +67,8 @@ type FoundInternal struct {
 	Snippet     string          `json:"snippet"`
 }
 
-// FoundInternalOf shows a message that a search found.
+// FoundInternalOf returns a message that a search found, in Letta's shape.
 func FoundInternalOf(h recall.Hit) FoundInternal {
 	return FoundInternal{Text: recall.Searched(h.Message), Message: InternalMessageOf(h.Message), Score: h.Score,
-		WordsRank: rank(h.WordsRank), MeaningRank: rank(h.MeaningRank), Snippet: h.Snippet}
-}
-
-// rank returns a rank from 1, nil for 0.
-func rank(n int) *int {
-	if n == 0 {
-		return nil
-	}
-	return &n
+		WordsRank: given(h.WordsRank), MeaningRank: given(h.MeaningRank), Snippet: h.Snippet}
 }

@@ -44,7 +44,8 @@ type Model struct {
 	ModelType        string `json:"model_type"`
 }
 
-// ModelOf shows the model with a handle and a context window in tokens; 0 is what an agent of it has.
+// ModelOf returns the model with a handle and a context window in tokens; 0 is the window that an agent of the model
+// has.
 func ModelOf(handle string, window int) Model {
 	provider, name, found := strings.Cut(handle, "/")
 	if !found {
@@ -69,7 +70,7 @@ func (f ModelFilter) Excludes(m Model) bool {
 		len(f.Category) > 0 && !slices.Contains(f.Category, m.ProviderCategory)
 }
 
-// EmbeddingModelOf shows the model that texts are made searchable with.
+// EmbeddingModelOf returns the model that embeds texts, in Letta's shape.
 func EmbeddingModelOf(c files.EmbeddingConfig) EmbeddingModel {
 	provider, _, _ := strings.Cut(c.Handle, "/")
 	return EmbeddingModel{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai",

@@ -25,15 +25,15 @@ type ArchivalPassage struct {
 	Duplicate       bool      `json:"duplicate,omitempty" doc:"The archive has had this passage."`
 }
 
-// PassageOf shows a passage.
+// PassageOf returns a passage in Letta's shape.
 func PassageOf(p archival.Passage) ArchivalPassage { return ArchivalPassage{Passage: p} }
 
-// InsertedOf shows a passage that was inserted.
+// InsertedOf returns an inserted passage in Letta's shape.
 func InsertedOf(p archival.Inserted) ArchivalPassage {
 	return ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
 }
 
-// NewPassage is what a passage is created from.
+// NewPassage is a passage to create.
 type NewPassage struct {
 	Text      string                `json:"text"`
 	Tags      rest.Opt[[]string]    `json:"tags,omitzero"`
@@ -55,7 +55,7 @@ func (p NewPassage) Draft(zone *time.Location) (archival.Draft, error) {
 	return d, nil
 }
 
-// UpdatePassage changes the fields that it has; null does not change one.
+// UpdatePassage changes the fields that are present and not null.
 type UpdatePassage struct {
 	Text     rest.Opt[string]      `json:"text,omitzero"`
 	Tags     rest.Opt[[]string]    `json:"tags,omitzero"`
@@ -74,7 +74,7 @@ type PassageSearch struct {
 	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
 }
 
-// FoundPassages are what a search of an agent's passages found.
+// FoundPassages are the results of a search of an agent's passages.
 type FoundPassages struct {
 	Count   int            `json:"count"`
 	Results []FoundPassage `json:"results"`
@@ -89,7 +89,7 @@ type FoundPassage struct {
 	Relevance Relevance `json:"relevance"`
 }
 
-// Relevance is why something was found.
+// Relevance is the score and the ranks of a result.
 type Relevance struct {
 	Score       float64 `json:"score"`
 	WordsRank   int     `json:"fts_rank" doc:"From 1; 0 if it shares no word with the query."`
@@ -98,7 +98,7 @@ type Relevance struct {
 
 func relevanceOf(h archival.Hit) Relevance { return Relevance{h.Score, h.WordsRank, h.MeaningRank} }
 
-// FoundPassagesOf shows what a search of an agent's passages found, with times in the agent's zone.
+// FoundPassagesOf returns the results of a search of an agent's passages, with times in the agent's zone.
 func FoundPassagesOf(hits []archival.Hit, zone *time.Location) FoundPassages {
 	return FoundPassages{Count: len(hits), Results: rest.Each(hits, func(h archival.Hit) FoundPassage {
 		at := h.HappenedAt.In(zone).Format(time.RFC3339)
@@ -153,19 +153,14 @@ func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, erro
 	return q, err
 }
 
-// PassageHitOf shows a passage of the organization that was found.
+// PassageHitOf returns a passage of the organization that was found, in Letta's shape.
 func PassageHitOf(h archival.Hit) PassageHit {
 	return PassageHit{PassageOf(h.Passage), h.Score, relevanceOf(h)}
 }
 
 // parseSpan reads the start and the end of a time span; each may be empty.
 func parseSpan(from, to string, zone *time.Location) (start, end *time.Time, err error) {
-	if from != "" {
-		if start, err = recall.ParseStart(from, zone); err != nil {
-			return nil, nil, err
-		}
-	}
-	if to != "" {
+	if start, err = recall.ParseStart(from, zone); err == nil {
 		end, err = recall.ParseEnd(to, zone)
 	}
 	return start, end, err

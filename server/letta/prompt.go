@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// InContext is what fills an agent's window: an agent.Overview, or a prompt that was handed out.
+// InContext is the content of an agent's window: an agent.Overview, or a Prompt.
 type InContext struct {
 	Value any // an agent.Overview or a Prompt
 }
@@ -23,7 +23,6 @@ func (c InContext) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Schema implements huma.SchemaProvider.
 func (InContext) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[agent.Overview](), reflect.TypeFor[Prompt]())
 }
@@ -34,7 +33,7 @@ type Prompt struct {
 	Request rest.Object `json:"request" doc:"In the provider's format: tools, system prompt and messages."`
 }
 
-// PromptOf shows a prompt that a call of the store returned, or the call's error.
+// PromptOf returns a stored prompt in the API's shape, or err.
 func PromptOf(h agent.StoredPrompt, err error) (Prompt, error) {
 	return Prompt{StoredPrompt: h, Request: rest.Object(h.Request)}, err
 }

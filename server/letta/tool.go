@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Tool is a tool in Letta's shape. This server's are its own: they have no source code to show, and cannot be changed.
+// Tool is a tool in Letta's shape. Loci's tools have no source code to show, and cannot be changed.
 type Tool struct {
 	ID                      string          `json:"id"`
 	Name                    string          `json:"name"`
@@ -38,7 +38,7 @@ const (
 	typeCore  = "letta_core"
 )
 
-// ToolOf shows a tool.
+// ToolOf returns a tool in Letta's shape.
 func ToolOf(t tool.Tool) Tool {
 	kind := typeCore
 	if t.NeedsFolder {
@@ -48,7 +48,7 @@ func ToolOf(t tool.Tool) Tool {
 		SourceType: "python", Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars}
 }
 
-// RunTool is what a tool is run with.
+// RunTool is a request to run a tool.
 type RunTool struct {
 	Args rest.Opt[rest.Object] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
 

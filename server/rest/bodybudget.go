@@ -69,7 +69,6 @@ func (h *heldBody) grow(to int64) error {
 	return nil
 }
 
-// Read implements io.Reader.
 func (h *heldBody) Read(into []byte) (int, error) {
 	n, err := h.Reader.Read(into)
 	h.read += int64(n)

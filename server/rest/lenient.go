@@ -71,10 +71,8 @@ type lenient struct {
 	body []byte
 }
 
-// BodyReader implements huma.Context.
 func (l *lenient) BodyReader() io.Reader { return bytes.NewReader(l.body) }
 
-// Header implements huma.Context.
 func (l *lenient) Header(name string) string {
 	if name == "Content-Type" {
 		return "application/json"

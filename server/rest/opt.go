@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Opt is a field or query parameter that tells absent (not Set) from null (Set, Null) from a value (Set, not Null).
+// Opt is a field or query parameter that is absent (not Set), null (Set and Null), or a value (Set and not Null).
 type Opt[T any] struct {
 	Set, Null bool
 	Value     T
@@ -23,7 +23,7 @@ func (o *Opt[T]) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &o.Value)
 }
 
-// Pointer is the value, nil if it is absent or null.
+// Pointer returns the value, nil if it is absent or null.
 func (o Opt[T]) Pointer() *T {
 	if !o.Set || o.Null {
 		return nil
@@ -58,11 +58,9 @@ func (o Object) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// Null is what a field always is that this server has no value for.
+// Null is the type of a field that is always null.
 type Null struct{}
 
-// MarshalJSON implements json.Marshaler.
 func (Null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// Schema implements huma.SchemaProvider.
 func (Null) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "null"} }

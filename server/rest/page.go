@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Paging is how a caller asks for a page of a list.
+// Paging selects a page of a list.
 type Paging struct {
 	Before string `query:"before" doc:"Items before this id, in the order asked for."`
 	After  string `query:"after" doc:"Items after this id; also of an item that was deleted within the last day."`
@@ -30,7 +30,7 @@ func (p Paging) Page(limit int, order string) db.Page {
 		Ascending: cmp.Or(p.Order, order) == OldestFirst}
 }
 
-// Each returns what show makes of the items of a list, [] of an empty one.
+// Each returns show of each item of a list; never nil.
 func Each[T, S any](list []T, show func(T) S) []S {
 	shown := make([]S, len(list))
 	for i, item := range list {
@@ -40,7 +40,7 @@ func Each[T, S any](list []T, show func(T) S) []S {
 }
 
 // FillPage reads a page of a list of which some items are not shown: it reads on until p.Limit items are shown, or the
-// list ends. show returns what an item is shown as. An empty page is the end of the list.
+// list ends. show returns the shown parts of an item. An empty page is the end of the list.
 func FillPage[T, S any](
 	p db.Page, id func(T) string, read func(db.Page) ([]T, error), show func(T) []S,
 ) ([][]S, error) {

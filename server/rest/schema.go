@@ -72,10 +72,10 @@ func (b bounder) bound(s *Schema) {
 	}
 }
 
-// Enum is the schema of a text that is one of several.
+// Enum returns the schema of a text that is one of several.
 func Enum(values ...any) *Schema { return &Schema{Type: huma.TypeString, Enum: values} }
 
-// OneOf is the schema of a value that has one of several types.
+// OneOf returns the schema of a value that has one of several types.
 func OneOf(r Registry, types ...reflect.Type) *Schema {
 	s := &Schema{}
 	for _, t := range types {
@@ -88,7 +88,7 @@ func OneOf(r Registry, types ...reflect.Type) *Schema {
 	return s
 }
 
-// Union is the schema of an object whose type a property names.
+// Union returns the schema of an object whose type a property names.
 func Union(r Registry, property string, types map[string]reflect.Type) *Schema {
 	s := &Schema{Discriminator: &huma.Discriminator{PropertyName: property, Mapping: map[string]string{}}}
 	for _, name := range slices.Sorted(maps.Keys(types)) {

@@ -154,7 +154,6 @@ type spoolReader struct {
 	read, done int64
 }
 
-// Read implements io.Reader.
 func (r *spoolReader) Read(into []byte) (int, error) {
 	n, err := r.Reader.Read(into)
 	r.read += int64(n)

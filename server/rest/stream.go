@@ -33,7 +33,6 @@ type streamWriter struct {
 	connection *http.ResponseController
 }
 
-// Write implements io.Writer.
 func (w *streamWriter) Write(p []byte) (int, error) {
 	_ = w.connection.SetWriteDeadline(time.Now().Add(pieceTimeout)) // a test's recorder has none
 	n, err := w.ResponseWriter.Write(p)

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// unmatched are Letta's filters by what no item of Loci has: a list, a count or a search that names one is empty.
+// unmatched are Letta's filters by fields that Loci does not store: a list, a count or a search with one is empty.
 var unmatched = []string{"identity_id", "identifier_keys", "project_id", "template_id", "base_template_id",
 	"deployment_id", "entity_id", "created_by_id", "last_stop_reason"}
 
@@ -35,7 +35,7 @@ func noteUnmatched(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// none returns the empty list for a list and 0 for a count. Anything else is no selection, and is returned unchanged.
+// none returns the empty list for a list, 0 for a count, and any other value unchanged.
 func none[O any](body O) O {
 	v := reflect.ValueOf(&body).Elem()
 	switch v.Kind() {

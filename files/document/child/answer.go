@@ -59,7 +59,6 @@ type tail struct{ held []byte }
 
 const tailBytes = 16 << 10
 
-// Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.held = append(t.held, p[max(0, len(p)-tailBytes):]...)
 	t.held = t.held[max(0, len(t.held)-tailBytes):]
