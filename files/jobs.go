@@ -46,6 +46,7 @@ type ParseArgs struct {
 	size int64
 }
 
+// Kind implements river.JobArgs.
 func (ParseArgs) Kind() string { return "parse_file" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
@@ -62,8 +63,10 @@ type EmbedArgs struct {
 	queue.Start
 }
 
+// Kind implements river.JobArgs.
 func (EmbedArgs) Kind() string { return "embed_chunks" }
 
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
 // ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without
@@ -75,8 +78,10 @@ type ReparseArgs struct {
 	LastKey   int64  `json:"last_key" river:"unique"`
 }
 
+// Kind implements river.JobArgs.
 func (ReparseArgs) Kind() string { return "reparse_folder" }
 
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (ReparseArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // enqueue adds jobs in the store's transaction.

@@ -16,8 +16,10 @@ type PurgeArgs struct {
 	FolderKey int64  `json:"folder_key" river:"unique"`
 }
 
+// Kind implements river.JobArgs.
 func (PurgeArgs) Kind() string { return "purge_folder" }
 
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // DeleteFolder deletes a folder with all its files, and detaches it from every agent. At once the folder belongs to no

@@ -30,6 +30,7 @@ const maxCaptureBytes = 64 << 20
 // CaptureBody is messages that other programs recorded.
 type CaptureBody struct{}
 
+// Schema implements huma.SchemaProvider.
 func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 	message := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Properties: map[string]*huma.Schema{

@@ -75,8 +75,8 @@ var (
 	contentLength = regexp.MustCompile(`(?i)\ncontent-length[ \t]*:`)
 )
 
-// refuseAmbiguous refuses requests with both headers, and pipelined requests with a Transfer-Encoding, whose head is not
-// kept because it was read before the previous request was answered.
+// refuseAmbiguous refuses requests with both headers, and pipelined requests with a Transfer-Encoding: their head is
+// not kept, because it was read before the previous request was answered.
 func refuseAmbiguous(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connKey{}).(*headConn)

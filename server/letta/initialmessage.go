@@ -39,6 +39,7 @@ func (c *SentContent) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]SentPart)(c))
 }
 
+// Schema implements huma.SchemaProvider.
 func (SentContent) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]SentPart]())
 }

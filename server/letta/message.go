@@ -40,6 +40,7 @@ var itemTypes = map[string]reflect.Type{
 // MarshalJSON implements json.Marshaler.
 func (m MessageItem) MarshalJSON() ([]byte, error) { return json.Marshal(m.value) }
 
+// Schema implements huma.SchemaProvider.
 func (MessageItem) Schema(r rest.Registry) *rest.Schema {
 	return rest.Union(r, "message_type", itemTypes)
 }
@@ -169,6 +170,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]ContentPart(c))
 }
 
+// Schema implements huma.SchemaProvider.
 func (Content) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]ContentPart]())
 }

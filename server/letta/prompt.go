@@ -23,6 +23,7 @@ func (c InContext) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// Schema implements huma.SchemaProvider.
 func (InContext) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[agent.Overview](), reflect.TypeFor[Prompt]())
 }

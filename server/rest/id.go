@@ -68,6 +68,7 @@ func PathID(c echo.Context, param, prefix string) (string, error) {
 	return id, nil
 }
 
+// Schema implements huma.SchemaProvider.
 func (ConversationID) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^(default|(conv|agent)-" + uuid4 + ")$",
 		PatternDescription: idRule("conv") + "; or 'default', together with an agent's id; or an agent's id for its " +

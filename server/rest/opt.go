@@ -61,6 +61,8 @@ func (o Object) Schema(huma.Registry) *huma.Schema {
 // Null is the type of a field that is always null.
 type Null struct{}
 
+// MarshalJSON implements json.Marshaler.
 func (Null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
+// Schema implements huma.SchemaProvider.
 func (Null) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "null"} }
