@@ -100,7 +100,8 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 		!strings.Contains(*r.Made.Why, "another compaction") {
 		t.Errorf("got %+v, %v", r.Made, err)
 	}
-	if _, err := k.pool.Exec(t.Context(), `UPDATE compaction_claims SET holder = $1`, aged(t, time.Hour)); err != nil {
+	if _, err := k.pool.Exec(t.Context(), `
+		UPDATE compaction_claims SET holder = $1, held_until = now() + interval '1 hour'`, aged(t, time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	k.say(strings.Repeat("they spoke of tea, ", 1200))

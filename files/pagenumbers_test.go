@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,18 +42,13 @@ func TestPagesOfLines(t *testing.T) {
 }
 
 // readPDFs reads documents in this process, and keeps what is compiled from one run of the tests to the next.
-func readPDFs(t *testing.T) func(context.Context, document.Input) (document.Text, error) {
-	t.Helper()
-	caches, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return document.Readers{CacheDir: filepath.Join(caches, "loci-test")}.Read
+func readPDFs() func(context.Context, document.Input) (document.Text, error) {
+	return document.Readers{CacheDir: filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-%d", os.Getuid()))}.Read
 }
 
 func TestPagesOfAPDFReachTheResults(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{Read: readPDFs(t)})
+	fx := newFixture(t, files.Options{Read: readPDFs()})
 	folder := fx.folder("docs")
 	raw, err := os.ReadFile("document/testdata/pdf/libreoffice.pdf")
 	if err != nil {

@@ -94,22 +94,24 @@ func modelsOf(t *testing.T, fails bool) func(context.Context, string) *compactio
 	t.Helper()
 	p := llmtest.New(t)
 	p.Window = drivenWindow
+	within := patience
 	if fails {
+		within = summaryPatience
 		release := make(chan struct{})
 		t.Cleanup(func() { close(release) })
 		for range 20 {
 			p.Next(faults(release)...)
 		}
 	}
-	models, err := agenttest.Models(p, summaryPatience)
+	models, err := agenttest.Models(p, within)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return models
 }
 
-// summaryPatience is how long the model of the tests may take for a summary; one that hangs takes it.
-const summaryPatience = 2 * time.Second
+// summaryPatience is how long a model that fails may take for a summary; one that hangs takes it.
+const summaryPatience = 10 * time.Second
 
 // viewer looks at what a model sees each time something was captured.
 type viewer struct {

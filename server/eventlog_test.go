@@ -267,10 +267,8 @@ func (w *throng) consumes(agent string, dice *rand.Rand) (read []wireEvent) {
 // follows reads a stream that breaks off again and again, the last time when all have written, and comes back with the
 // last id.
 func (w *throng) follows(agent string, dice *rand.Rand) (read []wireEvent) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
 	for last := int64(0); !w.over(agent, last); {
-		s, err := w.tail(ctx, w.web, agent, "", fmt.Sprint(last))
+		s, err := w.tail(w.t.Context(), w.web, agent, "", fmt.Sprint(last))
 		if err != nil {
 			w.t.Errorf("follow: %v", err)
 			return read

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -339,11 +340,7 @@ func TestStreamsSendEventsAsTheyHappen(t *testing.T) {
 	renames.expect(t, "of a type, later", 5)
 	whole.expect(t, "a change", 5)
 	whole.close()
-	for deadline := time.Now().Add(patience); c.server.Followers.Count() > 4; {
-		if time.Now().After(deadline) {
-			t.Fatal("the stream of a client that is gone goes on")
-		}
-	}
+	embedtest.Eventually(t, "a stream ends with its client", func() bool { return c.server.Followers.Count() <= 4 })
 }
 
 func TestStreamsEndWithTheirAgentAndTheServer(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -211,11 +212,7 @@ func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 	gone.next()
 	stays.next()
 	gone.close()
-	for deadline := time.Now().Add(patience); c.server.Progress.Count() > 1; {
-		if time.Now().After(deadline) {
-			t.Fatal("the stream of a client that is gone goes on")
-		}
-	}
+	embedtest.Eventually(t, "a stream ends with its client", func() bool { return c.server.Progress.Count() <= 1 })
 	c.stopWatching()
 	if got := stays.rest(); len(got) != 0 {
 		t.Errorf("when the server stops: got %v, want the end", got)

@@ -259,13 +259,27 @@ func sendFile(ctx context.Context, url, name, content string) (f stored, err err
 	return f, json.Unmarshal(answer, &f)
 }
 
-// recovery is how soon after the restart everything acknowledged must be complete.
+// recovery is how soon after the restart, or after the end of another, some work that is left must end.
 const recovery = time.Minute
+
+// progress is how much work was left at least, and since when.
+type progress struct {
+	least int
+	since time.Time
+}
+
+// stalls reports whether no work has ended for too long, given how much is left, which is not 0.
+func (p *progress) stalls(left int) bool {
+	if p.least == 0 || left < p.least {
+		p.least, p.since = left, time.Now()
+	}
+	return time.Since(p.since) > recovery
+}
 
 // settle waits until no file is in work and no job is left.
 func (c *chaos) settle() {
 	c.t.Helper()
-	deadline := time.Now().Add(recovery)
+	var work progress
 	const left = `
 		SELECT (SELECT count(*) FROM files WHERE generation < wanted_generation OR error IS NOT NULL) +
 		       (SELECT count(*) FROM embed_batches) +
@@ -278,9 +292,9 @@ func (c *chaos) settle() {
 		if n == 0 {
 			return
 		}
-		if time.Now().After(deadline) || !wait(c.t.Context(), 20*time.Millisecond) {
+		if work.stalls(n) || !wait(c.t.Context(), 20*time.Millisecond) {
 			c.dump()
-			c.t.Fatalf("%d things are still in work %v after the restart", n, recovery)
+			c.t.Fatalf("of %d things in work none has ended for %v", n, recovery)
 		}
 	}
 }

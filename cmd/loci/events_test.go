@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +80,7 @@ type ledger struct {
 	agents  []string
 	enough  context.Context // ends when writers are to stop
 	done    context.Context // ends when all have written
+	written atomic.Pointer[time.Time]
 
 	mu       sync.Mutex
 	promised map[string][]string // references, by agent
@@ -119,6 +121,7 @@ func TestTheLogOutlivesKilledServers(t *testing.T) {
 	}
 	stop()
 	writers.Wait()
+	l.written.Store(new(time.Now()))
 	finish()
 	readers.Wait()
 	for _, agent := range l.agents {
@@ -187,6 +190,12 @@ func (l *ledger) over(agent string, last int64) bool {
 	return err != nil || last >= head
 }
 
+// tooLate reports whether readers had enough time for what was written.
+func (l *ledger) tooLate() bool {
+	written := l.written.Load()
+	return written != nil && time.Since(*written) > patience
+}
+
 func (l *ledger) note(reader string, events ...happened) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,8 +204,8 @@ func (l *ledger) note(reader string, events ...happened) {
 
 // consumes reads as a consumer, knowing nothing but its name. A commit without an answer is repeated.
 func (l *ledger) consumes(agent string) {
-	dice, deadline := rand.New(rand.NewPCG(1, 2)), time.Now().Add(patience) //nolint:gosec // which server it asks
-	for last := int64(0); !l.over(agent, last) && time.Now().Before(deadline); {
+	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // which server it asks
+	for last := int64(0); !l.over(agent, last) && !l.tooLate(); {
 		page, err := ask[[]happened](
 			l.t.Context(),
 			http.MethodGet,
@@ -207,7 +216,7 @@ func (l *ledger) consumes(agent string) {
 			wait(l.t.Context(), 5*time.Millisecond)
 			continue
 		}
-		for last = page[len(page)-1].Seq; time.Now().Before(deadline); wait(l.t.Context(), 5*time.Millisecond) {
+		for last = page[len(page)-1].Seq; !l.tooLate(); wait(l.t.Context(), 5*time.Millisecond) {
 			_, err := ask[any](
 				l.t.Context(),
 				http.MethodPut,
@@ -224,9 +233,9 @@ func (l *ledger) consumes(agent string) {
 
 // follows reads streams, each going on where the one before broke off.
 func (l *ledger) follows(agent string) {
-	dice, deadline := rand.New(rand.NewPCG(3, 4)), time.Now().Add(patience) //nolint:gosec // which server it asks
-	for last := int64(0); !l.over(agent, last) && time.Now().Before(deadline); {
-		ctx, cancel := context.WithDeadline(l.t.Context(), deadline)
+	dice := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // which server it asks
+	for last := int64(0); !l.over(agent, last) && !l.tooLate(); {
+		ctx, cancel := context.WithTimeout(l.t.Context(), patience)
 		if l.done.Err() == nil {
 			context.AfterFunc(l.done, cancel)
 		}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -210,17 +212,39 @@ func (p *program) outlives(m *moody, model, why string, patient *program) {
 	}
 }
 
-// An endpoint that is unreachable when the server starts is used as soon as it answers.
-func TestAModelMayComeLater(t *testing.T) {
-	t.Parallel()
-	at, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+// laterListener returns an address that refuses connections until listen is called, and that nobody else can get.
+func laterListener(t *testing.T) (address string, listen func() net.Listener) {
+	t.Helper()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := at.Addr().String()
-	if err := at.Close(); err != nil {
+	file := os.NewFile(uintptr(socket), "listener")
+	t.Cleanup(func() { _ = file.Close() })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}
+	bound, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port), func() net.Listener {
+		t.Helper()
+		if err := syscall.Listen(socket, 128); err != nil {
+			t.Fatal(err)
+		}
+		at, err := net.FileListener(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+}
+
+// An endpoint that is unreachable when the server starts is used as soon as it answers.
+func TestAModelMayComeLater(t *testing.T) {
+	t.Parallel()
+	address, listen := laterListener(t)
 	p := serve(
 		t,
 		"--database-url="+dbtest.EmptyURL(t),
@@ -234,9 +258,7 @@ func TestAModelMayComeLater(t *testing.T) {
 		!strings.Contains(*list[0].Why, "cannot be reached") {
 		t.Errorf("while it is away: %+v", list)
 	}
-	if at, err = net.Listen("tcp", address); err != nil { //nolint:noctx // of a test
-		t.Fatal(err)
-	}
+	at := listen()
 	fake := http.Server{Handler: &llmtest.Provider{}} //nolint:gosec // on loopback, for a test
 	go func() { _ = fake.Serve(at) }()
 	t.Cleanup(func() { _ = fake.Close() })

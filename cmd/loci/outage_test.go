@@ -55,14 +55,9 @@ func postmaster(t *testing.T, home string) int {
 	return pid
 }
 
-// backends are the processes of a Postgres that serve connections.
-func backends(t *testing.T, url string) (pids []int) {
+// backends are the processes of a Postgres that serve other connections.
+func backends(t *testing.T, conn *pgx.Conn) (pids []int) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
 	rows, err := conn.Query(t.Context(), `
 		SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY pid`)
 	if err == nil {
@@ -72,6 +67,17 @@ func backends(t *testing.T, url string) (pids []int) {
 		t.Fatalf("nobody is connected (%v)", err)
 	}
 	return pids
+}
+
+// connect connects to a Postgres until the test ends.
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
 }
 
 // send sends a signal to processes, of which some may have ended.
@@ -165,7 +171,7 @@ func TestTheServerOutlivesItsDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	p := serve(t, "--database-url="+pg.URL(), "--request-timeout=3s", "--log-level=error")
+	p := serve(t, "--database-url="+pg.URL(), "--request-timeout=20s", "--log-level=error")
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
 
 	p.uploads(folder, "stopped", 10)
@@ -182,12 +188,14 @@ func TestTheServerOutlivesItsDatabase(t *testing.T) {
 	p.completed(folder, 10)
 
 	p.uploads(folder, "killed", 10)
-	send(t, syscall.SIGKILL, backends(t, pg.URL())[0])
+	send(t, syscall.SIGKILL, backends(t, connect(t, pg.URL()))[0])
 	p.recovers(folder)
 	p.completed(folder, 20)
 
 	p.uploads(folder, "hung", 10)
-	pids := append(backends(t, pg.URL()), postmaster(t, home))
+	conn, main := connect(t, pg.URL()), postmaster(t, home)
+	send(t, syscall.SIGSTOP, main) // so that no other process begins
+	pids := append(backends(t, conn), main)
 	send(t, syscall.SIGSTOP, pids...)
 	status, answer = p.send("GET", "/v1/folders/"+folder, nil)
 	send(t, syscall.SIGCONT, pids...)

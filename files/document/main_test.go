@@ -1,7 +1,7 @@
 package document_test
 
 import (
-	"log"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,10 +14,6 @@ var reader document.Readers
 
 // What is compiled is kept from one run of the tests to the next.
 func TestMain(m *testing.M) {
-	caches, err := os.UserCacheDir()
-	if err != nil {
-		log.Fatal(err)
-	}
-	reader.CacheDir = filepath.Join(caches, "loci-test")
+	reader.CacheDir = filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-%d", os.Getuid()))
 	os.Exit(m.Run())
 }

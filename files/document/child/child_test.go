@@ -86,6 +86,11 @@ var acts = map[string]func(request string){
 	"confesses": func(string) { fmt.Print(`{"unreadable":"It is a poem."}`, "\n") },
 }
 
+// cacheDir returns a directory of this user's children, which may be other users than those of another's.
+func cacheDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-children-%d", os.Getuid()))
+}
+
 // reader runs an act in place of a child.
 func reader(t *testing.T, act string) *child.Reader {
 	t.Helper()
@@ -108,8 +113,8 @@ func fixture(t *testing.T, name string) string {
 func TestChildReads(t *testing.T) {
 	t.Parallel()
 	r := reader(t, "read")
-	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute                     // to compile, with the race detector too
-	r.Document.CacheDir = filepath.Join(os.TempDir(), "loci-test-cache") // which children that gave up root can reach
+	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute // to compile, with the race detector too
+	r.Document.CacheDir = cacheDir()
 	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
 	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
 		"the lighthouse keeper answers on channel twelve") {
@@ -134,7 +139,7 @@ func TestABombEndsInTheChild(t *testing.T) {
 	stream := deflated(t, deflated(t, make([]byte, 1<<20), 1<<10), 1)
 	r := reader(t, "read")
 	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute
-	r.Document.CacheDir = filepath.Join(os.TempDir(), "loci-test-cache") // which children that gave up root can reach
+	r.Document.CacheDir = cacheDir()
 	_, err := r.Read(t.Context(), pdf("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<"+
 		"</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
 		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 6 0 R>>endobj\n"+
@@ -204,7 +209,7 @@ func TestWhatADocumentDoesEndsInTheChild(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			r := reader(t, act)
-			r.MemoryBytes, r.Log = 256<<20, slog.New(slog.NewTextHandler(&log, nil))
+			r.MemoryBytes, r.Log, r.Patience = 256<<20, slog.New(slog.NewTextHandler(&log, nil)), 5*time.Minute
 			if act == "loop" {
 				r.CPU = time.Second
 			}
