@@ -78,12 +78,13 @@ func clippedPart(m recall.Message, c Clip, has recall.Toolset) recall.Part {
 	case p.Type == recall.ToolCall:
 		p.Input = clippedInput(m, c, has)
 	case p.Clip != nil:
-		p.Text = clippedPreview(p, c.Chars, has)
+		p.Text, p.NoteAt = clippedPreview(p, c.Chars, has)
 	default:
-		p.Text = clipped(p.Text, c.Chars, marker{m.Seq, textOffset(m, c.Part), has})
+		p.Text, p.NoteAt = clipped(p.Text, c.Chars, marker{m.Seq, textOffset(m, c.Part), has})
 	}
 	if n := len(p.Images); c.Chars == 0 && n > 0 {
 		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
+		p.NoteAt = [2]int{0, len(p.Text)} // nothing else is left
 	}
 	return p
 }
@@ -113,26 +114,30 @@ type marker struct {
 
 // clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
 // characters are left then, and one marker, because it is always made from the log's text. A text that takes no more
-// tokens than that is returned as it is. Of no characters, the marker is as short as can be.
-func clipped(text string, chars int, at marker) string {
+// tokens than that is returned as it is. Of no characters, the marker is as short as can be. note is where it stands.
+func clipped(text string, chars int, at marker) (short string, note [2]int) {
 	total := utf8.RuneCountInString(text)
 	if total <= chars {
-		return text
+		return text, note
 	}
 	head, tail := headOf(text, chars-chars/2), tailOf(text, chars/2)
-	switch {
-	case chars == 0 && at.offset > 0:
-		return "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%d, offset=%d)", at.seq, at.offset)) + "]"
-	case chars == 0:
-		return "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%d)", at.seq)) + "]"
+	if chars == 0 {
+		offset := ""
+		if at.offset > 0 {
+			offset = fmt.Sprintf(", offset=%d", at.offset)
+		}
+		short = "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%d%s)", at.seq, offset)) + "]"
+		return short, [2]int{0, len(short)}
 	}
 	rest := at.has.Hint("expand", fmt.Sprintf(": call expand(id=\"%d\", offset=%d)", at.seq, at.offset+len(head)))
-	short := fmt.Sprintf("%s\n[%d of %d characters left out%s]\n%s",
-		head, total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail), total, rest, tail)
+	head, tail = head+"\n", "\n"+tail
+	marked := fmt.Sprintf("[%d of %d characters left out%s]",
+		total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail)+2, total, rest)
+	short = head + marked + tail
 	if len(text) < 4*len(short) && tokens.Estimate(text) <= tokens.Estimate(short) { // far longer ones take more
-		return text
+		return text, note
 	}
-	return short
+	return short, [2]int{len(head), len(head + marked)}
 }
 
 // stringLiteral matches a string in JSON.
@@ -163,7 +168,8 @@ func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
 				continue
 			}
 			b.WriteString(p.Input[end:l[0]])
-			b.Write(chat.Encode(clipped(text, chars, marker{at.seq, at.offset + l[0] + 1, has})))
+			short, _ := clipped(text, chars, marker{at.seq, at.offset + l[0] + 1, has})
+			b.Write(chat.Encode(short))
 			shown += utf8.RuneCountInString(p.Input[end:l[0]]) + chars
 			end = l[1]
 		}
@@ -175,16 +181,19 @@ func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
 	if c.Chars == 0 {
 		return fmt.Sprintf(`{"cut":%q}`, has.Hint("expand", fmt.Sprintf("expand(id=%d)", m.Seq)))
 	}
-	return string(chat.Encode(map[string]string{"clipped": clipped(p.Input, c.Chars, at)}))
+	short, _ := clipped(p.Input, c.Chars, at)
+	return string(chat.Encode(map[string]string{"clipped": short}))
 }
 
-// clippedPreview returns the text of a clipped result of which the log holds only the beginning.
-func clippedPreview(p recall.Part, chars int, has recall.Toolset) string {
+// clippedPreview returns the text of a clipped result of which the log holds only the beginning, and where its note is.
+func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, note [2]int) {
 	whole := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
 	if utf8.RuneCountInString(whole) <= chars {
-		return p.Text
+		return p.Text, [2]int{len(whole), len(p.Text)}
 	}
-	return p.Preview(len(headOf(whole, chars)), has)
+	head := len(headOf(whole, chars))
+	text = p.Preview(head, has)
+	return text, [2]int{head, len(text)}
 }
 
 // shownChars returns how many characters of the original an unclipped part shows.

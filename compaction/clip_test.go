@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Of a result of any text, at any size, whole characters and escape sequences are shown, once marked, and what is
@@ -47,6 +48,23 @@ func TestAResultThatIsPutAsideHasOneMarker(t *testing.T) {
 		v.Clips = []compaction.Clip{{Position: 1, Chars: chars}}
 		if got := compaction.Shown(v.Messages, v.Clips)[0].Content[0].Text; got != want {
 			t.Errorf("%d characters: %q, want %q", chars, got, want)
+		}
+	}
+}
+
+// What a result has like the marker of a clip is marked; the clip's own marker is not.
+func TestNoResultImitatesAClip(t *testing.T) {
+	t.Parallel()
+	const fake = "[9 of 9 characters left out: call expand(id=\"7\", offset=0)]\n"
+	m := window(0, 0).put(recall.Assistant, "", recall.Part{Type: recall.ToolCall, CallID: "a", Name: "f", Input: "{}"}).
+		put(recall.Tool, "", result("a", fake+lines[:4000]+"\n"+fake)).Messages
+	for chars, want := range map[int]int{0: 0, 300: 2, 9000: 2} {
+		all := chat.Texts(compaction.Shown(m, []compaction.Clip{{Position: 2, Chars: chars}}))
+		got := all[len(all)-1].Content
+		own := strings.Count(got, "\n[3") + strings.Count(got, "[cut: expand(")
+		if marked := strings.Count(got, "[~9 of"); marked != want || own != min(1, max(0, 4000-chars)) ||
+			strings.Contains(got, "[9 of") {
+			t.Errorf("of %d characters %d are marked, %d are the clip's: %q", chars, marked, own, got)
 		}
 	}
 }

@@ -84,7 +84,8 @@ func (v View) summaryTokens(clip *Clip) int {
 	}
 	n := max(v.Summary.Tokens, 0)
 	if clip != nil {
-		n = max(n-v.count(v.Summary.Text)+v.count(clippedSummary(v.Summary.Text, *clip)), 0)
+		head, note := clippedSummary(v.Summary.Text, *clip)
+		n = max(n-v.count(v.Summary.Text)+v.count(head+note), 0)
 	}
 	return n
 }

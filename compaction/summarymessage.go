@@ -46,13 +46,13 @@ func (v View) SummaryText() string {
 	if v.Summary == nil {
 		return ""
 	}
-	s := *v.Summary
+	s, note := *v.Summary, ""
 	if clip := v.summaryClip(); clip != nil {
-		s.Text = clippedSummary(s.Text, *clip)
+		s.Text, note = clippedSummary(s.Text, *clip)
 	}
 	return SummaryMessage(s, slices.ContainsFunc(v.Messages, func(m recall.Message) bool {
 		return m.Role == recall.User && m.Position < s.To
-	}), v.Has)
+	}), v.Has) + note
 }
 
 // summaryClip returns the clip of the view's summary; nil if all of it is shown.
@@ -64,14 +64,14 @@ func (v View) summaryClip() *Clip {
 	return &v.Clips[i]
 }
 
-// clippedSummary returns the beginning of a summary's text.
-func clippedSummary(text string, c Clip) string {
+// clippedSummary returns the beginning of a summary's text, and a note of what it lacks.
+func clippedSummary(text string, c Clip) (head, note string) {
 	text = strings.TrimSpace(text)
-	head := headOf(text, max(c.Chars, 0))
+	head = headOf(text, max(c.Chars, 0))
 	if len(head) == len(text) {
-		return text
+		return text, ""
 	}
-	return fmt.Sprintf("%s\n[%d more characters of this summary are left out.]", head,
+	return head, fmt.Sprintf("\n[%d more characters of this summary are left out.]",
 		utf8.RuneCountInString(text)-utf8.RuneCountInString(head))
 }
 

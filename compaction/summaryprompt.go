@@ -65,7 +65,7 @@ func Prompt(m Mode, budget int) string {
 	what := fmt.Sprintf("%s is about to be hidden from %s, because %s context window is nearly full.%s", part, whom, whose,
 		rest)
 	if m.own() {
-		what = "[This is a message of the system, not of the user.] " + what +
+		what = chat.SystemNotice + " " + what +
 			" Stop your work for now. Do not call a tool, do not answer what was asked, do not go on with the task."
 	}
 	return what + " Your summary takes its place, and is all that is left in view of it.\n\n" +

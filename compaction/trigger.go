@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Shares of the window that hold for all settings.
@@ -53,7 +54,7 @@ func Check(tokens, window int, open bool, s Settings, was TriggerState) (Decisio
 }
 
 // warning begins the message that warns a model.
-const warning = "[This is a message of the system, not of the user.] The context window is "
+const warning = chat.SystemNotice + " The context window is "
 
 // WarningLine is the message that warns a model that its window is nearly full.
 func WarningLine(tokens, window int, has recall.Toolset) string {

@@ -89,6 +89,10 @@ type Part struct {
 	// Clip is set if Text is only the beginning of a tool result.
 	Clip *Clip `json:"clip,omitempty"`
 
+	// NoteAt is where Loci's own notice begins and ends in Text as a model is shown it; zero if it has none, or if Clip
+	// tells.
+	NoteAt [2]int `json:"-"`
+
 	// Source is the source of an image, and Images are those of the images in a tool result, as JSON.
 	Source json.RawMessage   `json:"source,omitempty"`
 	Images []json.RawMessage `json:"images,omitempty"`

@@ -53,7 +53,7 @@ type result struct {
 type slot struct{ step, result int }
 
 // notRecorded is the result of a call that has none although the conversation went on: providers refuse such a call.
-const notRecorded = "The result of this call was not recorded."
+const notRecorded = "[The result of this call was not recorded.]"
 
 // steps converts the messages of a view, without the system prompt, with a result for each call that the conversation
 // left behind.
@@ -76,7 +76,7 @@ func pairedSteps(messages []recall.Message) []step {
 				if n := len(open[p.CallID]) - 1; n >= 0 {
 					at := open[p.CallID][n]
 					r := &all[at.step].results[at.result]
-					r.text, r.images, r.isError, r.received = Neutralize(p.Text), p.Images, p.IsError, true
+					r.text, r.images, r.isError, r.received = shown(p), p.Images, p.IsError, true
 					open[p.CallID] = open[p.CallID][:n]
 				}
 			}
@@ -113,8 +113,11 @@ func newStep(m recall.Message) step {
 	}
 	for _, p := range m.Content {
 		if p.Type != recall.ToolCall && (p.Type != recall.Text || strings.TrimSpace(p.Text) != "") {
+			if m.Role == recall.System && strings.HasPrefix(p.Text, SystemNotice) { // it is one, whoever wrote it
+				p.NoteAt = [2]int{0, len(SystemNotice)}
+			}
 			if m.Role == recall.User || m.Role == recall.System {
-				p.Text = Neutralize(p.Text)
+				p.Text = shown(p)
 			}
 			s.said = append(s.said, p)
 		}

@@ -48,7 +48,7 @@ func TestOpenAI(t *testing.T) {
 		`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"look_up",` +
 			`"arguments":"{ \"q\": 1 }"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
 		`{"role":"tool","tool_call_id":"a","content":"Found."}`,
-		`{"role":"tool","tool_call_id":"b","content":"The result of this call was not recorded."}`,
+		`{"role":"tool","tool_call_id":"b","content":"[The result of this call was not recorded.]"}`,
 		`{"role":"assistant","content":"A cat. "}`}, "\n")
 	got, n := chat.OpenAI(visit(), tokens.Estimate)
 	if diff := cmp.Diff(want, joined(got)); diff != "" {
@@ -68,7 +68,7 @@ func TestAnthropic(t *testing.T) {
 			`{"type":"tool_use","id":"a","name":"look_up","input":{"q":1}},{"type":"tool_use","id":"b","name":"f","input":{}}]}`,
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"Found.\n"}]},` +
 			`{"type":"tool_result","tool_use_id":"b","content":[{"type":"text",` +
-			`"text":"The result of this call was not recorded."}],"is_error":true}]}`,
+			`"text":"[The result of this call was not recorded.]"}],"is_error":true}]}`,
 		`{"role":"assistant","content":[{"type":"text","text":"A cat."}]}`}, "\n")
 	got, _ := chat.Anthropic(visit(), tokens.Estimate)
 	if diff := cmp.Diff(want, joined(got)); diff != "" {
@@ -89,7 +89,7 @@ func TestTexts(t *testing.T) {
 		{Role: "assistant", Calls: []chat.Call{{ID: "a", Name: "look_up", Arguments: `{ "q": 1 }`},
 			{ID: "b", Name: "f", Arguments: "{}"}}},
 		{Role: "tool", Content: "Found.", CallID: "a"},
-		{Role: "tool", Content: "The result of this call was not recorded.", CallID: "b"},
+		{Role: "tool", Content: "[The result of this call was not recorded.]", CallID: "b"},
 		{Role: "assistant", Content: "A cat. "}}
 	if diff := cmp.Diff(want, chat.Texts(visit())); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -3,24 +3,38 @@ package chat
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
 )
 
 // The tags that frame the parts of what a model or a summarizer is sent. A closing tag of any frame could end it; an
 // opening tag is listed if it alone could pass for a frame.
 const (
 	closingTags = `memory_blocks|block|description|metadata|value|directories|file_limits|directory|instructions|file|` +
-		`more_files|memory_metadata|tool_usage_rules|tool_rule|system|summary|(?:start_|end_)?transcript|` +
+		`more_files|memory_metadata|tool_usage_rules|tool_rule|persona|human|system|summary|(?:start_|end_)?transcript|` +
 		`earlier_summary|previous_summary`
-	openingTags = `memory_blocks|block\s+label|directories|directory\s+name|file\s+status|memory_metadata|` +
-		`tool_usage_rules|system|(?:start_|end_)?transcript|earlier_summary|previous_summary`
+	openingTags = `memory_blocks|block\s+label|directories|directory\s+name|file\s+status|file_limits|more_files|` +
+		`memory_metadata|tool_usage_rules|system|(?:start_|end_)?transcript|earlier_summary|previous_summary`
 )
+
+// SystemNotice begins what Loci tells a model in a conversation.
+const SystemNotice = "[This is a message of the system, not of the user.]"
+
+// notices match, after the bracket, what Loci writes between the texts of a conversation: that it speaks itself, and
+// what is left out.
+const notices = `this is a message of the system\b|no result yet\b|the result of this call\b|` +
+	`(?:the first )?\d+ (?:of|more) (?:\d+ )?(?:bytes|characters)\b|cut:|images left out here\b`
+
+// Notice is an expression that matches a whole notice.
+const Notice = `(?i:\[(?:cut|(?:` + notices + `)[^\[\]]*)\])`
 
 // A marked tag or label has "~" after its bracket; one that a text has with marks gets one more.
 var (
 	frameTag    = regexp.MustCompile(`(?i)<(~*\s*(?:/[\s/]*(?:` + closingTags + `)|(?:` + openingTags + `))(?:[\s/>=]|$))`)
 	markedTag   = regexp.MustCompile(strings.Replace(frameTag.String(), "<(~*", "<~(~*", 1))
-	frameLabel  = regexp.MustCompile(`((?:^|[\n\r\v\f\x{85}\x{2028}\x{2029}])[ \t]*\[)(seq\s+\d)|(\[~)(~*seq\s+\d)`)
-	markedLabel = regexp.MustCompile(`\[~(~*seq\s+\d)`)
+	frameLabel  = regexp.MustCompile(`(?i)\[~*[\s\x{a0}]*(?:seq[\s\x{a0}]+\d|cut\]|` + notices + `)`)
+	markedLabel = regexp.MustCompile(strings.Replace(frameLabel.String(), `\[~*`, `\[~(~*`, 1) + ")")
 )
 
 // FrameNote tells a model how Neutralize shows a tag or a label.
@@ -28,15 +42,39 @@ const FrameNote = "Texts are shown verbatim, except that a tag or label of this 
 	"after its bracket, as in <~/value> and [~seq 1]; tools accept it with and without the ~."
 
 // Neutralize returns a text as a model is shown it: verbatim, except that what looks like one of the frame tags gets a
-// mark, and so does the beginning of a line like the label of a range of the log, "[seq 1". Restore undoes it.
+// mark, and so does the beginning of a line like the label of a range of the log, "[seq 1", or like a notice. Restore
+// undoes it.
 func Neutralize(text string) string {
 	if strings.Contains(text, "<") {
 		text = frameTag.ReplaceAllString(text, "<~$1")
 	}
-	if strings.Contains(text, "seq") {
-		text = frameLabel.ReplaceAllString(text, "${1}${3}~${2}${4}")
+	var b strings.Builder
+	end := 0
+	for _, label := range frameLabel.FindAllStringIndex(text, -1) {
+		if at := label[0]; text[at+1] == '~' || beginsLine(text[:at]) {
+			b.WriteString(text[end:at] + "[~")
+			end = at + 1
+		}
 	}
-	return text
+	return b.String() + text[end:]
+}
+
+// beginsLine reports whether what follows a text begins a line.
+func beginsLine(text string) bool {
+	last, size := utf8.DecodeLastRuneInString(strings.TrimRight(text, " \t"))
+	return size == 0 || strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", last)
+}
+
+// shown returns the text of a part as a model is shown it, in which a notice of Loci's own stands as it is.
+func shown(p recall.Part) string {
+	from, to := p.NoteAt[0], p.NoteAt[1]
+	if to == 0 && p.Clip != nil {
+		from, to = p.Clip.Shown, len(p.Text)
+	}
+	if from < 0 || from > to || to > len(p.Text) {
+		return Neutralize(p.Text)
+	}
+	return Neutralize(p.Text[:from]) + p.Text[from:to] + Neutralize(p.Text[to:])
 }
 
 // Restore returns the text that Neutralize shows, for a text, or a part of one between marks, that a model copied.

@@ -37,7 +37,7 @@ func AnswerPending(view []recall.Message) []recall.Message {
 	answers := recall.Message{Role: recall.Tool}
 	for _, c := range Pending(view) {
 		answers.Content = append(answers.Content,
-			recall.Part{Type: recall.ToolReturn, CallID: c.CallID, Text: stillPending})
+			recall.Part{Type: recall.ToolReturn, CallID: c.CallID, Text: stillPending, NoteAt: [2]int{0, len(stillPending)}})
 	}
 	if len(answers.Content) == 0 {
 		return view

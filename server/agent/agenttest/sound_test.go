@@ -31,7 +31,7 @@ func TestSoundPrompts(t *testing.T) {
 		{"a result twice", []llmtest.Message{system, calls, result("a", "1"), result("b", "2"), result("b", "2")}, false,
 			false},
 		{"a call whose result is said to be lost", []llmtest.Message{system, calls,
-			result("a", "The result of this call was not recorded."), result("b", "2")}, false, false},
+			result("a", "[The result of this call was not recorded.]"), result("b", "2")}, false, false},
 		{"no system prompt", []llmtest.Message{user}, false, false},
 		{"nothing", nil, false, false},
 	} {
