@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type (
 	number      int    // also "20" and 20.0
 	flag        bool   // also "true", "False", 1
 	text        string // also a bare number or boolean; without NUL, which no stored text has
+	selection   string // a text of a memory, or one for it, as it was given: marks of a prompt may be cut
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 
@@ -106,7 +108,9 @@ func unwrapped(raw json.RawMessage) json.RawMessage {
 func restore(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(recall.UnmarkLineEnds(chat.Restore(v.String())))
+		if v.Type() != reflect.TypeFor[selection]() {
+			v.SetString(unmarked(v.String()))
+		}
 	case reflect.Slice:
 		for i := range v.Len() {
 			restore(v.Index(i))
@@ -117,6 +121,39 @@ func restore(v reflect.Value) {
 		}
 	}
 }
+
+func unmarked(s string) string { return recall.UnmarkLineEnds(chat.Restore(s)) }
+
+// replaced puts a text in the place of another in a value: of one that it has as a prompt shows it, where marks may be
+// cut, without its marks, or as it is.
+func replaced(value string, old, text selection, replace func(value, old, text string) (string, error)) (string, error) {
+	given, in, shown := string(old), string(text), chat.Neutralize(value)
+	asShown := func(old string) (string, error) {
+		edited, err := replace(shown, old, in)
+		return chat.Restore(edited), err
+	}
+	bracket := given[len(given)-1:]
+	cutsMark := strings.Contains("<[", bracket) && !strings.HasSuffix(in, bracket) // the mark goes with its bracket
+	marked := strings.Contains(given, "<~") || strings.Contains(given, "[~")
+	switch has := strings.Contains; {
+	case marked && cutsMark && has(shown, given+"~"):
+		return asShown(given + "~")
+	case marked && has(shown, given):
+		return asShown(given)
+	case has(value, unmarked(given)):
+		return replace(value, unmarked(given), unmarked(in))
+	case has(value, given):
+		return replace(value, given, in)
+	case cutsMark && has(shown, given+"~"):
+		return asShown(given + "~")
+	case has(shown, given) && strings.Trim(given, "~") != "":
+		return asShown(given)
+	}
+	return replace(value, unmarked(given), unmarked(in))
+}
+
+// cutFrame matches a mark, also one whose bracket a selection lacks.
+var cutFrame = regexp.MustCompile(`(^|[<\[])~`)
 
 func absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null" || string(raw) == `""`
@@ -161,6 +198,8 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	*t = text(strings.ReplaceAll(word, "\x00", ""))
 	return nil
 }
+
+func (s *selection) UnmarshalJSON(raw []byte) error { return (*text)(s).UnmarshalJSON(raw) }
 
 func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	raw = unwrapped(raw)

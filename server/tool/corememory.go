@@ -53,32 +53,36 @@ func (m Memories) coreMemoryAppend(ctx context.Context, c Caller, a coreAppendAr
 }
 
 type coreReplaceArgs struct {
-	Label text `json:"label"`
-	Old   text `json:"old_content"`
-	New   text `json:"new_content"`
+	Label text      `json:"label"`
+	Old   selection `json:"old_content"`
+	New   selection `json:"new_content"`
 }
 
 func (m Memories) coreMemoryReplace(ctx context.Context, c Caller, a coreReplaceArgs) (Result, error) {
-	if err := must("core_memory_replace", "label", a.Label, "old_content", a.Old); err != nil {
+	if err := must("core_memory_replace", "label", a.Label, "old_content", text(a.Old)); err != nil {
 		return Result{}, err
 	}
 	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
-		return block.ReplaceAll(string(a.Label), value, string(a.Old), string(a.New))
+		return replaced(value, a.Old, a.New, func(value, old, text string) (string, error) {
+			return block.ReplaceAll(string(a.Label), value, old, text)
+		})
 	})
 }
 
 type memoryReplaceArgs struct {
-	Label text `json:"label"`
-	Old   text `json:"old_string"`
-	New   text `json:"new_string"`
+	Label text      `json:"label"`
+	Old   selection `json:"old_string"`
+	New   selection `json:"new_string"`
 }
 
 func (m Memories) memoryReplace(ctx context.Context, c Caller, a memoryReplaceArgs) (Result, error) {
-	if err := must("memory_replace", "label", a.Label, "old_string", a.Old); err != nil {
+	if err := must("memory_replace", "label", a.Label, "old_string", text(a.Old)); err != nil {
 		return Result{}, err
 	}
 	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
-		return block.ReplaceOnce(string(a.Label), value, string(a.Old), string(a.New))
+		return replaced(value, a.Old, a.New, func(value, old, text string) (string, error) {
+			return block.ReplaceOnce(string(a.Label), value, old, text)
+		})
 	})
 }
 
@@ -141,16 +145,16 @@ func (m Memories) memoryApplyPatch(ctx context.Context, c Caller, a memoryPatchA
 }
 
 type memoryArgs struct {
-	Command     text    `json:"command"`
-	Path        text    `json:"path"`
-	FileText    text    `json:"file_text"`
-	Description text    `json:"description"`
-	Old         text    `json:"old_string"`
-	New         text    `json:"new_string"`
-	Line        *number `json:"insert_line"`
-	InsertText  text    `json:"insert_text"`
-	OldPath     text    `json:"old_path"`
-	NewPath     text    `json:"new_path"`
+	Command     text      `json:"command"`
+	Path        text      `json:"path"`
+	FileText    text      `json:"file_text"`
+	Description text      `json:"description"`
+	Old         selection `json:"old_string"`
+	New         selection `json:"new_string"`
+	Line        *number   `json:"insert_line"`
+	InsertText  text      `json:"insert_text"`
+	OldPath     text      `json:"old_path"`
+	NewPath     text      `json:"new_path"`
 }
 
 // memory is one tool with commands like those for files. A path is a label, with or without /memories/ before it.
@@ -195,7 +199,7 @@ func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs) (Res
 }
 
 func (m Memories) memoryStrReplace(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", labelOf(a.Path), "old_string", a.Old); err != nil {
+	if err := a.required("path", labelOf(a.Path), "old_string", text(a.Old)); err != nil {
 		return Result{}, err
 	}
 	return m.memoryReplace(ctx, c, memoryReplaceArgs{Label: labelOf(a.Path), Old: a.Old, New: a.New})

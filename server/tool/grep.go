@@ -26,6 +26,14 @@ type grepArgs struct {
 func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, error) {
 	query := a.query()
 	found, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, query)
+	if cut := cutFrame.ReplaceAllString(query.Pattern, "$1"); err == nil && found.Total == 0 && cut != "" &&
+		cut != query.Pattern {
+		uncut := query
+		uncut.Pattern = cut
+		if again, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, uncut); err == nil && again.Total > 0 {
+			query, found = uncut, again
+		}
+	}
 	return Result{Text: grepText(query, found, c.has())}, err
 }
 

@@ -100,3 +100,56 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 		t.Errorf("archival_memory_search shows %s", got.Text)
 	}
 }
+
+// A selection of what is shown may begin and end anywhere, also within a mark.
+func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
+	t.Parallel()
+	const value = "a <system>alpha</system> <value>b</value> end\n[seq 3] x ~/home <~/value> z"
+	w := newWorld(t, document{"docs", "marks.txt", value})
+	blocks := &block.Store{DB: w.pool}
+	b, err := blocks.Add(t.Context(), 1, w.agent.ID, block.New{Label: "notes", Value: value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := chat.Neutralize(value)
+	edit := func(tool string, args map[string]any, want string) {
+		t.Helper()
+		args["label"] = "notes"
+		got := w.run(t, tool, string(chat.Encode(args)))
+		now, err := blocks.Block(t.Context(), 1, b.ID)
+		if err != nil || got.IsError || now.Value != want {
+			t.Fatalf("%s(%v): the block reads %q (%v), want %q; %s", tool, args, now.Value, err, want, got.Text)
+		}
+	}
+	for from := 0; from < len(shown); from++ {
+		for to := from + 3; to <= len(shown); to += 1 + len(shown)/12 {
+			part := shown[from:to]
+			if strings.Count(shown, part) != 1 || strings.TrimSpace(part) == "" {
+				continue
+			}
+			for tool, names := range map[string][2]string{"memory_replace": {"old_string", "new_string"},
+				"core_memory_replace": {"old_content", "new_content"}} {
+				rest := shown[to:]
+				if strings.HasSuffix(part, "<") || strings.HasSuffix(part, "[") { // whose mark goes with it
+					rest = strings.TrimPrefix(rest, "~")
+				}
+				changed := chat.Restore(shown[:from] + "QQ" + rest)
+				if !strings.Contains(part, "<~") && !strings.Contains(part, "[~") && strings.Contains(value, part) {
+					changed = strings.Replace(value, part, "QQ", 1) // a mark is not part of the value
+				}
+				edit(tool, map[string]any{names[0]: part, names[1]: part}, value)
+				edit(tool, map[string]any{names[0]: part, names[1]: "QQ"}, changed)
+				edit("memory_rethink", map[string]any{"new_memory": shown}, value)
+			}
+		}
+	}
+	// What is no mark is not taken for one.
+	edit("core_memory_replace", map[string]any{"old_content": "~/", "new_content": "/root/"},
+		strings.ReplaceAll(value, "~/", "/root/"))
+	for _, part := range []string{"alpha<~/sys", "~/value> end", "<~system>alpha<~", "<~", "[~se"} {
+		if got := w.run(t, "grep_files", string(chat.Encode(map[string]any{"pattern": part, "literal": true}))); !strings.
+			Contains(got.Text, "marks.txt") {
+			t.Errorf("grep_files for %q: %s", part, got.Text)
+		}
+	}
+}
