@@ -122,3 +122,22 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	})
 }
+
+// What only Loci says, in its warning and where there is nothing to summarize, is not carried on.
+func TestNothingOfLocisOwnIsCarriedOn(t *testing.T) {
+	t.Parallel()
+	warning := recall.Part{Type: recall.Text, Text: compaction.WarningLine(3, 4, nil)}
+	v := window(0, 0).put(recall.System, "", warning).say(recall.User, 100)
+	warned, messages := v.Messages[:1], v.Messages
+	first, err := compaction.Summarize(t.Context(), compaction.Evicted{Budget: 500, Messages: warned},
+		compaction.Defaults(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := compaction.Summarize(t.Context(), compaction.Evicted{Budget: 500, Messages: messages, Previous: &first},
+		compaction.Defaults(), nil)
+	if err != nil || strings.Contains(second.Text, "Nothing was said") ||
+		strings.Contains(second.Text, "conversation_search") {
+		t.Errorf("%v: after %q: %q", err, first.Text, second.Text)
+	}
+}

@@ -105,7 +105,7 @@ func (x *extraction) carry(previous string) {
 			continue
 		}
 		found := numbered.FindStringSubmatch(line)
-		if line == "" || line == extractedBy || line == leftOut || strings.HasPrefix(line, alsoNamed) {
+		if line == "" || line == extractedBy || line == leftOut || line == nothingSaid || strings.HasPrefix(line, alsoNamed) {
 			continue
 		}
 		if found == nil || in == earlier && found[1] == "" {

@@ -34,6 +34,9 @@ func mustMentionOf(messages []recall.Message, previous string, budget int) mustM
 	n := names{by: map[string]*name{}}
 	n.note(0.5, plain(previous))
 	for i, m := range messages {
+		if isWarning(m) {
+			continue
+		}
 		late := 0.5 + float64(i+1)/float64(len(messages)+1)
 		for _, part := range m.Content {
 			switch {

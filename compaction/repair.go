@@ -124,10 +124,13 @@ func (w *writer) extracted() Summary {
 	return s
 }
 
+// nothingSaid stands where there is nothing to summarize; the next summary does not carry it on.
+const nothingSaid = "Nothing was said."
+
 // nothing returns the summary of messages that say nothing: the previous one.
 func (w *writer) nothing() Summary {
 	if w.e.Previous == nil {
-		s := w.summary(extractedBy+"\nNothing was said.", Extracted)
+		s := w.summary(extractedBy+"\n"+nothingSaid, Extracted)
 		s.Model = ""
 		return s
 	}
