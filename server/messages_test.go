@@ -480,3 +480,47 @@ func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	}
 	contains(t, "the whole list", c.must("GET", target+"/messages?include_reset=true", ""), "The walrus sleeps.")
 }
+
+// After a reset, no tool of the agent reads what was said: not by a search of any kind, nor by the seqs, the ids and the
+// long results that the model may remember.
+func TestToolsReadNothingThatAResetHid(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{}`)
+	long := strings.Repeat("The walrus sleeps in the cellar.\\n", 2000)
+	c.capture(agent, `{"messages":[{"role":"user","content":"Where is the walrus?"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"look","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"c","content":"`+long+`"},{"role":"assistant","content":"Walrus found."}]}`)
+	log := c.log(agent)
+	calls := []string{"conversation_search", `{"query":"walrus"}`, "conversation_search", `{}`,
+		"conversation_search", `{"query":"walrus","roles":["tool","user"]}`, "expand", `{"id":"seq 1-99"}`,
+		"expand", `{"id":"seq 1-99","pattern":"(?i)walrus"}`}
+	for _, m := range log[1:] { // without the system message
+		calls = append(calls, "expand", `{"id":"`+m.ID+`"}`, "expand", fmt.Sprintf(`{"id":"%d"}`, m.Seq),
+			"conversation_search", `{"around":"`+m.ID+`"}`)
+		for _, p := range m.Content {
+			if p.Clip != nil {
+				calls = append(calls, "expand", `{"id":"`+p.Clip.ID+`","pattern":"walrus"}`)
+			}
+		}
+	}
+	reads := func() (n int) {
+		for i := 0; i < len(calls); i += 2 {
+			got := c.must("POST", "/v1/agents/"+agent+"/tools/"+calls[i]+"/run", `{"args":`+calls[i+1]+`}`)
+			for _, hidden := range []string{"Where is the", "walrus sleeps", "Walrus found", `look({})`} {
+				if strings.Contains(got, hidden) {
+					n++
+					break
+				}
+			}
+		}
+		return n
+	}
+	if n := reads(); n != len(calls)/2 {
+		t.Errorf("before the reset, %d of %d calls read something", n, len(calls)/2)
+	}
+	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", "{}")
+	if n := reads(); n > 0 {
+		t.Errorf("%d of %d calls read what is hidden", n, len(calls)/2)
+	}
+}
