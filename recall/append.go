@@ -115,7 +115,7 @@ func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error
 			return err
 		}
 		if n == MaxMessages {
-			return db.Invalid("more than %d messages are to be appended; it must be from 1 to %d", n, MaxMessages)
+			return db.Invalid("more than %d messages are given. Send at most %[1]d messages at a time.", MaxMessages)
 		}
 		e, err := newEntry(d, a.redactor, a.now)
 		if err != nil {

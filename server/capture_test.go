@@ -78,13 +78,19 @@ func TestALongListIsRefusedEarly(t *testing.T) {
 		want  string
 	}{
 		{`{}`, 30_000, "messages[0].role: expected one of"},
-		{`{}`, 100_000, "messages: expected at most 40000"},
-		{`{"role":"user","content":"x"}`, 10_001, "more than 10000 messages are to be appended"},
+		{`{}`, 100_000, "messages: the list has more than 40000 items. Send at most 10000 messages at a time"},
+		{`{"role":"user","content":"x"}`, 39_000, "more than 10000 messages are given. Send at most 10000 messages at a time"},
 	} {
 		got := c.call("POST", target, `{"messages":[`+strings.Repeat(tt.item+",", tt.times-1)+tt.item+`]}`)
 		if got.Code/100 != 4 || !strings.Contains(got.Text, tt.want) {
 			t.Errorf("%d times %s: got %d %.200s, want %s", tt.times, tt.item, got.Code, got.Text, tt.want)
 		}
+	}
+	// A client that sends as many as each of these errors names succeeds.
+	const item = `{"role":"user","content":"x"}`
+	if got := c.capture(strings.Split(target, "/")[3], `{"messages":[`+strings.Repeat(item+",", 9_999)+item+`]}`); len(
+		got.Messages) != 10_000 {
+		t.Errorf("of 10,000 messages, %d are stored", len(got.Messages))
 	}
 }
 

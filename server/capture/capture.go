@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -44,7 +45,8 @@ const maxItems = 4
 func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	fields, lists, err := body.Fields(rest.Lists{Names: []string{"messages", "request_messages"},
 		Others:   []string{"conversation_id", "provider", "model", "usage", "response_dict"},
-		MaxItems: recall.MaxMessages * maxItems, Rule: "expected an object with messages"})
+		MaxItems: recall.MaxMessages * maxItems, Rule: "expected an object with messages",
+		Remedy: fmt.Sprintf("Send at most %d messages at a time.", recall.MaxMessages)})
 	if err != nil {
 		return nil, err
 	}

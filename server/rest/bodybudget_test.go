@@ -89,7 +89,8 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 			return err
 		}
 		defer body.Close()
-		fields, lists, err := body.Fields(rest.Lists{Names: []string{"toys"}, MaxItems: 10_000, Rule: "expected toys"})
+		fields, lists, err := body.Fields(rest.Lists{Names: []string{"toys"}, MaxItems: 10_000,
+			Remedy: "Send fewer toys.", Rule: "expected toys"})
 		if err != nil {
 			return err
 		}
@@ -114,7 +115,8 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 		{"many small items", `{"toys" : [` + strings.Repeat(toy(1000)+", ", 5999) + toy(1000) + `],"name":"after"}`, 200,
 			`[12000,12000000,"\"after\""]`},
 		{"one large item", `{"toys":["a",` + toy(600<<10) + `]}`, 429, "Other large requests"},
-		{"too many items", `{"toys":[` + strings.Repeat("1,", 10_000) + `1]}`, 422, "toys: expected at most 10000"},
+		{"too many items", `{"toys":[` + strings.Repeat("1,", 10_000) + `1]}`, 422,
+			"toys: the list has more than 10000 items. Send fewer toys."},
 		{"a list twice", `{"toys":["a","b"],"toys":["c"]}`, 422, "body.toys: the field is there twice"},
 		{"a field of an item twice", `{"toys":[1,{"a":[{"b":1,"b":2}]}]}`, 422, "body.toys[1].a[0].b: the field is there"},
 		{"too large", `{"toys":[` + strings.Repeat(" ", 8<<20) + `]}`, 413, "larger than 8388608 bytes"},

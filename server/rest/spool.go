@@ -61,6 +61,7 @@ type Lists struct {
 	Names    []string
 	Others   []string // the other fields that the body may have
 	MaxItems int
+	Remedy   string // a sentence on what to send instead of more items
 	Rule     string // what the body must be, as a phrase
 }
 
@@ -81,7 +82,7 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 			lists[name] = &List{name: name, spool: s, offset: offset}
 			return eachItem(in, name, func(i int, raw json.RawMessage) error {
 				if i == l.MaxItems {
-					return Unprocessable(name, fmt.Sprintf("expected at most %d", l.MaxItems))
+					return Unprocessable(name, fmt.Sprintf("the list has more than %d items. %s", l.MaxItems, l.Remedy))
 				}
 				lists[name].Len++
 				from.done += in.InputOffset() - offset
