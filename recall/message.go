@@ -161,6 +161,14 @@ const messageTables = `messages m
 	JOIN conversations c ON c.org = m.org AND c.key = m.conversation_key AND c.deleted_at IS NULL
 	JOIN agents a ON a.org = c.org AND a.key = c.agent_key`
 
+// tablesOf returns messageTables, with the messages that Reset hid if withReset is true.
+func tablesOf(withReset bool) string {
+	if !withReset {
+		return messageTables
+	}
+	return strings.Replace(messageTables, "c.deleted_at IS NULL", "(c.deleted_at IS NULL OR c.reset_at IS NOT NULL)", 1)
+}
+
 // uuidOf returns the UUID in a message's id, or the nil UUID, which no message has.
 func uuidOf(id string) uuid.UUID { return db.UUID("message-", id) }
 
@@ -232,12 +240,8 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 	}
 	place := `SELECT ` + order + ` FROM messages m WHERE m.org = @org AND m.id = @place::uuid` + where
 	page := p.ByUUID("message-").Clauses(order, place, args)
-	tables := messageTables
-	if f.WithReset {
-		tables = strings.Replace(tables, "c.deleted_at IS NULL", "(c.deleted_at IS NULL OR c.reset_at IS NOT NULL)", 1)
-	}
 	rows, err := db.All[Message](ctx, s.db, `
-		SELECT `+messageColumns+` FROM `+tables+`
+		SELECT `+messageColumns+` FROM `+tablesOf(f.WithReset)+`
 		WHERE m.org = @org`+where+f.where(args)+` AND `+page.Where+page.Order, args)
 	if page.Reversed {
 		slices.Reverse(rows)

@@ -21,6 +21,7 @@ type Query struct {
 	After        string         // the id of a hit; the hits behind it are returned, of which Offset are left out
 	Asking       string         // the conversation whose model asks: an id; empty is Conversation or the default one
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
+	WithReset    bool           // includes what Reset hid, in a search of an agent or of the organization
 	Mode         Mode           // empty is ByBoth
 	Zone         *time.Location // of the days and months that Text names; nil is UTC
 	Now          time.Time      // when it is asked, for "yesterday"; zero is now
@@ -175,7 +176,7 @@ func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored) (
 	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: f.org, Limit: f.q.Limit, SQL: `
 		SELECT ` + messageColumns + `, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
-		JOIN (` + messageTables + `) ON m.key = hit.key
+		JOIN (` + tablesOf(f.q.WithReset) + `) ON m.key = hit.key
 		WHERE m.org = @org
 		ORDER BY hit.place`}, rows)
 	for i := range hits {

@@ -20,7 +20,7 @@ type searchFilter struct {
 	rows         int   // the number of messages, at most
 	periods      []period
 	after        int64   // the message that the page is behind; 0 is none
-	deleted      []int64 // conversations that are not cleared away yet
+	deleted      []int64 // conversations whose messages are hidden
 	q            Query
 
 	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, but not those at the
@@ -95,10 +95,13 @@ func (s *Store) countMessages(ctx context.Context, f *searchFilter) error {
 		Deleted []int64 `db:"deleted"`
 	}
 	r, err := db.One[row](ctx, s.db, `
-		SELECT coalesce(sum(messages) FILTER (WHERE deleted_at IS NULL), 0)::bigint AS rows,
-		       coalesce(array_agg(key ORDER BY key) FILTER (WHERE deleted_at IS NOT NULL), '{}') AS deleted
-		FROM conversations
-		WHERE org = $1 AND ($2 = 0 OR agent_key = $2) AND ($3 = 0 OR key = $3)`, f.org, f.agent, f.conversation)
+		SELECT coalesce(sum(messages) FILTER (WHERE NOT hidden), 0)::bigint AS rows,
+		       coalesce(array_agg(key ORDER BY key) FILTER (WHERE hidden), '{}') AS deleted
+		FROM (
+			SELECT key, messages, deleted_at IS NOT NULL AND NOT ($4 AND reset_at IS NOT NULL) AS hidden
+			FROM conversations
+			WHERE org = $1 AND ($2 = 0 OR agent_key = $2) AND ($3 = 0 OR key = $3)
+		) c`, f.org, f.agent, f.conversation, f.q.WithReset)
 	f.rows, f.deleted = r.Rows, r.Deleted
 	return err
 }
@@ -219,7 +222,9 @@ func (f searchFilter) wanted(args pgx.StrictNamedArgs) string {
 }
 
 // statisticsScope names the messages that the word statistics are of, whatever else the query filters by.
-func (f searchFilter) statisticsScope() string { return fmt.Sprint(f.org, f.agent, f.conversation) }
+func (f searchFilter) statisticsScope() string {
+	return fmt.Sprint(f.org, f.agent, f.conversation, f.q.WithReset)
+}
 
 // sample reads the terms of up to embed.SampleRows messages, evenly spread over the conversation, the agent or the
 // organization.

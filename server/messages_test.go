@@ -524,3 +524,32 @@ func TestToolsReadNothingThatAResetHid(t *testing.T) {
 		t.Errorf("%d of %d calls read what is hidden", n, len(calls)/2)
 	}
 }
+
+// A search that asks for what reset-messages hid finds it, by words and as the newest, in both routes; one of an agent's
+// conversation or of a deleted conversation does not.
+func TestASearchFindsWhatAResetHidIfAsked(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus sleeps."}]}`)
+	deleted := c.made("/v1/conversations/?agent_id="+agent, `{}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus dances."}],"conversation_id":"`+deleted+`"}`)
+	c.must("DELETE", "/v1/conversations/"+deleted, "")
+	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", "{}")
+	for _, route := range []string{"/v1/messages/search", "/v1/agents/messages/search"} {
+		for body, found := range map[string]bool{
+			`"agent_id":"` + agent + `","query":"walrus"`:                                                  false,
+			`"agent_id":"` + agent + `","query":"walrus","include_reset":false`:                            false,
+			`"agent_id":"` + agent + `","query":"walrus","include_reset":true`:                             true,
+			`"agent_id":"` + agent + `","query":"","include_reset":true`:                                   true,
+			`"query":"walrus","include_reset":true`:                                                        true,
+			`"agent_id":"` + agent + `","conversation_id":"default","query":"walrus","include_reset":true`: false,
+			`"agent_id":"` + agent + `","query":"walrus","roles":["assistant"],"include_reset":true`:       false,
+		} {
+			got := c.must("POST", route, "{"+body+"}")
+			if strings.Contains(got, "walrus sleeps") != found || strings.Contains(got, "walrus dances") {
+				t.Errorf("%s {%s}: got %s, want it found: %v", route, body, got, found)
+			}
+		}
+	}
+}

@@ -23,7 +23,8 @@ func (s *Server) messageSearchRoutes(a *rest.API) {
 func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
 	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
-		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Offset: in.Offset.Value, After: in.After.Value, Zone: time.UTC}
+		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Offset: in.Offset.Value, After: in.After.Value, Zone: time.UTC,
+		WithReset: in.WithReset.Value}
 	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
 		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")
 	}

@@ -18,6 +18,7 @@ type MessageQuery struct {
 	After        rest.Opt[string]   `json:"after,omitzero" doc:"The id of a message: the results behind it."`
 	Start        rest.Opt[string]   `json:"start_date,omitzero" doc:"ISO 8601; in the agent's timezone, else UTC."`
 	End          rest.Opt[string]   `json:"end_date,omitzero" doc:"To the end of the day, minute or second."`
+	WithReset    rest.Opt[bool]     `json:"include_reset,omitzero" doc:"Those that reset-messages hid, too."`
 }
 
 // DefaultFound is the limit of a search that gives none.
