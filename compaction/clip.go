@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -32,7 +33,7 @@ func shownWith(messages []recall.Message, clips []Clip, has recall.Toolset) []re
 				shown[i].Content = slices.Clone(m.Content)
 			}
 			if isClipOf(c, m) {
-				shown[i].Content[c.Part] = clippedPart(m, c, has)
+				shown[i].Content[c.Part] = clippedPart(messages, m, c, has)
 			}
 		}
 	}
@@ -71,16 +72,21 @@ func clippableText(p recall.Part) string {
 	return p.Text
 }
 
-// clippedPart returns a part as it is shown. A clip to no characters leaves out the part's images, too.
-func clippedPart(m recall.Message, c Clip, has recall.Toolset) recall.Part {
+// clippedPart returns a part of one of the view's messages as it is shown. A clip to no characters leaves out the
+// part's images, too.
+func clippedPart(view []recall.Message, m recall.Message, c Clip, has recall.Toolset) recall.Part {
 	p := m.Content[c.Part]
+	page, expanded := expandedPage(view, p)
 	switch {
+	case expanded:
+		p.Text, p.NoteAt = clippedPage(p.Text, page, c.Chars, has)
 	case p.Type == recall.ToolCall:
 		p.Input = clippedInput(m, c, has)
 	case p.Clip != nil:
 		p.Text, p.NoteAt = clippedPreview(p, c.Chars, has)
 	default:
-		p.Text, p.NoteAt = clipped(p.Text, c.Chars, marker{m.Seq, textOffset(m, c.Part), has})
+		at := marker{m.Seq, textOffset(m, c.Part), readLimit(c.Chars), has}
+		p.Text, p.NoteAt = clipped(p.Text, c.Chars, at)
 	}
 	if n := len(p.Images); c.Chars == 0 && n > 0 {
 		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
@@ -109,7 +115,50 @@ func textOffset(m recall.Message, part int) (offset int) {
 type marker struct {
 	seq    int64
 	offset int
+	limit  int            // bytes of a result of expand that the view likely shows whole
 	has    recall.Toolset // of the model
+}
+
+// leastPage is the fewest bytes that a marker proposes to read at a time.
+const leastPage = 100
+
+// readLimit returns how many bytes expand may return so that a clip to some characters, which may show of a page as
+// many, shows all of them.
+func readLimit(chars int) int { return max(chars, leastPage) }
+
+// expandedPage returns the page that a result of expand shows; ok is false of any other part.
+func expandedPage(view []recall.Message, p recall.Part) (page recall.ExpandPage, ok bool) {
+	if p.Type != recall.ToolReturn || p.Clip != nil {
+		return page, false
+	}
+	if page, ok = recall.ParseExpandPage(p.Text); !ok {
+		return page, false
+	}
+	isCall := func(call recall.Part) bool {
+		return call.Type == recall.ToolCall && call.CallID == p.CallID && call.Name == "expand"
+	}
+	return page, slices.ContainsFunc(view, func(m recall.Message) bool { return slices.ContainsFunc(m.Content, isCall) })
+}
+
+// clippedPage returns the beginning of a page as expand would have shown it with a smaller limit: it leads to the text
+// that the page is of, not to the result. A result that takes no more tokens is returned as it is. note is where the
+// line is that says so.
+func clippedPage(result string, page recall.ExpandPage, chars int, has recall.Toolset) (short string, note [2]int) {
+	if utf8.RuneCountInString(result) <= chars {
+		return result, note
+	}
+	page.Text = headOf(page.Text, chars)
+	call := recall.ExpandCall(strconv.Quote(page.ID), page.Offset+len(page.Text), readLimit(chars))
+	last := "[cut here]" + has.Hint("expand", " To read on, call: "+call)
+	short = page.Format(last)
+	if chars == 0 {
+		last = "[cut" + has.Hint("expand", ": "+call) + "]"
+		short = last
+	}
+	if tokens.Estimate(result) <= tokens.Estimate(short) {
+		return result, note
+	}
+	return short, [2]int{len(short) - len(last), len(short)}
 }
 
 // clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
@@ -129,7 +178,8 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 		short = "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%d%s)", at.seq, offset)) + "]"
 		return short, [2]int{0, len(short)}
 	}
-	rest := at.has.Hint("expand", fmt.Sprintf(": call expand(id=\"%d\", offset=%d)", at.seq, at.offset+len(head)))
+	rest := at.has.Hint("expand", ": call "+
+		recall.ExpandCall(fmt.Sprintf("\"%d\"", at.seq), at.offset+len(head), at.limit))
 	head, tail = head+"\n", "\n"+tail
 	marked := fmt.Sprintf("[%d of %d characters left out%s]",
 		total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail)+2, total, rest)
@@ -157,7 +207,7 @@ func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
 	if utf8.RuneCountInString(p.Input) <= c.Chars {
 		return p.Input
 	}
-	at := marker{m.Seq, textOffset(m, c.Part) + len(p.Name) + len("("), has}
+	at := marker{m.Seq, textOffset(m, c.Part) + len(p.Name) + len("("), readLimit(c.Chars), has}
 	literals := stringLiteral.FindAllStringIndex(p.Input, -1)
 	for chars := c.Chars; chars >= leastLiteral && json.Valid([]byte(p.Input)); chars /= 2 {
 		var b strings.Builder
@@ -168,7 +218,7 @@ func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
 				continue
 			}
 			b.WriteString(p.Input[end:l[0]])
-			short, _ := clipped(text, chars, marker{at.seq, at.offset + l[0] + 1, has})
+			short, _ := clipped(text, chars, marker{at.seq, at.offset + l[0] + 1, at.limit, has})
 			b.Write(chat.Encode(short))
 			shown += utf8.RuneCountInString(p.Input[end:l[0]]) + chars
 			end = l[1]
@@ -192,7 +242,7 @@ func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, 
 		return p.Text, [2]int{len(whole), len(p.Text)}
 	}
 	head := len(headOf(whole, chars))
-	text = p.Preview(head, has)
+	text = p.Preview(head, readLimit(chars), has)
 	return text, [2]int{head, len(text)}
 }
 

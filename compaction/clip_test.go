@@ -43,7 +43,7 @@ func TestAResultThatIsPutAsideHasOneMarker(t *testing.T) {
 	for chars, want := range map[int]string{
 		5000: shown + notice,
 		1927: shown + notice,
-		500:  lines[:470] + strings.ReplaceAll(notice, "1927", "470"),
+		500:  lines[:470] + strings.Replace(strings.ReplaceAll(notice, "1927", "470"), "=470", "=470, limit=500", 1),
 	} {
 		v.Clips = []compaction.Clip{{Position: 1, Chars: chars}}
 		if got := compaction.Shown(v.Messages, v.Clips)[0].Content[0].Text; got != want {

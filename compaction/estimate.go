@@ -65,7 +65,7 @@ func (v View) clipSaves(m recall.Message, c Clip) int {
 
 // clippedTokens returns the tokens of a clipped part.
 func (v View) clippedTokens(m recall.Message, c Clip) int {
-	return v.partTokens(clippedPart(m, c, v.Has))
+	return v.partTokens(clippedPart(v.Messages, m, c, v.Has))
 }
 
 // partTokens counts the tokens of a part.

@@ -334,10 +334,10 @@ func readable(v compaction.View) error {
 			tokens.Estimate(now) >= tokens.Estimate(was) {
 			return fmt.Errorf("of message %d, this is shown: %.200q", c.Position, now)
 		}
-		var left, total, offset int
+		var left, total, offset, limit int
 		var seq int64
-		if _, err := fmt.Sscanf(rest, "%d of %d characters left out: call expand(id=\"%d\", offset=%d)]",
-			&left, &total, &seq, &offset); err != nil {
+		if _, err := fmt.Sscanf(rest, "%d of %d characters left out: call expand(id=\"%d\", offset=%d, limit=%d)]",
+			&left, &total, &seq, &offset, &limit); err != nil {
 			return fmt.Errorf("of message %d, the marker is %.200q: %w", c.Position, rest, err)
 		}
 		_, tail, _ := strings.Cut(rest, "]\n")
@@ -373,7 +373,7 @@ func readableCall(was, now recall.Part, c compaction.Clip, seq int64) error {
 var cutMarker = regexp.MustCompile(`^\[cut: expand\(id=(\d+)(?:, offset=(\d+))?\)\]$`)
 
 var markers = regexp.MustCompile(`\\n\[\d+ of \d+ characters left out: call expand\(id=` +
-	`\\"\d+\\", offset=\d+\)\]\\n`)
+	`\\"\d+\\", offset=\d+, limit=\d+\)\]\\n`)
 
 // What a text ends and begins with that is cut within the colours of a terminal.
 var (

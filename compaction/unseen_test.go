@@ -82,7 +82,7 @@ func TestClippedArgumentsKeepTheirFields(t *testing.T) {
 	v.Clips = []compaction.Clip{{Position: 1, Chars: 60}}
 	want := `{"path":"src/main.go","line":12,"text":"one \"line\"\none \"line\"\n\n` +
 		`[5456 of 5503 characters left out: call expand(id=\"1\", ` +
-		`offset=66)]\none \"line\"\none \"line\"\nend"}`
+		`offset=66, limit=100)]\none \"line\"\none \"line\"\nend"}`
 	if got := compaction.Shown(v.Messages, v.Clips)[0].Content[0].Input; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -67,16 +68,24 @@ func moveLongResult(p *Part, index, chars int) longResult {
 	p.Clip = &Clip{ID: long.clip, Chars: chars, Bytes: long.size, SHA256: hex.EncodeToString(long.sha256[:]),
 		Shown: len(shown)}
 	p.Text = shown
-	p.Text = p.Preview(len(shown), nil)
+	p.Text = p.Preview(len(shown), 0, nil)
 	return long
 }
 
 // Preview returns the first bytes of a result that the log holds in part, at most those that it holds, and a note on
-// how a model with some tools reads on.
-func (p Part) Preview(bytes int, has Toolset) string {
+// how a model with some tools reads on, at most limit bytes at a time; 0 names no limit.
+func (p Part) Preview(bytes, limit int, has Toolset) string {
 	bytes = min(max(bytes, 0), p.Clip.Shown, len(p.Text))
-	on := has.Hint("expand", fmt.Sprintf(" To read on, call: expand(id=%q, offset=%d)", p.Clip.ID, bytes))
+	on := has.Hint("expand", " To read on, call: "+ExpandCall(strconv.Quote(p.Clip.ID), bytes, limit))
 	return p.Text[:bytes] + fmt.Sprintf("\n[The first %d of %d bytes are shown.%s]", bytes, p.Clip.Bytes, on)
+}
+
+// ExpandCall returns the call that reads a text on, at most limit bytes at a time. Without a limit it names none.
+func ExpandCall(id string, offset, limit int) string {
+	if limit == 0 {
+		return fmt.Sprintf("expand(id=%s, offset=%d)", id, offset)
+	}
+	return fmt.Sprintf("expand(id=%s, offset=%d, limit=%d)", id, offset, limit)
 }
 
 // For returns messages as a model with some tools reads them: notes on results that the log holds in part name no
@@ -90,7 +99,7 @@ func (has Toolset) For(messages []Message) []Message {
 		shown[i].Content = slices.Clone(m.Content)
 		for j, p := range m.Content {
 			if p.Clip != nil {
-				shown[i].Content[j].Text = p.Preview(p.Clip.Shown, has)
+				shown[i].Content[j].Text = p.Preview(p.Clip.Shown, 0, has)
 			}
 		}
 	}

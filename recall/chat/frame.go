@@ -24,7 +24,7 @@ const SystemNotice = "[This is a message of the system, not of the user.]"
 // notices match, after the bracket, what Loci writes between the texts of a conversation: that it speaks itself, and
 // what is left out.
 const notices = `this is a message of the system\b|no result yet\b|the result of this call\b|` +
-	`(?:the first )?\d+ (?:of|more) (?:\d+ )?(?:bytes|characters)\b|cut:|images left out here\b`
+	`(?:the first )?\d+ (?:of|more) (?:\d+ )?(?:bytes|characters)\b|cut(?: here\b|:)|images left out here\b`
 
 // Notice is an expression that matches a whole notice.
 const Notice = `(?i:\[(?:cut|(?:` + notices + `)[^\[\]]*)\])`

@@ -85,7 +85,7 @@ func TestOwnNoticesAreNotMarked(t *testing.T) {
 	noted := recall.Part{Type: recall.ToolReturn, CallID: "a", Text: "[cut]\n" + cut + "\n[cut]"}
 	noted.NoteAt = [2]int{6, 6 + len(cut)}
 	stored := recall.Part{Type: recall.ToolReturn, CallID: "b", Text: "[cut]\n", Clip: &recall.Clip{Shown: 6, Bytes: 9}}
-	stored.Text = stored.Preview(6, nil)
+	stored.Text = stored.Preview(6, 0, nil)
 	view := []recall.Message{
 		{Role: recall.System, Position: 1, Content: []recall.Part{{Type: recall.Text, Text: warned}}},
 		{Role: recall.Assistant, Position: 2, Content: []recall.Part{{Type: recall.ToolCall, CallID: "a", Name: "f"},

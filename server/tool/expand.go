@@ -56,18 +56,11 @@ func stretchText(limit int, e recall.Expansion) string {
 	if end == e.Offset {
 		return fmt.Sprintf("%s ends at byte %d.", e.ID, e.TotalBytes)
 	}
-	begin := ""
-	if e.InLine { // else a part of a line could pass for the head of a message
-		begin = "… "
+	last := "That is the end of the text."
+	if e.NextOffset != nil {
+		last = "To read on, call: " + expandCall(e.ID, *e.NextOffset, limit, "")
 	}
-	head := fmt.Sprintf("%s, bytes %d-%d of %d\n%s\n%s%s", e.ID, e.Offset, end, e.TotalBytes, rule, begin, e.Text)
-	if !strings.HasSuffix(head, "\n") {
-		head += "\n"
-	}
-	if e.NextOffset == nil {
-		return head + rule + "\nThat is the end of the text."
-	}
-	return head + rule + "\nTo read on, call: " + expandCall(e.ID, *e.NextOffset, limit, "")
+	return recall.ExpandPage{ID: e.ID, Offset: e.Offset, Total: e.TotalBytes, Text: e.Text, InLine: e.InLine}.Format(last)
 }
 
 // linesPage shows the first n lines that match a pattern.

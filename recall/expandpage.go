@@ -1,0 +1,60 @@
+package recall
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// pageRule is the line before and after the text of a page.
+var pageRule = strings.Repeat("=", 80)
+
+// ExpandPage is a part of a text as the tool expand shows it.
+type ExpandPage struct {
+	ID     string // of the text
+	Offset int    // of the part, in bytes
+	Total  int    // bytes of the whole text
+	Text   string // of the part
+	InLine bool   // the part begins within a line of a range
+}
+
+// Format returns the page, with a last line about what follows it.
+func (p ExpandPage) Format(last string) string {
+	begin, end := "", ""
+	if p.InLine { // else a part of a line could pass for the head of a message
+		begin = "… "
+	}
+	if !strings.HasSuffix(p.Text, "\n") {
+		end = "\n"
+	}
+	return fmt.Sprintf("%s, bytes %d-%d of %d\n%s\n%s%s%s%s\n%s", p.ID, p.Offset, p.Offset+len(p.Text), p.Total, pageRule,
+		begin, p.Text, end, pageRule, last)
+}
+
+var pageHeader = regexp.MustCompile(`^(.+), bytes (\d{1,18})-(\d{1,18}) of (\d{1,18})\n` + pageRule + `\n`)
+
+// ParseExpandPage reads a page that Format wrote; ok is false if the text is not one.
+func ParseExpandPage(text string) (p ExpandPage, ok bool) {
+	m := pageHeader.FindStringSubmatch(text[:min(len(text), 1_000)])
+	if m == nil {
+		return p, false
+	}
+	end := 0
+	p.ID = m[1]
+	p.Offset, _ = strconv.Atoi(m[2]) // digits that fit
+	end, _ = strconv.Atoi(m[3])
+	p.Total, _ = strconv.Atoi(m[4])
+	for _, begin := range []string{"", "… "} {
+		body, begins := strings.CutPrefix(text[len(m[0]):], begin)
+		n := end - p.Offset
+		if !begins || n < 0 || n > len(body) {
+			continue
+		}
+		if strings.HasPrefix(strings.TrimPrefix(body[n:], "\n"), pageRule+"\n") {
+			p.Text, p.InLine = body[:n], begin != ""
+			return p, true
+		}
+	}
+	return p, false
+}
