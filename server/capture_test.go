@@ -79,7 +79,8 @@ func TestALongListIsRefusedEarly(t *testing.T) {
 	}{
 		{`{}`, 30_000, "messages[0].role: expected one of"},
 		{`{}`, 100_000, "messages: the list has more than 40000 items. Send at most 10000 messages at a time"},
-		{`{"role":"user","content":"x"}`, 39_000, "more than 10000 messages are given. Send at most 10000 messages at a time"},
+		{`{"role":"user","content":"x"}`, 39_000,
+			"more than 10000 messages are given. Send at most 10000 messages at a time"},
 	} {
 		got := c.call("POST", target, `{"messages":[`+strings.Repeat(tt.item+",", tt.times-1)+tt.item+`]}`)
 		if got.Code/100 != 4 || !strings.Contains(got.Text, tt.want) {

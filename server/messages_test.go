@@ -481,8 +481,8 @@ func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	contains(t, "the whole list", c.must("GET", target+"/messages?include_reset=true", ""), "The walrus sleeps.")
 }
 
-// After a reset, no tool of the agent reads what was said: not by a search of any kind, nor by the seqs, the ids and the
-// long results that the model may remember.
+// After a reset, no tool of the agent reads what was said: not by a search of any kind, nor by the seqs, the ids and
+// the long results that the model may remember.
 func TestToolsReadNothingThatAResetHid(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
@@ -525,8 +525,8 @@ func TestToolsReadNothingThatAResetHid(t *testing.T) {
 	}
 }
 
-// A search that asks for what reset-messages hid finds it, by words and as the newest, in both routes; one of an agent's
-// conversation or of a deleted conversation does not.
+// A search that asks for what reset-messages hid finds it, by words and as the newest, in both routes; one of an
+// agent's conversation or of a deleted conversation does not.
 func TestASearchFindsWhatAResetHidIfAsked(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
