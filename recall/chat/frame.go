@@ -33,7 +33,7 @@ const Notice = `(?i:\[(?:cut|(?:` + notices + `)[^\[\]]*)\])`
 var (
 	frameTag    = regexp.MustCompile(`(?i)<(~*\s*(?:/[\s/]*(?:` + closingTags + `)|(?:` + openingTags + `))(?:[\s/>=]|$))`)
 	markedTag   = regexp.MustCompile(strings.Replace(frameTag.String(), "<(~*", "<~(~*", 1))
-	frameLabel  = regexp.MustCompile(`(?i)\[~*[\s\x{a0}]*(?:seq[\s\x{a0}]+\d|cut\]|` + notices + `)`)
+	frameLabel  = regexp.MustCompile(`(?i)\[~*[ \t\x{a0}]*(?:seq[ \t\x{a0}]+\d|cut\]|` + notices + `)`)
 	markedLabel = regexp.MustCompile(strings.Replace(frameLabel.String(), `\[~*`, `\[~(~*`, 1) + ")")
 )
 

@@ -126,7 +126,8 @@ func unmarked(s string) string { return recall.UnmarkLineEnds(chat.Restore(s)) }
 
 // replaced puts a text in the place of another in a value: of one that it has as a prompt shows it, where marks may be
 // cut, without its marks, or as it is.
-func replaced(value string, old, text selection, replace func(value, old, text string) (string, error)) (string, error) {
+func replaced(value string, old, text selection, replace func(value, old, text string) (string, error)) (
+	string, error) {
 	given, in, shown := string(old), string(text), chat.Neutralize(value)
 	asShown := func(old string) (string, error) {
 		edited, err := replace(shown, old, in)
