@@ -63,7 +63,7 @@ type workState struct {
 	Cancelled  bool `db:"cancelled"`
 }
 
-// updateLocked calls update with a locked file, and returns the file as it is afterwards.
+// updateLocked calls update with a locked file, and returns the updated file.
 func (s *Store) updateLocked(ctx context.Context, org db.Org, folderID, fileID string,
 	update func(in *Store, f File, w workState) error) (f File, err error) {
 	err = s.inTx(ctx, func(in *Store) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// Options are what a Store needs besides its database.
+// Options configure a Store.
 type Options struct {
 	MaxUploadBytes int64           // a larger upload is refused; 0 is 50 MiB
 	TempDir        string          // where uploads are spooled; empty is the system's

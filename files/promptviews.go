@@ -107,7 +107,7 @@ func (s *Store) shortened(open []openFile, views []OpenView, l Limits) map[int]i
 	return cut
 }
 
-// viewLimit bounds a view: it has at most so many characters, and its size in a prompt is at most most.
+// viewLimit bounds a view: it has at most chars characters, and its size in a prompt is at most most.
 type viewLimit struct {
 	chars, most int
 	size        func(text string) int

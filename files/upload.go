@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// Duplicates is what an upload does when the folder already has its name.
+// Duplicates controls an upload whose name the folder already has.
 type Duplicates string
 
 // Suffix, the default, stores the file as name_(1).ext. Skip keeps the old file, Reject fails, and Replace deletes the

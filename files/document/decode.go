@@ -47,8 +47,8 @@ func normalLines(text string) string {
 
 var carriageReturns = regexp.MustCompile(`\r+\n`)
 
-// badIn is badRunes without what is right in a whole text: ^Z at its end, which DOS wrote, and NEL in Unicode, where it
-// ends a line.
+// badIn counts the bad runes of a whole text. It does not count ^Z at the end, which DOS wrote, and NEL in Unicode,
+// where it ends a line.
 func badIn(text string, isUnicode bool) int {
 	bad := badRunes(strings.TrimRight(text, "\x1a\r\n"))
 	if isUnicode {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// listPlace is where a paragraph stands in the lists of a document: which list, and how deep, from 0.
+// listPlace is the list and the level, from 0, of a paragraph.
 type listPlace struct {
 	num   string
 	level int

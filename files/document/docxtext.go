@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// wordParagraph is what is known of a paragraph when it ends.
+// wordParagraph collects a paragraph until it ends.
 type wordParagraph struct {
 	text          *inline
 	style         string

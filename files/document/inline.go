@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// style is what is kept of how a text looks.
+// style is the formatting of a text that Markdown keeps.
 type style struct {
 	code, struck, raised, hidden bool
 	href                         string // where the text leads; empty for nowhere

@@ -17,7 +17,7 @@ const (
 )
 
 // markdown writes the blocks of a document in their order. A flat one, for a cell or a note, writes each on lines of
-// its own without the marks that stand at the beginning of a line.
+// its own without the marks that begin a line.
 type markdown struct {
 	budget *budget
 	flat   bool
@@ -123,7 +123,7 @@ func (m *markdown) quote(text string) {
 	m.paragraph(text)
 }
 
-// openItem is an item of a list: its level, and the blanks before what stands within it.
+// openItem is an item of a list: its level, and the blanks before the blocks within it.
 type openItem struct {
 	level  int
 	indent string
@@ -140,7 +140,7 @@ func (m *markdown) indent() string {
 var plainNumber = regexp.MustCompile(`^[0-9]{1,9}[.)]$`)
 
 // item adds an item of a list, within the last item of a lower level. A label that is a plain number is the item's
-// marker, another label stands after a bullet.
+// marker, another label follows a bullet.
 func (m *markdown) item(level int, label, text string) {
 	marker := "-"
 	if plainNumber.MatchString(label) {

@@ -44,7 +44,7 @@ func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error 
 	})
 }
 
-// item reads an item: its first paragraph follows the mark unless it is marked already, further ones stand under it.
+// item reads an item. Its first paragraph follows the mark unless it is marked already; the others are below it.
 func (o *odf) item(x *xmlReader, md *markdown, l *odfList, marked bool) error {
 	return x.each(func(e element) error {
 		switch e.name {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// blockStyle is what is kept of a style of Word or OpenDocument.
+// blockStyle is a style of Word or OpenDocument, as far as Markdown keeps it.
 type blockStyle struct {
 	style
 

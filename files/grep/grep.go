@@ -29,7 +29,7 @@ type Searcher struct {
 	// IndexChars is how many characters of a folder are indexed together. Less text is scanned without the index.
 	IndexChars int64
 
-	helpers chan struct{} // one for each connection that a search may take besides its own
+	helpers chan struct{} // one for each connection that a search may take in addition to its own
 }
 
 // New returns a Searcher whose searches use, all together, one connection for each further processor.

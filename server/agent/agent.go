@@ -76,8 +76,8 @@ func (a Agent) Zone() *time.Location {
 	return zone
 }
 
-// Settings are what clients store with an agent and read back. Loci itself uses the tools, the compaction
-// settings and the tool rules, which it shows to the model.
+// Settings are stored by clients with an agent. Loci uses the tools, the compaction settings, the recall scope,
+// OpenOnAttach and the tool rules, which it shows to the model; clients read back the others.
 type Settings struct {
 	Tools                  []string        `json:"tools,omitzero"`           // names; nil is every tool
 	OpenOnAttach           *bool           `json:"open_on_attach,omitempty"` // nil is true

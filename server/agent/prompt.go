@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Prompt is what an agent's model is sent next in a conversation, read at one moment.
+// Prompt is the next prompt of an agent's model in a conversation, read at one moment.
 type Prompt struct {
 	Agent        Agent // with the model and the window of the conversation
 	Conversation recall.Conversation
@@ -27,10 +27,10 @@ type Prompt struct {
 	logged       recall.Message    // the newest system prompt of the log
 	summary      string            // as the model reads it; empty if nothing is hidden
 	placeholders int               // tokens of the results that pending calls are given
-	unread       recall.Window     // counts of the messages that a view too long to be sent has besides Messages
+	unread       recall.Window     // counts of the messages that a view too long to be sent has in addition to Messages
 }
 
-// window returns the tokens that the prompt may have, wherever this is decided.
+// window returns the context window of the prompt in tokens.
 func (p Prompt) window() int { return p.Agent.AssumedWindow() }
 
 // newest returns the id of the newest message of the prompt.

@@ -276,10 +276,10 @@ func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
 		attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars, chat.Neutralize(f.Text))
 }
 
-// PromptChars counts the characters that a text takes in a prompt; it is what files.Options.PromptChars asks for.
+// PromptChars counts the characters that a text takes in a prompt, for files.Options.PromptChars.
 func PromptChars(text string) int { return utf8.RuneCountInString(chat.Neutralize(text)) }
 
-// PromptTokens estimates the tokens that a text takes in a prompt; it is what files.Options.PromptTokens asks for.
+// PromptTokens estimates the tokens that a text takes in a prompt, for files.Options.PromptTokens.
 func PromptTokens(text string) int { return tokens.Estimate(chat.Neutralize(text)) }
 
 // attribute returns a name as the value of an attribute, with a backslash before each quote.

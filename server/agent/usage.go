@@ -32,7 +32,7 @@ func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversati
 	return s.Recall.RecordReport(ctx, org, c.Key, position, reported)
 }
 
-// calibration is what the usage that an organization reported says of a model.
+// calibration holds the factors of a model that follow from the usage that an organization reported.
 type calibration struct {
 	Factor tokens.Factor `db:"factor"` // of whole prompts
 	Growth tokens.Factor `db:"growth"` // of the messages between two reports; 0 before there were two
@@ -145,7 +145,7 @@ func lastPosition(messages []recall.Message) int {
 	return last.Position
 }
 
-// recallUsage returns what is stored of a check of the prompt. Only warn sets Warned.
+// recallUsage returns the result of a check of the prompt as it is stored. Only warn sets Warned.
 func (p Prompt) recallUsage(now compaction.TriggerState) recall.Usage {
 	u := recall.Usage{Fixed: p.counted.Tools + p.counted.instructions(), Warned: p.Conversation.Warned && now.Warned}
 	if now.Disarmed {

@@ -52,7 +52,7 @@ type Function struct {
 	Arguments string `json:"arguments"`
 }
 
-// FunctionReturn is what a tool returned.
+// FunctionReturn is the result of a tool.
 type FunctionReturn struct {
 	Status     string   `json:"status" enum:"success,error"`
 	ToolCallID string   `json:"tool_call_id"`

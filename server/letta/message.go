@@ -28,7 +28,7 @@ type MessageItem struct {
 	value any // one of the structs of itemTypes
 }
 
-// itemTypes are what a MessageItem can be.
+// itemTypes are the types of a MessageItem's value, by message_type.
 var itemTypes = map[string]reflect.Type{
 	systemMessage: reflect.TypeFor[SystemMessage](), userMessage: reflect.TypeFor[UserMessage](),
 	assistantMessage: reflect.TypeFor[AssistantMessage](), reasoningMessage: reflect.TypeFor[ReasoningMessage](),

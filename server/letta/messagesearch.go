@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// MessageQuery is what messages are searched by.
+// MessageQuery holds the filters and the mode of a search of messages.
 type MessageQuery struct {
 	Mode         rest.Opt[string]   `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
 	AgentID      rest.Opt[string]   `json:"agent_id,omitzero"`

@@ -89,7 +89,7 @@ func refuseOtherSites(r *http.Request) error {
 	return nil
 }
 
-// proxyHeaders are what proxies add, beside X-Forwarded-For and its kind.
+// proxyHeaders are the headers that proxies add, apart from those that begin with X-Forwarded.
 var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Original-Forwarded-For",
 	"X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip"}
 

@@ -22,7 +22,7 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// Memories are what the tools work on.
+// Memories are the stores that the tools work on.
 type Memories struct {
 	Files    *files.Store
 	Recall   *recall.Store
@@ -35,8 +35,8 @@ type Set struct {
 	tools []Tool
 }
 
-// Tool is one of a Set. ID is the same in every installation. Schema is what a model is given: an object of name,
-// description and parameters, the last a JSON schema. NeedsFolder says that an agent has the tool only while it has a
+// Tool is a tool of a Set. ID is the same in every installation. Schema, for the model, is an object of name,
+// description and parameters, the last a JSON schema. If NeedsFolder is true, an agent has the tool only while it has a
 // folder.
 type Tool struct {
 	ID          string

@@ -54,7 +54,7 @@ func readAnswer(answer []byte) (document.Text, error) {
 	return document.Text{Text: string(text), Charset: h.Charset, Pages: h.Pages}, nil
 }
 
-// tail holds the end of what is written to it.
+// tail holds the last tailBytes that were written to it.
 type tail struct{ held []byte }
 
 const tailBytes = 16 << 10

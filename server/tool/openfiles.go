@@ -305,3 +305,37 @@ func lastNumber(content string) (int, bool) {
 	}
 	return 0, false
 }
+
+type closeArgs struct {
+	FileNames list[text] `json:"file_names"`
+	All       flag       `json:"all"`
+}
+
+func (m Memories) closeFiles(ctx context.Context, c Caller, a closeArgs) (Result, error) {
+	var closed []string
+	var err error
+	switch {
+	case bool(a.All) && len(a.FileNames) > 0:
+		return Result{}, db.Invalid("Give either file_names or all=true, not both.")
+	case bool(a.All):
+		closed, err = m.Files.CloseAll(ctx, c.Org, c.Agent.ID)
+	case len(a.FileNames) == 0:
+		return Result{}, db.Invalid(`No files named. Give file_names, such as ["folder/name.txt"], or all=true.`)
+	default:
+		closed, err = m.Files.Close(ctx, c.Org, c.Agent.ID, plain(a.FileNames))
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: closeText(closed, bool(a.All))}, nil
+}
+
+func closeText(closed []string, all bool) string {
+	switch {
+	case len(closed) == 0 && all:
+		return "No files were open."
+	case len(closed) == 0:
+		return "None of these files was open."
+	}
+	return fmt.Sprintf("* Closed %s: %s", count(len(closed), "file"), fileNames(closed))
+}
