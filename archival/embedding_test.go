@@ -34,7 +34,7 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 // connect gives the fixture a store that uses an endpoint, as a server that is started does.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
-	f.server, f.endpoint = e, e.EndpointWithin(f, 2*time.Second)
+	f.server, f.endpoint = e, e.Endpoint(f)
 	f.endpoint.FirstPause, f.endpoint.MaxPause = time.Millisecond, 20*time.Millisecond
 	f.space = e.Use(f, f.pool, f.endpoint)
 	f.store = archival.New(f.pool, archival.Options{Endpoint: f.endpoint})

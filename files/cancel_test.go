@@ -88,7 +88,9 @@ func TestAJobThatTwoServersWorkOnIsDoneOnce(t *testing.T) {
 	s := fx.stallNext(folder, "a.txt")
 	readers := func(n int) func() bool {
 		return func() bool {
-			return fx.count(`SELECT count(*) FROM pg_locks WHERE relation = 'file_originals'::regclass AND NOT granted`) == n
+			return fx.count(`
+				SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE d.datname = current_database() AND l.relation = 'file_originals'::regclass AND NOT l.granted`) == n
 		}
 	}
 	embedtest.Eventually(t, "the first reads", readers(1))

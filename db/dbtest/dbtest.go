@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"sync"
@@ -84,7 +85,8 @@ func create(t testing.TB, from func(context.Context, *pgx.Conn) (string, error))
 	if shared.err != nil {
 		t.Fatalf("dbtest: no Postgres for tests: %v", shared.err)
 	}
-	name := fmt.Sprintf("loci_test_%d_%d", os.Getpid(), shared.count.Add(1))
+	// The number tells it from the database that a killed test of the same process id left.
+	name := fmt.Sprintf("loci_test_%d_%d_%08x", os.Getpid(), shared.count.Add(1), rand.Uint32()) // #nosec G404
 	err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
 		source, err := from(ctx, conn)
 		if err != nil {
