@@ -47,14 +47,14 @@ func checkName(name string) error {
 func (s *Store) Archive(ctx context.Context, org db.Org, id string) (Archive, error) {
 	c, err := db.One[Archive](ctx, s.db, `
 		SELECT `+archiveColumns+` FROM archives c WHERE c.org = $1 AND c.id = $2 AND c.deleted_at IS NULL`, org, id)
-	return c, missing(err, "Archive", id)
+	return c, orNotFound(err, "Archive", id)
 }
 
 // Archives lists the archives that are attached to the agent and have the name; an empty agentID or name matches all.
 // ErrNotFound if the agent does not exist.
 func (s *Store) Archives(ctx context.Context, org db.Org, agentID, name string, p db.Page) ([]Archive, error) {
 	if agentID != "" {
-		if err := s.checkAgent(ctx, org, agentID); err != nil {
+		if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 		WHERE org = @org AND id = @id AND deleted_at IS NULL
 		RETURNING `+archiveColumns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "metadata": u.Metadata})
-	return c, missing(err, "Archive", id)
+	return c, orNotFound(err, "Archive", id)
 }
 
 // DeleteArchive detaches an archive from its agents and hides it with its passages, which Clear deletes. ErrNotFound if
@@ -102,12 +102,12 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 	})
 }
 
-// lock locks an archive and returns its key: FOR "UPDATE" against everything else, FOR "KEY SHARE" against deletion and
-// a change of its embedding space, while others may write passages too.
+// lock locks an archive and returns its key. The row lock "UPDATE" excludes every other lock; "KEY SHARE" excludes
+// deletion and a change of the embedding space, and lets other requests write passages.
 func (s *Store) lock(ctx context.Context, org db.Org, id, rowLock string) (int64, error) {
 	key, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR `+rowLock, org, id)
-	return key, missing(err, "Archive", id)
+	return key, orNotFound(err, "Archive", id)
 }
 
 // appendEvents appends an event to the log of each agent that an archive is attached to.

@@ -2,6 +2,7 @@ package archival
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -9,63 +10,56 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// attachment is an archive and an agent, which its transaction has locked for attaching or detaching.
-type attachment struct {
-	org                db.Org
-	agentID, archiveID string
-	archive            int64 // the archive's key
-}
-
 // Attach attaches an archive to an agent. The agent's first archive becomes its default; attaching it again changes
 // nothing. ErrNotFound if either does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, archiveID string) error {
-	return s.lockAndSet(ctx, attachment{org: org, agentID: agentID, archiveID: archiveID}, true)
+	return s.lockAndSet(ctx, org, agentID, archiveID, true)
 }
 
 // Detach detaches an archive from an agent, whose oldest other archive becomes the default. It ignores an archive that
 // is not attached. ErrNotFound if either does not exist.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, archiveID string) error {
-	return s.lockAndSet(ctx, attachment{org: org, agentID: agentID, archiveID: archiveID}, false)
+	return s.lockAndSet(ctx, org, agentID, archiveID, false)
 }
 
-func (s *Store) lockAndSet(ctx context.Context, a attachment, attached bool) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) (err error) {
+func (s *Store) lockAndSet(ctx context.Context, org db.Org, agentID, archiveID string, attached bool) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		if err := in.checkAgent(ctx, a.org, a.agentID); err != nil {
+		if _, err := db.AgentKey(ctx, tx, org, agentID); err != nil {
 			return err
 		}
-		if a.archive, err = in.lock(ctx, a.org, a.archiveID, "UPDATE"); err != nil {
+		key, err := in.lock(ctx, org, archiveID, "UPDATE")
+		if err != nil {
 			return err
 		}
-		return in.setAttached(ctx, a, attached)
+		return in.setAttached(ctx, org, agentID, Archive{Key: key, ID: archiveID}, attached)
 	})
 }
 
-// setAttached attaches the archive, or detaches it, in the transaction that holds its lock.
-func (s *Store) setAttached(ctx context.Context, a attachment, attached bool) error {
+// setAttached attaches an archive, or detaches it, in the transaction that holds its lock.
+func (s *Store) setAttached(ctx context.Context, org db.Org, agentID string, c Archive, attached bool) error {
 	is, err := db.One[bool](ctx, s.db, `
 		SELECT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3)`,
-		a.org, a.agentID, a.archive)
+		org, agentID, c.Key)
 	if err != nil || is == attached {
 		return err
 	}
-	change := event.Event{AgentID: a.agentID, Type: event.ArchiveDetached, RefID: a.archiveID}
+	change := event.Event{AgentID: agentID, Type: event.ArchiveDetached, RefID: c.ID}
 	if attached {
 		change.Type = event.ArchiveAttached
 	}
 	// The event is the agent's lock: of two archives attached at once, one is the first.
-	if _, err := event.Append(ctx, s.db.(pgx.Tx), a.org, change); err != nil {
+	if _, err := event.Append(ctx, s.db.(pgx.Tx), org, change); err != nil {
 		return err
 	}
 	if attached {
 		return db.Exec(ctx, s.db, `
 			INSERT INTO agent_archives (agent_id, archive_key, org, is_default)
 			SELECT $2, $3, $1, NOT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default)`,
-			a.org, a.agentID, a.archive)
+			org, agentID, c.Key)
 	}
 	if err := db.Exec(ctx, s.db, `
-		DELETE FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3`,
-		a.org, a.agentID, a.archive); err != nil {
+		DELETE FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3`, org, agentID, c.Key); err != nil {
 		return err
 	}
 	_, err = s.db.Exec(ctx, `
@@ -74,7 +68,7 @@ func (s *Store) setAttached(ctx context.Context, a attachment, attached bool) er
 		  AND NOT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default)
 		  AND archive_key = (
 			SELECT archive_key FROM agent_archives WHERE org = $1 AND agent_id = $2 ORDER BY attached_at, archive_key LIMIT 1)`,
-		a.org, a.agentID)
+		org, agentID)
 	return err
 }
 
@@ -90,10 +84,10 @@ func (s *Store) ArchiveAgents(ctx context.Context, org db.Org, archiveID string)
 		ORDER BY a.attached_at, a.agent_id`, org, archiveID)
 }
 
-// defaultArchive returns the archive that an agent inserts into, and creates it where the agent has none.
+// defaultArchive returns the archive that an agent inserts into. It creates one for an agent that has none.
 func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) (Archive, error) {
 	found, err := s.findDefault(ctx, org, agentID)
-	if !isNotFound(err) {
+	if !errors.Is(err, db.ErrNotFound) {
 		return found, err
 	}
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
@@ -101,10 +95,10 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 		name, err := db.One[string](ctx, tx, `
 			SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, agentID)
 		if err != nil {
-			return missing(err, "Agent", agentID)
+			return orNotFound(err, "Agent", agentID)
 		}
-		// Another request may have created it meanwhile.
-		if found, err = in.findDefault(ctx, org, agentID); !isNotFound(err) {
+		// Another request may have created it before this one locked the agent.
+		if found, err = in.findDefault(ctx, org, agentID); !errors.Is(err, db.ErrNotFound) {
 			return err
 		}
 		found, err = in.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive",
@@ -112,7 +106,7 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 		if err != nil {
 			return err
 		}
-		return in.setAttached(ctx, attachment{org, agentID, found.ID, found.Key}, true)
+		return in.setAttached(ctx, org, agentID, found, true)
 	})
 	return found, err
 }

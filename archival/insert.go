@@ -21,62 +21,66 @@ const (
 // PassageTokens becomes several passages, one after the other. A text that the archive already has is not stored again.
 // ErrNotFound if the archive does not exist; ErrInvalid if a draft breaks a rule.
 func (s *Store) Insert(ctx context.Context, org db.Org, archiveID string, drafts []Draft) ([]Inserted, error) {
-	return s.insertDrafts(ctx, org, drafts, func() (string, error) { return archiveID, nil })
+	return collect(s.InsertMany(ctx, org, archiveID, all(drafts)))
 }
 
 // InsertFor is Insert into the default archive of an agent, which it creates if the agent has none. ErrNotFound if the
 // agent does not exist.
 func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, drafts []Draft) ([]Inserted, error) {
-	return s.insertDrafts(ctx, org, drafts, func() (string, error) {
+	return collect(s.insertInto(ctx, org, all(drafts), func() (string, error) {
 		archive, err := s.defaultArchive(ctx, org, agentID)
 		return archive.ID, err
-	})
+	}))
 }
 
-// insertDrafts asks for the archive's id only once the drafts are checked.
-func (s *Store) insertDrafts(ctx context.Context, org db.Org, drafts []Draft, archive func() (string, error)) (
-	[]Inserted, error) {
-	batch, err := readBatch(func(yield func(Draft, error) bool) {
+// InsertMany is Insert of drafts that arrive one by one. It reads all of them before it writes to the database. It
+// returns the first error that drafts yield, and then inserts nothing.
+func (s *Store) InsertMany(ctx context.Context, org db.Org, archiveID string, drafts iter.Seq2[Draft, error]) (
+	*Batch, error) {
+	return s.insertInto(ctx, org, drafts, func() (string, error) { return archiveID, nil })
+}
+
+// insertInto asks for the archive's id after it has checked the drafts.
+func (s *Store) insertInto(ctx context.Context, org db.Org, drafts iter.Seq2[Draft, error],
+	archive func() (string, error)) (*Batch, error) {
+	b, id := &Batch{}, ""
+	err := b.read(drafts)
+	if err == nil {
+		id, err = archive()
+	}
+	if err == nil {
+		err = s.insert(ctx, org, id, b)
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func all(drafts []Draft) iter.Seq2[Draft, error] {
+	return func(yield func(Draft, error) bool) {
 		for _, d := range drafts {
 			if !yield(d, nil) {
 				return
 			}
 		}
-	})
+	}
+}
+
+// collect returns the passages of a batch, which it closes.
+func collect(b *Batch, err error) (passages []Inserted, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	defer batch.Close()
-	id, err := archive()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.insert(ctx, org, id, batch); err != nil {
-		return nil, err
-	}
-	var all []Inserted
-	for p, err := range batch.Inserted() {
+	defer b.Close()
+	for p, err := range b.Inserted() {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p)
+		passages = append(passages, p)
 	}
-	return all, nil
-}
-
-// InsertMany is Insert of drafts that arrive one by one. It reads all of them before it asks the database; an error
-// among them ends it, and nothing is inserted.
-func (s *Store) InsertMany(ctx context.Context, org db.Org, archiveID string, drafts iter.Seq2[Draft, error]) (
-	*Batch, error) {
-	batch, err := readBatch(drafts)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.insert(ctx, org, archiveID, batch); err != nil {
-		batch.Close()
-		return nil, err
-	}
-	return batch, nil
+	return passages, nil
 }
 
 func (d Draft) check() error {

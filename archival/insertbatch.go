@@ -24,7 +24,7 @@ type Batch struct {
 	pieces  []*piece
 }
 
-// piece is a draft, or a part of one that is too long for a passage. Its texts are in the batch's records.
+// piece is a draft, or a part of one that is too long for a passage. Its content is in the batch's records.
 type piece struct {
 	id              uuid.UUID // of the passage, unless the archive has the text already
 	sha256          [sha256.Size]byte
@@ -47,33 +47,28 @@ func (b *Batch) Inserted() iter.Seq2[Inserted, error] {
 // Close frees the batch's temporary file.
 func (b *Batch) Close() { b.records.close() }
 
-// readBatch checks drafts and cuts those that are too long.
-func readBatch(drafts iter.Seq2[Draft, error]) (_ *Batch, err error) {
-	b, n, now := &Batch{}, 0, time.Now()
-	defer func() {
-		if err != nil {
-			b.Close()
-		}
-	}()
+// read checks drafts and splits those that are too long.
+func (b *Batch) read(drafts iter.Seq2[Draft, error]) error {
+	n, now := 0, time.Now()
 	for d, err := range drafts {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if n == MaxPassages {
-			return nil, db.Invalid("more than %d passages are to be inserted; it must be from 1 to %[1]d", MaxPassages)
+			return db.Invalid("more than %d passages are to be inserted; it must be from 1 to %[1]d", MaxPassages)
 		}
 		if d.HappenedAt == nil {
 			d.HappenedAt = new(now.Add(time.Duration(n) * time.Microsecond)) // preserves the order
 		}
 		if err := b.add(d); err != nil {
-			return nil, fmt.Errorf("passages[%d]: %w", n, err)
+			return fmt.Errorf("passages[%d]: %w", n, err)
 		}
 		n++
 	}
 	if n == 0 {
-		return nil, db.Invalid("no passages are to be inserted; it must be from 1 to %d", MaxPassages)
+		return db.Invalid("no passages are to be inserted; it must be from 1 to %d", MaxPassages)
 	}
-	return b, nil
+	return nil
 }
 
 func (b *Batch) add(d Draft) error {
@@ -131,8 +126,8 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 	})
 }
 
-// insertPieces inserts the pieces that the archive does not have yet, and returns the ids of these. It goes around
-// again only for texts that another request inserts or deletes at the same time.
+// insertPieces inserts the pieces whose texts the archive lacks, and returns their ids. It repeats the statement only
+// for texts that another request inserts or deletes at the same time.
 func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *Batch, pieces []*piece) (
 	fresh []uuid.UUID, err error) {
 	for len(pieces) > 0 {

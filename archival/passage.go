@@ -32,14 +32,14 @@ func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Pa
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+isAgents+`)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
-	return p, missing(err, "Passage", id)
+	return p, orNotFound(err, "Passage", id)
 }
 
 // Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it
-// lists those whose text contains it, in upper or lower case. Before and After of the page are earlier and later,
-// whatever the order. ErrNotFound if the agent does not exist.
+// lists those whose text contains it, in upper or lower case. The page's Before and After name passages that come
+// after and before those listed. ErrNotFound if the agent does not exist.
 func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains string, p db.Page) ([]Passage, error) {
-	if err := s.checkAgent(ctx, org, agentID); err != nil {
+	if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
 		return nil, err
 	}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": db.Clean(contains)}
@@ -64,8 +64,8 @@ func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (
 		WHERE p.org = @org AND c.org = @org AND `+isAgents, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if its archive has the new text already;
-// ErrInvalid if the text is too long for one passage.
+// UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if another passage of its archive has
+// the new text; ErrInvalid if the text has more than PassageTokens or is blank.
 func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
 	if err := u.check(); err != nil {
 		return Passage{}, err
@@ -96,7 +96,7 @@ func (u PassageUpdate) check() error {
 		}
 		if n := chunker.Estimate(*u.Text); n > PassageTokens {
 			return db.Invalid("the text has about %d tokens; a passage may have at most %d. "+
-				"Delete this one and insert the text, which is cut then", n, PassageTokens)
+				"Delete this passage and insert the text: it becomes several passages", n, PassageTokens)
 		}
 	}
 	return checkTags(u.Tags)
@@ -111,13 +111,13 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string)
 	}
 	archive, err := s.lock(ctx, org, p.ArchiveID, "KEY SHARE")
 	if err != nil {
-		return Passage{}, 0, missing(err, "Passage", id)
+		return Passage{}, 0, orNotFound(err, "Passage", id)
 	}
 	p, err = db.One[Passage](ctx, s.db, `
 		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key
 		WHERE p.org = $1 AND p.key = $2
 		FOR UPDATE OF p`, org, p.Key)
-	return p, archive, missing(err, "Passage", id)
+	return p, archive, orNotFound(err, "Passage", id)
 }
 
 func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
@@ -146,7 +146,8 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	return s.updateVectors(ctx, org, archive, p, u)
 }
 
-// updateVectors makes a passage with a new text wait for its vectors, and writes new tags to those of the others.
+// updateVectors deletes the vectors of a passage with a new text and queues it for new ones. Otherwise it writes new
+// tags to the vectors.
 func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
 	if u.Text != nil && *u.Text != p.Text {
 		_, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key)

@@ -19,7 +19,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	q.Text, q.Tags = db.Clean(q.Text), db.Tags(q.Tags)
 	found, err := s.searched(ctx, org, q)
 	if err != nil || found.rows == 0 {
-		return Results{Hits: []Hit{}, ByMeaning: s.endpoint != nil}, err // nothing lacks a ranking
+		return Results{Hits: []Hit{}, ByMeaning: s.endpoint != nil}, err
 	}
 	after, err := s.afterKey(ctx, org, q)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArch
 	var err error
 	switch {
 	case q.AgentID != "":
-		err = s.checkAgent(ctx, org, q.AgentID)
+		_, err = db.AgentKey(ctx, s.db, org, q.AgentID)
 	case q.ArchiveID != "":
 		_, err = s.Archive(ctx, org, q.ArchiveID)
 	}

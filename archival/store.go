@@ -1,8 +1,6 @@
 package archival
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,18 +40,7 @@ func (s *Store) With(tx pgx.Tx) *Store {
 // uuidOf returns the UUID of a passage's id, or the nil UUID, which no passage has, if id is malformed.
 func uuidOf(id string) uuid.UUID { return db.UUID("passage-", id) }
 
-func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }
-
-// checkAgent returns ErrNotFound unless the organization has the agent.
-func (s *Store) checkAgent(ctx context.Context, org db.Org, agentID string) error {
-	_, err := db.One[string](ctx, s.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, org, agentID)
-	return missing(err, "Agent", agentID)
-}
-
-// missing returns the sentence for an ErrNotFound, and any other error as it came.
-func missing(err error, what, id string) error {
-	if isNotFound(err) {
-		return db.NotFound("%s with ID %s not found", what, id)
-	}
-	return err
+// orNotFound words an ErrNotFound, and returns any other error unchanged.
+func orNotFound(err error, what, id string) error {
+	return db.OrNotFound(err, "%s with ID %s not found", what, id)
 }
