@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Limits by which a summary is told from other answers.
+// Limits that distinguish a summary from other answers.
 const (
 	echoWindow  = 24   // characters of a piece of the answer that is looked up in the transcript
 	echoWindows = 120  // pieces that are looked up at most
@@ -37,7 +37,7 @@ func (w *writer) reject(r Reply, text string) string {
 	case text == "":
 		return "Your last answer was empty."
 	case r.Finish == Refused, r.Finish == "content_filter":
-		return "Your last answer was a refusal. Nothing is asked of you but to record what is there."
+		return "Your last answer was a refusal. You are only asked to record what was said."
 	case errorText.MatchString(text) && utf8.RuneCountInString(text) <= errorChars:
 		return "Your last answer was no summary."
 	case tokens.Estimate(text) < leastTokens && tokensIn(w.entries) > muchTokens:
@@ -45,9 +45,9 @@ func (w *writer) reject(r Reply, text string) string {
 	case isNoise(text):
 		return "Your last answer was not readable text."
 	case w.isUnrelated(text):
-		return "Your last answer did not speak of the conversation."
+		return "Your last answer was not about the conversation."
 	case w.echoes(text):
-		return "Your last answer repeated the transcript. Tell in your own words what matters of it."
+		return "Your last answer repeated the transcript. Say in your own words what matters in it."
 	case closings.MatchString(text):
 		return "Your last answer has tags of the transcript in it. Write plain text without them."
 	case tokens.Estimate(text) > w.budget:
@@ -84,7 +84,7 @@ func (w *writer) echoes(text string) bool {
 	return float64(found) > echoShare*float64(looked)
 }
 
-// Limits by which noise is told from text in any language.
+// Limits that distinguish text in any language from noise.
 const (
 	readableShare = 0.5 // of the characters that are letters, digits or spaces
 	maxScripts    = 5   // of the letters
@@ -94,8 +94,8 @@ const (
 // closings matches tags that end the material of a summarizer or the place where a summary is shown.
 var closings = regexp.MustCompile(`(?i)<\s*/\s*(?:transcript|earlier_summary|summary|system)\b`)
 
-// isNoise reports whether a text is no language: hardly any letters, characters that stand for nothing, letters of many
-// scripts, or words without end.
+// isNoise reports whether a text is in no language: it has few letters, characters without a meaning, letters of more
+// than maxScripts scripts, or a word longer than longestWord.
 func isNoise(text string) bool {
 	all, readable, broken, word, longest := 0, 0, 0, 0, 0
 	var scripts []*unicode.RangeTable
@@ -120,7 +120,7 @@ func isNoise(text string) bool {
 		longest > longestWord
 }
 
-// Limits by which an answer is told that says one thing over and over, or speaks of something else.
+// Limits that identify an answer that repeats itself or is about something else.
 const (
 	leastWordsRepeated = 60   // words of the shortest answer that is looked at
 	distinctShare      = 0.05 // of the words that differ, at least
@@ -138,8 +138,8 @@ func repeatsItself(text string) bool {
 	return all >= leastWordsRepeated && float64(len(distinct)) < distinctShare*float64(all)
 }
 
-// isUnrelated reports whether a long answer has hardly a word of the material, and none of its numbers and identifiers,
-// which a summary in another language has.
+// isUnrelated reports whether a long answer has hardly a word of the material and none of its numbers and identifiers.
+// A summary in another language has some of these.
 func (w *writer) isUnrelated(text string) bool {
 	words := contentWords(text)
 	if len(words) < leastWordsCompared {

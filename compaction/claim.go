@@ -18,9 +18,9 @@ const (
 	releaseTime = 5 * time.Second
 )
 
-// claim waits until no other request, on any server, compacts a conversation, and keeps others waiting until release is
-// called. It returns ErrBusy once it has waited, or the other request has compacted, for longer than patience, which is
-// not bounded if it is 0: a model that hangs costs its callers that time once.
+// claim waits until no other request, on any server, compacts a conversation, and makes others wait until release is
+// called. It returns ErrBusy once it has waited for patience, or the other request has compacted for that long: of all
+// callers, a model that hangs delays only the first for the whole time. A patience of 0 is without end.
 func (s *Store) claim(ctx context.Context, org db.Org, c recall.Conversation, patience time.Duration) (release func(),
 	err error) {
 	began := time.Now()
@@ -81,7 +81,7 @@ func (s *Store) keepClaim(ctx context.Context, org db.Org, conversation int64, h
 		for {
 			select {
 			case <-time.After(claimLease / 4):
-				_, _ = s.tryClaim(renewed, org, conversation, holder) // what is not renewed ends, which costs a summary at most
+				_, _ = s.tryClaim(renewed, org, conversation, holder) // without it the claim ends, and two requests summarize
 			case <-renewed.Done():
 				return
 			}

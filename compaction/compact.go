@@ -16,27 +16,26 @@ type Task struct {
 	Conversation string // an id, or recall.DefaultConversation
 	Settings     Settings
 	Overhead     PromptOverhead
-	Model        string // the agent's own, provider/model; empty if it has none
-	// for another compaction of the conversation and for the model's summary; 0: the model's own
-	Patience time.Duration
-	Wait     time.Duration // for another compaction of the conversation; 0: Patience
-	Usage    *Usage        // of the prompt in the view of version Version; nil means what a provider reported last
-	Version  int           // of the view
-	Trigger  string        // why it is compacted; stored with the compaction
-	Dry      bool          // only plan
+	Model        string        // the agent's own, provider/model; empty if it has none
+	Patience     time.Duration // bounds the wait for other compactions and for the model; 0: the model's own bound
+	Wait         time.Duration // bounds the wait for other compactions alone; 0: Patience
+	Usage        *Usage        // of a prompt of the view of Version; nil means the provider's last report
+	Version      int           // of the view
+	Trigger      string        // why it is compacted; stored with the compaction
+	Dry          bool          // only plan
 
-	// Due decides from the view whether to compact, and decides again if another request changed the view meanwhile.
-	// Nil always compacts.
+	// Due decides from the view whether to compact. It is called again if another request has changed the view. Nil
+	// always compacts.
 	Due func(View) bool
 
-	late bool // the patience ended while another request compacted the conversation: no model is asked
+	late bool // Patience ended while another request compacted the conversation: no model is asked
 }
 
 // Triggers of compactions.
 const (
 	Manual       = "manual"
 	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
-	BeforePrompt = "context_window_exceeded" // a prompt to be handed out did not fit
+	BeforePrompt = "context_window_exceeded" // an assembled prompt did not fit
 )
 
 // Result is the outcome of a Task.
@@ -50,11 +49,11 @@ type Result struct {
 // maxAttempts bounds how often a compaction is planned again because other requests changed the view.
 const maxAttempts = 5
 
-// Run compacts a conversation, or waits while another request, on any server, compacts it. If that takes longer than
-// it may wait, a task with Due asks no model, and one without returns ErrBusy. Run holds neither a transaction nor
-// a lock while it waits for a model; messages that are appended meanwhile stay in view. If another request changes the
-// view, Run plans again. It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or ErrConflict if
-// others keep changing the view.
+// Run compacts a conversation. It first waits for another request, on any server, that compacts the conversation. When
+// Wait is over, a task with Due goes on without a model, and a task without Due returns ErrBusy. Run holds no
+// transaction while it waits for a model; messages that are appended during that time stay in view. If another request
+// changes the view, Run plans again. It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or
+// ErrConflict if others keep changing the view.
 func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	if t.Dry {
 		return s.run(ctx, org, t)

@@ -15,7 +15,7 @@ type View struct {
 	Clips    []Clip           // of the parts of messages, or of the summary, that are shown clipped
 	Count    func(string) int // counts the tokens of a text for the model; nil estimates them
 	Has      recall.Toolset   // the tools that the view may name
-	Usage    *Usage           // nil unless a provider reported one since the view last changed other than by growing
+	Usage    *Usage           // a provider's count of this view, or of its beginning; nil without one
 }
 
 // Clip says that only the beginning and the end of a part of a message are shown: of a tool's result, of the arguments
@@ -46,8 +46,8 @@ type Summary struct {
 
 	PromptTokens int    // of all calls, as the provider counted them
 	OutputTokens int    // of all calls, as the provider counted them
-	Why          string // why the first way of making it failed, for the organization; empty if it did not fail
-	Detail       string // what the provider said then, for the operator; it is not stored
+	Why          string // why the first way failed, for the organization; empty if it did not fail
+	Detail       string // the provider's words about that failure, for the operator; not stored
 }
 
 // How names the way in which a summary was made.

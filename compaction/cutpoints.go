@@ -21,7 +21,7 @@ func cutPointsOf(messages []recall.Message) cutPoints {
 	c := cutPoints{inside: make([]bool, n+1), user: -1, openCall: n, unseen: n, seen: n}
 	until := make([]int, n) // the last message that belongs to each
 	newest := -1            // of the assistant
-	open := newOpenCalls(messages)
+	open := recall.OpenCalls[int]{}
 	for i, m := range messages {
 		until[i] = i
 		switch m.Role {
@@ -36,9 +36,9 @@ func cutPointsOf(messages []recall.Message) cutPoints {
 		for _, p := range m.Content {
 			switch p.Type {
 			case recall.ToolCall:
-				open.call(p.CallID, i)
+				open.Add(p.CallID, i)
 			case recall.ToolReturn:
-				if at, ok := open.result(p.CallID); ok {
+				if at, ok := open.Answer(p.CallID); ok {
 					until[at] = i
 				}
 			}
@@ -60,8 +60,10 @@ func cutPointsOf(messages []recall.Message) cutPoints {
 				c.seen++
 			}
 		}
-		if open.between(first, newest) {
-			c.openCall = c.unseen
+		for _, calls := range open {
+			if slices.ContainsFunc(calls, func(i int) bool { return i >= first && i <= newest }) {
+				c.openCall = c.unseen
+			}
 		}
 	}
 	return c
@@ -109,50 +111,3 @@ func (c cutPoints) last() int {
 	return min(c.before(n-1), c.openCall)
 }
 
-// openCalls are calls without a result. A result belongs to the latest call of its id that has none.
-type openCalls struct {
-	latest map[string]int // by call id: index in calls of its latest open call
-	calls  []openCall
-}
-
-// openCall is a call, and the index of the open call of the same id before it, -1 if there is none.
-type openCall struct{ message, before int }
-
-func newOpenCalls(messages []recall.Message) *openCalls {
-	return &openCalls{latest: make(map[string]int, len(messages)/4)}
-}
-
-func (o *openCalls) call(id string, message int) {
-	before, again := o.latest[id]
-	if !again {
-		before = -1
-	}
-	o.latest[id] = len(o.calls)
-	o.calls = append(o.calls, openCall{message, before})
-}
-
-// result closes the latest open call of an id and returns the index of its message.
-func (o *openCalls) result(id string) (message int, ok bool) {
-	at, ok := o.latest[id]
-	if !ok {
-		return 0, false
-	}
-	if before := o.calls[at].before; before >= 0 {
-		o.latest[id] = before
-	} else {
-		delete(o.latest, id)
-	}
-	return o.calls[at].message, true
-}
-
-// between reports whether a call of the messages from one index to another, both included, is open.
-func (o *openCalls) between(from, to int) bool {
-	for _, at := range o.latest {
-		for ; at >= 0; at = o.calls[at].before {
-			if m := o.calls[at].message; m >= from && m <= to {
-				return true
-			}
-		}
-	}
-	return false
-}

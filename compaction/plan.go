@@ -82,45 +82,6 @@ func (p Plan) View(v View, summary *Summary) View {
 	return after
 }
 
-// String describes the plan to a person.
-func (p Plan) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: ", p.Mode)
-	if p.Evicted > 0 {
-		author := ""
-		if p.Self {
-			author = ", by the agent's own model"
-		}
-		fmt.Fprintf(&b, "%s of %d from position %d to %d, %s, leave the view: %d tokens. "+
-			"A summary of at most %d takes their place%s.\n", count(p.Evicted, "message"), p.Evicted+p.Stay, p.From, p.To,
-			Range(p.FromSeq, p.ToSeq), p.Tokens, p.Budget, author)
-	} else {
-		fmt.Fprintf(&b, "no message leaves the view.\n")
-	}
-	fmt.Fprintf(&b, "What stays: %s, all from position %d on", count(p.Stay, "message"), p.First)
-	for _, position := range p.Kept {
-		fmt.Fprintf(&b, ", and position %d", position)
-	}
-	b.WriteString(".\n")
-	for _, c := range p.Clips {
-		if c.Position == 0 {
-			fmt.Fprintf(&b, "Of the summary, %d characters are shown.\n", c.Chars)
-			continue
-		}
-		fmt.Fprintf(&b, "Of position %d, part %d, %d characters are shown.\n", c.Position, c.Part, c.Chars)
-	}
-	fmt.Fprintf(&b, "The view changes from position %d on. Tokens: %d before, %d after", p.FirstChanged, p.Before, p.After)
-	if p.Window > 0 {
-		fmt.Fprintf(&b, ", of %d; at most %d were to stay", p.Window, p.Goal)
-	}
-	b.WriteString(".\n")
-	if p.Crowded > 0 {
-		fmt.Fprintf(&b, "The fixed parts of the prompt leave less than a quarter of the window: %d tokens too many.\n",
-			p.Crowded)
-	}
-	return b.String()
-}
-
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -132,7 +93,7 @@ func count(n int, what string) string {
 type Nothing struct {
 	Tokens, Goal int  // of the view, and how many may stay; both 0 if that is not the reason
 	Messages     int  // of the view
-	Summarised   bool // the view has a summary
+	Summarized   bool // the view has a summary
 }
 
 func (n *Nothing) Error() string {
@@ -140,7 +101,7 @@ func (n *Nothing) Error() string {
 	case n.Goal > 0:
 		return fmt.Sprintf("There is nothing to compact: the %d tokens of the view are within the %d that may stay. "+
 			"To compact it further, set a lower goal, or use the mode %s", n.Tokens, n.Goal, All)
-	case n.Messages == 0 && n.Summarised:
+	case n.Messages == 0 && n.Summarized:
 		return "There is nothing to compact: the view has only a summary"
 	case n.Messages == 0:
 		return "There is nothing to compact: the view has no messages"

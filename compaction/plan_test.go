@@ -140,7 +140,7 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "%s\n%s\n\n%s\n", p, raw, after.SummaryText())
+		fmt.Fprintf(&b, "%s\n\n%s\n", raw, after.SummaryText())
 		for _, m := range compaction.Shown(after.Messages, after.Clips) {
 			if len(after.Clips) > 0 && m.Position == after.Clips[0].Position {
 				shown := strings.Split(m.Content[0].Text, "\n")

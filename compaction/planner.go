@@ -64,16 +64,16 @@ type planner struct {
 	sizes       map[place]size // of what can be clipped, once it was looked at
 }
 
-// place is that of a part: the index of its message in the view, and its own in the message.
+// place is the place of a part: the index of its message in the view, and its own index in the message.
 type place struct{ message, part int }
 
 // ofSummary is the place of the summary.
 var ofSummary = place{message: -1}
 
-// size is that of a part in the log.
+// size is the size of a part in the log.
 type size struct{ chars, tokens int }
 
-// endless stands for an unknown window.
+// endless is the size of a window that is unknown.
 const endless = math.MaxInt / 16
 
 func newPlanner(v View, s Settings) *planner {
@@ -163,11 +163,11 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	goal := p.goal
 	if least.tokens() > p.limit {
 		least.squeeze(-1)
-		if before > p.limit { // rather than the newest results, that room is given up
+		if before > p.limit { // a part of the free room goes to the newest results
 			goal += max(p.limit-goal, 0) / 2
 		}
 	}
-	if n := len(v.Messages); least.tokens() > p.limit && last < n { // better a prompt without the newest message than none
+	if n := len(v.Messages); least.tokens() > p.limit && last < n { // a prompt without the newest message is still a prompt
 		last = n
 		cuts, least = []int{last}, p.least(last)
 		least.squeeze(-1)
@@ -192,7 +192,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 		c.squeeze(target)
 	}
 	if !c.worthwhile(before, target) && (len(c.fresh) == 0 || c.tokens() >= before) {
-		return Plan{}, &Nothing{Messages: len(v.Messages), Summarised: v.Summary != nil}
+		return Plan{}, &Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil}
 	}
 	return c.plan(by, before, target), nil
 }
@@ -215,7 +215,7 @@ func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 	return candidate{}, false
 }
 
-// Refuse returns a *TooBig with the largest items of a view that is not to be sent, because it does not become smaller.
+// Refuse returns a *TooBig that names the largest items of a view that cannot become small enough to be sent.
 func Refuse(v View, s Settings) error {
 	p := newPlanner(v, s)
 	e := p.tooBig(p.at(0))

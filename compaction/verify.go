@@ -15,9 +15,9 @@ type Violation struct {
 
 func (v *Violation) Error() string {
 	if v.Position == 0 {
-		return "the compaction is not conserving: " + v.Fault
+		return "the compaction is wrong: " + v.Fault
 	}
-	return fmt.Sprintf("the compaction is not conserving: message %d %s", v.Position, v.Fault)
+	return fmt.Sprintf("the compaction is wrong: message %d %s", v.Position, v.Fault)
 }
 
 // CheckNothingLost checks a compaction before it is committed, and returns a *Violation if one of these does not hold:
@@ -30,28 +30,28 @@ func CheckNothingLost(before View, given Evicted, after View) error {
 	if err := checkSummary(before, given, after); err != nil {
 		return err
 	}
-	visible, summarised := 0, 0 // messages found in the view after and in what was given, which have the view's order
+	visible, summarized := 0, 0 // messages found in the view after and in what was given; both have the view's order
 	evicted := make(map[int]bool, len(given.Messages))
 	for _, m := range before.Messages {
 		stays := visible < len(after.Messages) && same(after.Messages[visible], m)
-		leaves := summarised < len(given.Messages) && same(given.Messages[summarised], m)
+		leaves := summarized < len(given.Messages) && same(given.Messages[summarized], m)
 		switch {
 		case stays && leaves:
-			return &Violation{m.Position, "would be both visible and summarised"}
+			return &Violation{m.Position, "would be both visible and summarized"}
 		case stays:
 			visible++
 		case leaves:
-			summarised++
+			summarized++
 			evicted[m.Position] = true
 		default:
-			return &Violation{m.Position, "would be neither visible nor summarised"}
+			return &Violation{m.Position, "would be neither visible nor summarized"}
 		}
 	}
 	if visible < len(after.Messages) {
 		return &Violation{after.Messages[visible].Position, "would be visible, and is not of the view before"}
 	}
-	if summarised < len(given.Messages) {
-		return &Violation{given.Messages[summarised].Position, "was given to the summariser, and is not of the view before"}
+	if summarized < len(given.Messages) {
+		return &Violation{given.Messages[summarized].Position, "was given to the summarizer, and is not of the view before"}
 	}
 	if err := checkPairs(before.Messages, evicted); err != nil {
 		return err
@@ -70,7 +70,7 @@ func same(a, b recall.Message) bool {
 func checkSummary(before View, given Evicted, after View) error {
 	if len(given.Messages) == 0 {
 		if before.Summary != after.Summary {
-			return &Violation{0, "the summary would change, and nothing was summarised"}
+			return &Violation{0, "the summary would change, and nothing was summarized"}
 		}
 		return nil
 	}
@@ -82,7 +82,7 @@ func checkSummary(before View, given Evicted, after View) error {
 		from, to = min(from, was.From), max(to, was.To)
 	}
 	if s := after.Summary; s == nil || s.From > from || s.To < to {
-		return &Violation{0, fmt.Sprintf("the summary does not stand for all from position %d to %d", from, to)}
+		return &Violation{0, fmt.Sprintf("the summary does not cover all from position %d to %d", from, to)}
 	}
 	return nil
 }
@@ -90,14 +90,14 @@ func checkSummary(before View, given Evicted, after View) error {
 // checkPairs checks that a call and its result leave together or not at all, and that neither the user's newest message
 // nor calls whose results the model has not answered leave.
 func checkPairs(messages []recall.Message, evicted map[int]bool) error {
-	open := newOpenCalls(messages)
+	open := recall.OpenCalls[int]{}
 	for i, m := range messages {
 		for _, p := range m.Content {
 			switch p.Type {
 			case recall.ToolCall:
-				open.call(p.CallID, i)
+				open.Add(p.CallID, i)
 			case recall.ToolReturn:
-				if at, ok := open.result(p.CallID); ok && evicted[messages[at].Position] != evicted[m.Position] {
+				if at, ok := open.Answer(p.CallID); ok && evicted[messages[at].Position] != evicted[m.Position] {
 					return &Violation{m.Position, fmt.Sprintf("has the result of a call of message %d, "+
 						"and only one of them would leave", messages[at].Position)}
 				}

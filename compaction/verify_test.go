@@ -48,16 +48,16 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		"the order changes":          {func(c *commit) { slices.Reverse(c.after.Messages) }, "neither"},
 		"one is another":             {func(c *commit) { c.after.Messages[0].ID = "message-x" }, "neither"},
 		"one has lost a part":        {func(c *commit) { c.after.Messages[0].Content = nil }, "neither"},
-		"no summary":                 {func(c *commit) { c.after.Summary = nil }, "does not stand for all from position 1"},
-		"a summary of less":          {func(c *commit) { c.after.Summary.To-- }, "does not stand for all"},
-		"a summary that begins late": {func(c *commit) { c.after.Summary.From++ }, "does not stand for all"},
+		"no summary":                 {func(c *commit) { c.after.Summary = nil }, "does not cover all from position 1"},
+		"a summary of less":          {func(c *commit) { c.after.Summary.To-- }, "does not cover all"},
+		"a summary that begins late": {func(c *commit) { c.after.Summary.From++ }, "does not cover all"},
 		"the summary before is forgotten": {func(c *commit) {
 			c.before.Summary = &compaction.Summary{Text: "old", From: 1, To: 1}
 		}, "was not carried along"},
 		"the range of the summary before is left out": {func(c *commit) {
 			c.before.Summary = &compaction.Summary{Text: "old", From: -3}
 			c.given.Previous = c.before.Summary
-		}, "does not stand for all from position -3"},
+		}, "does not cover all from position -3"},
 		"another is carried along": {func(c *commit) {
 			c.before.Summary, c.given.Previous = &compaction.Summary{Text: "old", From: 1, To: 1},
 				&compaction.Summary{Text: "new"}

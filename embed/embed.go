@@ -1,5 +1,5 @@
 // Package embed turns text into what it is found by: word weights, which need no model, and vectors, which an
-// embeddings endpoint makes. It owns the tokeniser, the BM25 weights of documents and queries, the fusion of both
+// embeddings endpoint makes. It owns the tokenizer, the BM25 weights of documents and queries, the fusion of both
 // rankings, the client of OpenAI-compatible endpoints, and the table of embedding spaces.
 //
 // Words: [Document] weighs a text without knowing any other text; [IDF] weighs a query by a sample of the texts it

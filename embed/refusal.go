@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// tooLong recognises a complaint about a text's length. The words differ: "maximum context length is 8192 tokens"
+// tooLong recognizes a complaint about a text's length. The words differ: "maximum context length is 8192 tokens"
 // (OpenAI, vLLM), "must have less than 512 tokens" (text-embeddings-inference), "input length exceeds the context
 // length" (Ollama), "input is too large to process" (llama.cpp, as status 500).
 var tooLong = regexp.MustCompile(`(?i)too (large|long)|(context|input|sequence|prompt) (length|size|window)|` +

@@ -8,30 +8,48 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
+// OpenCalls are tool calls without a result, by their ids, in the order of the calls. A result belongs to the latest
+// call of its id that has none.
+type OpenCalls[C any] map[string][]C
+
+// Add adds a call.
+func (o OpenCalls[C]) Add(id string, call C) { o[id] = append(o[id], call) }
+
+// Answer removes the call that a result belongs to and returns it; ok is false if there is no such call.
+func (o OpenCalls[C]) Answer(id string) (call C, ok bool) {
+	last := len(o[id]) - 1
+	if last < 0 {
+		return call, false
+	}
+	call = o[id][last]
+	o[id] = o[id][:last]
+	return call, true
+}
+
 // toolCall is a call of a tool, at the position of its message.
 type toolCall struct {
 	ID       string `db:"call_id"`
 	Name     string `db:"name"`
 	Position int    `db:"position"`
 	result   *int   // position of its result, nil if it has none
+	stored   bool   // before this append
 }
 
-// pairing pairs tool calls with their results. A result belongs to the latest call of its id that has none.
+// pairing pairs tool calls with their results.
 type pairing struct {
-	stored   map[string][]toolCall // open calls of the log, by id, the latest last
-	open     map[string][]int      // open calls of this append: indices of made, by id
-	made     []toolCall            // by this append
-	answered []toolCall            // of the log, by this append
+	open     OpenCalls[*toolCall]
+	made     []*toolCall // by this append
+	answered []*toolCall // stored calls, by this append
 }
 
-// pairCalls pairs the tool calls and results of entries that will stand at the end of a conversation, in order. It
-// marks results without a call as orphans, and entries that repeat the log.
+// pairCalls pairs the tool calls and results of entries that are appended to a conversation in this order. It marks
+// results without a call as orphans, and entries that repeat the log.
 func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*entry) (*pairing, error) {
-	stored, err := s.openCalls(ctx, end, fresh)
+	open, err := s.openCalls(ctx, end, fresh)
 	if err != nil {
 		return nil, err
 	}
-	p := &pairing{stored: stored, open: map[string][]int{}}
+	p := &pairing{open: open}
 	for i, e := range fresh {
 		position := end.Messages + 1 + i
 		for n := range e.Content {
@@ -51,39 +69,33 @@ func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*ent
 	return p, nil
 }
 
-// call adds a call; it reports false if its message has another one of the same id.
+// call adds a call. It returns false if its message has another one of the same id.
 func (p *pairing) call(part *Part, position int) bool {
 	before := p.open[part.CallID]
-	if n := len(before); n > 0 && p.made[before[n-1]].Position == position {
+	if n := len(before); n > 0 && before[n-1].Position == position {
 		return false
 	}
-	p.open[part.CallID] = append(before, len(p.made))
-	p.made = append(p.made, toolCall{ID: part.CallID, Name: part.Name, Position: position})
+	c := &toolCall{ID: part.CallID, Name: part.Name, Position: position}
+	p.open.Add(part.CallID, c)
+	p.made = append(p.made, c)
 	return true
 }
 
-// answer closes the latest open call of an id with the result at a position, and returns the tool.
+// answer pairs the result at a position with its call, and returns the tool.
 func (p *pairing) answer(id string, position int) (tool string, found bool) {
-	if n := len(p.open[id]) - 1; n >= 0 {
-		call := &p.made[p.open[id][n]]
-		p.open[id] = p.open[id][:n]
-		call.result = &position
-		return call.Name, true
-	}
-	n := len(p.stored[id]) - 1
-	if n < 0 {
+	c, found := p.open.Answer(id)
+	if !found {
 		return "", false
 	}
-	call := p.stored[id][n]
-	p.stored[id] = p.stored[id][:n]
-	call.result = &position
-	p.answered = append(p.answered, call)
-	return call.Name, true
+	if c.result = &position; c.stored {
+		p.answered = append(p.answered, c)
+	}
+	return c.Name, true
 }
 
 // openCalls reads the stored calls without a result that entries have results of, as many of each id as may be needed.
-func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*entry) (map[string][]toolCall, error) {
-	open := map[string][]toolCall{}
+func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*entry) (OpenCalls[*toolCall], error) {
+	open := OpenCalls[*toolCall]{}
 	var ids []string
 	for _, e := range fresh {
 		for _, part := range e.Content {
@@ -106,7 +118,8 @@ func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*ent
 		WHERE nth <= $4
 		ORDER BY position`, end.org, end.Key, ids, len(ids))
 	for _, r := range rows {
-		open[r.ID] = append(open[r.ID], r)
+		r.stored = true
+		open.Add(r.ID, &r)
 	}
 	return open, err
 }
@@ -134,7 +147,7 @@ type Return struct {
 	CallID string `db:"call_id"`
 }
 
-// ReturnsOf returns which results in messages are of calls of a tool.
+// ReturnsOf returns the results in messages that a tool returned.
 func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages []Message) (map[Return]bool, error) {
 	var keys []int64
 	var calls []string

@@ -33,9 +33,9 @@ func dataMajor(data string) (int, error) {
 	return major, nil
 }
 
-// initialise makes the cluster unless it exists. It makes it in another directory and renames that when it is complete:
+// initialize makes the cluster unless it exists. It makes it in another directory and renames that when it is complete:
 // a crash leaves nothing that looks like a cluster.
-func (h *home) initialise(ctx context.Context, bin Binaries) error {
+func (h *home) initialize(ctx context.Context, bin Binaries) error {
 	if err := h.removeUnfinished(); err != nil {
 		return fmt.Errorf("remove an unfinished cluster: %w", err)
 	}

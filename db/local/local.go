@@ -51,7 +51,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{home: h, settings: o.Settings, journal: &journal{log: log}}
 	if s.bin, err = binariesFor(ctx, o.Bin, h.data()); err == nil {
-		err = h.initialise(ctx, s.bin)
+		err = h.initialize(ctx, s.bin)
 	}
 	if err == nil {
 		err = s.resume(ctx)

@@ -31,7 +31,7 @@ func readPIDFile(data string) pidFile {
 	return f
 }
 
-// takeOver makes room for a new server on data: it stops a server whose parent ended, and neutralises the pid file of a
+// takeOver makes room for a new server on data: it stops a server whose parent ended, and disarms the pid file of a
 // crashed one. The home is locked, so no other Loci owns either.
 func takeOver(ctx context.Context, data string) error {
 	f := readPIDFile(data)

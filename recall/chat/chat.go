@@ -65,19 +65,16 @@ func steps(messages []recall.Message) []step {
 	return all
 }
 
-// pairedSteps converts messages. A result goes to the latest call of its id that has none, as in the log; a result
-// without a call is left out.
+// pairedSteps converts messages, and leaves out results without a call.
 func pairedSteps(messages []recall.Message) []step {
 	var all []step
-	open, ids := map[string][]slot{}, map[string]bool{}
+	open, ids := recall.OpenCalls[slot]{}, map[string]bool{}
 	for _, m := range messages {
 		if m.Role == recall.Tool {
 			for _, p := range m.Content {
-				if n := len(open[p.CallID]) - 1; n >= 0 {
-					at := open[p.CallID][n]
+				if at, ok := open.Answer(p.CallID); ok {
 					r := &all[at.step].results[at.result]
 					r.text, r.images, r.isError, r.received = shown(p), p.Images, p.IsError, true
-					open[p.CallID] = open[p.CallID][:n]
 				}
 			}
 			continue
@@ -86,7 +83,7 @@ func pairedSteps(messages []recall.Message) []step {
 		for _, p := range m.Content {
 			if p.Type == recall.ToolCall {
 				logged := p.CallID
-				open[logged] = append(open[logged], slot{len(all), len(s.calls)})
+				open.Add(logged, slot{len(all), len(s.calls)})
 				p.CallID = uniqueID(p.CallID, m.Position, ids)
 				p.Name = toolName(p.Name)
 				s.calls, s.results = append(s.calls, p), append(s.results,
