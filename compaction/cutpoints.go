@@ -110,4 +110,3 @@ func (c cutPoints) last() int {
 	}
 	return min(c.before(n-1), c.openCall)
 }
-

@@ -78,9 +78,9 @@ func extract(messages []recall.Message, previous string, must mustMention) *extr
 		for _, part := range m.Content {
 			switch part.Type {
 			case recall.Text:
-				x.hear(m, unmarked(part.Text))
+				x.addMessage(m, unmarked(part.Text))
 			case recall.ToolReturn:
-				x.result(m, part, cmp.Or(names[part.CallID], "a tool"))
+				x.addResult(m, part, cmp.Or(names[part.CallID], "a tool"))
 			default:
 			}
 		}
@@ -171,8 +171,8 @@ func (s sentence) sectionIn(in section) section {
 // requestChars bounds the quotation of a request. A longer one is cut at the end of a sentence.
 const requestChars = 1_500
 
-// hear adds a message of the user as a request, and the sentences of any message.
-func (x *extraction) hear(m recall.Message, text string) {
+// addMessage adds a message of the user as a request, and the sentences of any message.
+func (x *extraction) addMessage(m recall.Message, text string) {
 	in := findings
 	if m.Role == recall.User {
 		in = told
@@ -197,9 +197,9 @@ func quoted(text string) string {
 	return cmp.Or(wholeSentences(one, func(s string) bool { return len(s) <= requestChars }), oneLine(one, requestChars))
 }
 
-// result adds the error of a tool: the first line of a failed result, or the first line about an error. Other lines are
-// findings.
-func (x *extraction) result(m recall.Message, p recall.Part, tool string) {
+// addResult adds the error of a tool: the first line of a failed result, or the first line about an error. Other lines
+// are findings.
+func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 	text := p.Text
 	if p.Clip != nil && p.Clip.Shown <= len(text) {
 		text = text[:p.Clip.Shown]
@@ -214,7 +214,7 @@ func (x *extraction) result(m recall.Message, p recall.Part, tool string) {
 		if looked++; looked > outputLines && !p.IsError {
 			return
 		}
-		if !failed && (p.IsError || reports(line)) {
+		if !failed && (p.IsError || errorSign.MatchString(line)) {
 			failed = true
 			x.items[failures] = append(x.items[failures],
 				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, oneLine(line, sentenceChars))})
@@ -226,16 +226,9 @@ func (x *extraction) result(m recall.Message, p recall.Part, tool string) {
 	}
 }
 
-// reports reports whether a line of output is about an error.
-func reports(line string) bool {
-	for _, sign := range []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception",
-		"denied", "not found", "timed out", "refused"} {
-		if strings.Contains(line, sign) {
-			return true
-		}
-	}
-	return false
-}
+// errorSign matches what a line of output about an error has.
+var errorSign = regexp.MustCompile(
+	`ERROR|FATAL|FAIL|[Ee]rror:|panic:|Traceback|Exception|denied|not found|timed out|refused`)
 
 // Shares by which a line gains: an old one for its age, and one with identifiers that must be mentioned.
 const (
@@ -288,7 +281,7 @@ func callLines(messages []recall.Message) []item {
 			switch p.Type {
 			case recall.ToolCall:
 				c := &toolCall{seq: m.Seq, name: oneLine(p.Name, sentenceChars), arguments: oneLine(p.Input, argumentChars)}
-				if texts := argumentTexts(p.Input); len(texts) > 0 {
+				if texts := recall.ArgumentTexts(p.Input); len(texts) > 0 {
 					c.main = oneLine(texts[0], argumentChars/2)
 				}
 				all, open[p.CallID] = append(all, c), c

@@ -1,10 +1,7 @@
 package compaction
 
 import (
-	"encoding/json"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -250,35 +247,4 @@ func keywords(text string, most int) []string {
 	}
 	flush()
 	return all
-}
-
-// argumentTexts returns the values of a call's arguments, in the order of their names.
-func argumentTexts(input string) []string {
-	var value any
-	if json.Unmarshal([]byte(input), &value) != nil {
-		return []string{input}
-	}
-	var texts []string
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case string:
-			texts = append(texts, v)
-		case []any:
-			for _, item := range v {
-				walk(item)
-			}
-		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				walk(v[name])
-			}
-		case nil:
-		default:
-			if text, err := json.Marshal(v); err == nil {
-				texts = append(texts, string(text))
-			}
-		}
-	}
-	walk(value)
-	return texts
 }

@@ -41,7 +41,7 @@ func mustMentionOf(messages []recall.Message, previous string, budget int) mustM
 		for _, part := range m.Content {
 			switch {
 			case part.Type == recall.ToolCall:
-				n.note(late, argumentTexts(part.Input)...)
+				n.note(late, recall.ArgumentTexts(part.Input)...)
 			case part.Type == recall.Text && m.Role == recall.User:
 				n.note(3*late, unmarked(part.Text))
 			case part.Type == recall.Text:

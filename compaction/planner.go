@@ -167,7 +167,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 			goal += max(p.limit-goal, 0) / 2
 		}
 	}
-	if n := len(v.Messages); least.tokens() > p.limit && last < n { // a prompt without the newest message is still a prompt
+	if n := len(v.Messages); least.tokens() > p.limit && last < n { // rather no newest message than no prompt
 		last = n
 		cuts, least = []int{last}, p.least(last)
 		least.squeeze(-1)

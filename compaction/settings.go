@@ -30,12 +30,11 @@ type Settings struct {
 	ModelSettings         json.RawMessage `json:"model_settings"`
 	Prompt                *string         `json:"prompt"` // nil: that of the mode
 	PromptAcknowledgement bool            `json:"prompt_acknowledgement"`
-	// of a summary; nil: only the budget limits it
-	ClipChars  *int    `json:"clip_chars"`
-	Percentage float64 `json:"sliding_window_percentage"` // evicted by the first attempt
-	Trigger    float64 `json:"trigger"`
-	Goal       float64 `json:"goal"`
-	Warning    bool    `json:"warning"` // warn the model at 75 % of the window
+	ClipChars             *int            `json:"clip_chars"`                // of a summary; nil: only its budget limits it
+	Percentage            float64         `json:"sliding_window_percentage"` // evicted by the first attempt
+	Trigger               float64         `json:"trigger"`
+	Goal                  float64         `json:"goal"`
+	Warning               bool            `json:"warning"` // warn the model at 75 % of the window
 }
 
 // Defaults returns the settings of an agent that has none.
@@ -103,7 +102,7 @@ func ParseSettings(raw []byte, base Settings) (Settings, error) {
 		}
 		f.reset() // do not write through a pointer of base
 		if string(value) != "null" && json.Unmarshal(value, f.to) != nil {
-			return Settings{}, db.Invalid("compaction_settings.%s is %s; it must be %s", f.name, short(string(value)), f.want)
+			return Settings{}, db.Invalid("compaction_settings.%s is %s; it must be %s", f.name, db.Short(string(value)), f.want)
 		}
 	}
 	if _, explicit := given["prompt"]; s.Mode != base.Mode && !explicit {
@@ -122,7 +121,7 @@ func (s Settings) Validate() error {
 	switch {
 	case !slices.Contains([]Mode{SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow}, s.Mode):
 		return db.Invalid("compaction_settings.mode is %q; it must be one of %s, %s, %s, %s",
-			short(string(s.Mode)), SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow)
+			db.Short(string(s.Mode)), SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow)
 	case !within(s.Trigger, MinTrigger, MaxTrigger):
 		return db.Invalid("compaction_settings.trigger is %v; it must be from %v to %v", s.Trigger, MinTrigger, MaxTrigger)
 	case !within(s.Goal, MinGoal, s.Trigger-GoalBelowTrigger):
@@ -143,18 +142,10 @@ func (s Settings) Validate() error {
 		return db.Invalid("compaction_settings.model_settings has %d bytes; it may have at most %d", len(s.ModelSettings),
 			MaxModelSettingsBytes)
 	case len(s.ModelSettings) > 0 && s.ModelSettings[0] != '{' && string(s.ModelSettings) != "null":
-		return db.Invalid("compaction_settings.model_settings is %s; it must be an object", short(string(s.ModelSettings)))
+		return db.Invalid("compaction_settings.model_settings is %s; it must be an object", db.Short(string(s.ModelSettings)))
 	}
 	return nil
 }
 
 // within reports whether x is a number in a range.
 func within(x, least, most float64) bool { return x >= least-rounding && x <= most+rounding }
-
-// short returns the beginning of a caller's text, to be quoted.
-func short(s string) string {
-	if len(s) > 100 {
-		return strings.ToValidUTF8(s[:100], "") + "…"
-	}
-	return s
-}

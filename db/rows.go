@@ -1,11 +1,56 @@
 package db
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
+
+// Tx runs fn in a transaction, and again, at most twice, if Postgres aborted it because of a deadlock or a conflict.
+// If d is a transaction itself, Tx runs fn once, in a savepoint: only the outer transaction can be run again.
+func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
+	first := 1
+	if _, nested := d.(pgx.Tx); nested {
+		first = 3
+	}
+	for attempt := first; ; attempt++ {
+		err := pgx.BeginFunc(ctx, d, fn)
+		pg, ok := errors.AsType[*pgconn.PgError](err)
+		if attempt == 3 || !ok || pg.Code != "40P01" && pg.Code != "40001" {
+			return Error(err)
+		}
+	}
+}
+
+// One returns the single row of a query, read by column name; ErrNotFound if there is none.
+func One[T any](ctx context.Context, d DB, sql string, args ...any) (T, error) {
+	rows, _ := d.Query(ctx, sql, args...) // its error is also in rows
+	row, err := pgx.CollectExactlyOneRow(rows, scanner[T]())
+	return row, Error(err)
+}
+
+// All returns every row of a query, read by column name; never nil.
+func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error) {
+	rows, _ := d.Query(ctx, sql, args...)
+	all, err := pgx.CollectRows(rows, scanner[T]())
+	return all, Error(err)
+}
+
+// Exec runs a statement that must touch a row; ErrNotFound if it touched none.
+func Exec(ctx context.Context, d DB, sql string, args ...any) error {
+	tag, err := d.Exec(ctx, sql, args...)
+	if err != nil {
+		return Error(err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
 
 // scanner returns a function that reads a struct by its `db` tags, and any other type from a single column.
 func scanner[T any]() pgx.RowToFunc[T] {
@@ -14,4 +59,10 @@ func scanner[T any]() pgx.RowToFunc[T] {
 		return pgx.RowToStructByName[T]
 	}
 	return pgx.RowTo[T]
+}
+
+// AgentKey returns the key of an agent, by which its rows are stored. ErrNotFound if there is no such agent.
+func AgentKey(ctx context.Context, d DB, org Org, agentID string) (int64, error) {
+	key, err := One[int64](ctx, d, `SELECT key FROM agents WHERE org = $1 AND id = $2`, org, agentID)
+	return key, OrNotFound(err, "Agent with ID %s not found", agentID)
 }

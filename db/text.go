@@ -25,6 +25,14 @@ func Beginning(text string, size int) string {
 	return text[:size]
 }
 
+// Short returns at most 100 bytes of a caller's text, for a quotation.
+func Short(text string) string {
+	if len(text) > 100 {
+		return Clean(Beginning(text, 100)) + "…"
+	}
+	return text
+}
+
 // maxTagChars bounds a tag.
 const maxTagChars = 200
 

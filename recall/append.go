@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall/redact"
 )
 
-// Appended is where a draft stands in the log.
+// Appended is the place of a draft in the log.
 type Appended struct {
 	ID       string  `db:"id" json:"id"`
 	Seq      int64   `db:"seq" json:"seq"`
@@ -23,8 +23,8 @@ type Appended struct {
 	OTID     *string `db:"otid" json:"otid"`
 	Repeated bool    `db:"-" json:"repeated"` // an earlier append stored it under the same otid
 
-	// Orphans are the ids of calls that the conversation lacks, and the message has results of. No prompt has such a
-	// result; searches and lists find it.
+	// Orphans are the ids of calls that the message has results of and that the conversation lacks. Prompts leave such
+	// results out; searches and lists include them.
 	Orphans []string `db:"orphans" json:"orphan_tool_call_ids" doc:"Of results that no model sees, as they have no call."`
 }
 
@@ -40,11 +40,11 @@ func (e *DraftError) Error() string { return fmt.Sprintf("messages[%d]: %v", e.A
 // Unwrap returns what is wrong.
 func (e *DraftError) Unwrap() error { return e.Err }
 
-// Append appends messages to a conversation of an agent, all or none, and returns where each stands, in their order. It
-// redacts secrets and moves long tool results out of the log before it stores anything. A draft whose otid the agent's
-// log has already is not stored again; Append returns where the first one stands. It returns ErrNotFound if the agent
-// or the conversation does not exist, and a DraftError that wraps ErrInvalid if a draft breaks a rule, or ErrConflict
-// if its otid belongs to another message.
+// Append appends messages to a conversation of an agent, all or none, and returns their places, in the drafts' order.
+// It redacts secrets and moves long tool results out of the log before it stores anything. It does not store a draft
+// whose otid is in the agent's log already, and returns the place of the stored message. It returns ErrNotFound if the
+// agent or the conversation does not exist, and a DraftError that wraps ErrInvalid if a draft breaks a rule, or
+// ErrConflict if its otid belongs to another message.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts []Draft) ([]Appended, error) {
 	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, func(yield func(Draft, error) bool) {
@@ -60,8 +60,8 @@ func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation st
 // maxAttempts bounds how often an append is tried when other requests keep changing what it read.
 const maxAttempts = 10
 
-// AppendTo does what Append does with drafts of which a few at a time are in memory, and also returns the conversation
-// with the messages appended. It may range over drafts several times. An error that drafts yield is returned.
+// AppendTo is Append of drafts that arrive one by one: it holds a few at a time in memory. It also returns the
+// conversation with its new counts. It may range over drafts several times, and returns the first error they yield.
 func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts iter.Seq2[Draft, error]) (appended []Appended, c Conversation, err error) {
 	redactor, err := s.redactor(ctx, org)
@@ -136,8 +136,8 @@ func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error
 	return a.appendChunk(ctx)
 }
 
-// hasNewDefault reports whether the agent has the default conversation that was asked for: a reset may have replaced it
-// while an append waited for its lock.
+// hasNewDefault reports whether the caller named the default conversation and the agent has one: a reset may have
+// replaced it while an append waited for its lock.
 func (s *Store) hasNewDefault(ctx context.Context, org db.Org, agentID, conversation string) bool {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	return err == nil && c.IsDefault
@@ -153,7 +153,7 @@ type conversationEnd struct {
 
 func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
 	end, err := db.One[conversationEnd](ctx, s.db, `
-		SELECT `+conversationColumns+`, c.session, c.session_at`+ofOrg+` AND `+chosen+`
+		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+isNamed+`
 		FOR UPDATE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
 	end.org = org
 	return end, conversationError(err, agentID, conversation)

@@ -10,8 +10,8 @@ import (
 // clearRows bounds the rows that one statement deletes.
 const clearRows = 5000
 
-// Clear deletes, of every organization, one batch of the messages of deleted agents and one of the long results that no
-// Clip names. It returns how many rows it deleted; there may be more unless that is 0.
+// Clear deletes, in every organization, one batch of the messages of deleted agents and one of the long results that no
+// Clip names. It returns the number of rows deleted; while that is not 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	messages, err := s.clear(ctx, "forgotten messages", `
 		DELETE FROM messages WHERE key IN (

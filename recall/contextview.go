@@ -81,8 +81,8 @@ func (s *Store) RecordReport(ctx context.Context, org db.Org, conversation int64
 	return db.Error(err)
 }
 
-// MarkWarned records that a conversation's model was warned, and reports whether it was not before in this view since
-// usage last fell below the warning.
+// MarkWarned records that a conversation's model was warned. first is false if that was recorded already: a change of
+// the view and usage below the warning reset it.
 func (s *Store) MarkWarned(ctx context.Context, org db.Org, c Conversation) (first bool, err error) {
 	tag, err := s.db.Exec(ctx, `
 		UPDATE conversations SET warned = true WHERE org = $1 AND key = $2 AND frame = $3 AND NOT warned`,
@@ -90,7 +90,7 @@ func (s *Store) MarkWarned(ctx context.Context, org db.Org, c Conversation) (fir
 	return tag.RowsAffected() > 0, db.Error(err)
 }
 
-// RecordUsage stores how full a conversation's window is, unless its view has another version by now.
+// RecordUsage stores how full a conversation's window is, unless its view has another version.
 func (s *Store) RecordUsage(ctx context.Context, org db.Org, conversation int64, version int, u Usage) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE conversations SET fixed_tokens = $4, settled_tokens = $5, warned = $6

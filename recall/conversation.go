@@ -52,11 +52,11 @@ const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_de
 		'refused', c.embed_refused, 'error', c.embed_error)
 	END AS embedding_status`
 
-// ofOrg selects the conversations of an organization that are not deleted.
-const ofOrg = ` FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+// fromConversations selects from the conversations c of an organization, without deleted ones, and their agents a.
+const fromConversations = ` FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 	WHERE c.org = @org AND c.deleted_at IS NULL`
 
-const conversationRows = `SELECT ` + conversationColumns + ofOrg
+const conversationRows = `SELECT ` + conversationColumns + fromConversations
 
 // Begin creates the default conversation of a new agent, in the transaction that creates the agent. instructions are
 // its first message.
@@ -141,18 +141,18 @@ func checkConversation(window *int, notes ...*string) error {
 // Conversation returns a conversation by its id, or the default one of an agent if the id is empty or
 // DefaultConversation. A conversation by its id must be of the agent unless agentID is empty.
 func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
-	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+chosen,
+	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+isNamed,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": id})
 	return c, conversationError(err, agentID, id)
 }
 
-// chosen is the condition that a conversation is the one that a caller named.
-const chosen = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AND a.id = @agent
+// isNamed is the condition that a conversation is the one that a caller named.
+const isNamed = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AND a.id = @agent
 	ELSE c.id = @conversation AND @agent IN ('', a.id) END`
 
-// within is the condition that a conversation c is the one that @within names: an id or DefaultConversation; empty is
-// any.
-const within = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default ELSE c.id = @within END`
+// inConversation is the condition that a conversation c is the one that @within names: an id or DefaultConversation;
+// empty is any.
+const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default ELSE c.id = @within END`
 
 func conversationError(err error, agentID, id string) error {
 	switch {
@@ -221,7 +221,7 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 	return s.Conversation(ctx, org, "", id)
 }
 
-// DeleteConversation hides a conversation and its messages for good; the log keeps them. It returns ErrConflict for an
+// DeleteConversation hides a conversation and its messages from every read; the log keeps them. ErrConflict if it is an
 // agent's default conversation.
 func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) error {
 	c, err := s.Conversation(ctx, org, "", id)
@@ -229,7 +229,8 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 		return err
 	}
 	if c.IsDefault {
-		return db.Conflict("%s is the default conversation of agent %s, which it always has", id, c.AgentID)
+		return db.Conflict("%s is the default conversation of agent %s and cannot be deleted; reset it instead", id,
+			c.AgentID)
 	}
 	err = db.Exec(ctx, s.db, `
 		UPDATE conversations SET deleted_at = now(), updated_at = now()
@@ -237,9 +238,9 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 	return conversationError(err, "", id)
 }
 
-// Reset hides the default conversation of an agent and begins a new one with the instructions that compile returns,
-// which sees the conversation hidden. The log keeps the hidden messages: lists have them if MessageFilter.WithReset is
-// set, and no search does.
+// Reset hides the default conversation of an agent and begins a new one with the instructions that compile returns.
+// compile runs in the transaction, after the conversation is hidden. The log keeps the hidden messages: lists have them
+// if MessageFilter.WithReset is set, and no search finds them.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile func(pgx.Tx) (string, error)) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		err := db.Exec(ctx, tx, `
@@ -257,8 +258,8 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile f
 	})
 }
 
-// Forget leaves the messages of an agent, which the same transaction deletes, to Clear. It locks the agent's
-// conversations, so that no append comes between.
+// Forget marks the messages of an agent for Clear, in the transaction that deletes the agent. It locks the agent's
+// conversations, so that no message is appended until that transaction ends.
 func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 	_, err := s.db.Exec(ctx, `
 		WITH locked AS (

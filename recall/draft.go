@@ -21,7 +21,7 @@ const (
 	maxFutureSkew = 24 * time.Hour
 )
 
-// Draft is a message to append. Append stores no second message of one OTID in an agent's log.
+// Draft is a message to append. An agent's log has at most one message of each OTID.
 type Draft struct {
 	Role      Role
 	Name      *string
@@ -49,7 +49,7 @@ type entry struct {
 	repeatsLog  bool // a tool read it from the log, so it is not searched
 }
 
-// newEntry checks a draft and makes it ready to be stored. now is its time if it has none.
+// newEntry returns the entry of a draft. now is its time if it has none.
 func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	if d.CreatedAt == nil {
 		d.CreatedAt = &now
@@ -83,7 +83,6 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	return e, nil
 }
 
-// bytes returns the size of the texts of an entry.
 func (e *entry) bytes() (n int) {
 	for _, p := range e.Content {
 		n += len(p.Text) + len(p.Input) + len(p.Data) + len(p.Source)
@@ -110,7 +109,7 @@ func (d *Draft) fields() []draftField {
 
 func (d *Draft) check(now time.Time) error {
 	if partsOf[d.Role] == nil {
-		return db.Invalid("role is %q; it must be one of system, user, assistant, tool", short(string(d.Role)))
+		return db.Invalid("role is %q; it must be one of system, user, assistant, tool", db.Short(string(d.Role)))
 	}
 	if len(d.Content) > MaxParts {
 		return db.Invalid("a message has %d parts; it may have at most %d", len(d.Content), MaxParts)
@@ -138,7 +137,7 @@ var partsOf = map[Role][]PartType{
 
 func (p *Part) check(role Role) error {
 	if !slices.Contains(partsOf[role], p.Type) {
-		return db.Invalid("a message of role %s cannot have a part of type %q", role, short(string(p.Type)))
+		return db.Invalid("a message of role %s cannot have a part of type %q", role, db.Short(string(p.Type)))
 	}
 	for _, text := range []string{p.Text, p.Input, p.Signature, p.Data, string(p.Source), string(p.Summary)} {
 		if len(text) > MaxPartBytes {
@@ -159,7 +158,7 @@ func (p *Part) check(role Role) error {
 	return nil
 }
 
-// clean redacts and cleans a part's texts, in copies of its slices, and drops what only the log may say of it.
+// clean redacts and cleans a part's texts, in copies of its slices, and resets the fields that only Loci sets.
 func (p *Part) clean(r *redact.Redactor) {
 	p.Clip, p.Orphan = nil, false
 	for _, text := range []*string{&p.Text, &p.Input} {
@@ -177,7 +176,8 @@ func (p *Part) clean(r *redact.Redactor) {
 	}
 }
 
-// cleanedID redacts and cleans a name or an id. Its placeholders have only the characters that providers accept there.
+// cleanedID redacts and cleans a name or an id. It changes a placeholder's brackets and colons, which providers refuse
+// in names, to underscores.
 func cleanedID(id string, r *redact.Redactor) string {
 	id = db.Clean(id)
 	redacted := r.Redact(id)
@@ -190,12 +190,4 @@ func cleanedID(id string, r *redact.Redactor) string {
 		}
 		return '_'
 	}, redacted), "_")
-}
-
-// short returns at most 100 bytes of what a caller wrote, to quote it.
-func short(s string) string {
-	if len(s) > 100 {
-		return strings.ToValidUTF8(s[:100], "") + "…"
-	}
-	return s
 }

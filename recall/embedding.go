@@ -19,8 +19,8 @@ func (messages) Kind() string { return "embed_messages" }
 
 type job = embed.OwnerJob[messages]
 
-// Queue returns the queue of the messages that wait for their vectors. A job is an agent's; what is taken over are its
-// conversations.
+// Queue returns the queue of the messages that wait for their vectors. Each agent has a job of its own; Backfill takes
+// over single conversations.
 func (s *Store) Queue() *embed.Queue[messages] {
 	const waiting = `unembedded AND deleted_at IS NULL AND coalesce(embedded_space, `
 	return &embed.Queue[messages]{
@@ -71,7 +71,7 @@ type lacking struct {
 // conversationsAtOnce is the most conversations of one batch.
 const conversationsAtOnce = 32
 
-// nextBatch reads the first messages without a vector: as many as the endpoint has time for.
+// nextBatch reads the first messages without a vector, at most as many as the endpoint's Size.
 func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
 	conversations, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, embedded, embedded_space, messages FROM conversations
@@ -89,7 +89,7 @@ func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.
 	return b, nil
 }
 
-// lacking reads the messages of the batch that are searched and have no vector.
+// lacking reads the messages of the batch that searches may find and that have no vector.
 func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 	keys, after, _ := b.columns()
 	until := make([]int, len(b.conversations))
@@ -117,7 +117,7 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 			"size": b.store.o.Endpoint.Size(), "tokens": embed.MostTokens})
 }
 
-// columns returns what the conversations were when they were read.
+// columns returns the keys of the conversations, with their progress and spaces as they were read.
 func (b *batch) columns() (keys []int64, embedded []int, spaces []*int16) {
 	for _, c := range b.conversations {
 		keys, embedded, spaces = append(keys, c.Key), append(embedded, c.Embedded), append(spaces, c.Space)
@@ -125,7 +125,7 @@ func (b *batch) columns() (keys []int64, embedded []int, spaces []*int16) {
 	return keys, embedded, spaces
 }
 
-// shorten ends the batch's conversations with its last message, if they have more.
+// shorten ends the batch at its last message, if its conversations have more.
 func (b *batch) shorten() {
 	if len(b.messages) == 0 || b.messages[0].Found == len(b.messages) {
 		return
@@ -149,7 +149,7 @@ func (b *batch) Items() []embed.Item {
 	return items
 }
 
-// Lock implements embed.Batch. A conversation is left alone that is deleted, or that another server embedded.
+// Lock implements embed.Batch. It leaves out conversations that were deleted, or that another server embedded.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, embedded, spaces := b.columns()
 	same, err := db.All[int64](ctx, tx, `

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Expansion is part of a text that the log holds only the beginning of, or of messages.
+// Expansion is a part of a long tool result, or of the text of messages.
 type Expansion struct {
 	ID         string `json:"id"`
 	Offset     int    `json:"offset"`      // of Text, in bytes

@@ -26,7 +26,7 @@ const (
 	PreviewBytes    = 2_000
 )
 
-// longResult is a text to be stored outside the log, once per organization and hash.
+// longResult is a tool result to be stored outside the log, once per organization and hash.
 type longResult struct {
 	clip   string // id of the Clip
 	part   int    // index of its part
@@ -36,8 +36,8 @@ type longResult struct {
 	bytes  []byte // the text, compressed if zstd
 }
 
-// moveLongResults replaces the long results in parts by their beginnings, and returns the whole ones in the order of
-// parts.
+// moveLongResults replaces the long results in parts with their beginnings, and returns the whole results in the order
+// of the parts.
 func moveLongResults(parts []Part) (moved []longResult) {
 	total := 0
 	var results []int
@@ -72,8 +72,8 @@ func moveLongResult(p *Part, index, chars int) longResult {
 	return long
 }
 
-// Preview returns the first bytes of a result that the log holds in part, at most those that it holds, and a note on
-// how a model with some tools reads on, at most limit bytes at a time; 0 names no limit.
+// Preview returns the first bytes of a result of which the log holds the beginning, at most those that it holds, and a
+// note on how a model with the tools has reads on, at most limit bytes at a time; 0 names no limit.
 func (p Part) Preview(bytes, limit int, has Toolset) string {
 	bytes = min(max(bytes, 0), p.Clip.Shown, len(p.Text))
 	on := has.Hint("expand", " To read on, call: "+ExpandCall(strconv.Quote(p.Clip.ID), bytes, limit))
@@ -88,8 +88,8 @@ func ExpandCall(id string, offset, limit int) string {
 	return fmt.Sprintf("expand(id=%s, offset=%d, limit=%d)", id, offset, limit)
 }
 
-// For returns messages as a model with some tools reads them: notes on results that the log holds in part name no
-// other tool. It does not change the messages given.
+// For returns messages as a model with these tools reads them: notes on cut results name no other tool. It does not
+// change the messages given.
 func (has Toolset) For(messages []Message) []Message {
 	if has == nil || has("expand") {
 		return messages
@@ -115,7 +115,7 @@ func preview(text string) string {
 	return head
 }
 
-// minCompressBytes is the size from which compressing pays.
+// minCompressBytes is the size from which texts are compressed.
 const minCompressBytes = 1 << 10
 
 // All goroutines share one encoder and one decoder, which are safe for concurrent use. Only wrong options make errors.
@@ -154,12 +154,12 @@ func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q Ex
 	if text, ok := texts[q.ID]; ok || err != nil {
 		return text, err
 	}
-	return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and stand where a tool's "+
-		"result was cut", short(q.ID))
+	return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and are shown where a tool's "+
+		"result was cut", db.Short(q.ID))
 }
 
-// longResults reads the texts of an agent's Clips, by their ids, in a conversation or, if that is empty, in any. Clips
-// that do not exist are not among them.
+// longResults reads the texts of an agent's Clips, by their ids. An empty conversation is any. Clips that do not exist
+// are left out.
 func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversation string, ids []string) (
 	map[string]string, error) {
 	type row struct {
@@ -172,7 +172,7 @@ func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversati
 		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
-		WHERE k.org = @org AND a.id = @agent AND k.id = ANY (@ids) AND `+within,
+		WHERE k.org = @org AND a.id = @agent AND k.id = ANY (@ids) AND `+inConversation,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "ids": ids, "within": conversation})
 	texts := make(map[string]string, len(rows))
 	for _, r := range rows {

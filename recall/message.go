@@ -86,7 +86,7 @@ type Part struct {
 	Stderr  []string `json:"stderr,omitempty"`
 	Orphan  bool     `json:"orphan,omitempty"`
 
-	// Clip is set if Text is only the beginning of a tool result.
+	// Clip is set if Text is only the beginning of a tool result, which is stored whole outside the log.
 	Clip *Clip `json:"clip,omitempty"`
 
 	// NoteAt is where Loci's own notice begins and ends in Text as a model is shown it; zero if it has none, or if Clip
@@ -220,8 +220,8 @@ func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 
 // Messages lists the messages of a conversation, an agent or the organization, in the order in which they were
 // appended. It returns ErrNotFound if the agent or the conversation does not exist. The page's Before and After are ids
-// of messages; an id that is not in the list gives an empty page. New messages come after all listed ones, except that
-// in a list of the organization one that was being appended at the time may come before.
+// of messages; an id that is not in the list gives an empty page. New messages come after all listed ones, but in a
+// list of the organization a message may come before those that were listed while it was being appended.
 func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.Page) ([]Message, error) {
 	order, where, args := "m.key", "", pgx.StrictNamedArgs{"org": org}
 	switch {

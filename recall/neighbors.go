@@ -12,7 +12,7 @@ import (
 // MaxNeighbors is the most messages before another one, or after it, that Neighbors returns.
 const MaxNeighbors = 100
 
-// NeighborQuery asks for a message of an agent with its neighbors.
+// NeighborQuery names a message of an agent, and how many neighbors to return.
 type NeighborQuery struct {
 	AgentID, MessageID string
 	Before, After      int    // messages, 0 to MaxNeighbors
@@ -41,10 +41,10 @@ func (s *Store) Neighbors(ctx context.Context, org db.Org, q NeighborQuery) (Nei
 	at, err := db.One[center](ctx, s.db, `
 		SELECT m.conversation_key, m.position, c.messages AS total
 		FROM `+messageTables+`
-		WHERE m.org = @org AND a.id = @agent AND m.id = @id AND `+within, pgx.StrictNamedArgs{"org": org,
+		WHERE m.org = @org AND a.id = @agent AND m.id = @id AND `+inConversation, pgx.StrictNamedArgs{"org": org,
 		"agent": q.AgentID, "id": uuidOf(q.MessageID), "within": q.Conversation})
 	if err != nil {
-		return Neighbors{}, messageError(err, short(q.MessageID))
+		return Neighbors{}, messageError(err, db.Short(q.MessageID))
 	}
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+`
@@ -53,7 +53,7 @@ func (s *Store) Neighbors(ctx context.Context, org db.Org, q NeighborQuery) (Nei
 		ORDER BY m.position`, org, at.Conversation, at.Position-q.Before, at.Position+q.After)
 	place := slices.IndexFunc(rows, func(m Message) bool { return m.Position == at.Position })
 	if err == nil && place < 0 { // deleted since the first statement
-		return Neighbors{}, messageError(db.ErrNotFound, short(q.MessageID))
+		return Neighbors{}, messageError(db.ErrNotFound, db.Short(q.MessageID))
 	}
 	return Neighbors{Messages: rows, At: place, Total: at.Total}, err
 }

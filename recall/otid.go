@@ -12,10 +12,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// An otid is the caller's own id of a message. The visible log of an agent has one message of each, so that a request
-// can be repeated without storing its messages twice. A message that a reset or a deletion hid gives its otid up.
+// An otid is the caller's own id of a message. The visible log of an agent has at most one message of each, so that a
+// request can be repeated without storing its messages twice. A message that a reset or a deletion hides loses its
+// otid.
 
-// digest returns the SHA-256 of what a message says. It tells a repeated message from another one under the same otid.
+// digest returns the SHA-256 of what a message says, which distinguishes a repetition from another message of the otid.
 func digest(role Role, name *string, parts []Part) []byte {
 	raw, err := json.Marshal(struct {
 		Role  Role
@@ -35,7 +36,7 @@ type repeated struct {
 	Digest []byte `db:"otid_sha256"`
 }
 
-// release takes otids from messages of the agent's hidden conversations.
+// release removes otids from the messages of the agent's hidden conversations.
 func (a *appending) release(ctx context.Context, otids []string) error {
 	_, err := a.db.Exec(ctx, `
 		UPDATE messages m SET otid = NULL, otid_sha256 = NULL
@@ -45,7 +46,8 @@ func (a *appending) release(ctx context.Context, otids []string) error {
 	return db.Error(err)
 }
 
-// dropRepeated extends out by the chunk, with those entries that the agent's log has already, and returns the others.
+// dropRepeated adds a result for each entry of the chunk to out. It fills in those of entries that the agent's log has
+// already, and returns the other entries.
 func (a *appending) dropRepeated(ctx context.Context) (fresh []*entry, err error) {
 	stored, err := a.repeated(ctx)
 	if err != nil {
@@ -64,8 +66,8 @@ func (a *appending) dropRepeated(ctx context.Context) (fresh []*entry, err error
 			fresh = append(fresh, e)
 		case !bytes.Equal(r.Digest, e.digest):
 			return nil, &DraftError{At: e.at, Err: db.Conflict(
-				"the otid %q is that of %s, which says something else; a new message needs an otid of its own",
-				short(*e.OTID), r.ID)}
+				"the otid %q belongs to %s, which says something else; a new message needs an otid of its own",
+				db.Short(*e.OTID), r.ID)}
 		default:
 			a.out[e.at] = r.Appended
 			a.out[e.at].Repeated = true
@@ -84,7 +86,7 @@ func (a *appending) repeated(ctx context.Context) (map[string]repeated, error) {
 		}
 		if a.otids[*e.OTID] {
 			return nil, &DraftError{At: e.at,
-				Err: db.Invalid("the otid %q stands for two messages of the request", short(*e.OTID))}
+				Err: db.Invalid("the otid %q is that of two messages of the request", db.Short(*e.OTID))}
 		}
 		a.otids[*e.OTID] = true
 		otids = append(otids, *e.OTID)

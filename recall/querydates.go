@@ -13,12 +13,12 @@ import (
 // period is a time that a text names: a day, a week, a month or a year.
 type period struct {
 	from, to time.Time // to is not included
-	yearly   bool      // the text names no year: the latest, and less so the others
+	yearly   bool      // the text names no year: it is the latest one, and other years get a smaller bonus
 	bonus    float64   // of a message of that time
 }
 
-// bonusAt returns what a message of a time gains. Where the period matters most, its earlier messages gain a little
-// more: they say what it is about.
+// bonusAt returns the bonus of a message of a time. In a day or a week, earlier messages get a little more: they say
+// what it is about.
 func (p period) bonusAt(t time.Time) float64 {
 	if !t.Before(p.from) && t.Before(p.to) {
 		if p.bonus < dayBonus {
@@ -74,10 +74,10 @@ var dateForms = []dateForm{
 	{regexp.MustCompile(`\b` + yearForm + `\b`), calendar(1, 0, 0)},
 }
 
-// calendar reads a date whose year, month and day are in these groups; 0 is none.
+// calendar reads a date whose year, month and day are in the groups of these indexes; 0 is a part that the form lacks.
 func calendar(year, month, day int) func([]string, time.Time) []period {
 	return func(groups []string, now time.Time) []period {
-		groups[0] = "" // of what the form does not name
+		groups[0] = "" // for the parts that the form lacks
 		return date(groups[year], groups[month], groups[day], now)
 	}
 }

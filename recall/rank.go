@@ -41,7 +41,7 @@ const (
 	maxSessionTerms = 12 // of the query's rarest, by which a session is scored
 )
 
-// candidate is a message on its way to be a hit.
+// candidate is a message that may become a hit.
 type candidate struct {
 	Key          int64     `db:"key"`
 	Conversation int64     `db:"conversation_key"`
@@ -51,7 +51,7 @@ type candidate struct {
 	Opening      *string   `db:"opening"` // of the text
 	Asks         bool      `db:"asks"`    // the text ends with a question mark
 	CreatedAt    time.Time `db:"created_at"`
-	Wanted       bool      `db:"wanted"` // by the query's roles and times; others only say what is beside it
+	Wanted       bool      `db:"wanted"` // by the query's roles and times; the others only add to their neighbors' scores
 
 	Own   embed.Scored `db:"-"` // zero if the search itself did not find it
 	Score float64      `db:"-"` // with what it gains

@@ -120,7 +120,7 @@ func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 	}
 	key, err := db.One[int64](ctx, s.db, `SELECT key FROM messages WHERE org = $1 AND id = $2`, f.org, uuidOf(f.q.After))
 	if isNotFound(err) {
-		return 0, db.Invalid("after: there is no message %s", short(f.q.After))
+		return 0, db.Invalid("after: there is no message %s", db.Short(f.q.After))
 	}
 	return key, err
 }

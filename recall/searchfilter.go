@@ -64,9 +64,8 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 	return f, s.countMessages(ctx, &f)
 }
 
-// excludeVisible excludes the messages of a conversation (0 is the default one) that no summary stands for: the model
-// sees them anyway. Before a conversation's first summary it is unknown how much of it the model sees, and nothing is
-// excluded.
+// excludeVisible excludes the messages of a conversation (0 is the default one) that the model sees, because no summary
+// replaces them. Of a conversation without a summary it excludes nothing: how much the model sees of it is unknown.
 func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversation int64) error {
 	type row struct {
 		Key          int64 `db:"key"`
@@ -118,8 +117,8 @@ var byTermsAlone = strings.NewReplacer(
 // narrows reports whether the query leaves out messages by their roles or times.
 func (f searchFilter) narrows() bool { return len(f.q.Roles) > 0 || f.q.Start != nil || f.q.End != nil }
 
-// wide returns the filter without the query's roles and times: what it leaves out says what the messages beside it are
-// about.
+// wide returns the filter without the query's roles and times: the messages that these leave out add to the scores of
+// their neighbors.
 func (f searchFilter) wide() searchFilter {
 	f.q.Roles, f.q.Start, f.q.End = nil, nil, nil
 	return f

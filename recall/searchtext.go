@@ -32,7 +32,7 @@ func searchText(role Role, name *string, parts []Part) string {
 	for _, p := range parts {
 		texts = append(texts, p.Text)
 		if p.Type == ToolCall && !repeatsLog(p.Name) {
-			texts = append(texts, p.Name+" "+argumentText(p.Input))
+			texts = append(texts, p.Name+" "+strings.Join(ArgumentTexts(p.Input), "\n"))
 		}
 		texts = append(append(texts, p.Stdout...), p.Stderr...)
 	}
@@ -51,14 +51,14 @@ func joinTexts(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
 }
 
-// argumentText returns the strings in a call's arguments, by the order of their keys; the arguments if they are not
-// JSON.
-func argumentText(input string) string {
+// ArgumentTexts returns the strings in a call's arguments, in the order of their names; the arguments whole if they are
+// not JSON.
+func ArgumentTexts(input string) []string {
 	var value any
 	if json.Unmarshal([]byte(input), &value) != nil {
-		return input
+		return []string{input}
 	}
-	return strings.Join(stringsIn(value, nil), "\n")
+	return stringsIn(value, nil)
 }
 
 func stringsIn(value any, found []string) []string {

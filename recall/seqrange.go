@@ -17,7 +17,7 @@ import (
 // seqRange is a range of an agent's log, both ends included.
 type seqRange struct {
 	from, to     int64
-	conversation string // that it is kept to, an id or DefaultConversation; empty is that of its first message
+	conversation string // to read from, an id or DefaultConversation; empty is that of the range's first message
 }
 
 // seqRangeForm matches the ways in which summaries and models name a range: "seq 120-188", "[seq 120–188]", "120-188"
@@ -60,7 +60,7 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 	const inRange = ` FROM ` + messageTables + `
 		WHERE m.org = @org AND m.agent_key = @agent AND m.seq BETWEEN @from AND @to
 		  AND m.role <> 'summary' AND m.position <> ALL (c.prompts)
-		  AND ` + within + `
+		  AND ` + inConversation + `
 		`
 	type measured struct {
 		Conversation int64 `db:"conversation_key"`

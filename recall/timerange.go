@@ -62,5 +62,5 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 		}
 	}
 	return nil, time.Time{}, db.Invalid("Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
-		field, short(text))
+		field, db.Short(text))
 }

@@ -57,7 +57,7 @@ func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*ent
 			switch part.Type {
 			case ToolCall:
 				if !p.call(part, position) {
-					return nil, &DraftError{At: e.at, Err: db.Invalid("two calls of a tool have the id %q", short(part.CallID))}
+					return nil, &DraftError{At: e.at, Err: db.Invalid("two calls of a tool have the id %q", db.Short(part.CallID))}
 				}
 			case ToolReturn:
 				tool, found := p.answer(part.CallID, position)

@@ -112,7 +112,7 @@ func TestALongBodyIsStoredWholeOrNotAtAll(t *testing.T) {
 	}
 	for last, want := range map[string]string{
 		`{"role":"robot"}`:                            "messages[1201].role: expected one of",
-		`{"role":"user","content":"x","otid":"o"}`:    `messages[1201]: the otid \"o\" stands for two messages`,
+		`{"role":"user","content":"x","otid":"o"}`:    `messages[1201]: the otid \"o\" is that of two messages`,
 		`{"role":"user","content":"x","date":"2999"}`: "messages[1201]",
 	} {
 		got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", body(last, conversation.ID))
@@ -416,7 +416,7 @@ var refusals = []struct {
 		"messages[0].content[0].type: expected one of image, image_url, refusal, text"},
 	{"results beside words", `{"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_return",` +
 		`"tool_call_id":"c","content":"x"}]}]}`, 422,
-		"messages[0].content: parts of type tool_return cannot stand beside others"},
+		"messages[0].content: parts of type tool_return cannot be mixed with others"},
 	{"a thought of a user", `{"messages":[{"role":"user","content":[{"type":"reasoning","reasoning":"x"}]}]}`, 422,
 		"messages[0]: a message of role user cannot have a part of type \"reasoning\""},
 	{"an approval", `{"messages":[{"type":"approval","approve":true,"approval_request_id":"x"}]}`, 422,
@@ -439,7 +439,7 @@ var refusals = []struct {
 	{"a number for an otid", `{"messages":[{"role":"user","content":"x","otid":1}]}`, 422,
 		"messages[0].otid: expected a text. Got: 1"},
 	{"an otid twice", `{"messages":[{"role":"user","content":"x","otid":"o"},{"role":"user","content":"x","otid":"o"}]}`,
-		422, "messages[1]: the otid \"o\" stands for two messages"},
+		422, "messages[1]: the otid \"o\" is that of two messages"},
 	{"a fault behind joined items", `{"messages":[{"message_type":"assistant_message","id":"a","content":"x"},
 		{"message_type":"assistant_message","id":"a","content":"x"},
 		{"role":"user","content":[{"type":"reasoning","reasoning":"x"}]}]}`, 422, "messages[2]: a message of role user"},

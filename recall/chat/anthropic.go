@@ -32,7 +32,7 @@ type anthropicBlock struct {
 	IsError   bool             `json:"is_error,omitempty"`
 }
 
-// goesOn precedes a first message of the assistant: Anthropic wants the user's first.
+// goesOn is put before a first message of the assistant: Anthropic requires that the first is the user's.
 const goesOn = "(The conversation goes on from here.)"
 
 // Anthropic returns the messages of a view, without the system prompt, as Anthropic accepts them, and their tokens. The
@@ -119,7 +119,8 @@ func (s step) byClaude() bool {
 	return s.role == recall.Assistant && (s.model == "" || IsClaude(s.model))
 }
 
-// arguments returns those of a call as an object. Other JSON and text, which a model may write, becomes a field of one.
+// arguments returns the arguments of a call as an object. Anything else that a model wrote becomes a field of an
+// object.
 func arguments(input string) json.RawMessage {
 	if strings.TrimSpace(input) == "" {
 		return json.RawMessage(`{}`)

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// chatRoles are the roles of OpenAI's chat; function is what tools were once.
+// chatRoles are the roles of OpenAI's chat; function is the old name of tool.
 var chatRoles = map[string]recall.Role{
 	"system": recall.System, "developer": recall.System, "user": recall.User, "assistant": recall.Assistant,
 	"tool": recall.Tool, "function": recall.Tool,
@@ -53,14 +53,14 @@ func ofResults(m Object, d recall.Draft) recall.Draft {
 	case results > 0 && results == len(d.Content):
 		d.Role = recall.Tool
 	case results > 0:
-		m.Refuse("content", "parts of type tool_return cannot stand beside others; send them as a message of their own")
+		m.Refuse("content", "parts of type tool_return cannot be mixed with others; send them as a message of their own")
 	case d.Role == recall.Tool:
 		m.Refuse("tool_call_id", "expected the id of the call that this is the result of")
 	}
 	return d
 }
 
-// isResult tells a message of role tool that is one result from one whose parts are results.
+// isResult reports whether a message of role tool is one result. Otherwise its parts are results.
 func isResult(m Object, role string) bool {
 	return role == "function" || m.Has("tool_call_id")
 }
@@ -77,7 +77,7 @@ func readResult(m Object, role string) recall.Part {
 	return p
 }
 
-// functionCall is the id of a call of a function from when calls had none.
+// functionCall returns the id of a call in the old format, whose calls have none.
 func functionCall(name string) string { return "function:" + name }
 
 // readAnswer reads what a model wrote: its thoughts, its words, its calls.
@@ -103,8 +103,8 @@ func readAnswer(m Object) []recall.Part {
 	return all
 }
 
-// Thought returns what DeepSeek, vLLM and others send of a model's reasoning; what others send under the same name in
-// another shape is not one.
+// Thought returns a model's reasoning as DeepSeek, vLLM and others send it: a text. It ignores a field "reasoning" of
+// another shape.
 func (i Object) Thought(name string) string {
 	if name == "reasoning" && i.Has(name) && i.fields[name][0] != '"' {
 		return ""
@@ -148,7 +148,7 @@ func readText(p Object) recall.Part {
 	return recall.Part{Type: recall.Text, Text: p.Given("text"), Signature: p.Text("signature")}
 }
 
-// readRefusal reads what a model said where it would not do as it was told: words, like others.
+// readRefusal reads a model's refusal as a text.
 func readRefusal(p Object) recall.Part {
 	return recall.Part{Type: recall.Text, Text: p.Given("refusal")}
 }

@@ -25,18 +25,18 @@ var chatParts = PartReaders{
 	"redacted_reasoning": readRedacted, "omitted_reasoning": readOmitted, "summarized_reasoning": readSummarized,
 }
 
-// strangers are types of parts that are not understood, and why.
-var strangers = map[string]string{
-	"tool_use":    anthropics,
-	"tool_result": anthropics,
-	"thinking":    anthropics,
-	"document":    anthropics,
+// refusedParts are types of parts that are not read, and why.
+var refusedParts = map[string]string{
+	"tool_use":    anthropicPart,
+	"tool_result": anthropicPart,
+	"thinking":    anthropicPart,
+	"document":    anthropicPart,
 	"input_audio": "sound is not kept; send what was said as a part of type text",
 	"file":        "files are not kept in messages; upload it to a folder, or send its text as a part of type text",
 }
 
-const anthropics = "Anthropic's blocks are not understood yet; send the turn in OpenAI's format (tool_calls, and a " +
-	"message of role tool for each result) or in Letta's"
+const anthropicPart = "Anthropic's blocks are not understood yet; send the turn in OpenAI's format (tool_calls, and " +
+	"a message of role tool for each result) or in Letta's"
 
 // Content returns the parts of a message, one at least: of a list, or a text as the only one. An absent field has none.
 func (i Object) Content(name string, known PartReaders) []recall.Part {
@@ -65,7 +65,7 @@ func (i Object) Content(name string, known PartReaders) []recall.Part {
 
 // why says why a part is not read.
 func (known PartReaders) why(kind string) string {
-	if why := strangers[kind]; why != "" {
+	if why := refusedParts[kind]; why != "" {
 		return why
 	}
 	return "expected one of " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
@@ -87,7 +87,7 @@ func (i Object) Result(name string) (text string, images []json.RawMessage) {
 	return strings.Join(texts, "\n"), images
 }
 
-// source is an image's, as Letta has it: an object whose fields are texts.
+// source returns the source of an image in Letta's form: an object whose fields are texts.
 func source(fields map[string]string) json.RawMessage {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -120,7 +120,7 @@ func readOmitted(p Object) recall.Part {
 	return recall.Part{Type: recall.OmittedReasoning, Signature: p.Text("signature")}
 }
 
-// readSummarized reads a summary of reasoning: its texts are what is searched, and it is kept as the provider sent it.
+// readSummarized reads a summary of reasoning. Its texts are searched; the rest is kept as the provider sent it.
 func readSummarized(p Object) recall.Part {
 	var texts []string
 	for _, s := range p.Items("summary", "a list of texts with their index") {
@@ -134,7 +134,7 @@ func readSummarized(p Object) recall.Part {
 		Summary: compact(p.fields["summary"])}
 }
 
-// readImage reads an image as Letta has it; Anthropic's are the same.
+// readImage reads an image in Letta's form, which is also Anthropic's.
 func readImage(p Object) recall.Part {
 	s := p.Object("source")
 	kind := s.OneOf("type", "url", "base64", "letta")
@@ -151,7 +151,7 @@ func readImage(p Object) recall.Part {
 	return recall.Part{Type: recall.Image, Source: source(fields)}
 }
 
-// compact is JSON without blanks between its tokens.
+// compact returns JSON without spaces between its tokens.
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {

@@ -26,10 +26,10 @@ func codec(e tokenizer.Encoding) func() tokenizer.Codec {
 	})
 }
 
-// rememberBytes is the size from which counting costs more than remembering.
+// rememberBytes is the size of the shortest text whose count is remembered.
 const rememberBytes = 64
 
-// known returns a count that is remembered, or makes it.
+// known returns the remembered count of a text, or counts it and remembers that.
 func (c *Counter) known(encoding tokenizer.Encoding, text string, count func() int) int {
 	if c == nil || len(text) < rememberBytes {
 		return count()
@@ -61,8 +61,8 @@ func (c *Counter) put(key counted, n int) {
 	c.new[key] = n
 }
 
-// What is counted at once is bounded, for a tokenizer looks back and ahead, and a hostile text makes it look far: the
-// time for a run of spaces and line ends grows with its square. Each cut is worth a token at most.
+// A text is counted in pieces, because a tokenizer looks back and ahead: its time for a run of spaces and line ends
+// grows with the square of the run's length. Each cut changes the count by a token at most.
 const (
 	pieceBytes = 32 << 10
 	spaceBytes = 128 // of a run

@@ -24,9 +24,9 @@ func InitialFactor(model string) Factor {
 	return 1
 }
 
-// After returns the factor after a report of a provider's count of a prompt, beside ours of the same prompt. first says
-// that it is the model's first report, which raises the factor at once. It ignores a report of less than half of our
-// count or of more than two and a half times as much, which is of another prompt.
+// After returns the factor after a provider reported its count of a prompt, of which ours is known. first says that it
+// is the model's first report, which raises the factor at once. It ignores a report of less than half of our count or
+// of more than two and a half times as much, which is of another prompt.
 func (f Factor) After(reported, ours int, first bool) Factor {
 	seen := Factor(reported) / Factor(max(ours, 1))
 	if seen < leastCredible || seen > mostReport {

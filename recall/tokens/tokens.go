@@ -9,7 +9,7 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// What Loci counts for a message besides its texts, and for an image.
+// What Loci counts for a message in addition to its texts, and for an image.
 const (
 	PerMessage = 4
 	PerImage   = 1000

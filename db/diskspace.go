@@ -19,13 +19,13 @@ func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
 }
 
-// CheckRoom stores about 1 MiB and takes it back. An error says that nothing can be stored.
+// CheckRoom stores about 1 MiB and rolls that back. It returns the error of a database that can store nothing.
 func CheckRoom(ctx context.Context, d DB) error {
 	tx, err := d.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it has nothing to keep
+	defer tx.Rollback(ctx) //nolint:errcheck // nothing is kept
 	_, err = tx.Exec(ctx, `
 		CREATE TABLE room AS
 		SELECT string_agg(md5(row::text || part::text), '') AS text

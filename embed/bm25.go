@@ -45,7 +45,8 @@ func Document(text string) Lex {
 	for i, w := range weights {
 		weights[i].value = float32(Saturated(float64(w.value), float64(length)))
 	}
-	return newLex(heaviest(weights))
+	v := sparse(heaviest(weights))
+	return Lex{Vector: v, Terms: v.Indices()}
 }
 
 // Saturated is BM25's weight of a term that a text of a given number of terms has tf times.
@@ -117,11 +118,6 @@ func heaviest(weights []weight) []weight {
 	weights = weights[:MaxTerms]
 	slices.SortFunc(weights, func(a, b weight) int { return cmp.Compare(a.id, b.id) })
 	return weights
-}
-
-func newLex(weights []weight) Lex {
-	v := sparse(weights)
-	return Lex{Vector: v, Terms: v.Indices()}
 }
 
 // sparse builds a vector from elements in the order of their ids. pgvector-go builds one from a map only, or from its

@@ -1,0 +1,97 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The errors that a caller can act on. Any other error is the server's own failure.
+var (
+	// ErrNotFound: the named thing does not exist in this organization.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict: the request contradicts stored data.
+	ErrConflict = errors.New("conflict")
+	// ErrInvalid: an argument breaks a rule, which the text names.
+	ErrInvalid = errors.New("invalid")
+	// ErrTooMany: the organization has as many of these at once as it may.
+	ErrTooMany = errors.New("too many")
+	// ErrBusy: other requests delay this one; the same request may succeed in some seconds.
+	ErrBusy = errors.New("busy")
+)
+
+// ErrUnreachable means that a connection to the database could not be made, or broke.
+var ErrUnreachable = errors.New("the database cannot be reached")
+
+// caused is an error whose text is a sentence for the caller, and whose kind is one of the errors above.
+type caused struct {
+	kind error
+	text string
+}
+
+func (c *caused) Error() string { return c.text }
+func (c *caused) Unwrap() error { return c.kind }
+
+// NotFound returns an error of the kind ErrNotFound with the given sentence.
+func NotFound(format string, args ...any) error {
+	return &caused{ErrNotFound, fmt.Sprintf(format, args...)}
+}
+
+// Busy returns an error of the kind ErrBusy with the given sentence.
+func Busy(format string, args ...any) error { return &caused{ErrBusy, fmt.Sprintf(format, args...)} }
+
+// TooMany returns an error of the kind ErrTooMany with the given sentence.
+func TooMany(format string, args ...any) error {
+	return &caused{ErrTooMany, fmt.Sprintf(format, args...)}
+}
+
+// Conflict returns an error of the kind ErrConflict with the given sentence.
+func Conflict(format string, args ...any) error {
+	return &caused{ErrConflict, fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns an error of the kind ErrInvalid with the given sentence.
+func Invalid(format string, args ...any) error {
+	return &caused{ErrInvalid, fmt.Sprintf(format, args...)}
+}
+
+// OrNotFound returns an ErrNotFound with the given sentence for an ErrNotFound, and any other error unchanged.
+func OrNotFound(err error, format string, args ...any) error {
+	if errors.Is(err, ErrNotFound) {
+		return NotFound(format, args...)
+	}
+	return err
+}
+
+// Error adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable to an error of Postgres that means one of them, and
+// returns any other error unchanged.
+func Error(err error) error {
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return ErrNotFound
+	case !answered && broken(err):
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	case !answered:
+		return err
+	}
+	switch pg.Code {
+	case "23505": // unique_violation
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case "23503": // foreign_key_violation
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	case "23514", "23502", "22P02", "22021", "22003", "22P05", "22001": // check, not null, syntax, encoding, range, length
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return err
+}
+
+// broken reports whether a connection ended under a statement.
+func broken(err error) bool {
+	_, network := errors.AsType[*net.OpError](err)
+	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
