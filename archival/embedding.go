@@ -38,7 +38,8 @@ func (s *Store) Queue() *embed.Queue[passages] {
 			  AND NOT EXISTS (SELECT FROM passage_vectors v WHERE v.passage_key = p.key AND v.space_id = @space)`}}
 }
 
-// waitingArchives reads the index of the passages that wait once for each archive, whatever the number of passages.
+// waitingArchives selects the archives with passages that wait. It reads the index of these once for each archive,
+// however many passages wait.
 const waitingArchives = `
 	WITH RECURSIVE waiting AS (
 		SELECT min(archive_key) AS key FROM unembedded_passages WHERE refused IS NULL
@@ -63,7 +64,7 @@ type unembedded struct {
 	Sum  []byte `db:"sha256"`
 }
 
-// nextBatch reads passages of an archive that wait: as many as the endpoint has time for.
+// nextBatch reads passages of an archive that wait, at most as many as the endpoint's Size.
 func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
 	rows, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, text, sha256 FROM (
@@ -97,8 +98,8 @@ func (b *batch) Items() []embed.Item {
 	return items
 }
 
-// Lock implements embed.Batch. A batch is not stored if its archive is deleted or has another space; a passage has no
-// vector if it is deleted, has another text, or waits no longer.
+// Lock implements embed.Batch. It returns ErrNotFound if the archive is deleted or has another space. It leaves out
+// passages that are deleted, have another text, or wait no longer.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	if _, err := db.One[int64](ctx, tx, `
 		SELECT key FROM archives WHERE org = $1 AND key = $2 AND deleted_at IS NULL AND embedded_space = $3 FOR KEY SHARE`,
@@ -154,7 +155,7 @@ func (b *batch) Note(ctx context.Context, reason string) error {
 	return db.Error(err)
 }
 
-// wait lets passages of an archive wait for their vectors, if the archive has a space.
+// wait adds passages to those that wait for their vectors, if their archive has a space.
 func (s *Store) wait(ctx context.Context, org db.Org, archive int64, ids []uuid.UUID) error {
 	_, err := s.db.Exec(ctx, `
 		INSERT INTO unembedded_passages (passage_key, org, archive_key)

@@ -97,8 +97,8 @@ func (b *Batch) add(d Draft) error {
 // insertAtOnce is how many passages are in memory at a time.
 const insertAtOnce = 250
 
-// insert inserts a batch, all or nothing, in the order of the texts' hashes: of two requests that have texts in common,
-// one waits for the other, and they never deadlock.
+// insert inserts a batch, all or nothing, in the order of the texts' hashes: two requests with texts in common do not
+// deadlock.
 func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Batch) error {
 	ordered := slices.Clone(b.pieces)
 	slices.SortStableFunc(ordered, func(p, q *piece) int { return bytes.Compare(p.sha256[:], q.sha256[:]) })

@@ -27,7 +27,6 @@ type record struct {
 	size int
 }
 
-// add appends v as JSON.
 func (b *spillBuffer) add(v any) (record, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -54,7 +53,6 @@ func (b *spillBuffer) spill() (err error) {
 	return err
 }
 
-// read reads a record into v.
 func (b *spillBuffer) read(r record, v any) error {
 	if b.file == nil {
 		return json.Unmarshal(b.memory[r.at:r.at+int64(r.size)], v)

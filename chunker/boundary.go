@@ -97,7 +97,6 @@ func firstWord(text string, from, limit int) int {
 	return -1
 }
 
-// atLineStart reports whether a line starts at i.
 func atLineStart(text string, i int) bool { return i == 0 || text[i-1] == '\n' }
 
 // runeStart returns the start of the rune at i, or i if that is not within a rune's length.

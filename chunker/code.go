@@ -24,7 +24,6 @@ func (c *code) read(l line) mark {
 	return found
 }
 
-// rank returns the rank of a cut before a line.
 func (c *code) rank(trimmed string, indent int) rank {
 	switch {
 	case isCloser(trimmed):

@@ -63,7 +63,6 @@ func (m *markdown) read(l line) mark {
 	return m.readText(l, trimmed)
 }
 
-// readFence reads a line inside a fence.
 func (m *markdown) readFence(l line, trimmed string) mark {
 	if len(trimmed) >= len(m.fence) && strings.Trim(trimmed, m.fence[:1]) == "" {
 		m.fence = ""
@@ -143,7 +142,7 @@ func headingOf(l line, afterText bool) (level int, title string) {
 	return level, strings.TrimSpace(text)
 }
 
-// atxHeading reads "## Title ##".
+// atxHeading returns the level and title of a line such as "## Title ##", or level 0.
 func atxHeading(text string) (level int, title string) {
 	rest := strings.TrimLeft(text, "#")
 	level = len(text) - len(rest)
@@ -189,7 +188,6 @@ func fenceOf(trimmed string) string {
 	return run
 }
 
-// isRow reports whether a line can be a row of a table.
 func isRow(head string) bool { return strings.Contains(head, "|") }
 
 // isDelimiterRow reports whether a line separates a table's header from its body: "| --- | :-: |".
@@ -197,7 +195,6 @@ func isDelimiterRow(head string) bool {
 	return strings.Contains(head, "|") && strings.Contains(head, "-") && strings.Trim(head, "|-: \t") == ""
 }
 
-// isItem reports whether a line starts a list item.
 func isItem(trimmed string) bool {
 	marker := "-*+"
 	if trimmed[0] >= '0' && trimmed[0] <= '9' {

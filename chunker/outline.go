@@ -79,7 +79,6 @@ func (p *prose) read(l line) mark {
 
 func (p *prose) clone() outline { copied := *p; return &copied }
 
-// newOutline returns the outline at the start of a text.
 func newOutline(kind Kind, text string) outline {
 	switch kind {
 	case Markdown:

@@ -49,7 +49,7 @@ func (s *splitter) next(from int) (to int, section bool) {
 	return to, section
 }
 
-// balanced cuts a window, earlier than necessary if little of the text or section would remain.
+// balanced cuts a window, and cuts it earlier if little of the text or section would remain.
 func (s *splitter) balanced(w window) (to int, section bool) {
 	to, section = s.cut(w)
 	end := s.sectionEnd(w.limit)

@@ -171,7 +171,6 @@ func (w *writer) isUnrelated(text string) bool {
 // number matches a number that two texts hardly share by chance.
 var number = regexp.MustCompile(`\d[\d.,]*\d`)
 
-// scriptOf returns the script of a letter.
 func scriptOf(r rune) *unicode.RangeTable {
 	for _, table := range unicode.Scripts {
 		if unicode.Is(table, r) {

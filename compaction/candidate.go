@@ -36,7 +36,6 @@ func (p *planner) at(cut int) candidate {
 	return c
 }
 
-// leaves reports whether the message at an index leaves the view.
 func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.stays(i) }
 
 // wrapperTokens bounds what a summary's message takes besides the summary's text.
@@ -90,7 +89,6 @@ func (c candidate) worthwhile(before, target int) bool {
 	return c.evicted > 0 && (replaced > 1 || before > target)
 }
 
-// plan returns the candidate as a plan.
 func (c candidate) plan(by strategy, before, target int) Plan {
 	p := Plan{Mode: c.settings.Mode, Before: before, After: c.tokens(), Evicted: c.evicted, Kept: []int{}, Clips: []Clip{},
 		Stay: len(c.v.Messages) - c.evicted, Crowded: Crowding(c.v.Fixed, c.v.Window)}

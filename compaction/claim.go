@@ -51,7 +51,7 @@ func (s *Store) claim(ctx context.Context, org db.Org, c recall.Conversation, pa
 	}
 }
 
-// claimAge returns how long ago a claim was made; 0 if there is none.
+// claimAge returns how long ago the claim of a conversation was made; 0 without a claim.
 func (s *Store) claimAge(ctx context.Context, org db.Org, conversation int64) (time.Duration, error) {
 	holder, err := db.One[uuid.UUID](ctx, s.DB, `
 		SELECT holder FROM compaction_claims WHERE org = $1 AND conversation_key = $2`, org, conversation)

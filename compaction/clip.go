@@ -40,7 +40,6 @@ func shownWith(messages []recall.Message, clips []Clip, has recall.Toolset) []re
 	return shown
 }
 
-// clipsByPosition returns clips by the positions of their messages.
 func clipsByPosition(clips []Clip) map[int][]Clip {
 	if len(clips) == 0 {
 		return nil

@@ -69,7 +69,6 @@ func cutPointsOf(messages []recall.Message) cutPoints {
 	return c
 }
 
-// callsTool reports whether a message calls a tool.
 func callsTool(m recall.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Type == recall.ToolCall })
 }

@@ -47,7 +47,6 @@ func shownTokens(v View) []int {
 	return tokens
 }
 
-// count counts the tokens of a text.
 func (v View) count(text string) int {
 	if v.Count == nil {
 		return tokens.Estimate(text)
@@ -55,7 +54,6 @@ func (v View) count(text string) int {
 	return v.Count(text)
 }
 
-// clipSaves returns how many tokens a clip saves.
 func (v View) clipSaves(m recall.Message, c Clip) int {
 	if !isClipOf(c, m) {
 		return 0
@@ -63,12 +61,10 @@ func (v View) clipSaves(m recall.Message, c Clip) int {
 	return v.partTokens(m.Content[c.Part]) - v.clippedTokens(m, c)
 }
 
-// clippedTokens returns the tokens of a clipped part.
 func (v View) clippedTokens(m recall.Message, c Clip) int {
 	return v.partTokens(clippedPart(v.Messages, m, c, v.Has))
 }
 
-// partTokens counts the tokens of a part.
 func (v View) partTokens(p recall.Part) int {
 	n := v.count(p.Text) + v.count(p.Name) + v.count(p.Input) + len(p.Images)*tokens.PerImage
 	if p.Type == recall.Image {

@@ -136,7 +136,6 @@ func plain(summary string) string {
 	return unmarked(lineNumbers.ReplaceAllString(strings.TrimPrefix(summary, extractedBy), ""))
 }
 
-// requestText returns the text of a message.
 func requestText(m recall.Message) string {
 	var texts []string
 	for _, p := range m.Content {
@@ -171,7 +170,6 @@ func tells(lower, request string) bool {
 	return hits >= min(2, (len(looked)+1)/2)
 }
 
-// countIn counts the identifiers that a line mentions.
 func (must mustMention) countIn(line string) (n int) {
 	lower := folded(line)
 	for _, id := range must.folded {

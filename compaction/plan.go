@@ -39,7 +39,6 @@ type Plan struct {
 	Crowded      int  `json:"crowded_tokens"` // by which the fixed parts exceed three quarters of the window
 }
 
-// evicts reports whether a message of the view leaves it.
 func (p Plan) evicts(m recall.Message) bool {
 	return p.Evicted > 0 && m.Position < p.First && !slices.Contains(p.Kept, m.Position)
 }

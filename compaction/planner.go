@@ -143,7 +143,6 @@ func MakePlan(v View, s Settings) (Plan, error) {
 	return plan, err
 }
 
-// plan makes the plan of a mode.
 func (p *planner) plan(by strategy) (Plan, error) {
 	v, s := p.v, p.settings
 	before := estimate(v, p.shown)

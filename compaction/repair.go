@@ -108,7 +108,6 @@ func (w *writer) extraction() *extraction {
 	return w.found
 }
 
-// extracted returns a summary made without a model.
 func (w *writer) extracted() Summary {
 	budget := w.budget
 	text := ""
@@ -162,7 +161,6 @@ func (w *writer) summary(text string, how How) Summary {
 	return s
 }
 
-// redacted removes secrets from a text.
 func (w *writer) redacted(text string) string {
 	if w.m != nil && w.m.Redact != nil {
 		return clean(w.m.Redact(text))

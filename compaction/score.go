@@ -21,7 +21,6 @@ type phrase struct {
 	kinds uint32
 }
 
-// add adds the words and phrases of a list.
 func (l *lexicon) add(kinds uint32, list string) {
 	for entry := range strings.SplitSeq(list, ", ") {
 		first, rest, more := strings.Cut(entry, " ")
@@ -215,7 +214,6 @@ func sentenceOf(text string) sentence {
 	return sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
 }
 
-// is reports whether a sentence has signs of a kind.
 func (s sentence) is(kind uint32) bool { return s.kinds&kind != 0 }
 
 // cueScore returns how likely a sentence says what will matter later, from its words alone.

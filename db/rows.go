@@ -26,7 +26,7 @@ func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	}
 }
 
-// One returns the single row of a query, read by column name; ErrNotFound if there is none.
+// One returns the single row of a query, read by column name; ErrNotFound if the query yields none.
 func One[T any](ctx context.Context, d DB, sql string, args ...any) (T, error) {
 	rows, _ := d.Query(ctx, sql, args...) // its error is also in rows
 	row, err := pgx.CollectExactlyOneRow(rows, scanner[T]())

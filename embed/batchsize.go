@@ -9,7 +9,7 @@ const (
 	MostTokens = 38_400
 )
 
-// growAfter is how many jobs in a row an endpoint must keep up with before it is asked for twice as much.
+// growAfter is how many jobs in a row must succeed at a size before the size is doubled.
 const growAfter = 16
 
 func (d *Endpoint) grow() {

@@ -9,16 +9,15 @@ import (
 	"github.com/pgvector/pgvector-go"
 )
 
-// Lexicon is the dimension of word weights: a term's place is the low 24 bits of its CRC-32, and terms that meet there
-// are one.
+// Lexicon is the dimension of word weights: a term's place is the low 24 bits of its CRC-32. Terms of the same place
+// count as one.
 const Lexicon = 1 << 24
 
 // MaxTerms is how many different terms of a text are kept, those of highest weight first. pgvector takes 16,000.
 const MaxTerms = 8_000
 
-// BM25's constants. The length is measured against a constant and not against the corpus' mean, so that a weight never
-// changes once written; texts shorter than the floor are not rewarded for it. Chosen by measuring chat turns and chunks
-// of files together.
+// BM25's constants, chosen by measuring chat turns and chunks of files together. The length is compared with a constant
+// in place of the corpus' mean, so that a stored weight stays valid. Texts shorter than the floor count as that long.
 const (
 	saturation  = 1.2
 	lengthShare = 0.75
@@ -95,7 +94,7 @@ type weight struct {
 	value float32
 }
 
-// counted turns sorted ids into how often each occurs.
+// counted returns how often each of sorted ids occurs.
 func counted(ids []int32) []weight {
 	counts := make([]weight, 0, len(ids))
 	for i, id := range ids {

@@ -1,6 +1,7 @@
-// Package embed turns text into what it is found by: word weights, which need no model, and vectors, which an
-// embeddings endpoint makes. It owns the tokenizer, the BM25 weights of documents and queries, the fusion of both
-// rankings, the client of OpenAI-compatible endpoints, and the table of embedding spaces.
+// Package embed turns texts into word weights, which need no model, and into vectors, which an embeddings endpoint
+// makes, and searches by both. It owns the tokenizer, the BM25 weights of documents and queries, the fusion of both
+// rankings, the queue of texts that wait for vectors, the client of OpenAI-compatible endpoints, and the table of
+// embedding spaces.
 //
 // Words: [Document] weighs a text without knowing any other text; [IDF] weighs a query by a sample of the texts it
 // searches; their inner product is BM25. Meaning: an [Embedder] gives unit vectors, whose inner product is the cosine.
@@ -25,8 +26,8 @@ type Vector struct {
 }
 
 // Embedder makes vectors of texts, all of one dimension. It returns a vector for each text that is not blank, in the
-// order of the items; with some texts refused, the other vectors come together with an error that holds a
-// *[RefusedError] for each of those; with the provider out of order, no vector and an error that holds none.
+// order of the items. If the provider refuses some texts, it returns the other vectors with an error that holds a
+// *[RefusedError] for each refused text. If the provider fails, it returns no vector and an error that holds none.
 type Embedder interface {
 	Embed(ctx context.Context, items []Item) ([]Vector, error)
 }

@@ -33,26 +33,25 @@ type Endpoint struct {
 	until    time.Time     // when a job may try again
 	trying   bool          // one does
 	changed  chan struct{} // closed when any of these changes
-	limit    int           // texts that the endpoint has time for in one job; 0 is MostTexts
+	limit    int           // texts of a job, halved after a timeout; 0 is MostTexts
 	streak   int           // of jobs that succeeded at that limit
 }
 
 // maxAsked is the longest pause that an endpoint may ask for.
 const maxAsked = 5 * time.Minute
 
-// maxAwait is how long a job waits for the endpoint before it gives its place to another: jobs in the queue keep their
-// turn.
+// maxAwait is how long a job waits for the endpoint before it goes back to the queue.
 const maxAwait = 20 * time.Second
 
-// Permit is a job's leave to ask the endpoint. The caller ends it.
+// Permit lets a job ask the endpoint. The caller ends it.
 type Permit struct {
 	endpoint *Endpoint
-	trial    bool // nobody else asks until this job has
+	trial    bool // no other job asks until this one has
 	asked    bool
 }
 
-// Await returns a permit: at once while the endpoint answers; after a failure when the pause is over, to one job at a
-// time. Without a permit, away is how long the job should stay away.
+// Await returns a permit: at once while the endpoint answers, and after a failure to one job when the pause is over.
+// Without a permit, away is how long the job should wait in the queue.
 func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, maxAwait)
 	defer cancel()
@@ -73,9 +72,9 @@ func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duratio
 	}
 }
 
-// Embed makes the vectors of texts, at most Size of them, and notes for all jobs whether the endpoint answered. Texts
-// that it refuses are returned with the reasons. An error means that it made no vectors, or vectors of another
-// dimension than the space's, which a known space meets when another model has its name.
+// Embed makes the vectors of texts, at most Size of them, and records for all jobs whether the endpoint answered. It
+// returns the texts that the endpoint refuses with the reasons. An error means that there are no vectors, or that their
+// dimension is not the space's, because another model has the name of the space's model.
 func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, refused []*RefusedError, err error) {
 	if len(items) == 0 {
 		return nil, nil, nil
@@ -115,7 +114,7 @@ func (d *Endpoint) checkDimension(vectors []Vector) error {
 	return nil
 }
 
-// End gives up a trial that did not come to ask the endpoint.
+// End ends a trial that has not asked the endpoint, so that another job may try.
 func (p *Permit) End() {
 	if p.asked || !p.trial {
 		return
@@ -126,8 +125,8 @@ func (p *Permit) End() {
 	p.endpoint.tell()
 }
 
-// enter returns 0 if the job may ask, as a trial after a failure. Else it returns for how long it may not, unless
-// changed is closed before.
+// enter returns a rest of 0 if the job may ask; after a failure it asks as a trial. Otherwise rest is how long it must
+// wait, unless changed is closed before.
 func (d *Endpoint) enter() (rest time.Duration, trial bool, changed <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,8 +168,8 @@ func (d *Endpoint) Pause(failures int) time.Duration {
 	return min(first<<min(max(failures-1, 0), 20), most)
 }
 
-// note keeps the outcome of a job's call with some texts. After a failure all jobs wait, longer after each, or as long
-// as the endpoint asks. An endpoint that ran out of time is asked for half as much, until it keeps up.
+// note records the outcome of a job's request. After a failure all jobs wait, longer after each one, or as long as the
+// endpoint asks for. After a timeout, jobs have half as many texts until growAfter of them succeed.
 func (d *Endpoint) note(texts int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -64,7 +64,7 @@ type Query struct {
 	// BM25 score. pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query
 	// has no word.
 	Vector pgvector.SparseVector
-	// Common reports that the query has only stop words. They are then taken for names: "will" finds Will.
+	// Common is true if the query has only stop words. They are searched as names: "will" finds Will.
 	Common bool
 	// Rarest are the vector's indices, the rarest term in the scope first, then the lower id first. Never nil.
 	Rarest []int32
@@ -96,8 +96,8 @@ const (
 	candidateTerms = 8      // of a query
 )
 
-// Candidates returns the query's rarest terms: as many as few rows of the scope have, which are then read through an
-// index on terms and ranked. It returns none if even the rarest term is too frequent.
+// Candidates returns the query's rarest terms, as many as together occur in few rows of the scope: a search reads these
+// rows through an index on terms. It returns none if the rarest term is too frequent.
 func (f *IDF) Candidates(q Query) []int32 {
 	n := 0
 	for n < min(len(q.Rarest), candidateTerms) {
@@ -128,9 +128,9 @@ type cachedIDF struct {
 	loaded time.Time
 }
 
-// Get returns the cached IDF of a key, or loads it. It does not cache an empty key, nor a scope of at most SampleRows
-// rows, which one insert may change a lot, nor an error. Callers that come while another loads wait for its result; if
-// that caller gives up, one of those that wait loads instead.
+// Get returns the cached IDF of a key, or loads it. It does not cache an empty key, a scope of at most SampleRows rows,
+// which one insert may change a lot, or an error. Callers of a key that is being loaded wait for the result; if the
+// loading caller's context ends, one of the others loads.
 func (c *IDFCache) Get(ctx context.Context, key string, load func(context.Context) (*IDF, error)) (*IDF, error) {
 	if key == "" {
 		return load(ctx)

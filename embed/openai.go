@@ -243,7 +243,7 @@ func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// checkDimension holds every vector to the configured dimension, or else to that of the first one ever seen.
+// checkDimension returns an error unless a vector has the configured dimension, or else that of the first vector seen.
 func (o *OpenAI) checkDimension(got int) error {
 	if got < 1 || got > MaxDimension {
 		return provider.Told(provider.Settingf("the embedding model %s gives vectors of %d numbers, and Loci keeps 1 to %d: "+

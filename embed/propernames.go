@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// isName reports whether the stop word at text[from:to] is a name there, as in "ask Will", "in May" or "the US": a word
-// in upper case, or one with a capital that is not the first of a sentence. It is no part of another word, and no
-// contraction.
+// isName reports whether the stop word at text[from:to] is a name, as in "ask Will", "in May" or "the US": a word in
+// upper case, or one with a capital letter that is not the first of a sentence. Parts of other words and contractions
+// are no names.
 func isName(text string, from, to int) bool {
 	word := text[from:to]
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
@@ -43,14 +43,14 @@ func negated(text string) bool {
 	return apostrophe(r) && strings.HasPrefix(strings.ToLower(opening(text[size:], 1)), "t")
 }
 
-// beginsSentence reports whether a sentence begins behind a text.
+// beginsSentence reports whether a sentence begins after a text.
 func beginsSentence(text string) bool {
 	text = strings.TrimRight(text, " \t\"'“‘([*_")
 	r, _ := utf8.DecodeLastRuneInString(text)
 	return text == "" || strings.ContainsRune(".!?:;…\n\r-–—•|#>。！？", r)
 }
 
-// nextWord returns the word that a text begins with, behind spaces, in lower case; empty if it begins otherwise.
+// nextWord returns the word that a text begins with, after spaces, in lower case; empty if it begins with another sign.
 func nextWord(text string) string {
 	text = strings.TrimLeft(text, " \t")
 	end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// Settle is the time between the sight of rows without vectors and the start of their job: rows written meanwhile are
-// the same job's work.
+// Settle is the time between the call that finds rows without vectors and the start of their job. Rows written during
+// that time belong to the same job.
 const Settle = 2 * time.Second
 
 const (
@@ -127,8 +127,8 @@ func (q *Queue[K]) Backfill(ctx context.Context, idle time.Duration) (owners int
 	return owners, err
 }
 
-// ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
-// number.
+// ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns the
+// number of vectors.
 func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
 	return q.ClearUnused(ctx, pool, func(context.Context, []int16) error {
 		_, err := q.Backfill(ctx, IdleSpace) // the owners of deleted vectors would count as embedded
@@ -225,7 +225,7 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 	return true, err
 }
 
-// Noting returns a context for noting the failure of a job whose own time is over.
+// Noting returns a context in which a job whose own context has ended can store why it failed.
 func Noting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
@@ -257,7 +257,6 @@ func (p *Permit) openings(ctx context.Context, items []Item) ([]Vector, []*Refus
 	return append(vectors, more...), append(refused, final...), err
 }
 
-// opening returns the first characters of a text.
 func opening(text string, chars int) string {
 	if len(text) <= chars {
 		return text

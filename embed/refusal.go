@@ -51,7 +51,7 @@ func (o *OpenAI) explain(ctx context.Context, err error) error {
 	return o.at.Explain(ctx, err)
 }
 
-// failure words an error that ends a call. A refusal that comes this far is one of every text.
+// failure words an error that ends a call. A refusal among these means that the provider refuses every text.
 func (o *OpenAI) failure(err error) error {
 	if no, ok := errors.AsType[*refusal](err); ok {
 		return provider.Told(provider.Settingf("the embedding provider at %s refuses every text: %s: "+

@@ -136,14 +136,13 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 	return all, nil
 }
 
-// with returns arguments with one more.
 func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {
 	args = maps.Clone(args)
 	args[name] = value
 	return args
 }
 
-// indexTerms returns terms as the index has them, for each owner; none if there are too many owners.
+// indexTerms returns the terms of each owner, as the index has them; none if there are more than MaxOwners.
 func (q Question) indexTerms(ctx context.Context, terms []int32) ([]int64, error) {
 	if q.Owners == nil || len(terms) == 0 {
 		return Owned(0, terms), nil
@@ -164,7 +163,6 @@ func related(hits []Hit) []Hit {
 	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 })
 }
 
-// wordsSQL selects the best rows by words.
 func (s *Search) wordsSQL(condition string) string {
 	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (

@@ -24,7 +24,6 @@ var (
 	memoSeed = maphash.MakeSeed()
 )
 
-// lookup returns the term of a written word.
 func lookup(word string) *term {
 	word = opening(word, maxTermRunes)
 	slot := &memo[maphash.String(memoSeed, word)%uint64(len(memo))]

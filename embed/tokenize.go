@@ -185,7 +185,6 @@ func pluralAt(text string, i int) bool {
 	return text[i] == 's' && !lowerAt(text, i+1)
 }
 
-// lowerAt reports whether a lower-case letter is at text[i:].
 func lowerAt(text string, i int) bool {
 	if i >= len(text) {
 		return false

@@ -232,7 +232,6 @@ func (end *conversationEnd) extend(e *entry) {
 	}
 }
 
-// queueMessage queues the statements that store the conversation's last message.
 func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) error {
 	end.queueLongResults(batch, e.longResults)
 	content, err := json.Marshal(e.Content)

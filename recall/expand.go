@@ -110,7 +110,6 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q Ex
 	return s.longResult(ctx, org, agentID, q)
 }
 
-// messageAt returns the id of an agent's message by its seq.
 func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq int64) (id string, err error) {
 	id, err = db.One[string](ctx, s.db, `
 		SELECT 'message-' || m.id FROM `+messageTables+` WHERE m.org = $1 AND a.id = $2 AND m.seq = $3`, org, agentID, seq)

@@ -148,7 +148,6 @@ func (end *conversationEnd) queueLongResults(batch *pgx.Batch, results []longRes
 	}
 }
 
-// longResult reads the text of an agent's Clip.
 func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
 	texts, err := s.longResults(ctx, org, agentID, q.Conversation, []string{q.ID})
 	if text, ok := texts[q.ID]; ok || err != nil {

@@ -137,7 +137,6 @@ func (p period) until(years, months, days int) period {
 	return p
 }
 
-// today returns the beginning of the day of now.
 func today(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 }

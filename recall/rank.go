@@ -89,7 +89,6 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 	return ranked, nil
 }
 
-// sortBest sorts candidates, the best first, then the newer first.
 func sortBest(all []candidate) {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Key, a.Key))
@@ -236,7 +235,6 @@ func termLength(text string) int {
 	return (ascii+3)/4 + others
 }
 
-// weights returns the weights of a query's terms.
 func weights(q embed.Query) map[int32]float64 {
 	all := make(map[int32]float64, len(q.Rarest))
 	values := q.Vector.Values()
@@ -285,7 +283,6 @@ func addParticipants(all []candidate, query string) {
 	}
 }
 
-// addDates adds a bonus to the candidates of a time that the query names.
 func addDates(all []candidate, periods []period) {
 	for i := range all {
 		bonus := 0.0

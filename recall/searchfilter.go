@@ -124,7 +124,6 @@ func (f searchFilter) wide() searchFilter {
 	return f
 }
 
-// filters returns the filters by which messages are ranked.
 func (f searchFilter) filters() []embed.Filter {
 	all := []embed.Filter{f.sql()}
 	if f.narrows() {
@@ -163,7 +162,6 @@ func (f searchFilter) during(p period) searchFilter {
 	return f
 }
 
-// sql returns the filter as conditions.
 func (f searchFilter) sql() embed.Filter {
 	const hasWords = `r.lex IS NOT NULL AND `
 	rows, args := f.condition()

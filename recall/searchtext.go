@@ -46,7 +46,6 @@ func searchText(role Role, name *string, parts []Part) string {
 	return said
 }
 
-// joinTexts joins the texts that are not empty by newlines.
 func joinTexts(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
 }

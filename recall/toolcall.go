@@ -124,7 +124,6 @@ func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*ent
 	return open, err
 }
 
-// queue queues the statements that store the calls and results.
 func (p *pairing) queue(batch *pgx.Batch, end conversationEnd) {
 	for _, m := range p.made {
 		batch.Queue(`

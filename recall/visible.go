@@ -55,7 +55,6 @@ const viewSQL = `
 	ORDER BY m.position DESC
 	LIMIT @most`
 
-// prompt reads the current system prompt of a conversation.
 func (s *Store) prompt(ctx context.Context, org db.Org, c Conversation) (Message, error) {
 	return db.One[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`

@@ -49,8 +49,8 @@ type Client struct {
 	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by the name of a model
 }
 
-// A model is not asked for a pause after maxFailures requests in a row failed in all their attempts, or one let a
-// caller wait in vain. Then one request tries it.
+// A model gets no requests for the length of pause after maxFailures requests in a row failed in all their attempts, or
+// after one that timed out. Then one request tries it again.
 const (
 	pause       = 5 * time.Minute
 	maxFailures = 3
@@ -62,7 +62,7 @@ func (c *Client) breaker(model string) circuitbreaker.CircuitBreaker[any] {
 	return b.(circuitbreaker.CircuitBreaker[any])
 }
 
-// record counts the outcome of a request. What is the caller's or the request's fault is no failure of the model.
+// record counts the outcome of a request. Failures that the caller or the request itself caused do not count.
 func (c *Client) record(breaker circuitbreaker.CircuitBreaker[any], x *exchange, err error) {
 	refused := x.status == http.StatusBadRequest || x.status == http.StatusUnprocessableEntity ||
 		errors.Is(err, context.Canceled) || c.overflows(x.status, x.words)
@@ -83,8 +83,8 @@ var _ compaction.Summarizer = (*Client)(nil)
 // New checks the configuration without sending a request. An error names the setting to change.
 func New(c Config) (*Client, error) {
 	if c.Window < 0 {
-		return nil, fmt.Errorf("LOCI_LLM_CONTEXT_WINDOW is %d: it must be the tokens that the model takes, or be empty "+
-			"where that is not known", c.Window)
+		return nil, fmt.Errorf("LOCI_LLM_CONTEXT_WINDOW is %d: set it to the tokens of the model's context window, or leave "+
+			"it empty if that is unknown", c.Window)
 	}
 	base := *cmp.Or(c.HTTP, &http.Client{})
 	base.Transport = &transport{next: base.Transport}
@@ -106,10 +106,10 @@ func (c *Client) Model() string { return c.at.Model }
 // Window returns the default model's context window in tokens; 0 if it is unknown.
 func (c *Client) Window() int { return c.window }
 
-// Complete implements compaction.Summarizer. It returns a *compaction.Overflow for a request that is too large, even
-// if the provider cuts it without an error. A model that failed three times in a row, or let a caller wait in vain,
-// is not asked for five minutes. Every other error, except that of ctx, is a sentence for the operator that names the
-// setting to check.
+// Complete implements compaction.Summarizer. It returns a *compaction.Overflow for a request that is too large, even if
+// the provider cuts it without an error. A model that failed three times in a row, or timed out once, gets no requests
+// for five minutes. Every other error, except that of ctx, is a sentence for the operator that names the setting to
+// check.
 func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
 	at := c.at
@@ -160,7 +160,8 @@ func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCom
 	return answer, x, err
 }
 
-// wantsOtherLimit reports, the first time, that an endpoint knows the limit of an answer only by its newer name.
+// wantsOtherLimit reports whether an endpoint refuses max_tokens and asks for max_completion_tokens. It returns true
+// once: later requests have the new name.
 func (c *Client) wantsOtherLimit(r compaction.Request, x *exchange, err error) bool {
 	if err == nil || r.MaxTokens == 0 || c.completion.Load() {
 		return false

@@ -25,7 +25,7 @@ var wordings = []*regexp.Regexp{
 	// OpenAI, models with a limit set for the key's project.
 	regexp.MustCompile(`(?i)input tokens exceed the configured limit of (?P<window>[\d,]+) tokens(?s:.{0,40}?resulted ` +
 		`in (?P<sent>[\d,]+))?`),
-	// OpenAI and Groq, a request that alone is more than a minute's tokens: waiting never helps.
+	// OpenAI and Groq, a request that alone has more tokens than a minute allows.
 	regexp.MustCompile(`(?i)request too large for(?s:.{0,300}?)limit:? (?P<window>[\d,]+),? requested:? (?P<sent>[\d,]+)`),
 	// Anthropic, and Bedrock's and Vertex' endpoints of its models.
 	regexp.MustCompile(`(?i)prompt is too long: (?P<sent>[\d,]+) tokens > (?P<window>[\d,]+)`),
@@ -76,8 +76,8 @@ var wordings = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)input and maximum output tokens \((?P<sent>[\d,]+)\) exceeded this model context window ` +
 		`limit \((?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)prompt has (?P<sent>[\d,]+) tokens?, but the configured context size is (?P<window>[\d,]+)`),
-	// Without numbers: OpenAI's and everybody's code; Groq; Bedrock; MiniMax; Z.AI; Anthropic by bytes; Cohere; LiteLLM;
-	// the rest.
+	// Without numbers: OpenAI's code, which others copy; Groq; Bedrock; MiniMax; Z.AI; Anthropic by bytes; Cohere;
+	// LiteLLM; others.
 	regexp.MustCompile(`(?i)context[_ ]length[_ ]exceeded|context[_ ]window[_ ` +
 		`]exceeded|ContextWindowExceeded|string_above_max_length`),
 	regexp.MustCompile(`(?i)(?:exceeds?|larger than|longer than|exceeding) (?:the |this )?(?:model'?s? )?(?:maximum ` +
@@ -93,7 +93,7 @@ var wordings = []*regexp.Regexp{
 		`)?token limit`),
 }
 
-// others match other answers about tokens: limits that end after some time, and the limit of an answer.
+// others match errors about tokens that are no overflow: limits of a rate, and the limit of the answer's tokens.
 var others = regexp.MustCompile(`(?i)rate limit|too many requests|per (?:minute|min|hour|day)\b|quota|wait ` +
 	`before|throttl|` +
 	`max_(?:completion_)?tokens(?:'|"| )*(?:is|:) too (?:large|high)|completion tokens, whereas`)
@@ -103,10 +103,10 @@ func (c *Client) overflows(status int, body string) bool {
 	return overflow(status, words([]byte(body)), c.window, 0) != nil
 }
 
-// overflow returns an Overflow if a provider's error is about its model's window, else nil. Status 413 is, and so is a
-// bad request without a body, which some proxies answer. Otherwise the words decide, because some providers answer with
-// status 500: those of a provider, or any about sizes with a number above the model's window, or, of an unknown window,
-// above the fewest tokens that the request can have.
+// overflow returns an Overflow if a provider's error is about its model's window, else nil. Some providers answer with
+// status 500, so the words decide: known wordings, or words about sizes with a number above the model's window (if it
+// is unknown, above the fewest tokens that the request can have). Status 413, and status 400 without a body, are
+// overflows.
 func overflow(status int, said string, window, least int) *compaction.Overflow {
 	if status < http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden ||
 		status == http.StatusNotFound {
@@ -163,9 +163,9 @@ func number(w *regexp.Regexp, found []string, name string) int {
 	return n
 }
 
-// A provider that read a whole request counts hardly fewer tokens than words. One that counts a fraction of them has
-// cut the request, as Ollama does; so has one that counts fewer and stops at a round number, like the windows of such
-// servers.
+// A provider that read a whole request counts hardly fewer tokens than words. A provider that counts less than
+// readShare of them has cut the request, as Ollama does. So has one that counts fewer tokens than words and a multiple
+// of roundTokens, which is the window of such a server.
 const (
 	readShare   = 0.6
 	roundTokens = 1024

@@ -52,7 +52,7 @@ type Event struct {
 	AgentID string    `db:"agent_id" json:"-"`
 	Seq     int64     `db:"seq" json:"seq"`
 	Type    Type      `db:"type" json:"type"`
-	RefID   string    `db:"ref_id" json:"ref_id"` // of what it happened to: a file, a folder, a message, the agent itself
+	RefID   string    `db:"ref_id" json:"ref_id"` // the id of the file, folder, message or agent that it is about
 	At      time.Time `db:"at" json:"at"`
 }
 

@@ -88,9 +88,8 @@ func (f *Followers) Follow(
 	return &Follower{Subscription: s, db: f.db, types: types, cursor: after}, nil
 }
 
-// Next returns the next events, oldest first, as soon as there are any, and none after the idle time. It reads them
-// when it is called: a slow reader holds nothing in memory. io.EOF when no more follow: the agent was deleted, or Run
-// ended.
+// Next returns the next events, oldest first, as soon as there are any, and none after the idle time. It keeps no
+// events in memory between calls. io.EOF if no more events can follow: the agent was deleted, or Run ended.
 func (f *Follower) Next(ctx context.Context, idle time.Duration) ([]Event, error) {
 	quiet := time.NewTimer(idle)
 	defer quiet.Stop()
@@ -116,8 +115,8 @@ func (f *Follower) Next(ctx context.Context, idle time.Duration) ([]Event, error
 	}
 }
 
-// read returns the events among the next positions, and moves on. It reads no further than the newest position that it
-// knows, because no event appears below that any more.
+// read returns the events of the next positions and moves the cursor past them. It reads up to the newest position that
+// it knows, because no event appears below that later.
 func (f *Follower) read(ctx context.Context) ([]Event, error) {
 	select {
 	case head, open := <-f.Values:

@@ -53,7 +53,7 @@ type Subscription[K comparable, V any] struct {
 }
 
 // Subscribe returns an organization's subscription to a key, whose first value is now. The caller closes it. ErrTooMany
-// if the organization has MaxSubscriptions.
+// if the organization has MaxSubscriptions already.
 func (p *Poller[K, V]) Subscribe(org db.Org, key K, now V) (*Subscription[K, V], error) {
 	s := &Subscription[K, V]{poller: p, org: org, key: key, last: now, values: make(chan V, 1)}
 	s.Values = s.values
@@ -111,7 +111,7 @@ func (p *Poller[K, V]) Run(ctx context.Context, failed func(error)) {
 	}
 }
 
-// sleep reports whether ctx lasted for the duration.
+// sleep waits for d and returns true, or false as soon as ctx ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -155,7 +155,8 @@ func (p *Poller[K, V]) poll(ctx context.Context) error {
 	return nil
 }
 
-// put replaces a value that was not taken yet by a different one. The caller holds the poller's lock.
+// put stores a value that differs from the last one, in place of one that was not taken. The caller holds the poller's
+// lock.
 func (s *Subscription[K, V]) put(value V) {
 	if _, open := s.poller.subscriptions[s]; !open || reflect.DeepEqual(value, s.last) {
 		return

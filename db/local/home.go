@@ -81,7 +81,7 @@ func lock(dir string) (*os.File, error) {
 }
 
 func (h *home) close() error {
-	_ = syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN) // a process that is starting briefly has the file, too
+	_ = syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN) // a child that is starting may still hold the file
 	return h.lock.Close()
 }
 

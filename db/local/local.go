@@ -40,9 +40,9 @@ type Server struct {
 }
 
 // Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database
-// "loci" with the extension "vector" answers. Before that, it removes the pid file of a crashed server, and stops a
-// server whose parent ended. Errors are sentences for the operator. Start never deletes data. ctx bounds the start, not
-// the server's life.
+// "loci" with the extension "vector" answers. Before that, it disarms the pid file of a crashed server, and stops a
+// server whose parent has ended. Errors are sentences for the operator. Start never deletes data. The end of ctx ends
+// the start, and not a started server.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	h, err := openHome(o.Home)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Server) resume(ctx context.Context) (err error) {
 }
 
 // Restart starts Postgres again after it ended by itself, at the same URL. It does nothing while Postgres runs, and
-// fails after Stop. Nobody calls Stop meanwhile.
+// fails after Stop. It must not run at the same time as Stop.
 func (s *Server) Restart(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("Postgres was stopped")

@@ -31,8 +31,8 @@ func readPIDFile(data string) pidFile {
 	return f
 }
 
-// takeOver makes room for a new server on data: it stops a server whose parent ended, and disarms the pid file of a
-// crashed one. The home is locked, so no other Loci owns either.
+// takeOver prepares data for a new server: it stops a server whose parent ended, and disarms the pid file of a crashed
+// one. The home is locked, so neither belongs to another running Loci.
 func takeOver(ctx context.Context, data string) error {
 	f := readPIDFile(data)
 	if f.pid > 0 && runsOn(f.pid, data) {

@@ -39,7 +39,7 @@ func spawn(cmd *exec.Cmd) (*child, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // ProcessState has it
+			_ = cmd.Wait() // ProcessState tells how it ended
 		}
 	}()
 	return c, <-started

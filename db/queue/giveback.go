@@ -51,7 +51,7 @@ func (p Presence) Keep(ctx context.Context, ready func()) error {
 	}
 }
 
-// recoverTimeout bounds one look for jobs to give back: a database that does not answer for so long counts as lost.
+// recoverTimeout bounds one look for jobs to give back. A connection that takes longer counts as lost.
 const recoverTimeout = 30 * time.Second
 
 func (p Presence) recover(ctx context.Context, conn *pgx.Conn) error {
@@ -88,9 +88,9 @@ func GiveBack(ctx context.Context, conn interface {
 	return n, nil
 }
 
-// giveBackLost makes the jobs available again that the database counts as this server's, and that are not in flight:
-// the connection broke after River took them, or before River marked them as done. A job younger than 20 seconds may be
-// on its way to or from the worker.
+// giveBackLost makes the jobs available again that the database counts as this server's and that are not in flight,
+// because the connection broke after River took them or before River marked them as done. It skips jobs that were taken
+// in the last 20 seconds, which a worker may be about to start.
 func (p Presence) giveBackLost(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		UPDATE river_job SET state = 'available', finalized_at = NULL
@@ -102,8 +102,8 @@ func (p Presence) giveBackLost(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// retriesFirst puts the jobs that are tried again before those of their queue that have a fair start: a retry is
-// scheduled at a present time, a fair start lies decades back.
+// retriesFirst puts retried jobs before the jobs of their queue that have a fair start: a retry is scheduled at a
+// present time, and a fair start in the virtual time of FairStart.
 func retriesFirst(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		UPDATE river_job j SET scheduled_at = first.scheduled_at

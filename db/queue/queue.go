@@ -1,6 +1,5 @@
-// Package queue holds what all kinds of jobs share on River: one job per piece of work, when a job starts, the fair
-// order in which the folders' jobs start, the jobs that a server works on, and the return of the jobs of servers that
-// died.
+// Package queue holds what all kinds of jobs on River share: one job per piece of work, the time at which a job starts,
+// the fair order of the folders' jobs, the jobs that a server works on, and the return of dead servers' jobs.
 package queue
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// maxAttempts lasts as long as an embeddings endpoint or the database may be away.
+// maxAttempts keeps a job through a long outage of the embeddings endpoint or the database.
 const maxAttempts = 1000
 
 // Once returns the options of a job that is in the queue once per arguments until it is done.

@@ -122,7 +122,7 @@ func (r *retrier) read(answer *http.Response) ([]byte, error) {
 	return content, err
 }
 
-// mayPass reports whether a failure may pass by waiting. An attempt that took too long would do so again.
+// mayPass reports whether another attempt may succeed. After a timeout it would time out again.
 func (r *retrier) mayPass(ctx context.Context, answer *http.Response, err error) bool {
 	if err != nil {
 		return ctx.Err() == nil && !errors.Is(err, errTooBig) && !errors.Is(err, context.DeadlineExceeded)
@@ -136,7 +136,7 @@ func (r *retrier) mayPass(ctx context.Context, answer *http.Response, err error)
 	return false
 }
 
-// peek returns the body and leaves it to be read again.
+// peek returns the body, which can be read again.
 func peek(answer *http.Response) string {
 	content, _ := io.ReadAll(answer.Body) // in memory, cannot fail
 	answer.Body = io.NopCloser(bytes.NewReader(content))
@@ -178,7 +178,7 @@ func inUnits(n float64, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(n*float64(unit), float64(time.Hour))), true
 }
 
-// endsWithin reports whether the context ends before the pause does: waiting would only lose the failure's reason.
+// endsWithin reports whether the context ends before the pause does.
 func endsWithin(ctx context.Context, pause time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < pause

@@ -190,5 +190,4 @@ func (i Object) Texts(name string) (all []string) {
 	return all
 }
 
-// place returns the place of an item of a list.
 func place(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }

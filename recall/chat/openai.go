@@ -153,7 +153,6 @@ func (s step) returnedImages() (parts []openAIPart) {
 	return parts
 }
 
-// text returns the content as one text.
 func (m openAIMessage) text() string {
 	switch content := m.Content.(type) {
 	case string:

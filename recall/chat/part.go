@@ -63,7 +63,6 @@ func (i Object) Content(name string, known PartReaders) []recall.Part {
 	return all
 }
 
-// why says why a part is not read.
 func (known PartReaders) why(kind string) string {
 	if why := refusedParts[kind]; why != "" {
 		return why

@@ -48,7 +48,6 @@ type allowlist struct {
 	automaton *ahocorasick.AhoCorasick
 }
 
-// regexp returns the compiled pattern.
 func (r *rule) regexp() *re2.Regexp {
 	r.once.Do(func() { r.regex = re2.MustCompile(r.Pattern) })
 	return r.regex
@@ -65,7 +64,6 @@ func (r *rule) reach() (ahead, back int) {
 	return windowAhead, windowBack
 }
 
-// secret returns the bounds of the secret in a match.
 func (r *rule) secret(m []int) (from, to int) {
 	if r.Group > 0 {
 		return m[2*r.Group], m[2*r.Group+1]
@@ -121,7 +119,6 @@ func newAutomaton(words []string, deterministic bool) *ahocorasick.AhoCorasick {
 	return &automaton
 }
 
-// isLiteral reports whether a text is a value of JSON in any case.
 func isLiteral(text string) bool {
 	switch strings.ToLower(text) {
 	case "null", "true", "false":

@@ -91,7 +91,6 @@ var scripts = []struct {
 // of tokens in Loci and takes some nanoseconds a byte.
 func Estimate(text string) int { return (cost(text) + oneToken - 1) / oneToken }
 
-// cost returns the estimate in hundredths of a token.
 func cost(text string) (n int) {
 	for i := 0; i < len(text); {
 		spaced := i == 0 || text[i-1] == ' '
