@@ -524,7 +524,7 @@ func TestCaptureStoresAnOtidOnce(t *testing.T) {
 	got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"new"},`+
 		`{"role":"user","content":"else","otid":"o1"}]}`)
 	if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 409 ||
-		!strings.HasPrefix(detail, `messages[1]: the otid "o1" is that of `+first.Messages[0].ID) {
+		!strings.HasPrefix(detail, `messages[1]: the otid "o1" belongs to `+first.Messages[0].ID) {
 		t.Errorf("an otid of another text: got %d %s", got.Code, got.Text)
 	}
 	if n := len(c.log(agent)); n != 3 {
