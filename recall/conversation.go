@@ -106,7 +106,8 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		id, err := db.One[string](ctx, tx, `
 			INSERT INTO conversations (id, org, agent_key, summary, description, model, model_settings,
 			                           context_window_limit, hidden)
-			VALUES (@id, @org, @agent, @summary, @description, @model, @settings, @window, @hidden)
+			SELECT @id, @org, @agent, @summary, @description, @model, (`+mergedSettings+`), @window, @hidden
+			FROM (SELECT NULL::jsonb AS model_settings) AS none
 			RETURNING id`,
 			pgx.StrictNamedArgs{"id": cmp.Or(n.ID, NewConversationID()), "org": org, "agent": agent,
 				"summary": n.Summary, "description": n.Description, "model": n.Model, "settings": n.ModelSettings,
@@ -122,6 +123,10 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	})
 	return made, err
 }
+
+// mergedSettings is the model settings with those of a change over them. A null field is not set any more.
+const mergedSettings = `SELECT jsonb_object_agg(key, value)
+	FROM jsonb_each(coalesce(model_settings, '{}') || coalesce(@settings::jsonb, '{}')) WHERE value <> 'null'`
 
 // maxNoteBytes bounds a conversation's summary and description.
 const maxNoteBytes = 100_000
@@ -187,7 +192,7 @@ func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFil
 			"hidden": f.Hidden})
 }
 
-// ConversationUpdate changes the fields that are not nil.
+// ConversationUpdate changes the fields that are not nil, and the model settings field by field; null unsets one.
 type ConversationUpdate struct {
 	Summary       *string
 	Description   *string
@@ -207,7 +212,7 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 	err := db.Exec(ctx, s.db, `
 		UPDATE conversations
 		SET summary = coalesce(@summary, summary), description = coalesce(@description, description),
-		    model = coalesce(@model, model), model_settings = coalesce(@settings, model_settings),
+		    model = coalesce(@model, model), model_settings = (`+mergedSettings+`),
 		    context_window_limit = coalesce(@window, context_window_limit),
 		    archived_at = CASE WHEN @archived THEN coalesce(archived_at, now())
 		                       WHEN NOT @archived THEN NULL ELSE archived_at END,

@@ -41,7 +41,7 @@ func TestBlocks(t *testing.T) {
 	}{
 		{"a value beyond the limit", "PATCH", "/v1/blocks/" + id, `{"value":"` + strings.Repeat("x", 21) + `"}`, 400,
 			"Exceeds 20 character limit (requested 21)"},
-		{"a limit of nothing", "POST", "/v1/blocks", `{"label":"a","limit":0}`, 422, "body.limit"},
+		{"a limit that is no number", "POST", "/v1/blocks", `{"label":"a","limit":""}`, 422, "body.limit"},
 		{"a limit below nothing", "PATCH", "/v1/blocks/" + id, `{"limit":-1}`, 422, "body.limit"},
 		{"a label that is none", "POST", "/v1/blocks", `{"label":"a b"}`, 400, "is not allowed"},
 		{"an id of another kind", "GET", "/v1/blocks/agent-1", "", 422, "block_id"},

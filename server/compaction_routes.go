@@ -59,7 +59,7 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.Com
 	letta.Compacted, error,
 ) {
 	done, err := s.Agents.Compact(ctx, rest.Org(ctx), c,
-		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value), Dry: dry || r.Dry.Value})
+		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value.Object), Dry: dry || r.Dry.Value})
 	if err != nil {
 		return letta.Compacted{}, err
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -59,15 +58,13 @@ func (s *Server) named(ctx context.Context, in rest.OfConversation, agentIDs ...
 
 func (s *Server) createConversation(ctx context.Context, in *struct {
 	AgentID string `query:"agent_id" required:"true"`
-	Body    struct {
-		letta.ConversationFields
-		Hidden rest.Opt[bool] `json:"hidden,omitzero" doc:"Left out of lists."`
-	}
+	Body    letta.CreateConversation
 }) (letta.Conversation, error) {
-	b := in.Body
-	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID, recall.NewConversation{
-		Summary: b.Summary.Pointer(), Description: b.Description.Pointer(), Model: b.Model.Pointer(),
-		ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(), Hidden: b.Hidden.Value})
+	n, err := in.Body.New()
+	if err != nil {
+		return letta.Conversation{}, err
+	}
+	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID, n)
 	return s.conversation(ctx, c, err)
 }
 
@@ -109,10 +106,9 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{
-		Summary: b.Summary.Pointer(), Description: b.Description.Pointer(), Model: b.Model.Pointer(),
-		ModelSettings: json.RawMessage(b.ModelSettings.Value), WindowLimit: b.WindowLimit.Pointer(),
-		Archived: b.Archived.Pointer(), LastMessageAt: last})
+	u := b.Update()
+	u.Archived, u.LastMessageAt = b.Archived.Pointer(), last
+	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, u)
 	return s.conversation(ctx, c, err)
 }
 

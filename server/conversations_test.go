@@ -156,15 +156,16 @@ func TestConversationsAreKeptAndChanged(t *testing.T) {
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "")
 	id := c.made("/v1/conversations/?agent_id="+agent, `{"summary":"s","description":"d","model":"openai/gpt-4o",
-		"model_settings":{"a":1},"context_window_limit":9000,
-		"hidden":false,"isolated_block_labels":["x"]}`)
+		"model_settings":{"temperature":1},"context_window_limit":9000,
+		"hidden":false,"isolated_block_labels":[]}`)
 	all := []string{"id", "agent_id", "summary", "description", "model", "model_settings", "context_window_limit",
 		"archived", "created_by_id", "last_updated_by_id",
 		"isolated_block_ids"}
 	was := pick(t, c.must("GET", "/v1/conversations/"+id, ""), all...)
 	if want := fmt.Sprintf(`{"agent_id":%q,"archived":false,"context_window_limit":9000,"created_by_id":null,`+
 		`"description":"d","id":%q,"isolated_block_ids":[],`+
-		`"last_updated_by_id":null,"model":"openai/gpt-4o","model_settings":{"a":1},"summary":"s"}`, agent, id); was != want {
+		`"last_updated_by_id":null,"model":"openai/gpt-4o","model_settings":{"temperature":1},"summary":"s"}`, agent,
+		id); was != want {
 		t.Errorf("created: got\n%s, want\n%s", was, want)
 	}
 	for _, same := range []string{"", "{}", `{"summary":null,"archived":null,"last_message_at":null,"model":null,` +

@@ -110,7 +110,7 @@ func (s *Server) changeMessage(ctx context.Context, in *struct {
 func (s *Server) resetMessages(ctx context.Context, in *struct {
 	rest.OfAgent
 	Body struct {
-		AddDefault bool `json:"add_default_initial_messages,omitempty" doc:"Ignored: there is only a system prompt."`
+		AddDefault rest.Opt[bool] `json:"add_default_initial_messages,omitzero" doc:"Ignored: there is only a prompt."`
 	}
 }) (letta.AgentState, error) {
 	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))

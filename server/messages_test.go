@@ -386,7 +386,7 @@ func TestMessagesRefuse(t *testing.T) {
 			"query.agent_id: required query parameter is missing"},
 		{"a conversation of an agent that is not there", "POST", "/v1/conversations/?agent_id=agent-" + uuid, "{}", 404,
 			"Agent with ID"},
-		{"a window of nothing", "POST", "/v1/conversations/?agent_id=" + agent, `{"context_window_limit":0}`, 400,
+		{"a window below nothing", "POST", "/v1/conversations/?agent_id=" + agent, `{"context_window_limit":-1}`, 400,
 			"context_window_limit must be between"},
 		{"an unknown conversation", "GET", "/v1/conversations/conv-" + uuid, "", 404, "Conversation with ID conv-" + uuid +
 			" not found"},

@@ -82,3 +82,65 @@ func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
 			conversation.Reported)
 	}
 }
+
+func TestUnknownCompactionSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	got := c.must("POST", "/v1/agents", `{"compaction_settings":{"mode":"all","triger":0.9,"model_settings":{"x":1}}}`)
+	want := `"warnings":["Loci does not know the field \"compaction_settings.triger\"; did you mean trigger?"]`
+	if !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Letta takes "", 0 and null for what is not given.
+func TestEmptyValuesAreNotGiven(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"model":"","embedding":"","timezone":"","context_window_limit":0,"from_template":null,
+		"template_id":"","memory_variables":{},"include_multi_agent_tools":false,"system":"",
+		"llm_config":{"handle":"","model":"","context_window":0},"memory_blocks":[{"label":"a","value":null,"limit":0}]}`)
+	base := "/v1/agents/" + agent
+	unset := []string{"model", "embedding", "timezone", "context_window_limit"}
+	if got := pick(t, c.must("GET", base, ""), unset...); got !=
+		`{"context_window_limit":null,"embedding":null,"model":null,"timezone":"UTC"}` {
+		t.Errorf("created: got %s, want nothing", got)
+	}
+	c.must("PATCH", base, `{"model":"openai/gpt-5","embedding":"a/b","timezone":"Europe/Berlin",
+		"context_window_limit":9000}`)
+	got := pick(t, c.must("PATCH", base, `{"model":"","embedding":"","timezone":""}`), unset...)
+	want := `{"context_window_limit":9000,"embedding":"a/b","model":"openai/gpt-5","timezone":"Europe/Berlin"}`
+	if got != want {
+		t.Errorf("changed: got %s, want %s", got, want)
+	}
+	if got := fields(t, c.must("PATCH", base, `{"context_window_limit":0}`)); got["context_window_limit"] != nil {
+		t.Errorf("a window of 0: got %v, want null", got["context_window_limit"])
+	}
+	for _, body := range []string{`{"limit":7}`, `{"limit":null}`, `{"limit":0}`} {
+		got := fields(t, c.must("PATCH", base+"/core-memory/blocks/a", body))["limit"]
+		if want := map[bool]any{true: 100_000.0, false: 7.0}[body == `{"limit":0}`]; got != want {
+			t.Errorf("a block's %s: got %v, want %v", body, got, want)
+		}
+	}
+	conversation := c.must("POST", "/v1/conversations?agent_id="+agent, `{"model":"","context_window_limit":0,
+		"model_settings":null,"isolated_block_labels":null}`)
+	if got := pick(t, conversation, "model", "context_window_limit", "model_settings"); got !=
+		`{"context_window_limit":null,"model":null,"model_settings":null}` {
+		t.Errorf("a conversation: got %s, want nothing", got)
+	}
+	for _, call := range [][3]string{
+		{"GET", base + "/archival-memory/search?query=x&top_k=0&tag_match_mode=&start_datetime=", ""},
+		{"POST", "/v1/passages/search", `{"query":"","agent_id":"","archive_id":null,"tags":null,"start_date":"",
+			"after":""}`},
+		{"POST", "/v1/messages/search", `{"query":"x","agent_id":"","conversation_id":"","start_date":"","end_date":null,
+			"search_mode":null,"roles":null,"limit":null,"offset":0,"after":""}`},
+		{"PATCH", base + "/reset-messages", `{"add_default_initial_messages":null}`},
+		{"POST", "/v1/blocks", `{"label":"b","value":null,"limit":null,"tags":null,"metadata":null,"template_id":null}`},
+		{"POST", base + "/archival-memory", `{"text":"x","tags":null,"created_at":""}`},
+		{"POST", "/v1/folders", `{"name":"f","description":"","instructions":null,"embedding_chunk_size":null}`},
+	} {
+		if got := c.call(call[0], call[1], call[2]); got.Code != 200 || strings.Contains(got.Text, `"warnings"`) {
+			t.Errorf("%s: got %d %s", call, got.Code, got.Text)
+		}
+	}
+}

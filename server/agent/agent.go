@@ -77,15 +77,15 @@ func (a Agent) Zone() *time.Location {
 }
 
 // Settings are stored by clients with an agent. Loci uses the tools, the compaction settings, the recall scope,
-// OpenOnAttach and the tool rules, which it shows to the model; clients read back the others.
+// OpenOnAttach, the tool rules, which it shows to the model, and the model settings and the response format, which it
+// hands out with a prompt; clients read back the others.
 type Settings struct {
 	Tools                  []string        `json:"tools,omitzero"`           // names; nil is every tool
 	OpenOnAttach           *bool           `json:"open_on_attach,omitempty"` // nil is true
-	ModelSettings          json.RawMessage `json:"model_settings,omitempty"`
+	ModelSettings          json.RawMessage `json:"model_settings,omitempty"` // fields of the type ModelSettings
 	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
 	ResponseFormat         json.RawMessage `json:"response_format,omitempty"`
 	ToolRules              json.RawMessage `json:"tool_rules,omitempty"`
-	LLMConfig              json.RawMessage `json:"llm_config,omitempty"`
 	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
 	RecallScope            string          `json:"recall_scope,omitempty"` // empty is ScopeAgent
@@ -129,7 +129,8 @@ type Update struct {
 	Tags                                                  []string
 	WindowLimit, MaxFilesOpen, ViewChars                  Limit
 	Hidden                                                *bool
-	Settings                                              Settings // nil fields stay unchanged
+	Settings                                              Settings        // nil fields stay unchanged
+	ModelSettings                                         json.RawMessage // an object; a null field is not set any more
 	FolderIDs                                             []string
 	BlockIDs                                              []string
 }
@@ -165,11 +166,13 @@ type FileBlock struct {
 	LastAccessedAt *time.Time `json:"last_accessed_at"`
 }
 
-// in returns the agent with the model and the window of a conversation, which may have its own.
+// in returns the agent with the model of a conversation, the model's settings and its window, of which the conversation
+// may have its own.
 func (a Agent) in(c recall.Conversation) Agent {
 	if c.Model != nil {
-		a.Model, a.WindowLimit = c.Model, nil
+		a.Model, a.WindowLimit, a.Settings.ModelSettings = c.Model, nil, nil
 	}
+	a.Settings.ModelSettings = merged(a.Settings.ModelSettings, c.ModelSettings)
 	if c.WindowLimit != nil {
 		a.WindowLimit = c.WindowLimit
 	}

@@ -31,5 +31,5 @@ func (s State) Parts() []string { return s.prompt().parts() }
 // Request is the request for a state and messages, in its pieces.
 func (s State) Request(f Format, messages []recall.Message) [][]byte {
 	wire, _ := converted(f, messages, func(string) int { return 0 })
-	return newRequest(f, "m", nil, s.prompt(), wire).pieces()
+	return newRequest(Prompt{format: f, system: s.prompt(), messages: wire}, map[string]any{"model": "m"}).pieces()
 }

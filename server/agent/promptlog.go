@@ -27,6 +27,8 @@ type StoredPrompt struct {
 
 	Pending []chat.PendingCall `json:"pending_tool_calls" doc:"Calls at the end without a result, which providers want."`
 
+	LeftOut []string `json:"settings_left_out,omitempty" doc:"Settings of the model that the format has no name for."`
+
 	Request json.RawMessage `json:"-"` // in the format: tools, system prompt, messages
 }
 
@@ -42,10 +44,15 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 			"at most %d messages. Compact the conversation, or begin another",
 			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
 	}
-	r := newRequest(p.format, modelName(p.Agent.model()), p.tools, p.system, p.messages)
+	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)
+	if model := modelName(p.Agent.model()); model != "" {
+		options["model"] = model
+	}
+	r := newRequest(p, options)
 	sum := sha256.Sum256(r.written.Bytes())
 	out := StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
 		Window: p.Agent.Window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
+		LeftOut: leftOut,
 		Request: r.written.Bytes()}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) })
 	return out, orNoAgent(err, at.AgentID)

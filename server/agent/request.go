@@ -3,6 +3,8 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -35,12 +37,12 @@ type request struct {
 // as a conversation goes on.
 const pieceMessages = 16
 
-// newRequest writes a request with tools and messages in its format. The parts that change least come first.
-func newRequest(f Format, model string, tools []json.RawMessage, p systemPrompt, messages []json.RawMessage) *request {
-	r := &request{}
+// newRequest writes the request of a prompt. options are its other fields. The parts that change least come first.
+func newRequest(p Prompt, options map[string]any) *request {
+	r, f, tools, messages := &request{}, p.format, p.tools, p.messages
 	r.written.WriteString("{")
-	if model != "" {
-		r.written.WriteString(`"model":` + string(chat.Encode(model)) + ",")
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		r.written.WriteString(`"` + name + `":` + string(chat.Encode(options[name])) + ",")
 	}
 	if len(tools) > 0 {
 		r.written.WriteString(`"tools":`)
@@ -49,12 +51,12 @@ func newRequest(f Format, model string, tools []json.RawMessage, p systemPrompt,
 	}
 	r.cut()
 	if f == Anthropic {
-		r.system(p, `"system":[`, `{"type":"text","text":"`, `"}`, "],")
+		r.system(p.system, `"system":[`, `{"type":"text","text":"`, `"}`, "],")
 		r.written.WriteString(`"messages":`)
 		r.list(messages, pieceMessages)
 	} else {
 		r.written.WriteString(`"messages":[`)
-		r.system(p, `{"role":"system","content":"`, "", "", `"}`)
+		r.system(p.system, `{"role":"system","content":"`, "", "", `"}`)
 		for i, m := range messages {
 			r.written.WriteString(",")
 			r.written.Write(m)

@@ -274,14 +274,20 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 		    max_files_open = CASE WHEN @set_max_files THEN @max_files ELSE max_files_open END,
 		    per_file_view_window_char_limit =
 		        CASE WHEN @set_view_chars THEN @view_chars ELSE per_file_view_window_char_limit END,
-		    settings = settings || @settings, updated_at = now()
+		    settings = settings || @settings || CASE WHEN @model_settings::jsonb IS NULL THEN '{}' ELSE
+		        jsonb_build_object('model_settings', (
+		            SELECT jsonb_object_agg(key, value)
+		            FROM jsonb_each(coalesce(nullif(settings -> 'model_settings', 'null'), '{}') || @model_settings)
+		            WHERE value <> 'null')) END,
+		    updated_at = now()
 		WHERE org = @org AND id = @id
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "system": u.System,
 			"timezone": u.Timezone, "model": u.Model, "embedding": u.Embedding, "metadata": u.Metadata, "tags": u.Tags,
 			"hidden": u.Hidden, "set_window": u.WindowLimit.Set, "window": u.WindowLimit.Value,
 			"set_max_files": u.MaxFilesOpen.Set, "max_files": u.MaxFilesOpen.Value,
-			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings})
+			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings,
+			"model_settings": u.ModelSettings})
 }
 
 // Delete deletes an agent with its conversations, its events, and its list of open files. Folders stay.

@@ -65,13 +65,24 @@ type CoreMemory struct {
 	PromptTemplate string            `json:"prompt_template"`
 }
 
-// LLMConfig describes the model that an agent is for. Loci does not call it: the endpoint's type is the protocol that
-// clients assume.
+// LLMConfig describes the model that an agent is for, and how it is to answer. Loci does not call it: the endpoint's type
+// is the protocol that clients assume.
 type LLMConfig struct {
-	Handle        *string `json:"handle"`
-	Model         string  `json:"model"`
-	EndpointType  string  `json:"model_endpoint_type"`
-	ContextWindow int     `json:"context_window" doc:"In tokens; 32768 is assumed if the model's is not known."`
+	Handle         *string         `json:"handle"`
+	Model          string          `json:"model"`
+	EndpointType   string          `json:"model_endpoint_type"`
+	ContextWindow  int             `json:"context_window" doc:"In tokens; 32768 is assumed if the model's is not known."`
+	Temperature    *float64        `json:"temperature"`
+	MaxTokens      *int            `json:"max_tokens"`
+	ParallelCalls  *bool           `json:"parallel_tool_calls"`
+	Reasons        *bool           `json:"enable_reasoner"`
+	ReasonEffort   *string         `json:"reasoning_effort"`
+	MaxThinking    *int            `json:"max_reasoning_tokens"`
+	Effort         *string         `json:"effort"`
+	Verbosity      *string         `json:"verbosity"`
+	Penalty        *float64        `json:"frequency_penalty"`
+	Strict         *bool           `json:"strict"`
+	ResponseFormat json.RawMessage `json:"response_format"`
 }
 
 // Source is a folder in Letta's shape, whose older name for it is source.
@@ -94,7 +105,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 	return AgentState{
 		Agent: a, Memory: memory, Blocks: memory.Blocks, Tools: tools, Sources: rest.Each(r.Folders, SourceOf),
 		LLMConfig: llmConfigOf(a), EmbeddingConfig: r.Embedding, MessageIDs: r.MessageIDs,
-		ModelSettings: settings.ModelSettings, CompactionSettings: settings.CompactionSettings,
+		ModelSettings: modelSettingsOf(a), CompactionSettings: settings.CompactionSettings,
 		ResponseFormat: settings.ResponseFormat, ToolRules: settings.ToolRules, EnableSleeptime: settings.EnableSleeptime,
 		MessageBufferAutoclear: settings.MessageBufferAutoclear != nil && *settings.MessageBufferAutoclear,
 		MaxFilesOpen:           limits.MaxOpen, ViewChars: limits.ViewChars,
@@ -105,7 +116,13 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 }
 
 func llmConfigOf(a agent.Agent) LLMConfig {
-	c := LLMConfig{Handle: a.Model, EndpointType: "openai", ContextWindow: a.AssumedWindow()}
+	m := a.ModelSettings()
+	c := LLMConfig{Handle: a.Model, EndpointType: "openai", ContextWindow: a.AssumedWindow(), Temperature: m.Temperature,
+		MaxTokens: m.MaxOutputTokens, ParallelCalls: m.ParallelCalls, Reasons: m.Reasons, MaxThinking: m.MaxThinking,
+		Effort: m.Effort, Verbosity: m.Verbosity, Penalty: m.Penalty, Strict: m.Strict, ResponseFormat: m.ResponseFormat}
+	if m.Reasoning != nil {
+		c.ReasonEffort = m.Reasoning.Effort
+	}
 	if a.Model != nil {
 		c.Model = (*a.Model)[strings.LastIndexByte(*a.Model, '/')+1:]
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -15,34 +16,36 @@ import (
 // AgentFields are the fields of an agent that a caller sets when it creates or changes the agent. Null sets the three
 // limits to their defaults, and leaves any other field unchanged.
 type AgentFields struct {
-	Name          rest.Opt[string]        `json:"name,omitzero" doc:"Two random words if an agent is created without."`
-	Description   rest.Opt[string]        `json:"description,omitzero"`
-	Metadata      rest.Opt[rest.Object]   `json:"metadata,omitzero"`
-	System        rest.Opt[string]        `json:"system,omitzero" doc:"The base instructions; empty for the default."`
-	Tags          rest.Opt[[]string]      `json:"tags,omitzero"`
-	Timezone      rest.Opt[string]        `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
-	Model         rest.Opt[string]        `json:"model,omitzero" doc:"provider/model"`
-	Embedding     rest.Opt[string]        `json:"embedding,omitzero"`
-	WindowLimit   rest.Opt[int]           `json:"context_window_limit,omitzero" doc:"In tokens; null for the model's own."`
-	Hidden        rest.Opt[bool]          `json:"hidden,omitzero"`
-	FolderIDs     rest.Opt[[]string]      `json:"folder_ids,omitzero"`
-	SourceIDs     rest.Opt[[]string]      `json:"source_ids,omitzero" deprecated:"true"`
-	BlockIDs      rest.Opt[[]string]      `json:"block_ids,omitzero" doc:"All blocks of the agent's core memory."`
-	ModelSettings rest.Opt[rest.Object]   `json:"model_settings,omitzero"`
-	Compaction    rest.Opt[rest.Object]   `json:"compaction_settings,omitzero"`
-	Response      rest.Opt[rest.Object]   `json:"response_format,omitzero"`
-	ToolRules     rest.Opt[[]rest.Object] `json:"tool_rules,omitzero"`
-	LLMConfig     rest.Opt[rest.Object]   `json:"llm_config,omitzero" deprecated:"true"`
-	Autoclear     rest.Opt[bool]          `json:"message_buffer_autoclear,omitzero"`
-	Sleeptime     rest.Opt[bool]          `json:"enable_sleeptime,omitzero"`
-	RecallScope   rest.Opt[string]        `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"What tools recall."`
-	ToolSet       rest.Opt[string]        `json:"tool_set,omitzero" doc:"small, standard or all."`
-	Tools         rest.Opt[[]string]      `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
-	ToolIDs       rest.Opt[[]string]      `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
-	IncludeBase   rest.Opt[bool]          `json:"include_base_tools,omitzero" doc:"Whether the standard set joins them."`
-	IncludeRules  rest.Opt[bool]          `json:"include_base_tool_rules,omitzero" doc:"The tools come without rules."`
-	OpenOnAttach  rest.Opt[bool]          `json:"open_on_attach,omitzero" doc:"Whether folders open files; else true."`
+	Name          rest.Opt[string]          `json:"name,omitzero" doc:"Two random words if an agent is created without."`
+	Description   rest.Opt[string]          `json:"description,omitzero"`
+	Metadata      rest.Opt[rest.Object]     `json:"metadata,omitzero"`
+	System        rest.Opt[string]          `json:"system,omitzero" doc:"The base instructions; empty for the default."`
+	Tags          rest.Opt[[]string]        `json:"tags,omitzero"`
+	Timezone      rest.Opt[string]          `json:"timezone,omitzero" doc:"An IANA name; UTC if absent."`
+	Model         rest.Opt[string]          `json:"model,omitzero" doc:"provider/model"`
+	Embedding     rest.Opt[string]          `json:"embedding,omitzero"`
+	WindowLimit   rest.Opt[int]             `json:"context_window_limit,omitzero" doc:"In tokens; null, 0: the model's."`
+	Hidden        rest.Opt[bool]            `json:"hidden,omitzero"`
+	FolderIDs     rest.Opt[[]string]        `json:"folder_ids,omitzero"`
+	SourceIDs     rest.Opt[[]string]        `json:"source_ids,omitzero" deprecated:"true"`
+	BlockIDs      rest.Opt[[]string]        `json:"block_ids,omitzero" doc:"All blocks of the agent's core memory."`
+	ModelSettings rest.Opt[ModelSettings]   `json:"model_settings,omitzero" doc:"A PATCH changes those that it has."`
+	Response      rest.Opt[rest.Object]     `json:"response_format,omitzero"`
+	ToolRules     rest.Opt[[]rest.Object]   `json:"tool_rules,omitzero"`
+	LLMConfig     rest.Opt[LLMConfigFields] `json:"llm_config,omitzero" deprecated:"true"`
+	OfModel
+	Autoclear    rest.Opt[bool]     `json:"message_buffer_autoclear,omitzero"`
+	Sleeptime    rest.Opt[bool]     `json:"enable_sleeptime,omitzero"`
+	RecallScope  rest.Opt[string]   `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"What tools recall."`
+	ToolSet      rest.Opt[string]   `json:"tool_set,omitzero" doc:"small, standard or all."`
+	Tools        rest.Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
+	ToolIDs      rest.Opt[[]string] `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
+	IncludeBase  rest.Opt[bool]     `json:"include_base_tools,omitzero" doc:"Whether the standard set joins them."`
+	IncludeRules rest.Opt[bool]     `json:"include_base_tool_rules,omitzero" doc:"The tools come without rules."`
+	OpenOnAttach rest.Opt[bool]     `json:"open_on_attach,omitzero" doc:"Whether folders open files; else true."`
 	Unserved
+
+	Compaction rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero"`
 
 	// Null is the limit that the context window allows.
 	MaxFilesOpen rest.Opt[int] `json:"max_files_open,omitzero" doc:"1 to 1,000 files."`
@@ -51,11 +54,21 @@ type AgentFields struct {
 
 // Unserved are fields of Letta's that Loci does not store. Clients send them empty; any content is refused.
 type Unserved struct {
-	IdentityIDs rest.Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
-	MessageIDs  rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
-	Secrets     rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
-	Environment rest.Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
+	IdentityIDs  rest.Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
+	MessageIDs   rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
+	Secrets      rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
+	Environment  rest.Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
+	FromTemplate any                      `json:"from_template,omitempty" deprecated:"true"`
+	Template     any                      `json:"template,omitempty" deprecated:"true"`
+	TemplateID   any                      `json:"template_id,omitempty" deprecated:"true"`
+	BaseTemplate any                      `json:"base_template_id,omitempty" deprecated:"true"`
+	Deployment   any                      `json:"deployment_id,omitempty" deprecated:"true"`
+	Entity       any                      `json:"entity_id,omitempty" deprecated:"true"`
+	Variables    any                      `json:"memory_variables,omitempty" deprecated:"true"`
+	MultiAgent   any                      `json:"include_multi_agent_tools,omitempty" deprecated:"true"`
 }
+
+const noTemplates = "this server has no templates; leave it out, and send the agent's own blocks, tools and settings"
 
 const noSecrets = "this server runs no custom tools and stores no secrets; leave it empty"
 
@@ -70,12 +83,30 @@ func (u Unserved) check() error {
 			"what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
 		{"secrets", len(u.Secrets.Value), noSecrets},
 		{"tool_exec_environment_variables", len(u.Environment.Value), noSecrets},
+		{"from_template", sizeOf(u.FromTemplate), noTemplates},
+		{"template", sizeOf(u.Template), noTemplates},
+		{"template_id", sizeOf(u.TemplateID), noTemplates},
+		{"base_template_id", sizeOf(u.BaseTemplate), noTemplates},
+		{"deployment_id", sizeOf(u.Deployment), noTemplates},
+		{"entity_id", sizeOf(u.Entity), noTemplates},
+		{"memory_variables", sizeOf(u.Variables), noTemplates},
+		{"include_multi_agent_tools", sizeOf(u.MultiAgent), "this server has no tools for several agents; leave it out"},
 	} {
 		if field.size > 0 {
 			return refuse(field.name, field.why)
 		}
 	}
 	return nil
+}
+
+// sizeOf returns 0 for a value that asks for nothing.
+func sizeOf(value any) int {
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
+		return v.Len()
+	} else if !v.IsValid() || v.IsZero() {
+		return 0
+	}
+	return 1
 }
 
 // checkTimezone returns a 422 for a name that no timezone has, and for Local, the server's own, which no caller knows.
@@ -111,21 +142,20 @@ func (c CreateAgent) New() (agent.New, error) {
 	if err := cmp.Or(c.check(), checkTimezone(c.Timezone.Value)); err != nil {
 		return agent.New{}, err
 	}
-	config, err := readLLMConfig(c.LLMConfig.Value)
-	if err != nil {
-		return agent.New{}, err
-	}
+	config := readLLMConfig(c.LLMConfig.Value)
 	messages, err := drafts(c.InitialMessages.Value)
 	if err != nil {
 		return agent.New{}, err
 	}
+	settings := c.settings()
+	settings.ModelSettings = withoutNulls(c.modelSettings())
 	return agent.New{
 		Messages: messages, Blocks: rest.Each(c.MemoryBlocks.Value, CreateBlock.New), BlockIDs: c.BlockIDs.Value,
 		Name: *cmp.Or(c.Name.Pointer(), new(randomName())), Type: string(c.Type.Value), System: c.System.Value,
-		Description: c.Description.Pointer(), Timezone: c.Timezone.Value, Settings: c.settings(),
-		Model: cmp.Or(c.Model.Pointer(), config.handle()), Embedding: c.Embedding.Pointer(), Hidden: c.Hidden.Value,
+		Description: c.Description.Pointer(), Timezone: c.Timezone.Value, Settings: settings,
+		Model: cmp.Or(notEmpty(c.Model), config.handle()), Embedding: notEmpty(c.Embedding), Hidden: c.Hidden.Value,
 		Metadata: json.RawMessage(c.Metadata.Value), Tags: c.Tags.Value, FolderIDs: c.folders(),
-		WindowLimit:  cmp.Or(c.WindowLimit.Pointer(), config.ContextWindow),
+		WindowLimit:  cmp.Or(limitOf(c.WindowLimit).Value, config.ContextWindow),
 		MaxFilesOpen: c.MaxFilesOpen.Pointer(), ViewChars: c.ViewChars.Pointer(),
 	}, nil
 }
@@ -135,27 +165,25 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 	if err := cmp.Or(u.check(), checkTimezone(u.Timezone.Value)); err != nil {
 		return agent.Update{}, err
 	}
-	config, err := readLLMConfig(u.LLMConfig.Value)
-	if err != nil {
-		return agent.Update{}, err
-	}
+	config := readLLMConfig(u.LLMConfig.Value)
 	window := limitOf(u.WindowLimit)
 	if !window.Set && config.ContextWindow != nil {
 		window = agent.Limit{Set: true, Value: config.ContextWindow}
 	}
 	return agent.Update{
 		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(),
-		Timezone: u.Timezone.Pointer(), Model: cmp.Or(u.Model.Pointer(), config.handle()), Embedding: u.Embedding.Pointer(),
+		Timezone: notEmpty(u.Timezone), Model: cmp.Or(notEmpty(u.Model), config.handle()), Embedding: notEmpty(u.Embedding),
 		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(),
-		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value,
-		WindowLimit: window, MaxFilesOpen: limitOf(u.MaxFilesOpen), ViewChars: limitOf(u.ViewChars),
+		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value, ModelSettings: u.modelSettings(),
+		WindowLimit: window, MaxFilesOpen: agent.Limit{Set: u.MaxFilesOpen.Set, Value: u.MaxFilesOpen.Pointer()},
+		ViewChars: agent.Limit{Set: u.ViewChars.Set, Value: u.ViewChars.Pointer()},
 	}, nil
 }
 
 func (f AgentFields) settings() agent.Settings {
 	settings := agent.Settings{
-		ModelSettings: json.RawMessage(f.ModelSettings.Value), CompactionSettings: json.RawMessage(f.Compaction.Value),
-		ResponseFormat: json.RawMessage(f.Response.Value), LLMConfig: json.RawMessage(f.LLMConfig.Value),
+		CompactionSettings:     json.RawMessage(f.Compaction.Value.Object),
+		ResponseFormat:         json.RawMessage(f.Response.Value),
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
 		RecallScope: f.RecallScope.Value,
@@ -198,26 +226,36 @@ type llmConfig struct {
 	ContextWindow *int    `json:"context_window"`
 }
 
-func readLLMConfig(raw rest.Object) (c llmConfig, err error) {
-	if raw == nil {
-		return c, nil
+func readLLMConfig(fields LLMConfigFields) (c llmConfig) {
+	_ = json.Unmarshal(fields.Object, &c) // its schema has these types
+	if c.ContextWindow != nil && *c.ContextWindow == 0 {
+		c.ContextWindow = nil
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return c, refuse("llm_config", "handle and model must be texts, context_window a number of tokens")
-	}
-	return c, nil
+	return c
 }
 
 func (c llmConfig) handle() *string {
-	if c.Handle == nil && c.Model != "" {
-		return &c.Model
+	if c.Handle != nil && *c.Handle != "" {
+		return c.Handle
 	}
-	return c.Handle
+	return notEmpty(rest.Opt[string]{Set: true, Value: c.Model})
 }
 
-// limitOf returns a limit that a null field sets to its default, and an absent one does not change.
+// limitOf returns the limit of a window, which null and, as in Letta, 0 set to its default. An absent field does not
+// change it.
 func limitOf(field rest.Opt[int]) agent.Limit {
+	if field.Value == 0 {
+		return agent.Limit{Set: field.Set}
+	}
 	return agent.Limit{Set: field.Set, Value: field.Pointer()}
+}
+
+// notEmpty returns a text that is chosen, nil for null and for the empty one.
+func notEmpty(field rest.Opt[string]) *string {
+	if field.Value == "" {
+		return nil
+	}
+	return field.Pointer()
 }
 
 func refuse(field, why string) error { return db.Invalid("%s: %s", field, why) }

@@ -1,6 +1,7 @@
 package letta
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ type CreateBlock struct {
 	Label        string                `json:"label" doc:"1 to 50 letters, digits, '_', '-' and '/'."`
 	Value        rest.Opt[string]      `json:"value,omitzero"`
 	Description  rest.Opt[string]      `json:"description,omitzero"`
-	Limit        rest.Opt[int]         `json:"limit,omitzero" minimum:"1" doc:"In characters; 100,000 if absent."`
+	Limit        rest.Opt[int]         `json:"limit,omitzero" minimum:"0" doc:"In characters; 100,000 if absent or 0."`
 	ReadOnly     rest.Opt[bool]        `json:"read_only,omitzero" doc:"The agent's tools cannot change it."`
 	Hidden       rest.Opt[bool]        `json:"hidden,omitzero"`
 	Tags         rest.Opt[[]string]    `json:"tags,omitzero"`
@@ -68,7 +69,7 @@ type UpdateBlock struct {
 	Label       rest.Opt[string]      `json:"label,omitzero"`
 	Value       rest.Opt[string]      `json:"value,omitzero"`
 	Description rest.Opt[string]      `json:"description,omitzero"`
-	Limit       rest.Opt[int]         `json:"limit,omitzero" minimum:"1"`
+	Limit       rest.Opt[int]         `json:"limit,omitzero" minimum:"0" doc:"0 is 100,000."`
 	ReadOnly    rest.Opt[bool]        `json:"read_only,omitzero"`
 	Hidden      rest.Opt[bool]        `json:"hidden,omitzero"`
 	Tags        rest.Opt[[]string]    `json:"tags,omitzero"`
@@ -104,6 +105,9 @@ func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 
 // Update returns the change.
 func (u UpdateBlock) Update() block.Update {
+	if u.Limit.Set && !u.Limit.Null {
+		u.Limit.Value = cmp.Or(u.Limit.Value, block.DefaultLimit)
+	}
 	return block.Update{Label: u.Label.Pointer(), Value: u.Value.Pointer(), Description: u.Description.Pointer(),
 		Limit: u.Limit.Pointer(), ReadOnly: u.ReadOnly.Pointer(), Hidden: u.Hidden.Pointer(), Tags: u.Tags.Value,
 		Metadata: json.RawMessage(u.Metadata.Value)}

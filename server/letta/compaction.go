@@ -1,14 +1,28 @@
 package letta
 
 import (
+	"reflect"
+
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/server/rest"
 )
 
+// CompactionSettings change compaction.Settings, which checks the values.
+type CompactionSettings struct{ rest.Object }
+
+// Schema implements huma.SchemaProvider.
+func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
+	s := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{}, AdditionalProperties: true}
+	for name := range r.Schema(reflect.TypeFor[compaction.Settings](), false, "").Properties {
+		s.Properties[name] = &rest.Schema{}
+	}
+	return s
+}
+
 // CompactRequest is a request to compact a conversation.
 type CompactRequest struct {
-	Settings rest.Opt[rest.Object] `json:"compaction_settings,omitzero" doc:"Each replaces the agent's own."`
-	Dry      rest.Opt[bool]        `json:"dry_run,omitzero" doc:"Only say what would be done."`
+	Settings rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero" doc:"Each replaces the agent's own."`
+	Dry      rest.Opt[bool]               `json:"dry_run,omitzero" doc:"Only say what would be done."`
 }
 
 // Compacted is the answer to a request to compact, in Letta's shape. Loci adds the plan and the compaction.

@@ -1,6 +1,8 @@
 package letta
 
 import (
+	"encoding/json"
+
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -18,11 +20,36 @@ type Conversation struct {
 // ConversationFields are the fields of a conversation that a caller sets when it creates or changes the conversation.
 // Null leaves a field unchanged.
 type ConversationFields struct {
-	Summary       rest.Opt[string]      `json:"summary,omitzero"`
-	Description   rest.Opt[string]      `json:"description,omitzero"`
-	Model         rest.Opt[string]      `json:"model,omitzero"`
-	ModelSettings rest.Opt[rest.Object] `json:"model_settings,omitzero"`
-	WindowLimit   rest.Opt[int]         `json:"context_window_limit,omitzero" doc:"In tokens."`
+	Summary       rest.Opt[string]        `json:"summary,omitzero"`
+	Description   rest.Opt[string]        `json:"description,omitzero"`
+	Model         rest.Opt[string]        `json:"model,omitzero"`
+	ModelSettings rest.Opt[ModelSettings] `json:"model_settings,omitzero" doc:"Over those of the agent."`
+	WindowLimit   rest.Opt[int]           `json:"context_window_limit,omitzero" doc:"In tokens."`
+}
+
+// CreateConversation is what a conversation is created from.
+type CreateConversation struct {
+	ConversationFields
+	Hidden   rest.Opt[bool]     `json:"hidden,omitzero" doc:"Left out of lists."`
+	Isolated rest.Opt[[]string] `json:"isolated_block_labels,omitzero" deprecated:"true" doc:"Must be empty."`
+}
+
+// New returns the conversation to create. ErrInvalid if a field asks for something that Loci does not serve.
+func (c CreateConversation) New() (recall.NewConversation, error) {
+	if len(c.Isolated.Value) > 0 {
+		return recall.NewConversation{}, refuse("isolated_block_labels",
+			"all conversations of an agent share its blocks; leave the list empty, or create another agent")
+	}
+	return recall.NewConversation{Summary: c.Summary.Pointer(), Description: c.Description.Pointer(),
+		Model: notEmpty(c.Model), ModelSettings: json.RawMessage(c.ModelSettings.Value.Object),
+		WindowLimit: limitOf(c.WindowLimit).Value, Hidden: c.Hidden.Value}, nil
+}
+
+// Update returns the change of what all changes have.
+func (f ConversationFields) Update() recall.ConversationUpdate {
+	return recall.ConversationUpdate{Summary: f.Summary.Pointer(), Description: f.Description.Pointer(),
+		Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),
+		WindowLimit: limitOf(f.WindowLimit).Value}
 }
 
 // ConversationFilter narrows a list of conversations.

@@ -1,0 +1,190 @@
+package letta
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// ModelSettings are what an agent's model is to be asked with: those of all of Letta's providers. Null unsets one.
+type ModelSettings struct{ rest.Object }
+
+// settingsOfModels are the fields of ModelSettings.
+type settingsOfModels struct {
+	Provider      rest.Opt[string]      `json:"provider_type,omitzero" doc:"That of the model's handle if absent."`
+	MaxTokens     rest.Opt[int]         `json:"max_output_tokens,omitzero" minimum:"1" doc:"Of an answer."`
+	ParallelCalls rest.Opt[bool]        `json:"parallel_tool_calls,omitzero"`
+	Temperature   rest.Opt[float64]     `json:"temperature,omitzero" minimum:"0" maximum:"2"`
+	Penalty       rest.Opt[float64]     `json:"frequency_penalty,omitzero" minimum:"-2" maximum:"2"`
+	Response      rest.Opt[rest.Object] `json:"response_format,omitzero"`
+	Verbosity     rest.Opt[string]      `json:"verbosity,omitzero" enum:"low,medium,high"`
+	Strict        rest.Opt[bool]        `json:"strict,omitzero"`
+	Effort        rest.Opt[string]      `json:"effort,omitzero" enum:"low,medium,high,xhigh,max"`
+
+	Reasoning      rest.Opt[reasoning]      `json:"reasoning,omitzero" doc:"Of OpenAI's models."`
+	Thinking       rest.Opt[thinking]       `json:"thinking,omitzero" doc:"Of Anthropic's models."`
+	ThinkingConfig rest.Opt[thinkingConfig] `json:"thinking_config,omitzero" doc:"Of Google's models."`
+	ResponseSchema rest.Opt[rest.Object]    `json:"response_schema,omitzero"`
+	ToolCallParser rest.Opt[string]         `json:"tool_call_parser,omitzero"`
+}
+
+type (
+	reasoning struct {
+		Effort rest.Opt[string] `json:"reasoning_effort,omitzero" enum:"none,minimal,low,medium,high,xhigh"`
+	}
+	thinking struct {
+		Type   rest.Opt[string] `json:"type,omitzero" enum:"enabled,disabled,adaptive"`
+		Budget rest.Opt[int]    `json:"budget_tokens,omitzero" minimum:"0"`
+		Clear  rest.Opt[bool]   `json:"clear_thinking,omitzero"`
+	}
+	thinkingConfig struct {
+		Include rest.Opt[bool] `json:"include_thoughts,omitzero"`
+		Budget  rest.Opt[int]  `json:"thinking_budget,omitzero"`
+	}
+)
+
+// Schema implements huma.SchemaProvider.
+func (ModelSettings) Schema(r rest.Registry) *rest.Schema {
+	return r.Schema(reflect.TypeFor[settingsOfModels](), false, "")
+}
+
+// LLMConfigFields are a model's configuration as older clients send it: the model, its window and its settings.
+type LLMConfigFields struct{ rest.Object }
+
+type fieldsOfLLMConfig struct {
+	Handle        rest.Opt[string]      `json:"handle,omitzero"`
+	Model         rest.Opt[string]      `json:"model,omitzero"`
+	ContextWindow rest.Opt[int]         `json:"context_window,omitzero"`
+	MaxTokens     rest.Opt[int]         `json:"max_tokens,omitzero" minimum:"1"`
+	ParallelCalls rest.Opt[bool]        `json:"parallel_tool_calls,omitzero"`
+	Temperature   rest.Opt[float64]     `json:"temperature,omitzero" minimum:"0" maximum:"2"`
+	Penalty       rest.Opt[float64]     `json:"frequency_penalty,omitzero" minimum:"-2" maximum:"2"`
+	Response      rest.Opt[rest.Object] `json:"response_format,omitzero"`
+	Verbosity     rest.Opt[string]      `json:"verbosity,omitzero" enum:"low,medium,high"`
+	Strict        rest.Opt[bool]        `json:"strict,omitzero"`
+	Effort        rest.Opt[string]      `json:"effort,omitzero" enum:"low,medium,high,xhigh,max"`
+	Reasons       rest.Opt[bool]        `json:"enable_reasoner,omitzero"`
+	ReasonEffort  rest.Opt[string]      `json:"reasoning_effort,omitzero" enum:"none,minimal,low,medium,high,xhigh"`
+	MaxThinking   rest.Opt[int]         `json:"max_reasoning_tokens,omitzero" minimum:"0"`
+
+	// These say of a server how it calls the model, which Loci does not.
+	EndpointType  any `json:"model_endpoint_type,omitempty"`
+	Endpoint      any `json:"model_endpoint,omitempty"`
+	ProviderName  any `json:"provider_name,omitempty"`
+	Category      any `json:"provider_category,omitempty"`
+	Wrapper       any `json:"model_wrapper,omitempty"`
+	DisplayName   any `json:"display_name,omitempty"`
+	InnerThoughts any `json:"put_inner_thoughts_in_kwargs,omitempty"`
+	Compatibility any `json:"compatibility_type,omitempty"`
+	Tier          any `json:"tier,omitempty"`
+	Logprobs      any `json:"return_logprobs,omitempty"`
+	TopLogprobs   any `json:"top_logprobs,omitempty"`
+	TokenIDs      any `json:"return_token_ids,omitempty"`
+	Parser        any `json:"tool_call_parser,omitempty"`
+}
+
+// Schema implements huma.SchemaProvider.
+func (LLMConfigFields) Schema(r rest.Registry) *rest.Schema {
+	return r.Schema(reflect.TypeFor[fieldsOfLLMConfig](), false, "")
+}
+
+// OfModel are settings of a model that an agent may be given outside of its model_settings, which come first.
+type OfModel struct {
+	MaxTokens     rest.Opt[int]  `json:"max_tokens,omitzero" minimum:"1" doc:"As model_settings.max_output_tokens."`
+	MaxThinking   rest.Opt[int]  `json:"max_reasoning_tokens,omitzero" minimum:"0"`
+	Reasons       rest.Opt[bool] `json:"enable_reasoner,omitzero"`
+	Reasoning     rest.Opt[bool] `json:"reasoning,omitzero" doc:"As enable_reasoner."`
+	ParallelCalls rest.Opt[bool] `json:"parallel_tool_calls,omitzero"`
+}
+
+// sameInConfig are the settings that have the same name in an llm_config.
+var sameInConfig = []string{"parallel_tool_calls", "temperature", "frequency_penalty", "response_format", "verbosity",
+	"strict", "effort", "enable_reasoner", "max_reasoning_tokens"}
+
+// modelSettings returns the settings of a model that a request gives, nil if it gives none. A setting that is null is
+// to be unset.
+func (f AgentFields) modelSettings() json.RawMessage {
+	config := objectOf(f.LLMConfig.Value.Object)
+	change := map[string]json.RawMessage{"max_output_tokens": config["max_tokens"]}
+	for _, name := range sameInConfig {
+		change[name] = config[name]
+	}
+	if effort := config["reasoning_effort"]; effort != nil && string(effort) != "null" {
+		change["reasoning"] = fmt.Appendf(nil, `{"reasoning_effort":%s}`, effort)
+	}
+	setIfGiven(change, "max_output_tokens", f.MaxTokens)
+	setIfGiven(change, "max_reasoning_tokens", f.MaxThinking)
+	setIfGiven(change, "enable_reasoner", f.Reasoning)
+	setIfGiven(change, "enable_reasoner", f.Reasons)
+	maps.DeleteFunc(change, isNull)
+	if f.MaxTokens.Null { // as in Letta
+		change["max_output_tokens"] = json.RawMessage("null")
+	}
+	maps.Copy(change, objectOf(f.ModelSettings.Value.Object))
+	setIfGiven(change, "parallel_tool_calls", f.ParallelCalls)
+	if len(change) == 0 {
+		return nil
+	}
+	return asObject(change)
+}
+
+func setIfGiven[T any](fields map[string]json.RawMessage, name string, value rest.Opt[T]) {
+	if value.Set && !value.Null {
+		fields[name], _ = json.Marshal(value.Value) // of a number or a truth value
+	}
+}
+
+func isNull(_ string, value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
+
+// objectOf returns the fields of an object.
+func objectOf(raw []byte) (fields map[string]json.RawMessage) {
+	_ = json.Unmarshal(raw, &fields) // it is an object, or absent
+	return fields
+}
+
+// asObject writes an object whose fields are JSON.
+func asObject(fields map[string]json.RawMessage) json.RawMessage {
+	raw, _ := json.Marshal(fields) // all of it was read from JSON
+	return raw
+}
+
+// withoutNulls returns an object without its fields that are null, nil if it has no others.
+func withoutNulls(object json.RawMessage) json.RawMessage {
+	fields := objectOf(object)
+	maps.DeleteFunc(fields, isNull)
+	if len(fields) == 0 {
+		return nil
+	}
+	return asObject(fields)
+}
+
+// providers are those of Letta's clients that have model settings of their own.
+var providers = []string{"openai", "anthropic", "google_ai", "google_vertex", "azure", "xai", "groq", "deepseek",
+	"together", "bedrock", "sglang", "moonshot", "zai", "baseten", "openrouter"}
+
+// modelSettingsOf shows the settings of an agent's model as Letta does, nil if there are none: with their provider, and
+// without those that only an llm_config has.
+func modelSettingsOf(a agent.Agent) json.RawMessage {
+	fields := objectOf(a.Settings.ModelSettings)
+	delete(fields, "enable_reasoner")
+	delete(fields, "max_reasoning_tokens")
+	if len(fields) == 0 {
+		return nil
+	}
+	if fields["provider_type"] == nil {
+		provider := "openai" // the protocol
+		if a.Model != nil {
+			if name, _, _ := strings.Cut(*a.Model, "/"); slices.Contains(providers, name) {
+				provider = name
+			}
+		}
+		fields["provider_type"], _ = json.Marshal(provider)
+	}
+	return asObject(fields)
+}
