@@ -30,7 +30,7 @@ type Settings struct {
 	ModelSettings         json.RawMessage `json:"model_settings"`
 	Prompt                *string         `json:"prompt"` // nil: that of the mode
 	PromptAcknowledgement bool            `json:"prompt_acknowledgement"`
-	ClipChars             *int            `json:"clip_chars"`                // of a summary; nil: only its budget limits it
+	ClipChars             *int            `json:"clip_chars"`                // of a summary; nil: only its budget counts
 	Percentage            float64         `json:"sliding_window_percentage"` // evicted by the first attempt
 	Trigger               float64         `json:"trigger"`
 	Goal                  float64         `json:"goal"`

@@ -157,7 +157,8 @@ const isNamed = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AN
 
 // inConversation is the condition that a conversation c is the one that @within names: an id or DefaultConversation;
 // empty is any.
-const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default ELSE c.id = @within END`
+const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default
+	ELSE c.id = @within END`
 
 func conversationError(err error, agentID, id string) error {
 	switch {
