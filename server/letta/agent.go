@@ -65,8 +65,8 @@ type CoreMemory struct {
 	PromptTemplate string            `json:"prompt_template"`
 }
 
-// LLMConfig describes the model that an agent is for, and how it is to answer. Loci does not call it: the endpoint's type
-// is the protocol that clients assume.
+// LLMConfig describes the model that an agent is for, and how it is to answer. Loci does not call it: the endpoint's
+// type is the protocol that clients assume.
 type LLMConfig struct {
 	Handle         *string         `json:"handle"`
 	Model          string          `json:"model"`
