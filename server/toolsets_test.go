@@ -75,7 +75,7 @@ func TestAnAgentIsCreatedWithTheToolsThatItsCallerNames(t *testing.T) {
 	folder, ids := c.made("/v1/folders", `{"name":"f"}`), toolIDs()
 	for body, want := range map[string]struct{ set, memory, files string }{
 		`{}`: {"all", allTools(false), allTools(true)},
-		`{"include_base_tools":true,"include_base_tool_rules":true}`: {"all", allTools(false), allTools(true)},
+		`{"include_base_tools":true,"include_base_tool_rules":true}`: {"standard", standardTools, standardFileTools},
 		`{"tools":[],"tool_ids":[]}`:                                 {"all", allTools(false), allTools(true)},
 		`{"tool_set":"all"}`:                                         {"all", allTools(false), allTools(true)},
 		`{"tool_set":"standard"}`:                                    {"standard", standardTools, standardFileTools},

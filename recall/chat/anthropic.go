@@ -125,12 +125,16 @@ func arguments(input string) json.RawMessage {
 	if strings.TrimSpace(input) == "" {
 		return json.RawMessage(`{}`)
 	}
-	var object map[string]json.RawMessage
 	var compact bytes.Buffer
-	if json.Unmarshal([]byte(input), &object) == nil && object != nil && json.Compact(&compact, []byte(input)) == nil {
+	if isObject(input) && json.Compact(&compact, []byte(input)) == nil {
 		return compact.Bytes()
 	}
 	return Encode(map[string]string{"arguments": input})
+}
+
+// isObject reports whether a text is a JSON object.
+func isObject(text string) bool {
+	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text))
 }
 
 // anthropicFormats are the formats of images that Anthropic reads.

@@ -55,6 +55,12 @@ type slot struct{ step, result int }
 // notRecorded is the result of a call that has none although the conversation went on: providers refuse such a call.
 const notRecorded = "[The result of this call was not recorded.]"
 
+// What a model is shown of a result and of a user's message without a text, which providers refuse.
+const (
+	emptyResult  = "[The result is empty.]"
+	emptyMessage = "[The message is empty.]"
+)
+
 // steps converts the messages of a view, without the system prompt, with a result for each call that the conversation
 // left behind.
 func steps(messages []recall.Message) []step {
@@ -119,6 +125,9 @@ func newStep(m recall.Message) step {
 			s.said = append(s.said, p)
 		}
 	}
+	if len(s.said) == 0 && m.Role == recall.User {
+		s.said = []recall.Part{{Type: recall.Text, Text: emptyMessage}}
+	}
 	return s
 }
 
@@ -129,7 +138,7 @@ func (s *step) completeResults(last bool) {
 	for _, r := range s.results {
 		switch {
 		case r.received && strings.TrimSpace(r.text) == "" && len(r.images) == 0:
-			r.text = "(no output)"
+			r.text = emptyResult
 		case !r.received && last:
 			continue
 		case !r.received:

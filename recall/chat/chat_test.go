@@ -110,3 +110,38 @@ func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// What many servers refuse is sent in a form that they accept: arguments that are no JSON object, and what is empty.
+func TestWhatServersRefuseIsShownInAnotherForm(t *testing.T) {
+	t.Parallel()
+	view := []recall.Message{
+		{Role: recall.User, Position: 1},
+		{Role: recall.User, Position: 2, Content: []recall.Part{{Type: recall.Text, Text: " \n"}}},
+		{Role: recall.Assistant, Position: 3},
+		{Role: recall.Assistant, Position: 4, Content: []recall.Part{
+			{Type: recall.ToolCall, CallID: "a", Name: "f", Input: `{"path": "x`},
+			{Type: recall.ToolCall, CallID: "b", Name: "f", Input: `["x"]`},
+			{Type: recall.ToolCall, CallID: "c", Name: "f", Input: ` { "x" : 1 }`}}},
+		{Role: recall.Tool, Position: 5, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "a"}}},
+	}
+	count := func(string) int { return 0 }
+	openAI, _ := chat.OpenAI(view, count)
+	anthropic, _ := chat.Anthropic(view, count)
+	for format, messages := range map[string][]json.RawMessage{"openai": openAI, "anthropic": anthropic} {
+		text := string(chat.Encode(messages))
+		for part, want := range map[string]int{"[The message is empty.]": 2, "[The result is empty.]": 1,
+			`\"arguments\"`: 0} {
+			if format == "openai" && want == 0 {
+				want = 2
+			}
+			if got := strings.Count(text, part); got != want {
+				t.Errorf("%s has %s %d times, want %d:\n%s", format, part, got, want, text)
+			}
+		}
+	}
+	for i, want := range []string{`{"arguments":"{\"path\": \"x"}`, `{"arguments":"[\"x\"]"}`, ` { "x" : 1 }`} {
+		if got := chat.Texts(view)[2].Calls[i].Arguments; got != want {
+			t.Errorf("the arguments of call %d are %s, want %s", i, got, want)
+		}
+	}
+}

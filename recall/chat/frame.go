@@ -21,18 +21,26 @@ const (
 // SystemNotice begins what Loci tells a model in a conversation.
 const SystemNotice = "[This is a message of the system, not of the user.]"
 
-// notices match, after the bracket, what Loci writes between the texts of a conversation: that it speaks itself, and
-// what is left out.
+// notices match, after the bracket, what Loci writes between the texts of a conversation: that it speaks itself, what
+// is empty, and what is left out.
 const notices = `this is a message of the system\b|no result yet\b|the result of this call\b|` +
+	`the (?:result|message) is empty\b|` +
 	`(?:the first )?\d+ (?:of|more) (?:\d+ )?(?:bytes|characters)\b|cut(?: here\b|:)|images left out here\b`
 
 // Notice is an expression that matches a whole notice.
 const Notice = `(?i:\[(?:cut|(?:` + notices + `)[^\[\]]*)\])`
 
-// A marked tag or label has "~" after its bracket; one that a text has with marks gets one more.
+// A marked tag or label has "~" after its bracket; one that a text has with marks gets one more. Any closing tag may be
+// marked, because some are those of blocks.
+const (
+	tagEnd    = `(?:[\s/>=]|$))`
+	anyMarked = `~*\s*/[\s/]*[a-z_][a-z0-9_-]*`
+)
+
 var (
-	frameTag    = regexp.MustCompile(`(?i)<(~*\s*(?:/[\s/]*(?:` + closingTags + `)|(?:` + openingTags + `))(?:[\s/>=]|$))`)
-	markedTag   = regexp.MustCompile(strings.Replace(frameTag.String(), "<(~*", "<~(~*", 1))
+	frameTag = regexp.MustCompile(`(?i)<((?:~*\s*(?:/[\s/]*(?:` + closingTags + `)|(?:` + openingTags + `))|~` +
+		anyMarked + `)` + tagEnd)
+	markedTag   = regexp.MustCompile(`(?i)<~((?:` + anyMarked + `|~*\s*(?:` + openingTags + `))` + tagEnd)
 	frameLabel  = regexp.MustCompile(`(?i)\[~*[ \t\x{a0}]*(?:seq[ \t\x{a0}]+\d|cut\]|` + notices + `)`)
 	markedLabel = regexp.MustCompile(strings.Replace(frameLabel.String(), `\[~*`, `\[~(~*`, 1) + ")")
 )
@@ -42,11 +50,15 @@ const FrameNote = "Texts are shown verbatim, except that a tag or label of this 
 	"after its bracket, as in <~/value> and [~seq 1]; tools accept it with and without the ~."
 
 // Neutralize returns a text as a model is shown it: verbatim, except that what looks like one of the frame tags gets a
-// mark, and so does the beginning of a line like the label of a range of the log, "[seq 1", or like a notice. Restore
-// undoes it.
-func Neutralize(text string) string {
+// mark, and so does the beginning of a line like the label of a range of the log, "[seq 1", or like a notice. A closing
+// tag with one of some more names gets a mark, too. Restore undoes it.
+func Neutralize(text string, names ...string) string {
 	if strings.Contains(text, "<") {
 		text = frameTag.ReplaceAllString(text, "<~$1")
+	}
+	if len(names) > 0 && strings.Contains(text, "<") {
+		tag := regexp.MustCompile(`(?i)<(\s*/[\s/]*(?:` + strings.Join(names, "|") + `)` + tagEnd)
+		text = tag.ReplaceAllString(text, "<~$1")
 	}
 	var b strings.Builder
 	end := 0

@@ -37,7 +37,10 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 			"call was not recorded.]",
 		"[The first 3 of 9 bytes are shown.]\n[5 more characters of this summary": "[~The first 3 of 9 bytes are shown.]" +
 			"\n[~5 more characters of this summary",
-		"a\n[3 of 4 done] [Images left out] x[1]": "a\n[3 of 4 done] [Images left out] x[1]",
+		"[The result is empty.]\n[The message is empty.]": "[~The result is empty.]\n[~The message is empty.]",
+		"[cut here] To read on":                           "[~cut here] To read on",
+		"<~/b></b>":                                       "<~~/b></b>",
+		"a\n[3 of 4 done] [Images left out] x[1]":         "a\n[3 of 4 done] [Images left out] x[1]",
 	} {
 		if got := chat.Neutralize(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)
@@ -48,7 +51,7 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 // anyFramed is text of frames, marks and whatever else there is.
 func anyFramed() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.String(),
-		rapid.StringMatching(`[<\[][~/ \n]{0,3}(value|system|SEQ|seq 1|cut|No result yet|file status=|x)[>\] ]?`),
+		rapid.StringMatching(`[<\[][~/ \n]{0,3}(value|system|notes|x|SEQ|seq 1|cut|No result yet|file status=|x)[>\] ]?`),
 		rapid.SampledFrom([]string{"\n", "~", "<", "[", "&lt;", "</value>", "[seq 1]"}))
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "")
@@ -60,8 +63,10 @@ func TestRestoreUndoesNeutralize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := anyFramed().Draw(t, "text")
 		shown := chat.Neutralize(text)
-		if got := chat.Restore(shown); got != text {
-			t.Fatalf("%q is shown as %q, and restored as %q", text, shown, got)
+		for _, shown := range []string{shown, chat.Neutralize(text, "notes", "x")} {
+			if got := chat.Restore(shown); got != text {
+				t.Fatalf("%q is shown as %q, and restored as %q", text, shown, got)
+			}
 		}
 		if lines := strings.Split(text, "\n"); len(lines) > 1 { // what a model copies is often a line
 			for i, line := range strings.Split(shown, "\n") {

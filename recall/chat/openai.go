@@ -104,8 +104,8 @@ func (s step) openAI() openAIMessage {
 	}
 	for _, c := range s.calls {
 		call := openAICall{ID: c.CallID, Type: "function", Function: openAIFunction{Name: c.Name, Arguments: c.Input}}
-		if strings.TrimSpace(c.Input) == "" {
-			call.Function.Arguments = "{}"
+		if !isObject(c.Input) { // many servers refuse a request with such arguments
+			call.Function.Arguments = string(arguments(c.Input))
 		}
 		m.Calls = append(m.Calls, call)
 	}

@@ -170,7 +170,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 	}
 	if n := visible(restored); tooLong(restored) {
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s has %d messages; a prompt may have at "+
-			"most %d. Read what the compaction hides by expand", k.ID, n, compaction.MaxMessages)
+			"most %d. The agent's list of messages has what the compaction hides", k.ID, n, compaction.MaxMessages)
 	}
 	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: k.AgentID, Conversation: restored.ID,
 		view: &restored.ContextView})
@@ -184,8 +184,8 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 	window, limit := p.window(), settings.Limit(p.window())
 	if p.Tokens.Total > limit {
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, "+
-			"%d more than the %d of its %d at which it would be compacted again. Set a larger context_window_limit first, "+
-			"or read what it hides by expand", k.ID, p.Tokens.Total, p.Tokens.Total-limit, limit, window)
+			"%d more than the %d of its %d at which it would be compacted again. Set a larger context_window_limit first; "+
+			"the agent's list of messages has what it hides", k.ID, p.Tokens.Total, p.Tokens.Total-limit, limit, window)
 	}
 	return s.Compaction.Revert(ctx, org, k, restored, p.Tokens.Total)
 }

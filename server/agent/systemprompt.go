@@ -123,23 +123,34 @@ func renderBlocks(blocks []block.Block) string {
 	if len(blocks) == 0 {
 		return ""
 	}
+	names := Labels(blocks)
 	var b strings.Builder
 	b.WriteString("<memory_blocks>\nThe following memory blocks are currently engaged in your core memory unit:\n")
 	for _, m := range blocks {
 		begin, end := tags(m.Label)
 		fmt.Fprintf(&b, "\n%s\n", begin)
 		if m.Description != nil && *m.Description != "" {
-			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", chat.Neutralize(*m.Description))
+			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", chat.Neutralize(*m.Description, names...))
 		}
 		b.WriteString("<metadata>\n")
 		if m.ReadOnly {
 			b.WriteString("- read_only=true\n")
 		}
 		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
-			utf8.RuneCountInString(m.Value), m.Limit, chat.Neutralize(m.Value), end)
+			utf8.RuneCountInString(m.Value), m.Limit, chat.Neutralize(m.Value, names...), end)
 	}
 	b.WriteString("\n</memory_blocks>")
 	return b.String()
+}
+
+// Labels returns the labels of blocks that are names of tags of a prompt, which no value may close.
+func Labels(blocks []block.Block) (names []string) {
+	for _, b := range blocks {
+		if tagName.MatchString(b.Label) {
+			names = append(names, b.Label)
+		}
+	}
+	return names
 }
 
 // tagName matches the name of a tag.

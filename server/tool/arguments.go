@@ -125,10 +125,10 @@ func restore(v reflect.Value) {
 func unmarked(s string) string { return recall.UnmarkLineEnds(chat.Restore(s)) }
 
 // replaced puts a text in the place of another in a value: of one that it has as a prompt shows it, where marks may be
-// cut, without its marks, or as it is.
-func replaced(value string, old, text selection, replace func(value, old, text string) (string, error)) (
-	string, error) {
-	given, in, shown := string(old), string(text), chat.Neutralize(value)
+// cut, without its marks, or as it is. labels are the names of tags that a prompt marks in values.
+func replaced(value string, labels []string, old, text selection,
+	replace func(value, old, text string) (string, error)) (string, error) {
+	given, in, shown := string(old), string(text), chat.Neutralize(value, labels...)
 	asShown := func(old string) (string, error) {
 		edited, err := replace(shown, old, in)
 		return chat.Restore(edited), err
@@ -149,12 +149,14 @@ func replaced(value string, old, text selection, replace func(value, old, text s
 		return asShown(given + "~")
 	case has(shown, given) && strings.Trim(given, "~") != "":
 		return asShown(given)
+	case strings.HasPrefix(given, "⏎") && given != "⏎": // the selection lacks the line end that has the mark
+		given, in = strings.TrimPrefix(given, "⏎"), strings.TrimPrefix(in, "⏎")
 	}
 	return replace(value, unmarked(given), unmarked(in))
 }
 
-// cutFrame matches a mark, also one whose bracket a selection lacks.
-var cutFrame = regexp.MustCompile(`(^|[<\[])~`)
+// cutFrame matches a mark, also one whose bracket or line end a selection lacks.
+var cutFrame = regexp.MustCompile(`(^|[<\[])~|^⏎`)
 
 func absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null" || string(raw) == `""`

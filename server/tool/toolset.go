@@ -31,9 +31,9 @@ type Choice struct {
 }
 
 // Choose returns the names of the tools that an agent has after a choice; nil if it chooses nothing. They are the named
-// tools and the named set or, if neither is named, every tool. An agent without a folder shows no file tools: a choice
-// without file tools keeps those that the agent would have with a folder. ErrInvalid for an unknown set or tool,
-// ErrNotFound for an unknown id.
+// tools and the named set or, if none is named, the standard set if IncludeBase is true. An agent without a folder
+// shows no file tools: a choice without file tools keeps those that the agent would have with a folder. ErrInvalid for
+// an unknown set or tool, ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {
 	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
 		return nil, nil
@@ -60,7 +60,6 @@ func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error
 
 // base returns the tools of a choice that it does not name one by one.
 func (s *Set) base(c Choice) ([]string, error) {
-	named := c.Names != nil || c.IDs != nil
 	switch {
 	case c.Set != "":
 		set, ok := sets[c.Set]
@@ -68,12 +67,10 @@ func (s *Set) base(c Choice) ([]string, error) {
 			return nil, db.Invalid("tool_set: there is no set '%s'; the sets are small, standard and all", echo(c.Set))
 		}
 		return slices.Clone(set), nil
-	case c.IncludeBase != nil && !*c.IncludeBase, c.IncludeBase == nil && named:
+	case c.IncludeBase == nil, !*c.IncludeBase:
 		return []string{}, nil
-	case named:
-		return slices.Clone(sets[StandardSet]), nil
 	}
-	return []string{agent.EveryTool}, nil
+	return slices.Clone(sets[StandardSet]), nil
 }
 
 func (s *Set) withFileTools(chosen []string, was agent.Agent, hasFolder bool) []string {

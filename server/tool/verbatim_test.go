@@ -153,3 +153,63 @@ func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
 		}
 	}
 }
+
+// Selections of what results and prompts show, cut at a mark of a line end or of a tag that closes another block, match
+// in every tool that edits or searches.
+func TestCutMarksMatchInEveryTool(t *testing.T) {
+	t.Parallel()
+	const value = "alpha\vbravo </human> charlie\u2028[seq 3] delta </b> echo"
+	w := newWorld(t, document{"docs", "ends.txt", value})
+	blocks := &block.Store{DB: w.pool}
+	for _, n := range []block.New{{Label: "human", Value: "x"}, {Label: "notes", Value: value}} {
+		if _, err := blocks.Add(t.Context(), 1, w.agent.ID, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := func() string {
+		b, err := blocks.Labelled(t.Context(), 1, w.agent.ID, "notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Value
+	}
+	for _, part := range []struct{ shown, in string }{
+		{"⏎bravo", "bravo"}, {"alpha\v⏎bravo <~/hu", "alpha\vbravo </hu"},
+		{"/human> charlie\u2028⏎", "/human> charlie\u2028"}, {"~/human> charlie", "/human> charlie"},
+		{"charlie\u2028⏎[~seq 3] del", "charlie\u2028[seq 3] del"},
+		{"</b> echo", "</b> echo"},
+	} {
+		changed := strings.Replace(value, part.in, "QQ", 1)
+		for tool, args := range map[string]map[string]any{
+			"memory_replace":      {"label": "notes", "old_string": part.shown, "new_string": "QQ"},
+			"core_memory_replace": {"label": "notes", "old_content": part.shown, "new_content": "QQ"},
+			"memory":              {"command": "str_replace", "path": "notes", "old_string": part.shown, "new_string": "QQ"},
+		} {
+			got := w.run(t, tool, string(chat.Encode(args)))
+			if is := now(); is != changed {
+				t.Errorf("%s of %q: the block reads %q, want %q; %s", tool, part.shown, is, changed, got.Text)
+			}
+			w.run(t, "memory_rethink", string(chat.Encode(map[string]any{"label": "notes", "new_memory": value})))
+		}
+		grep := string(chat.Encode(map[string]any{"pattern": part.shown, "literal": true}))
+		if got := w.run(t, "grep_files", grep); !strings.Contains(got.Text, "ends.txt") {
+			t.Errorf("grep_files for %q: %s", part.shown, got.Text)
+		}
+	}
+	line := recall.MarkLineEnds(value) // as results show it
+	for _, shown := range []string{line, chat.Neutralize(line), chat.Neutralize(value, "human")} {
+		patch := string(chat.Encode(map[string]any{"label": "notes", "patch": "-" + shown + "\n+" + shown + " QQ"}))
+		got := w.run(t, "memory_apply_patch", patch)
+		if is := now(); is != value+" QQ" {
+			t.Errorf("memory_apply_patch of %q: the block reads %q; %s", shown, is, got.Text)
+		}
+		w.run(t, "memory_rethink", string(chat.Encode(map[string]any{"label": "notes", "new_memory": value})))
+	}
+	w.run(t, "archival_memory_insert", string(chat.Encode(map[string]any{"content": value})))
+	for _, shown := range []string{"⏎bravo <~/hu", "~/human> charlie\u2028⏎[~seq"} {
+		got := w.run(t, "archival_memory_search", string(chat.Encode(map[string]any{"query": shown})))
+		if !strings.Contains(got.Text, "charlie") {
+			t.Errorf("archival_memory_search for %q: %s", shown, got.Text)
+		}
+	}
+}
