@@ -146,11 +146,16 @@ func clippedPage(result string, page recall.ExpandPage, chars int, has recall.To
 	if utf8.RuneCountInString(result) <= chars {
 		return result, note
 	}
+	total := len(page.Text)
 	page.Text = headOf(page.Text, chars)
 	call := recall.ExpandCall(strconv.Quote(page.ID), page.Offset+len(page.Text), readLimit(chars))
 	last := "[cut here]" + has.Hint("expand", " To read on, call: "+call)
 	short = page.Format(last)
-	if chars == 0 {
+	switch {
+	case page.Text == "" && total <= leastPage: // the same call would show no more
+		last = "[cut: the context window has no room for any of this text]"
+		short = last
+	case page.Text == "":
 		last = "[cut" + has.Hint("expand", ": "+call) + "]"
 		short = last
 	}

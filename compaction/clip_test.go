@@ -126,7 +126,7 @@ func BenchmarkPlan(b *testing.B) {
 // What only Loci says, in its warning and where there is nothing to summarize, is not carried on.
 func TestNothingOfLocisOwnIsCarriedOn(t *testing.T) {
 	t.Parallel()
-	warning := recall.Part{Type: recall.Text, Text: compaction.WarningLine(3, 4, nil)}
+	warning := recall.Part{Type: recall.Text, Text: compaction.WarningLine(3, 4)}
 	v := window(0, 0).put(recall.System, "", warning).say(recall.User, 100)
 	warned, messages := v.Messages[:1], v.Messages
 	first, err := compaction.Summarize(t.Context(), compaction.Evicted{Budget: 500, Messages: warned},

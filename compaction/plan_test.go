@@ -161,7 +161,7 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 	small := window(9000, 0).say(recall.User, 100).say(recall.User, 100)
 	small.Summary = &compaction.Summary{Tokens: 10}
 	_, err := compaction.MakePlan(small.View, compaction.Defaults())
-	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000, nil))
+	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000))
 	checkGolden(t, "plans.golden", b.String())
 }
 

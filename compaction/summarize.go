@@ -83,6 +83,7 @@ type writer struct {
 	window int     // tokens of the model's window; 0 if unknown
 	scale  float64 // the model's tokens for one of ours
 	sent   int     // tokens, by our count, of the smallest request that was too large
+	read   int     // tokens that the provider read of a request of which it seemed to leave out a part
 
 	asked                      string // the last message of the last request
 	modelCalls, prompt, output int
@@ -237,7 +238,11 @@ func tokensOfMessages(messages []chat.Message) (n int) {
 // way may succeed: after most failures of the agent's own model, and after an overflow.
 func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte, own bool) (text string, next bool) {
 	reply, err := w.call(ctx, messages, tools, own)
-	if over, ok := errors.AsType[*Overflow](err); ok {
+	over, ok := errors.AsType[*Overflow](err)
+	if ok && over.Counted && tokensOfMessages(messages) < w.read { // it has room for more: it counts too few
+		err, ok = nil, false
+	}
+	if ok {
 		w.failed(err)
 		if !own {
 			w.learn(over, tokensOfMessages(messages))
@@ -358,6 +363,9 @@ func (w *writer) configured(r Request, own bool) Request {
 // learn records what an overflow says about the model's window and its count of tokens.
 func (w *writer) learn(o *Overflow, sent int) {
 	w.sent = min(w.sent, sent)
+	if o.Counted {
+		w.read = max(w.read, o.Window)
+	}
 	if o.Window > 0 && (w.window == 0 || o.Window < w.window) {
 		w.window = o.Window
 	}

@@ -52,6 +52,7 @@ type Reply struct {
 // did not say.
 type Overflow struct {
 	Window, Sent int
+	Counted      bool   // known by nothing but the provider's count of what it read, Window; the reply may be whole
 	Reason       string // in the provider's words, for the operator
 	Told         string // for organizations, without the provider's words; empty if there is no more to say
 }

@@ -135,11 +135,11 @@ func tagged(tag string, from, to int64, material string) string {
 	return fmt.Sprintf("<%s covers=%q>\n%s\n</%s>", tag, Range(from, to), strings.TrimRight(material, "\n"), tag)
 }
 
-// middleNote says which entries a transcript leaves out, where to read them, and what they are about.
+// middleNote says which entries a transcript leaves out, and what they are about.
 func middleNote(left []entry, about string) string {
 	seqs := Range(left[0].seq, left[len(left)-1].seq)
-	note := fmt.Sprintf("[Left out here for lack of room: %d messages or parts of them, %s, about %d tokens. "+
-		"They stay readable by expand(id=%q).", len(left), seqs, tokensIn(left), seqs)
+	note := fmt.Sprintf("[Left out here for lack of room: %d messages or parts of them, %s, about %d tokens.",
+		len(left), seqs, tokensIn(left))
 	if about == "" {
 		return note + "]\n"
 	}

@@ -121,6 +121,10 @@ func returned(p recall.Part, names map[string]string, clamp bool) string {
 	if p.IsError {
 		head += ", an error"
 	}
+	if p.Clip != nil { // what Loci says of the rest is for the agent
+		shown := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
+		p.Text = moreCharacters(shown, p.Clip.Chars-utf8.RuneCountInString(shown))
+	}
 	texts := append(append([]string{p.Text}, p.Stdout...), p.Stderr...)
 	return head + ": " + clamped(strings.TrimSpace(strings.Join(texts, "\n")), clamp)
 }
@@ -133,7 +137,11 @@ func clamped(text string, clamp bool) string {
 	if n <= clampChars {
 		return text
 	}
-	return fmt.Sprintf("%s… [%d more characters]", tokens.PrefixChars(text, clampChars), n-clampChars)
+	return moreCharacters(tokens.PrefixChars(text, clampChars), n-clampChars)
+}
+
+func moreCharacters(head string, more int) string {
+	return fmt.Sprintf("%s… [%d more characters]", head, more)
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -64,4 +65,22 @@ func FuzzTranscript(f *testing.F) {
 		f.Add(said)
 	}
 	f.Fuzz(checkTranscript)
+}
+
+// Of a result that the log holds in part, the summarizer reads how much more there is, and nothing that Loci tells the
+// agent about it.
+func TestATranscriptHasNoNoticesForTheAgent(t *testing.T) {
+	t.Parallel()
+	p := result("a", "first line\nsecond line")
+	p.Clip = &recall.Clip{ID: "clip-1", Chars: 90_022, Bytes: 90_022, Shown: len(p.Text)}
+	p.Text = p.Preview(p.Clip.Shown, 0, nil)
+	m := window(0, 0).put(recall.Assistant, "", recall.Part{Type: recall.ToolCall, CallID: "a", Name: "f", Input: "{}"}).
+		put(recall.Tool, "", p).Messages
+	for _, clamp := range []bool{false, true} {
+		got := compaction.Transcript(m, clamp)
+		if !strings.Contains(got, "first line\n  second line… [90000 more characters]") || strings.Contains(got, "clip-1") ||
+			strings.Contains(got, "bytes are shown") {
+			t.Errorf("the summarizer reads %q", got)
+		}
+	}
 }

@@ -56,24 +56,15 @@ func Check(tokens, window int, open bool, s Settings, was TriggerState) (Decisio
 // warning begins the message that warns a model.
 const warning = chat.SystemNotice + " The context window is "
 
-// WarningLine is the message that warns a model that its window is nearly full.
-func WarningLine(tokens, window int, has recall.Toolset) string {
+// WarningLine is the message that warns a model that its window is nearly full. It names no tool: it stays in the
+// conversation after the agent's tools have changed.
+func WarningLine(tokens, window int) string {
 	percent := 0
 	if window > 0 {
 		percent = int(100 * float64(tokens) / float64(window))
 	}
-	var readers []string
-	for _, tool := range []string{"expand", "conversation_search"} {
-		if has.Hint(tool, tool) != "" {
-			readers = append(readers, tool)
-		}
-	}
-	stay := ""
-	if len(readers) > 0 {
-		stay = "; they stay readable by " + strings.Join(readers, " and ")
-	}
-	return fmt.Sprintf(warning+"%d %% full. Soon the oldest messages will be replaced by a summary%s. What must stay at "+
-		"hand, write to memory now.", percent, stay)
+	return fmt.Sprintf(warning+"%d %% full. Soon the oldest messages will be replaced by a summary. What must stay at "+
+		"hand, write to memory now.", percent)
 }
 
 // isWarning reports whether a message is a WarningLine. A summary leaves it out.

@@ -138,7 +138,7 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 			Told: r.Model + " ended for its length before a word was written"}
 	}
 	if cut(r, answer.Usage) {
-		return reply, &compaction.Overflow{Window: reply.PromptTokens,
+		return reply, &compaction.Overflow{Window: reply.PromptTokens, Counted: true,
 			Told: fmt.Sprintf("%s read %d tokens of a longer request, and did not say so", r.Model, reply.PromptTokens)}
 	}
 	return reply, nil

@@ -170,6 +170,7 @@ const (
 	readShare   = 0.6
 	roundTokens = 1024
 	leastTokens = 1500 // of the smallest request that is checked
+	leastRead   = 256  // by a server with a window of 512, which keeps half of it; fewer are no count of a request
 )
 
 // cut reports whether a provider left out a part of a request without an error.
@@ -179,7 +180,7 @@ func cut(r compaction.Request, usage openai.Usage) bool {
 		read += d.CachedTokens
 	}
 	sent := leastTokensOf(r)
-	if read <= 0 || sent < leastTokens {
+	if read < leastRead || sent < leastTokens {
 		return false
 	}
 	return float64(read) < readShare*float64(sent) || read%roundTokens == 0 && read < sent

@@ -124,6 +124,7 @@ func TestSilentOverflowIsFound(t *testing.T) {
 		{"all is read, by a tokenizer with long tokens", long, 14_500, false},
 		{"a short text is not looked at", "hello", 1, false},
 		{"nothing is reported", long, 0, false},
+		{"what is reported is no count of the request", long, 7, false},
 		{"spaces are few tokens", strings.Repeat("a"+strings.Repeat(" ", 200), 1000), 2_000, false},
 		{"Russian words are words", strings.Repeat("Сервер снова не отвечает после обновления. ", 500), 4_000, false},
 		{"Chinese has no spaces", strings.Repeat("服务器在更新之后没有响应。", 500), 3_500, false},

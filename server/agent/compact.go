@@ -111,7 +111,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		if !due.Warn {
 			return false, nil
 		}
-		line := compaction.WarningLine(used, window, toolset(p.definitions))
+		line := compaction.WarningLine(used, window)
 		with := used + 2*p.calibration.Factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
 		if v.Open() || !settings.Warning || with > settings.Limit(window) {
 			line = ""

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -93,10 +92,6 @@ func TestAPromptNamesNoToolThatIsNotThere(t *testing.T) {
 			if slices.Contains(has, name) != strings.Contains(text, name) {
 				t.Errorf("with %q: the prompt names %s: %t", has, name, strings.Contains(text, name))
 			}
-		}
-		line := compaction.WarningLine(80, 100, func(n string) bool { return slices.Contains(has, n) })
-		if slices.Contains(has, "expand") != strings.Contains(line, "expand") {
-			t.Errorf("with %q: %s", has, line)
 		}
 	}
 }
