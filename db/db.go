@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxvec "github.com/pgvector/pgvector-go/pgx"
 )
@@ -75,10 +77,14 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// setUp prepares a new connection. JIT compilation costs our statements more than it saves.
+// setUp prepares a new connection. JIT compilation costs our statements more than it saves. Times are read in UTC,
+// whatever the zones of this machine and of Postgres.
 func setUp(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, `SET jit = off`); err != nil {
+	if _, err := conn.Exec(ctx, `SET jit = off; SET timezone = 'UTC'`); err != nil {
 		return err
 	}
+	conn.TypeMap().RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
 	return pgxvec.RegisterTypes(ctx, conn)
 }

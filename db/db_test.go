@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -118,6 +119,25 @@ func TestTheURLMaySizeThePool(t *testing.T) {
 	defer pool.Close()
 	if n := pool.Config().MaxConns; n != 3 {
 		t.Errorf("the pool has at most %d connections, want 3", n)
+	}
+}
+
+// What REST shows of a time would otherwise depend on the zone of the machine, or of Postgres.
+func TestTimesAreInUTC(t *testing.T) {
+	t.Parallel()
+	pool, err := db.Connect(t.Context(), dbtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	var at time.Time
+	var text string
+	if err := pool.QueryRow(t.Context(), `SELECT at, at::text FROM (
+		SELECT '2026-03-01 23:30Z'::timestamptz AS at) AS t`).Scan(&at, &text); err != nil {
+		t.Fatal(err)
+	}
+	if at.Location() != time.UTC || text != "2026-03-01 23:30:00+00" {
+		t.Errorf("got %v in %v and %q, want UTC", at, at.Location(), text)
 	}
 }
 
