@@ -19,6 +19,14 @@ func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
 }
 
+// UnlessFull returns an error of a write that a read can do without: nil if it says that nothing can be stored.
+func UnlessFull(err error) error {
+	if IsFull(err) {
+		return nil
+	}
+	return err
+}
+
 // CheckRoom stores about 1 MiB and rolls that back. It returns the error of a database that can store nothing.
 func CheckRoom(ctx context.Context, d DB) error {
 	tx, err := d.Begin(ctx)

@@ -104,7 +104,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if err != nil || !in.open {
 		return out, err
 	}
-	return out, s.openSet(org, agentID).markUsed(ctx, hitFiles(out.Hits))
+	return out, db.UnlessFull(s.openSet(org, agentID).markUsed(ctx, hitFiles(out.Hits)))
 }
 
 // searchedFiles are the files that a search may see.

@@ -23,8 +23,7 @@ type seqRange struct {
 // seqRangeForm matches the ways in which summaries and models name a range: "seq 120-188", "[seq 120–188]", "120-188"
 // or "seq 120".
 var seqRangeForm = regexp.MustCompile(
-	`^\[?\s*(?:seq(?:uence)?\.?\s*(\d{1,15})(?:\s*(?:[-–—]|\.\.|to)\s*(\d{1,15}))?|` +
-		`(\d{1,15})\s*[-–—]\s*(\d{1,15}))\s*\]?$`)
+	`^\[?\s*(?:seq(?:uence)?\.?\s*(\d+)(?:\s*(?:[-–—]|\.\.|to)\s*(\d+))?|(\d+)\s*[-–—]\s*(\d+))\s*\]?$`)
 
 // parseSeqRange reads the name of a range; ok is false if the text is not one.
 func parseSeqRange(text string) (r seqRange, ok bool) {
@@ -36,8 +35,8 @@ func parseSeqRange(text string) (r seqRange, ok bool) {
 	if last == "" {
 		last = first
 	}
-	r.from, _ = strconv.ParseInt(first, 10, 64) // at most 15 digits
-	r.to, _ = strconv.ParseInt(last, 10, 64)    // at most 15 digits, too
+	r.from, _ = strconv.ParseInt(first, 10, 64) // a number beyond int64 is read as the largest
+	r.to, _ = strconv.ParseInt(last, 10, 64)
 	return r, true
 }
 

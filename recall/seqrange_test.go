@@ -30,6 +30,8 @@ func TestExpandReadsARangeOfTheLog(t *testing.T) {
 		{fmt.Sprintf("Seq %d to %d", from+1, from+2), []string{"two", `look({"at":"sky"})`}},
 		{fmt.Sprintf("%d-%d", from, from), []string{"one"}},
 		{"seq " + first, []string{"one"}},
+		{fmt.Sprintf("seq %d-9223372036854775807", to), []string{"three"}},
+		{fmt.Sprintf("seq %d-99999999999999999999", to), []string{"three"}},
 	} {
 		got := f.expand(c.id, 0)
 		for _, text := range c.want {

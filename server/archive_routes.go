@@ -77,11 +77,25 @@ func (s *Server) archiveAgents(ctx context.Context, in *struct {
 	return s.states(ctx, in.AgentPage, ids, err)
 }
 
+// archiveZone returns the zone of times without an offset in an archive: that of the agents that have it, where they
+// have the same. ErrNotFound if the archive does not exist.
+func (s *Server) archiveZone(ctx context.Context, archiveID string) (*time.Location, error) {
+	agents, err := s.Archival.ArchiveAgents(ctx, rest.Org(ctx), archiveID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Agents.Zone(ctx, rest.Org(ctx), agents...)
+}
+
 func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	OfArchive
 	Body letta.NewPassage
 }) (letta.ArchivalPassage, error) {
-	d, err := in.Body.Draft(time.UTC)
+	zone, err := s.archiveZone(ctx, string(in.ArchiveID))
+	if err != nil {
+		return letta.ArchivalPassage{}, err
+	}
+	d, err := in.Body.Draft(zone)
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}

@@ -74,7 +74,9 @@ func TestWithoutAKeyOnlyThisMachineIsAnswered(t *testing.T) {
 		{"by address", "127.0.0.1:8283", "", 200},
 		{"by address of version 6", "[::1]:8283", "", 200},
 		{"by address of version 6, without a port", "[::1]", "", 200},
-		{"from a page of this machine", "localhost:8283", "http://localhost:3000", 200},
+		{"from a page of its own", "localhost:8283", "http://localhost:8283", 200},
+		{"from a page of another port", "localhost:8283", "http://localhost:3000", 403},
+		{"from a page of another name of this machine", "localhost:8283", "http://127.0.0.1:8283", 403},
 		{"by a name that points here", "evil.example:8283", "", 403},
 		{"by a name that begins so", "localhost.evil.example", "", 403},
 		{"by another address", "10.0.0.1:8283", "", 403},
@@ -99,6 +101,7 @@ func TestWithoutAKeyWhatBrowsersAndProxiesForwardIsRefused(t *testing.T) {
 	h := s.Handler()
 	headers := map[string][2]int{ // the statuses without any key, and with one
 		"Sec-Fetch-Site: cross-site": {403, 200}, "Sec-Fetch-Site: CROSS-SITE": {403, 200},
+		"Sec-Fetch-Site: same-site": {403, 200}, "Sec-Fetch-Site: something": {403, 200},
 		"Sec-Fetch-Site: same-origin": {200, 200}, "Sec-Fetch-Site: none": {200, 200},
 		"Forwarded: for=10.0.0.1": {403, 200}, "X-Forwarded-For: 10.0.0.1": {403, 200},
 		"X-Forwarded-Host: example.com": {403, 200}, "x-forwarded-proto: https": {403, 200},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
@@ -94,7 +93,7 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 		letta.ConversationFields
 		AgentID       rest.Opt[string] `json:"agent_id,omitzero"`
 		Archived      rest.Opt[bool]   `json:"archived,omitzero"`
-		LastMessageAt rest.Opt[string] `json:"last_message_at,omitzero" doc:"ISO 8601; UTC without an offset."`
+		LastMessageAt rest.Opt[string] `json:"last_message_at,omitzero" doc:"ISO 8601; else in the agent's timezone."`
 	}
 }) (letta.Conversation, error) {
 	b := in.Body
@@ -102,23 +101,19 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	last, err := moment("body.last_message_at", b.LastMessageAt.Value)
+	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), c.AgentID)
 	if err != nil {
 		return letta.Conversation{}, err
+	}
+	last, err := recall.ParseStart(b.LastMessageAt.Value, zone)
+	if err != nil {
+		return letta.Conversation{}, rest.Unprocessable("body.last_message_at",
+			"expected a time in the form of ISO 8601, such as 2026-01-31T18:05:00Z")
 	}
 	u := b.Update()
 	u.Archived, u.LastMessageAt = b.Archived.Pointer(), last
 	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, u)
 	return s.conversation(ctx, c, err)
-}
-
-// moment reads a time of a body; a time without an offset is in UTC.
-func moment(field, text string) (*time.Time, error) {
-	at, err := recall.ParseStart(text, nil)
-	if err != nil {
-		return nil, rest.Unprocessable(field, "expected a time in the form of ISO 8601, such as 2026-01-31T18:05:00Z")
-	}
-	return at, nil
 }
 
 func (s *Server) deleteConversation(ctx context.Context, in *struct {

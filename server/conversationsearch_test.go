@@ -128,6 +128,44 @@ func TestADateIsADayOfTheAgentsZone(t *testing.T) {
 	}
 	contains(t, "passages of a day", c.must("GET", base+
 		"/archival-memory/search?query=dragon&start_datetime=2025-04-15&end_datetime=2025-04-15", ""), "dragon fact")
+	talk := c.made("/v1/conversations/?agent_id="+agent, "{}")
+	contains(t, "the last message of a conversation", c.must("PATCH", "/v1/conversations/"+talk,
+		`{"last_message_at":"2025-04-15"}`), `"last_message_at":"2025-04-14T15:00:00Z"`)
+	c.capture(agent, `{"conversation_id":"`+talk+`","messages":[{"role":"user","content":"dragon three",
+		"created_at":"2025-04-15"}]}`)
+	contains(t, "a conversation by its id", c.must("POST", "/v1/messages/search", `{"query":"dragon","conversation_id":"`+
+		talk+`","start_date":"2025-04-15","end_date":"2025-04-15"}`), "dragon three")
+}
+
+// The zone of an archive is that of the agents that have it; UTC where they have several, or where none has it.
+func TestADateIsADayOfTheArchivesZone(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	archive := c.made("/v1/archives", `{"name":"a"}`)
+	n := 0
+	inserted := func(what, want string) {
+		t.Helper()
+		n++
+		body := fmt.Sprintf(`{"text":"fact %d","created_at":"2025-04-15"}`, n)
+		contains(t, what, c.must("POST", "/v1/archives/"+archive+"/passages", body), want)
+		n++
+		body = fmt.Sprintf(`{"passages":[{"text":"fact %d","created_at":"2025-04-15"}]}`, n)
+		contains(t, what+", a batch", c.must("POST", "/v1/archives/"+archive+"/passages/batch", body), want)
+		contains(t, what+", a search", c.must("POST", "/v1/passages/search", fmt.Sprintf(
+			`{"query":"%d","archive_id":%q,"start_date":"2025-04-15","end_date":"2025-04-15"}`, n, archive)),
+			fmt.Sprintf("fact %d", n))
+	}
+	attach := func(zone string) {
+		agent := c.made("/v1/agents", `{"timezone":"`+zone+`"}`)
+		c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archive, "")
+	}
+	inserted("of no agent", `"created_at":"2025-04-15T00:00:00Z"`)
+	attach("Asia/Tokyo")
+	inserted("of one agent", `"created_at":"2025-04-14T15:00:00Z"`)
+	attach("Asia/Tokyo")
+	inserted("of two agents of one zone", `"created_at":"2025-04-14T15:00:00Z"`)
+	attach("Europe/Berlin")
+	inserted("of agents of two zones", `"created_at":"2025-04-15T00:00:00Z"`)
 }
 
 // An operator keeps the tools to the conversation in which they are called: by the agent's setting, or in the request.

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -122,8 +123,9 @@ func (s *Server) eventStreamRoutes(a *rest.API) {
 				Description: "The last event that the client has; it goes before after and consumer."},
 		},
 		Responses: map[string]*huma.Response{"200": {
-			Description: "Server-sent events whose ids are their positions, until the agent is deleted or the server stops.",
-			Content:     rest.Content[letta.AgentEvent](a, "text/event-stream")}},
+			Description: "Server-sent events whose ids are their positions, until the server stops or the agent is deleted, " +
+				"which a last event named deleted says.",
+			Content: rest.Content[letta.AgentEvent](a, "text/event-stream")}},
 	}, s.tail)
 }
 
@@ -145,7 +147,10 @@ func (s *Server) tail(c echo.Context) error {
 	out := rest.NewEvents(c)
 	for {
 		events, err := tail.Next(ctx, rest.Heartbeat)
-		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		if errors.Is(err, io.EOF) {
+			return s.endStream(ctx, out, id)
+		}
+		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the client is gone
 		}
 		if err != nil {
@@ -155,6 +160,15 @@ func (s *Server) tail(c echo.Context) error {
 			return err
 		}
 	}
+}
+
+// endStream sends the last event of the stream of a deleted agent; nothing where the server stops.
+func (s *Server) endStream(ctx context.Context, out *rest.Events, agentID string) error {
+	if _, err := event.Head(ctx, s.DB, rest.Org(ctx), agentID); !errors.Is(err, db.ErrNotFound) {
+		return nil //nolint:nilerr // the stream ends in any case
+	}
+	_, err := out.Send(rest.Event{Head: "event: deleted", Data: map[string]string{"agent_id": agentID}})
+	return err
 }
 
 func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*event.Follower, error) {

@@ -315,6 +315,21 @@ func (s *sse) ends(t *testing.T, what string) {
 	}
 }
 
+// isLast reads lines after which the stream ends.
+func (s *sse) isLast(t *testing.T, what string, want ...string) {
+	t.Helper()
+	var got []string
+	for s.lines.Scan() {
+		got = append(got, s.lines.Text())
+	}
+	if len(got) > 0 && got[0] == "" { // the end of the event before
+		got = got[1:]
+	}
+	if diff := cmp.Diff(want, got); diff != "" || s.lines.Err() != nil {
+		t.Errorf("%s: %v (-want +got):\n%s", what, s.lines.Err(), diff)
+	}
+}
+
 func TestStreamsSendEventsAsTheyHappen(t *testing.T) {
 	t.Parallel()
 	c, web := newWebClient(t)
@@ -351,7 +366,7 @@ func TestStreamsEndWithTheirAgentAndTheServer(t *testing.T) {
 	one.expect(t, "one", 1, 2)
 	two.expect(t, "the other", 1, 2)
 	c.must("DELETE", "/v1/agents/"+deleted, "")
-	one.ends(t, "its agent was deleted")
+	one.isLast(t, "its agent was deleted", `event: deleted`, `data: {"agent_id":"`+deleted+`"}`, "")
 	if got := c.call("GET", "/v1/agents/"+deleted+"/events", ""); got.Code != 404 {
 		t.Errorf("the events of a deleted agent: got %d %s", got.Code, got.Text)
 	}

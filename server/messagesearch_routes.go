@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -23,19 +22,22 @@ func (s *Server) messageSearchRoutes(a *rest.API) {
 func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
 	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
-		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Offset: in.Offset.Value, After: in.After.Value, Zone: time.UTC,
+		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Offset: in.Offset.Value, After: in.After.Value,
 		WithReset: in.WithReset.Value}
 	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
 		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")
 	}
-	if q.AgentID != "" {
-		a, err := s.Agents.Agent(ctx, rest.Org(ctx), q.AgentID)
-		if err != nil {
+	if agentID == "" && conversation != "" {
+		c, err := s.Recall.Conversation(ctx, rest.Org(ctx), "", conversation)
+		if err != nil && !errors.Is(err, db.ErrNotFound) { // the search says what it does not find
 			return q, err
 		}
-		q.Zone = a.Zone()
+		agentID = c.AgentID
 	}
 	var err error
+	if q.Zone, err = s.Agents.Zone(ctx, rest.Org(ctx), agentID); err != nil {
+		return q, err
+	}
 	if q.Start, err = recall.ParseStart(in.Start.Value, q.Zone); err != nil {
 		return q, rest.Unprocessable("body.start_date", err.Error())
 	}

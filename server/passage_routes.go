@@ -93,13 +93,14 @@ func (s *Server) deletePassage(ctx context.Context, a agent.Agent, in *AgentPass
 func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body letta.SearchPassages }) (
 	[]letta.PassageHit, error,
 ) {
-	zone := time.UTC
+	zone, err := time.UTC, error(nil)
 	if id := in.Body.AgentID.Value; id != "" {
-		a, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
-		if err != nil {
-			return nil, err
-		}
-		zone = a.Zone()
+		zone, err = s.Agents.Zone(ctx, rest.Org(ctx), id)
+	} else if id := in.Body.ArchiveID.Value; id != "" {
+		zone, err = s.archiveZone(ctx, id)
+	}
+	if err != nil {
+		return nil, err
 	}
 	q, err := in.Body.ArchivalQuery(zone)
 	if err != nil {

@@ -44,15 +44,16 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 	r := c.Request()
 	ctx, cancel := context.WithTimeout(r.Context(), batchTimeout)
 	defer cancel()
-	if _, err := s.Archival.Archive(ctx, rest.Org(ctx), id); err != nil {
+	zone, err := s.archiveZone(ctx, id)
+	if err != nil {
 		return err
 	}
 	if r.ContentLength > maxCaptureBytes {
 		return rest.TooLarge(maxCaptureBytes)
 	}
 	var warnings rest.Warnings
-	batch, err := s.Archival.InsertMany(ctx, rest.Org(ctx), id, draftsOf(passages.Items(rest.Body(c, maxCaptureBytes),
-		&warnings)))
+	drafts := draftsOf(passages.Items(rest.Body(c, maxCaptureBytes), &warnings), zone)
+	batch, err := s.Archival.InsertMany(ctx, rest.Org(ctx), id, drafts)
 	if err != nil {
 		return err
 	}
@@ -62,14 +63,14 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 	return writePassages(rest.Answer(c), batch)
 }
 
-// draftsOf yields the drafts of passages until one is wrong.
-func draftsOf(passages iter.Seq2[letta.NewPassage, error]) iter.Seq2[archival.Draft, error] {
+// draftsOf yields the drafts of passages until one is wrong; their times without an offset are in the zone.
+func draftsOf(passages iter.Seq2[letta.NewPassage, error], zone *time.Location) iter.Seq2[archival.Draft, error] {
 	return func(yield func(archival.Draft, error) bool) {
 		i := 0
 		for p, err := range passages {
 			var d archival.Draft
 			if err == nil {
-				if d, err = p.Draft(time.UTC); err != nil {
+				if d, err = p.Draft(zone); err != nil {
 					err = fmt.Errorf("passages[%d].%w", i, err)
 				}
 			}

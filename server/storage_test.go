@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,23 +47,67 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
-	t.Parallel()
-	c := newIdleClient(t)
+// readOnly returns a function that lets the server's database store nothing ("on"), or again everything ("off").
+func (c *client) readOnly() func(value string) {
+	c.t.Helper()
 	database := pgx.Identifier{c.pool.Config().ConnConfig.Database}.Sanitize()
-	ctx := context.Background()
-	operator, err := pgx.ConnectConfig(ctx, c.pool.Config().ConnConfig)
+	operator, err := pgx.ConnectConfig(context.Background(), c.pool.Config().ConnConfig)
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	defer operator.Close(ctx)
-	readOnly := func(value string) {
+	c.t.Cleanup(func() { operator.Close(context.Background()) })
+	return func(value string) {
 		set := `ALTER DATABASE ` + database + ` SET default_transaction_read_only = ` + value
-		if _, err := operator.Exec(ctx, set); err != nil {
-			t.Fatal(err)
+		if _, err := operator.Exec(context.Background(), set); err != nil {
+			c.t.Fatal(err)
 		}
 		c.pool.Reset()
 	}
+}
+
+// Every operation that reads, and every tool that does, answers as before where nothing can be stored: what would be
+// stored of a read is left out.
+func TestReadingNeedsNoRoom(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	mine := newTenant(c, "reads")
+	mine.uploaded(mine.has["folder_id"], "later.txt", "of no use")
+	agent := "/v1/agents/" + mine.has["agent_id"]
+	total, _ := fields(t, mine.must("GET", agent+"/prompt", ""))["tokens"].(map[string]any)["total"].(float64)
+	mine.must("PATCH", agent, fmt.Sprintf(`{"context_window_limit":%d}`, int(total/0.85))) // a warning is due
+	calls := [][3]string{{"POST", "/v1/passages/search", `{"query":"secret"}`},
+		{"POST", "/v1/messages/search", `{"query":"secret"}`}, {"POST", "/v1/agents/messages/search", `{"query":"secret"}`},
+		{"POST", agent + "/tools/grep_files/run", `{"args":{"pattern":"secret"}}`},
+		{"POST", agent + "/tools/semantic_search_files/run", `{"args":{"query":"secret"}}`},
+		{"POST", agent + "/tools/conversation_search/run", `{"args":{"query":"secret"}}`},
+		{"POST", agent + "/tools/archival_memory_search/run", `{"args":{"query":"secret"}}`}}
+	for _, operation := range mine.operations() {
+		method, path, _ := strings.Cut(operation, " ")
+		if method == "GET" && !strings.HasSuffix(path, "/stream") && path != "/v1/ready" {
+			calls = append(calls, [3]string{"GET", pathParams.ReplaceAllStringFunc(path,
+				func(p string) string { return mine.has[strings.Trim(p, "{}")] })})
+		}
+	}
+	readOnly := mine.readOnly()
+	readOnly("on")
+	failed := map[[3]string]int{}
+	for _, call := range calls {
+		if got := mine.call(call[0], call[1], call[2]); got.Code >= 400 {
+			failed[call] = got.Code
+		}
+	}
+	readOnly("off")
+	for call, code := range failed {
+		if got := mine.call(call[0], call[1], call[2]); got.Code != code {
+			t.Errorf("%s: got %d, and with room %d", call, code, got.Code)
+		}
+	}
+}
+
+func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	readOnly := c.readOnly()
 	readOnly("on")
 	for range 2 {
 		got := c.call("POST", "/v1/blocks", `{"label":"notes","value":"x"}`)

@@ -104,7 +104,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	used, c := max(compaction.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
 	due, now := compaction.Check(used, window, v.Open(), settings,
 		compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled})
-	if err := s.Recall.RecordUsage(ctx, org, c.Key, c.Version, p.recallUsage(now)); err != nil {
+	err = db.UnlessFull(s.Recall.RecordUsage(ctx, org, c.Key, c.Version, p.recallUsage(now)))
+	if err != nil {
 		return false, err
 	}
 	if !due.Compact && p.unread.Count == 0 {
@@ -158,7 +159,7 @@ func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, lin
 		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.WindowWarning, RefID: c.ID})
 		return err
 	})
-	return said, err
+	return said && err == nil, db.UnlessFull(err)
 }
 
 // Revert restores the view that a conversation had before a compaction. ErrConflict if that view does not fit the

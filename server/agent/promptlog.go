@@ -33,7 +33,8 @@ type StoredPrompt struct {
 }
 
 // NextPrompt assembles the next prompt of a conversation, compacts the conversation if the prompt does not fit, and
-// stores it for PromptAt, unless it is the last one that was stored. ErrInvalid if the view is too long for any window.
+// stores it for PromptAt, unless it is the last one that was stored or nothing can be stored. ErrInvalid if the view is
+// too long for any window.
 func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (StoredPrompt, error) {
 	p, err := s.assembleFitting(ctx, org, at)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 		Window: p.Agent.Window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
 		LeftOut: leftOut,
 		Request: r.written.Bytes()}
-	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) })
+	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) }))
 	return out, orNoAgent(err, at.AgentID)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -151,6 +152,16 @@ func orNoAgent(err error, id string) error {
 func (s *Store) Agent(ctx context.Context, org db.Org, id string) (Agent, error) {
 	a, err := db.One[Agent](ctx, s.DB, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = $2`, org, id)
 	return a, orNoAgent(err, id)
+}
+
+// Zone returns the time zone that all of some agents have; UTC if they differ, or if there are none.
+func (s *Store) Zone(ctx context.Context, org db.Org, ids ...string) (*time.Location, error) {
+	zones, err := db.All[string](ctx, s.DB, `
+		SELECT DISTINCT timezone FROM agents WHERE org = $1 AND id = ANY ($2) ORDER BY timezone LIMIT 2`, org, ids)
+	if len(zones) != 1 {
+		return time.UTC, err
+	}
+	return Agent{Timezone: zones[0]}.Zone(), err
 }
 
 const filtered = ` FROM agents

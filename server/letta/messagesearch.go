@@ -16,7 +16,7 @@ type MessageQuery struct {
 	Limit        rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
 	Offset       rest.Opt[int]      `json:"offset,omitzero" minimum:"0" maximum:"10000" doc:"Results to leave out."`
 	After        rest.Opt[string]   `json:"after,omitzero" doc:"The id of a message: the results behind it."`
-	Start        rest.Opt[string]   `json:"start_date,omitzero" doc:"ISO 8601; in the agent's timezone, else UTC."`
+	Start        rest.Opt[string]   `json:"start_date,omitzero" doc:"ISO 8601; in the agent's timezone; UTC for all."`
 	End          rest.Opt[string]   `json:"end_date,omitzero" doc:"To the end of the day, minute or second."`
 	WithReset    rest.Opt[bool]     `json:"include_reset,omitzero" doc:"Those that reset-messages hid, too."`
 }

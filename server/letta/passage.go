@@ -38,7 +38,7 @@ type NewPassage struct {
 	Text      string                `json:"text"`
 	Tags      rest.Opt[[]string]    `json:"tags,omitzero"`
 	Metadata  rest.Opt[rest.Object] `json:"metadata,omitzero"`
-	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When what it says was so, in ISO 8601."`
+	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When it was so; else in the agents' timezone."`
 }
 
 // Draft returns the passage to insert; a time without an offset is in the zone. ErrInvalid if CreatedAt is no time.
@@ -128,8 +128,8 @@ type SearchPassages struct {
 	Limit     rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
 	Offset    rest.Opt[int]      `json:"offset,omitzero" minimum:"0" maximum:"10000" doc:"Results to leave out."`
 	After     rest.Opt[string]   `json:"after,omitzero" doc:"The id of a passage: the results behind it."`
-	StartDate rest.Opt[string]   `json:"start_date,omitzero"`
-	EndDate   rest.Opt[string]   `json:"end_date,omitzero"`
+	StartDate rest.Opt[string]   `json:"start_date,omitzero" doc:"ISO 8601; in the agents' timezone if it has none."`
+	EndDate   rest.Opt[string]   `json:"end_date,omitzero" doc:"A date is the whole of that day."`
 }
 
 // PassageHit is a passage of the organization that was found.

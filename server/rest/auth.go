@@ -22,7 +22,7 @@ type Keys struct {
 
 // authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
 // open organization, if there is one. The server then refuses what a web page of another site sends through a browser
-// on this machine: a request to a host name that is not this machine's (DNS rebinding), or from another site's page.
+// on this machine: a request to a host name that is not this machine's (DNS rebinding), or from another origin's page.
 func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if a.public[c.Path()] {
@@ -64,21 +64,23 @@ func (a *API) organization(r *http.Request) (db.Org, error) {
 	return org, refuseOtherSites(r)
 }
 
-// refuseOtherSites returns an error unless a request names this machine, and comes from no other site's page and
-// through no proxy, which other machines may reach.
+// refuseOtherSites returns an error unless a request names this machine, and comes from no other origin's page, which
+// another port of this machine is too, and through no proxy, which other machines may reach.
 func refuseOtherSites(r *http.Request) error {
 	if !isLocal(r.Host) {
 		return Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +
 			": use http://127.0.0.1, or create a key with 'loci keys create'")
 	}
 	origin := r.Header.Get("Origin")
-	if u, err := url.Parse(origin); origin != "" && (err != nil || !isLocal(u.Host)) {
+	if u, err := url.Parse(origin); origin != "" && (err != nil || !strings.EqualFold(u.Host, r.Host)) {
 		return Forbidden("Without an API key this server refuses requests from the pages of " + origin +
 			": create a key with 'loci keys create'")
 	}
-	if strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site") {
-		return Forbidden("Without an API key this server refuses requests from the pages of other sites: " +
-			"create a key with 'loci keys create'")
+	for _, from := range r.Header.Values("Sec-Fetch-Site") {
+		if !strings.EqualFold(from, "same-origin") && !strings.EqualFold(from, "none") {
+			return Forbidden("Without an API key this server refuses requests from the pages of other sites and ports (" +
+				from + "): create a key with 'loci keys create'")
+		}
 	}
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Forwarded") || slices.Contains(proxyHeaders, name) {
