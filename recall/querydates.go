@@ -35,6 +35,15 @@ func (p period) bonusAt(t time.Time) float64 {
 // short reports whether a period has at most a week, whose messages are found whatever they say.
 func (p period) short() bool { return p.to.Sub(p.from) < 8*24*time.Hour }
 
+// most returns the most messages of the period that are ranked whatever they say, the earliest first: of a short one
+// as many as offsets reach.
+func (p period) most() int {
+	if p.short() {
+		return 10_000
+	}
+	return embed.ArmRows
+}
+
 const (
 	monthName = `(jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|january|february|march|april|june|july|august|` +
 		`september|october|november|december)\.?`

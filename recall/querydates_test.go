@@ -1,11 +1,14 @@
 package recall_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -86,5 +89,44 @@ func TestADateFindsItsDay(t *testing.T) {
 	got = f.found(recall.Query{Text: "who is ill on 15 April 2025", Limit: 1, Zone: tokyo})
 	if diff := cmp.Diff(want[:1], got); diff != "" {
 		t.Errorf("the words rank the day's messages (-want +got):\n%s", diff)
+	}
+}
+
+// All messages of a busy day are ranked, whatever they say, and Postgres reads them by their time.
+func TestADateFindsAllOfABusyDay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	drafts := make([]recall.Draft, 0, 3000)
+	for i := range 3000 {
+		day := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC).AddDate(0, 0, i%100)
+		if i >= 2700 {
+			day = time.Date(2025, 6, 15, 0, 0, 0, 0, time.UTC).Add(time.Duration(i-2700) * time.Minute)
+		}
+		drafts = append(drafts, at(say(recall.User, fmt.Sprintf("number %d", i)), day.Format(time.RFC3339)))
+	}
+	f.append(drafts...)
+	plans := dbtest.NewPlans(t, f.pool)
+	f.store = recall.New(plans, recall.Options{})
+	var got []string
+	for {
+		page := f.found(recall.Query{Text: "What did we talk about on 15 June 2025?", Offset: len(got), Limit: 100})
+		if len(page) == 0 || len(got) > 300 {
+			break
+		}
+		got = append(got, page...)
+	}
+	want := make([]string, 300)
+	for i := range want {
+		want[i] = fmt.Sprintf("number %d", 2700+i)
+	}
+	if diff := cmp.Diff(want, got[:min(len(got), 300)]); diff != "" { // then come those next to words of the question
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if plan := plans.Take("ORDER BY r.created_at, r.key"); !strings.Contains(plan, "messages_time") {
+		t.Errorf("the day is read by another plan:\n%s", plan)
+	}
+	f.found(recall.Query{})
+	if plan := plans.Take("ORDER BY r.created_at DESC"); !strings.Contains(plan, "messages_time") {
+		t.Errorf("the newest messages are read by another plan:\n%s", plan)
 	}
 }

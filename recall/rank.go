@@ -305,7 +305,7 @@ func (s *Store) addPeriods(ctx context.Context, f searchFilter, found []embed.Sc
 			SELECT r.key FROM messages r
 			WHERE `+filter.Rows+`
 			ORDER BY r.created_at, r.key
-			LIMIT `+fmt.Sprint(embed.ArmRows), filter.Args)
+			LIMIT `+fmt.Sprint(p.most()), filter.Args)
 		if err != nil {
 			return nil, err
 		}

@@ -24,10 +24,24 @@ func TestADatabaseOfAnEarlierVersionIsTakenOver(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)
 	restore(t, url, "testdata/upgrade/schema-0012.sql.gz")
+	const raw = "the provider at gpu-7.internal.example fails"
+	execute(t, url, `
+		UPDATE compactions SET why = '`+raw+`';
+		UPDATE archives SET embed_error = '`+raw+`';
+		INSERT INTO embed_refusals (file_key, space_id, org, chunks, reason)
+		SELECT f.key, s.id, f.org, 1, '`+raw+`' FROM files f CROSS JOIN embedding_spaces s WHERE f.name = 'on-call.md';
+		INSERT INTO conversations (org, agent_key, embed_error, deleted_at) SELECT org, key, '`+raw+`', now() FROM agents`)
 	endpoint := listen(t, &http.Server{Handler: http.HandlerFunc(embedAnything), ReadHeaderTimeout: patience})
 	p := serve(t, "--database-url="+url, "--embedding-base-url="+endpoint+"/v1", "--embedding-model=bag-of-words")
 	if diff := cmp.Diff(schemaOf(t, dbtest.URL(t)), schemaOf(t, url)); diff != "" {
 		t.Errorf("the schema is not that of a new database (-new +upgraded):\n%s", diff)
+	}
+	kept := texts(t, url, `
+		SELECT why FROM compactions UNION ALL SELECT embed_error FROM archives WHERE embed_error IS NOT NULL
+		UNION ALL SELECT reason FROM embed_refusals
+		UNION ALL SELECT embed_error FROM conversations WHERE deleted_at IS NOT NULL`)
+	if all := strings.Join(kept, "\n"); len(kept) < 3 || strings.Contains(all, "gpu-7") {
+		t.Errorf("errors that were stored still name the endpoint:\n%s", all)
 	}
 	agents := call[[]identified](p, "GET", "/v1/agents/?name=operator", nil)
 	if len(agents) != 1 {
@@ -132,25 +146,26 @@ func restore(t *testing.T, url, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.PgConn().Exec(t.Context(), string(sql)).ReadAll(); err != nil {
-		t.Fatalf("restore %s: %v", path, err)
-	}
+	execute(t, url, string(sql))
 }
 
-// schemaOf lists the columns, constraints and indexes of a database, but not the indexes made for one model's vectors.
-func schemaOf(t *testing.T, url string) []string {
+// execute runs statements in a database.
+func execute(t *testing.T, url, sql string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	rows, err := conn.Query(t.Context(), `
+	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+		t.Fatalf("%.200s: %v", sql, err)
+	}
+}
+
+// schemaOf lists the columns, constraints and indexes of a database, but not the indexes made for one model's vectors.
+func schemaOf(t *testing.T, url string) []string {
+	t.Helper()
+	return texts(t, url, `
 		SELECT format('%s.%s %s%s', attrelid::regclass, attname, format_type(atttypid, atttypmod),
 		              CASE WHEN attnotnull THEN ' NOT NULL' END)
 		FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
@@ -161,6 +176,17 @@ func schemaOf(t *testing.T, url string) []string {
 		UNION ALL
 		SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexdef NOT LIKE '%USING hnsw%'
 		ORDER BY 1`)
+}
+
+// texts returns the one column of a query's rows.
+func texts(t *testing.T, url, sql string) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	rows, err := conn.Query(t.Context(), sql)
 	if err != nil {
 		t.Fatal(err)
 	}
