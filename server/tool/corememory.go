@@ -63,20 +63,20 @@ func (m Memories) coreMemoryReplace(ctx context.Context, c Caller, a coreReplace
 	if err := must("core_memory_replace", "label", a.Label, "old_content", text(a.Old)); err != nil {
 		return Result{}, err
 	}
-	return m.replace(ctx, c, a.Label, a.Old, a.New, block.ReplaceAll)
+	return m.replace(ctx, c, a, block.ReplaceAll)
 }
 
 // replace changes the value of a block of the agent by a function of its label, its value, the text that leaves it, and
 // the text that comes in its place.
-func (m Memories) replace(ctx context.Context, c Caller, label text, old, text selection,
+func (m Memories) replace(ctx context.Context, c Caller, a coreReplaceArgs,
 	do func(label, value, old, text string) (string, error)) (Result, error) {
 	blocks, err := m.Blocks.OfAgent(ctx, c.Org, c.Agent.ID)
 	if err != nil {
 		return Result{}, err
 	}
-	return m.edit(ctx, c, label, func(value string) (string, error) {
-		return replaced(value, agent.Labels(blocks), old, text, func(value, old, text string) (string, error) {
-			return do(string(label), value, old, text)
+	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
+		return replaced(value, agent.Labels(blocks), a.Old, a.New, func(value, old, text string) (string, error) {
+			return do(string(a.Label), value, old, text)
 		})
 	})
 }
@@ -91,7 +91,7 @@ func (m Memories) memoryReplace(ctx context.Context, c Caller, a memoryReplaceAr
 	if err := must("memory_replace", "label", a.Label, "old_string", text(a.Old)); err != nil {
 		return Result{}, err
 	}
-	return m.replace(ctx, c, a.Label, a.Old, a.New, block.ReplaceOnce)
+	return m.replace(ctx, c, coreReplaceArgs(a), block.ReplaceOnce)
 }
 
 type memoryInsertArgs struct {
