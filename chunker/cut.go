@@ -141,10 +141,14 @@ func (s *splitter) cutLine(w window) int {
 			return line
 		}
 	}
-	if at := cmp.Or(lastSentence(s.text, low, w.limit), line); at > 0 {
+	// In text that is not UTF-8 the last end may be before low.
+	if at := cmp.Or(lastSentence(s.text, low, w.limit), line); at > w.from {
 		return at
 	}
-	return cmp.Or(lastWord(s.text, low, w.limit), w.limit)
+	if at := lastWord(s.text, low, w.limit); at > w.from {
+		return at
+	}
+	return w.limit
 }
 
 // insideAtomic reports whether a position is inside a fence or a table.
