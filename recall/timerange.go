@@ -45,14 +45,14 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 	if given == "" {
 		return nil, time.Time{}, nil
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, given, zone); err == nil {
+	if day, err := time.ParseInLocation(time.DateOnly, given, zone); err == nil && written(day) {
 		return &day, day.AddDate(0, 0, 1).Add(-resolution), nil
 	}
 	given = strings.Replace(given, " ", "T", 1)
 	for _, form := range timeForms {
 		for _, offset := range []string{"", "Z07:00", "Z0700", "Z07"} {
 			at, err := time.ParseInLocation(form.layout+offset, given, zone)
-			if err != nil {
+			if err != nil || !written(at) {
 				continue
 			}
 			if strings.ContainsAny(given, ".,") { // a fraction names a moment
@@ -63,4 +63,9 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 	}
 	return nil, time.Time{}, db.Invalid("Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
 		field, db.Short(text))
+}
+
+// written reports whether a moment has a year that JSON and Postgres can write, in any zone.
+func written(at time.Time) bool {
+	return at.UTC().Year() >= 1 && at.UTC().AddDate(0, 0, 1).Year() <= 9999
 }

@@ -28,7 +28,9 @@ func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, dbtest.New(t))
 	h := s.Handler()
-	unauthorized := map[string]any{"detail": "Unauthorized"}
+	unauthorized := map[string]any{"code": "unauthorized", "type": "authentication", "link": "/v1/errors/unauthorized",
+		"detail": "Unauthorized: the request has no API key, or one that this server does not know or that was revoked; " +
+			"send 'Authorization: Bearer KEY' with a key of 'loci keys create'"}
 
 	if got := servertest.Send(h, "GET", "/v1/agents", ""); got.Code != 200 {
 		t.Errorf("without any key: got %d %s, want 200", got.Code, got.Text)
@@ -54,6 +56,13 @@ func TestAuthentication(t *testing.T) {
 		if got := servertest.Send(h, "GET", "/v1/agents", "", headers...); got.Code != 200 {
 			t.Errorf("%q: got %d %s, want 200", headers, got.Code, got.Text)
 		}
+	}
+	challenge := servertest.Send(h, "GET", "/v1/agents", "").Header().Get("WWW-Authenticate")
+	if challenge != `Bearer realm="Loci"` {
+		t.Errorf("got the challenge %q", challenge)
+	}
+	if got := servertest.Send(h, "GET", "/v1/errors/unauthorized", ""); got.Code != 200 {
+		t.Errorf("the link of the error, without a key: got %d %s", got.Code, got.Text)
 	}
 	for _, target := range []string{"/v1/health", "/v1/health/", "/v1/ready", "/v1/ready/"} {
 		if got := servertest.Send(h, "GET", target, ""); got.Code != 200 || got.Text != `{"version":"test","status":"ok"}` {

@@ -16,7 +16,7 @@ import (
 func (s *Server) captureRoutes(a *rest.API) {
 	a.Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages/capture",
-		Summary:     "Store turns that were made elsewhere",
+		Summary:     "capture_messages: Store turns that were made elsewhere. All are stored, or none.",
 		Parameters:  []*huma.Param{rest.IDParam("agent_id", "agent")},
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[CaptureBody](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "What was appended.",
@@ -33,21 +33,23 @@ type CaptureBody struct{}
 // Schema implements huma.SchemaProvider.
 func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 	message := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Properties: map[string]*huma.Schema{
-		"messages": {Type: huma.TypeArray, Items: message, Description: "One message or several, each in the " +
-			"format of OpenAI's chat (roles system, developer, user, assistant, tool) or of Letta (to be created, or as " +
-			"listed). Each may have otid, created_at or date, name, step_id, run_id, sender_id, group_id and model. A " +
-			"message whose otid is there already is not stored again."},
-		"conversation_id": {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
-		"provider": {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with " +
-			"request_messages and response_dict."},
-		"model": {Type: huma.TypeString, Description: "That answered, with provider."},
-		"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider " +
-			"counted in the call that the last message of the assistant answers: prompt_tokens, or input_tokens with " +
-			"cache_read_input_tokens and cache_creation_input_tokens. It is preferred to an estimate."},
-		"request_messages": {Type: huma.TypeArray, Items: message},
-		"response_dict":    message,
-	}}
+	said := map[string]string{"role": "user", "content": "Where was the meeting?", "otid": "turn-1"}
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true,
+		Examples: []any{map[string]any{"messages": []any{said}}}, Properties: map[string]*huma.Schema{
+			"messages": {Type: huma.TypeArray, Items: message, Description: "One message or several, each in the " +
+				"format of OpenAI's chat (roles system, developer, user, assistant, tool) or of Letta (to be created, or as " +
+				"listed). Each may have otid, created_at or date, name, step_id, run_id, sender_id, group_id and model. A " +
+				"message whose otid is there already is not stored again."},
+			"conversation_id": {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
+			"provider": {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with " +
+				"request_messages and response_dict."},
+			"model": {Type: huma.TypeString, Description: "That answered, with provider."},
+			"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider " +
+				"counted in the call that the last message of the assistant answers: prompt_tokens, or input_tokens with " +
+				"cache_read_input_tokens and cache_creation_input_tokens. It is preferred to an estimate."},
+			"request_messages": {Type: huma.TypeArray, Items: message},
+			"response_dict":    message,
+		}}
 }
 
 // Captured lists what was appended, in the order of the request.

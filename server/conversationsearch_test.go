@@ -92,8 +92,8 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 		&e); err != nil || len(e.Lines) != 1 || e.Lines[0].Number != 5001 {
 		t.Errorf("lines are %+v, %v; want number 5001", e.Lines, err)
 	}
-	for query, want := range map[string]int{"limit=0": 422, "limit=1048577": 422, "offset=-1": 422, "offset=9999999": 400,
-		"pattern=" + url.QueryEscape("(?!x)"): 400} {
+	for query, want := range map[string]int{"limit=0": 422, "limit=1048577": 422, "offset=-1": 422, "offset=9999999": 422,
+		"pattern=" + url.QueryEscape("(?!x)"): 422} {
 		if got := c.call("GET", target+"?"+query, ""); got.Code != want {
 			t.Errorf("%s: got %d %s, want %d", query, got.Code, got.Text, want)
 		}

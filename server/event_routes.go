@@ -19,13 +19,20 @@ import (
 )
 
 func (s *Server) eventRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/events", "Read an agent's events", s.agentEvents)
-	rest.Get(a, "/v1/agents/{agent_id}/consumers", "List the named readers of an agent's events", s.listConsumers)
-	rest.Get(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Get the position of a named reader", s.getConsumer)
-	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Store the position of a named reader",
-		s.commitConsumer)
-	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "Delete a named reader", s.deleteConsumer,
-		rest.NoContent)
+	rest.Get(a, "/v1/agents/{agent_id}/events",
+		"list_events: Read an agent's events. Everything that happened to the agent, by its position; see also the stream.",
+		s.agentEvents, rest.Own)
+	rest.Get(a, "/v1/agents/{agent_id}/consumers", "list_consumers: List the named readers of an agent's events.",
+		s.listConsumers, rest.Own)
+	rest.Get(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "get_consumer: Get the position of a named reader.",
+		s.getConsumer, rest.Own)
+	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}",
+		"commit_consumer: Store the position of a named reader. With expected_seq, only if the reader still stands "+
+			"there; else a 409.",
+		s.commitConsumer, rest.Own)
+	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "delete_consumer: Delete a named reader.",
+		s.deleteConsumer,
+		rest.NoContent, rest.Own)
 }
 
 func (s *Server) agentEvents(ctx context.Context, in *struct {
@@ -111,7 +118,8 @@ func (s *Server) eventStreamRoutes(a *rest.API) {
 	number := &huma.Schema{Type: huma.TypeInteger, Maximum: new(float64(9e15))}
 	text := &huma.Schema{Type: huma.TypeString}
 	a.Stream(huma.Operation{
-		Method: http.MethodGet, Path: "/v1/agents/{agent_id}/events/stream", Summary: "Follow an agent's events",
+		Method: http.MethodGet, Path: "/v1/agents/{agent_id}/events/stream",
+		Summary: "stream_events: Follow an agent's events. Comments keep the connection alive.",
 		Parameters: []*huma.Param{
 			rest.IDParam("agent_id", "agent"),
 			{Name: "after", In: "query", Schema: number,
@@ -126,7 +134,7 @@ func (s *Server) eventStreamRoutes(a *rest.API) {
 			Description: "Server-sent events whose ids are their positions, until the server stops or the agent is deleted, " +
 				"which a last event named deleted says.",
 			Content: rest.Content[letta.AgentEvent](a, "text/event-stream")}},
-	}, s.tail)
+	}, s.tail, rest.Own)
 }
 
 // lastEventID is the header in which a client that connects again names the last event that it received.

@@ -133,37 +133,37 @@ func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 		status               int
 		detail               string
 	}{
-		{"GET", agent + "/events?from=5&to=4", "", 400, "from is 5, which is beyond to, which is 4"},
-		{"GET", agent + "/events?after=5&before=4", "", 400, "after is 5, which is beyond before, which is 4"},
-		{"GET", agent + "/events?after=-1", "", 400, "after is -1; positions of events begin at 1"},
+		{"GET", agent + "/events?from=5&to=4", "", 422, "from is 5, which is beyond to, which is 4"},
+		{"GET", agent + "/events?after=5&before=4", "", 422, "after is 5, which is beyond before, which is 4"},
+		{"GET", agent + "/events?after=-1", "", 422, "after is -1; positions of events begin at 1"},
 		{"GET", agent + "/events?from=0", "", 422, "query.from: expected number >= 1. Got: 0"},
 		{"GET", agent + "/events?before=0", "", 422, "query.before: expected number >= 1. Got: 0"},
 		{"GET", agent + "/events?to=x", "", 422, `query.to: invalid integer. Got: "x"`},
 		{"GET", agent + "/events?limit=1001", "", 422, "query.limit: expected number <= 1000. Got: 1001"},
 		{"GET", agent + "/events?order=up", "", 422, `query.order: expected value to be one of "asc, desc". Got: "up"`},
-		{"GET", agent + "/events?types=message,said", "", 400, "types: there is no type 'said'; " + knownTypes},
+		{"GET", agent + "/events?types=message,said", "", 422, "types: there is no type 'said'; " + knownTypes},
 		{"GET", agent + "/events?consumer=r&after=0", "", 422, consumer},
 		{"GET", agent + "/events?consumer=r&from=1", "", 422, consumer},
 		{"GET", agent + "/events?consumer=r&before=3", "", 422, consumer},
 		{"GET", agent + "/events?consumer=r&order=desc", "", 422, consumer},
-		{"GET", agent + "/events?consumer=a%0Ab", "", 400, `the consumer's name "a\nb" has control characters, or is ` +
+		{"GET", agent + "/events?consumer=a%0Ab", "", 422, `the consumer's name "a\nb" has control characters, or is ` +
 			`not UTF-8`},
 		{"GET", someAgent + "/events", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
 		{"GET", someAgent + "/events?consumer=r", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 " +
 			"not found"},
 		{"GET", agent + "/events/stream?after=x", "", 422, `query.after: expected the position of an event. Got: "x"`},
-		{"GET", agent + "/events/stream?after=-1", "", 400, "after is -1; positions of events begin at 1"},
+		{"GET", agent + "/events/stream?after=-1", "", 422, "after is -1; positions of events begin at 1"},
 		{"GET", agent + "/events/stream?after=1&consumer=r", "", 422, "query.consumer: a named reader reads on from where " +
 			"it stands; leave out after"},
-		{"GET", agent + "/events/stream?types=said", "", 400, "types: there is no type 'said'; " + knownTypes},
+		{"GET", agent + "/events/stream?types=said", "", 422, "types: there is no type 'said'; " + knownTypes},
 		{"GET", someAgent + "/events/stream", "", 404, "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"},
 		{"GET", someAgent + "/events/stream?consumer=r", "", 404, "Agent with ID " +
 			"agent-123e4567-e89b-42d3-8456-426614174000 not found"},
 		{"GET", "/v1/agents/a/events/stream", "", 422, `path.agent_id: expected string to be agent- and a lower-case UUID, ` +
 			`such as agent-123e4567-e89b-42d3-8456-426614174000. Got: "a"`},
-		{"PUT", agent + "/consumers/r", `{"seq":3}`, 400, "seq is 3; it must be from 0 to 2, the agent's newest event"},
+		{"PUT", agent + "/consumers/r", `{"seq":3}`, 422, "seq is 3; it must be from 0 to 2, the agent's newest event"},
 		{"PUT", agent + "/consumers/r", `{}`, 422, `body: expected required property seq to be present`},
-		{"PUT", agent + "/consumers/" + strings.Repeat("a", 201), `{"seq":1}`, 400,
+		{"PUT", agent + "/consumers/" + strings.Repeat("a", 201), `{"seq":1}`, 422,
 			"the consumer's name has 201 characters; it must have from 1 to 200"},
 		{"PUT", agent + "/consumers/r", `{"seq":1,"expected_seq":2}`, 409,
 			"expected_seq is 2, but consumer 'r' stands at 0; read on from there, or commit without expected_seq"},

@@ -16,19 +16,23 @@ import (
 
 // fileStreamRoutes registers the routes whose answers are streamed.
 func (s *Server) fileStreamRoutes(a *rest.API) {
-	for base, old := range map[string]bool{"/v1/folders": false, "/v1/sources": true} {
+	for base, options := range folderPaths() {
+		options = append(options, rest.Own)
 		file := base + "/{folder_id}/files/{file_id}"
 		get := func(path, summary, answer string, content map[string]*huma.MediaType) huma.Operation {
-			return huma.Operation{Method: http.MethodGet, Path: path, Summary: summary, Deprecated: old,
+			return huma.Operation{Method: http.MethodGet, Path: path, Summary: summary,
 				Parameters: []*huma.Param{rest.IDParam("folder_id", "source"), rest.IDParam("file_id", "file")},
 				Responses:  map[string]*huma.Response{"200": {Description: answer, Content: content}}}
 		}
-		a.Stream(get(file+"/original", "Download a file as it was uploaded", "The file's bytes.", map[string]*huma.MediaType{
-			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}), s.original)
+		a.Stream(get(file+"/original",
+			"download_folder_file: Download a file as it was uploaded. Ranges and If-None-Match are honoured.",
+			"The file's bytes.", map[string]*huma.MediaType{
+				"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}),
+			s.original, options...)
 		a.Head(file+"/original", s.original)
-		a.Stream(get(file+"/events", "Follow the work on a file",
+		a.Stream(get(file+"/events", "stream_folder_file_progress: Follow the work on a file.",
 			"Server-sent events named progress, until the file is completed, failed or deleted.",
-			rest.Content[files.Progress](a, "text/event-stream")), s.events)
+			rest.Content[files.Progress](a, "text/event-stream")), s.events, options...)
 	}
 }
 
@@ -59,8 +63,7 @@ func (s *Server) original(c echo.Context) error {
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", `"`+hex.EncodeToString(o.SHA256)+`"`)
-	http.ServeContent(rest.Answer(c), c.Request(), "", o.CreatedAt, o)
-	return nil
+	return rest.ServeContent(c, o.CreatedAt, o)
 }
 
 // disposition names a download, in the form that every browser reads, whatever the name's letters.

@@ -11,34 +11,54 @@ import (
 )
 
 func (s *Server) folderRoutes(a *rest.API) {
-	rest.Get(a, "/v1/folders", "List folders", s.listFolders)
-	rest.Get(a, "/v1/sources", "List folders", s.listSources, rest.Deprecated)
+	rest.Get(a, "/v1/folders", "list_folders: List folders.", s.listFolders)
+	rest.Get(a, "/v1/sources", "list_sources: List folders. All of them, as older clients ask.",
+		s.listSources, rest.Deprecated)
 	s.folderRoutesAt(a, "/v1/folders", rest.NewestFirst)
-	s.folderRoutesAt(a, "/v1/sources", rest.OldestFirst, rest.Deprecated)
+	s.folderRoutesAt(a, "/v1/sources", rest.OldestFirst)
+}
+
+// folderPaths returns where folders are, with the options of the operations there. /v1/sources is the older path.
+func folderPaths() map[string][]rest.Option {
+	return map[string][]rest.Option{"/v1/folders": nil,
+		"/v1/sources": {rest.Deprecated, rest.Renamed("folder", "source")}}
 }
 
 // folderRoutesAt registers the operations that /v1/folders and the older /v1/sources share. order is that of a folder's
 // agents if a caller gives none.
-func (s *Server) folderRoutesAt(a *rest.API, base, order string, options ...rest.Option) {
+func (s *Server) folderRoutesAt(a *rest.API, base, order string) {
+	options := folderPaths()[base]
 	byID := base + "/{folder_id}"
-	without := append([]rest.Option{rest.NoContent}, options...)
+	with := func(one rest.Option) []rest.Option { return append([]rest.Option{one}, options...) }
 
-	rest.Post(a, base, "Create a folder", s.createFolder, options...)
-	rest.Get(a, base+"/count", "Count folders", s.countFolders, options...)
-	rest.Get(a, base+"/metadata", "Sum up what folders hold", s.folderTotals, options...)
-	rest.Get(a, base+"/name/{folder_name}", "Get a folder's id by its name", s.folderNamed, rest.Deprecated)
-	rest.Get(a, byID, "Get a folder", s.getFolder, options...)
-	rest.Patch(a, byID, "Change a folder", s.updateFolder, options...)
-	rest.Delete(a, byID, "Delete a folder with its files", s.deleteFolder, options...)
-	rest.Get(a, byID+"/agents", "List the agents that have a folder", s.folderAgents(order), options...)
-	rest.Get(a, byID+"/passages", "List a folder's chunks", s.folderPassages, options...)
-	rest.Get(a, byID+"/files", "List a folder's files", s.folderFiles, options...)
-	rest.Get(a, byID+"/files/{file_id}", "Get a file", s.getFile, options...)
-	rest.Post(a, byID+"/reparse", "Parse all files of a folder again", s.reparseFolder, options...)
-	rest.Post(a, byID+"/files/{file_id}/cancel", "Stop the work on a file", s.cancelFile, options...)
-	rest.Post(a, byID+"/files/{file_id}/retry", "Work again on a file that failed", s.retryFile, options...)
-	rest.Post(a, byID+"/files/{file_id}/reparse", "Parse a file again", s.reparseFile, options...)
-	rest.Delete(a, byID+"/{file_id}", "Delete a file", s.deleteFile, without...)
+	rest.Post(a, base, "create_folder: Create a folder.", s.createFolder, options...)
+	rest.Get(a, base+"/count", "count_folders: Count folders.", s.countFolders, options...)
+	rest.Get(a, base+"/metadata", "summarize_folders: Sum up what folders hold. Numbers of files and their sizes.",
+		s.folderTotals, options...)
+	rest.Get(a, base+"/name/{folder_name}", "find_folder: Get a folder's id by its name.", s.folderNamed,
+		with(rest.Deprecated)...)
+	rest.Get(a, byID, "get_folder: Get a folder.", s.getFolder, options...)
+	rest.Patch(a, byID, "update_folder: Change a folder. Fields that are absent stay.", s.updateFolder, options...)
+	rest.Delete(a, byID, "delete_folder: Delete a folder with its files.", s.deleteFolder, options...)
+	rest.Get(a, byID+"/agents", "list_folder_agents: List the agents that have a folder. The answer has ids.",
+		s.folderAgents(order), options...)
+	rest.Get(a, byID+"/passages",
+		"list_folder_passages: List a folder's chunks. The parts of its files that searches find.",
+		s.folderPassages, options...)
+	rest.Get(a, byID+"/files", "list_folder_files: List a folder's files.", s.folderFiles, options...)
+	rest.Get(a, byID+"/files/{file_id}", "get_folder_file: Get a file.", s.getFile, options...)
+	rest.Post(a, byID+"/reparse",
+		"reparse_folder: Parse all files of a folder again. The old texts stay until the new ones are there.",
+		s.reparseFolder, with(rest.Own)...)
+	rest.Post(a, byID+"/files/{file_id}/cancel",
+		"cancel_folder_file: Stop the work on a file. The file that it was to replace stays.",
+		s.cancelFile, with(rest.Own)...)
+	rest.Post(a, byID+"/files/{file_id}/retry",
+		"retry_folder_file: Work again on a file that failed. It goes on where it stopped.", s.retryFile, with(rest.Own)...)
+	rest.Post(a, byID+"/files/{file_id}/reparse",
+		"reparse_folder_file: Parse a file again. The old text stays until the new one is there.",
+		s.reparseFile, with(rest.Own)...)
+	rest.Delete(a, byID+"/{file_id}", "delete_folder_file: Delete a file.", s.deleteFile, with(rest.NoContent)...)
 }
 
 func (s *Server) createFolder(ctx context.Context, in *struct{ Body letta.CreateFolder }) (letta.Source, error) {

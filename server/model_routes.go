@@ -11,8 +11,10 @@ import (
 )
 
 func (s *Server) modelRoutes(a *rest.API) {
-	rest.Get(a, "/v1/models", "List language models", s.listModels)
-	rest.Get(a, "/v1/models/embedding", "List embedding models", s.listEmbeddingModels)
+	rest.Get(a, "/v1/models",
+		"list_models: List language models. The operator's first, then those whose windows are known.", s.listModels)
+	rest.Get(a, "/v1/models/embedding",
+		"list_embedding_models: List embedding models. The one that texts are embedded with.", s.listEmbeddingModels)
 }
 
 // listModels lists the model that the operator configured, and those whose windows are known.

@@ -18,16 +18,24 @@ func (s *Server) openFileRoutes(a *rest.API) {
 		opened  = "/v1/agents/{agent_id}/files"
 	)
 	attach, detach := withAgent(s, s.attachFolder), withAgent(s, s.detachFolder)
-	rest.Get(a, folders, "List an agent's folders", withAgent(s, s.agentFolders))
-	rest.Patch(a, folders+"/attach/{folder_id}", "Attach a folder to an agent", attach)
-	rest.Patch(a, folders+"/detach/{folder_id}", "Detach a folder from an agent", detach)
-	rest.Get(a, sources, "List an agent's folders", withAgent(s, s.agentFolders), rest.Deprecated)
-	rest.Patch(a, sources+"/attach/{folder_id}", "Attach a folder to an agent", thenState(s, attach), rest.Deprecated)
-	rest.Patch(a, sources+"/detach/{folder_id}", "Detach a folder from an agent", thenState(s, detach), rest.Deprecated)
-	rest.Get(a, opened, "List the files of an agent's folders", withAgent(s, s.agentFiles))
-	rest.Patch(a, opened+"/close-all", "Close all of an agent's open files", withAgent(s, s.closeAllFiles))
-	rest.Patch(a, opened+"/{file_id}/open", "Open a file for an agent", withAgent(s, s.openFile))
-	rest.Patch(a, opened+"/{file_id}/close", "Close a file for an agent", withAgent(s, s.closeFile))
+	rest.Get(a, folders, "list_agent_folders: List an agent's folders.", withAgent(s, s.agentFolders))
+	rest.Patch(a, folders+"/attach/{folder_id}",
+		"attach_folder: Attach a folder to an agent. Its files can be opened and searched.", attach)
+	rest.Patch(a, folders+"/detach/{folder_id}", "detach_folder: Detach a folder from an agent. Its open files close.",
+		detach)
+	rest.Get(a, sources, "list_agent_sources: List an agent's folders.", withAgent(s, s.agentFolders), rest.Deprecated)
+	rest.Patch(a, sources+"/attach/{folder_id}",
+		"attach_source: Attach a folder to an agent. Its files can be opened and searched.",
+		thenState(s, attach), rest.Deprecated)
+	rest.Patch(a, sources+"/detach/{folder_id}", "detach_source: Detach a folder from an agent. Its open files close.",
+		thenState(s, detach), rest.Deprecated)
+	rest.Get(a, opened, "list_agent_files: List the files of an agent's folders.", withAgent(s, s.agentFiles))
+	rest.Patch(a, opened+"/close-all",
+		"close_agent_files: Close all of an agent's open files. The answer has their names.", withAgent(s, s.closeAllFiles))
+	rest.Patch(a, opened+"/{file_id}/open",
+		"open_agent_file: Open a file for an agent. The answer has the names of files that were closed to make room.",
+		withAgent(s, s.openFile))
+	rest.Patch(a, opened+"/{file_id}/close", "close_agent_file: Close a file for an agent.", withAgent(s, s.closeFile))
 }
 
 // AgentFolder is the path of an agent's folder.

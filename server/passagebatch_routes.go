@@ -26,7 +26,8 @@ func (s *Server) passageBatchRoutes(a *rest.API) {
 	passages := rest.NewListReader[letta.NewPassage](a, "passages")
 	a.Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/archives/{archive_id}/passages/batch",
-		Summary:     "Insert passages into an archive, all or none",
+		Summary: "create_archive_passages: Insert passages into an archive, all or none. Up to 10,000, answered as " +
+			"they are read back.",
 		Parameters:  []*huma.Param{rest.IDParam("archive_id", "archive")},
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[letta.ManyPassages](a, rest.JSON)},
 		Responses: map[string]*huma.Response{

@@ -20,8 +20,9 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) routes(a *rest.API) {
-	rest.Get(a, "/v1/health", "Check that the server runs", s.health, rest.Public)
-	rest.Get(a, "/v1/ready", "Check that the database answers and can store changes", s.ready(a), rest.Public)
+	rest.Get(a, "/v1/health", "get_health: Check that the server runs.", s.health, rest.Public)
+	rest.Get(a, "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
+		s.ready(a), rest.Public)
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes, s.conversationRoutes,
 		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.messageRoutes, s.messageSearchRoutes,

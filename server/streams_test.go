@@ -96,6 +96,15 @@ func TestOriginalsAreDownloadedAsTheyCame(t *testing.T) {
 	if got := servertest.Send(c, "GET", target, "", "Range", "bytes=5-8"); got.Code != 206 || got.Text != "5678" {
 		t.Errorf("a range: got %d %q", got.Code, got.Text)
 	}
+	beyond := servertest.Send(c, "GET", target, "", "Range", "bytes=9999999-")
+	servertest.CheckProblem(t, beyond, 416, map[string]any{"detail": "invalid range: failed to overlap",
+		"code": "range_not_satisfiable"})
+	if size := beyond.Header().Get("Content-Range"); size != fmt.Sprintf("bytes */%d", len(content)) {
+		t.Errorf("a range beyond the end: got the range %q", size)
+	}
+	servertest.CheckProblem(t, servertest.Send(c, "GET", target, "", "If-Match", `"other"`), 412, map[string]any{
+		"detail": "a condition of the request's headers does not hold: the file is another one than the client has",
+		"code":   "precondition_failed"})
 	other := c.made("/v1/folders", `{"name":"other"}`)
 	servertest.CheckProblem(t, c.call("GET", "/v1/folders/"+other+"/files/"+id+"/original", ""), 404,
 		map[string]any{"detail": "there is no such file in this folder"})

@@ -26,10 +26,12 @@ func (s *Server) uploadRoutes(a *rest.API) {
 		return &huma.Param{Name: name, In: "query", Description: doc, Schema: rest.Enum(values...)}
 	}
 	parts := &huma.Schema{Type: huma.TypeObject, Required: []string{partFile},
-		Properties: map[string]*huma.Schema{partFile: {Type: huma.TypeString, Format: "binary"}}}
-	for base, old := range map[string]bool{"/v1/folders": false, "/v1/sources": true} {
+		Properties: map[string]*huma.Schema{partFile: {Type: huma.TypeString, Format: "binary",
+			Description: "The document."}}}
+	for base, options := range folderPaths() {
 		a.Stream(huma.Operation{
-			Method: http.MethodPost, Path: base + "/{folder_id}/upload", Summary: "Upload a file to a folder", Deprecated: old,
+			Method: http.MethodPost, Path: base + "/{folder_id}/upload",
+			Summary: "upload_folder_file: Upload a file to a folder. The answer comes at once; the text follows.",
 			Parameters: []*huma.Param{
 				rest.IDParam("folder_id", "source"),
 				query("duplicate_handling", "What to do if the folder has a file of this name.",
@@ -40,7 +42,7 @@ func (s *Server) uploadRoutes(a *rest.API) {
 				Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: parts}}},
 			Responses: map[string]*huma.Response{"200": {Description: "The file; its text follows.",
 				Content: rest.Content[files.File](a, rest.JSON)}},
-		}, s.upload)
+		}, s.upload, options...)
 	}
 }
 

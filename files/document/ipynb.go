@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"io"
 	"regexp"
 	"strings"
@@ -31,7 +32,7 @@ func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 			maxNotebookBraces)
 	}
 	var book notebook
-	if err := json.Unmarshal(jsonInUTF8(raw), &book); err != nil {
+	if err := syntaxOnly(json.Unmarshal(jsonInUTF8(raw), &book)); err != nil {
 		return Text{}, explain(err, nil)
 	}
 	if book.Format == nil && book.Cells == nil && book.Worksheets == nil {
@@ -91,6 +92,14 @@ func (l *jsonList[T]) UnmarshalJSON(raw []byte) error {
 	return eachOf(raw, func(item *T) { *l = append(*l, *item) })
 }
 
+// syntaxOnly returns the error of a decoder, but nil of a value of another type than its field: that one was left out.
+func syntaxOnly(err error) error {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil
+	}
+	return err
+}
+
 // eachOf decodes the items of a list one by one. JSON that is not a list has none.
 func eachOf[T any](raw []byte, f func(*T)) error {
 	items := json.NewDecoder(bytes.NewReader(raw))
@@ -99,7 +108,7 @@ func eachOf[T any](raw []byte, f func(*T)) error {
 	}
 	for items.More() {
 		var item *T
-		if err := items.Decode(&item); err != nil {
+		if err := syntaxOnly(items.Decode(&item)); err != nil {
 			return err
 		}
 		if item != nil {

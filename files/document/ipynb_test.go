@@ -49,9 +49,18 @@ func TestIPYNB(t *testing.T) {
 		{"UTF-16 without a mark", []byte(utf16LE(string(book(markdown(`"größer"`))))[2:]), "größer\n", nil},
 		{"JSON that is no notebook is read as it is", []byte("\ufeff{\"a\": [1,2],\r\n\"b\": \"é\"}\n"),
 			"{\"a\": [1,2],\n\"b\": \"é\"}\n", nil},
+		{"JSON that is a list is no notebook", []byte("[1,2]\n"), "[1,2]\n", nil},
+		{"null where a list is expected", []byte(`{"nbformat":4,"metadata":null,"worksheets":null,"cells":[` +
+			`{"cell_type":"code","source":"x","outputs":null},{"cell_type":"code","source":"y","outputs":[{"output_type":` +
+			`"error","ename":"E","evalue":"bad","traceback":null},{"output_type":"display_data","data":null}]}]}`),
+			"```\nx\n```\n\n```\ny\n```\n\n```\nE: bad\n```\n", nil},
+		{"values of other types are none", []byte(`{"nbformat":4,"metadata":{"kernelspec":"python","language_info":[]},` +
+			`"worksheets":7,"cells":["a",3,{"cell_type":["x"],"source":"hidden"},{"cell_type":"heading","level":"2",` +
+			`"source":"Tides"},{"cell_type":"code","source":["y",{"a":1},"z"],"outputs":[1,{"output_type":4},` +
+			`{"output_type":"display_data","data":"png"},{"output_type":"error","ename":5,"evalue":"bad","traceback":"E"}]}]}`),
+			"hidden\n\n# Tides\n\n```\nyz\n```\n\n```\n: bad\n```\n", nil},
 	})
 	testRefusals(t, document.IPYNB, []refusal{
-		{"JSON is not always a notebook", []byte(`[1,2]`), "damaged"},
 		{"JSON that is cut", []byte(`{"cells":[{"source":"a"`), "damaged"},
 		{"a notebook without cells", []byte(`{"cells":[],"nbformat":4}`), "no text"},
 		{"a notebook of images", book(code(`""`, `{"output_type":"display_data","data":{"image/png":"aGVsbG8="}}`)),

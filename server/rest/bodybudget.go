@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 
 	"github.com/loci-memory/loci/db"
@@ -83,8 +82,6 @@ func (h *heldBody) release() { h.in.add(h.org, -h.bytes) }
 
 // overloaded is a request whose body would take too much memory beside those that are being worked on.
 func overloaded() *Problem {
-	p := newProblem(http.StatusTooManyRequests, fmt.Sprintf("Other large requests are being worked on; send those of "+
-		"more than %d bytes one after the other, or try again in a moment", freeBytes))
-	p.header = http.Header{"Retry-After": {"1"}}
-	return p
+	return retryLater(codeTooMany, fmt.Sprintf("Other large requests are being worked on; send those of more than %d "+
+		"bytes one after the other, or try again in a moment", freeBytes), "1")
 }

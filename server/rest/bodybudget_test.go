@@ -25,12 +25,14 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys,
 		Budget: rest.BodyBudget{Server: 700 << 10, Org: 400 << 10}})
 	entered, leave := make(chan bool), make(chan bool)
-	rest.Post(a, "/v1/held", "A toy", func(context.Context, *struct{ Body strictBody }) (*int, error) {
+	rest.Post(a, "/v1/held", "hold_toy: A toy.", func(context.Context, *struct{ Body strictBody }) (*int, error) {
 		entered <- true
 		<-leave
 		return nil, nil
 	})
-	rest.Post(a, "/v1/toys", "A toy", func(context.Context, *struct{ Body strictBody }) (*int, error) { return nil, nil })
+	rest.Post(a, "/v1/toys", "make_toy: A toy.", func(context.Context, *struct{ Body strictBody }) (*int, error) {
+		return nil, nil
+	})
 	h := a.Handler()
 	large := `{"name":"` + strings.Repeat("x", 400<<10) + `"}`
 	done := make(chan int)

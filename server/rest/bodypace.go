@@ -81,7 +81,7 @@ func (b *pacedBody) Read(into []byte) (int, error) {
 }
 
 func (b *pacedBody) tooSlow() error {
-	return newProblem(http.StatusRequestTimeout, fmt.Sprintf("The request's body came too slowly, or not to its "+
+	return newProblem(codeSlow, fmt.Sprintf("The request's body came too slowly, or not to its "+
 		"end: send at least %d bytes in %s, and all of it in %s", b.pace.MinBytes, b.pace.Interval, b.pace.Total))
 }
 

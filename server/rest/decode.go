@@ -45,6 +45,7 @@ func bodyError(err error) error {
 	_, own := errors.AsType[*Problem](err)
 	_, limit := errors.AsType[*http.MaxBytesError](err)
 	_, syntax := errors.AsType[*json.SyntaxError](err)
+	mismatch, unfit := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case own || limit:
 		return err
@@ -52,6 +53,8 @@ func bodyError(err error) error {
 		return Malformed("body: unexpected end of JSON input")
 	case syntax:
 		return Malformed("body: " + err.Error())
+	case unfit: // a number beyond all floats
+		return newProblem(codeInvalid, mismatched("body", mismatch.Error()))
 	}
 	return Malformed("The request's body broke off: " + err.Error())
 }
@@ -165,10 +168,10 @@ func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error)
 				sentences = append(sentences, violation(detail))
 			}
 		}
-		return item, newProblem(http.StatusUnprocessableEntity, strings.Join(sentences, "; "))
+		return item, newProblem(codeInvalid, strings.Join(sentences, "; "))
 	}
 	if err := json.Unmarshal(raw, &item); err != nil {
-		return item, Unprocessable(at, err.Error())
+		return item, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: at, Message: err.Error()}))
 	}
 	return item, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,6 +19,9 @@ import (
 // Problem is an error as a caller sees it.
 type Problem struct {
 	Detail  string  `json:"detail" doc:"What is wrong, and what to do about it."`
+	Code    string  `json:"code" doc:"The kind of error: a word that never changes."`
+	Type    string  `json:"type" doc:"The class of the error."`
+	Link    string  `json:"link" doc:"Where this server explains the code."`
 	Current any     `json:"current,omitempty" doc:"What is stored, where a change expected something else."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
 
@@ -25,57 +29,82 @@ type Problem struct {
 	header http.Header
 }
 
-func newProblem(status int, detail string) *Problem { return &Problem{Detail: detail, status: status} }
+// newProblem returns a problem of one of errorCodes.
+func newProblem(code, detail string) *Problem {
+	kind := codeOf(code)
+	return &Problem{Detail: detail, Code: code, Type: kind.Type, Link: errorsPath + "/" + code, status: kind.Status}
+}
+
+// retryLater returns a problem of a request that may succeed after a number of seconds.
+func retryLater(code, detail, seconds string) *Problem {
+	p := newProblem(code, detail)
+	p.header = http.Header{"Retry-After": {seconds}}
+	return p
+}
+
+// statusProblem returns the problem of a library's error, of which only the status is known.
+func statusProblem(status int, detail string) *Problem {
+	code := codeMalformed
+	if status >= http.StatusInternalServerError {
+		code = codeInternal
+	}
+	if i := slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Status == status }); i >= 0 {
+		code = errorCodes[i].Code
+	}
+	p := newProblem(code, detail)
+	p.status = status
+	return p
+}
 
 // Malformed is a request that cannot be read.
-func Malformed(detail string) *Problem { return newProblem(http.StatusBadRequest, detail) }
+func Malformed(detail string) *Problem { return newProblem(codeMalformed, detail) }
 
 // Forbidden is the problem of a request that this server never answers, like one from another host.
-func Forbidden(detail string) *Problem { return newProblem(http.StatusForbidden, detail) }
+func Forbidden(detail string) *Problem { return newProblem(codeForbidden, detail) }
 
 // NotAllowed is an operation that no request can make happen.
 func NotAllowed(detail string) *Problem {
-	p := newProblem(http.StatusMethodNotAllowed, detail)
+	p := newProblem(codeMethod, detail)
 	p.header = http.Header{"Allow": {""}}
 	return p
 }
 
 // TooLarge is a body beyond its limit.
 func TooLarge(limitBytes int64) *Problem {
-	return newProblem(http.StatusRequestEntityTooLarge,
-		fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))
+	return newProblem(codeTooLarge, fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))
 }
 
 // Unprocessable is a request that breaks a rule of its form: location names the field.
 func Unprocessable(location, rule string) *Problem {
-	return newProblem(http.StatusUnprocessableEntity, location+": "+rule)
+	return newProblem(codeInvalid, location+": "+rule)
 }
 
 // Conflict is a request that contradicts what is stored. current is shown with it unless it is nil.
 func Conflict(detail string, current any) *Problem {
-	p := newProblem(http.StatusConflict, detail)
+	p := newProblem(codeConflict, detail)
 	p.Current, p.header = current, http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
 	return p
 }
 
 // Unavailable is a request that may succeed in a moment.
 func Unavailable() *Problem {
-	p := newProblem(http.StatusServiceUnavailable, "The database does not answer; try again in a moment")
-	p.header = http.Header{"Retry-After": {"1"}}
-	return p
+	return retryLater(codeNoDatabase, "The database does not answer; try again in a moment", "1")
 }
 
 // noRoom is a change that cannot be stored until the operator makes room.
 func noRoom() *Problem {
-	p := newProblem(http.StatusServiceUnavailable,
-		"The server has no room to store anything; try again when its operator has made some")
-	p.header = http.Header{"Retry-After": {"30"}}
-	return p
+	return retryLater(codeNoRoom, "The server has no room to store anything; try again when its operator has made some",
+		"30")
 }
 
 // unknown is the server's own fault, whose cause is not told.
-func unknown() *Problem {
-	return newProblem(http.StatusInternalServerError, "An unknown error occurred")
+func unknown() *Problem { return newProblem(codeInternal, "An unknown error occurred") }
+
+// unauthorized is a request without a key that the server knows.
+func unauthorized() *Problem {
+	p := newProblem(codeKey, ErrUnauthorized.Error())
+	p.header = http.Header{"Www-Authenticate": {`Bearer realm="Loci"`}}
+	return p
 }
 
 // traced names the request in an error of validation, as Letta does.
@@ -99,7 +128,8 @@ func (p *Problem) GetHeaders() http.Header { return p.header }
 const statusClientGone = 499
 
 // ErrUnauthorized is a request without a key that this server knows.
-var ErrUnauthorized = errors.New("Unauthorized")
+var ErrUnauthorized = errors.New("Unauthorized: the request has no API key, or one that this server does not know or " +
+	"that was revoked; send 'Authorization: Bearer KEY' with a key of 'loci keys create'")
 
 // ProblemOf decides what an error is to a caller. No other file gives an error its status.
 func ProblemOf(err error) *Problem {
@@ -114,41 +144,45 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &routing):
-		return newProblem(routing.Code, fmt.Sprint(routing.Message))
+		return routingProblem(routing)
 	case errors.As(err, &unsupported):
-		return newProblem(http.StatusUnsupportedMediaType, unsupported.Error())
+		return newProblem(codeMediaType, unsupported.Error())
 	case errors.As(err, &upload):
-		return newProblem(http.StatusRequestEntityTooLarge, upload.Error())
+		return newProblem(codeTooLarge, upload.Error())
 	case errors.As(err, &bodyLimit):
 		return TooLarge(bodyLimit.Limit)
 	case errors.Is(err, ErrUnauthorized):
-		return newProblem(http.StatusUnauthorized, ErrUnauthorized.Error())
+		return unauthorized()
 	case errors.Is(err, db.ErrNotFound):
-		return newProblem(http.StatusNotFound, sentence(err, "what the request names does not exist"))
+		return newProblem(codeNotFound, sentence(err, "what the request names does not exist"))
 	case errors.Is(err, db.ErrConflict):
 		return Conflict(sentence(err, "the request contradicts what is stored"), nil)
 	case errors.Is(err, db.ErrInvalid):
-		return newProblem(http.StatusBadRequest, sentence(err, "a value of the request cannot be stored"))
+		p := newProblem(codeInvalid, sentence(err, "a value of the request cannot be stored"))
+		p.status = http.StatusBadRequest // as in Letta
+		return p
 	case errors.Is(err, db.ErrTooMany):
-		p := newProblem(http.StatusTooManyRequests, err.Error())
-		p.header = http.Header{"Retry-After": {"10"}}
-		return p
+		return retryLater(codeTooMany, err.Error(), "10")
 	case errors.Is(err, db.ErrBusy):
-		p := newProblem(http.StatusServiceUnavailable, err.Error())
-		p.header = http.Header{"Retry-After": {"2"}}
-		return p
+		return retryLater(codeBusy, err.Error(), "2")
 	case deadlocked(err):
-		p := newProblem(http.StatusConflict, "Other requests change the same things at this moment; try again")
-		p.header = http.Header{"Retry-After": {"1"}}
-		return p
+		return retryLater(codeConcurrent, "Other requests change the same things at this moment; try again", "1")
 	case errors.Is(err, context.Canceled):
-		return newProblem(statusClientGone, "Client disconnected")
+		return newProblem(codeClientGone, "Client disconnected")
 	case db.IsFull(err):
 		return noRoom()
 	case unavailable(err):
 		return Unavailable()
 	}
 	return unknown()
+}
+
+// routingProblem is the problem of a request that no operation answers.
+func routingProblem(err *echo.HTTPError) *Problem {
+	if err.Code == http.StatusNotFound {
+		return newProblem(codeRoute, fmt.Sprint(err.Message))
+	}
+	return statusProblem(err.Code, fmt.Sprint(err.Message))
 }
 
 // sentence is the text of an error, or, where that is Postgres' own, what it means.
@@ -185,9 +219,14 @@ func unavailable(err error) bool {
 		pgconn.SafeToRetry(err)
 }
 
-// fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told.
-func (a *API) fail(ctx context.Context, err error) *Problem {
-	p := ProblemOf(err).traced(ctx)
+// fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told. own says that
+// the operation is not Letta's.
+func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
+	p := ProblemOf(err)
+	if own && p.Code == codeInvalid {
+		p.status = http.StatusUnprocessableEntity
+	}
+	p = p.traced(ctx)
 	if db.IsFull(err) {
 		a.full.Store(true)
 	}
@@ -211,7 +250,7 @@ func (a *API) CheckRoom(ctx context.Context, d db.DB) error {
 
 // writeError answers with an error on the routes that huma does not serve.
 func (a *API) writeError(err error, c echo.Context) {
-	p := a.fail(c.Request().Context(), err)
+	p := a.fail(c.Request().Context(), err, false)
 	if c.Response().Committed {
 		return
 	}

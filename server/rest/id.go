@@ -72,7 +72,7 @@ func PathID(c echo.Context, param, prefix string) (string, error) {
 func (ConversationID) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^(default|(conv|agent)-" + uuid4 + ")$",
 		PatternDescription: idRule("conv") + "; or 'default', together with an agent's id; or an agent's id for its " +
-			"default conversation"}
+			"default conversation", Examples: []any{"conv-" + exampleUUID}}
 }
 
 // Of returns the ids of the agent and of the conversation. agentID is the one that was given with the conversation's;
@@ -95,11 +95,13 @@ func (id ConversationID) OfAgent(agentID string) (string, error) {
 
 func idSchema(prefix string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + prefix + "-" + uuid4 + "$",
-		PatternDescription: idRule(prefix)}
+		PatternDescription: idRule(prefix), Examples: []any{prefix + "-" + exampleUUID}}
 }
 
+const exampleUUID = "123e4567-e89b-42d3-8456-426614174000"
+
 func idRule(prefix string) string {
-	return prefix + "- and a lower-case UUID, such as " + prefix + "-123e4567-e89b-42d3-8456-426614174000"
+	return prefix + "- and a lower-case UUID, such as " + prefix + "-" + exampleUUID
 }
 
 // ClipID is the id of a clipped text or of a message, or a range of an agent's log.
@@ -109,7 +111,8 @@ type ClipID string
 func (ClipID) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString,
 		Pattern:            `^(clip|message)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^\[?(seq )?\d+([-–]\d+)?\]?$`,
-		PatternDescription: idRule("clip") + ", or a range such as 'seq 120-188'"}
+		PatternDescription: idRule("clip") + ", or a range such as 'seq 120-188'",
+		Examples:           []any{"seq 120-188"}}
 }
 
 // OfAgent is the path of what belongs to an agent.

@@ -59,16 +59,21 @@ func New(c Config) *API {
 	e.Use(unescapeParams)
 	a.API = humaecho.New(e, config)
 	a.UseMiddleware(a.readLeniently)
+	a.explainErrors()
 	return a
 }
 
 // Handler serves the operations that are registered, and the document that describes them at /openapi.json.
 func (a *API) Handler() http.Handler {
-	boundIntegers(a.OpenAPI())
+	written := a.document()
 	document, err := json.Marshal(a.OpenAPI())
+	for err == nil && a.dropUnused(string(document)) {
+		document, err = json.Marshal(a.OpenAPI())
+	}
 	if err != nil {
 		panic(err) // the operations are part of the program
 	}
+	written()
 	a.echo.GET("/openapi.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, document) })
 	return normalize(a.echo)
 }
@@ -76,7 +81,11 @@ func (a *API) Handler() http.Handler {
 // schemaName is huma's name of a type. Types of package compaction have the prefix Compaction, because other packages
 // use their names too.
 func schemaName(t reflect.Type, hint string) string {
-	name := huma.DefaultSchemaNamer(t, hint)
+	var words strings.Builder // of the id of an operation, for its body
+	for part := range strings.SplitSeq(huma.DefaultSchemaNamer(t, hint), "_") {
+		words.WriteString(capitalized(part))
+	}
+	name := words.String()
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}

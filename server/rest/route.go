@@ -18,10 +18,15 @@ type operation struct {
 	huma.Operation
 	timeout time.Duration
 	public  bool
+	own     bool
 }
 
 // Public lets an operation be called without a key.
 func Public(op *operation) { op.public = true }
+
+// Own marks an operation that Letta does not have: a value that breaks a rule is a 422 there. Where Letta has it, it is
+// a 400, as in Letta.
+func Own(op *operation) { op.own = true }
 
 // NoContent makes an operation answer 204.
 func NoContent(op *operation) { op.DefaultStatus = http.StatusNoContent }
@@ -34,32 +39,38 @@ func Slow(timeout time.Duration) Option {
 	return func(op *operation) { op.timeout = max(op.timeout, timeout) }
 }
 
+// Renamed gives an operation on an older path an id of its own: a word of its id is replaced.
+func Renamed(old, new string) Option {
+	return func(op *operation) { op.Summary = strings.Replace(op.Summary, old, new, 1) }
+}
+
 // Handler answers an operation: it returns the body of a 200, or an error that ProblemOf gives its status.
 type Handler[I, O any] = func(context.Context, *I) (O, error)
 
-// Get registers an operation.
-func Get[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodGet, Path: path, Summary: summary}, handle, options)
+// Get registers an operation. doc is its id, a verb and a noun, and its description, whose first sentence is its
+// summary: "list_agents: List agents. All filters must hold."
+func Get[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodGet, Path: path, Summary: doc}, handle, options)
 }
 
 // Post registers an operation.
-func Post[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodPost, Path: path, Summary: summary}, handle, options)
+func Post[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodPost, Path: path, Summary: doc}, handle, options)
 }
 
 // Put registers an operation.
-func Put[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodPut, Path: path, Summary: summary}, handle, options)
+func Put[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodPut, Path: path, Summary: doc}, handle, options)
 }
 
 // Patch registers an operation.
-func Patch[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodPatch, Path: path, Summary: summary}, handle, options)
+func Patch[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodPatch, Path: path, Summary: doc}, handle, options)
 }
 
 // Delete registers an operation.
-func Delete[I, O any](a *API, path, summary string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodDelete, Path: path, Summary: summary}, handle, options)
+func Delete[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
+	register(a, huma.Operation{Method: http.MethodDelete, Path: path, Summary: doc}, handle, options)
 }
 
 func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], options []Option) {
@@ -69,7 +80,7 @@ func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], 
 	for _, option := range options {
 		option(&op)
 	}
-	a.public[op.Path] = op.public
+	a.public[echoPath(op.Path)] = op.public
 	a.complete(&op.Operation)
 	if filters(op.Method, op.Path) {
 		op.Middlewares = append(op.Middlewares, noteUnmatched)
@@ -79,7 +90,7 @@ func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], 
 		defer cancel()
 		body, err := handle(ctx, in)
 		if err != nil {
-			return nil, a.fail(ctx, err)
+			return nil, a.fail(ctx, err, op.own)
 		}
 		if ctx.Value(unmatchedKey{}) != nil {
 			body = none(body)
@@ -94,29 +105,42 @@ func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], 
 }
 
 // Stream registers an operation whose body or answer is streamed: no timeout bounds it.
-func (a *API) Stream(op huma.Operation, handle echo.HandlerFunc) {
-	a.complete(&op)
-	a.OpenAPI().AddOperation(&op)
-	a.stream(op.Method, op.Path, handle)
+func (a *API) Stream(described huma.Operation, handle echo.HandlerFunc, options ...Option) {
+	op := operation{Operation: described}
+	for _, option := range options {
+		option(&op)
+	}
+	a.complete(&op.Operation)
+	a.OpenAPI().AddOperation(&op.Operation)
+	a.stream(op.Method, op.Path, func(c echo.Context) error {
+		err := handle(c)
+		if err != nil && op.own {
+			return a.fail(c.Request().Context(), err, true)
+		}
+		return err
+	})
 }
 
 // Head serves HEAD on the path of a GET.
 func (a *API) Head(path string, handle echo.HandlerFunc) { a.stream(http.MethodHead, path, handle) }
 
 func (a *API) stream(method, path string, handle echo.HandlerFunc) {
-	a.echo.Add(method, strings.NewReplacer("{", ":", "}", "").Replace(path), handle)
+	a.echo.Add(method, echoPath(path), handle)
 }
 
-// complete gives an operation its id, its tag and the response of its errors.
+// echoPath is a path as echo's routes have it.
+func echoPath(path string) string { return strings.NewReplacer("{", ":", "}", "").Replace(path) }
+
+// complete gives an operation its id, description and tag, and declares its errors.
 func (a *API) complete(op *huma.Operation) {
-	separates := func(r rune) bool { return strings.ContainsRune("/{}-", r) }
-	words := strings.FieldsFunc(strings.TrimPrefix(op.Path, "/v1/"), separates)
-	op.OperationID = strings.ToLower(op.Method) + "_" + strings.Join(words, "_")
+	op.OperationID, op.Description, _ = strings.Cut(op.Summary, ": ")
+	op.Summary, _, _ = strings.Cut(op.Description, ". ")
+	op.Summary = strings.TrimSuffix(op.Summary, ".")
 	op.Tags = []string{strings.Split(op.Path, "/")[2]}
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
 	}
-	op.Responses["default"] = &huma.Response{Description: "Error", Content: Content[Problem](a, JSON)}
+	op.Responses["default"] = errorResponse("Error")
 }
 
 // JSON is the media type of all answers but streams.

@@ -93,6 +93,9 @@ func Union(r Registry, property string, types map[string]reflect.Type) *Schema {
 	s := &Schema{Discriminator: &huma.Discriminator{PropertyName: property, Mapping: map[string]string{}}}
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		of := r.Schema(types[name], true, "")
+		if named := r.SchemaFromRef(of.Ref).Properties[property]; !slices.Contains(named.Enum, any(name)) {
+			named.Enum = append(named.Enum, name)
+		}
 		s.OneOf = append(s.OneOf, of)
 		s.Discriminator.Mapping[name] = of.Ref
 	}

@@ -1,11 +1,13 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -38,6 +40,46 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
 	_ = w.connection.SetWriteDeadline(time.Time{})
 	return n, err
+}
+
+// ServeContent answers with a content, or the ranges of it that the request asks for. It returns an error for a range
+// that the content does not have, and for a condition that does not hold.
+func ServeContent(c echo.Context, modified time.Time, content io.ReadSeeker) error {
+	w := &contentWriter{ResponseWriter: Answer(c)}
+	http.ServeContent(w, c.Request(), "", modified, content)
+	if w.refused == 0 {
+		return nil
+	}
+	for _, name := range []string{echo.HeaderContentType, echo.HeaderContentDisposition, echo.HeaderContentLength} {
+		c.Response().Header().Del(name)
+	}
+	return statusProblem(w.refused, cmp.Or(strings.TrimSpace(string(w.detail)),
+		"a condition of the request's headers does not hold: the file is another one than the client has"))
+}
+
+// contentWriter writes an answer that is no error, and keeps an error's text.
+type contentWriter struct {
+	http.ResponseWriter
+	refused int // the status of an error
+	detail  []byte
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *contentWriter) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		w.refused = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements io.Writer.
+func (w *contentWriter) Write(p []byte) (int, error) {
+	if w.refused > 0 {
+		w.detail = append(w.detail, p...)
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
 }
 
 // Events is an answer of server-sent events. It ends when the request's key is revoked.

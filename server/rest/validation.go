@@ -25,11 +25,14 @@ func showProblem(ctx huma.Context, _ string, body any) (any, error) {
 	if len(sentences) == 0 {
 		sentences = append(sentences, model.Detail)
 	}
-	return newProblem(model.Status, strings.Join(sentences, "; ")).traced(ctx.Context()), nil
+	return statusProblem(model.Status, strings.Join(sentences, "; ")).traced(ctx.Context()), nil
 }
 
 // violation is a broken rule in words: where, what the rule is, and what was there.
 func violation(e *huma.ErrorDetail) string {
+	if unread := mismatched(e.Location, e.Message); unread != "" {
+		return unread
+	}
 	switch e.Value.(type) {
 	case nil, map[string]any, []any, []string:
 		return e.Location + ": " + e.Message
@@ -47,6 +50,38 @@ func violation(e *huma.ErrorDetail) string {
 	}
 	return fmt.Sprintf("%s: %s. Got: %s", e.Location, message, shown)
 }
+
+// mismatched returns encoding/json's error of a value that does not fit its field in words without Go's types. It is
+// empty for any other error.
+func mismatched(location, message string) string {
+	found := mismatches.FindStringSubmatch(message)
+	if found == nil {
+		return ""
+	}
+	for i, part := range strings.Split(found[2], ".") {
+		if i > 0 && part != "" && strings.ToLower(part[:1]) == part[:1] { // no name of a type
+			location += "." + part
+		}
+	}
+	wanted := "object"
+	switch kind := found[3]; {
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		wanted = "integer"
+	case strings.HasPrefix(kind, "float"):
+		wanted = "number"
+	case kind == "string":
+		wanted = kind
+	case kind == "bool":
+		wanted = "boolean"
+	case strings.HasPrefix(kind, "["):
+		wanted = "array"
+	}
+	return fmt.Sprintf("%s: expected %s, got %s", location, wanted, found[1])
+}
+
+// mismatches matches the text of a json.UnmarshalTypeError: the value, the path of the field, and its type.
+var mismatches = regexp.MustCompile(
+	`^json: cannot unmarshal (.+) into Go (?:struct field (\S*)|value) of type (\S+)`)
 
 // exponents matches numbers as Go writes large ones.
 var exponents = regexp.MustCompile(`-?\d(\.\d+)?e\+\d+`)

@@ -43,15 +43,32 @@ func Do(h http.Handler, r *http.Request) Reply {
 	return Reply{w, strings.TrimSpace(w.Body.String())}
 }
 
-// CheckProblem fails the test unless a reply is an error with this status and these fields.
+// CheckProblem fails the test unless a reply is an error with this status and these fields, and a code, a type and a
+// link of the form that all errors have.
 func CheckProblem(t *testing.T, got Reply, status int, want map[string]any) {
 	t.Helper()
 	var body map[string]any
 	if err := json.Unmarshal([]byte(got.Text), &body); err != nil {
 		t.Fatalf("got %d %q, which is not JSON: %v", got.Code, got.Text, err)
 	}
+	CheckForm(t, got)
+	for _, name := range []string{"code", "type", "link"} {
+		if _, named := want[name]; !named {
+			delete(body, name)
+		}
+	}
 	if diff := cmp.Diff(want, body); got.Code != status || diff != "" {
 		t.Errorf("got %d, want %d; body (-want +got):\n%s", got.Code, status, diff)
+	}
+}
+
+// CheckForm fails the test unless a reply has the form of all errors.
+func CheckForm(t *testing.T, got Reply) {
+	t.Helper()
+	var p struct{ Detail, Code, Type, Link string }
+	if err := json.Unmarshal([]byte(got.Text), &p); err != nil || p.Detail == "" || p.Code == "" || p.Type == "" ||
+		p.Link != "/v1/errors/"+p.Code {
+		t.Errorf("got %d %s (%v), want detail, code, type and the code's link", got.Code, got.Text, err)
 	}
 	if ct := got.Header().Get("Content-Type"); ct != JSON {
 		t.Errorf("got content type %q, want %q", ct, JSON)

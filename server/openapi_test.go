@@ -1,0 +1,226 @@
+package server_test
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// documentCheck looks for faults in an OpenAPI document.
+type documentCheck struct {
+	t    *testing.T
+	root map[string]any
+	ids  map[string]bool
+
+	names map[string]bool // of fields and parameters; Type.field too
+}
+
+// TestDocumentIsComplete checks what a strict linter checks of /openapi.json. LOCI_TEST_OPENAPI names a file to write
+// the document into, for other linters.
+func TestDocumentIsComplete(t *testing.T) {
+	t.Parallel()
+	h := server.HandlerWithoutKeys(&server.Server{Log: slog.New(slog.DiscardHandler), Version: "1"})
+	text := servertest.Send(h, "GET", "/openapi.json", "").Text
+	if file := os.Getenv("LOCI_TEST_OPENAPI"); file != "" {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := documentCheck{t: t, root: fields(t, text), ids: map[string]bool{}, names: map[string]bool{}}
+	for _, name := range []string{"info", "servers", "tags", "security"} {
+		if c.root[name] == nil {
+			t.Errorf("the document lacks %s", name)
+		}
+	}
+	described := map[string]bool{}
+	for _, tag := range c.root["tags"].([]any) {
+		tag := tag.(map[string]any)
+		described[tag["name"].(string)] = tag["description"] != nil && tag["description"] != ""
+	}
+	for path, item := range c.root["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			c.operation(method+" "+path, op.(map[string]any), described)
+		}
+	}
+	schemas := c.root["components"].(map[string]any)["schemas"].(map[string]any)
+	for name, s := range schemas {
+		c.schema(name, s.(map[string]any))
+		if regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`).FindString(name) == "" {
+			t.Errorf("the name of the type %s is none", name)
+		}
+		if !strings.Contains(text, `"#/components/schemas/`+name+`"`) {
+			t.Errorf("nothing refers to the type %s", name)
+		}
+	}
+	c.everywhere("#", c.root)
+	c.words()
+}
+
+// words checks that each word of words.md is one of a field or a parameter.
+func (c *documentCheck) words() {
+	table, err := os.ReadFile("rest/words.md")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([A-Za-z_.]+) \|`).FindAllStringSubmatch(string(table), -1) {
+		if word := row[1]; word != "word" && !c.names[word] {
+			c.t.Errorf("words.md has %s, which no type or parameter has", word)
+		}
+	}
+}
+
+var verbs = strings.Fields("attach cancel capture close commit compact count create delete detach diff download " +
+	"expand find get list open recompile reparse reset restore retry revert run search stream summarize update upload")
+
+func (c *documentCheck) operation(at string, op map[string]any, tags map[string]bool) {
+	id, _ := op["operationId"].(string)
+	verb, noun, _ := strings.Cut(id, "_")
+	if !slices.Contains(verbs, verb) || noun == "" || c.ids[id] {
+		c.t.Errorf("%s: got the id %q, want a verb and a noun that no other operation has", at, id)
+	}
+	c.ids[id] = true
+	c.text(at+" summary", op["summary"], `^[A-Z].*[^.]$`)
+	c.text(at+" description", op["description"], `(?s)^[A-Z].*\.$`)
+	for _, tag := range op["tags"].([]any) {
+		if !tags[tag.(string)] {
+			c.t.Errorf("%s: the tag %s is not described", at, tag)
+		}
+	}
+	inPath := regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(at, -1)
+	for _, p := range c.list(op["parameters"]) {
+		c.names[p["name"].(string)] = true
+		c.text(at+" "+fmt.Sprint(p["name"]), p["description"], `.`)
+		c.schema(at+" "+fmt.Sprint(p["name"]), p["schema"].(map[string]any))
+		inPath = slices.DeleteFunc(inPath, func(m []string) bool { return m[1] == p["name"] && p["required"] == true })
+	}
+	if len(inPath) > 0 {
+		c.t.Errorf("%s: the parameters %v of the path are not declared", at, inPath)
+	}
+	if body, ok := op["requestBody"].(map[string]any); ok {
+		c.contents(at+" body", body)
+	}
+	succeeds, refuses := false, false
+	for status, r := range op["responses"].(map[string]any) {
+		response := c.resolved(r.(map[string]any))
+		c.text(at+" "+status, response["description"], `.`)
+		succeeds, refuses = succeeds || status[0] == '2', refuses || status[0] == '4'
+		if c.contents(at+" "+status, response); status[0] == '4' {
+			problem := response["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any)
+			if problem["$ref"] != "#/components/schemas/Problem" {
+				c.t.Errorf("%s %s: got the schema %v, want that of errors", at, status, problem)
+			}
+		}
+	}
+	if !succeeds || !refuses {
+		c.t.Errorf("%s: got the statuses %v, want some of 2xx and of 4xx", at,
+			slices.Sorted(maps.Keys(op["responses"].(map[string]any))))
+	}
+}
+
+// contents checks that each body has a schema and an example.
+func (c *documentCheck) contents(at string, body map[string]any) {
+	contents, _ := body["content"].(map[string]any)
+	for mediaType, content := range contents {
+		content := content.(map[string]any)
+		schema, ok := content["schema"].(map[string]any)
+		if !ok || len(schema) == 0 {
+			c.t.Errorf("%s %s: no schema", at, mediaType)
+			continue
+		}
+		c.schema(at, schema)
+		_, one := content["example"]
+		examples, _ := content["examples"].(map[string]any)
+		for name, e := range examples {
+			if value, ok := c.resolved(e.(map[string]any))["value"]; !ok || value == nil {
+				c.t.Errorf("%s: the example %s has no value", at, name)
+			}
+		}
+		if !one && len(examples) == 0 {
+			c.t.Errorf("%s %s: no example", at, mediaType)
+		}
+	}
+}
+
+// schema checks that a schema says something, and each of its fields what it means.
+func (c *documentCheck) schema(at string, s map[string]any) {
+	if s["type"] == nil && s["$ref"] == nil && s["oneOf"] == nil && s["anyOf"] == nil {
+		c.t.Errorf("%s: the schema %v has no type", at, s)
+	}
+	if types, ok := s["type"].([]any); ok && slices.Contains(types, any("array")) {
+		c.t.Errorf("%s: a list may be null", at)
+	}
+	if (s["type"] == "array") != (s["items"] != nil) {
+		c.t.Errorf("%s: a list has no items", at)
+	}
+	if values, ok := s["enum"].([]any); ok && len(values) == 0 {
+		c.t.Errorf("%s: an enumeration has no values", at)
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for name, p := range properties {
+		p := p.(map[string]any)
+		c.names[name], c.names[at+"."+name] = true, true
+		c.text(at+"."+name, p["description"], `.`)
+		c.schema(at+"."+name, p)
+	}
+	if items, ok := s["items"].(map[string]any); ok {
+		c.schema(at+"[]", items)
+	}
+	for _, part := range c.list(s["oneOf"]) {
+		c.schema(at+" oneOf", part)
+	}
+}
+
+// everywhere checks that all references lead somewhere, and that there are no extensions of the language.
+func (c *documentCheck) everywhere(at string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, ok := value["$ref"].(string); ok && len(c.resolved(value)) == 0 {
+			c.t.Errorf("%s: %v leads nowhere", at, value["$ref"])
+		}
+		for name, v := range value {
+			if strings.HasPrefix(name, "x-") || name == "patternDescription" || name == "nullable" {
+				c.t.Errorf("%s has %s", at, name)
+			}
+			c.everywhere(at+"/"+name, v)
+		}
+	case []any:
+		for i, v := range value {
+			c.everywhere(fmt.Sprint(at, "/", i), v)
+		}
+	}
+}
+
+func (c *documentCheck) resolved(of map[string]any) map[string]any {
+	ref, ok := of["$ref"].(string)
+	if !ok {
+		return of
+	}
+	at := c.root
+	for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		at, _ = at[part].(map[string]any)
+	}
+	return at
+}
+
+func (c *documentCheck) list(value any) []map[string]any {
+	var list []map[string]any
+	items, _ := value.([]any)
+	for _, item := range items {
+		list = append(list, c.resolved(item.(map[string]any)))
+	}
+	return list
+}
+
+func (c *documentCheck) text(at string, value any, form string) {
+	if text, _ := value.(string); !regexp.MustCompile(form).MatchString(text) {
+		c.t.Errorf("%s: got %q, want a text like %s", at, text, form)
+	}
+}

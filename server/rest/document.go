@@ -1,0 +1,167 @@
+package rest
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// document completes the description of the operations, after the last was registered: descriptions, examples, errors
+// and filters that follow from what all operations have in common. The
+// returned function takes back what only the document says; it is called when the document is written.
+func (a *API) document() (written func()) {
+	d := a.OpenAPI()
+	boundIntegers(d)
+	d.Info.Description = "Memory for AI agents: files, conversations, core and archival memory, and their compaction."
+	d.Info.License = &huma.License{Name: "Apache-2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"}
+	d.Info.Contact = &huma.Contact{Name: "Loci"}
+	d.Servers = []*huma.Server{{URL: "/", Description: "The server that this document came from."}}
+	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer",
+		Description: "An API key of 'loci keys create'. A server that has none answers its own machine without one."}}
+	d.Security = []map[string][]string{{"key": {}}}
+	a.documentErrors()
+	d.Components.Parameters = map[string]*huma.Param{}
+	for _, name := range unmatched {
+		d.Components.Parameters[name] = &huma.Param{Name: name, In: "query", Schema: &Schema{Type: huma.TypeString},
+			Description: "A filter of Letta's by what Loci does not keep: it selects nothing."}
+	}
+	c := &describer{words: readWords(), schemas: d.Components.Schemas, done: map[*Schema]bool{}}
+	for name, s := range d.Components.Schemas.Map() {
+		c.schema(name, s)
+	}
+	tags := map[string]bool{}
+	for path, item := range d.Paths {
+		for _, op := range operationsOf(item) {
+			tags[op.Tags[0]] = true
+			if a.public[echoPath(path)] {
+				op.Security = []map[string][]string{}
+			}
+			c.operation(op)
+			a.declareErrors(op)
+			declareUnmatched(op)
+			c.examples(d, op)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		d.Tags = append(d.Tags, &huma.Tag{Name: name, Description: tagWords[name]})
+	}
+	return c.forget
+}
+
+// tagWords are the groups of operations: the first segments of their paths.
+var tagWords = map[string]string{
+	"agents":        "Agents, and what belongs to one: its prompt, messages, events, tools, open files and memories.",
+	"archives":      "Archives of passages, which agents share.",
+	"blocks":        "Blocks of core memory, which agents share, with their versions.",
+	"conversations": "Conversations with agents.",
+	"errors":        "The codes of errors.",
+	"folders":       "Folders of files, which agents share.",
+	"health":        "Whether the server runs.",
+	"messages":      "Messages of all agents.",
+	"models":        "Models of language, and of embeddings.",
+	"passages":      "Passages of all archives.",
+	"ready":         "Whether the server works.",
+	"sources":       "The older path of folders.",
+	"tags":          "Tags of agents.",
+	"tools":         "The tools that agents can have.",
+}
+
+func operationsOf(item *huma.PathItem) []*huma.Operation {
+	all := []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete}
+	return slices.DeleteFunc(all, func(op *huma.Operation) bool { return op == nil })
+}
+
+// declareUnmatched declares the filters that nothing matches where they have an effect.
+func declareUnmatched(op *huma.Operation) {
+	ok := op.Responses["200"]
+	if ok == nil || ok.Content[JSON] == nil || !filters(op.Method, op.Path) {
+		return
+	}
+	if kind := ok.Content[JSON].Schema.Type; kind != huma.TypeArray && kind != huma.TypeInteger {
+		return
+	}
+	for _, name := range unmatched {
+		if !slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name }) {
+			op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + name})
+		}
+	}
+}
+
+// dropUnused deletes the types to which nothing in a document refers, and reports whether there was one.
+func (a *API) dropUnused(document string) (dropped bool) {
+	types := a.OpenAPI().Components.Schemas.Map()
+	for name := range types {
+		if !strings.Contains(document, `"#/components/schemas/`+name+`"`) {
+			delete(types, name)
+			dropped = true
+		}
+	}
+	return dropped
+}
+
+// responseName is the name of the declared response of a status.
+func responseName(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
+
+// documentErrors declares a response for each status of errors.
+func (a *API) documentErrors() {
+	declared := map[string]*huma.Response{}
+	for _, code := range errorCodes {
+		name := responseName(code.Status)
+		if name == "" {
+			continue // nobody sees it
+		}
+		if declared[name] == nil {
+			declared[name] = &huma.Response{Content: map[string]*huma.MediaType{JSON: {Schema: SchemaOf[Problem](a),
+				Examples: map[string]*huma.Example{}}}}
+		}
+		r := declared[name]
+		r.Description = strings.TrimSpace(r.Description + " " + code.Meaning)
+		r.Content[JSON].Examples[code.Code] = &huma.Example{Summary: code.Meaning, Value: newProblem(code.Code, code.Meaning)}
+	}
+	declared["Error"] = &huma.Response{Description: "Any other error.", Content: map[string]*huma.MediaType{
+		JSON: {Schema: SchemaOf[Problem](a), Example: newProblem(codeInternal, codeOf(codeInternal).Meaning)}}}
+	a.OpenAPI().Components.Responses = declared
+}
+
+func errorResponse(name string) *huma.Response {
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// declareErrors gives an operation the errors that its method, parameters and body make possible.
+func (a *API) declareErrors(op *huma.Operation) {
+	body, public := op.RequestBody != nil, op.Security != nil
+	inPath := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "path" })
+	var file, upload bool
+	if ok := op.Responses["200"]; ok != nil {
+		file = ok.Content["application/octet-stream"] != nil
+	}
+	if body {
+		upload = op.RequestBody.Content["multipart/form-data"] != nil
+	}
+	for status, possible := range map[int]bool{
+		http.StatusBadRequest:                   body || len(op.Parameters) > 0 && !public,
+		http.StatusUnauthorized:                 !public,
+		http.StatusForbidden:                    !public,
+		http.StatusNotFound:                     inPath || body && !public,
+		http.StatusMethodNotAllowed:             public && !inPath,
+		http.StatusConflict:                     op.Method != http.MethodGet,
+		http.StatusRequestTimeout:               body,
+		http.StatusPreconditionFailed:           file,
+		http.StatusRequestEntityTooLarge:        body,
+		http.StatusUnsupportedMediaType:         upload,
+		http.StatusRequestedRangeNotSatisfiable: file,
+		http.StatusUnprocessableEntity:          body || len(op.Parameters) > 0 && !public,
+		http.StatusTooManyRequests:              body || strings.Contains(op.Path, "/events"),
+		http.StatusInternalServerError:          true,
+		http.StatusServiceUnavailable:           !public || op.Path == "/v1/ready",
+	} {
+		if possible {
+			op.Responses[strconv.Itoa(status)] = errorResponse(responseName(status))
+		}
+	}
+	op.Responses["default"] = errorResponse("Error")
+}

@@ -1,0 +1,117 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// ErrorCode is a kind of error, as answers name it and /v1/errors explains it.
+type ErrorCode struct {
+	Code    string `json:"code" doc:"The word that answers with this error have as code. It never changes."`
+	Type    string `json:"type" doc:"The class of the error: what a program decides by."`
+	Status  int    `json:"status" doc:"The HTTP status, unless the meaning names another one."`
+	Meaning string `json:"meaning" doc:"When it is answered, and what to do."`
+}
+
+// The classes of errors.
+const (
+	typeRequest     = "invalid_request"
+	typeKey         = "authentication"
+	typePermission  = "permission"
+	typeNotFound    = "not_found"
+	typeConflict    = "conflict"
+	typeLimit       = "rate_limit"
+	typeUnavailable = "unavailable"
+	typeServer      = "server_error"
+)
+
+// The codes of errors.
+const (
+	codeMalformed  = "malformed_request"
+	codeInvalid    = "invalid_value"
+	codeKey        = "unauthorized"
+	codeForbidden  = "forbidden"
+	codeNotFound   = "not_found"
+	codeRoute      = "unknown_route"
+	codeMethod     = "method_not_allowed"
+	codeSlow       = "body_too_slow"
+	codeConflict   = "conflict"
+	codeConcurrent = "concurrent_change"
+	codeCondition  = "precondition_failed"
+	codeTooLarge   = "too_large"
+	codeMediaType  = "unsupported_media_type"
+	codeRange      = "range_not_satisfiable"
+	codeTooMany    = "too_many_requests"
+	codeClientGone = "client_gone"
+	codeInternal   = "internal_error"
+	codeBusy       = "busy"
+	codeNoDatabase = "database_unavailable"
+	codeNoRoom     = "no_room"
+)
+
+// errorCodes are all errors that the API answers, by status.
+var errorCodes = []ErrorCode{
+	{codeMalformed, typeRequest, http.StatusBadRequest,
+		"The request cannot be read: its body is not JSON or ends early. Send it whole."},
+	{codeKey, typeKey, http.StatusUnauthorized,
+		"The request has no API key that the server knows. Send 'Authorization: Bearer KEY'."},
+	{codeForbidden, typePermission, http.StatusForbidden,
+		"A server without API keys answers only programs on its own machine. Create a key."},
+	{codeNotFound, typeNotFound, http.StatusNotFound,
+		"What the path or the body names does not exist, or belongs to another organization."},
+	{codeRoute, typeNotFound, http.StatusNotFound, "There is no such path. /openapi.json lists all."},
+	{codeMethod, typeRequest, http.StatusMethodNotAllowed,
+		"The path has no such method; the header Allow lists its methods."},
+	{codeSlow, typeRequest, http.StatusRequestTimeout, "The body came too slowly. Send it again, or in parts."},
+	{codeConflict, typeConflict, http.StatusConflict,
+		"The request contradicts what is stored, such as a name that is taken. The same request fails again."},
+	{codeConcurrent, typeConflict, http.StatusConflict,
+		"Other requests changed the same things at the same moment. Send it again after Retry-After seconds."},
+	{codeCondition, typeConflict, http.StatusPreconditionFailed, "What a header such as If-Match asks for does not hold."},
+	{codeTooLarge, typeRequest, http.StatusRequestEntityTooLarge, "The body is larger than the limit that detail names."},
+	{codeMediaType, typeRequest, http.StatusUnsupportedMediaType, "The server cannot read files of this type."},
+	{codeRange, typeRequest, http.StatusRequestedRangeNotSatisfiable,
+		"The file has none of the bytes that Range asks for; Content-Range has its size."},
+	{codeInvalid, typeRequest, http.StatusUnprocessableEntity,
+		"A parameter or a field is missing, has another form than /openapi.json says, or breaks a rule. Where a route " +
+			"is also Letta's, a value of the right form that breaks a rule is a 400, as in Letta. Change what detail names."},
+	{codeTooMany, typeLimit, http.StatusTooManyRequests,
+		"The organization has too much under way at once. Send it again after Retry-After seconds."},
+	{codeClientGone, typeRequest, statusClientGone, "The client closed the connection; only logs show this."},
+	{codeInternal, typeServer, http.StatusInternalServerError,
+		"The server has a fault. Its log has the cause under the answer's X-Request-Id."},
+	{codeBusy, typeUnavailable, http.StatusServiceUnavailable,
+		"What the request needs is at work for others. Send it again after Retry-After seconds."},
+	{codeNoDatabase, typeUnavailable, http.StatusServiceUnavailable,
+		"The database does not answer. Send it again after Retry-After seconds."},
+	{codeNoRoom, typeUnavailable, http.StatusServiceUnavailable,
+		"The database's disk is full. Reading works; storing does when the operator has made room."},
+}
+
+// codeOf returns what a code means.
+func codeOf(code string) ErrorCode {
+	return errorCodes[slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Code == code })]
+}
+
+// errorsPath is where errors are explained. The links of errors are below it, on the server that answered.
+const errorsPath = "/v1/errors"
+
+// explainErrors registers the operations that explain the codes of errors.
+func (a *API) explainErrors() {
+	Get(a, errorsPath, "list_errors: List the codes of errors.", func(context.Context, *struct{}) ([]ErrorCode, error) {
+		return errorCodes, nil
+	}, Public)
+	Get(a, errorsPath+"/{code}", "get_error: Explain a code of errors. An error's link leads here.",
+		func(_ context.Context, in *struct {
+			Code string `path:"code" doc:"The code of an answer."`
+		}) (ErrorCode, error) {
+			i := slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Code == in.Code })
+			if i < 0 {
+				return ErrorCode{}, db.NotFound("there is no error with the code '%s'; GET %s lists all", in.Code, errorsPath)
+			}
+			return errorCodes[i], nil
+		}, Public)
+}

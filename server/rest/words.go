@@ -1,0 +1,277 @@
+package rest
+
+import (
+	_ "embed" // words.md
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+//go:embed words.md
+var wordsTable string
+
+// word is what a field means, and an example of it, which may be absent.
+type word struct {
+	meaning string
+	example json.RawMessage
+}
+
+// readWords reads the table of words.md.
+func readWords() map[string]word {
+	words := map[string]word{}
+	for line := range strings.Lines(wordsTable) {
+		if cells := strings.Split(line, "|"); len(cells) == 5 {
+			words[strings.TrimSpace(cells[1])] = word{strings.TrimSpace(cells[3]), json.RawMessage(strings.TrimSpace(cells[2]))}
+		}
+	}
+	return words
+}
+
+// describer adds descriptions and examples to the API's document.
+type describer struct {
+	words   map[string]word
+	schemas Registry
+	done    map[*Schema]bool
+	typed   []*Schema // by giveType
+}
+
+// meaning returns what a field of a type means, empty if no word says it.
+func (c *describer) meaning(of, field string) string {
+	for _, name := range []string{of + "." + field, field} {
+		if w, ok := c.words[name]; ok && w.meaning != "" {
+			return w.meaning
+		}
+	}
+	return ""
+}
+
+// schema describes the fields of a type. A list of the API is never null, and a pattern is explained where it is used.
+func (c *describer) schema(name string, s *Schema) {
+	if s == nil || c.done[s] {
+		return
+	}
+	c.done[s] = true
+	if s.Type == huma.TypeArray {
+		s.Nullable = false
+	}
+	if s.PatternDescription != "" {
+		if s.Description == "" {
+			s.Description = capitalized(s.PatternDescription) + "."
+		}
+		s.PatternDescription = "" // the message of its violation is made already
+	}
+	for field, of := range s.Properties {
+		if untyped(of) {
+			c.giveType(of, name, field)
+			of.Nullable = of.Type == huma.TypeObject
+		}
+		if of.Description == "" {
+			of.Description = c.meaning(name, field)
+		}
+		c.schema(name, of)
+	}
+	values, _ := s.AdditionalProperties.(*Schema)
+	if s.Items != nil && untyped(s.Items) {
+		c.giveType(s.Items, name, "")
+	}
+	for _, part := range slices.Concat(s.OneOf, s.AnyOf, s.AllOf, []*Schema{s.Items, values}) {
+		c.schema(name, part)
+	}
+}
+
+// untyped reports whether a schema is that of a json.RawMessage, which takes anything.
+func untyped(s *Schema) bool {
+	return s.Type == "" && s.Ref == "" && len(s.OneOf)+len(s.AnyOf)+len(s.AllOf) == 0
+}
+
+// giveType gives the schema of any JSON the type of the word's example, or that of an object. Only the document has
+// these types: forget takes them away, so that requests are not checked by them.
+func (c *describer) giveType(s *Schema, of, field string) {
+	c.typed = append(c.typed, s)
+	example := string(c.words[of+"."+field].example) + string(c.words[field].example) + "{"
+	switch {
+	case example[0] == '[':
+		s.Type, s.Items = huma.TypeArray, &Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	case example[0] == '"':
+		s.Type = huma.TypeString
+	case strings.HasPrefix(example, "true") || strings.HasPrefix(example, "false"):
+		s.Type = huma.TypeBoolean
+	case strings.ContainsRune("-0123456789", rune(example[0])):
+		s.Type = huma.TypeNumber
+	default:
+		s.Type, s.AdditionalProperties = huma.TypeObject, true
+	}
+}
+
+// forget takes the types away that giveType gave.
+func (c *describer) forget() {
+	for _, s := range c.typed {
+		s.Type, s.Nullable, s.Items, s.AdditionalProperties = "", false, nil, nil
+	}
+}
+
+func capitalized(text string) string {
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
+
+// operation describes the parameters of an operation, and the bodies that have no type of their own.
+func (c *describer) operation(op *huma.Operation) {
+	for _, p := range op.Parameters {
+		c.schema("", p.Schema)
+		if p.Ref == "" && p.Description == "" {
+			p.Description = c.meaning("", p.Name)
+		}
+		if p.Ref == "" && p.Description == "" {
+			p.Description = p.Schema.Description
+		}
+	}
+	for _, content := range contentsOf(op) {
+		c.schema("", content.Schema)
+	}
+}
+
+// contentsOf returns the bodies of an operation's request and answers.
+func contentsOf(op *huma.Operation) (list []*huma.MediaType) {
+	if op.RequestBody != nil {
+		list = slices.Collect(maps.Values(op.RequestBody.Content))
+	}
+	for _, r := range op.Responses {
+		list = slices.AppendSeq(list, maps.Values(r.Content))
+	}
+	return list
+}
+
+// examples adds an example to each body of an operation. Those of named types are shared.
+func (c *describer) examples(d *huma.OpenAPI, op *huma.Operation) {
+	if op.RequestBody != nil {
+		for _, content := range op.RequestBody.Content {
+			c.exampleOf(d, content, true)
+		}
+	}
+	for _, r := range op.Responses {
+		for _, content := range r.Content {
+			c.exampleOf(d, content, false)
+		}
+	}
+}
+
+func (c *describer) exampleOf(d *huma.OpenAPI, content *huma.MediaType, asked bool) {
+	if content.Example != nil || content.Examples != nil || content.Schema == nil {
+		return
+	}
+	name, list := nameOf(content.Schema), content.Schema.Type == huma.TypeArray
+	if list {
+		name = nameOf(content.Schema.Items)
+	}
+	e := exampler{describer: c, asked: asked}
+	value := e.of(content.Schema, "", "")
+	if name == "" {
+		content.Example = value
+		return
+	}
+	if list {
+		name += "List"
+	}
+	if d.Components.Examples == nil {
+		d.Components.Examples = map[string]*huma.Example{}
+	}
+	d.Components.Examples[name] = &huma.Example{Summary: "An example of " + name + ".", Value: value}
+	content.Examples = map[string]*huma.Example{name: {Ref: "#/components/examples/" + name}}
+}
+
+// nameOf returns the name of the type that a schema refers to.
+func nameOf(s *Schema) string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
+
+// exampler makes examples of schemas.
+type exampler struct {
+	*describer
+	asked bool     // of a request, whose optional fields are left out unless a word of its type has an example
+	open  []string // the types around the one that is made
+}
+
+// of returns an example of a schema, for a field of a type; nil if the schema contains itself.
+func (e *exampler) of(s *Schema, typ, field string) any {
+	if s.Type == "null" {
+		return json.RawMessage("null")
+	}
+	if typ != "" {
+		for _, name := range []string{typ + "." + field, field} {
+			if w := e.words[name]; len(w.example) > 0 && e.fits(s, w.example) {
+				return w.example
+			}
+		}
+	}
+	if name := nameOf(s); name != "" {
+		if slices.Contains(e.open, name) {
+			return nil
+		}
+		e.open = append(e.open, name)
+		defer func() { e.open = e.open[:len(e.open)-1] }()
+		return e.of(e.schemas.SchemaFromRef(s.Ref), name, "")
+	}
+	return e.literal(s, typ, field)
+}
+
+// fits reports whether an example is of a schema.
+func (e *exampler) fits(s *Schema, example json.RawMessage) bool {
+	var value any
+	if json.Unmarshal(example, &value) != nil {
+		return false
+	}
+	var broken huma.ValidateResult
+	huma.Validate(e.schemas, s, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, value, &broken)
+	return len(broken.Errors) == 0
+}
+
+// literal returns an example of a schema that has no name.
+func (e *exampler) literal(s *Schema, typ, field string) any {
+	switch {
+	case len(s.Examples) > 0:
+		return s.Examples[0]
+	case s.Default != nil:
+		return s.Default
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	case len(s.OneOf) > 0:
+		return e.of(s.OneOf[0], typ, field)
+	}
+	switch s.Type {
+	case huma.TypeObject:
+		return e.object(s, typ)
+	case huma.TypeArray:
+		if item := e.of(s.Items, "", ""); item != nil {
+			return []any{item}
+		}
+		return []any{}
+	case huma.TypeInteger, huma.TypeNumber:
+		if s.Minimum != nil {
+			return max(*s.Minimum, 1)
+		}
+		return 1
+	case huma.TypeBoolean:
+		return true
+	case huma.TypeString:
+		if s.Format == "date-time" {
+			return "2026-01-31T18:05:00Z"
+		}
+		return "text"
+	}
+	return json.RawMessage("null")
+}
+
+func (e *exampler) object(s *Schema, typ string) any {
+	object := map[string]any{}
+	for field, of := range s.Properties {
+		_, chosen := e.words[typ+"."+field]
+		if e.asked && !chosen && !slices.Contains(s.Required, field) {
+			continue
+		}
+		if value := e.of(of, typ, field); value != nil {
+			object[field] = value
+		}
+	}
+	return object
+}
