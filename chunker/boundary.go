@@ -99,24 +99,26 @@ func firstWord(text string, from, limit int) int {
 
 func atLineStart(text string, i int) bool { return i == 0 || text[i-1] == '\n' }
 
-// runeStart returns the start of the rune at i, or i if that is not within a rune's length.
+// runeStart returns the start of the rune that contains i, or i if none does: a byte that is not UTF-8 is its own.
 func runeStart(text string, i int) int {
-	for j := i; j >= 0 && j > i-utf8.UTFMax; j-- {
-		if j == len(text) || utf8.RuneStart(text[j]) {
-			return j
+	for j := i; i < len(text) && j >= 0 && j > i-utf8.UTFMax; j-- {
+		if utf8.RuneStart(text[j]) {
+			if _, size := utf8.DecodeRuneInString(text[j:]); j+size > i {
+				return j
+			}
+			break
 		}
 	}
 	return i
 }
 
-// runeEnd returns i, or the end of the rune that contains it, or i if that is not within a rune's length.
+// runeEnd returns i, or the end of the rune that contains i and starts before it.
 func runeEnd(text string, i int) int {
-	for j := i; j <= len(text) && j < i+utf8.UTFMax; j++ {
-		if j == len(text) || utf8.RuneStart(text[j]) {
-			return j
-		}
+	if start := runeStart(text, i); start < i {
+		_, size := utf8.DecodeRuneInString(text[start:])
+		return start + size
 	}
-	return i
+	return min(i, len(text))
 }
 
 func isSpace(c byte) bool {

@@ -237,6 +237,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("# T\n\n## A\ntext\n\n```\n# no\n```\n## B\nmore text. And more.\n", uint8(1), 8, 3)
 	f.Add("not \xfc\xa4 UTF-8 \x80\x80\x80\x80\x80\x80", uint8(0), 1, 1)
 	f.Add("a,b\n1,\"x\ny\"\n2,z\n", uint8(3), 4, 2)
+	f.Add("0000\xfc\x80\x80\x80\x80", uint8(0), 1, 1)
 	f.Add("! \xba\xcf\x02\x1b!\xa0\xaa\x17<", uint8(4), 1, 1)
 	f.Fuzz(func(t *testing.T, text string, kind uint8, size, overlap int) {
 		o := chunker.Options{Kind: allKinds[int(kind)%len(allKinds)], SizeTokens: size, OverlapTokens: overlap}
