@@ -71,8 +71,8 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 		t.Errorf("the answer is not the first hit:\n%s", hits)
 	}
 	around := c.tool(agent, "conversation_search", proposed(t, hits, "conversation_search"))
-	contains(t, "what is around", around, "Messages 1-6 of the 6 of the default conversation",
-		"=== position 2: user (Ann), 2024-02-01 00:30 JST", "billing service use?",
+	contains(t, "what is around", around, ", 6 of the 6 of the default conversation",
+		": user (Ann), 2024-02-01 00:30 JST", "billing service use?",
 		`run_tests({"suite":"all"})`, "test 0 passed", "To read on, call: expand(id=\"clip-")
 
 	rest := c.tool(agent, "expand", proposed(t, around, "expand"))

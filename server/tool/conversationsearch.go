@@ -176,7 +176,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	var b strings.Builder
 	b.WriteString(head + "\n" + rule + "\n")
 	for _, h := range r.Hits[:n] {
-		fmt.Fprintf(&b, "\n=== %s ===\n%s, position %d%s\n%s%s", at.spoken(h.Message), h.ID, h.Position,
+		fmt.Fprintf(&b, "\n=== %s ===\n%s, seq %d%s\n%s%s", at.spoken(h.Message), h.ID, h.Seq,
 			ofConversation(h.Message), orphanNote(h.Message), indented(h.Snippet))
 	}
 	if left := len(r.Hits) - n; left > 0 {

@@ -19,7 +19,7 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.FixedZone("CET", 3600))
 // message is one of a log, said so long before noon.
 func message(position int, role recall.Role, ago time.Duration, text string) recall.Message {
 	return recall.Message{ID: fmt.Sprintf("message-%08d-e89b-42d3-8456-426614174000", position), Position: position,
-		Role:    role,
+		Seq: int64(1000 + position), Role: role,
 		Content: []recall.Part{{Type: recall.Text, Text: text}}, CreatedAt: noon.Add(-ago).UTC()}
 }
 
@@ -127,7 +127,7 @@ func TestWhatDoesNotFitAroundIsFarthestFromIt(t *testing.T) {
 	}
 	got := tool.AroundText(3, 16, s, noon)
 	if n := utf8.RuneCountInString(got); n > tool.MaxChars ||
-		!strings.HasPrefix(got, "Messages 10-17 of the 50 of the default conversation, around "+s.Messages[3].ID) ||
+		!strings.HasPrefix(got, "Messages of seq 1010-1017, 8 of the 50 of the default conversation, around "+s.Messages[3].ID) ||
 		!strings.HasSuffix(got, `To read on, call: conversation_search(around="`+s.Messages[7].ID+`", before=0, after=16)`) {
 		t.Errorf("%d characters, from %q to %q", n, got[:120], got[len(got)-200:])
 	}

@@ -71,10 +71,10 @@ func aroundPage(page recall.Neighbors, centre recall.Message, by nearby) string 
 		where = *centre.ConversationID
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Messages %d-%d of the %d of %s, around %s (position %d)\n%s\n", first.Position, last.Position,
-		page.Total, where, centre.ID, centre.Position, rule)
+	fmt.Fprintf(&b, "Messages of seq %d-%d, %d of the %d of %s, around %s (seq %d)\n%s\n", first.Seq, last.Seq,
+		len(page.Messages), page.Total, where, centre.ID, centre.Seq, rule)
 	for _, m := range page.Messages {
-		fmt.Fprintf(&b, "\n=== position %d: %s ===\n%s\n%s", m.Position, by.at.spoken(m), m.ID, messageText(m, by.has))
+		fmt.Fprintf(&b, "\n=== seq %d: %s ===\n%s\n%s", m.Seq, by.at.spoken(m), m.ID, messageText(m, by.has))
 	}
 	b.WriteString("\n")
 	if first.Position > 1 {
