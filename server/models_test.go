@@ -76,6 +76,14 @@ func TestWhatIsNotKnownOfAModelIsSaid(t *testing.T) {
 	if window := a["llm_config"].(map[string]any)["context_window"]; window != 32768.0 {
 		t.Errorf("an unknown window is %v", window)
 	}
+	target := "/v1/agents/" + a["id"].(string)
+	prompt, overview := fields(t, c.must("GET", target+"/prompt", "")), fields(t, c.must("GET", target+"/context", ""))
+	stored := fields(t, c.must("GET", target+"/context?at_seq=100", ""))
+	for _, window := range []any{prompt["context_window"], stored["context_window"], overview["context_window_size_max"]} {
+		if window != 32768.0 {
+			t.Errorf("an unknown window of a prompt is %v", window)
+		}
+	}
 	folder := fields(t, c.must("POST", "/v1/folders", `{"name":"f"}`))
 	for _, config := range []any{a["embedding_config"], folder["embedding_config"]} {
 		if c := config.(map[string]any); c["embedding_dim"] != 0.0 || c["embedding_model"] != "words" ||

@@ -13,7 +13,7 @@ import (
 // Overview lists the parts of an agent's prompt with their tokens, in Letta's shape. External is the memory metadata;
 // Filesystem is always nil.
 type Overview struct {
-	WindowMax            int     `json:"context_window_size_max"` // 0: the model's window is unknown
+	WindowMax            int     `json:"context_window_size_max"` // 32768 if the model's window is unknown
 	WindowCurrent        int     `json:"context_window_size_current"`
 	NumMessages          int     `json:"num_messages"`
 	NumArchivalMemory    int     `json:"num_archival_memory"`
@@ -59,7 +59,7 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 		return Overview{}, nil, err
 	}
 	t := p.Tokens
-	o := Overview{WindowMax: p.Agent.Window(), WindowCurrent: t.Total, NumMessages: 1 + len(p.Messages) + p.unread.Count,
+	o := Overview{WindowMax: p.window(), WindowCurrent: t.Total, NumMessages: 1 + len(p.Messages) + p.unread.Count,
 		NumArchivalMemory: passages, NumRecallMemory: total, External: p.system.metadata, TokensExternal: t.Metadata,
 		SystemPrompt: p.system.system, TokensSystem: t.System, CoreMemory: p.system.blocks, TokensCoreMemory: t.Blocks,
 		ToolRules: orNil(p.system.rules), TokensToolRules: t.Rules,

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,7 +22,7 @@ type StoredPrompt struct {
 	ConversationID string `json:"conversation_id"`
 	Format         Format `json:"format" enum:"openai,anthropic"`
 	Seq            int64  `json:"seq" doc:"Position of the agent's newest event when it was first handed out."`
-	Window         int    `json:"context_window" doc:"In tokens; 0 if the model's is not known."`
+	Window         int    `json:"context_window" doc:"In tokens; 32768 is assumed if the model's is not known."`
 	Tokens         Tokens `json:"tokens" doc:"What the parts of the request take of the window."`
 	SHA256         string `json:"sha256" doc:"Of the request's bytes, in hexadecimal digits."`
 
@@ -52,7 +53,7 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	r := newRequest(p, options)
 	sum := sha256.Sum256(r.written.Bytes())
 	out := StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
-		Window: p.Agent.Window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
+		Window: p.window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
 		LeftOut: leftOut,
 		Request: r.written.Bytes()}
 	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) }))
@@ -149,8 +150,9 @@ func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation 
 	if sum := sha256.Sum256(request); err == nil && !bytes.Equal(sum[:], r.SHA256) {
 		err = fmt.Errorf("the stored prompt of agent %s at position %d lacks pieces", agentID, r.Seq)
 	}
-	return StoredPrompt{AgentID: c.AgentID, ConversationID: c.ID, Format: r.Format, Seq: r.Seq, Window: r.Window,
-		Tokens: r.Tokens, SHA256: hex.EncodeToString(r.SHA256), Pending: r.Pending, Request: request}, err
+	return StoredPrompt{AgentID: c.AgentID, ConversationID: c.ID, Format: r.Format, Seq: r.Seq,
+		Window: cmp.Or(r.Window, assumedWindow), Tokens: r.Tokens, SHA256: hex.EncodeToString(r.SHA256), Pending: r.Pending,
+		Request: request}, err
 }
 
 // readPieces reads pieces of an agent's prompts and joins them in the order of the given hashes.
