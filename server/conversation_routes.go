@@ -116,7 +116,10 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 		return letta.Conversation{}, rest.Unprocessable("body.last_message_at",
 			"expected a time in the form of ISO 8601, such as 2026-01-31T18:05:00Z")
 	}
-	u := b.Update()
+	u, err := b.Update()
+	if err != nil {
+		return letta.Conversation{}, err
+	}
 	u.Archived, u.LastMessageAt = b.Archived.Pointer(), last
 	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, u)
 	return s.conversation(ctx, c, err)

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -129,6 +130,25 @@ func TestModelSettingsOutOfRangeAreRefused(t *testing.T) {
 	}
 }
 
+func TestThinkingIsShorterThanTheAnswer(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	conversation := c.made("/v1/conversations?agent_id="+agent, "")
+	for target, method := range map[string]string{"/v1/agents": "POST", "/v1/agents/" + agent: "PATCH",
+		"/v1/conversations?agent_id=" + agent: "POST", "/v1/conversations/" + conversation: "PATCH"} {
+		for budget, want := range map[int]int{2000: 422, 1999: 200} {
+			body := fmt.Sprintf(`{"model_settings":{"max_output_tokens":2000,"thinking":{"type":"enabled",`+
+				`"budget_tokens":%d}}}`, budget)
+			got := c.call(method, target, body)
+			detail := "body.model_settings.thinking.budget_tokens: expected less than max_output_tokens, 2000. Got: 2000"
+			if got.Code != want || want == 422 && !strings.Contains(got.Text, detail) {
+				t.Errorf("%s %s %s: got %d %s, want %d", method, target, body, got.Code, got.Text, want)
+			}
+		}
+	}
+}
+
 // handedOver is what a prompt's request has besides messages and tools, and what was left out of it.
 func (c *client) handedOver(target string) (request map[string]any, leftOut any) {
 	c.t.Helper()
@@ -159,13 +179,21 @@ func TestModelSettingsAreHandedOut(t *testing.T) {
 		{"what OpenAI has no name for", `{"model":"a/b","reasoning":false,"model_settings":{"strict":true,"effort":"low",
 			"thinking":{"type":"enabled","budget_tokens":2000},"temperature":1.5}}`, "openai",
 			`{"model":"b","temperature":1.5}`, `["effort","enable_reasoner","strict","thinking"]`},
-		{"Anthropic's names", `{"model":"anthropic/claude-opus-4-5","max_tokens":500,"parallel_tool_calls":false,
+		{"Anthropic's names", `{"model":"anthropic/claude-opus-4-5","max_tokens":2500,"parallel_tool_calls":false,
 			"model_settings":{"temperature":1,"effort":"high","thinking":{"type":"enabled","budget_tokens":2000}}}`,
-			"anthropic", `{"model":"claude-opus-4-5","max_tokens":500,"temperature":1,"output_config":{"effort":"high"},
+			"anthropic", `{"model":"claude-opus-4-5","max_tokens":2500,"temperature":1,"output_config":{"effort":"high"},
 			"thinking":{"type":"enabled","budget_tokens":2000},
 			"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`, `null`},
 		{"thinking of older clients", `{"model":"a/b","enable_reasoner":true,"max_reasoning_tokens":3000}`, "anthropic",
 			`{"model":"b","thinking":{"type":"enabled","budget_tokens":3000}}`, `null`},
+		{"thinking as long as the answer", `{"model":"a/b","max_tokens":3000,"enable_reasoner":true,
+			"max_reasoning_tokens":3000}`, "anthropic", `{"model":"b","max_tokens":3000}`,
+			`["enable_reasoner","max_reasoning_tokens"]`},
+		{"thinking that is raised to the answer's length", `{"model":"a/b","model_settings":{"max_output_tokens":1024,
+			"thinking":{"type":"enabled","budget_tokens":500},"temperature":0.5}}`, "anthropic",
+			`{"model":"b","max_tokens":1024,"temperature":0.5}`, `["thinking"]`},
+		{"thinking of no length", `{"model":"a/b","reasoning":true}`, "anthropic", `{"model":"b"}`,
+			`["enable_reasoner"]`},
 		{"no thinking", `{"model":"a/b","enable_reasoner":false,"max_reasoning_tokens":0}`, "anthropic", `{"model":"b"}`,
 			`null`},
 		{"what Anthropic has no name for", `{"model":"a/b","response_format":{"type":"json_object"},"model_settings":{

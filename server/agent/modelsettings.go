@@ -125,9 +125,14 @@ func (m ModelSettings) anthropic(hasTools bool, left map[string]json.RawMessage)
 	o := options{map[string]any{}, left}
 	set(o, "max_tokens", m.MaxOutputTokens, "max_output_tokens")
 	thinking := m.thinking()
+	if thinking != nil && m.MaxOutputTokens != nil && thinking.BudgetTokens >= *m.MaxOutputTokens {
+		thinking = nil // Anthropic refuses it: the answer's tokens include those of the thinking
+	}
 	set(o, "thinking", thinking, "thinking")
-	delete(left, "enable_reasoner")
-	delete(left, "max_reasoning_tokens")
+	if thinking != nil || m.Reasons == nil || !*m.Reasons {
+		delete(left, "enable_reasoner")
+		delete(left, "max_reasoning_tokens")
+	}
 	thinks := thinking != nil && thinking.Type != "disabled"
 	if m.Temperature != nil && *m.Temperature <= 1 && (!thinks || *m.Temperature == 1) {
 		set(o, "temperature", m.Temperature, "temperature")

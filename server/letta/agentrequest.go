@@ -139,7 +139,7 @@ type UpdateAgent struct{ AgentFields }
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
-	if err := cmp.Or(c.check(), checkTimezone(c.Timezone.Value)); err != nil {
+	if err := cmp.Or(c.check(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings())); err != nil {
 		return agent.New{}, err
 	}
 	config := readLLMConfig(c.LLMConfig.Value)
@@ -162,7 +162,7 @@ func (c CreateAgent) New() (agent.New, error) {
 
 // Update returns the change. ErrInvalid if a field asks for something that Loci does not serve.
 func (u UpdateAgent) Update() (agent.Update, error) {
-	if err := cmp.Or(u.check(), checkTimezone(u.Timezone.Value)); err != nil {
+	if err := cmp.Or(u.check(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings())); err != nil {
 		return agent.Update{}, err
 	}
 	config := readLLMConfig(u.LLMConfig.Value)

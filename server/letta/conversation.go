@@ -40,16 +40,19 @@ func (c CreateConversation) New() (recall.NewConversation, error) {
 		return recall.NewConversation{}, refuse("isolated_block_labels",
 			"all conversations of an agent share its blocks; leave the list empty, or create another agent")
 	}
+	if err := checkThinking(json.RawMessage(c.ModelSettings.Value.Object)); err != nil {
+		return recall.NewConversation{}, err
+	}
 	return recall.NewConversation{Summary: c.Summary.Pointer(), Description: c.Description.Pointer(),
 		Model: notEmpty(c.Model), ModelSettings: json.RawMessage(c.ModelSettings.Value.Object),
 		WindowLimit: limitOf(c.WindowLimit).Value, Hidden: c.Hidden.Value}, nil
 }
 
-// Update returns the change of what all changes have.
-func (f ConversationFields) Update() recall.ConversationUpdate {
+// Update returns the change of what all changes have. A 422 if its settings contradict each other.
+func (f ConversationFields) Update() (recall.ConversationUpdate, error) {
 	return recall.ConversationUpdate{Summary: f.Summary.Pointer(), Description: f.Description.Pointer(),
 		Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),
-		WindowLimit: limitOf(f.WindowLimit).Value}
+		WindowLimit: limitOf(f.WindowLimit).Value}, checkThinking(json.RawMessage(f.ModelSettings.Value.Object))
 }
 
 // ConversationFilter narrows a list of conversations.

@@ -134,6 +134,18 @@ func (f AgentFields) modelSettings() json.RawMessage {
 	return asObject(change)
 }
 
+// checkThinking returns a 422 for settings whose thinking is as long as the whole answer, which Anthropic refuses.
+func checkThinking(settings json.RawMessage) error {
+	var m agent.ModelSettings
+	_ = json.Unmarshal(settings, &m) // its schema has these types
+	if m.Thinking == nil || m.Thinking.Type != "enabled" || m.MaxOutputTokens == nil ||
+		m.Thinking.BudgetTokens < *m.MaxOutputTokens {
+		return nil
+	}
+	return rest.Unprocessable("body.model_settings.thinking.budget_tokens", fmt.Sprintf("expected less than "+
+		"max_output_tokens, %d. Got: %d", *m.MaxOutputTokens, m.Thinking.BudgetTokens))
+}
+
 func setIfGiven[T any](fields map[string]json.RawMessage, name string, value rest.Opt[T]) {
 	if value.Set && !value.Null {
 		fields[name], _ = json.Marshal(value.Value) // of a number or a truth value
