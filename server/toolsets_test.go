@@ -17,6 +17,8 @@ const (
 	smallTools    = "conversation_search expand memory"
 	standardTools = "conversation_search expand memory_insert memory_replace memory_rethink archival_memory_insert " +
 		"archival_memory_search"
+	bothTools = "conversation_search expand memory_insert memory_replace memory_rethink memory archival_memory_insert " +
+		"archival_memory_search"
 	lettaFileTools    = "open_files grep_files semantic_search_files"
 	standardFileTools = lettaFileTools + " list_files close_files"
 )
@@ -82,7 +84,9 @@ func TestAnAgentIsCreatedWithTheToolsThatItsCallerNames(t *testing.T) {
 		`{"tool_set":"small"}`:                                       {"small", smallTools, lettaFileTools},
 		`{"tool_set":"small","tools":["archival_memory_search"]}`: {"", smallTools + " archival_memory_search",
 			lettaFileTools},
-		`{"include_base_tools":false}`: {"", "", lettaFileTools},
+		`{"tool_set":"small","include_base_tools":true}`: {"", bothTools, standardFileTools},
+		`{"tool_set":"all","include_base_tools":true}`:   {"all", allTools(false), allTools(true)},
+		`{"include_base_tools":false}`:                   {"", "", lettaFileTools},
 		`{"include_base_tools":false,"tools":["conversation_search","grep_files"]}`: {"", "conversation_search",
 			"grep_files"},
 		`{"include_base_tools":false,"tool_ids":["` + ids["expand"] + `"]}`: {"", "expand", lettaFileTools},
@@ -126,6 +130,9 @@ func TestAnAgentsToolsAreChanged(t *testing.T) {
 		" archival_memory_delete")
 	change(`{"tool_set":"standard"}`, standardFileTools+" "+standardTools)
 	change(`{"tool_set":"all"}`, allTools(true)+" "+allTools(false))
+	change(`{"tool_set":"small","include_base_tools":true}`, standardFileTools+" "+bothTools)
+	change(`{"tool_set":null,"tools":["expand"]}`, "expand")
+	change(`{"tool_set":null}`, allTools(true)+" "+allTools(false))
 }
 
 func TestSingleToolsAreAttachedAndDetached(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // AgentFields are the fields of an agent that a caller sets when it creates or changes the agent. Null sets the three
-// limits to their defaults, and leaves any other field unchanged.
+// limits and the set of tools to their defaults, and leaves any other field unchanged.
 type AgentFields struct {
 	Name          rest.Opt[string]          `json:"name,omitzero" doc:"Two random words if an agent is created without."`
 	Description   rest.Opt[string]          `json:"description,omitzero"`
@@ -196,8 +196,12 @@ func (f AgentFields) settings() agent.Settings {
 
 // Choice returns the caller's choice of the agent's tools.
 func (f AgentFields) Choice() tool.Choice {
-	return tool.Choice{Set: f.ToolSet.Value, IncludeBase: f.IncludeBase.Pointer(), Names: f.Tools.Value,
+	c := tool.Choice{Set: f.ToolSet.Value, IncludeBase: f.IncludeBase.Pointer(), Names: f.Tools.Value,
 		IDs: f.ToolIDs.Value}
+	if f.ToolSet.Null && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
+		c.Set = agent.EveryTool // the default
+	}
+	return c
 }
 
 // Choice returns the caller's choice of a new agent's tools. Letta's clients send empty lists to choose nothing, and
@@ -206,7 +210,7 @@ func (c CreateAgent) Choice() tool.Choice {
 	choice := c.AgentFields.Choice()
 	if len(choice.Names)+len(choice.IDs) == 0 {
 		choice.Names, choice.IDs = nil, nil
-	} else if choice.IncludeBase == nil {
+	} else if choice.IncludeBase == nil && choice.Set == "" {
 		choice.IncludeBase = new(true)
 	}
 	return choice

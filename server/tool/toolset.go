@@ -26,12 +26,12 @@ func NewAgent() agent.Agent { return agent.Agent{Settings: agent.Settings{Tools:
 // Choice is a caller's choice of an agent's tools. Nil and empty fields choose nothing.
 type Choice struct {
 	Set         string // small, standard or all; empty names none
-	IncludeBase *bool  // false: only the tools that are named; true: the standard set with them
+	IncludeBase *bool  // true: the standard set too
 	Names, IDs  []string
 }
 
 // Choose returns the names of the tools that an agent has after a choice; nil if it chooses nothing. They are the named
-// tools and the named set or, if none is named, the standard set if IncludeBase is true. An agent without a folder
+// tools, the named set, and the standard set if IncludeBase is true. An agent without a folder
 // shows no file tools: a choice without file tools keeps those that the agent would have with a folder. ErrInvalid for
 // an unknown set or tool, ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {
@@ -60,17 +60,15 @@ func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error
 
 // base returns the tools of a choice that it does not name one by one.
 func (s *Set) base(c Choice) ([]string, error) {
-	switch {
-	case c.Set != "":
-		set, ok := sets[c.Set]
-		if !ok {
-			return nil, db.Invalid("tool_set: there is no set '%s'; the sets are small, standard and all", echo(c.Set))
-		}
-		return slices.Clone(set), nil
-	case c.IncludeBase == nil, !*c.IncludeBase:
-		return []string{}, nil
+	set, ok := sets[c.Set]
+	if c.Set != "" && !ok {
+		return nil, db.Invalid("tool_set: there is no set '%s'; the sets are small, standard and all", echo(c.Set))
 	}
-	return slices.Clone(sets[StandardSet]), nil
+	chosen := append([]string{}, set...)
+	if c.IncludeBase != nil && *c.IncludeBase {
+		chosen = append(chosen, sets[StandardSet]...)
+	}
+	return chosen, nil
 }
 
 func (s *Set) withFileTools(chosen []string, was agent.Agent, hasFolder bool) []string {
