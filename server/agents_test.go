@@ -88,6 +88,8 @@ func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
 		{"a full model configuration sets the window", `{"llm_config":{"model":"m","model_endpoint_type":"openai",` +
 			`"context_window":8000}}`,
 			"context_window_limit", `{"context_window_limit":8000}`},
+		{"an integer with a fraction of zeros", `{"context_window_limit":8192.0}`, "context_window_limit",
+			`{"context_window_limit":8192}`},
 	} {
 		if got := pick(t, c.must("PATCH", "/v1/agents/"+id+"/", c2.body), c2.field); got != c2.want {
 			t.Errorf("%s: %s: got %s, want %s", c2.name, c2.body, got, c2.want)

@@ -138,9 +138,9 @@ type bodyNames struct {
 	warnings *Warnings
 }
 
-// checkNames returns a value of a request without the fields that its schema lacks, each of which it warns of. Names
-// are compared exactly: encoding/json would take others too. A *Problem if an object has a field twice. The text is
-// changed; it is returned unchanged if it is no JSON.
+// checkNames returns a value of a request without the fields that its schema lacks, each of which it warns of, and
+// without the fractions of integers such as 7.0. Names are compared exactly: encoding/json would take others too. A
+// *Problem if an object has a field twice. The text is changed; it is returned unchanged if it is no JSON.
 func checkNames(schemas Registry, s *Schema, place string, text []byte,
 	to *Warnings) ([]byte, *Problem) {
 	if !json.Valid(text) {
@@ -185,11 +185,22 @@ func (b *bodyNames) value(place string, of []*Schema) *Problem {
 	case '"':
 		b.string()
 	default:
+		from := b.at
 		for b.at < len(b.text) && !strings.ContainsRune(",]} \t\r\n", rune(b.text[b.at])) {
 			b.at++
 		}
+		b.cutFraction(from, of)
 	}
 	return nil
+}
+
+// cutFraction cuts a fraction of zeros, which encoding/json does not read, off an integer.
+func (b *bodyNames) cutFraction(from int, of []*Schema) {
+	whole, zeros, _ := bytes.Cut(b.text[from:b.at], []byte("."))
+	isInteger := slices.ContainsFunc(of, func(s *Schema) bool { return s.Type == huma.TypeInteger })
+	if isInteger && len(zeros) > 0 && len(bytes.Trim(zeros, "0")) == 0 {
+		b.cuts = append(b.cuts, [2]int{from + len(whole), b.at})
+	}
 }
 
 func (b *bodyNames) list(place string, of []*Schema) *Problem {
