@@ -285,10 +285,9 @@ func TestCapturedUsage(t *testing.T) {
 			`"prompt_tokens_details":{"cached_tokens":8000}}`, 9000},
 		"Anthropic's": {`{"input_tokens":1000,"cache_read_input_tokens":6000,"cache_creation_input_tokens":500,` +
 			`"output_tokens":9}`, 7500},
-		"none":                   {`null`, 0},
-		"of another shape":       {`[1]`, 0},
-		"less than nothing":      {`{"prompt_tokens":-5}`, 0},
-		"more than there can be": {`{"prompt_tokens":1e300}`, 0},
+		"none":                {`null`, 0},
+		"Google's":            {`{"promptTokenCount":90,"promptTokensDetails":[{"modality":"TEXT"}]}`, 0},
+		"with absent numbers": {`{"prompt_tokens":null,"input_tokens":8}`, 8},
 	} {
 		agent := c.made("/v1/agents", `{"name":"Ada"}`)
 		c.capture(agent, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],`+
@@ -299,6 +298,23 @@ func TestCapturedUsage(t *testing.T) {
 		}
 	}
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	for usage, rule := range map[string]string{
+		`"x"`:                                "usage: expected an object. Got: \"x\"",
+		`[1]`:                                "usage: expected an object",
+		`1e18`:                               "usage: expected an object",
+		`{"prompt_tokens":-5}`:               "usage.prompt_tokens: expected a number of 0 to 2147483647. Got: -5",
+		`{"prompt_tokens":1e300}`:            "usage.prompt_tokens: expected a number",
+		`{"prompt_tokens":1e400}`:            "usage.prompt_tokens: expected a number",
+		`{"input_tokens":"7"}`:               "usage.input_tokens: expected a number of 0 to 2147483647. Got: \"7\"",
+		`{"cache_read_input_tokens":[1]}`:    "usage.cache_read_input_tokens: expected a number",
+		`{"cache_creation_input_tokens":{}}`: "usage.cache_creation_input_tokens: expected a number",
+	} {
+		got := c.call("POST", "/v1/agents/"+agent+"/messages/capture",
+			`{"messages":[{"role":"user","content":"hi"}],"usage":`+usage+`}`)
+		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 422 || !strings.HasPrefix(detail, rule) {
+			t.Errorf("usage %s: got %d %s, want 422 %q", usage, got.Code, got.Text, rule)
+		}
+	}
 	c.capture(agent, `{"provider":"openai","model":"m","request_messages":[{"role":"user","content":"hi"}],
 		"response_dict":{"choices":[{"message":{"role":"assistant","content":"hello"}}],"usage":{"prompt_tokens":77}}}`)
 	if got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default"); err != nil || got.Reported != 77 {

@@ -54,6 +54,7 @@ func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	b := &Batch{Conversation: cmp.Or(in.Text("conversation_id"), recall.DefaultConversation), fields: fields, lists: lists,
 		zone: zone, read: readTurns}
 	b.PromptTokens = b.promptTokens()
+	checkUsage(in, fields["usage"])
 	switch {
 	case in.Has("messages") && in.Has("request_messages"):
 		in.Refuse("request_messages", "cannot stand beside messages")

@@ -2,9 +2,11 @@ package capture
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // providerUsage is a provider's count of a call: the fields of OpenAI and Letta, and those of Anthropic, whose
@@ -39,6 +41,24 @@ func (b *Batch) promptTokens() int {
 		return 0
 	}
 	return int(tokens)
+}
+
+// checkUsage refuses a usage that is no object, or whose counts of the prompt are no numbers of tokens. Counts under
+// names that Loci does not know are ignored.
+func checkUsage(in chat.Object, raw json.RawMessage) {
+	if !in.Has("usage") {
+		return
+	}
+	of := in.Object("usage")
+	var counts map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &counts) // what is no object is refused already
+	for _, name := range []string{"prompt_tokens", "input_tokens", "cache_read_input_tokens",
+		"cache_creation_input_tokens"} {
+		var n float64
+		if of.Has(name) && (json.Unmarshal(counts[name], &n) != nil || n < 0 || n > math.MaxInt32) {
+			of.Refuse(name, fmt.Sprintf("expected a number of 0 to %d", math.MaxInt32))
+		}
+	}
 }
 
 // PromptPosition returns the position of the last message of the prompt that was counted: the message before the last
