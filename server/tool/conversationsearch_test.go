@@ -127,7 +127,8 @@ func TestWhatDoesNotFitAroundIsFarthestFromIt(t *testing.T) {
 	}
 	got := tool.AroundText(3, 16, s, noon)
 	if n := utf8.RuneCountInString(got); n > tool.MaxChars ||
-		!strings.HasPrefix(got, "Messages of seq 1010-1017, 8 of the 50 of the default conversation, around "+s.Messages[3].ID) ||
+		!strings.HasPrefix(got, "Messages of seq 1010-1017, 8 of the 50 of the default conversation, around "+
+			s.Messages[3].ID) ||
 		!strings.HasSuffix(got, `To read on, call: conversation_search(around="`+s.Messages[7].ID+`", before=0, after=16)`) {
 		t.Errorf("%d characters, from %q to %q", n, got[:120], got[len(got)-200:])
 	}
