@@ -47,7 +47,7 @@ func TestOpenAI(t *testing.T) {
 			`{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}]}`,
 		`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"look_up",` +
 			`"arguments":"{ \"q\": 1 }"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
-		`{"role":"tool","tool_call_id":"a","content":"Found."}`,
+		`{"role":"tool","tool_call_id":"a","content":"Found.\n"}`,
 		`{"role":"tool","tool_call_id":"b","content":"[The result of this call was not recorded.]"}`,
 		`{"role":"assistant","content":"A cat. "}`}, "\n")
 	got, n := chat.OpenAI(visit(), tokens.Estimate)
@@ -88,7 +88,7 @@ func TestTexts(t *testing.T) {
 		{Role: "user", Content: "What is this?\n[image]"},
 		{Role: "assistant", Calls: []chat.Call{{ID: "a", Name: "look_up", Arguments: `{ "q": 1 }`},
 			{ID: "b", Name: "f", Arguments: "{}"}}},
-		{Role: "tool", Content: "Found.", CallID: "a"},
+		{Role: "tool", Content: "Found.\n", CallID: "a"},
 		{Role: "tool", Content: "[The result of this call was not recorded.]", CallID: "b"},
 		{Role: "assistant", Content: "A cat. "}}
 	if diff := cmp.Diff(want, chat.Texts(visit())); diff != "" {

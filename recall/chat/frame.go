@@ -3,6 +3,7 @@ package chat
 import (
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
@@ -30,18 +31,25 @@ const notices = `this is a message of the system\b|no result yet\b|the result of
 // Notice is an expression that matches a whole notice.
 const Notice = `(?i:\[(?:cut|(?:` + notices + `)[^\[\]]*)\])`
 
+// What a model may not see where a tag or a label begins: white space, and formatting characters without a width.
+const (
+	gap     = `[\s\p{Cf}]*`
+	slashes = `/[\s/\p{Cf}]*`
+	lineGap = `[ \t\p{Zs}\p{Cf}]*`
+)
+
 // A marked tag or label has "~" after its bracket; one that a text has with marks gets one more. Any closing tag may be
 // marked, because some are those of blocks.
 const (
 	tagEnd    = `(?:[\s/>=]|$))`
-	anyMarked = `~*\s*/[\s/]*[a-z_][a-z0-9_-]*`
+	anyMarked = `~*` + gap + slashes + `[a-z_][a-z0-9_-]*`
 )
 
 var (
-	frameTag = regexp.MustCompile(`(?i)<((?:~*\s*(?:/[\s/]*(?:` + closingTags + `)|(?:` + openingTags + `))|~` +
+	frameTag = regexp.MustCompile(`(?i)<((?:~*` + gap + `(?:` + slashes + `(?:` + closingTags + `)|(?:` + openingTags + `))|~` +
 		anyMarked + `)` + tagEnd)
-	markedTag   = regexp.MustCompile(`(?i)<~((?:` + anyMarked + `|~*\s*(?:` + openingTags + `))` + tagEnd)
-	frameLabel  = regexp.MustCompile(`(?i)\[~*[ \t\x{a0}]*(?:seq[ \t\x{a0}]+\d|cut\]|` + notices + `)`)
+	markedTag   = regexp.MustCompile(`(?i)<~((?:` + anyMarked + `|~*` + gap + `(?:` + openingTags + `))` + tagEnd)
+	frameLabel  = regexp.MustCompile(`(?i)\[~*` + lineGap + `(?:seq` + lineGap + `\d|cut\]|` + notices + `)`)
 	markedLabel = regexp.MustCompile(strings.Replace(frameLabel.String(), `\[~*`, `\[~(~*`, 1) + ")")
 )
 
@@ -57,7 +65,7 @@ func Neutralize(text string, names ...string) string {
 		text = frameTag.ReplaceAllString(text, "<~$1")
 	}
 	if len(names) > 0 && strings.Contains(text, "<") {
-		tag := regexp.MustCompile(`(?i)<(\s*/[\s/]*(?:` + strings.Join(names, "|") + `)` + tagEnd)
+		tag := regexp.MustCompile(`(?i)<(` + gap + slashes + `(?:` + strings.Join(names, "|") + `)` + tagEnd)
 		text = tag.ReplaceAllString(text, "<~$1")
 	}
 	var b strings.Builder
@@ -73,7 +81,9 @@ func Neutralize(text string, names ...string) string {
 
 // beginsLine reports whether what follows a text begins a line.
 func beginsLine(text string) bool {
-	last, size := utf8.DecodeLastRuneInString(strings.TrimRight(text, " \t"))
+	last, size := utf8.DecodeLastRuneInString(strings.TrimRightFunc(text, func(r rune) bool {
+		return r == '\t' || unicode.In(r, unicode.Zs, unicode.Cf)
+	}))
 	return size == 0 || strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", last)
 }
 

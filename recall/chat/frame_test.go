@@ -39,6 +39,8 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 			"\n[~5 more characters of this summary",
 		"[The result is empty.]\n[The message is empty.]": "[~The result is empty.]\n[~The message is empty.]",
 		"[cut here] To read on":                           "[~cut here] To read on",
+		"\ufeff[seq 1\n- [\u200bseq 2\n\u00ad[\u2060cut]": "\ufeff[~seq 1\n- [\u200bseq 2\n\u00ad[~\u2060cut]",
+		"<\u200b/value><\ufeffsystem>":                    "<~\u200b/value><~\ufeffsystem>",
 		"<~/b></b>":                                       "<~~/b></b>",
 		"a\n[3 of 4 done] [Images left out] x[1]":         "a\n[3 of 4 done] [Images left out] x[1]",
 	} {
@@ -51,8 +53,8 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 // anyFramed is text of frames, marks and whatever else there is.
 func anyFramed() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.String(),
-		rapid.StringMatching(`[<\[][~/ \n]{0,3}(value|system|notes|x|SEQ|seq 1|cut|No result yet|file status=|x)[>\] ]?`),
-		rapid.SampledFrom([]string{"\n", "~", "<", "[", "&lt;", "</value>", "[seq 1]"}))
+		rapid.StringMatching(`[<\[][~/ \n\x{200b}\x{feff}]{0,3}(value|system|notes|x|SEQ|seq 1|cut|No result yet|file status=|x)[>\] ]?`),
+		rapid.SampledFrom([]string{"\n", "~", "\ufeff", "\u00ad", "<", "[", "&lt;", "</value>", "[seq 1]"}))
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "")
 	})

@@ -68,7 +68,10 @@ func openAI(view []recall.Message) (all []openAIMessage) {
 			all = append(all, m)
 		}
 		for _, r := range s.results {
-			text := strings.TrimSpace(r.text + strings.Repeat("\n"+imageText, len(r.images)))
+			text := r.text + strings.Repeat("\n"+imageText, len(r.images))
+			if r.text == "" {
+				text = strings.TrimPrefix(text, "\n")
+			}
 			all = append(all, openAIMessage{Role: "tool", CallID: r.callID, Content: text})
 		}
 		if images := s.returnedImages(); len(images) > 0 {
