@@ -48,6 +48,18 @@ func TestFiltersThatNothingMatchesSelectNothing(t *testing.T) {
 	}
 }
 
+// A filter in a query that cannot be read would be left out, and select everything.
+func TestBrokenQueriesAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	for _, query := range []string{"name=x;y", "identity_id=z;y=1", "name=%zz", "limit=1&name=%"} {
+		if got := c.call("GET", "/v1/agents?"+query, ""); got.Code != 400 || !strings.Contains(got.Text, "%3B") {
+			t.Errorf("%s: got %d %s", query, got.Code, got.Text)
+		}
+	}
+	c.must("GET", "/v1/agents?name=x%3By&", "")
+}
+
 func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

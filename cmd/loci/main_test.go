@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -580,11 +581,19 @@ func TestUploadOfDirectories(t *testing.T) {
 		"lines") {
 		t.Errorf("it waited:\n%s", out)
 	}
+	write("docs/late.md", "later\n")
+	upload(1, "32 files: 1 uploaded, 30 unchanged, 1 failed", docs)
+	upload(1, "32 files: 0 uploaded, 31 unchanged, 1 failed", docs) // it has a numbered copy
+	if err := errors.Join(os.Remove(filepath.Join(dir, "docs", "image.png")), os.Symlink(".", filepath.Join(dir, "docs",
+		"loop")), syscall.Mkfifo(filepath.Join(dir, "docs", "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	upload(0, "31 files: 0 uploaded, 31 unchanged, 0 failed", docs)
 	upload(1, "", filepath.Join(dir, "nothing", "*.md"))
 	upload(1, "", filepath.Join(dir, "nothing.md"))
 	folder := call[[]identified](p, "GET", "/v1/folders/?name=notes", nil)[0].ID
-	if n := len(p.await(folder)); n != 31 {
-		t.Errorf("the folder has %d files, want 31", n)
+	if n := len(p.await(folder)); n != 32 {
+		t.Errorf("the folder has %d files, want 32", n)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +48,7 @@ type upload struct {
 	uploadCmd
 	streams
 	folder   string
-	existing map[string]files.File // by name
+	existing map[string][]files.File // by name; numbered copies also by the name that they are copies of
 
 	mu                       sync.Mutex
 	total, unchanged, failed int
@@ -86,8 +88,8 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// findLocal returns the files of paths. Those of a directory and of a pattern are named relative to it; hidden ones are
-// left out.
+// findLocal returns the files of paths. Those of a directory and of a pattern are named relative to it; hidden ones,
+// links to directories, and what is no regular file are left out.
 func findLocal(paths []string) (all []localFile, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -103,10 +105,14 @@ func findLocal(paths []string) (all []localFile, err error) {
 			base, pattern = doublestar.SplitPattern(filepath.ToSlash(path))
 		}
 		names, err := doublestar.Glob(os.DirFS(base), pattern, doublestar.WithFilesOnly(), doublestar.WithNoHidden(),
-			doublestar.WithFailOnIOErrors())
+			doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
 		if err != nil {
 			return nil, fmt.Errorf("find the files of %s: %w", path, err)
 		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			info, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
+			return err == nil && !info.Mode().IsRegular()
+		})
 		if len(names) == 0 {
 			return nil, fmt.Errorf("find the files of %s: %w", path, fs.ErrNotExist)
 		}
@@ -119,7 +125,7 @@ func findLocal(paths []string) (all []localFile, err error) {
 
 // open finds the folder, which it creates if it is new, and lists its files.
 func (u *upload) open(ctx context.Context) error {
-	u.existing = map[string]files.File{}
+	u.existing = map[string][]files.File{}
 	var list []files.Folder
 	if err := u.get(ctx, "/v1/folders/?limit=1000&name="+url.QueryEscape(u.Folder), &list); err != nil {
 		return err
@@ -149,7 +155,10 @@ func (u *upload) list(ctx context.Context) error {
 			return err
 		}
 		for _, f := range page {
-			u.existing[f.Name] = f
+			u.existing[f.Name] = append(u.existing[f.Name], f)
+			if original := numberedCopy.ReplaceAllString(f.Name, "$1$2"); original != f.Name && u.Duplicates == "suffix" {
+				u.existing[original] = append(u.existing[original], f)
+			}
 		}
 		if len(page) < uploadPage {
 			return nil
@@ -181,10 +190,13 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 	return nil
 }
 
-// has reports whether the folder has a file of this name and content.
+// numberedCopy matches the name that the server gives a file whose own name is taken.
+var numberedCopy = regexp.MustCompile(`^(.*)_\(\d+\)(\.[^./]*)?$`)
+
+// has reports whether the folder has a file of this name, or a numbered copy of it, with this content.
 func (u *upload) has(ctx context.Context, local localFile) (bool, error) {
-	known, ok := u.existing[local.name]
-	if !ok || known.Status == files.Failed {
+	known := u.existing[local.name]
+	if len(known) == 0 {
 		return false, nil
 	}
 	in, err := os.Open(local.path)
@@ -193,18 +205,30 @@ func (u *upload) has(ctx context.Context, local localFile) (bool, error) {
 	}
 	defer in.Close()
 	sum := sha256.New()
-	if n, err := io.Copy(sum, in); err != nil || n != known.SizeBytes {
-		return false, err
+	size, err := io.Copy(sum, in)
+	for _, f := range known {
+		if err != nil || f.Status == files.Failed || f.SizeBytes != size {
+			continue
+		}
+		var hash string
+		if hash, err = u.hash(ctx, f); hash == hex.EncodeToString(sum.Sum(nil)) {
+			return true, err
+		}
 	}
-	req, err := u.request(ctx, http.MethodHead, "/v1/folders/"+u.folder+"/files/"+known.ID+"/original", nil)
+	return false, err
+}
+
+// hash returns the SHA-256 of a file's original, in hexadecimal.
+func (u *upload) hash(ctx context.Context, f files.File) (string, error) {
+	req, err := u.request(ctx, http.MethodHead, "/v1/folders/"+u.folder+"/files/"+f.ID+"/original", nil)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
-		return false, fmt.Errorf("reach the server (LOCI_ADDR): %w", err)
+		return "", fmt.Errorf("reach the server (LOCI_ADDR): %w", err)
 	}
-	return strings.Trim(res.Header.Get("ETag"), `"`) == hex.EncodeToString(sum.Sum(nil)), res.Body.Close()
+	return strings.Trim(res.Header.Get("ETag"), `"`), res.Body.Close()
 }
 
 // send streams one file.

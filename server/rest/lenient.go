@@ -62,6 +62,16 @@ func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// refuseBrokenQueries refuses a query that is only read in part: a filter that is left out would select everything.
+func refuseBrokenQueries(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
+			return Malformed("The query cannot be read: " + err.Error() + "; write ; as %3B and % as %25")
+		}
+		return next(c)
+	}
+}
+
 type request huma.Context // embedded by a name other than its method Context
 
 // lenient is a request whose body was read. An empty body is {}, and any other is JSON whatever its Content-Type,

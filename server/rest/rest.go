@@ -56,7 +56,7 @@ func New(c Config) *API {
 	if c.Keys != nil {
 		e.Use(a.authenticate)
 	}
-	e.Use(unescapeParams)
+	e.Use(unescapeParams, refuseBrokenQueries)
 	a.API = humaecho.New(e, config)
 	a.UseMiddleware(a.readLeniently)
 	a.explainErrors()
