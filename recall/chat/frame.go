@@ -46,8 +46,8 @@ const (
 )
 
 var (
-	frameTag = regexp.MustCompile(`(?i)<((?:~*` + gap + `(?:` + slashes + `(?:` + closingTags + `)|(?:` + openingTags + `))|~` +
-		anyMarked + `)` + tagEnd)
+	frameTag = regexp.MustCompile(`(?i)<((?:~*` + gap + `(?:` + slashes + `(?:` + closingTags + `)|(?:` +
+		openingTags + `))|~` + anyMarked + `)` + tagEnd)
 	markedTag   = regexp.MustCompile(`(?i)<~((?:` + anyMarked + `|~*` + gap + `(?:` + openingTags + `))` + tagEnd)
 	frameLabel  = regexp.MustCompile(`(?i)\[~*` + lineGap + `(?:seq` + lineGap + `\d|cut\]|` + notices + `)`)
 	markedLabel = regexp.MustCompile(strings.Replace(frameLabel.String(), `\[~*`, `\[~(~*`, 1) + ")")

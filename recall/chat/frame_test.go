@@ -53,7 +53,8 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 // anyFramed is text of frames, marks and whatever else there is.
 func anyFramed() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.String(),
-		rapid.StringMatching(`[<\[][~/ \n\x{200b}\x{feff}]{0,3}(value|system|notes|x|SEQ|seq 1|cut|No result yet|file status=|x)[>\] ]?`),
+		rapid.StringMatching(`[<\[][~/ \n\x{200b}\x{feff}]{0,3}`+
+			`(value|system|notes|x|SEQ|seq 1|cut|No result yet|file status=|x)[>\] ]?`),
 		rapid.SampledFrom([]string{"\n", "~", "\ufeff", "\u00ad", "<", "[", "&lt;", "</value>", "[seq 1]"}))
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "")

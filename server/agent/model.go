@@ -3,7 +3,13 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // windows are the context windows of models, in tokens, by the beginning of their names, the longest first if one
@@ -85,3 +91,154 @@ func (a Agent) model() string {
 
 // modelName returns a model's handle without its provider.
 func modelName(handle string) string { return handle[strings.LastIndexByte(handle, '/')+1:] }
+
+// ModelSettings say how a model is to answer, under Letta's names; nil is not set. Temperature and what follows it are
+// as their provider takes them.
+type ModelSettings struct {
+	Provider        *string         `json:"provider_type"`
+	MaxOutputTokens *int            `json:"max_output_tokens"`
+	ParallelCalls   *bool           `json:"parallel_tool_calls"`
+	Reasons         *bool           `json:"enable_reasoner"`
+	MaxThinking     *int            `json:"max_reasoning_tokens"`
+	Thinking        *Thinking       `json:"thinking"`
+	Reasoning       *Reasoning      `json:"reasoning"`
+	ResponseFormat  json.RawMessage `json:"response_format"`
+	Temperature     *float64        `json:"temperature"`
+	Penalty         *float64        `json:"frequency_penalty"`
+	Effort          *string         `json:"effort"`
+	Verbosity       *string         `json:"verbosity"`
+	Strict          *bool           `json:"strict"`
+}
+
+// Thinking is how long a model of Anthropic's thinks.
+type Thinking struct {
+	Type         string `json:"type"`
+	BudgetTokens int    `json:"budget_tokens,omitempty"`
+}
+
+// Reasoning is how hard a model of OpenAI's thinks.
+type Reasoning struct {
+	Effort *string `json:"reasoning_effort"`
+}
+
+// ModelSettings returns the settings of the agent's model. A stored value of another type is not set.
+func (a Agent) ModelSettings() (m ModelSettings) {
+	_ = json.Unmarshal(a.Settings.ModelSettings, &m) // it reads the fields that it can
+	return m
+}
+
+// merged returns an object with the fields of another over its own.
+func merged(object, over json.RawMessage) json.RawMessage {
+	var all, more map[string]json.RawMessage
+	if json.Unmarshal(over, &more) != nil || len(more) == 0 {
+		return object
+	}
+	if json.Unmarshal(object, &all) != nil || all == nil {
+		return over
+	}
+	maps.Copy(all, more)
+	return chat.Encode(all)
+}
+
+// options returns the fields of a request in a format that its model and the settings of the model make, and the
+// settings that the format has no name for, or that its provider refuses with the others.
+func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut []string) {
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(a.Settings.ModelSettings, &given)
+	if given == nil {
+		given = map[string]json.RawMessage{}
+	}
+	m := a.ModelSettings()
+	if a.Settings.ResponseFormat != nil && given["response_format"] == nil {
+		given["response_format"], m.ResponseFormat = a.Settings.ResponseFormat, a.Settings.ResponseFormat
+	}
+	delete(given, "provider_type")
+	if f == Anthropic {
+		fields = m.anthropic(hasTools, given)
+	} else {
+		fields = m.openAI(modelName(a.model()), hasTools, given)
+	}
+	return fields, slices.Sorted(maps.Keys(given))
+}
+
+// refusesMaxTokens matches the names of models of OpenAI's that take max_completion_tokens in place of max_tokens,
+// which is all that some servers of other models know.
+var refusesMaxTokens = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
+
+// options are a request's fields, and the settings that none has taken yet.
+type options struct {
+	fields map[string]any
+	left   map[string]json.RawMessage
+}
+
+// set sets a field to the value of a setting, unless the value is nil.
+func set[T any](o options, field string, value *T, setting string) {
+	if value != nil {
+		o.fields[field] = *value
+		delete(o.left, setting)
+	}
+}
+
+func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.RawMessage) map[string]any {
+	o := options{map[string]any{}, left}
+	limit := "max_tokens"
+	if refusesMaxTokens.MatchString(model) {
+		limit = "max_completion_tokens"
+	}
+	set(o, limit, m.MaxOutputTokens, "max_output_tokens")
+	set(o, "temperature", m.Temperature, "temperature")
+	set(o, "frequency_penalty", m.Penalty, "frequency_penalty")
+	set(o, "verbosity", m.Verbosity, "verbosity")
+	if m.Reasoning != nil {
+		set(o, "reasoning_effort", m.Reasoning.Effort, "reasoning")
+	}
+	if hasTools { // it is refused without
+		set(o, "parallel_tool_calls", m.ParallelCalls, "parallel_tool_calls")
+	}
+	if left["response_format"] != nil {
+		set(o, "response_format", &m.ResponseFormat, "response_format")
+	}
+	return o.fields
+}
+
+// leastThinking is the fewest tokens that Anthropic's models think with, and Letta's default.
+const leastThinking = 1024
+
+func (m ModelSettings) anthropic(hasTools bool, left map[string]json.RawMessage) map[string]any {
+	o := options{map[string]any{}, left}
+	set(o, "max_tokens", m.MaxOutputTokens, "max_output_tokens")
+	thinking := m.thinking()
+	if thinking != nil && m.MaxOutputTokens != nil && thinking.BudgetTokens >= *m.MaxOutputTokens {
+		thinking = nil // Anthropic refuses it: the answer's tokens include those of the thinking
+	}
+	set(o, "thinking", thinking, "thinking")
+	if thinking != nil || m.Reasons == nil || !*m.Reasons {
+		delete(left, "enable_reasoner")
+		delete(left, "max_reasoning_tokens")
+	}
+	thinks := thinking != nil && thinking.Type != "disabled"
+	if m.Temperature != nil && *m.Temperature <= 1 && (!thinks || *m.Temperature == 1) {
+		set(o, "temperature", m.Temperature, "temperature")
+	}
+	if m.Effort != nil {
+		set(o, "output_config", &map[string]any{"effort": *m.Effort}, "effort")
+	}
+	if m.ParallelCalls != nil && hasTools {
+		set(o, "tool_choice", &map[string]any{"type": "auto", "disable_parallel_tool_use": !*m.ParallelCalls},
+			"parallel_tool_calls")
+	}
+	return o.fields
+}
+
+// thinking returns how long the model thinks, nil if the settings do not say.
+func (m ModelSettings) thinking() *Thinking {
+	switch {
+	case m.Thinking != nil && m.Thinking.Type == "enabled":
+		return &Thinking{"enabled", max(m.Thinking.BudgetTokens, leastThinking)}
+	case m.Thinking != nil && m.Thinking.Type != "":
+		return &Thinking{Type: m.Thinking.Type}
+	case m.Reasons != nil && *m.Reasons && m.MaxThinking != nil && *m.MaxThinking > 0:
+		return &Thinking{"enabled", max(*m.MaxThinking, leastThinking)}
+	}
+	return nil
+}
