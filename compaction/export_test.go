@@ -21,3 +21,6 @@ func (s TriggerState) Compacted(after int) TriggerState {
 
 // LeastSummary bounds the tokens of the message of the shortest summary.
 const LeastSummary = leastSummary
+
+// Sentences is how a text is split for an extracted summary.
+func Sentences(text string) []string { return sentences(text) }

@@ -45,7 +45,7 @@ const (
 	argumentChars = 100
 	stateChars    = 600
 	maxCallLines  = 40
-	// of a line that is compared; shorter ones say little alone
+	// of a line that is compared; shorter ones say little alone, but for what the user is, wants or demands
 	leastWordsOfLine = 2
 	outputLines      = 40  // of a tool's result that are looked at
 	outputTrust      = 0.4 // of a line of a result
@@ -148,10 +148,14 @@ func (x *extraction) add(in section, i item, s sentence, weight float64) {
 	if strings.HasPrefix(s.text, "result of ") {
 		weight = outputTrust
 	}
-	i.words = contentWords(s.text)
-	if len(i.words) < leastWordsOfLine {
+	question := strings.HasSuffix(s.text, "?")
+	if len(contentWords(s.text)) < leastWordsOfLine && (in != told || question || !s.is(obliging|wishing|owning)) {
 		return
 	}
+	if in == told && question && s.opening&asking == 0 { // cueScore lowers the others
+		weight /= 2
+	}
+	i.words = lineWords(s.text)
 	i.score = weight * trust[in] * s.cueScore()
 	x.said.note(i.words)
 	x.items[in] = append(x.items[in], i)

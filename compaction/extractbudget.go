@@ -78,7 +78,7 @@ type toldLine struct {
 	text  string // spaced
 }
 
-func lineOf(text string) toldLine { return toldLine{contentWords(text), spacedOf(text).text} }
+func lineOf(text string) toldLine { return toldLine{lineWords(text), spacedOf(text).text} }
 
 // selection is the part of an extraction that fits a budget.
 type selection struct {

@@ -174,6 +174,7 @@ var cues = []struct {
 const (
 	asking = 1 << iota
 	announcing
+	introducing // oneself
 )
 
 var (
@@ -191,6 +192,7 @@ var (
 			"are, do, does")
 		l.add(announcing, "let me, i'll, i will, i'm going to, i am going to, shall i, should i, would you like, do you "+
 			"want, here is, here are, done")
+		l.add(introducing, "i am, i'm, i have, i've, i live, i work, i speak, call me, my name, ich bin, ich habe, je suis")
 		return l
 	}()
 	fillers = setOf("ok okay thanks good great and now then next please hm hmm yes no also hi hello sure first")
@@ -239,6 +241,8 @@ func (s sentence) cueScore() float64 {
 		score *= 0.4
 	case s.opening&asking != 0 && !s.is(pending):
 		score *= 0.5
+	case s.opening&introducing != 0:
+		score++
 	}
 	return score
 }
@@ -299,6 +303,19 @@ func contentWords(text string) []string {
 			all = append(all, string(r[:min(len(r), stemChars)]))
 		}
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// lineWords returns the content words of a line, or all of its words if it has hardly any.
+func lineWords(text string) []string {
+	all := contentWords(text)
+	if len(all) >= leastWordsOfLine {
+		return all
+	}
+	all = slices.DeleteFunc(spacedOf(text).words, func(w string) bool {
+		return !strings.ContainsFunc(w, unicode.IsLetter)
+	})
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -27,11 +27,32 @@ func unmarked(text string) string {
 	return text
 }
 
-// abbreviated matches a text that ends with an abbreviation, an initial or the number of a list, after which no
-// sentence ends.
-var abbreviated = regexp.MustCompile(`(?i)(?:^|[\s(])(?:[a-z]|dr|mr|mrs|ms|prof|st|e\.g|i\.e|etc|vs|no|nr|ca|` +
-	`bzw|z\.b|u\.a|d\.h|str|` +
-	`tel|approx|inc|ltd|co|fig|\d{1,2})\.$`)
+// abbreviations matches a word before a full stop that ends no sentence: an initial, the number of a list, a dotted
+// abbreviation or a common one. numberings matches those after which none ends if a word with a digit follows.
+var (
+	abbreviations = regexp.MustCompile(`^(?i:\pL|\d{1,2}|\d*\pL{1,2}(?:\.\pL{1,2})+|` +
+		`dr|mr|mrs|ms|messrs|prof|st|ste|mt|ft|jr|sr|lt|capt|sgt|gov|etc|vs|nr|ca|bzw|str|tel|approx|inc|ltd|co|corp|` +
+		`fig|dept|ave|blvd|hr|fr|usw|inkl|evtl|ggf|vgl)$`)
+	numberings = regexp.MustCompile(`^(?i:no|nos|vol|pp|ch|chap|sec|art|abs|eq|ver|ext|min|max|` +
+		`jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$`)
+)
+
+// endsAt reports whether the full stop after some text ends a sentence. In doubt it does not: a fact that is cut is
+// lost.
+func endsAt(before, after string) bool {
+	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
+	after = strings.TrimLeftFunc(after, unicode.IsSpace)
+	if strings.HasSuffix(word, "..") || strings.HasSuffix(word, "…") {
+		next, _ := utf8.DecodeRuneInString(after)
+		return !unicode.IsLower(next)
+	}
+	word = strings.TrimLeftFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if i := strings.IndexFunc(after, unicode.IsSpace); i >= 0 {
+		after = after[:i]
+	}
+	return !abbreviations.MatchString(word) &&
+		(!numberings.MatchString(word) || !strings.ContainsAny(after, "0123456789"))
+}
 
 // sentences splits a text into sentences, and joins those that only make sense with the one before.
 func sentences(text string) []string {
@@ -56,7 +77,7 @@ func sentences(text string) []string {
 		case '\n', '.', '!', '?':
 			next, _ := utf8.DecodeRuneInString(text[i+1:])
 			if r == '\n' && !unicode.IsLower(next) ||
-				r != '\n' && unicode.IsSpace(next) && !abbreviated.MatchString(text[max(from, i-8):i+1]) {
+				r != '\n' && unicode.IsSpace(next) && (r != '.' || endsAt(text[from:i], text[i+1:])) {
 				end(i + 1)
 			}
 		}

@@ -1,0 +1,67 @@
+package compaction_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+func TestAbbreviationsEndNoSentence(t *testing.T) {
+	t.Parallel()
+	const before, after = "The weather was nice in the mountains.", "Everybody went home by train afterwards."
+	for _, whole := range []string{
+		"Never sign letters as 'T. Okonkwo'.", `Never sign letters as "T. Okonkwo".`, "Never sign letters as “T. Okonkwo”.",
+		"Never write to my boss (T. Okonkwo) directly.", "Never write to my boss [J. R. Tolkien] directly.",
+		"My flight is at 5 p.m. on Tuesday.", "My flight is at 5p.m. on Tuesday.", "Never ship to the U.S. office.",
+		"Never ship to the (U.S. based) office.", "My doctor has a Ph.D. in chemistry.", "Never use bus No. 7 on Sundays.",
+		"Never use gate no. B12 on Sundays.", "Die Rechnung hat die Nr. 4711 bekommen.", "I never fly to St. Petersburg.",
+		"We always hike on Mt. Rainier in summer.", "My birthday party is on Dec. 5 this year.",
+		"Never upgrade to version 1.2.3 of the library.", "Never edit the file main.go without asking.",
+		"I like pasta ... but never with cheese.", "I like pasta... but never with cheese.",
+		"Please ask for Dr. Smith or Mrs. Jones there.", "Bring e.g. approx. six chairs to us.",
+		"Wir treffen uns z.B. am 14. Juni in Berlin.", "My home is in the Main St. opposite of the station.",
+	} {
+		want := []string{before, whole, after}
+		if got := compaction.Sentences(strings.Join(want, " ")); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q", whole, got)
+		}
+	}
+}
+
+func TestSentencesEnd(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][]string{
+		{"We all upgraded to version 1.2.3.", "Everybody liked the result."},
+		{"Please have a look at main.go.", "Everybody liked the result."},
+		{"My final answer to that is no.", "Everybody liked the result."},
+		{"I was thinking about pasta...", "Everybody liked the result."},
+		{"i went to the station.", "everybody liked the result."},
+		{"We met in the year 2024.", "Everybody liked the result!", "Shall we all travel there again?", "Look for trains."},
+	} {
+		if got := compaction.Sentences(strings.Join(c, " ")); !slices.Equal(got, c) {
+			t.Errorf("got %q, want %q", got, c)
+		}
+	}
+}
+
+// Short statements of the user are kept by extraction before questions and chatter are.
+func TestShortFactsSurvive(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{"I am vegetarian.", "I'm vegan.", "I am diabetic.", "Call me Zed.",
+		"Never sign letters as 'T. Okonkwo'.", "Please always sign letters as 'T. Okonkwo'.",
+		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
+		"I never fly to St. Petersburg."} {
+		for seed := range uint64(3) {
+			k := &talk{history: newHistory(seed), facts: []fact{{recall.User, said, []string{said}}},
+				users:      []string{"Question {n}.{n} on {w}?", "What about {w} and {w}?"},
+				assistants: []string{"Answer {n} on {w} is a long one that goes on about {w}.", "The {w} are well."},
+				outputs:    []string{"{w} {n} {w}"}, nouns: strings.Fields("pasta rice bread soup salad cake tea water")}
+			if kept, _, last := k.surviving(t, 8192, nil); kept != 1 {
+				t.Errorf("%q is lost:\n%s", said, last)
+			}
+		}
+	}
+}
