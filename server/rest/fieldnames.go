@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,23 +34,23 @@ func (w *Warnings) add(warning string) {
 	}
 }
 
-// addUnknown warns of a field whose name is not among the known ones.
+// addUnknown warns of a field whose name is not among the known ones. Only a warning that is shown looks for the
+// nearest name: a body may have a million unknown fields.
 func (w *Warnings) addUnknown(at string, known []string) {
 	sentence := fmt.Sprintf("Loci does not know the field %q", shorten(at))
-	if name := nearest(at[strings.LastIndexByte(at, '.')+1:], known); name != "" {
-		sentence += "; did you mean " + name + "?"
+	if name := at[strings.LastIndexByte(at, '.')+1:]; len(*w) < maxWarnings-1 && len(name) <= maxNameBytes {
+		if name = nearest(name, known); name != "" {
+			sentence += "; did you mean " + name + "?"
+		}
 	}
 	w.add(sentence)
 }
 
-// nearest returns the name that is most like another, empty if none is like it. Case does not matter.
+// nearest returns the known name that is most like another, empty if none is like it. Case does not matter.
 func nearest(name string, known []string) (best string) {
 	letters := func(s string) []string { return strings.Split(strings.ToLower(s), "") }
 	most := 0.65
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if len(name) > maxNameBytes { // as no known name is
-			break
-		}
 		if alike := difflib.NewMatcher(letters(name), letters(k)).Ratio(); alike > most {
 			best, most = k, alike
 		}
@@ -245,7 +246,7 @@ func (b *bodyNames) object(place string, of []*Schema) *Problem {
 			continue
 		}
 		if !isHarmless(name, b.text[value:b.at]) {
-			b.warnings.addUnknown(at, names(known))
+			b.warnings.addUnknown(at, slices.Collect(maps.Keys(known)))
 		}
 		b.cuts = b.cuts[:cuts]
 		if last := b.at; end > 0 {
@@ -280,13 +281,6 @@ func (b *bodyNames) known(of []*Schema) (fields map[string][]*Schema, every bool
 		}
 	}
 	return fields, every
-}
-
-func names(fields map[string][]*Schema) (list []string) {
-	for name := range fields {
-		list = append(list, name)
-	}
-	return list
 }
 
 // next skips white space and returns the byte after it.
