@@ -93,7 +93,7 @@ func TestUnknownCompactionSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// Letta takes "", 0 and null for what is not given.
+// To Letta "", 0 and null mean that a value is not given.
 func TestEmptyValuesAreNotGiven(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

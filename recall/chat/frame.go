@@ -87,7 +87,7 @@ func beginsLine(text string) bool {
 	return size == 0 || strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", last)
 }
 
-// shown returns the text of a part as a model is shown it, in which a notice of Loci's own stands as it is.
+// shown returns the text of a part as a model is shown it: a notice of Loci's own in it is not neutralized.
 func shown(p recall.Part) string {
 	from, to := p.NoteAt[0], p.NoteAt[1]
 	if to == 0 && p.Clip != nil {
