@@ -173,3 +173,40 @@ func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages
 	}
 	return found, err
 }
+
+// CallPlace is where a tool call stands in the log.
+type CallPlace struct {
+	AgentID      string
+	Conversation string // an id, or DefaultConversation
+	ID           string // of the call
+	Position     int    // of its message
+}
+
+// AnswerCall appends the result of a tool call, unless there is no such call or it has a result already: stored is
+// false then. It locks the conversation and calls run in the transaction that stores the result, so that either what
+// run changes there and the result are stored, or neither.
+func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run func(tx pgx.Tx) (Draft, error)) (
+	stored bool, err error) {
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		end, err := in.lockEnd(ctx, org, at.AgentID, at.Conversation)
+		if err != nil {
+			return err
+		}
+		stored, err = db.One[bool](ctx, tx, `
+			SELECT EXISTS (
+				SELECT FROM tool_calls t JOIN conversations c ON c.key = t.conversation_key
+				WHERE c.org = $1 AND c.key = $2 AND t.call_id = $3 AND t.position = $4 AND t.result_position IS NULL
+			)`, org, end.Key, at.ID, at.Position)
+		if err != nil || !stored {
+			return err
+		}
+		d, err := run(tx)
+		if err != nil {
+			return err
+		}
+		_, err = in.Append(ctx, org, at.AgentID, end.ID, []Draft{d})
+		return err
+	})
+	return stored && err == nil, err
+}

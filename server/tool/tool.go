@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
@@ -30,9 +31,15 @@ type Memories struct {
 	Archival *archival.Store
 }
 
+// in returns the stores working in tx.
+func (m Memories) in(tx pgx.Tx) Memories {
+	return Memories{m.Files.With(tx), m.Recall.With(tx), m.Blocks.With(tx), m.Archival.With(tx)}
+}
+
 // Set is the tools of this server.
 type Set struct {
-	tools []Tool
+	memories Memories
+	tools    []Tool
 }
 
 // Tool is a tool of a Set. ID is the same in every installation. Schema, for the model, is an object of name,
@@ -45,8 +52,9 @@ type Tool struct {
 	Schema      json.RawMessage
 	NeedsFolder bool
 
+	reads     bool     // it changes nothing, and may ask an embeddings endpoint
 	arguments []string // the names it takes, in the order of its struct
-	run       func(ctx context.Context, c Caller, args json.RawMessage) (Result, error)
+	run       func(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error)
 }
 
 // Caller is the agent for which a tool runs.
@@ -78,25 +86,25 @@ type Result struct {
 
 // New returns the tools that work on m, in the order in which a model should read them.
 func New(m Memories) *Set {
-	return &Set{tools: []Tool{
-		withFolder(define("open_files", m.openFiles)),
-		withFolder(define("grep_files", m.grepFiles)),
-		withFolder(define("semantic_search_files", m.searchFiles)),
-		withFolder(define("list_files", m.listFiles)),
-		withFolder(define("close_files", m.closeFiles)),
-		define("conversation_search", m.searchConversations),
-		define("expand", m.expand),
-		define("core_memory_append", m.coreMemoryAppend),
-		define("core_memory_replace", m.coreMemoryReplace),
-		define("memory_insert", m.memoryInsert),
-		define("memory_replace", m.memoryReplace),
-		define("memory_rethink", m.memoryRethink),
-		define("memory_apply_patch", m.memoryApplyPatch),
-		define("memory", m.memory),
-		define("archival_memory_insert", m.archivalInsert),
-		define("archival_memory_search", m.archivalSearch),
-		define("archival_memory_update", m.archivalUpdate),
-		define("archival_memory_delete", m.archivalDelete),
+	return &Set{memories: m, tools: []Tool{
+		withFolder(define("open_files", Memories.openFiles)),
+		withFolder(reading(define("grep_files", Memories.grepFiles))),
+		withFolder(reading(define("semantic_search_files", Memories.searchFiles))),
+		withFolder(reading(define("list_files", Memories.listFiles))),
+		withFolder(define("close_files", Memories.closeFiles)),
+		reading(define("conversation_search", Memories.searchConversations)),
+		reading(define("expand", Memories.expand)),
+		define("core_memory_append", Memories.coreMemoryAppend),
+		define("core_memory_replace", Memories.coreMemoryReplace),
+		define("memory_insert", Memories.memoryInsert),
+		define("memory_replace", Memories.memoryReplace),
+		define("memory_rethink", Memories.memoryRethink),
+		define("memory_apply_patch", Memories.memoryApplyPatch),
+		define("memory", Memories.memory),
+		define("archival_memory_insert", Memories.archivalInsert),
+		reading(define("archival_memory_search", Memories.archivalSearch)),
+		define("archival_memory_update", Memories.archivalUpdate),
+		define("archival_memory_delete", Memories.archivalDelete),
 	}}
 }
 
@@ -124,16 +132,30 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 // Run calls a tool for a caller with arguments that a model wrote: a JSON object. A mistake of the model is a Result
 // with IsError. ErrNotFound if no tool has this name; any other error is the server's failure.
 func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
+	t, err := s.named(name)
+	if err != nil {
+		return Result{}, err
+	}
+	return t.call(ctx, s.memories, c, args)
+}
+
+// named returns the tool of a name; ErrNotFound if there is none.
+func (s *Set) named(name string) (Tool, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
-		return Result{}, db.NotFound("%s", s.unknown(name))
+		return Tool{}, db.NotFound("%s", s.unknown(name))
 	}
-	result, err := s.tools[i].run(ctx, c, args)
+	return s.tools[i], nil
+}
+
+// call runs the tool on m as Set.Run does.
+func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error) {
+	result, err := t.run(ctx, m, c, args)
 	switch {
 	case refused(err):
 		return Result{Text: failure(err), IsError: true}, nil
 	case err != nil:
-		return Result{}, fmt.Errorf("run %s: %w", name, err)
+		return Result{}, fmt.Errorf("run %s: %w", t.Name, err)
 	}
 	result.Text = capped(result.Text)
 	return result, nil
@@ -157,9 +179,14 @@ func withFolder(t Tool) Tool {
 	return t
 }
 
+func reading(t Tool) Tool {
+	t.reads = true
+	return t
+}
+
 // define returns the tool with the schema of a name, which calls do with its arguments. The schema and the struct A
 // must have the same arguments.
-func define[A any](name string, do func(context.Context, Caller, A) (Result, error)) Tool {
+func define[A any](name string, do func(Memories, context.Context, Caller, A) (Result, error)) Tool {
 	schema := schemaOf(name)
 	return Tool{
 		ID:          "tool-" + uuid.NewHash(sha256.New(), uuid.NameSpaceOID, []byte(name), 4).String(),
@@ -167,7 +194,7 @@ func define[A any](name string, do func(context.Context, Caller, A) (Result, err
 		Description: schema.Description,
 		Schema:      schema.text,
 		arguments:   argumentsOf[A](),
-		run: func(ctx context.Context, c Caller, raw json.RawMessage) (Result, error) {
+		run: func(ctx context.Context, m Memories, c Caller, raw json.RawMessage) (Result, error) {
 			var given, restored A
 			for _, args := range []*A{&given, &restored} {
 				if err := decode(name, raw, args); err != nil {
@@ -175,9 +202,9 @@ func define[A any](name string, do func(context.Context, Caller, A) (Result, err
 				}
 			}
 			restore(reflect.ValueOf(&restored).Elem())
-			result, err := do(ctx, c, restored)
+			result, err := do(m, ctx, c, restored)
 			if refused(err) && !reflect.DeepEqual(given, restored) { // the marks may be the text's own
-				if asGiven, err := do(ctx, c, given); err == nil {
+				if asGiven, err := do(m, ctx, c, given); err == nil {
 					return asGiven, nil
 				}
 			}

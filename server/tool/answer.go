@@ -1,0 +1,72 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Call is a call of a tool that stands in the log.
+type Call struct {
+	recall.CallPlace
+	Name      string
+	Arguments json.RawMessage
+
+	// Result is the message for the result, without its role and content.
+	Result recall.Draft
+}
+
+// Answer runs the tool of a call and appends its result to the log, unless the call has a result already. What the tool
+// changes and its result are stored in one transaction: a call that is repeated after a crash does nothing twice. stored
+// is false if there is no such call, or if it has a result; Answer then changes nothing. The errors are those of Run.
+func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, stored bool, err error) {
+	t, err := s.named(call.Name)
+	if err != nil {
+		return Result{}, false, err
+	}
+	args := call.Arguments
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = json.RawMessage("{}")
+	}
+	if t.reads { // outside of the transaction, because it may wait for a network
+		if result, err = t.call(ctx, s.memories, c, args); err != nil {
+			return Result{}, false, err
+		}
+	}
+	stored, err = s.memories.Recall.AnswerCall(ctx, c.Org, call.CallPlace, func(tx pgx.Tx) (recall.Draft, error) {
+		if !t.reads {
+			if result, err = s.callIn(ctx, tx, t, c, args); err != nil {
+				return recall.Draft{}, err
+			}
+		}
+		d := call.Result
+		d.Role, d.Content = recall.Tool, []recall.Part{{Type: recall.ToolReturn, CallID: call.ID, Text: result.Text,
+			IsError: result.IsError}}
+		return d, nil
+	})
+	return result, stored, err
+}
+
+var errRefused = errors.New("the tool refuses the call")
+
+// callIn calls a tool in tx. A call that it refuses changes nothing.
+func (s *Set) callIn(ctx context.Context, tx pgx.Tx, t Tool, c Caller, args json.RawMessage) (result Result,
+	err error) {
+	err = db.Tx(ctx, tx, func(tx pgx.Tx) error {
+		result, err = t.call(ctx, s.memories.in(tx), c, args)
+		if err == nil && result.IsError {
+			return errRefused
+		}
+		return err
+	})
+	if errors.Is(err, errRefused) {
+		err = nil
+	}
+	return result, err
+}
