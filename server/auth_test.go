@@ -17,7 +17,7 @@ import (
 
 func newKey(t *testing.T, keys *apikey.Store, org string) (secret string) {
 	t.Helper()
-	secret, _, err := keys.Create(context.Background(), org, "test")
+	secret, _, err := keys.Create(context.Background(), apikey.NewKey{Org: org, Name: "test"})
 	if err != nil {
 		t.Fatalf("create a key for %s: %v", org, err)
 	}

@@ -399,7 +399,7 @@ func TestStreamsOfOneOrganizationStarveNoOther(t *testing.T) {
 	c := newIdleClient(t)
 	greedy, other := c.as("greedy"), c.as("other")
 	agent := greedy.made("/v1/agents", `{"name":"a"}`)
-	org, err := c.server.Keys.Lookup(t.Context(), greedy.key)
+	org, _, err := c.server.Keys.Lookup(t.Context(), greedy.key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ func newTenant(c *client, org string) tenant {
 		"conversation_id": conversation, "message_id": message,
 		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage,
 		"memory_id":     passage,
+		"org_id":        c.orgNamed(org).ID,
 		"compaction_id": compaction}}
 }
 
@@ -77,7 +78,7 @@ func (t tenant) state() []string {
 			t.has["block_id"] + "/versions",
 		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] +
 			"/archival-memory",
-		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"]} {
+		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"], "/v1/admin/orgs"} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
 	return seen
@@ -154,6 +155,8 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		{"POST", "/v1/messages/search", fmt.Sprintf(`{"query":"secret","agent_id":%q}`, alice.has["agent_id"])},
 		{"POST", "/v1/messages/search", fmt.Sprintf(`{"query":"secret","conversation_id":%q}`, alice.has["conversation_id"])},
 		{"POST", "/v1/agents/messages/search", fmt.Sprintf(`{"agent_id":%q}`, alice.has["agent_id"])},
+		{"PATCH", "/v1/admin/orgs?org_id=" + alice.has["org_id"], `{"name":"x"}`},
+		{"DELETE", "/v1/admin/orgs?org_id=" + alice.has["org_id"], ""},
 	} {
 		if got := mallory.call(call[0], call[1], call[2]); got.Code != 404 {
 			t.Errorf("%v: got %d %s, want 404", call, got.Code, got.Text)

@@ -21,14 +21,15 @@ type keysCmd struct {
 
 type keysCreateCmd struct {
 	database
-	Organization string `default:"default" help:"Organization that the key opens; it is created if it is new."`
-	Name         string `default:"key" help:"What the key is for."`
+	Org      string `default:"default" aliases:"organization" help:"Organization of the key, created if it is new."`
+	Name     string `default:"key" help:"What the key is for."`
+	Operator bool   `help:"Let the key create, rename and delete organizations over REST."`
 }
 
 // Run implements the command.
 func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
 	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		secret, _, err := keys.Create(ctx, c.Organization, c.Name)
+		secret, _, err := keys.Create(ctx, apikey.NewKey{Org: c.Org, Name: c.Name, Operator: c.Operator})
 		if err != nil {
 			return err
 		}
@@ -47,9 +48,10 @@ func (c keysListCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tBEGINS WITH\tORGANIZATION\tNAME\tCREATED")
+		fmt.Fprintln(w, "ID\tBEGINS WITH\tORGANIZATION\tNAME\tCREATED\tOPERATOR")
 		for _, k := range list {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Org, k.Name, k.CreatedAt.UTC().Format(time.DateTime))
+			created, operator := k.CreatedAt.UTC().Format(time.DateTime), map[bool]string{true: "yes", false: "no"}[k.Operator]
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Org, k.Name, created, operator)
 		}
 		return w.Flush()
 	})

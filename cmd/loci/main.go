@@ -1,5 +1,5 @@
 // Command loci is the memory server: it serves the REST API on a private Postgres or on the one of LOCI_DATABASE_URL,
-// and manages API keys.
+// and manages organizations and API keys.
 package main
 
 import (
@@ -40,6 +40,7 @@ func unsetEmpty(environment []string) {
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Serve the REST API."`
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
+	Orgs    orgsCmd    `cmd:"" help:"Create, list, rename and delete organizations."`
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -440,7 +440,7 @@ func TestKeys(t *testing.T) {
 	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
 		t.Errorf("without any key: status %d", status)
 	}
-	first, second := command("keys", "create"), command("keys", "create", "--organization=other", "--name=theirs")
+	first, second := command("keys", "create"), command("keys", "create", "--org=other", "--name=theirs")
 	if status, body := p.send("GET", "/v1/agents/", nil); status != http.StatusUnauthorized {
 		t.Errorf("no key once there is one: status %d, %s", status, body)
 	}
@@ -461,6 +461,17 @@ func TestKeys(t *testing.T) {
 	command("keys", "revoke", first)
 	if list := command("keys", "list"); strings.Contains(list, "key-") {
 		t.Errorf("after both are revoked:\n%s", list)
+	}
+	acme := command("orgs", "create", "acme")
+	command("orgs", "rename", "acme", "umbrella")
+	p.key = command("keys", "create", "--org=umbrella")
+	call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"})
+	if list := command("orgs", "list"); !strings.Contains(list, acme+"  umbrella") {
+		t.Errorf("organizations:\n%s", list)
+	}
+	command("orgs", "delete", "umbrella")
+	if status, _ := p.send("GET", "/v1/folders/", nil); status != http.StatusUnauthorized {
+		t.Errorf("a key of a deleted organization: status %d", status)
 	}
 	const closed = "every API key is revoked"
 	if log := serve(t, "--database-url="+url).log.String(); !strings.Contains(log, closed) {
@@ -602,7 +613,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, want string }{
 		{"help", "serve"}, {"--help", "upload"}, {"help upload", "--no-wait"}, {"upload --help", "--no-wait"},
-		{"help keys create", "Create"}, {"-h", "health"},
+		{"help keys create", "Create"}, {"help orgs delete", "Delete"}, {"-h", "health"},
 	} {
 		out, errs := newLines(), newLines()
 		if code := run(t.Context(), strings.Fields(c.args), out, errs); code != 0 || !strings.Contains(out.String(), c.want) {

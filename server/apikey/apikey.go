@@ -1,4 +1,4 @@
-// Package apikey stores the API keys of organizations. A request is served for the organization of its key.
+// Package apikey stores organizations and their API keys. A request is served for the organization of its key.
 package apikey
 
 import (
@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -24,7 +25,8 @@ type Key struct {
 	ID        string    `db:"id"` // key- and a UUID
 	Org       string    `db:"org_name"`
 	Name      string    `db:"name"`
-	Prefix    string    `db:"prefix"` // the first characters of the secret, to tell keys apart
+	Prefix    string    `db:"prefix"`   // the first characters of the secret, to tell keys apart
+	Operator  bool      `db:"operator"` // whether the key manages organizations
 	CreatedAt time.Time `db:"created_at"`
 }
 
@@ -36,37 +38,53 @@ const (
 	minSecretSize = 16
 )
 
-// Create creates a key for the organization with a name, which it creates if it is new, and returns the secret, which
-// cannot be read again. ErrInvalid if a name is not allowed.
-func (s *Store) Create(ctx context.Context, org, name string) (secret string, key Key, err error) {
-	for what, text := range map[string]string{"organization": org, "key": name} {
-		if n := utf8.RuneCountInString(text); n < 1 || n > 200 {
-			return "", Key{}, db.Invalid("the %s's name has %d characters; it must have from 1 to 200", what, n)
-		}
-		if strings.ContainsFunc(text, unicode.IsControl) {
-			return "", Key{}, db.Invalid("the %s's name %q has control characters", what, text)
-		}
+// NewKey says what key to create.
+type NewKey struct {
+	Org      string // name of the organization, which is created if it is new
+	Name     string
+	Operator bool // of the default organization only
+}
+
+// Create creates a key and returns its secret, which cannot be read again. ErrInvalid if a name is not allowed.
+func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, err error) {
+	if err := errors.Join(checkName("organization", n.Org), checkName("key", n.Name)); err != nil {
+		return "", Key{}, err
 	}
-	if name == registered {
+	if n.Name == registered {
 		return "", Key{}, db.Invalid("%s is the name of the key in the server's settings; choose another", registered)
+	}
+	if n.Operator && n.Org != defaultOrg {
+		return "", Key{}, db.Invalid("an operator's key belongs to the organization %s, not to %s", defaultOrg, n.Org)
 	}
 	secret = secretPrefix + (rand.Text() + rand.Text())[:secretChars]
 	sum := sha256.Sum256([]byte(secret))
 	key, err = db.One[Key](ctx, s.DB, `
 		WITH o AS (
 			INSERT INTO organizations (name) VALUES (@org)
-			ON CONFLICT (name) DO UPDATE SET name = excluded.name
+			ON CONFLICT (name) WHERE deleted_at IS NULL DO UPDATE SET name = excluded.name
 			RETURNING org, name
 		), k AS (
-			INSERT INTO api_keys (org, name, prefix, sha256)
-			SELECT org, @name, @prefix, @sum FROM o
-			RETURNING id, name, prefix, created_at
+			INSERT INTO api_keys (org, name, prefix, sha256, operator)
+			SELECT org, @name, @prefix, @sum, @operator FROM o
+			RETURNING id, name, prefix, operator, created_at
 		), c AS (
 			INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
 		)
-		SELECT k.id, o.name AS org_name, k.name, k.prefix, k.created_at FROM k, o`,
-		pgx.StrictNamedArgs{"org": org, "name": name, "prefix": prefixOf(secret), "sum": sum[:]})
+		SELECT k.id, o.name AS org_name, k.name, k.prefix, k.operator, k.created_at FROM k, o`,
+		pgx.StrictNamedArgs{"org": n.Org, "name": n.Name, "prefix": prefixOf(secret), "sum": sum[:],
+			"operator": n.Operator})
 	return secret, key, err
+}
+
+// checkName returns an ErrInvalid if a text cannot be the name of an organization or a key.
+func checkName(what, name string) error {
+	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
+		return db.Invalid("the %s's name has %d characters; it must have from 1 to 200", what, n)
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return db.Invalid("the %s's name %q has control characters", what, name)
+	}
+	return nil
 }
 
 // prefixOf returns the part of a secret that may be shown.
@@ -75,7 +93,7 @@ func prefixOf(secret string) string { return secret[:min(len(secret)/4, 12)] }
 // List returns every key, oldest first.
 func (s *Store) List(ctx context.Context) ([]Key, error) {
 	return db.All[Key](ctx, s.DB, `
-		SELECT k.id, o.name AS org_name, k.name, k.prefix, k.created_at
+		SELECT k.id, o.name AS org_name, k.name, k.prefix, k.operator, k.created_at
 		FROM api_keys k JOIN organizations o USING (org)
 		ORDER BY k.created_at, k.id`)
 }
@@ -106,7 +124,7 @@ func (s *Store) Register(ctx context.Context, secret string) error {
 	sum := sha256.Sum256([]byte(secret))
 	_, err := s.DB.Exec(ctx, `
 		WITH o AS (
-			SELECT org FROM organizations WHERE name = @org
+			SELECT org FROM organizations WHERE name = @org AND deleted_at IS NULL
 		), before AS (
 			DELETE FROM api_keys k USING o WHERE k.org = o.org AND k.name = @name AND k.sha256 <> @sum
 		), c AS (
@@ -124,18 +142,22 @@ func (s *Store) Any(ctx context.Context) (bool, error) {
 	return db.One[bool](ctx, s.DB, `SELECT EXISTS (SELECT FROM api_keys)`)
 }
 
-// Lookup returns the organization of the key with a secret. ErrNotFound if no key has it.
-func (s *Store) Lookup(ctx context.Context, secret string) (db.Org, error) {
+// Lookup returns the organization of the key with a secret, and whether it is an operator's key. ErrNotFound if no key
+// has it.
+func (s *Store) Lookup(ctx context.Context, secret string) (org db.Org, operator bool, err error) {
 	type row struct {
-		Org db.Org `db:"org"`
-		Sum []byte `db:"sha256"`
+		Org      db.Org `db:"org"`
+		Sum      []byte `db:"sha256"`
+		Operator bool   `db:"operator"`
 	}
 	sum := sha256.Sum256([]byte(secret))
-	found, err := db.One[row](ctx, s.DB, `SELECT org, sha256 FROM api_keys WHERE sha256 = $1`, sum[:])
+	found, err := db.One[row](ctx, s.DB, `
+		SELECT k.org, k.sha256, k.operator FROM api_keys k JOIN organizations o USING (org)
+		WHERE k.sha256 = $1 AND o.deleted_at IS NULL`, sum[:])
 	if err == nil && subtle.ConstantTimeCompare(found.Sum, sum[:]) != 1 {
-		err = db.ErrNotFound
+		return 0, false, db.ErrNotFound
 	}
-	return found.Org, err
+	return found.Org, found.Operator, err
 }
 
 // OpenOrg returns the default organization until the first key is made, and from then on ErrNotFound, whether or not

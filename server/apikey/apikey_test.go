@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func newKey(t *testing.T, keys *apikey.Store, org, name string) (string, apikey.Key) {
 	t.Helper()
-	secret, key, err := keys.Create(context.Background(), org, name)
+	secret, key, err := keys.Create(context.Background(), apikey.NewKey{Org: org, Name: name})
 	if err != nil {
 		t.Fatalf("create a key for %s: %v", org, err)
 	}
@@ -54,7 +54,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("revoke by prefix: %v", err)
 	}
 	for _, gone := range []string{secret, other, "", "loci_"} {
-		if _, err := keys.Lookup(ctx, gone); !errors.Is(err, db.ErrNotFound) {
+		if _, _, err := keys.Lookup(ctx, gone); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("look up %q: got %v, want ErrNotFound", gone, err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestKeys(t *testing.T) {
 
 func lookup(t *testing.T, keys *apikey.Store, secret string) db.Org {
 	t.Helper()
-	org, err := keys.Lookup(context.Background(), secret)
+	org, _, err := keys.Lookup(context.Background(), secret)
 	if err != nil {
 		t.Fatalf("look up %s: %v", secret, err)
 	}
@@ -79,10 +79,11 @@ func TestKeysRefuseNames(t *testing.T) {
 	t.Parallel()
 	keys := &apikey.Store{DB: dbtest.New(t)}
 	long := strings.Repeat("a", 201)
-	for _, c := range []struct{ org, name string }{{"", "a"}, {"a", ""}, {long, "a"}, {"a", long}, {"a", "LOCI_API_KEY"},
-		{"a\nb", "a"}, {"a", "a\x1b[2J"}, {"a", "a\u0085"}} {
-		if _, _, err := keys.Create(context.Background(), c.org, c.name); !errors.Is(err, db.ErrInvalid) {
-			t.Errorf("organization %.5q, key %.5q: got %v, want ErrInvalid", c.org, c.name, err)
+	for _, c := range []apikey.NewKey{{Org: "", Name: "a"}, {Org: "a", Name: ""}, {Org: long, Name: "a"},
+		{Org: "a", Name: long}, {Org: "a", Name: "LOCI_API_KEY"}, {Org: "a\nb", Name: "a"}, {Org: "a", Name: "a\x1b[2J"},
+		{Org: "a", Name: "a\u0085"}, {Org: "a", Name: "a", Operator: true}} {
+		if _, _, err := keys.Create(context.Background(), c); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("organization %.5q, key %.5q: got %v, want ErrInvalid", c.Org, c.Name, err)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func TestRegister(t *testing.T) {
 	if err := keys.Register(ctx, "another-of-sixteen"); err != nil {
 		t.Fatalf("register another: %v", err)
 	}
-	if _, err := keys.Lookup(ctx, "sixteen-letters-"); !errors.Is(err, db.ErrNotFound) {
+	if _, _, err := keys.Lookup(ctx, "sixteen-letters-"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("the registered key's predecessor: got %v, want ErrNotFound", err)
 	}
 	list, err := keys.List(ctx)

@@ -16,8 +16,9 @@ import (
 
 // Keys finds the organization that a request is served for. Both functions return db.ErrNotFound if they find none.
 type Keys struct {
-	Org     func(ctx context.Context, secret string) (db.Org, error) // of the key with this secret
-	OpenOrg func(ctx context.Context) (db.Org, error)                // of requests without a key; nil refuses them
+	// Org returns the organization of the key with a secret, and whether it is a key of the operator.
+	Org     func(ctx context.Context, secret string) (org db.Org, operator bool, err error)
+	OpenOrg func(ctx context.Context) (db.Org, error) // of requests without a key; nil refuses them
 }
 
 // authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
@@ -29,39 +30,42 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		r := c.Request()
-		org, err := a.organization(r)
+		org, operator, err := a.organization(r)
 		if err != nil {
 			return err
 		}
 		setContext(c, keyOrg, org)
+		setContext(c, keyOperator, operator)
 		setContext(c, keyRecheck, func() error {
-			_, err := a.organization(r)
+			_, _, err := a.organization(r)
 			return err
 		})
 		return next(c)
 	}
 }
 
-func (a *API) organization(r *http.Request) (db.Org, error) {
+// organization returns the organization that a request is served for, and whether the operator sent it: with a key of
+// theirs, or without one to a server that needs none.
+func (a *API) organization(r *http.Request) (org db.Org, operator bool, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 	defer cancel()
 	if secret := secretOf(r); secret != "" {
-		org, err := a.Keys.Org(ctx, secret)
+		org, operator, err = a.Keys.Org(ctx, secret)
 		if !errors.Is(err, db.ErrNotFound) {
-			return org, err
+			return org, operator, err
 		}
 	}
 	if a.Keys.OpenOrg == nil {
-		return 0, ErrUnauthorized
+		return 0, false, ErrUnauthorized
 	}
-	org, err := a.Keys.OpenOrg(ctx)
+	org, err = a.Keys.OpenOrg(ctx)
 	if errors.Is(err, db.ErrNotFound) {
-		return 0, ErrUnauthorized
+		return 0, false, ErrUnauthorized
 	}
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return org, refuseOtherSites(r)
+	return org, true, refuseOtherSites(r)
 }
 
 // refuseOtherSites returns an error unless a request names this machine, and comes from no other origin's page, which

@@ -21,7 +21,9 @@ import (
 // small ones are not. What was held is free again after the answer.
 func TestLargeBodiesShareABudget(t *testing.T) {
 	t.Parallel()
-	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, error) { return db.Org(len(secret)), nil }}
+	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, bool, error) {
+		return db.Org(len(secret)), false, nil
+	}}
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys,
 		Budget: rest.BodyBudget{Server: 700 << 10, Org: 400 << 10}})
 	entered, leave := make(chan bool), make(chan bool)

@@ -22,11 +22,11 @@ import (
 // served starts a server of toys on a socket, and returns its address. Its only key is "k".
 func served(t *testing.T, pace rest.BodyPace) string {
 	t.Helper()
-	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, error) {
+	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, bool, error) {
 		if secret != "k" {
-			return 0, db.ErrNotFound
+			return 0, false, db.ErrNotFound
 		}
-		return 1, nil
+		return 1, false, nil
 	}}
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Pace: pace, Keys: keys})
 	toys(a)

@@ -54,6 +54,7 @@ func (a *API) document() (written func()) {
 
 // tagWords are the groups of operations: the first segments of their paths.
 var tagWords = map[string]string{
+	"admin":         "Organizations: only the operator creates, renames and deletes them.",
 	"agents":        "Agents, and what belongs to one: its prompt, messages, events, tools, open files and memories.",
 	"archives":      "Archives of passages, which agents share.",
 	"blocks":        "Blocks of core memory, which agents share, with their versions.",

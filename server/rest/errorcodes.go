@@ -59,7 +59,8 @@ var errorCodes = []ErrorCode{
 	{codeKey, typeKey, http.StatusUnauthorized,
 		"The request has no API key that the server knows. Send 'Authorization: Bearer KEY'."},
 	{codeForbidden, typePermission, http.StatusForbidden,
-		"A server without API keys answers only programs on its own machine. Create a key."},
+		"A server without API keys answers only programs on its own machine: create a key. Organizations are the " +
+			"operator's: use a key of 'loci keys create --operator'."},
 	{codeNotFound, typeNotFound, http.StatusNotFound,
 		"What the path or the body names does not exist, or belongs to another organization."},
 	{codeRoute, typeNotFound, http.StatusNotFound, "There is no such path. /openapi.json lists all."},

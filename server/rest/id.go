@@ -32,6 +32,7 @@ type (
 	archive    struct{}
 	compaction struct{}
 	message    struct{}
+	org        struct{}
 )
 
 // The ids of resources.
@@ -52,6 +53,8 @@ type (
 	CompactionID = ID[compaction]
 	// MessageID is a message's.
 	MessageID = ID[message]
+	// OrganizationID is an organization's.
+	OrganizationID = ID[org]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

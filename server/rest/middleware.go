@@ -17,6 +17,7 @@ type contextKey int
 const (
 	keyRequestID contextKey = iota
 	keyOrg
+	keyOperator
 	keyRecheck
 	keyWarnings
 )
@@ -47,6 +48,13 @@ var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 func Org(ctx context.Context) db.Org {
 	org, _ := ctx.Value(keyOrg).(db.Org)
 	return org
+}
+
+// IsOperator reports whether the operator sent a request: with a key of theirs, or without one to a server that needs
+// none.
+func IsOperator(ctx context.Context) bool {
+	operator, _ := ctx.Value(keyOperator).(bool)
+	return operator
 }
 
 func setContext(c echo.Context, key contextKey, value any) {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/loci-memory/loci/server/apikey"
+)
+
+// orgsCmd manages the organizations of a database, whether a server runs on it or not.
+type orgsCmd struct {
+	Create orgsCreateCmd `cmd:"" help:"Create an organization."`
+	List   orgsListCmd   `cmd:"" help:"List the organizations."`
+	Rename orgsRenameCmd `cmd:"" help:"Rename an organization."`
+	Delete orgsDeleteCmd `cmd:"" help:"Delete an organization with its keys and everything in it."`
+}
+
+type orgsCreateCmd struct {
+	database
+	Name string `arg:"" help:"From 1 to 200 characters."`
+}
+
+// Run implements the command.
+func (c orgsCreateCmd) Run(ctx context.Context, s streams) error {
+	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
+		o, err := keys.CreateOrg(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.out, o.ID)
+		return err
+	})
+}
+
+type orgsListCmd struct{ database }
+
+// Run implements the command.
+func (c orgsListCmd) Run(ctx context.Context, s streams) error {
+	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
+		list, err := keys.AllOrgs(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tNAME\tCREATED\tDELETED")
+		for _, o := range list {
+			deleted := "-"
+			if o.DeletedAt != nil {
+				deleted = o.DeletedAt.UTC().Format(time.DateTime) + " (its data is being deleted)"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", o.ID, o.Name, o.CreatedAt.UTC().Format(time.DateTime), deleted)
+		}
+		return w.Flush()
+	})
+}
+
+type orgsRenameCmd struct {
+	database
+	Organization string `arg:"" help:"The organization's name or ID."`
+	Name         string `arg:"" help:"Its new name."`
+}
+
+// Run implements the command.
+func (c orgsRenameCmd) Run(ctx context.Context, s streams) error {
+	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
+		_, err := keys.RenameOrg(ctx, c.Organization, c.Name)
+		return err
+	})
+}
+
+type orgsDeleteCmd struct {
+	database
+	Organization string `arg:"" help:"The organization's name or ID."`
+}
+
+// Run implements the command.
+func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
+	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
+		o, err := keys.DeleteOrg(ctx, c.Organization)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.out, "%s (%s) is deleted. Its keys no longer work; a server deletes its data in the "+
+			"background.\n", o.Name, o.ID)
+		return err
+	})
+}

@@ -1,0 +1,101 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Organization describes an organization.
+type Organization struct {
+	ID        string     `db:"id"` // org- and a UUID
+	Org       db.Org     `db:"key"`
+	Name      string     `db:"name"`
+	CreatedAt time.Time  `db:"created_at"`
+	DeletedAt *time.Time `db:"deleted_at"` // since when its rows are being deleted
+}
+
+const orgColumns = `id, org AS key, name, created_at, deleted_at`
+
+// CreateOrg creates an organization. ErrInvalid if the name is not allowed, ErrConflict if another one has it.
+func (s *Store) CreateOrg(ctx context.Context, name string) (Organization, error) {
+	if err := checkName("organization", name); err != nil {
+		return Organization{}, err
+	}
+	o, err := db.One[Organization](ctx, s.DB, `INSERT INTO organizations (name) VALUES ($1) RETURNING `+orgColumns, name)
+	return o, takenName(err, name)
+}
+
+// takenName returns the error of a change that gave an organization a name.
+func takenName(err error, name string) error {
+	if errors.Is(err, db.ErrConflict) {
+		return db.Conflict("there is an organization %q already; choose another name", name)
+	}
+	return err
+}
+
+// Orgs returns a page of the organizations that are not deleted. Unless only is 0, it is the only one that is listed.
+func (s *Store) Orgs(ctx context.Context, only db.Org, p db.Page) ([]Organization, error) {
+	return db.List[Organization](ctx, s.DB, p, `
+		SELECT `+orgColumns+` FROM organizations WHERE deleted_at IS NULL AND @only IN (0, org)`,
+		pgx.StrictNamedArgs{"only": only})
+}
+
+// AllOrgs returns every organization, oldest first, with those whose rows are being deleted.
+func (s *Store) AllOrgs(ctx context.Context) ([]Organization, error) {
+	return db.All[Organization](ctx, s.DB, `SELECT `+orgColumns+` FROM organizations ORDER BY created_at, org`)
+}
+
+// Organization returns the organization with an id or a name. ErrNotFound if there is none, or if it is deleted.
+func (s *Store) Organization(ctx context.Context, idOrName string) (Organization, error) {
+	o, err := db.One[Organization](ctx, s.DB, `
+		SELECT `+orgColumns+` FROM organizations
+		WHERE (id = $1 OR name = $1) AND deleted_at IS NULL
+		ORDER BY (id = $1) DESC
+		LIMIT 1`, idOrName)
+	return o, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
+}
+
+// RenameOrg changes an organization's name. ErrNotFound if it does not exist, ErrInvalid if the name is not allowed or
+// it is the default organization, ErrConflict if another one has the name.
+func (s *Store) RenameOrg(ctx context.Context, idOrName, name string) (Organization, error) {
+	o, err := s.changeable(ctx, idOrName, "renamed")
+	if err == nil {
+		err = checkName("organization", name)
+	}
+	if err != nil {
+		return o, err
+	}
+	o, err = db.One[Organization](ctx, s.DB, `
+		UPDATE organizations SET name = $2 WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns, o.Org, name)
+	return o, db.OrNotFound(takenName(err, name), "Organization with ID %s not found", idOrName)
+}
+
+// changeable returns the organization with an id or a name; ErrInvalid for the default one.
+func (s *Store) changeable(ctx context.Context, idOrName, change string) (Organization, error) {
+	o, err := s.Organization(ctx, idOrName)
+	if err == nil && o.Name == defaultOrg {
+		err = db.Invalid("the organization %s cannot be %s: a server without keys and LOCI_API_KEY belong to it",
+			defaultOrg, change)
+	}
+	return o, err
+}
+
+// DeleteOrg deletes an organization: at once its keys are gone, no request is served for it, and its name is free. Its
+// rows are deleted by Purge. ErrNotFound if it does not exist, ErrInvalid if it is the default organization.
+func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, error) {
+	o, err := s.changeable(ctx, idOrName, "deleted")
+	if err != nil {
+		return o, err
+	}
+	deleted, err := db.One[Organization](ctx, s.DB, `
+		WITH k AS (
+			DELETE FROM api_keys WHERE org = $1
+		)
+		UPDATE organizations SET deleted_at = now() WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns, o.Org)
+	return deleted, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
+}

@@ -1,0 +1,157 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/apikey"
+)
+
+// wireOrg is an organization as a client reads it.
+type wireOrg struct {
+	ID, Name        string
+	CreatedAt       string `json:"created_at"`
+	PrivilegedTools any    `json:"privileged_tools"`
+}
+
+func (c *client) orgs(query string) (list []wireOrg) {
+	c.t.Helper()
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/admin/orgs"+query, "")), &list); err != nil {
+		c.t.Fatal(err)
+	}
+	return list
+}
+
+// orgNamed returns the organization that is listed under a name, the zero one if none is.
+func (c *client) orgNamed(name string) (found wireOrg) {
+	c.t.Helper()
+	for _, o := range c.orgs("") {
+		if o.Name == name {
+			found = o
+		}
+	}
+	return found
+}
+
+// operator is the same client with a key of the operator.
+func (c *client) operator() *client {
+	c.t.Helper()
+	secret, _, err := c.server.Keys.Create(c.t.Context(), apikey.NewKey{Org: "default", Name: "ops", Operator: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	other := *c
+	other.key = secret
+	return &other
+}
+
+func TestTheOperatorManagesOrganizations(t *testing.T) {
+	t.Parallel()
+	open := newIdleClient(t)
+	for _, what := range []string{"without a key", "with an operator's key"} {
+		c := open
+		if what != "without a key" {
+			c = open.operator()
+		}
+		made := c.made("/v1/admin/orgs/", `{"name":"acme","privileged_tools":false}`)
+		if o := c.orgNamed("acme"); o.ID != made || o.CreatedAt == "" || o.PrivilegedTools != false {
+			t.Errorf("%s: got %+v, want %s with all fields", what, o, made)
+		}
+		c.must("PATCH", "/v1/admin/orgs?org_id="+made, `{"name":"umbrella"}`)
+		if o := c.orgNamed("umbrella"); o.ID != made {
+			t.Errorf("%s, renamed: got %+v, want %s", what, o, made)
+		}
+		for _, refused := range []struct {
+			method, query, body string
+			want                int
+		}{
+			{"POST", "", `{"name":"umbrella"}`, 409}, {"POST", "", `{"name":""}`, 400}, {"POST", "", `{}`, 422},
+			{"POST", "", `{"name":"` + strings.Repeat("x", 201) + `"}`, 400}, {"POST", "", `{"name":"a\u0007"}`, 400},
+			{"PATCH", "?org_id=" + made, `{"name":"default"}`, 409}, {"PATCH", "", `{"name":"x"}`, 422},
+			{"PATCH", "?org_id=" + c.orgNamed("default").ID, `{"name":"x"}`, 400},
+			{"DELETE", "?org_id=" + c.orgNamed("default").ID, "", 400}, {"DELETE", "?org_id=umbrella", "", 422},
+			{"DELETE", "?org_id=org-123e4567-e89b-42d3-8456-426614174000", "", 404},
+		} {
+			if got := c.call(refused.method, "/v1/admin/orgs"+refused.query, refused.body); got.Code != refused.want {
+				t.Errorf("%s, %+v: got %d %s", what, refused, got.Code, got.Text)
+			}
+		}
+		if got := c.must("DELETE", "/v1/admin/orgs?org_id="+made, ""); !strings.Contains(got, made) {
+			t.Errorf("%s, deleted: got %s, want the organization", what, got)
+		}
+		if got := c.call("DELETE", "/v1/admin/orgs?org_id="+made, ""); got.Code != 404 || c.orgNamed("umbrella").ID != "" {
+			t.Errorf("%s, deleted twice: got %d %s, list %v", what, got.Code, got.Text, c.orgs(""))
+		}
+	}
+}
+
+func TestOrganizationsArePaged(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	for i := range 5 {
+		c.made("/v1/admin/orgs", fmt.Sprintf(`{"name":"org %d"}`, i))
+	}
+	var names []string
+	for after := ""; ; {
+		page := c.orgs("?limit=2&after=" + after)
+		if len(page) == 0 {
+			break
+		}
+		for _, o := range page {
+			names, after = append(names, o.Name), o.ID
+		}
+	}
+	if got, want := strings.Join(names, ","), "default,org 0,org 1,org 2,org 3,org 4"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A key that is not the operator's shows its own organization only, and changes none.
+func TestOrganizationsAreTheOperators(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	alice, mallory := c.as("alice"), c.as("mallory")
+	operator := c.operator()
+	foreign, own := operator.orgNamed("alice"), operator.orgNamed("mallory")
+	if list := mallory.orgs(""); len(list) != 1 || list[0].ID != own.ID {
+		t.Errorf("mallory sees %+v, want only its own organization", list)
+	}
+	for _, o := range []struct {
+		id   string
+		want int
+	}{{foreign.ID, 404}, {operator.orgNamed("default").ID, 404}, {own.ID, 403}} {
+		if got := mallory.call("PATCH", "/v1/admin/orgs?org_id="+o.id, `{"name":"x"}`); got.Code != o.want {
+			t.Errorf("rename %s: got %d %s, want %d", o.id, got.Code, got.Text, o.want)
+		}
+		if got := mallory.call("DELETE", "/v1/admin/orgs?org_id="+o.id, ""); got.Code != o.want {
+			t.Errorf("delete %s: got %d %s, want %d", o.id, got.Code, got.Text, o.want)
+		}
+	}
+	if got := mallory.call("POST", "/v1/admin/orgs", `{"name":"x"}`); got.Code != 403 {
+		t.Errorf("create: got %d %s, want 403", got.Code, got.Text)
+	}
+	if list := operator.orgs(""); len(list) != 3 {
+		t.Errorf("the organizations are %+v, want the three of before", list)
+	}
+	if list := alice.orgs(""); len(list) != 1 || list[0] != foreign {
+		t.Errorf("alice sees %+v, want %+v", list, foreign)
+	}
+}
+
+// The keys of a deleted organization are refused at once, and its name is free for another one without its data.
+func TestDeletedOrganizationsAreClosed(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	acme, operator := c.as("acme"), c.operator()
+	folder := acme.made("/v1/folders", `{"name":"notes"}`)
+	operator.must("DELETE", "/v1/admin/orgs?org_id="+operator.orgNamed("acme").ID, "")
+	if got := acme.call("GET", "/v1/folders", ""); got.Code != 401 {
+		t.Errorf("a key of the deleted organization: got %d %s, want 401", got.Code, got.Text)
+	}
+	again := c.as("acme")
+	if got := again.call("GET", "/v1/folders/"+folder, ""); got.Code != 404 {
+		t.Errorf("the folder under the same name: got %d %s, want 404", got.Code, got.Text)
+	}
+}
