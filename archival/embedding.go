@@ -161,6 +161,6 @@ func (s *Store) wait(ctx context.Context, org db.Org, archive int64, ids []uuid.
 		INSERT INTO unembedded_passages (passage_key, org, archive_key)
 		SELECT p.key, c.org, c.key FROM archives c JOIN passages p ON p.archive_key = c.key AND p.org = c.org
 		WHERE c.org = $1 AND c.key = $2 AND c.embedded_space IS NOT NULL AND p.id = ANY ($3)
-		ON CONFLICT (passage_key) DO UPDATE SET refused = NULL`, org, archive, ids)
+		ON CONFLICT (org, passage_key) DO UPDATE SET refused = NULL`, org, archive, ids)
 	return db.Error(err)
 }

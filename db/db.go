@@ -58,10 +58,16 @@ const maxConns = 16
 
 // Connect returns a pool on a database whose schema is up to date, with pgvector's types registered.
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	return ConnectTraced(ctx, url, nil)
+}
+
+// ConnectTraced is Connect with a tracer of the pool's statements, which may be nil.
+func ConnectTraced(ctx context.Context, url string, tracer pgx.QueryTracer) (*pgxpool.Pool, error) {
 	config, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
+	config.ConnConfig.Tracer = tracer
 	config.AfterConnect = setUp
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = maxConns

@@ -40,7 +40,7 @@ const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS f
 // openRows selects the open files, in no order.
 const openRows = `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.last_used_at AS last_accessed_at
-	FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.key = f.folder_key
+	FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.org = f.org AND d.key = f.folder_key
 	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
 
 // pageRows selects a page of each folder, of all files or of the closed ones. The rows contain the page of all folders.
@@ -48,7 +48,7 @@ func pageRows(page db.Clauses) string {
 	return `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, f.is_open, f.last_accessed_at
 	FROM agent_folders a
-	JOIN folders d ON d.key = a.folder_key
+	JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 	CROSS JOIN LATERAL (
 		SELECT l.id, l.name, l.created_at, l.key, coalesce(o.is_open, false) AS is_open, o.last_used_at AS last_accessed_at
 		FROM files l LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = l.key

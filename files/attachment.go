@@ -55,7 +55,8 @@ func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 // lockFolder locks a folder, exclusively to attach it and shared to add a text to it, so that the second sees what the
 // first did. Folders are always locked before agents.
 func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode string) error {
-	_, err := db.One[int64](ctx, s.db, `SELECT key FROM folders WHERE org = $1 AND key = $2 FOR `+mode, org, key)
+	_, err := db.One[int64](ctx, s.db, `
+		SELECT key FROM folders WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR `+mode, org, key)
 	return ifNotFound(err, errNoFolder)
 }
 
@@ -111,8 +112,9 @@ func (set openSet) detach(ctx context.Context, folder Folder) error {
 // AgentFolders lists the folders attached to an agent.
 func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p db.Page) ([]Folder, error) {
 	list, err := db.List[Folder](ctx, s.db, p, `
-		SELECT `+folderColumns+` FROM folders d JOIN agent_folders a ON a.folder_key = d.key
-		WHERE d.org = @org AND a.org = @org AND a.agent_id = @agent`,
+		SELECT `+folderColumns+` 
+		FROM folders d JOIN agent_folders a ON a.org = d.org AND a.folder_key = d.key
+		WHERE d.org = @org AND a.agent_id = @agent AND d.deleted_at IS NULL`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 	return mapped(list, s.described), err
 }
@@ -129,7 +131,7 @@ func (s *Store) HasFolder(ctx context.Context, org db.Org, agentID string) (bool
 func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string) error {
 	if err := s.exec(ctx, `
 		SELECT FROM folders d
-		WHERE d.org = $1
+		WHERE d.org = $1 AND d.deleted_at IS NULL
 		  AND (d.id = ANY (coalesce($3::text[], '{}'))
 		       OR d.key IN (SELECT folder_key FROM agent_folders WHERE org = $1 AND agent_id = $2))
 		ORDER BY d.key

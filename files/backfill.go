@@ -26,7 +26,7 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 	tag, err := s.db.Exec(ctx, `
 		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
 		SELECT f.key, $1, f.generation, first, least(first + b.size, f.chunks), f.org, f.folder_key
-		FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
+		FROM files f JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		CROSS JOIN LATERAL (SELECT least(greatest($3 / d.chunk_tokens, 1), $2) AS size) b
 		CROSS JOIN LATERAL generate_series(0, f.chunks - 1, b.size) AS first
 		WHERE f.chunks > 0 AND NOT (f.cancelled AND f.generation = f.wanted_generation)
@@ -40,7 +40,8 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 	}
 	files, err := db.All[int64](ctx, s.db, `
 		SELECT DISTINCT b.file_key
-		FROM embed_batches b JOIN files f ON f.key = b.file_key JOIN folders d ON d.key = f.folder_key AND d.org = f.org
+		FROM embed_batches b JOIN files f ON f.org = b.org AND f.key = b.file_key
+		JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		WHERE b.space_id = $1 AND NOT f.cancelled AND NOT EXISTS (
 			SELECT FROM river_job j
 			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')

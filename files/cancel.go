@@ -69,7 +69,7 @@ func (s *Store) updateLocked(ctx context.Context, org db.Org, folderID, fileID s
 	err = s.inTx(ctx, func(in *Store) error {
 		w, err := db.One[workState](ctx, in.db, `
 			SELECT f.generation, f.wanted_generation, f.cancelled
-			FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
+			FROM files f JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 			WHERE f.org = $1 AND d.id = $2 AND f.id = $3
 			FOR NO KEY UPDATE OF f`, org, folderID, fileID)
 		if err != nil {

@@ -35,7 +35,7 @@ func (s *Store) Download(ctx context.Context, org db.Org, folderID, fileID strin
 	defer cancel()
 	o, err := db.One[Download](ask, s.db, `
 		SELECT f.key, f.name, f.media_type, f.size_bytes, f.sha256, f.created_at
-		FROM files f JOIN folders d ON d.key = f.folder_key AND d.org = f.org
+		FROM files f JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		WHERE f.org = $1 AND d.id = $2 AND f.id = $3`, org, folderID, fileID)
 	o.ctx, o.store, o.org = ctx, s, org
 	return &o, ifNotFound(err, errNoFile)

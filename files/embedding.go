@@ -117,7 +117,7 @@ func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space)
 		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
 		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
 		JOIN files f ON f.key = c.file_key
-		JOIN folders d ON d.key = c.folder_key AND d.org = c.org
+		JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
 		WHERE b.org = $5 AND c.org = $5 AND f.org = $5
 		  AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
 		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
@@ -185,7 +185,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO embed_refusals AS r (file_key, space_id, org, chunks, reason)
 			VALUES (@file, @space, @org, @chunks, @reason)
-			ON CONFLICT (file_key, space_id) DO UPDATE SET chunks = r.chunks + excluded.chunks`,
+			ON CONFLICT (org, file_key, space_id) DO UPDATE SET chunks = r.chunks + excluded.chunks`,
 			pgx.StrictNamedArgs{"file": b.job.FileKey, "space": b.job.SpaceID, "org": b.job.Org, "chunks": len(refused),
 				"reason": refused[0].Reason}); err != nil {
 			return err

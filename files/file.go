@@ -70,7 +70,7 @@ const fileRows = `
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,
 	       f.created_at, f.updated_at
 	FROM files f
-	JOIN folders d ON d.key = f.folder_key AND d.org = f.org
+	JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 	LEFT JOIN LATERAL (
 	    SELECT sum(b.end_ordinal - b.first_ordinal) AS waiting, min(b.error) AS error FROM embed_batches b
 	    WHERE b.file_key = f.key AND b.space_id = @space AND b.generation = f.generation AND b.org = @org

@@ -144,14 +144,15 @@ func (s *Store) described(f Folder) Folder {
 
 // Folder returns a folder by id.
 func (s *Store) Folder(ctx context.Context, org db.Org, id string) (Folder, error) {
-	f, err := db.One[Folder](ctx, s.db, `SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.id = $2`, org, id)
+	f, err := db.One[Folder](ctx, s.db, `
+		SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.id = $2 AND d.deleted_at IS NULL`, org, id)
 	return s.described(f), folderError(err, "")
 }
 
 // FolderNamed returns a folder by its name.
 func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folder, error) {
 	f, err := db.One[Folder](ctx, s.db, `
-		SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.name = $2`, org, name)
+		SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.name = $2 AND d.deleted_at IS NULL`, org, name)
 	return s.described(f), folderError(err, "")
 }
 
@@ -159,14 +160,14 @@ func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folde
 func (s *Store) Folders(ctx context.Context, org db.Org, nameContains string, p db.Page) ([]Folder, error) {
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` FROM folders d
-		WHERE d.org = @org AND strpos(lower(d.name), lower(@contains)) > 0 `,
+		WHERE d.org = @org AND d.deleted_at IS NULL AND strpos(lower(d.name), lower(@contains)) > 0 `,
 		pgx.StrictNamedArgs{"org": org, "contains": nameContains})
 	return mapped(list, s.described), err
 }
 
 // CountFolders returns how many folders the organization has.
 func (s *Store) CountFolders(ctx context.Context, org db.Org) (int, error) {
-	return db.One[int](ctx, s.db, `SELECT count(*) FROM folders WHERE org = $1`, org)
+	return db.One[int](ctx, s.db, `SELECT count(*) FROM folders WHERE org = $1 AND deleted_at IS NULL`, org)
 }
 
 // UpdateFolder changes a folder. A new name applies to its files at once.
@@ -183,7 +184,7 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 		UPDATE folders d
 		SET name = coalesce(@name, name), description = coalesce(@description, description),
 		    instructions = coalesce(@instructions, instructions), metadata = coalesce(@metadata, metadata), updated_at = now()
-		WHERE org = @org AND id = @id
+		WHERE org = @org AND id = @id AND deleted_at IS NULL
 		RETURNING `+folderColumns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description,
 			"instructions": u.Instructions, "metadata": u.Metadata})
@@ -208,8 +209,8 @@ func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
 		SELECT d.id AS folder_id, d.name AS folder_name, t.file_count, t.total_size
 		FROM folders d CROSS JOIN LATERAL (
 			SELECT count(*) AS file_count, coalesce(sum(size_bytes), 0)::bigint AS total_size FROM files
-			WHERE folder_key = d.key AND replaces IS NULL
+			WHERE org = d.org AND folder_key = d.key AND replaces IS NULL
 		) t
-		WHERE d.org = $1
+		WHERE d.org = $1 AND d.deleted_at IS NULL
 		ORDER BY d.name, d.key`, org)
 }

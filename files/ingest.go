@@ -77,7 +77,7 @@ func (s *Store) startParsing(ctx context.Context, job ParseArgs) (source, error)
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
 		FROM folders d
 		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3
-		  AND d.key = f.folder_key AND d.org = f.org
+		  AND d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		RETURNING f.key, f.id, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
 		          f.generation AS previous`,
 		job.Org, job.FileKey, job.Generation)

@@ -62,14 +62,14 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 	total, err = db.One[int](ctx, s.db, `
 		SELECT coalesce(sum((
 			SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
-		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, q.Folder)
 	if err != nil || q.Offset >= total {
 		return nil, total, err
 	}
 	keys, err = db.All[int64](ctx, s.db, `
 		SELECT f.key
-		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 		CROSS JOIN LATERAL (
 			SELECT key, name FROM files
 			WHERE org = @org AND folder_key = a.folder_key AND replaces IS NULL
@@ -97,7 +97,7 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, 
 	accepts, invalid := CompileInclude(include)
 	all, err := db.All[namedFile](ctx, s.db, `
 		SELECT f.key, d.name || '/' || f.name AS name, f.generation
-		FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 		JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 		WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`,
 		org, agentID, folder)
@@ -126,7 +126,7 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines,
 		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
-		JOIN folders d ON d.org = @org AND d.id = f.folder_id
+		JOIN folders d ON d.org = @org AND d.id = f.folder_id AND d.deleted_at IS NULL
 		JOIN agent_folders a ON a.org = @org AND a.folder_key = d.key AND a.agent_id = @agent
 		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key`, args)

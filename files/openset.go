@@ -38,7 +38,7 @@ func (set openSet) files(ctx context.Context) ([]openFile, error) {
 		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.automatic, a.first_line,
 		       a.line_count,
 		       f.generation, f.lines, f.pages, f.media_type
-		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.key = f.folder_key
+		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.org = f.org AND d.key = f.folder_key
 		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
 		ORDER BY a.last_used_seq, f.id`, set.org, set.agentID)
 }
@@ -71,7 +71,7 @@ func (s *Store) setOpen(ctx context.Context, v openedView, e event.Event) error 
 		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at,
 		                         automatic)
 		VALUES (@agent, @file, @org, true, @first, @count, @seq, @at, @automatic)
-		ON CONFLICT (agent_id, file_key) DO UPDATE
+		ON CONFLICT (org, agent_id, file_key) DO UPDATE
 		SET is_open = true, first_line = excluded.first_line, line_count = excluded.line_count,
 		    last_used_seq = excluded.last_used_seq, last_used_at = excluded.last_used_at,
 		    automatic = excluded.automatic`,

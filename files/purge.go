@@ -53,7 +53,7 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 func (s *Store) disown(ctx context.Context, org db.Org, folder Folder) error {
 	return s.exec(ctx, `
 		WITH gone AS (
-			UPDATE folders SET org = NULL, updated_at = now() WHERE org = $1 AND key = $2 RETURNING id, created_at, key
+			UPDATE folders SET deleted_at = now(), updated_at = now() WHERE org = $1 AND key = $2 RETURNING id, created_at, key
 		)
 		INSERT INTO deleted_places (id, org, created_at, key) SELECT id, $1, created_at, key FROM gone`, org, folder.Key)
 }
@@ -90,7 +90,8 @@ func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error)
 	err = s.inTx(ctx, func(in *Store) error {
 		list, err := db.All[deletable](ctx, in.db, `
 			SELECT key, chunks FROM files
-			WHERE org = $1 AND folder_key = (SELECT key FROM folders WHERE key = $2 AND org IS NULL)
+			WHERE org = $1 AND folder_key = (
+				SELECT key FROM folders WHERE org = $1 AND key = $2 AND deleted_at IS NOT NULL)
 			ORDER BY created_at, key
 			LIMIT $3
 			FOR UPDATE`, job.Org, job.FolderKey, purgeFiles)
@@ -98,7 +99,8 @@ func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error)
 			return err
 		}
 		if done = len(list) == 0; done {
-			return in.exec(ctx, `DELETE FROM folders WHERE key = $1 AND org IS NULL`, job.FolderKey)
+			return in.exec(ctx, `DELETE FROM folders WHERE org = $1 AND key = $2 AND deleted_at IS NOT NULL`,
+				job.Org, job.FolderKey)
 		}
 		var keys []int64
 		for i, chunks := 0, 0; i < len(list) && (i == 0 || chunks+list[i].Chunks <= purgeChunks); i++ {

@@ -100,7 +100,8 @@ func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) e
 		}
 		rows, err := db.All[row](ctx, in.db, `
 			SELECT key, generation < wanted_generation AND error IS NULL AS work FROM files
-			WHERE org = @org AND folder_key = (SELECT key FROM folders WHERE org = @org AND key = @folder)
+			WHERE org = @org AND folder_key = (
+				SELECT key FROM folders WHERE org = @org AND key = @folder AND deleted_at IS NULL)
 			  AND key > @after AND key <= @last
 			ORDER BY key
 			LIMIT @page

@@ -29,7 +29,7 @@ func (a attached) notReady() error {
 const attachedRows = `
 	SELECT f.key, f.id, d.name || '/' || f.name AS full_name, f.name, f.generation, f.lines, f.error, f.pages, f.media_type
 	FROM agent_folders a
-	JOIN folders d ON d.key = a.folder_key
+	JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL`
 
 // attachedFile returns an attached file by its id. ErrNotFound if the file or the agent does not exist.

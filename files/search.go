@@ -98,7 +98,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 		FROM ` + embed.HitTable + `
 		JOIN chunks c ON c.key = hit.key
 		JOIN files f ON f.key = c.file_key
-		JOIN folders d ON d.key = c.folder_key AND d.org = c.org
+		JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
 		WHERE c.org = @org AND f.org = @org
 		ORDER BY hit.place`}, rows)
 	if err != nil || !in.open {

@@ -199,7 +199,7 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 	return db.One[fileRef](ctx, s.db, `
 		INSERT INTO files (org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn)
 		VALUES (@org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn)
-		ON CONFLICT (folder_key, name) WHERE replaces IS NULL DO NOTHING
+		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
 		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sum,

@@ -172,7 +172,7 @@ func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 		_, err := fx.pool.Exec(t.Context(), `
 			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
 			SELECT min(key), $1, 1, 0, $2, 1, min(folder_key) FROM files
-			ON CONFLICT (file_key, space_id, generation, first_ordinal) DO UPDATE SET end_ordinal = $2`, space.ID, chunks)
+			ON CONFLICT (org, file_key, space_id, generation, first_ordinal) DO UPDATE SET end_ordinal = $2`, space.ID, chunks)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -274,6 +274,6 @@ func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 			ORDER BY c.key
 			FOR UPDATE OF c
 		)
-		INSERT INTO forgotten_agents (agent_key) SELECT DISTINCT agent_key FROM locked`, org, agentID)
+		INSERT INTO forgotten_agents (org, agent_key) SELECT DISTINCT $1::integer, agent_key FROM locked`, org, agentID)
 	return db.Error(err)
 }

@@ -112,8 +112,8 @@ func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*ent
 		FROM (
 			SELECT t.call_id, t.position, t.name,
 			       row_number() OVER (PARTITION BY t.call_id ORDER BY t.position DESC) AS nth
-			FROM tool_calls t JOIN conversations c ON c.key = t.conversation_key
-			WHERE c.org = $1 AND c.key = $2 AND t.call_id = ANY ($3) AND t.result_position IS NULL
+			FROM tool_calls t
+			WHERE t.org = $1 AND t.conversation_key = $2 AND t.call_id = ANY ($3) AND t.result_position IS NULL
 		) latest
 		WHERE nth <= $4
 		ORDER BY position`, end.org, end.Key, ids, len(ids))
@@ -127,15 +127,14 @@ func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*ent
 func (p *pairing) queue(batch *pgx.Batch, end conversationEnd) {
 	for _, m := range p.made {
 		batch.Queue(`
-			INSERT INTO tool_calls (conversation_key, call_id, position, name, result_position)
-			SELECT key, $3, $4, $5, $6 FROM conversations WHERE org = $1 AND key = $2`,
+			INSERT INTO tool_calls (org, conversation_key, call_id, position, name, result_position)
+			VALUES ($1, $2, $3, $4, $5, $6)`,
 			end.org, end.Key, m.ID, m.Position, m.Name, m.result)
 	}
 	for _, a := range p.answered {
 		batch.Queue(`
-			UPDATE tool_calls t SET result_position = $5
-			FROM conversations c
-			WHERE c.org = $1 AND c.key = $2 AND t.conversation_key = c.key AND t.call_id = $3 AND t.position = $4`,
+			UPDATE tool_calls SET result_position = $5
+			WHERE org = $1 AND conversation_key = $2 AND call_id = $3 AND position = $4`,
 			end.org, end.Key, a.ID, a.Position, a.result)
 	}
 }
@@ -164,7 +163,7 @@ func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages
 		SELECT m.key, t.call_id
 		FROM unnest(@keys::bigint[], @calls::text[]) AS wanted (key, call_id)
 		JOIN messages m ON m.key = wanted.key AND m.org = @org
-		JOIN tool_calls t ON t.conversation_key = m.conversation_key AND t.call_id = wanted.call_id
+		JOIN tool_calls t ON t.org = m.org AND t.conversation_key = m.conversation_key AND t.call_id = wanted.call_id
 		                 AND t.result_position = m.position
 		WHERE t.name = @tool`, pgx.StrictNamedArgs{"org": org, "keys": keys, "calls": calls, "tool": tool})
 	found := make(map[Return]bool, len(rows))

@@ -37,6 +37,12 @@ type server struct {
 // Main runs a package's tests, ends their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {
 	code := m.Run()
+	if code == 0 && shared.kind != "" && os.Getenv("LOCI_CHECK_ORG") != "" {
+		if err := statements.check(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "dbtest:", err)
+			code = 1
+		}
+	}
 	if shared.stop != nil {
 		if err := shared.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "dbtest: stop Postgres:", err)
@@ -50,7 +56,7 @@ func Main(m *testing.M) {
 // where one comes from.
 func New(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	pool, err := db.Connect(context.Background(), URL(t))
+	pool, err := db.ConnectTraced(context.Background(), URL(t), &statements)
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}

@@ -76,7 +76,7 @@ func Append(ctx context.Context, tx pgx.Tx, org db.Org, events ...Event) ([]Even
 		), heads AS (
 			INSERT INTO agent_heads AS h (org, agent_id, seq)
 			SELECT $1, agent_id, count(*) FROM added GROUP BY agent_id ORDER BY agent_id
-			ON CONFLICT (agent_id) DO UPDATE SET seq = h.seq + excluded.seq WHERE h.org = excluded.org
+			ON CONFLICT (org, agent_id) DO UPDATE SET seq = h.seq + excluded.seq
 			RETURNING agent_id, seq
 		), written AS (
 			INSERT INTO events (org, agent_id, seq, type, ref_id, at)

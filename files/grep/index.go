@@ -38,9 +38,9 @@ func (s *Searcher) UpdateIndex(ctx context.Context, d db.DB) (blocks int, err er
 // made.
 func (s *Searcher) PruneIndex(ctx context.Context, d db.DB) (blocks int, err error) {
 	due, err := db.All[folder](ctx, d, `
-		SELECT b.org, b.folder_key FROM gram_blocks b JOIN gram_units u ON u.block_key = b.key
-		LEFT JOIN files f ON f.key = u.file_key AND f.generation = u.generation
-		GROUP BY b.key HAVING count(f.key) * 2 < count(*)
+		SELECT b.org, b.folder_key FROM gram_blocks b JOIN gram_units u ON u.org = b.org AND u.block_key = b.key
+		LEFT JOIN files f ON f.org = u.org AND f.key = u.file_key AND f.generation = u.generation
+		GROUP BY b.org, b.key HAVING count(f.key) * 2 < count(*)
 		ORDER BY b.key`)
 	if err != nil {
 		return 0, fmt.Errorf("find stale blocks of the index: %w", err)
@@ -143,9 +143,11 @@ func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars in
 	}
 	blocks, err := db.All[block](ctx, tx, `
 		SELECT b.key, count(*) AS parts, count(f.key) AS current,
-		       coalesce((SELECT sum(l.chars) FROM files l WHERE l.key = ANY (array_agg(DISTINCT f.key))), 0)::bigint AS chars
-		FROM gram_blocks b JOIN gram_units u ON u.block_key = b.key
-		LEFT JOIN files f ON f.key = u.file_key AND f.generation = u.generation
+		       coalesce((
+				SELECT sum(l.chars) FROM files l WHERE l.org = $1 AND l.key = ANY (array_agg(DISTINCT f.key))
+		       ), 0)::bigint AS chars
+		FROM gram_blocks b JOIN gram_units u ON u.org = b.org AND u.block_key = b.key
+		LEFT JOIN files f ON f.org = u.org AND f.key = u.file_key AND f.generation = u.generation
 		WHERE b.org = $1 AND b.folder_key = $2
 		GROUP BY b.key ORDER BY chars, b.key`, f.Org, f.Key)
 	if err != nil {
@@ -162,8 +164,8 @@ func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars in
 	}
 	texts, err := db.All[text](ctx, tx, `
 		SELECT DISTINCT f.key, f.generation, f.chars
-		FROM gram_units u JOIN files f ON f.key = u.file_key AND f.generation = u.generation
-		WHERE f.org = $1 AND u.block_key = ANY ($2) ORDER BY f.key`, f.Org, p.replaced)
+		FROM gram_units u JOIN files f ON f.org = u.org AND f.key = u.file_key AND f.generation = u.generation
+		WHERE u.org = $1 AND u.block_key = ANY ($2) ORDER BY f.key`, f.Org, p.replaced)
 	p.texts = append(p.texts, texts...)
 	return err
 }
@@ -247,10 +249,10 @@ func commitBlock(ctx context.Context, tx pgx.Tx, f folder, todo blockPlan, b *bl
 		return err
 	}
 	_, err = tx.CopyFrom(ctx, pgx.Identifier{"gram_units"},
-		[]string{"block_key", "unit", "file_key", "generation", "first_ordinal", "end_ordinal"},
+		[]string{"org", "block_key", "unit", "file_key", "generation", "first_ordinal", "end_ordinal"},
 		pgx.CopyFromSlice(len(b.units), func(i int) ([]any, error) {
 			u := b.units[i]
-			return []any{key, u.number, u.text.Key, u.text.Generation, u.first, u.end}, nil
+			return []any{f.Org, key, u.number, u.text.Key, u.text.Generation, u.first, u.end}, nil
 		}))
 	return err
 }

@@ -23,7 +23,7 @@ type file struct {
 // attachedSQL selects an agent's attached files. The organization is $1, the agent $2.
 const attachedSQL = `
 	SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, f.gram_generation = f.generation AS indexed
-	FROM agent_folders a JOIN folders d ON d.key = a.folder_key
+	FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 	WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2`
 
@@ -170,7 +170,7 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 		JOIN gram_units u ON u.block_key = n.block AND u.unit = n.unit
 		JOIN files f ON f.key = u.file_key AND f.generation = u.generation AND f.gram_generation = f.generation
 		  AND f.replaces IS NULL
-		JOIN folders d ON d.key = f.folder_key AND d.org = f.org
+		JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		WHERE f.org = $1`, s.Org, blocks, units)
 	spans := make([]span, len(rows))
 	for i, r := range rows {

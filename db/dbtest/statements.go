@@ -1,0 +1,240 @@
+package dbtest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// acrossOrganizations are the functions whose statements may read rows of more than one organization, each with the
+// reason. Work that they find is done for each organization by itself.
+var acrossOrganizations = map[string]string{}
+
+// statements are those that the product ran on the pools of the tests of this program.
+var statements collector
+
+// collector is a tracer that keeps each different statement of the product, with the function that ran it. It ignores the
+// statements of tests themselves.
+type collector struct {
+	mu     sync.Mutex
+	seen   map[string]bool
+	from   map[string]string   // caller by statement
+	copied map[string][]string // columns by caller and table of COPY
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c *collector) TraceQueryStart(ctx context.Context, conn *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	sql := q.SQL
+	for i, arg := range q.Args {
+		if r, ok := arg.(pgx.QueryRewriter); ok {
+			if rewritten, _, err := r.RewriteQuery(ctx, conn, sql, q.Args[i+1:]); err == nil {
+				sql = rewritten
+			}
+			break
+		}
+	}
+	c.add(sql)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (c *collector) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (c *collector) TraceBatchStart(ctx context.Context, _ *pgx.Conn, b pgx.TraceBatchStartData) context.Context {
+	for _, q := range b.Batch.QueuedQueries {
+		c.add(q.SQL)
+	}
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (c *collector) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (c *collector) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// TraceCopyFromStart implements pgx.CopyFromTracer.
+func (c *collector) TraceCopyFromStart(
+	ctx context.Context, _ *pgx.Conn, data pgx.TraceCopyFromStartData,
+) context.Context {
+	if from := caller(); from != "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.copied == nil {
+			c.copied = map[string][]string{}
+		}
+		c.copied[from+" "+data.TableName[len(data.TableName)-1]] = data.ColumnNames
+	}
+	return ctx
+}
+
+// TraceCopyFromEnd implements pgx.CopyFromTracer.
+func (c *collector) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}
+
+var manipulates = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\b`)
+
+func (c *collector) add(sql string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen[sql] || !manipulates.MatchString(sql) {
+		return
+	}
+	from := caller()
+	if from == "" {
+		return
+	}
+	if c.seen == nil {
+		c.seen, c.from = map[string]bool{}, map[string]string{}
+	}
+	c.seen[sql], c.from[sql] = true, from
+}
+
+// caller returns the function that runs a statement, without the path of its package, and "" if that is a test's. The
+// helpers of package db run statements for others.
+func caller() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	closure := ""
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+		switch {
+		case strings.HasSuffix(f.File, "_test.go"):
+			return closure
+		case helper.MatchString(f.File):
+		case literal.MatchString(name):
+			closure = cmp.Or(closure, name)
+		default:
+			return name
+		}
+	}
+	return closure
+}
+
+var (
+	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/|/db/(rows|page)\.go$|/src/(runtime|sync)/|/sync@`) // by file
+	literal = regexp.MustCompile(`\.func\d|-range\d`)                                                  // by function
+)
+
+// check returns an error that lists the statements that read rows of a tenant's table without pinning them to one
+// organization, by the plans of the statements: Postgres gives an equality with a parameter to each scan that follows from
+// it, through joins too.
+func (c *collector) check(ctx context.Context) error {
+	name := fmt.Sprintf("loci_statements_%d", shared.count.Add(1))
+	err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
+		source, err := template(ctx, conn, shared.url)
+		if err == nil {
+			_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+source)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("a database to plan statements: %w", err)
+	}
+	pool, err := db.Connect(ctx, on(shared.url, name))
+	if err != nil {
+		return err
+	}
+	errs := c.unpinned(ctx, pool)
+	pool.Close()
+	return errors.Join(append(errs, admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `DROP DATABASE `+name)
+		return err
+	}))...)
+}
+
+func (c *collector) unpinned(ctx context.Context, d db.DB) (errs []error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(c.copied)) {
+		_, table, _ := strings.Cut(key, " ")
+		if !db.Shared(table) && !slices.Contains(c.copied[key], "org") {
+			errs = append(errs, fmt.Errorf("%s copies into %s without org", key, table))
+		}
+	}
+	for _, sql := range slices.Sorted(maps.Keys(c.from)) {
+		from := c.from[sql]
+		if acrossOrganizations[from] != "" {
+			continue
+		}
+		tables, err := unpinned(ctx, d, sql)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("plan the statement of %s: %w:\n%s", from, err, sql))
+		} else if len(tables) > 0 {
+			errs = append(errs, fmt.Errorf("%s reads %v of more than one organization:\n%s", from, tables, sql))
+		}
+	}
+	return errs
+}
+
+// unpinned returns the tenants' tables that a statement scans without a condition on the organization.
+func unpinned(ctx context.Context, d db.DB, sql string) (tables []string, err error) {
+	err = pgx.BeginFunc(ctx, d, func(tx pgx.Tx) error {
+		prepared, err := tx.Prepare(ctx, "checked", sql)
+		if err != nil {
+			return err
+		}
+		defer tx.Conn().Deallocate(ctx, "checked") //nolint:errcheck // the transaction's error says what was wrong
+		if _, err := tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_generic_plan`); err != nil {
+			return err
+		}
+		explain := `EXPLAIN (FORMAT JSON, VERBOSE) EXECUTE checked`
+		if n := len(prepared.ParamOIDs); n > 0 {
+			explain += "(NULL" + strings.Repeat(", NULL", n-1) + ")"
+		}
+		var text []byte
+		if err := tx.QueryRow(ctx, explain, pgx.QueryExecModeSimpleProtocol).Scan(&text); err != nil {
+			return err
+		}
+		var plans []struct{ Plan planNode }
+		if err := json.Unmarshal(text, &plans); err != nil {
+			return err
+		}
+		for _, p := range plans {
+			tables = p.Plan.unpinned(tables)
+		}
+		return nil
+	})
+	return tables, err
+}
+
+// planNode is a node of a plan as EXPLAIN prints it.
+type planNode struct {
+	Type      string `json:"Node Type"`
+	Schema    string
+	Table     string `json:"Relation Name"`
+	Alias     string
+	IndexCond string `json:"Index Cond"`
+	Recheck   string `json:"Recheck Cond"`
+	Filter    string
+	Plans     []planNode
+}
+
+// unpinned adds the tables that the node and those below it scan for more than one organization.
+func (n planNode) unpinned(tables []string) []string {
+	if n.Schema == "public" && n.Table != "" && n.Type != "ModifyTable" && !db.Shared(n.Table) {
+		column := regexp.QuoteMeta(n.Alias) + `"?\.org`
+		pinned := regexp.MustCompile(`\(` + column + ` = [^A]|= "?` + column + `\)`)
+		if !pinned.MatchString(n.IndexCond + n.Recheck + n.Filter) {
+			tables = append(tables, n.Table)
+		}
+	}
+	for _, p := range n.Plans {
+		tables = p.unpinned(tables)
+	}
+	return tables
+}

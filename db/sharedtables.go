@@ -1,0 +1,20 @@
+package db
+
+import "strings"
+
+// SharedTables are the tables that belong to no single organization, each with the reason. Every other table, but for
+// those of River, is a tenant's: its column org stands first in its primary key, in each unique constraint, and in each
+// reference from one tenant's table to another.
+var SharedTables = map[string]string{
+	"organizations":     "the organizations themselves",
+	"api_keys":          "a key is looked up before its organization is known",
+	"keys_required":     "one row for the server: whether requests need a key",
+	"embedding_spaces":  "a space is a model's, and organizations share models",
+	"schema_migrations": "golang-migrate's record of the schema's version",
+}
+
+// Shared reports whether a table belongs to no single organization.
+func Shared(table string) bool {
+	_, shared := SharedTables[table]
+	return shared || strings.HasPrefix(table, "river_")
+}
