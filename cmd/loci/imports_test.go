@@ -17,6 +17,10 @@ const module = "github.com/loci-memory/loci"
 // do not import each other, and no package imports one above it. A new package or import is a change of the design: add
 // it here, and give the reason in the commit.
 var house = map[string][]string{
+	"server/loop/model": {"compaction/llm", "embed/provider", "recall", "recall/chat"},
+
+	"server/loop/model/modeltest": {},
+
 	// bench drives an agent as the tests do.
 	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"},
 	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child",
@@ -65,7 +69,7 @@ var house = map[string][]string{
 
 // forTests lists the packages that the tests of every package may import, and product code only where the map says so.
 var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
-	"server/agent/agenttest", "server/servertest", "recall/chat/chattest"}
+	"server/agent/agenttest", "server/servertest", "recall/chat/chattest", "server/loop/model/modeltest"}
 
 // The web frameworks, and the packages that may import them.
 var (

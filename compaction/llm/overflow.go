@@ -103,6 +103,9 @@ func (c *Client) overflows(status int, body string) bool {
 	return overflow(status, words([]byte(body)), c.window, 0) != nil
 }
 
+// IsOverflow reports whether an error with a status and a body says that a request is larger than its model's window.
+func IsOverflow(status int, body []byte) bool { return overflow(status, words(body), 0, 0) != nil }
+
 // overflow returns an Overflow if a provider's error is about its model's window, else nil. Some providers answer with
 // status 500, so the words decide: known wordings, or words about sizes with a number above the model's window (if it
 // is unknown, above the fewest tokens that the request can have). Status 413, and status 400 without a body, are

@@ -17,6 +17,9 @@ import (
 	"github.com/sashabaranov/go-openai"
 )
 
+// maxEmptyLines bounds the lines of a stream between two events. Most are comments that keep a connection alive.
+const maxEmptyLines = 1_000_000
+
 // maxReasonRunes bounds what an error repeats of a provider's message.
 const maxReasonRunes = 300
 
@@ -34,6 +37,10 @@ type Endpoint struct {
 	Attempts       int           // of a request, at most
 	Timeout        time.Duration // of one attempt
 	MaxAnswerBytes int64
+
+	// Streams leaves a good answer's body to be read as it comes. Timeout then bounds the wait for the answer's beginning,
+	// and for each further piece of it.
+	Streams bool
 
 	// Refuses reports whether an answer refuses the request itself, though its status, such as 500, is usually transient.
 	Refuses func(status int, body string) bool
@@ -68,7 +75,10 @@ func (e *Endpoint) Client() (*openai.Client, error) {
 	}
 	config := openai.DefaultConfig(e.APIKey)
 	config.BaseURL = e.BaseURL
-	config.HTTPClient = e.httpClient()
+	config.HTTPClient = e.HTTPClient()
+	if e.Streams {
+		config.EmptyMessagesLimit = maxEmptyLines
+	}
 	return openai.NewClientWithConfig(config), nil
 }
 

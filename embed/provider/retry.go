@@ -30,8 +30,9 @@ var (
 	errTooBig   = errors.New("answer too big")
 )
 
-// httpClient returns the configured client with retries, a deadline for each attempt, bounded answers and no redirects.
-func (e *Endpoint) httpClient() *http.Client {
+// HTTPClient returns the configured client with retries, a deadline for each attempt, bounded answers and no redirects,
+// after Client has been called.
+func (e *Endpoint) HTTPClient() *http.Client {
 	client := *e.HTTP
 	next := client.Transport
 	if next == nil {
@@ -50,7 +51,7 @@ type retrier struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. The answer's body is in memory.
+// RoundTrip implements http.RoundTripper. The answer's body is in memory, unless the endpoint streams.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, attempt, pause := req.Context(), 0, time.Duration(0)
 	retry := func(answer *http.Response, err error) bool {
@@ -85,29 +86,38 @@ func noteRetryAfter(ctx context.Context, answer *http.Response) {
 	}
 }
 
-// once sends the request and reads the whole answer within the attempt's time.
+// once sends the request and reads the answer within the attempt's time: the whole of it, unless it is streamed.
 func (r *retrier) once(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout)
-	defer cancel()
-	attempt := req.Clone(ctx)
-	if req.GetBody != nil { // go-openai's requests have it
-		body, err := req.GetBody()
+	limit := newIdleLimit(req.Context(), r.Timeout)
+	answer, err := r.send(req.Clone(limit.ctx)) //nolint:contextcheck // it is derived from the request's
+	if err != nil {
+		limit.stop()
+		return nil, limit.explain(err)
+	}
+	if r.Streams && answer.StatusCode < 300 {
+		answer.Body = &streamedBody{body: answer.Body, left: r.MaxAnswerBytes, limit: limit}
+		return answer, nil
+	}
+	defer limit.stop()
+	defer answer.Body.Close()
+	content, err := r.read(answer)
+	if err != nil {
+		return nil, limit.explain(err)
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(content))
+	return answer, nil
+}
+
+// send sends a copy of a request.
+func (r *retrier) send(attempt *http.Request) (*http.Response, error) {
+	if attempt.GetBody != nil { // go-openai's requests have it
+		body, err := attempt.GetBody()
 		if err != nil {
 			return nil, err
 		}
 		attempt.Body = body
 	}
-	answer, err := r.next.RoundTrip(attempt)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	content, err := r.read(answer)
-	if err != nil {
-		return nil, err
-	}
-	answer.Body = io.NopCloser(bytes.NewReader(content))
-	return answer, nil
+	return r.next.RoundTrip(attempt)
 }
 
 // read returns the whole body of a good answer, or errTooBig, and the first maxErrorBytes of an error's.

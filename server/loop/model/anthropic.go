@@ -1,0 +1,172 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/loci-memory/loci/embed/provider"
+	"github.com/loci-memory/loci/recall"
+)
+
+const (
+	anthropicURL = "https://api.anthropic.com"
+
+	// defaultMaxTokens bounds the answer to a prompt that names no bound, which Anthropic requires.
+	defaultMaxTokens = 8192
+)
+
+// Anthropic is a Client of Anthropic's POST /v1/messages.
+type Anthropic struct {
+	at     *provider.Endpoint
+	client anthropic.Client
+}
+
+// NewAnthropic checks the configuration without sending a request. An error names the setting to change.
+func NewAnthropic(c Config) (*Anthropic, error) {
+	c.BaseURL, c.Model = cmp.Or(c.BaseURL, anthropicURL), cmp.Or(c.Model, "claude")
+	at := c.endpoint("LOCI_ANTHROPIC")
+	if _, err := at.Client(); err != nil {
+		return nil, err
+	}
+	return &Anthropic{at, anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithAPIKey(c.APIKey),
+		option.WithBaseURL(strings.TrimRight(at.BaseURL, "/")+"/"), option.WithMaxRetries(0),
+		option.WithHTTPClient(at.HTTPClient()))}, nil
+}
+
+// Format implements Client.
+func (a *Anthropic) Format() string { return FormatAnthropic }
+
+// Address implements Client.
+func (a *Anthropic) Address() string { return a.at.BaseURL }
+
+// Answer implements Client.
+func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (Answer, error) {
+	at := *a.at
+	at.Model = r.Model
+	var given struct {
+		MaxTokens int `json:"max_tokens"`
+		Thinking  struct {
+			Type string `json:"type"`
+		} `json:"thinking"`
+	}
+	if err := json.Unmarshal(r.Prompt, &given); err != nil {
+		return Answer{}, err
+	}
+	over := map[string]any{"model": r.Model, "max_tokens": cmp.Or(given.MaxTokens, defaultMaxTokens)}
+	thinks := given.Thinking.Type != "" && given.Thinking.Type != "disabled"
+	switch { // a model that thinks cannot be made to call a tool
+	case thinks:
+	case r.Tool != "":
+		over["tool_choice"] = map[string]string{"type": "tool", "name": r.Tool}
+	case r.Must:
+		over["tool_choice"] = map[string]string{"type": "any"}
+	}
+	exact, err := body(r.Prompt, over)
+	if err != nil {
+		return Answer{}, err
+	}
+	stream := a.client.Messages.NewStreaming(ctx, anthropic.MessageNewParams{},
+		option.WithRequestBody("application/json", []byte(exact)))
+	defer stream.Close()
+	var message anthropic.Message
+	inputs := map[int64]string{} // of calls, which the message has only if they are JSON
+	for stream.Next() {
+		event := stream.Current()
+		if err := message.Accumulate(event); err != nil {
+			return Answer{}, broken(&at, "with a stream whose events have no order")
+		}
+		if d, ok := anthropicDelta(message, event); ok {
+			show(d)
+			if d.Kind == recall.ToolCall {
+				inputs[event.Index] += d.Text
+			}
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return Answer{}, anthropicFault(ctx, &at, err)
+	}
+	if message.StopReason == "" {
+		if ctx.Err() != nil {
+			return Answer{}, ctx.Err()
+		}
+		return Answer{}, &Fault{Kind: Failed, Again: true, Err: at.Wrong("with a stream that ends before the answer does")}
+	}
+	return finish(&at, anthropicAnswer(message, inputs))
+}
+
+// anthropicFault returns the fault of a request that failed, or the error of ctx.
+func anthropicFault(ctx context.Context, at *provider.Endpoint, err error) error {
+	failed, ok := errors.AsType[*anthropic.Error](err)
+	if !ok {
+		return faultOf(ctx, at, err)
+	}
+	status, raw := failed.StatusCode, failed.RawJSON()
+	if status < http.StatusBadRequest { // the error came within the stream
+		status = http.StatusInternalServerError
+	}
+	var said struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal([]byte(raw), &said) // an error of a proxy has another form
+	words := cmp.Or(said.Error.Message, raw)
+	return newFault(ctx, at, reply{status, at.Clean(words), &openai.APIError{HTTPStatusCode: status, Message: words}})
+}
+
+// anthropicDelta returns what an event adds to a message; false if it adds nothing that is shown.
+func anthropicDelta(m anthropic.Message, e anthropic.MessageStreamEventUnion) (Delta, bool) {
+	switch e.Type {
+	case "content_block_start":
+		if b := m.Content[e.Index]; b.Type == "tool_use" {
+			return Delta{Kind: recall.ToolCall, CallID: b.ID, Name: b.Name}, true
+		}
+		return Delta{Kind: recall.Text, Text: m.Content[e.Index].Text}, m.Content[e.Index].Text != ""
+	case "content_block_delta":
+		switch d := e.Delta; d.Type {
+		case "text_delta":
+			return Delta{Kind: recall.Text, Text: d.Text}, true
+		case "thinking_delta":
+			return Delta{Kind: recall.Reasoning, Text: d.Thinking}, true
+		case "input_json_delta":
+			return Delta{Kind: recall.ToolCall, CallID: m.Content[e.Index].ID, Text: d.PartialJSON}, d.PartialJSON != ""
+		}
+	}
+	return Delta{}, false
+}
+
+func anthropicAnswer(m anthropic.Message, inputs map[int64]string) Answer {
+	u := m.Usage
+	a := Answer{Finish: Stop, Usage: Usage{Completion: int(u.OutputTokens), Cached: int(u.CacheReadInputTokens),
+		CacheWrite: int(u.CacheCreationInputTokens),
+		Prompt:     int(u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens)}}
+	switch m.StopReason {
+	case anthropic.StopReasonMaxTokens:
+		a.Finish = Length
+	case anthropic.StopReasonRefusal:
+		a.Finish = Refused
+	}
+	for i, b := range m.Content {
+		switch b.Type {
+		case "text":
+			a.Content = append(a.Content, recall.Part{Type: recall.Text, Text: b.Text})
+		case "thinking":
+			a.Content = append(a.Content,
+				recall.Part{Type: recall.Reasoning, Text: b.Thinking, Signature: b.Signature, Native: true})
+		case "redacted_thinking":
+			a.Content = append(a.Content, recall.Part{Type: recall.RedactedReasoning, Data: b.Data})
+		case "tool_use":
+			a.Content = append(a.Content, recall.Part{Type: recall.ToolCall, CallID: b.ID, Name: b.Name,
+				Input: cmp.Or(inputs[int64(i)], "{}")})
+		}
+	}
+	return a
+}

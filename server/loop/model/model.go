@@ -1,0 +1,159 @@
+// Package model asks language models for answers that are streamed: behind any endpoint that speaks OpenAI's chat
+// completions, and behind Anthropic's messages API.
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/embed/provider"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// The formats of prompts, as server/agent names them.
+const (
+	FormatOpenAI    = "openai"
+	FormatAnthropic = "anthropic"
+)
+
+// Client asks models. It may be used from many goroutines.
+type Client interface {
+	// Answer sends a request and returns the whole answer. It passes each delta to show as it arrives, from the calling
+	// goroutine. Its error is a *Fault, or that of ctx.
+	Answer(ctx context.Context, r Request, show func(Delta)) (Answer, error)
+	// Format returns the format of the prompts that the client sends.
+	Format() string
+	// Address returns the address of the endpoint.
+	Address() string
+}
+
+// Request is a prompt to be answered.
+type Request struct {
+	Model  string          // as the provider names it
+	Prompt json.RawMessage // the provider's request, in the client's format; its model is replaced
+	Must   bool            // the answer must call a tool
+	Tool   string          // that the answer must call; empty for any
+}
+
+// Delta is a piece of an answer as it arrives.
+type Delta struct {
+	Kind   recall.PartType // Text, Reasoning or ToolCall
+	Text   string          // of a call: a piece of its arguments
+	CallID string          // of a call
+	Name   string          // of the called tool, in the first piece of a call
+}
+
+// Usage is what a provider counted, in tokens. Prompt includes Cached and CacheWrite.
+type Usage struct {
+	Prompt, Completion, Cached, CacheWrite, Reasoning int
+}
+
+// The reasons for which an answer ends.
+const (
+	Stop    = "stop"
+	Length  = "length"
+	Refused = "refused"
+)
+
+// Answer is a model's answer. The ids of its calls are unique in it. The arguments of a call are what the model wrote,
+// which may be no JSON.
+type Answer struct {
+	Content []recall.Part
+	Finish  string
+	Usage   Usage
+}
+
+// Calls returns the calls of tools.
+func (a Answer) Calls() (calls []recall.Part) {
+	for _, p := range a.Content {
+		if p.Type == recall.ToolCall {
+			calls = append(calls, p)
+		}
+	}
+	return calls
+}
+
+// FaultKind says what a failure is about.
+type FaultKind int
+
+// The kinds of faults.
+const (
+	Failed   FaultKind = iota // the provider fails, limits requests, or cannot be reached
+	Overflow                  // the prompt is larger than the model's window
+	Credits                   // the provider's account has no credit
+	Broken                    // the answer cannot be used
+)
+
+// Fault is a failure of a provider. Its text is the operator's; Public says what organizations read.
+type Fault struct {
+	Kind  FaultKind
+	Again bool // the same request may succeed at once
+	Err   error
+}
+
+// Error implements error.
+func (f *Fault) Error() string { return f.Err.Error() }
+
+// Unwrap returns the failure.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Public returns what organizations read of the failure.
+func (f *Fault) Public() string { return provider.Public(f.Err) }
+
+// broken returns the fault of an answer that cannot be used. A second answer to the same prompt may be a good one.
+func broken(at *provider.Endpoint, format string, args ...any) *Fault {
+	return &Fault{Kind: Broken, Again: true, Err: at.Wrong(format, args...)}
+}
+
+// finish checks a whole answer: it drops calls without a name, and gives calls ids that are unique. Of an answer that
+// ended for its length it drops calls whose arguments are not whole.
+func finish(at *provider.Endpoint, a Answer) (Answer, error) {
+	kept, ids := a.Content[:0], map[string]bool{}
+	useful := false
+	for _, p := range a.Content {
+		switch p.Type {
+		case recall.ToolCall:
+			if p.Name == "" || a.Finish == Length && !json.Valid([]byte(p.Input)) {
+				continue
+			}
+			if p.CallID == "" || ids[p.CallID] {
+				p.CallID = "call_" + uuid.NewString()
+			}
+			ids[p.CallID] = true
+			useful = true
+		case recall.Text:
+			if p.Text == "" {
+				continue
+			}
+			useful = true
+		}
+		kept = append(kept, p)
+	}
+	a.Content = kept
+	if !useful && a.Finish != Length {
+		return a, broken(at, "with neither a text nor a call")
+	}
+	return a, nil
+}
+
+// body returns the fields of a prompt with others over them.
+func body(prompt json.RawMessage, over map[string]any) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(prompt, &fields); err != nil {
+		return nil, err
+	}
+	for name, value := range over {
+		fields[name] = chat.Encode(value)
+	}
+	return chat.Encode(fields), nil
+}
+
+// isFault reports whether an error is a fault already.
+func isFault(err error) bool {
+	_, ok := errors.AsType[*Fault](err)
+	return ok
+}

@@ -1,0 +1,214 @@
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop/model"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// clients returns a client of each format for a scripted model.
+func clients(t *testing.T, m *modeltest.Model) map[string]model.Client {
+	t.Helper()
+	c := model.Config{APIKey: "sk-secret", Model: "default", Attempts: 2, FirstPause: time.Nanosecond}
+	c.BaseURL = m.BaseURL()
+	o, err := model.NewOpenAI(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.BaseURL = m.URL
+	a, err := model.NewAnthropic(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]model.Client{model.FormatOpenAI: o, model.FormatAnthropic: a}
+}
+
+const prompt = `{"model":"other","messages":[{"role":"user","content":"<é>"}],"temperature":0}`
+
+func TestAnswersAreStreamedAndWhole(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	for format, c := range clients(t, m) {
+		m.Says(modeltest.Answer{Reasoning: "I think.", Text: "Hello, é!", PromptTokens: 100,
+			Calls: []modeltest.Call{{ID: "a", Name: "search", Arguments: `{"q":"x"}`}, {ID: "a", Name: "open"}}})
+		shown := map[recall.PartType]string{}
+		got, err := c.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(d model.Delta) {
+			shown[d.Kind] += d.Name + d.Text
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", format, err)
+		}
+		second := got.Calls()[1].CallID
+		signature := map[string]string{model.FormatAnthropic: "c2lnbmVk"}[format]
+		want := []recall.Part{{Type: recall.Reasoning, Text: "I think.", Native: true, Signature: signature},
+			{Type: recall.Text, Text: "Hello, é!"},
+			{Type: recall.ToolCall, CallID: "a", Name: "search", Input: `{"q":"x"}`},
+			{Type: recall.ToolCall, CallID: second, Name: "open", Input: "{}"}}
+		if diff := cmp.Diff(want, got.Content); diff != "" || second == "a" || second == "" {
+			t.Errorf("%s: the answer (-want +got):\n%s", format, diff)
+		}
+		if got.Usage.Prompt != 100 || got.Usage.Completion == 0 || got.Finish != model.Stop {
+			t.Errorf("%s: got %+v, %s", format, got.Usage, got.Finish)
+		}
+		deltas := map[recall.PartType]string{recall.Reasoning: "I think.", recall.Text: "Hello, é!",
+			recall.ToolCall: `search{"q":"x"}open`}
+		if diff := cmp.Diff(deltas, shown); diff != "" {
+			t.Errorf("%s: the deltas (-want +got):\n%s", format, diff)
+		}
+		asked := m.Requests()
+		sent := asked[len(asked)-1].Fields
+		if string(sent["model"]) != `"m"` || string(sent["stream"]) != "true" || string(sent["temperature"]) != "0" ||
+			string(sent["messages"]) != `[{"role":"user","content":"<é>"}]` {
+			t.Errorf("%s: sent %s", format, asked[len(asked)-1].Body)
+		}
+	}
+}
+
+func TestAToolCanBeRequired(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	for format, c := range clients(t, m) {
+		for _, r := range []model.Request{{Must: true}, {Must: true, Tool: "search"}} {
+			r.Prompt = json.RawMessage(prompt)
+			if _, err := c.Answer(t.Context(), r, func(model.Delta) {}); err != nil {
+				t.Fatal(err)
+			}
+			asked := m.Requests()
+			got, want := string(asked[len(asked)-1].Fields["tool_choice"]), map[string]string{
+				"openai": `"required"`, "anthropic": `{"type":"any"}`,
+				"openaisearch":    `{"function":{"name":"search"},"type":"function"}`,
+				"anthropicsearch": `{"name":"search","type":"tool"}`}[format+r.Tool]
+			if got != want {
+				t.Errorf("%s %q: got the choice %s, want %s", format, r.Tool, got, want)
+			}
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	unavailable := func(status int, body string) modeltest.Answer { return modeltest.Answer{Status: status, Text: body} }
+	for _, c := range []struct {
+		name     string
+		answer   modeltest.Answer
+		kind     model.FaultKind
+		again    bool
+		requests int
+		formats  string // empty for both
+	}{
+		{"a limit", unavailable(429, "slow down"), model.Failed, false, 2, ""},
+		{"a failure", unavailable(500, "oh"), model.Failed, false, 2, ""},
+		{"an overload", unavailable(529, "overloaded"), model.Failed, false, 2, ""},
+		{"a wrong key", unavailable(401, "{}"), model.Failed, false, 1, ""},
+		{"no credit", unavailable(402, "pay"), model.Credits, false, 1, ""},
+		{"a quota", unavailable(429, `{"error":{"message":"You exceeded your current quota"}}`), model.Credits, false, 2, ""},
+		{"a long prompt", unavailable(400, `{"error":{"message":"prompt is too long: 300000 tokens > 200000 maximum"}}`),
+			model.Overflow, false, 1, ""},
+		{"a stream that breaks off", modeltest.Answer{Text: "Hel", Cut: true}, model.Failed, true, 1, ""},
+		{"a stream that ends early", modeltest.Answer{Text: "Hel", Ends: true}, model.Failed, true, 1, ""},
+		{"an empty answer", modeltest.Answer{Reasoning: "Hm."}, model.Broken, true, 1, ""},
+		{"a call of nothing", modeltest.Answer{Calls: []modeltest.Call{{ID: "a"}}}, model.Broken, true, 1, ""},
+		{"garbage", modeltest.Answer{Raw: "data: {]\n\n"}, model.Broken, true, 1, "openai"},
+		{"an error in the stream", modeltest.Answer{Raw: `data: {"id":"x","error":{"code":429,"message":"slow"}}` +
+			"\n\n"}, model.Failed, false, 1, "openai"},
+		{"an error in place of the stream", modeltest.Answer{Raw: `data: {"error":{"message":"oh"}}` + "\n\n"}, model.Failed,
+			true, 1, "openai"},
+		{"an error event", modeltest.Answer{Raw: "event: error\n" +
+			`data: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}` + "\n\n"}, model.Failed, false, 1,
+			"anthropic"},
+		{"a page", modeltest.Answer{Raw: "<html>"}, model.Failed, true, 1, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := modeltest.New(t)
+			m.Reply = func(modeltest.Asked) modeltest.Answer { return c.answer }
+			for format, client := range clients(t, m) {
+				if c.formats != "" && c.formats != format {
+					continue
+				}
+				before := len(m.Requests())
+				_, err := client.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)},
+					func(model.Delta) {})
+				f, ok := errors.AsType[*model.Fault](err)
+				if !ok || f.Kind != c.kind || f.Again != c.again {
+					t.Errorf("%s: got %+v (%v), want the kind %d, again %v", format, f, err, c.kind, c.again)
+				}
+				if err != nil && strings.Contains(err.Error(), "sk-secret") {
+					t.Errorf("%s: the error %q has the key", format, err)
+				}
+				if n := len(m.Requests()) - before; n != c.requests {
+					t.Errorf("%s: got %d requests, want %d", format, n, c.requests)
+				}
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatStopsComingIsAFault(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	m.Reply = func(modeltest.Asked) modeltest.Answer {
+		return modeltest.Answer{Text: "Hello", After: make(chan struct{})}
+	}
+	c := model.Config{BaseURL: m.BaseURL(), Model: "m", Timeout: 50 * time.Millisecond, Attempts: 1}
+	client, err := model.NewOpenAI(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Answer(t.Context(), model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+	if f, ok := errors.AsType[*model.Fault](err); !ok || f.Again || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want a fault of time", err)
+	}
+}
+
+func TestACancelledRequestIsNoFault(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	m.Reply = func(modeltest.Asked) modeltest.Answer {
+		return modeltest.Answer{Text: "Hello", After: make(chan struct{})}
+	}
+	for format, c := range clients(t, m) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := c.Answer(ctx, model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) { cancel() })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want that of the context", format, err)
+		}
+		if _, ok := errors.AsType[*model.Fault](err); ok {
+			t.Errorf("%s: got the fault %v", format, err)
+		}
+	}
+}
+
+func TestCallsCutByTheLengthAreDropped(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	for format, c := range clients(t, m) {
+		m.Says(modeltest.Answer{Finish: "length", Calls: []modeltest.Call{
+			{ID: "a", Name: "x", Arguments: `{"q":1}`}, {ID: "b", Name: "y", Arguments: `{"q":`}}})
+		got, err := c.Answer(t.Context(), model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+		if calls := got.Calls(); err != nil || len(calls) != 1 || calls[0].CallID != "a" || got.Finish != model.Length {
+			t.Errorf("%s: got %+v, %v", format, got, err)
+		}
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	t.Parallel()
+	for setting, make := range map[string]func(model.Config) error{
+		"LOCI_LLM_BASE_URL":       func(c model.Config) error { _, err := model.NewOpenAI(c); return err },
+		"LOCI_ANTHROPIC_BASE_URL": func(c model.Config) error { _, err := model.NewAnthropic(c); return err },
+	} {
+		if err := make(model.Config{BaseURL: "nowhere", Model: "m"}); err == nil || !strings.Contains(err.Error(), setting) {
+			t.Errorf("got %v, want the name of %s", err, setting)
+		}
+	}
+}
