@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -153,5 +156,62 @@ func TestDeletedOrganizationsAreClosed(t *testing.T) {
 	again := c.as("acme")
 	if got := again.call("GET", "/v1/folders/"+folder, ""); got.Code != 404 {
 		t.Errorf("the folder under the same name: got %d %s, want 404", got.Code, got.Text)
+	}
+}
+
+// orgTables are the tables with a column org, and the number of rows that an organization has in each.
+func (c *client) orgTables(org db.Org) map[string]int {
+	c.t.Helper()
+	names, err := db.All[string](c.t.Context(), c.pool, `
+		SELECT table_name::text
+		FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+		WHERE table_schema = current_schema() AND column_name = 'org' AND table_type = 'BASE TABLE'`)
+	rows := map[string]int{}
+	for _, name := range names {
+		if err == nil {
+			rows[name], err = db.One[int](c.t.Context(), c.pool, `SELECT count(*) FROM `+name+` WHERE org = $1`, org)
+		}
+	}
+	if err == nil {
+		rows["river_job"], err = db.One[int](c.t.Context(), c.pool, `
+			SELECT count(*) FROM river_job WHERE (args ->> 'org')::integer = $1`, org)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return rows
+}
+
+// Of a deleted organization with everything in it no row is left in any table, and no job. What another one has stays.
+func TestDeletedOrganizationsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
+	before := alice.state()
+	org, _, err := c.server.Keys.Lookup(t.Context(), mallory.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := 0
+	for _, rows := range c.orgTables(org) {
+		filled += min(rows, 1)
+	}
+	if filled < 25 {
+		t.Errorf("the tenant has rows in %d tables only: %v", filled, c.orgTables(org))
+	}
+	operator := c.operator()
+	operator.must("DELETE", "/v1/admin/orgs?org_id="+mallory.has["org_id"], "")
+	for left := 1; left > 0; {
+		if left, err = c.server.Keys.Clear(t.Context(), func(apikey.Organization, string, int) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for table, rows := range c.orgTables(org) {
+		if rows > 0 {
+			t.Errorf("%s has %d rows of the deleted organization", table, rows)
+		}
+	}
+	if diff := cmp.Diff(before, alice.state()); diff != "" {
+		t.Errorf("what alice has was changed (-before +after):\n%s", diff)
 	}
 }

@@ -469,7 +469,12 @@ func TestKeys(t *testing.T) {
 	if list := command("orgs", "list"); !strings.Contains(list, acme+"  umbrella") {
 		t.Errorf("organizations:\n%s", list)
 	}
-	command("orgs", "delete", "umbrella")
+	if out := command("orgs", "delete", "umbrella", "--wait"); !strings.HasPrefix(out, "Deleted, with ") {
+		t.Errorf("the deletion says %q", out)
+	}
+	if list := command("orgs", "list"); strings.Contains(list, acme) {
+		t.Errorf("the deleted organization is listed:\n%s", list)
+	}
 	if status, _ := p.send("GET", "/v1/folders/", nil); status != http.StatusUnauthorized {
 		t.Errorf("a key of a deleted organization: status %d", status)
 	}

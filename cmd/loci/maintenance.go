@@ -8,12 +8,14 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/apikey"
 )
 
 const (
 	maintainEvery = time.Minute
 	indexEvery    = 15 * time.Second // between two looks for text that the index of grep_files lacks
 	pruneEvery    = 10 * time.Minute // between two looks for index entries of deleted files
+	orgsEvery     = 5 * time.Second  // between two looks for deleted organizations
 )
 
 // maintain runs the periodic maintenance of the database until ctx ends: it analyzes tables that grew, builds indexes
@@ -74,6 +76,20 @@ func (p *process) indexText(ctx context.Context, store *files.Store) {
 		}
 		if blocks > 0 {
 			p.log.Debug("indexed text for grep_files", "blocks", blocks)
+		}
+	}
+}
+
+// clearOrganizations deletes the data of deleted organizations until ctx ends.
+func (p *process) clearOrganizations(ctx context.Context) {
+	for wait(ctx, orgsEvery) {
+		rows := map[string]int{}
+		_, err := p.keys.Clear(ctx, func(o apikey.Organization, _ string, n int) { rows[o.ID] += n })
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("the data of deleted organizations is not deleted yet", "error", err)
+		}
+		for id, n := range rows {
+			p.log.Info("data of a deleted organization is deleted", "organization", id, "rows", n)
 		}
 	}
 }

@@ -73,6 +73,7 @@ func (c orgsRenameCmd) Run(ctx context.Context, s streams) error {
 type orgsDeleteCmd struct {
 	database
 	Organization string `arg:"" help:"The organization's name or ID."`
+	Wait         bool   `help:"Delete its data now, showing the progress, instead of in the background of a server."`
 }
 
 // Run implements the command.
@@ -82,8 +83,35 @@ func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
+		if c.Wait {
+			return clearOrganizations(ctx, s, keys)
+		}
 		_, err = fmt.Fprintf(s.out, "%s (%s) is deleted. Its keys no longer work; a server deletes its data in the "+
 			"background.\n", o.Name, o.ID)
 		return err
 	})
+}
+
+// clearOrganizations deletes the data of deleted organizations, those of earlier commands included, until none is left.
+func clearOrganizations(ctx context.Context, s streams, keys *apikey.Store) error {
+	rows, told := 0, time.Now()
+	for {
+		left, err := keys.Clear(ctx, func(o apikey.Organization, table string, n int) {
+			if rows += n; time.Since(told) > time.Second {
+				told = time.Now()
+				fmt.Fprintf(s.err, "%s: %d rows are deleted, the last of %s\n", o.Name, rows, table)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if left == 0 {
+			_, err = fmt.Fprintf(s.out, "Deleted, with %d rows.\n", rows)
+			return err
+		}
+		fmt.Fprintln(s.err, "Waiting for jobs of the organization that still run.")
+		if !wait(ctx, time.Second) {
+			return ctx.Err()
+		}
+	}
 }

@@ -212,6 +212,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { return p.embedder.connect(ctx, p.pool, s) },
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.maintain(ctx, s); return nil },
+		func() error { p.clearOrganizations(ctx); return nil },
 		func() error { p.freeMemory(ctx); return nil },
 		func() error { return p.keepPostgres(ctx) },
 		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },

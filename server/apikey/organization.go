@@ -99,3 +99,21 @@ func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, e
 		UPDATE organizations SET deleted_at = now() WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns, o.Org)
 	return deleted, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
 }
+
+// Clear deletes the data of the deleted organizations in small batches. The error of one does not keep it from the
+// others. It returns how many organizations are still there, because jobs of theirs run.
+func (s *Store) Clear(
+	ctx context.Context, progress func(o Organization, table string, rows int),
+) (left int, err error) {
+	deleted, err := db.All[Organization](ctx, s.DB, `
+		SELECT `+orgColumns+` FROM organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at, org`)
+	for _, o := range deleted {
+		purge := db.Purge{DB: s.DB, Org: o.Org, Progress: func(table string, rows int) { progress(o, table, rows) }}
+		done, failed := purge.Run(ctx)
+		if !done {
+			left++
+		}
+		err = errors.Join(err, failed)
+	}
+	return left, err
+}

@@ -1,0 +1,132 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The most rows that a statement of a Purge deletes, and the least that it tries.
+const (
+	maxPurgeRows = 1000
+	minPurgeRows = 10
+)
+
+// The time that a statement of a Purge should take: it deletes more rows next time below, and fewer above.
+const (
+	shortPurge = 50 * time.Millisecond
+	longPurge  = 250 * time.Millisecond
+)
+
+// Purge deletes the rows of a deleted organization.
+type Purge struct {
+	DB       DB
+	Org      Org
+	Progress func(table string, rows int) // called after each batch; nil to not be told
+
+	rows    int    // of the next batch
+	locking string // how a statement locks its rows
+}
+
+// Run deletes everything that belongs to the organization: its jobs, and its rows in every table with a column org.
+// Each batch of at most 1,000 rows is a transaction of its own, and the next one waits for as long as it took, so that
+// others' statements go on. Run begins where an earlier one was broken off, and two of them share the work. done
+// reports that nothing is left, and that nothing can come any more: a job of the organization that still runs may add
+// rows.
+func (p *Purge) Run(ctx context.Context) (done bool, err error) {
+	tables, err := p.tables(ctx)
+	if err != nil {
+		return false, err
+	}
+	p.rows = minPurgeRows
+	for _, p.locking = range []string{"FOR UPDATE SKIP LOCKED", "FOR UPDATE"} { // the second waits for who adds rows
+		for found := true; found; {
+			if found, err = p.round(ctx, tables); err != nil {
+				return false, fmt.Errorf("delete the rows of a deleted organization: %w", Error(err))
+			}
+		}
+	}
+	tag, err := p.DB.Exec(ctx, `
+		DELETE FROM organizations o
+		WHERE org = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (
+			SELECT FROM river_job WHERE args @> jsonb_build_object('org', $1::integer))`, p.Org)
+	return err == nil && tag.RowsAffected() > 0, Error(err)
+}
+
+// round deletes the jobs and then the rows of every table, and reports whether there were any: triggers and running
+// jobs may have added rows to the tables before.
+func (p *Purge) round(ctx context.Context, tables []string) (found bool, err error) {
+	any, err := p.batches(ctx, "river_job", `
+		DELETE FROM river_job WHERE id IN (
+			SELECT id FROM river_job WHERE args @> jsonb_build_object('org', $1::integer) AND state <> 'running'
+			LIMIT $2 `+p.locking+`)`)
+	for i := 0; err == nil && i < len(tables); i++ {
+		name := pgx.Identifier{tables[i]}.Sanitize()
+		var some bool
+		some, err = p.batches(ctx, tables[i], `
+			DELETE FROM `+name+` WHERE org = $1 AND ctid = ANY (ARRAY(
+				SELECT ctid FROM `+name+` WHERE org = $1 LIMIT $2 `+p.locking+`))`)
+		any = any || some
+	}
+	return any, err
+}
+
+// batches runs a statement that deletes at most $2 rows until it finds none, and reports whether it found any.
+func (p *Purge) batches(ctx context.Context, table, sql string) (found bool, err error) {
+	for {
+		began := time.Now()
+		tag, err := p.DB.Exec(ctx, sql, p.Org, p.rows)
+		if err != nil || tag.RowsAffected() == 0 {
+			return found, err
+		}
+		found = true
+		if p.Progress != nil {
+			p.Progress(table, int(tag.RowsAffected()))
+		}
+		took := time.Since(began)
+		switch {
+		case took < shortPurge:
+			p.rows = min(2*p.rows, maxPurgeRows)
+		case took > longPurge:
+			p.rows = max(p.rows/2, minPurgeRows)
+		}
+		select {
+		case <-ctx.Done():
+			return found, ctx.Err()
+		case <-time.After(took):
+		}
+	}
+}
+
+// tables returns the tables with a column org, those that refer to another one before it, so that no reference deletes
+// more rows than a batch has.
+func (p *Purge) tables(ctx context.Context) (ordered []string, err error) {
+	all, err := All[struct {
+		Name      string   `db:"name"`
+		Referring []string `db:"referring"` // the tables that refer to it
+	}](ctx, p.DB, `
+		SELECT t.relname::text AS name, ARRAY(
+			SELECT r.relname::text FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid
+			JOIN pg_attribute b ON b.attrelid = r.oid AND b.attname = 'org' AND NOT b.attisdropped
+			WHERE c.confrelid = t.oid AND c.contype = 'f' AND c.conrelid <> t.oid
+		) AS referring
+		FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid AND a.attname = 'org' AND NOT a.attisdropped
+		WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind IN ('r', 'p') AND t.relname <> 'organizations'
+		ORDER BY t.relname`)
+	for err == nil && len(ordered) < len(all) {
+		before := len(ordered)
+		for _, t := range all {
+			left := slices.DeleteFunc(slices.Clone(t.Referring), func(r string) bool { return slices.Contains(ordered, r) })
+			if len(left) == 0 && !slices.Contains(ordered, t.Name) {
+				ordered = append(ordered, t.Name)
+			}
+		}
+		if len(ordered) == before {
+			return nil, fmt.Errorf("the tables refer to each other in a circle; only %v do not", ordered)
+		}
+	}
+	return ordered, err
+}
