@@ -12,7 +12,7 @@ import (
 // Plan says what a compaction does to a view. Positions are those of messages in their conversation, seqs those in the
 // agent's log. Tokens are estimates: After counts a summary of Budget tokens.
 type Plan struct {
-	Mode   Mode `json:"mode"`
+	Mode   Mode `json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"`
 	Window int  `json:"window_tokens"` // 0: unknown
 	Goal   int  `json:"goal_tokens"`   // bounds After: the goal of the settings, or what can be reached if that is more
 

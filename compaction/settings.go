@@ -22,6 +22,9 @@ const (
 	SelfCompactSlidingWindow Mode = "self_compact_sliding_window"
 )
 
+// Modes lists the modes.
+var Modes = []Mode{SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow}
+
 // Settings say when and how a conversation is compacted. Trigger and Goal are shares of the window, Percentage a share
 // of the messages.
 type Settings struct {
@@ -119,7 +122,7 @@ func ParseSettings(raw []byte, base Settings) (Settings, error) {
 // Validate returns ErrInvalid with the first setting that is out of its range.
 func (s Settings) Validate() error {
 	switch {
-	case !slices.Contains([]Mode{SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow}, s.Mode):
+	case !slices.Contains(Modes, s.Mode):
 		return db.Invalid("compaction_settings.mode is %q; it must be one of %s, %s, %s, %s",
 			db.Short(string(s.Mode)), SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow)
 	case !within(s.Trigger, MinTrigger, MaxTrigger):

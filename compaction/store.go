@@ -43,7 +43,7 @@ type Compaction struct {
 	ConversationKey int64   `db:"conversation_key" json:"-"`
 	Version         int     `db:"frame" json:"-"` // of the view that it made
 	Trigger         string  `db:"trigger" json:"trigger"`
-	Mode            Mode    `db:"mode" json:"mode"`
+	Mode            Mode    `db:"mode" json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"`
 	How             *How    `db:"how" json:"how"`     // nil if clipping was enough
 	Model           *string `db:"model" json:"model"` // nil if none wrote the summary
 	ModelCalls      int     `db:"model_calls" json:"model_calls"`

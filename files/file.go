@@ -34,7 +34,7 @@ type File struct {
 	SizeBytes        int64     `db:"size_bytes" json:"file_size"`
 	CreationDate     *string   `db:"-" json:"file_creation_date"`
 	LastModifiedDate *string   `db:"-" json:"file_last_modified_date"`
-	Status           Status    `db:"status" json:"processing_status"`
+	Status           Status    `db:"status" json:"processing_status" enum:"pending,parsing,embedding,completed,error"`
 	ErrorMessage     *string   `db:"error_message" json:"error_message"`
 	TotalChunks      int       `db:"total_chunks" json:"total_chunks"`
 	ChunksEmbedded   int       `db:"chunks_embedded" json:"chunks_embedded"`

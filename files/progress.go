@@ -12,7 +12,7 @@ import (
 
 // Progress is how far the work on a file has come.
 type Progress struct {
-	Status     Status  `json:"status"`
+	Status     Status  `json:"status" enum:"pending,parsing,embedding,completed,error,deleted"`
 	ChunksDone int     `json:"chunks_done"`
 	Chunks     int     `json:"chunks_total"`
 	Error      *string `json:"error"`

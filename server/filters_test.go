@@ -66,7 +66,7 @@ func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 	c.capture(c.made("/v1/agents", ""), `{"messages":[{"role":"user","content":"apple pie"},
 		{"role":"assistant","content":"apple tart"}]}`)
 	for roles, want := range map[string][]string{
-		`["assistant"]`: {"assistant_message"}, `["user"]`: {"user_message"}, `["tool"]`: nil, `["system"]`: nil,
+		`["assistant"]`: {"assistant_message"}, `["user"]`: {"user_message"},
 		`[]`: {"assistant_message", "user_message"}, `null`: {"assistant_message", "user_message"},
 	} {
 		var got []string
@@ -82,8 +82,16 @@ func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", roles, got, want)
 		}
 	}
-	if got := c.call("POST", "/v1/messages/search", `{"query":"apple","roles":["bogus"]}`); got.Code != 422 {
-		t.Errorf("bogus: got %d %s", got.Code, got.Text)
+	for _, roles := range []string{`["bogus"]`, `["user","tool"]`, `["system"]`, `["function"]`} {
+		got := c.call("POST", "/v1/messages/search", `{"query":"apple","roles":`+roles+`}`)
+		if got.Code != 422 || roles != `["bogus"]` && !strings.Contains(got.Text, "POST /v1/agents/messages/search") {
+			t.Errorf("%s: got %d %s, want 422 that names the route for it", roles, got.Code, got.Text)
+		}
+	}
+	for _, roles := range []string{`["function"]`, `["approval"]`, `["tool"]`} {
+		if got := c.must("POST", "/v1/agents/messages/search", `{"query":"apple","roles":`+roles+`}`); got != "[]" {
+			t.Errorf("%s: got %s, want nothing", roles, got)
+		}
 	}
 }
 

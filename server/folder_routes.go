@@ -11,9 +11,10 @@ import (
 )
 
 func (s *Server) folderRoutes(a *rest.API) {
-	rest.Get(a, "/v1/folders", "list_folders: List folders.", s.listFolders)
-	rest.Get(a, "/v1/sources", "list_sources: List folders. All of them, as older clients ask.",
-		s.listSources, rest.Deprecated)
+	rest.Get(a, "/v1/folders", "list_folders: List folders.", s.listFolders(50))
+	rest.Get(a, "/v1/sources",
+		"list_sources: List folders. Up to 1,000 if limit is absent: older clients ask for all.",
+		s.listFolders(rest.MaxPage), rest.Deprecated)
 	s.folderRoutesAt(a, "/v1/folders", rest.NewestFirst)
 	s.folderRoutesAt(a, "/v1/sources", rest.OldestFirst)
 }
@@ -81,17 +82,17 @@ func (s *Server) folderNamed(ctx context.Context, in *struct {
 	return f.ID, err
 }
 
-func (s *Server) listFolders(ctx context.Context, in *struct {
+type folderList struct {
 	letta.FolderFilter
 	rest.Paging
-}) ([]letta.Source, error) {
-	folders, err := s.Files.Folders(ctx, rest.Org(ctx), in.Name, in.Page(50, rest.OldestFirst))
-	return rest.Each(folders, letta.SourceOf), err
 }
 
-func (s *Server) listSources(ctx context.Context, _ *struct{}) ([]letta.Source, error) {
-	folders, err := s.Files.Folders(ctx, rest.Org(ctx), "", db.Page{Limit: rest.MaxPage, Ascending: true})
-	return rest.Each(folders, letta.SourceOf), err
+// listFolders lists folders, at most limit of them if a caller gives no limit.
+func (s *Server) listFolders(limit int) rest.Handler[folderList, []letta.Source] {
+	return func(ctx context.Context, in *folderList) ([]letta.Source, error) {
+		folders, err := s.Files.Folders(ctx, rest.Org(ctx), in.Name, in.Page(limit, rest.OldestFirst))
+		return rest.Each(folders, letta.SourceOf), err
+	}
 }
 
 func (s *Server) countFolders(ctx context.Context, _ *struct{}) (int, error) {

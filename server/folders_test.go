@@ -52,8 +52,11 @@ func TestFolders(t *testing.T) {
 			t.Errorf("folders with %q: got %q, want %d", query, got, want)
 		}
 	}
-	if got := namesOf(t, c.must("GET", "/v1/sources/?limit=1&after="+b, "")); len(got) != 2 {
-		t.Errorf("sources: got %q, want both: the list has no pages", got)
+	for query, want := range map[string]int{"": 2, "?limit=1": 1, "?limit=1&after=" + b: 0,
+		"?after=" + b + "&order=desc": 1} {
+		if got := namesOf(t, c.must("GET", "/v1/sources/"+query, "")); len(got) != want {
+			t.Errorf("sources%s: got %q, want %d of them", query, got, want)
+		}
 	}
 	if got := c.must("DELETE", "/v1/folders/"+a, ""); got != "null" {
 		t.Errorf("delete: got %s, want null", got)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/loci-memory/loci/db"
@@ -25,7 +26,8 @@ func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) 
 	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
 		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Offset: in.Offset.Value, After: in.After.Value,
-		WithReset: in.WithReset.Value}
+		WithReset: in.WithReset.Value,
+		Roles:     rest.Each(in.Roles.Value, func(role string) recall.Role { return recall.Role(role) })}
 	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
 		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")
 	}
@@ -60,17 +62,6 @@ func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, er
 	return results, err
 }
 
-// roles returns the asked ones of some roles, all of them if the caller asks for none, and reports whether the list has
-// any.
-func roles(asked []string, of []recall.Role) (list []recall.Role, some bool) {
-	for _, role := range of {
-		if len(asked) == 0 || slices.Contains(asked, string(role)) {
-			list = append(list, role)
-		}
-	}
-	return list, len(list) > 0
-}
-
 // searchMessages finds texts of users and agents. Calls of tools and their results are found by
 // /v1/agents/messages/search.
 func (s *Server) searchMessages(ctx context.Context, in *struct {
@@ -83,9 +74,18 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	offset, end, found, more := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}, false
+	spoken := []recall.Role{recall.User, recall.Assistant}
+	if len(q.Roles) == 0 {
+		q.Roles = spoken
+	}
+	for i, role := range q.Roles {
+		if !slices.Contains(spoken, role) {
+			return nil, rest.Unprocessable(fmt.Sprintf("body.roles[%d]", i), "expected 'user' or 'assistant'; "+
+				"POST /v1/agents/messages/search searches the messages of all roles")
+		}
+	}
+	offset, end, found, more := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}, true
 	q.Limit, q.Offset = recall.SearchMax, 0
-	q.Roles, more = roles(in.Body.Roles.Value, []recall.Role{recall.User, recall.Assistant})
 	for ; more && len(found) < end; q.Offset += q.Limit { // some messages say nothing, some several things
 		results, err := s.search(ctx, q)
 		if err != nil {
@@ -108,10 +108,6 @@ func (s *Server) searchInternal(ctx context.Context, in *struct {
 	q, err := s.query(ctx, in.Body.MessageQuery, in.Body.Query.Value)
 	if err != nil {
 		return nil, err
-	}
-	var some bool
-	if q.Roles, some = roles(in.Body.Roles.Value, recall.Roles); !some {
-		return []letta.FoundInternal{}, nil
 	}
 	results, err := s.search(ctx, q)
 	return rest.Each(results.Hits, letta.FoundInternalOf), err

@@ -18,13 +18,18 @@ func (s *Server) modelRoutes(a *rest.API) {
 }
 
 // listModels lists the model that the operator configured, and those whose windows are known.
-func (s *Server) listModels(ctx context.Context, in *letta.ModelFilter) ([]letta.Model, error) {
+func (s *Server) listModels(ctx context.Context, in *struct {
+	letta.ModelFilter
+	rest.Paging
+}) ([]letta.Model, error) {
 	models := rest.Each(agent.Models, func(handle string) letta.Model { return letta.ModelOf(handle, 0) })
 	if handle, window := s.Agents.DefaultModel(ctx); handle != "" {
 		models = slices.DeleteFunc(models, func(m letta.Model) bool { return m.Handle == handle })
 		models = slices.Insert(models, 0, letta.ModelOf(handle, window))
 	}
-	return slices.DeleteFunc(models, in.Excludes), nil
+	models = slices.DeleteFunc(models, in.Excludes)
+	page := in.Page(rest.MaxPage, rest.OldestFirst)
+	return rest.Paged(models, page, func(m letta.Model) string { return m.Handle }), nil
 }
 
 // listEmbeddingModels lists the one model that texts are embedded with: the endpoint's, or the built-in word weights.

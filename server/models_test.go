@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,10 @@ func TestModelsAreListedWithTheirWindows(t *testing.T) {
 			m.Window != m.MaxWindow || m.Name != m.Model || m.Handle != m.ProviderType+"/"+m.Name || m.EndpointType == "" {
 			t.Errorf("model %+v, agent %v", m, config)
 		}
+	}
+	all := list("")
+	if !slices.Equal(list("limit=2&after="+all[0].Handle), all[1:3]) || list("order=desc")[0] != all[len(all)-1] {
+		t.Errorf("got the page %+v of %+v", list("limit=2&after="+all[0].Handle), all)
 	}
 	for _, m := range list("provider_type=anthropic") {
 		if !strings.HasPrefix(m.Handle, "anthropic/") {

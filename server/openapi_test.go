@@ -60,6 +60,16 @@ func TestDocumentIsComplete(t *testing.T) {
 			t.Errorf("nothing refers to the type %s", name)
 		}
 	}
+	for _, at := range []string{"Compaction.mode", "CompactionPlan.mode", "CreateAgent.compaction_settings.mode",
+		"CompactRequest.compaction_settings.mode", "File.processing_status", "Progress.status"} {
+		value := any(schemas)
+		for name := range strings.SplitSeq(strings.ReplaceAll(at, ".", ".properties."), ".") {
+			value = value.(map[string]any)[name]
+		}
+		if value.(map[string]any)["enum"] == nil {
+			t.Errorf("%s: got %v, want its values", at, value)
+		}
+	}
 	c.everywhere("#", c.root)
 	c.words()
 }

@@ -52,7 +52,7 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 	if r.ContentLength > maxCaptureBytes {
 		return rest.TooLarge(maxCaptureBytes)
 	}
-	var warnings rest.Warnings
+	warnings := rest.WarningsOf(ctx)
 	drafts := draftsOf(passages.Items(rest.Body(c, maxCaptureBytes), &warnings), zone)
 	batch, err := s.Archival.InsertMany(ctx, rest.Org(ctx), id, drafts)
 	if err != nil {

@@ -18,6 +18,16 @@ func TestStreamedBodiesAreCheckedToo(t *testing.T) {
 		!strings.Contains(got.Text, want) {
 		t.Errorf("capture: got %d %s, want %s", got.Code, got.Text, want)
 	}
+	got = c.call("POST", target+"?mesages=1", `{"messages":[{"role":"user","content":"hi","otid":"1"}],"usge":1}`)
+	if want := `["Loci does not know the parameter \"mesages\"","Loci does not know the field \"usge\"; did you mean ` +
+		`usage?"]`; !strings.Contains(got.Text, `"warnings":`+want) {
+		t.Errorf("capture: got %d %s, want %s", got.Code, got.Text, want)
+	}
+	got = c.call("GET", "/v1/agents?idenity_id=x&limt=2&ascending=true&order_by=created_at&project_id=", "")
+	if want := `["Loci does not know the parameter \"ascending\"","Loci does not know the parameter \"idenity_id\"",` +
+		`"Loci does not know the parameter \"limt\"; did you mean limit?"]`; got.Header().Get(rest.WarningsHeader) != want {
+		t.Errorf("agents: got %d with %s, want %s", got.Code, got.Header().Get(rest.WarningsHeader), want)
+	}
 	for body, at := range map[string]string{
 		`{"messages":[{"role":"user","content":"hi"}],"messages":[]}`: "body.messages",
 		`{"messages":[{"role":"user","content":"hi"},{"role":"user","content":"a","content":"b"}]}`: "body.messages[1]." +
@@ -29,13 +39,14 @@ func TestStreamedBodiesAreCheckedToo(t *testing.T) {
 			t.Errorf("capture of %s: got %d %s, want 422 about %s", body, got.Code, got.Text, at)
 		}
 	}
-	if said := c.said(agent); len(said) != 1 {
-		t.Errorf("got %q, want the first message alone", said)
+	if said := c.said(agent); len(said) != 2 {
+		t.Errorf("got %q, want the first two messages alone", said)
 	}
 	archive := c.made("/v1/archives", `{"name":"a"}`)
-	got = c.call("POST", "/v1/archives/"+archive+"/passages/batch",
-		`{"passages":[{"text":"a"},{"Text":"b","text":"c","created_by_id":null}],"archive":1}`)
-	want := `["Loci does not know the field \"passages[1].Text\"; did you mean text?",` +
+	got = c.call("POST", "/v1/archives/"+archive+"/passages/batch?x=1",
+		"\uFEFF"+`{"passages":[{"text":"a"},{"Text":"b","text":"c","created_by_id":null}],"archive":1}`)
+	want := `["Loci does not know the parameter \"x\"",` +
+		`"Loci does not know the field \"passages[1].Text\"; did you mean text?",` +
 		`"Loci does not know the field \"archive\""]`
 	if header := got.Header().Get(rest.WarningsHeader); got.Code != 200 || header != want ||
 		!strings.Contains(got.Text, `"text":"c"`) {

@@ -3,10 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"sync"
+
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // A request with both a Content-Length and a Transfer-Encoding has two possible ends. If a proxy assumes the one and
@@ -49,6 +54,26 @@ func (c *headConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// ownError matches an error that net/http answers before any handler runs.
+var ownError = regexp.MustCompile(`^HTTP/1\.1 (([45]\d\d) [^\r\n]*)\r\n` +
+	`Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n(.*)$`)
+
+// Write gives an error that net/http answers itself the form of the API's errors.
+func (c *headConn) Write(p []byte) (int, error) {
+	m := ownError.FindSubmatch(p)
+	if m == nil {
+		return c.Conn.Write(p)
+	}
+	status, _ := strconv.Atoi(string(m[2])) // three digits
+	body, err := json.Marshal(rest.StatusProblem(status, "The request cannot be read: "+string(m[3])))
+	if err != nil {
+		return 0, err
+	}
+	_, err = fmt.Fprintf(c.Conn, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		m[1], rest.JSON, len(body), body)
+	return len(p), err
+}
+
 // begin returns what was read up to the handling of a request, and end lets the next head be kept.
 func (c *headConn) begin() []byte {
 	c.mu.Lock()
@@ -88,9 +113,10 @@ func refuseAmbiguous(next http.Handler) http.Handler {
 		defer conn.end()
 		if len(r.TransferEncoding) > 0 && !isUnambiguous(head, r) {
 			w.Header().Set("Connection", "close")
-			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Type", rest.JSON)
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = w.Write([]byte(`{"detail":"The request has both a Content-Length and a Transfer-Encoding; send one"}`))
+			_ = json.NewEncoder(w).Encode(rest.Malformed(
+				"The request has both a Content-Length and a Transfer-Encoding; send one"))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -3,16 +3,19 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // exchange sends raw requests over one connection, each after the answer to the one before, and returns the statuses,
-// 0 where the connection was closed.
+// 0 where the connection was closed. An error must have the form of the API's errors.
 func exchange(t *testing.T, addr string, requests ...string) (statuses []int) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
@@ -25,9 +28,13 @@ func exchange(t *testing.T, addr string, requests ...string) (statuses []int) {
 		status := 0
 		if _, err := io.WriteString(conn, raw); err == nil {
 			if answer, err := http.ReadResponse(answers, nil); err == nil {
-				_, _ = io.Copy(io.Discard, answer.Body)
+				text, _ := io.ReadAll(answer.Body)
 				answer.Body.Close()
 				status = answer.StatusCode
+				if p := (rest.Problem{}); status >= 400 && (json.Unmarshal(text, &p) != nil || p.Detail == "" || p.Link == "" ||
+					answer.Header.Get("Content-Type") != rest.JSON) {
+					t.Errorf("%.100q: got %s %q, want an error of the API", raw, answer.Status, text)
+				}
 			}
 		}
 		statuses = append(statuses, status)
@@ -66,6 +73,11 @@ func TestARequestWithTwoEndsIsRefused(t *testing.T) {
 		"a large body, then one": {[]string{"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" +
 			strings.Repeat("x", 300_000), chunked}, "[200 200]"},
 		"both, sent at once with another": {[]string{sized + both}, "[200]"},
+		"no HTTP":                         {[]string{"hello\r\n\r\n", sized}, "[400 0]"},
+		"no host":                         {[]string{"GET / HTTP/1.1\r\n\r\n"}, "[400]"},
+		"a large header": {[]string{"GET / HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 99_000) + "\r\n\r\n"},
+			"[431]"},
+		"another encoding": {[]string{strings.Replace(chunked, "chunked", "gzip", 1)}, "[501]"},
 	} {
 		if got := fmt.Sprint(exchange(t, listener.Addr().String(), c.requests...)); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

@@ -25,7 +25,7 @@ var house = map[string][]string{
 	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"},
 	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child",
 		"recall", "recall/tokens", "archival", "compaction", "compaction/llm", "server", "server/apikey", "server/agent",
-		"server/block", "server/tool", "server/mcp"},
+		"server/block", "server/rest", "server/tool", "server/mcp"},
 	"server/apikey": {"db"},
 	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent",
 		"server/block", "server/capture", "server/console", "server/letta", "server/rest", "server/tool"},

@@ -16,6 +16,9 @@ func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 	for name := range r.Schema(reflect.TypeFor[compaction.Settings](), false, "").Properties {
 		s.Properties[name] = &rest.Schema{}
 	}
+	s.Properties["mode"].Extensions = map[string]any{"type": "string", "enum": compaction.Modes}
+	s.Properties["trigger"].Extensions = map[string]any{"type": "number"}
+	s.Properties["trigger"].Description = "The share of the window above which a conversation is compacted."
 	return s
 }
 

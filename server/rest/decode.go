@@ -29,7 +29,7 @@ func NewListReader[T any](a *API, property string) *ListReader[T] {
 func (l *ListReader[T]) Items(body io.Reader, warnings *Warnings) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		wanted := true
-		err := l.object(json.NewDecoder(body), warnings, func(item T) bool {
+		err := l.object(json.NewDecoder(withoutBOM(body)), warnings, func(item T) bool {
 			wanted = yield(item, nil)
 			return wanted
 		})
@@ -67,7 +67,7 @@ func (l *ListReader[T]) object(in *json.Decoder, warnings *Warnings, take func(T
 	found := false
 	err := eachField(in, "expected object", func(name string) error {
 		if name != l.property {
-			warnings.addUnknown(name, []string{l.property})
+			warnings.addUnknown("field", name, []string{l.property})
 			return in.Decode(new(json.RawMessage))
 		}
 		found = true

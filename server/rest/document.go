@@ -11,9 +11,8 @@ import (
 )
 
 // document completes the description of the operations, after the last was registered: descriptions, examples, errors
-// and filters that follow from what all operations have in common. The
-// returned function takes back what only the document says; it is called when the document is written.
-func (a *API) document() (written func()) {
+// and filters that follow from what all operations have in common.
+func (a *API) document() {
 	d := a.OpenAPI()
 	boundIntegers(d)
 	d.Info.Description = "Memory for AI agents: files, conversations, core and archival memory, and their compaction."
@@ -49,7 +48,6 @@ func (a *API) document() (written func()) {
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		d.Tags = append(d.Tags, &huma.Tag{Name: name, Description: tagWords[name]})
 	}
-	return c.forget
 }
 
 // tagWords are the groups of operations: the first segments of their paths.

@@ -42,8 +42,8 @@ func retryLater(code, detail, seconds string) *Problem {
 	return p
 }
 
-// statusProblem returns the problem of a library's error, of which only the status is known.
-func statusProblem(status int, detail string) *Problem {
+// StatusProblem returns the problem of a library's error, of which only the status is known.
+func StatusProblem(status int, detail string) *Problem {
 	code := codeMalformed
 	if status >= http.StatusInternalServerError {
 		code = codeInternal
@@ -182,7 +182,7 @@ func routingProblem(err *echo.HTTPError) *Problem {
 	if err.Code == http.StatusNotFound {
 		return newProblem(codeRoute, fmt.Sprint(err.Message))
 	}
-	return statusProblem(err.Code, fmt.Sprint(err.Message))
+	return StatusProblem(err.Code, fmt.Sprint(err.Message))
 }
 
 // sentence is the text of an error, or, where that is Postgres' own, what it means.

@@ -2,10 +2,12 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -30,14 +32,14 @@ func (w *Warnings) add(warning string) {
 	case len(*w) < maxWarnings-1:
 		*w = append(*w, warning)
 	case len(*w) == maxWarnings-1:
-		*w = append(*w, "Loci does not know other fields of the request either")
+		*w = append(*w, "Loci does not know other names of the request either")
 	}
 }
 
-// addUnknown warns of a field whose name is not among the known ones. Only a warning that is shown looks for the
-// nearest name: a body may have a million unknown fields.
-func (w *Warnings) addUnknown(at string, known []string) {
-	sentence := fmt.Sprintf("Loci does not know the field %q", shorten(at))
+// addUnknown warns of a field or a parameter whose name is not among the known ones. Only a warning that is shown looks
+// for the nearest name: a body may have a million unknown fields.
+func (w *Warnings) addUnknown(kind, at string, known []string) {
+	sentence := fmt.Sprintf("Loci does not know the %s %q", kind, shorten(at))
 	if name := at[strings.LastIndexByte(at, '.')+1:]; len(*w) < maxWarnings-1 && len(name) <= maxNameBytes {
 		if name = nearest(name, known); name != "" {
 			sentence += "; did you mean " + name + "?"
@@ -111,8 +113,7 @@ func (w Warnings) InHeader(c echo.Context) {
 
 // warn gives an answer the warnings of its request.
 func warn(ctx huma.Context, _ string, answer any) (any, error) {
-	w, _ := ctx.Context().Value(keyWarnings).(Warnings)
-	return w.inform(answer, ctx.SetHeader)
+	return WarningsOf(ctx.Context()).inform(answer, ctx.SetHeader)
 }
 
 // harmless are fields of Letta's that no warning names: those of answers that clients send back, and the choice of a
@@ -246,7 +247,7 @@ func (b *bodyNames) object(place string, of []*Schema) *Problem {
 			continue
 		}
 		if !isHarmless(name, b.text[value:b.at]) {
-			b.warnings.addUnknown(at, slices.Collect(maps.Keys(known)))
+			b.warnings.addUnknown("field", at, slices.Collect(maps.Keys(known)))
 		}
 		b.cuts = b.cuts[:cuts]
 		if last := b.at; end > 0 {
@@ -336,6 +337,30 @@ func bodySchema(op *huma.Operation) *Schema {
 		more.Properties[name] = &Schema{}
 	}
 	return &Schema{AllOf: []*Schema{s, more}}
+}
+
+// unknownParameters warns of the parameters of a query that an operation does not have.
+func unknownParameters(op *huma.Operation, query url.Values) (w Warnings) {
+	var known []string
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			known = append(known, p.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		unmatched := slices.Contains(unmatched, name) && filters(op.Method, op.Path)
+		if sorted := name == "order_by" && query.Get(name) == "created_at"; !sorted && !unmatched &&
+			!slices.Contains(known, name) {
+			w.addUnknown("parameter", name, known)
+		}
+	}
+	return w
+}
+
+// WarningsOf returns the warnings of a request so far.
+func WarningsOf(ctx context.Context) Warnings {
+	w, _ := ctx.Value(keyWarnings).(Warnings)
+	return w
 }
 
 // takesBody reports whether a request with a method may have a body whose fields mean something.

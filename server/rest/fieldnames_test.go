@@ -154,7 +154,7 @@ func TestWarningsAreFew(t *testing.T) {
 	got := servertest.Send(newNested(t), "POST", "/v1/list", "{"+strings.Join(fields, ",")+"}")
 	var list []string
 	if err := json.Unmarshal([]byte(got.Header().Get(rest.WarningsHeader)), &list); err != nil || len(list) != 20 ||
-		list[19] != "Loci does not know other fields of the request either" || len(list[0]) > 200 {
+		list[19] != "Loci does not know other names of the request either" || len(list[0]) > 200 {
 		t.Errorf("got %d warnings, %v: %q", len(list), err, list)
 	}
 }

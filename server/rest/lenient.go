@@ -91,13 +91,14 @@ func (l *lenient) Header(name string) string {
 }
 
 func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
+	u := ctx.URL()
+	warnings := unknownParameters(ctx.Operation(), u.Query())
 	if !takesBody(ctx.Method()) {
-		next(ctx)
+		next(huma.WithValue(ctx, keyWarnings, warnings))
 		return
 	}
 	held := &heldBody{Reader: ctx.BodyReader(), in: a.bodies, org: Org(ctx.Context())}
 	defer held.release()
-	var warnings Warnings
 	body, refused := readBody(ctx, held)
 	if refused == nil {
 		body, refused = checkNames(a.OpenAPI().Components.Schemas, bodySchema(ctx.Operation()), "", body, &warnings)
@@ -127,7 +128,7 @@ func readBody(ctx huma.Context, held *heldBody) ([]byte, *Problem) {
 		read.Grow(int(declared) + bytes.MinRead)
 		_, err = read.ReadFrom(io.LimitReader(held, maxBodyBytes+1))
 	}
-	body := read.Bytes()
+	body := bytes.TrimPrefix(read.Bytes(), []byte(byteOrderMark))
 	own, _ := errors.AsType[*Problem](err)
 	switch {
 	case own != nil:

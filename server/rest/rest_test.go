@@ -89,7 +89,12 @@ func TestAdapterReadsLeniently(t *testing.T) {
 	}{
 		{"unknown properties are named", "PATCH", "/v1/toys", servertest.JSON, `{"name":"a","color":"red"}`,
 			`{"name":"a","warnings":["Loci does not know the field \"color\""]}`},
-		{"unknown query parameters are ignored", "GET", "/v1/toys/count?color=red", "", "", `7`},
+		{"unknown query parameters are named", "PATCH", "/v1/toys?nam=a&project_id=p", servertest.JSON, `{"color":1}`,
+			`{"warnings":["Loci does not know the parameter \"nam\"","Loci does not know the parameter \"project_id\"",` +
+				`"Loci does not know the field \"color\""]}`},
+		{"a byte order mark is no part of a body", "PATCH", "/v1/toys", servertest.JSON, "\uFEFF" + `{"name":"a"}`,
+			`{"name":"a"}`},
+		{"a byte order mark alone is an empty body", "PATCH", "/v1/toys", servertest.JSON, "\uFEFF", `{}`},
 		{"an empty body of type JSON is an object", "PATCH", "/v1/toys", servertest.JSON, "", `{}`},
 		{"an empty body without a type is an object", "PATCH", "/v1/toys", "", "", `{}`},
 		{"an empty body of another type is an object", "PATCH", "/v1/toys", "text/plain", " \n", `{}`},

@@ -113,6 +113,9 @@ func (a *API) Stream(described huma.Operation, handle echo.HandlerFunc, options 
 	a.complete(&op.Operation)
 	a.OpenAPI().AddOperation(&op.Operation)
 	a.stream(op.Method, op.Path, func(c echo.Context) error {
+		warnings := unknownParameters(&op.Operation, c.QueryParams())
+		setContext(c, keyWarnings, warnings)
+		warnings.InHeader(c)
 		err := handle(c)
 		if err != nil && op.own {
 			return a.fail(c.Request().Context(), err, true)

@@ -23,6 +23,17 @@ type Spool struct {
 	held     heldBody
 }
 
+// withoutBOM returns a reader of a text without the byte order mark that it may begin with.
+func withoutBOM(text io.Reader) io.Reader {
+	in := bufio.NewReader(text)
+	if first, _ := in.Peek(len(byteOrderMark)); string(first) == byteOrderMark {
+		_, _ = in.Discard(len(byteOrderMark)) // it was read already
+	}
+	return in
+}
+
+const byteOrderMark = "\uFEFF"
+
 // Spool receives a request's body of at most limitBytes. The caller closes it.
 func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 	if c.Request().ContentLength > limitBytes {
@@ -32,14 +43,15 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(file, Body(c, limitBytes)); err != nil {
+	if _, err := io.Copy(file, withoutBOM(Body(c, limitBytes))); err != nil {
 		file.Close()
 		if _, own := errors.AsType[*fs.PathError](err); own {
 			return nil, fmt.Errorf("spool the request's body: %w", err)
 		}
 		return nil, bodyError(err)
 	}
-	return &Spool{file: file, held: heldBody{in: a.bodies, org: Org(c.Request().Context())}}, nil
+	ctx := c.Request().Context()
+	return &Spool{Warnings: WarningsOf(ctx), file: file, held: heldBody{in: a.bodies, org: Org(ctx)}}, nil
 }
 
 // Close deletes the file, and frees what the body took of the API's BodyBudget.
@@ -74,7 +86,7 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 	in := json.NewDecoder(from)
 	err := eachField(in, l.Rule, func(name string) error {
 		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
-			s.Warnings.addUnknown(name, slices.Concat(l.Names, l.Others))
+			s.Warnings.addUnknown("field", name, slices.Concat(l.Names, l.Others))
 		}
 		offset := in.InputOffset()
 		if slices.Contains(l.Names, name) && s.hasList(offset) {

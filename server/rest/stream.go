@@ -53,7 +53,7 @@ func ServeContent(c echo.Context, modified time.Time, content io.ReadSeeker) err
 	for _, name := range []string{echo.HeaderContentType, echo.HeaderContentDisposition, echo.HeaderContentLength} {
 		c.Response().Header().Del(name)
 	}
-	return statusProblem(w.refused, cmp.Or(strings.TrimSpace(string(w.detail)),
+	return StatusProblem(w.refused, cmp.Or(strings.TrimSpace(string(w.detail)),
 		"a condition of the request's headers does not hold: the file is another one than the client has"))
 }
 

@@ -25,7 +25,7 @@ func showProblem(ctx huma.Context, _ string, body any) (any, error) {
 	if len(sentences) == 0 {
 		sentences = append(sentences, model.Detail)
 	}
-	return statusProblem(model.Status, strings.Join(sentences, "; ")).traced(ctx.Context()), nil
+	return StatusProblem(model.Status, strings.Join(sentences, "; ")).traced(ctx.Context()), nil
 }
 
 // violation is a broken rule in words: where, what the rule is, and what was there.

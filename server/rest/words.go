@@ -35,7 +35,6 @@ type describer struct {
 	words   map[string]word
 	schemas Registry
 	done    map[*Schema]bool
-	typed   []*Schema // by giveType
 }
 
 // meaning returns what a field of a type means, empty if no word says it.
@@ -66,7 +65,9 @@ func (c *describer) schema(name string, s *Schema) {
 	for field, of := range s.Properties {
 		if untyped(of) {
 			c.giveType(of, name, field)
-			of.Nullable = of.Type == huma.TypeObject
+			if of.Extensions["type"] == huma.TypeObject {
+				of.Extensions["type"] = []string{huma.TypeObject, "null"}
+			}
 		}
 		if of.Description == "" {
 			of.Description = c.meaning(name, field)
@@ -84,32 +85,25 @@ func (c *describer) schema(name string, s *Schema) {
 
 // untyped reports whether a schema is that of a json.RawMessage, which takes anything.
 func untyped(s *Schema) bool {
-	return s.Type == "" && s.Ref == "" && len(s.OneOf)+len(s.AnyOf)+len(s.AllOf) == 0
+	return s.Type == "" && s.Ref == "" && len(s.OneOf)+len(s.AnyOf)+len(s.AllOf)+len(s.Extensions) == 0
 }
 
 // giveType gives the schema of any JSON the type of the word's example, or that of an object. Only the document has
-// these types: forget takes them away, so that requests are not checked by them.
+// these types: requests are not checked by extensions.
 func (c *describer) giveType(s *Schema, of, field string) {
-	c.typed = append(c.typed, s)
 	example := string(c.words[of+"."+field].example) + string(c.words[field].example) + "{"
+	anyObject := map[string]any{"type": huma.TypeObject, "additionalProperties": true}
 	switch {
 	case example[0] == '[':
-		s.Type, s.Items = huma.TypeArray, &Schema{Type: huma.TypeObject, AdditionalProperties: true}
+		s.Extensions = map[string]any{"type": huma.TypeArray, "items": anyObject}
 	case example[0] == '"':
-		s.Type = huma.TypeString
+		s.Extensions = map[string]any{"type": huma.TypeString}
 	case strings.HasPrefix(example, "true") || strings.HasPrefix(example, "false"):
-		s.Type = huma.TypeBoolean
+		s.Extensions = map[string]any{"type": huma.TypeBoolean}
 	case strings.ContainsRune("-0123456789", rune(example[0])):
-		s.Type = huma.TypeNumber
+		s.Extensions = map[string]any{"type": huma.TypeNumber}
 	default:
-		s.Type, s.AdditionalProperties = huma.TypeObject, true
-	}
-}
-
-// forget takes the types away that giveType gave.
-func (c *describer) forget() {
-	for _, s := range c.typed {
-		s.Type, s.Nullable, s.Items, s.AdditionalProperties = "", false, nil, nil
+		s.Extensions = anyObject
 	}
 }
 
@@ -259,7 +253,7 @@ func (e *exampler) literal(s *Schema, typ, field string) any {
 		}
 		return "text"
 	}
-	return json.RawMessage("null")
+	return struct{}{} // of any JSON
 }
 
 func (e *exampler) object(s *Schema, typ string) any {
