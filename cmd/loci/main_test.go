@@ -605,8 +605,24 @@ func TestUploadOfDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	upload(0, "31 files: 0 uploaded, 31 unchanged, 0 failed", docs)
-	upload(1, "", filepath.Join(dir, "nothing", "*.md"))
-	upload(1, "", filepath.Join(dir, "nothing.md"))
+	none, missing := filepath.Join(dir, "nothing", "*.md"), filepath.Join(dir, "nothing.md")
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	upload(1, "34 files: 0 uploaded, 31 unchanged, 3 failed", none, missing, docs, filepath.Join(dir, "empty"))
+	for path, want := range map[string]string{none: "no file matches the pattern", missing: "no such file or directory",
+		filepath.Join(dir, "empty"): "the directory has no files",
+		"--parallel=0 " + docs:      "--parallel is 0; send at least 1"} {
+		errs := newLines()
+		args := append([]string{"upload", "--addr=" + p.base, "more"}, strings.Fields(path)...)
+		if code := run(t.Context(), args, newLines(), errs); code != 1 || !strings.Contains(errs.String(), want) ||
+			strings.Count(errs.String(), "nothing") > 1 {
+			t.Errorf("%s: got %d %s, want 1 and %q", path, code, errs, want)
+		}
+	}
+	if n := len(call[[]identified](p, "GET", "/v1/folders/?name=more", nil)); n != 0 {
+		t.Error("a folder was created for no file")
+	}
 	folder := call[[]identified](p, "GET", "/v1/folders/?name=notes", nil)[0].ID
 	if n := len(p.await(folder)); n != 32 {
 		t.Errorf("the folder has %d files, want 32", n)

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,16 +58,26 @@ type upload struct {
 
 // Run implements the command.
 func (c uploadCmd) Run(ctx context.Context, s streams) error {
-	local, err := findLocal(c.Files)
-	if err != nil {
-		return err
+	if c.Parallel < 1 {
+		return fmt.Errorf("--parallel is %d; send at least 1 file at a time", c.Parallel)
 	}
-	u := &upload{uploadCmd: c, streams: s, total: len(local), shown: isTerminal(s.err)}
+	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err)}
+	var local []localFile
+	for _, path := range c.Files {
+		found, err := findLocal(path)
+		if err != nil {
+			u.fail(path, err.Error())
+		}
+		local = append(local, found...)
+	}
+	if u.total = len(local) + u.failed; len(local) == 0 {
+		return errors.New("there is no file to upload")
+	}
 	if err := u.open(ctx); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(max(c.Parallel, 1))
+	group.SetLimit(c.Parallel)
 	for _, f := range local {
 		group.Go(func() error { return u.one(groupCtx, f) })
 	}
@@ -88,39 +97,43 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// findLocal returns the files of paths. Those of a directory and of a pattern are named relative to it; hidden ones,
+// findLocal returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones,
 // links to directories, and what is no regular file are left out.
-func findLocal(paths []string) (all []localFile, err error) {
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		switch {
-		case err == nil && !info.IsDir():
-			all = append(all, localFile{path, filepath.Base(path)})
-			continue
-		case err != nil && !strings.ContainsAny(path, "*?[{"):
-			return nil, err
-		}
-		base, pattern := path, "**"
-		if err != nil {
-			base, pattern = doublestar.SplitPattern(filepath.ToSlash(path))
-		}
-		names, err := doublestar.Glob(os.DirFS(base), pattern, doublestar.WithFilesOnly(), doublestar.WithNoHidden(),
-			doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
-		if err != nil {
-			return nil, fmt.Errorf("find the files of %s: %w", path, err)
-		}
-		names = slices.DeleteFunc(names, func(name string) bool {
-			info, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
-			return err == nil && !info.Mode().IsRegular()
-		})
-		if len(names) == 0 {
-			return nil, fmt.Errorf("find the files of %s: %w", path, fs.ErrNotExist)
-		}
-		for _, name := range names {
-			all = append(all, localFile{filepath.Join(base, filepath.FromSlash(name)), name})
+func findLocal(path string) (all []localFile, err error) {
+	base, pattern, none := path, "**", "the directory has no files"
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.IsDir():
+		return []localFile{{path, filepath.Base(path)}}, nil
+	case err != nil && !strings.ContainsAny(path, "*?[{"):
+		return nil, withoutPath(err)
+	case err != nil:
+		base, pattern = doublestar.SplitPattern(filepath.ToSlash(path))
+		none = "no file matches the pattern"
+	}
+	names, err := doublestar.Glob(os.DirFS(base), pattern, doublestar.WithFilesOnly(), doublestar.WithNoHidden(),
+		doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("find its files: %w", err)
+	}
+	for _, name := range names {
+		path := filepath.Join(base, filepath.FromSlash(name))
+		if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+			all = append(all, localFile{path, name})
 		}
 	}
+	if len(all) == 0 {
+		return nil, errors.New(none)
+	}
 	return all, nil
+}
+
+// withoutPath returns the cause of an error about a path that is named with it.
+func withoutPath(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
 }
 
 // open finds the folder, which it creates if it is new, and lists its files.
@@ -181,7 +194,7 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 	}
 	switch {
 	case err != nil:
-		u.fail(local.path, err.Error())
+		u.fail(local.path, withoutPath(err).Error())
 	case same:
 		u.update(func() { u.unchanged++ })
 	default:

@@ -23,6 +23,7 @@ var ignored = []string{"request_heartbeat", "inner_thoughts", "thinking"}
 // differs from zero.
 type (
 	number      int    // also "20" and 20.0
+	start       int    // a number from 0 on
 	flag        bool   // also "true", "False", 1
 	text        string // also a bare number or boolean; without NUL, which no stored text has
 	selection   string // a text of a memory, or one for it, as it was given: marks of a prompt may be cut
@@ -181,6 +182,14 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	}
 	*n = number(f)
 	return nil
+}
+
+func (s *start) UnmarshalJSON(raw []byte) error {
+	err := (*number)(s).UnmarshalJSON(raw)
+	if err == nil && *s < 0 {
+		err = &mismatch{"at least 0", raw}
+	}
+	return err
 }
 
 func (f *flag) UnmarshalJSON(raw []byte) error {

@@ -70,7 +70,6 @@ func TestGrepFilesUnderstandsWhatModelsWrite(t *testing.T) {
 			`{"pattern": "a", "include": "*.md", "context_lines": "20", "offset": "40", ` +
 				`"case_sensitive": true, "literal": "true"}`,
 			files.GrepQuery{Pattern: "a", Include: "*.md", ContextLines: 20, Offset: 40, CaseSensitive: true, Literal: true}},
-		{"an offset below 0 is 0", `{"pattern": "a", "offset": -3}`, files.GrepQuery{Pattern: "a", ContextLines: 1}},
 		{"a number as pattern", `{"pattern": 404}`, files.GrepQuery{Pattern: "404", ContextLines: 1}},
 		{"blanks in a pattern count", `{"pattern": "  return"}`, files.GrepQuery{Pattern: "  return", ContextLines: 1}},
 		{"a pattern that looks like JSON stays", `{"pattern": "{\"a\": 1}"}`,

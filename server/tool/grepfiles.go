@@ -18,7 +18,7 @@ type grepArgs struct {
 	Pattern       text    `json:"pattern"`
 	Include       text    `json:"include"`
 	ContextLines  *number `json:"context_lines"`
-	Offset        number  `json:"offset"`
+	Offset        start   `json:"offset"`
 	CaseSensitive flag    `json:"case_sensitive"`
 	Literal       flag    `json:"literal"`
 }
@@ -37,9 +37,9 @@ func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, 
 	return Result{Text: grepText(query, found, c.has())}, err
 }
 
-// query returns the search that the arguments ask for. An offset below 0 is 0, as in Letta.
+// query returns the search that the arguments ask for.
 func (a grepArgs) query() files.GrepQuery {
-	return files.GrepQuery{Pattern: string(a.Pattern), Include: string(a.Include), Offset: max(int(a.Offset), 0),
+	return files.GrepQuery{Pattern: string(a.Pattern), Include: string(a.Include), Offset: int(a.Offset),
 		ContextLines:  int(deref(a.ContextLines, contextLines)),
 		CaseSensitive: bool(a.CaseSensitive), Literal: bool(a.Literal)}
 }

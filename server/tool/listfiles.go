@@ -16,7 +16,7 @@ const (
 type listArgs struct {
 	Pattern text    `json:"pattern"`
 	Folder  text    `json:"folder"`
-	Offset  number  `json:"offset"`
+	Offset  start   `json:"offset"`
 	Limit   *number `json:"limit"`
 }
 
@@ -28,7 +28,7 @@ func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	q := listQuery{files.ListQuery{Include: string(a.Pattern), Folder: string(a.Folder), Offset: max(int(a.Offset), 0),
+	q := listQuery{files.ListQuery{Include: string(a.Pattern), Folder: string(a.Folder), Offset: int(a.Offset),
 		Limit: limit}}
 	found, err := m.Files.List(ctx, c.Org, c.Agent.ID, q.ListQuery)
 	return Result{Text: listText(q, found)}, err

@@ -202,6 +202,8 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"grep_files", `{"pattern": "a", "context_lines": 21}`},
 		{"grep_files", `{"pattern": "a", "context_lines": -1}`},
 		{"grep_files", `{"pattern": "a", "offset": 1.5}`},
+		{"grep_files", `{"pattern": "a", "offset": -1}`},
+		{"list_files", `{"offset": "-1"}`},
 		{"grep_files", `{"pattern": "a", "offset": 1e300}`},
 		{"grep_files", `{"pattern": "a", "path": "docs", "glob": "*.md"}`},
 		{"grep_files", `{"pattern": "` + long + `"}`},
