@@ -1,7 +1,7 @@
 # Everything a developer does here is a target; `make` alone lists them.
 
 # No package's tests take longer than this, or one hangs.
-TEST_TIMEOUT ?= 15m
+TEST_TIMEOUT ?= 30m
 # More flags for go test, for example -v or -run=TestOpen.
 TEST_FLAGS ?=
 # How long each fuzz test of make fuzz looks for a counterexample.

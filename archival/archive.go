@@ -12,11 +12,16 @@ import (
 
 const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at,
 	CASE WHEN c.embedded_space IS NOT NULL THEN json_build_object(
-		'pending', (SELECT count(*) FROM unembedded_passages u WHERE u.archive_key = c.key AND u.refused IS NULL),
-		'refused', (SELECT count(*) FROM unembedded_passages u WHERE u.archive_key = c.key AND u.refused IS NOT NULL),
+		'pending', (
+			SELECT count(*) FROM unembedded_passages u
+			WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NULL),
+		'refused', (
+			SELECT count(*) FROM unembedded_passages u
+			WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NOT NULL),
 		'error', coalesce(c.embed_error, (
 			SELECT format('the embeddings endpoint refuses some passages (%s); they are found by their words', u.refused)
-			FROM unembedded_passages u WHERE u.archive_key = c.key AND u.refused IS NOT NULL ORDER BY u.passage_key LIMIT 1)))
+			FROM unembedded_passages u WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NOT NULL
+			ORDER BY u.passage_key LIMIT 1)))
 	END AS embedding_status`
 
 // CreateArchive creates an archive. ErrInvalid if its name has not from 1 to 255 characters.

@@ -113,6 +113,6 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 
 func (s *Store) findDefault(ctx context.Context, org db.Org, agentID string) (Archive, error) {
 	return db.One[Archive](ctx, s.db, `
-		SELECT `+archiveColumns+` FROM archives c JOIN agent_archives a ON a.archive_key = c.key
+		SELECT `+archiveColumns+` FROM archives c JOIN agent_archives a ON a.org = c.org AND a.archive_key = c.key
 		WHERE c.org = $1 AND a.org = $1 AND a.agent_id = $2 AND a.is_default AND c.deleted_at IS NULL`, org, agentID)
 }

@@ -14,13 +14,14 @@ const clearRows = 5000
 // none left. It returns the number of rows deleted; while that is not 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	for _, sql := range []string{
-		`DELETE FROM passages WHERE key IN (
-			SELECT p.key FROM archives c JOIN passages p ON p.archive_key = c.key
+		`DELETE FROM passages WHERE (org, key) IN (
+			SELECT p.org, p.key FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
 			WHERE c.deleted_at IS NOT NULL
 			LIMIT $1)`,
-		`DELETE FROM archives c WHERE key IN (
-			SELECT key FROM archives d
-			WHERE d.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM passages p WHERE p.archive_key = d.key)
+		`DELETE FROM archives c WHERE (org, key) IN (
+			SELECT d.org, d.key FROM archives d
+			WHERE d.deleted_at IS NOT NULL
+			  AND NOT EXISTS (SELECT FROM passages p WHERE p.org = d.org AND p.archive_key = d.key)
 			LIMIT $1)`,
 	} {
 		tag, err := s.db.Exec(ctx, sql, clearRows)

@@ -24,30 +24,33 @@ func (s *Store) Queue() *embed.Queue[passages] {
 		Worker: embed.Worker[job]{
 			DB: s.db,
 			Vectors: s.search.VectorTable(`
-				SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.key = u.archive_key
+				SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.org = u.org AND c.key = u.archive_key
 				WHERE u.refused IS NULL AND c.embedded_space = $1 AND c.deleted_at IS NULL`,
 				"org", "archive_key", "tags", "happened_at"),
 			Openings: true, Next: s.nextBatch,
 		},
 		Settle: s.settle, Waiting: waitingArchives, Owners: "archives", TakeOverRows: 1, Lock: "UPDATE", TakeOver: []string{
-			`UPDATE archives SET embedded_space = @space, embed_error = NULL WHERE key = ANY (@keys)`,
-			`DELETE FROM unembedded_passages WHERE archive_key = ANY (@keys)`,
+			`UPDATE archives SET embedded_space = @space, embed_error = NULL WHERE org = @org AND key = ANY (@keys)`,
+			`DELETE FROM unembedded_passages WHERE org = @org AND archive_key = ANY (@keys)`,
 			`INSERT INTO unembedded_passages (passage_key, org, archive_key)
 			SELECT key, org, archive_key FROM passages p
-			WHERE archive_key = ANY (@keys)
-			  AND NOT EXISTS (SELECT FROM passage_vectors v WHERE v.passage_key = p.key AND v.space_id = @space)`}}
+			WHERE org = @org AND archive_key = ANY (@keys) AND NOT EXISTS (
+				SELECT FROM passage_vectors v WHERE v.org = @org AND v.passage_key = p.key AND v.space_id = @space)`}}
 }
 
 // waitingArchives selects the archives with passages that wait. It reads the index of these once for each archive,
 // however many passages wait.
 const waitingArchives = `
 	WITH RECURSIVE waiting AS (
-		SELECT min(archive_key) AS key FROM unembedded_passages WHERE refused IS NULL
+		(SELECT org, archive_key FROM unembedded_passages WHERE refused IS NULL ORDER BY org, archive_key LIMIT 1)
 		UNION ALL
-		SELECT (SELECT min(u.archive_key) FROM unembedded_passages u WHERE u.refused IS NULL AND u.archive_key > w.key)
-		FROM waiting w WHERE w.key IS NOT NULL
+		SELECT following.org, following.archive_key FROM waiting w CROSS JOIN LATERAL (
+			SELECT u.org, u.archive_key FROM unembedded_passages u
+			WHERE u.refused IS NULL AND (u.org, u.archive_key) > (w.org, w.archive_key)
+			ORDER BY u.org, u.archive_key
+			LIMIT 1) following
 	)
-	SELECT c.org, c.key AS owner FROM archives c JOIN waiting w ON w.key = c.key
+	SELECT c.org, c.key AS owner FROM archives c JOIN waiting w ON w.org = c.org AND w.archive_key = c.key
 	WHERE c.embedded_space = @space AND c.deleted_at IS NULL`
 
 // batch is passages of an archive without their vectors.
@@ -71,9 +74,9 @@ func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.
 			SELECT p.key, p.text, p.sha256,
 			       sum(length(p.text) / 4 + 1) OVER (ORDER BY p.key) - length(p.text) / 4 AS before
 			FROM (
-				SELECT u.passage_key FROM unembedded_passages u JOIN archives c ON c.key = u.archive_key
+				SELECT u.passage_key FROM unembedded_passages u JOIN archives c ON c.org = u.org AND c.key = u.archive_key
 				WHERE u.org = @org AND u.archive_key = @archive AND u.refused IS NULL
-				  AND c.org = @org AND c.embedded_space = @space AND c.deleted_at IS NULL
+				  AND c.embedded_space = @space AND c.deleted_at IS NULL
 				ORDER BY u.passage_key
 				LIMIT @size
 			) first

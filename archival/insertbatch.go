@@ -172,14 +172,15 @@ const insertPassage = `
 		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms)
 		VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms)
 		ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING
-		RETURNING key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at
+		RETURNING org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at
 	), stored AS (
 		SELECT * FROM fresh
 		UNION ALL
-		SELECT key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at
+		SELECT org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at
 		FROM passages WHERE org = @org AND archive_key = @archive AND sha256 = @sum
 	)
-	SELECT ` + passageColumns + `, p.id <> @id AS duplicate FROM stored p JOIN archives c ON c.key = p.archive_key`
+	SELECT ` + passageColumns + `, p.id <> @id AS duplicate
+	FROM stored p JOIN archives c ON c.org = p.org AND c.key = p.archive_key WHERE c.org = @org`
 
 func (d Draft) insertArgs(org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
 	lex := embed.Document(d.Text)

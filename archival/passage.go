@@ -29,8 +29,9 @@ const isAgents = `EXISTS (
 // empty. ErrNotFound if there is none.
 func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Passage, error) {
 	p, err := db.One[Passage](ctx, s.db, `
-		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND p.id = @id AND (@agent = '' OR `+isAgents+`)`,
+		SELECT `+passageColumns+`
+		FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = @org AND p.id = @id AND (@agent = '' OR `+isAgents+`)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
 	return p, orNotFound(err, "Passage", id)
 }
@@ -47,8 +48,9 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 	place := `SELECT ` + order + ` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`
 	clauses := p.ByUUID("passage-").Clauses(order, place, args)
 	rows, err := db.All[Passage](ctx, s.db, `
-		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND `+isAgents+`
+		SELECT `+passageColumns+`
+		FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = @org AND `+isAgents+`
 		  AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
 		  AND `+clauses.Where+clauses.Order, args)
 	if clauses.Reversed {
@@ -60,8 +62,8 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 // CountPassages counts the passages in the archives of an agent.
 func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (int, error) {
 	return db.One[int](ctx, s.db, `
-		SELECT count(*) FROM passages p JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org AND `+isAgents, pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		SELECT count(*) FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
+		WHERE p.org = @org AND `+isAgents, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
 // UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if another passage of its archive has
@@ -114,7 +116,7 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string)
 		return Passage{}, 0, orNotFound(err, "Passage", id)
 	}
 	p, err = db.One[Passage](ctx, s.db, `
-		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.key = p.archive_key
+		SELECT `+passageColumns+` FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
 		WHERE p.org = $1 AND p.key = $2
 		FOR UPDATE OF p`, org, p.Key)
 	return p, archive, orNotFound(err, "Passage", id)

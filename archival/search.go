@@ -48,9 +48,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: q.Limit, SQL: `
 		SELECT ` + passageColumns + `, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
-		JOIN passages p ON p.key = hit.key
-		JOIN archives c ON c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND c.org = @org
+		JOIN passages p ON p.org = @org AND p.key = hit.key
+		JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
 	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}, err
 }
@@ -150,7 +149,7 @@ func (s *Store) newest(ctx context.Context, q Query, f embed.Filter, after int64
 				SELECT happened_at, key FROM passages WHERE org = @org AND key = @after))
 			ORDER BY r.happened_at DESC, r.key DESC
 			LIMIT @limit OFFSET @offset
-		) p JOIN archives c ON c.key = p.archive_key
+		) p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
 		ORDER BY p.happened_at DESC, p.key DESC`, f.Args)
 }
 
@@ -162,7 +161,7 @@ func (s *Store) sample(ctx context.Context, a searchedArchives) (*embed.IDF, err
 			FROM passages WHERE org = $1 AND archive_key = ANY ($2)
 		)
 		SELECT p.terms FROM placed JOIN passages p USING (key)
-		WHERE n % greatest(rows / $3, 1) = 0
+		WHERE p.org = $1 AND n % greatest(rows / $3, 1) = 0
 		ORDER BY n
 		LIMIT $3`, a.org, a.archives, embed.SampleRows)
 	return embed.NewIDF(terms, a.rows), err

@@ -18,6 +18,11 @@ import (
 // Org is the key of the organization that a row belongs to. Every statement on a tenant's table carries one.
 type Org int32
 
+// Orgs returns every organization, in the order of their keys.
+func Orgs(ctx context.Context, d DB) ([]Org, error) {
+	return All[Org](ctx, d, `SELECT org FROM organizations ORDER BY org`)
+}
+
 // DB runs statements. *pgxpool.Pool and pgx.Tx implement it.
 type DB interface {
 	Begin(ctx context.Context) (pgx.Tx, error)

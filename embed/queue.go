@@ -44,7 +44,7 @@ func (j OwnerJob[K]) InsertOpts() river.InsertOpts { return queue.Once(j.Kind())
 
 // Queue is a memory's queue of rows that wait for their vectors. Its rows belong to owners, and an owner's rows have
 // their vectors in the space that the owner's column embedded_space names, or wait for them. The statements' arguments
-// are @space, the active space, and those named.
+// are @space, the active space, and those named; Waiting alone reads every organization.
 type Queue[K Kind] struct {
 	Worker[OwnerJob[K]]
 	Settle time.Duration
@@ -55,7 +55,8 @@ type Queue[K Kind] struct {
 	// TakeOverRows.
 	Owners       string
 	TakeOverRows int
-	// TakeOver lets the rows of the Owners @keys wait for the vectors that they lack. These owners are locked FOR Lock.
+	// TakeOver lets the rows of the Owners @keys of @org wait for the vectors that they lack. These owners are locked
+	// FOR Lock.
 	TakeOver []string
 	Lock     string
 }
@@ -102,28 +103,39 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 // for idle: what they lack of the active space waits for it. It returns their number.
 func (q *Queue[K]) Backfill(ctx context.Context, idle time.Duration) (owners int, err error) {
 	space, ok := q.Endpoint.Space()
-	for ok && err == nil {
-		var keys []int64
-		err = db.Tx(ctx, q.DB, func(tx pgx.Tx) error {
-			keys, err = db.All[int64](ctx, tx, `
-				SELECT key FROM `+q.Owners+` o
-				WHERE coalesce(embedded_space, 0) <> $1 AND deleted_at IS NULL AND NOT EXISTS (
-					SELECT FROM embedding_spaces s WHERE s.id = o.embedded_space AND s.used_at > now() - $2::interval)
-				ORDER BY key
-				LIMIT $3
-				FOR `+q.Lock, space.ID, idle, q.TakeOverRows)
-			if err != nil || len(keys) == 0 {
-				return err
-			}
-			var statements pgx.Batch
-			for _, sql := range q.TakeOver {
-				statements.Queue(sql, pgx.NamedArgs{"keys": keys, "space": space.ID})
-			}
-			return tx.SendBatch(ctx, &statements).Close()
-		})
-		owners += len(keys)
-		ok = len(keys) > 0
+	if !ok {
+		return 0, nil
 	}
+	orgs, err := db.Orgs(ctx, q.DB)
+	for _, org := range orgs {
+		for more := true; more && err == nil; {
+			var n int
+			n, err = q.takeOver(ctx, org, space, idle)
+			owners, more = owners+n, n > 0
+		}
+	}
+	return owners, err
+}
+
+// takeOver takes over the next owners of an organization, and returns their number.
+func (q *Queue[K]) takeOver(ctx context.Context, org db.Org, space Space, idle time.Duration) (owners int, err error) {
+	err = db.Tx(ctx, q.DB, func(tx pgx.Tx) error {
+		keys, err := db.All[int64](ctx, tx, `
+			SELECT key FROM `+q.Owners+` o
+			WHERE org = $1 AND coalesce(embedded_space, 0) <> $2 AND deleted_at IS NULL AND NOT EXISTS (
+				SELECT FROM embedding_spaces s WHERE s.id = o.embedded_space AND s.used_at > now() - $3::interval)
+			ORDER BY key
+			LIMIT $4
+			FOR `+q.Lock, org, space.ID, idle, q.TakeOverRows)
+		if owners = len(keys); err != nil || owners == 0 {
+			return err
+		}
+		var statements pgx.Batch
+		for _, sql := range q.TakeOver {
+			statements.Queue(sql, pgx.NamedArgs{"org": org, "keys": keys, "space": space.ID})
+		}
+		return tx.SendBatch(ctx, &statements).Close()
+	})
 	return owners, err
 }
 

@@ -84,23 +84,36 @@ func (v Vectors) ClearUnused(ctx context.Context, pool *pgxpool.Pool,
 	if err := before(ctx, unused); err != nil {
 		return 0, err
 	}
+	orgs, err := db.Orgs(ctx, pool)
+	if err != nil {
+		return 0, err
+	}
 	for _, id := range unused {
 		if err := (Index{Table: v.Table, Space: Space{ID: id}}).drop(ctx, pool); err != nil {
 			return rows, err
 		}
-		for more := true; more; {
-			tag, err := pool.Exec(ctx, `
-				DELETE FROM `+v.Table+`
-				WHERE space_id = $1 AND ctid = ANY (ARRAY(SELECT ctid FROM `+v.Table+` WHERE space_id = $1 LIMIT $2))`,
-				id, clearRows)
-			if err != nil {
+		for _, org := range orgs {
+			n, err := v.clear(ctx, pool, org, id)
+			if rows += n; err != nil {
 				return rows, err
 			}
-			rows += int(tag.RowsAffected())
-			more = tag.RowsAffected() > 0
 		}
 	}
 	return rows, nil
+}
+
+// clear deletes the vectors of a space that an organization has, and returns their number.
+func (v Vectors) clear(ctx context.Context, d db.DB, org db.Org, space int16) (rows int, err error) {
+	for {
+		tag, err := d.Exec(ctx, `
+			DELETE FROM `+v.Table+`
+			WHERE org = $1 AND space_id = $2 AND ctid = ANY (ARRAY(
+				SELECT ctid FROM `+v.Table+` WHERE org = $1 AND space_id = $2 LIMIT $3))`, org, space, clearRows)
+		if err != nil || tag.RowsAffected() == 0 {
+			return rows, err
+		}
+		rows += int(tag.RowsAffected())
+	}
 }
 
 // Index is the vector index of one space over a memory's table of vectors. A search that names the space and its

@@ -18,23 +18,36 @@ const requeueFiles = 1000
 // another space or in none, and of files whose jobs are gone, for example because a server with another space took
 // them. It deletes the batches of other spaces for files that have batches in this one. It returns how many batches it
 // added.
-func (s *Store) Backfill(ctx context.Context) (int, error) {
+func (s *Store) Backfill(ctx context.Context) (added int, err error) {
 	space := s.space()
 	if space == 0 {
 		return 0, nil
 	}
+	orgs, err := db.Orgs(ctx, s.db)
+	for _, org := range orgs {
+		n, failed := s.backfill(ctx, org, space)
+		if added += n; failed != nil {
+			return added, failed
+		}
+	}
+	return added, err
+}
+
+// backfill is Backfill for one organization.
+func (s *Store) backfill(ctx context.Context, org db.Org, space int16) (added int, err error) {
 	tag, err := s.db.Exec(ctx, `
 		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
-		SELECT f.key, $1, f.generation, first, least(first + b.size, f.chunks), f.org, f.folder_key
+		SELECT f.key, $2, f.generation, first, least(first + b.size, f.chunks), f.org, f.folder_key
 		FROM files f JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
-		CROSS JOIN LATERAL (SELECT least(greatest($3 / d.chunk_tokens, 1), $2) AS size) b
+		CROSS JOIN LATERAL (SELECT least(greatest($4 / d.chunk_tokens, 1), $3) AS size) b
 		CROSS JOIN LATERAL generate_series(0, f.chunks - 1, b.size) AS first
-		WHERE f.chunks > 0 AND NOT (f.cancelled AND f.generation = f.wanted_generation)
-		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.file_key = f.key AND b.space_id = $1)
-		  AND NOT EXISTS (SELECT FROM embed_refusals r WHERE r.file_key = f.key AND r.space_id = $1)
-		  AND NOT EXISTS (SELECT FROM chunks c JOIN chunk_vectors v ON v.chunk_key = c.key AND v.space_id = $1
-		                  WHERE c.file_key = f.key)
-		ON CONFLICT DO NOTHING`, space, embed.MostTexts, embed.MostTokens)
+		WHERE f.org = $1 AND f.chunks > 0 AND NOT (f.cancelled AND f.generation = f.wanted_generation)
+		  AND NOT EXISTS (SELECT FROM embed_batches b WHERE b.org = $1 AND b.file_key = f.key AND b.space_id = $2)
+		  AND NOT EXISTS (SELECT FROM embed_refusals r WHERE r.org = $1 AND r.file_key = f.key AND r.space_id = $2)
+		  AND NOT EXISTS (
+			SELECT FROM chunks c JOIN chunk_vectors v ON v.org = c.org AND v.chunk_key = c.key AND v.space_id = $2
+			WHERE c.org = $1 AND c.file_key = f.key)
+		ON CONFLICT DO NOTHING`, org, space, embed.MostTexts, embed.MostTokens)
 	if err != nil {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)
 	}
@@ -42,49 +55,52 @@ func (s *Store) Backfill(ctx context.Context) (int, error) {
 		SELECT DISTINCT b.file_key
 		FROM embed_batches b JOIN files f ON f.org = b.org AND f.key = b.file_key
 		JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
-		WHERE b.space_id = $1 AND NOT f.cancelled AND NOT EXISTS (
+		WHERE b.org = $1 AND b.space_id = $2 AND NOT f.cancelled AND NOT EXISTS (
 			SELECT FROM river_job j
 			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
 			  AND (j.args ->> 'file_key')::bigint = b.file_key AND (j.args ->> 'space_id')::int = b.space_id
 			  AND (j.args ->> 'generation')::int = b.generation)
-		ORDER BY b.file_key`, space)
+		ORDER BY b.file_key`, org, space)
 	if err != nil {
 		return 0, err
 	}
 	for some := range slices.Chunk(files, requeueFiles) {
-		if err := s.requeueBatches(ctx, space, some); err != nil {
+		if err := s.requeueBatches(ctx, org, space, some); err != nil {
 			return 0, err
 		}
 	}
-	return int(tag.RowsAffected()), s.deleteOtherSpaces(ctx, space)
+	return int(tag.RowsAffected()), s.deleteOtherSpaces(ctx, org, space)
 }
 
 // requeueBatches queues the batches of files whose jobs are gone.
-func (s *Store) requeueBatches(ctx context.Context, space int16, fileKeys []int64) error {
+func (s *Store) requeueBatches(ctx context.Context, org db.Org, space int16, fileKeys []int64) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `
 			UPDATE embed_batches SET turn = NULL
-			WHERE space_id = $1 AND file_key = ANY($2) AND turn IS NOT NULL`, space, fileKeys); err != nil {
+			WHERE org = $1 AND space_id = $2 AND file_key = ANY ($3) AND turn IS NOT NULL`, org, space, fileKeys); err != nil {
 			return err
 		}
-		return s.With(tx).queueBatches(ctx, space, fileKeys, embedWidth)
+		return s.With(tx).queueBatches(ctx, org, space, fileKeys, embedWidth)
 	})
 }
 
 // deleteOtherSpaces deletes the batches of other spaces for files that have batches in this one, and the vectors of
 // these files in those spaces: a file is embedded in a space whole or not at all.
-func (s *Store) deleteOtherSpaces(ctx context.Context, space int16) error {
+func (s *Store) deleteOtherSpaces(ctx context.Context, org db.Org, space int16) error {
 	_, err := s.db.Exec(ctx, `
 		WITH gone AS (
 			DELETE FROM embed_batches b
-			WHERE b.space_id <> $1 AND NOT EXISTS (SELECT FROM embed_batches a WHERE a.file_key = b.file_key AND a.space_id = $1)
+			WHERE b.org = $1 AND b.space_id <> $2 AND NOT EXISTS (
+				SELECT FROM embed_batches a WHERE a.org = $1 AND a.file_key = b.file_key AND a.space_id = $2)
 			RETURNING b.file_key, b.space_id
 		), refusals AS (
-			DELETE FROM embed_refusals r USING gone g WHERE r.file_key = g.file_key AND r.space_id = g.space_id
+			DELETE FROM embed_refusals r USING gone g
+			WHERE r.org = $1 AND r.file_key = g.file_key AND r.space_id = g.space_id
 		)
 		DELETE FROM chunk_vectors v
 		USING (SELECT DISTINCT file_key, space_id FROM gone) g, chunks c
-		WHERE c.file_key = g.file_key AND v.chunk_key = c.key AND v.space_id = g.space_id`, space)
+		WHERE c.org = $1 AND c.file_key = g.file_key AND v.org = $1 AND v.chunk_key = c.key AND v.space_id = g.space_id`,
+		org, space)
 	if err != nil {
 		return fmt.Errorf("delete the batches of other spaces: %w", err)
 	}

@@ -52,7 +52,7 @@ func (s *Store) Retry(ctx context.Context, org db.Org, folderID, fileID string) 
 			WHERE org = $1 AND key = $2`, org, f.Key); err != nil {
 			return err
 		}
-		return in.queueBatches(ctx, in.space(), []int64{f.Key}, embedWidth)
+		return in.queueBatches(ctx, org, in.space(), []int64{f.Key}, embedWidth)
 	})
 }
 

@@ -36,7 +36,8 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 	}
 	folders, err := db.All[row](ctx, s.db, `
 		SELECT `+folderColumns+`,
-		       (SELECT count(*) FROM files f WHERE f.folder_key = d.key AND f.replaces IS NULL) AS file_count
+		       (SELECT count(*) FROM files f
+		        WHERE f.org = d.org AND f.folder_key = d.key AND f.replaces IS NULL) AS file_count
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
 		ORDER BY d.name, d.key`, org, agentID)
@@ -60,7 +61,8 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 	map[int64][]DirectoryFile, error) {
 	list, err := db.All[DirectoryFile](ctx, s.db, `
 		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
-		FROM agent_files o JOIN files f ON f.key = o.file_key JOIN folders d ON d.org = f.org AND d.key = f.folder_key
+		FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
+		JOIN folders d ON d.org = f.org AND d.key = f.folder_key
 		WHERE o.org = @org AND o.agent_id = @agent AND o.is_open
 		UNION ALL
 		(SELECT c.id, d.name || '/' || c.name, d.key, false, c.last_used_at, c.name

@@ -43,27 +43,27 @@ func (s *Store) addBatches(ctx context.Context, job ParseArgs, src source, chunk
 			"chunks": chunks, "org": src.Org, "folder": src.FolderKey}); err != nil {
 		return err
 	}
-	return s.queueBatches(ctx, space, []int64{src.Key}, embedWidth)
+	return s.queueBatches(ctx, src.Org, space, []int64{src.Key}, embedWidth)
 }
 
 // queueBatches queues jobs for the first batches without a job of every file, at most each of a file, at the turn of
 // its folder. It must run in a transaction.
-func (s *Store) queueBatches(ctx context.Context, space int16, fileKeys []int64, each int) error {
+func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileKeys []int64, each int) error {
 	type batch struct {
 		EmbedArgs
 		FolderKey int64 `db:"folder_key"`
 	}
 	batches, err := db.All[batch](ctx, s.db, `
 		SELECT b.org, b.file_key, b.generation, b.space_id, b.first_ordinal, b.folder_key
-		FROM unnest($2::bigint[]) AS f (key)
+		FROM unnest($3::bigint[]) AS f (key)
 		CROSS JOIN LATERAL (
 			SELECT * FROM embed_batches e
-			WHERE e.file_key = f.key AND e.space_id = $1 AND e.turn IS NULL
+			WHERE e.org = $1 AND e.file_key = f.key AND e.space_id = $2 AND e.turn IS NULL
 			ORDER BY e.first_ordinal
-			LIMIT $3
+			LIMIT $4
 			FOR UPDATE SKIP LOCKED
 		) b
-		ORDER BY b.folder_key, b.first_ordinal, b.file_key`, space, fileKeys, each)
+		ORDER BY b.folder_key, b.first_ordinal, b.file_key`, org, space, fileKeys, each)
 	if err != nil || len(batches) == 0 {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Store) queueBatches(ctx context.Context, space int16, fileKeys []int64,
 	keys, firsts, ends := make([]int64, len(batches)), make([]int, len(batches)), make([]time.Time, len(batches))
 	for i, b := range batches {
 		if _, known := turn[b.FolderKey]; !known {
-			if turn[b.FolderKey], err = s.embedStart(ctx, b.Org, b.FolderKey, space); err != nil {
+			if turn[b.FolderKey], err = s.embedStart(ctx, org, b.FolderKey, space); err != nil {
 				return err
 			}
 		}
@@ -82,9 +82,9 @@ func (s *Store) queueBatches(ctx context.Context, space int16, fileKeys []int64,
 	}
 	if _, err := s.db.Exec(ctx, `
 		UPDATE embed_batches b SET turn = u.turn
-		FROM unnest($2::bigint[], $3::integer[], $4::timestamptz[]) AS u (file_key, first_ordinal, turn)
-		WHERE b.space_id = $1 AND b.file_key = u.file_key AND b.first_ordinal = u.first_ordinal`,
-		space, keys, firsts, ends); err != nil {
+		FROM unnest($3::bigint[], $4::integer[], $5::timestamptz[]) AS u (file_key, first_ordinal, turn)
+		WHERE b.org = $1 AND b.space_id = $2 AND b.file_key = u.file_key AND b.first_ordinal = u.first_ordinal`,
+		org, space, keys, firsts, ends); err != nil {
 		return err
 	}
 	return s.enqueue(ctx, jobs...)
@@ -114,12 +114,11 @@ func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space)
 	chunks, err := db.All[unembedded](ctx, s.db, `
 		SELECT c.key, c.heading, c.text
 		FROM embed_batches b
-		JOIN chunks c ON c.file_key = b.file_key AND c.generation = b.generation
+		JOIN chunks c ON c.org = b.org AND c.file_key = b.file_key AND c.generation = b.generation
 		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
-		JOIN files f ON f.key = c.file_key
+		JOIN files f ON f.org = c.org AND f.key = c.file_key
 		JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
-		WHERE b.org = $5 AND c.org = $5 AND f.org = $5
-		  AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
+		WHERE b.org = $5 AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
 		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
 	if err != nil || len(chunks) == 0 {
 		return nil, err
@@ -138,7 +137,7 @@ func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 		), short AS (
 			UPDATE embed_batches b SET end_ordinal = b.first_ordinal + @size::integer
 			FROM long l
-			WHERE b.file_key = l.file_key AND b.space_id = l.space_id AND b.generation = l.generation
+			WHERE b.org = @org AND b.file_key = l.file_key AND b.space_id = l.space_id AND b.generation = l.generation
 			  AND b.first_ordinal = l.first_ordinal
 		)
 		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key, error)
@@ -191,7 +190,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 			return err
 		}
 	}
-	return b.store.With(tx).queueBatches(ctx, b.job.SpaceID, []int64{b.job.FileKey}, 1)
+	return b.store.With(tx).queueBatches(ctx, b.job.Org, b.job.SpaceID, []int64{b.job.FileKey}, 1)
 }
 
 func (b *batch) Note(ctx context.Context, reason string) error {

@@ -38,7 +38,8 @@ func (set openSet) files(ctx context.Context) ([]openFile, error) {
 		SELECT f.key, f.id, d.name || '/' || f.name AS name, a.last_used_seq, a.pinned, a.automatic, a.first_line,
 		       a.line_count,
 		       f.generation, f.lines, f.pages, f.media_type
-		FROM agent_files a JOIN files f ON f.key = a.file_key JOIN folders d ON d.org = f.org AND d.key = f.folder_key
+		FROM agent_files a JOIN files f ON f.org = a.org AND f.key = a.file_key
+		JOIN folders d ON d.org = f.org AND d.key = f.folder_key
 		WHERE a.org = $1 AND f.org = $1 AND d.org = $1 AND a.agent_id = $2 AND a.is_open
 		ORDER BY a.last_used_seq, f.id`, set.org, set.agentID)
 }

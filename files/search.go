@@ -97,7 +97,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 		       c.first_page, c.last_page, f.media_type, c.heading, c.text, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN chunks c ON c.key = hit.key
-		JOIN files f ON f.key = c.file_key
+		JOIN files f ON f.org = c.org AND f.key = c.file_key
 		JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
 		WHERE c.org = @org AND f.org = @org
 		ORDER BY hit.place`}, rows)

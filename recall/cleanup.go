@@ -14,14 +14,14 @@ const clearRows = 5000
 // Clip names. It returns the number of rows deleted; while that is not 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	messages, err := s.clear(ctx, "forgotten messages", `
-		DELETE FROM messages WHERE key IN (
-			SELECT m.key FROM forgotten_agents f JOIN messages m ON m.agent_key = f.agent_key
-			ORDER BY m.agent_key, m.seq
+		DELETE FROM messages WHERE (org, key) IN (
+			SELECT m.org, m.key FROM forgotten_agents f JOIN messages m ON m.org = f.org AND m.agent_key = f.agent_key
+			ORDER BY m.org, m.agent_key, m.seq
 			LIMIT $1)`, clearRows)
 	if err == nil && messages == 0 {
 		_, err = s.clear(ctx, "forgotten agents", `
 			DELETE FROM forgotten_agents f
-			WHERE NOT EXISTS (SELECT FROM messages m WHERE m.agent_key = f.agent_key)`)
+			WHERE NOT EXISTS (SELECT FROM messages m WHERE m.org = f.org AND m.agent_key = f.agent_key)`)
 	}
 	if err != nil {
 		return messages, err

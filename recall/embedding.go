@@ -36,7 +36,7 @@ func (s *Store) Queue() *embed.Queue[messages] {
 		Owners:  "conversations", TakeOverRows: 500, Lock: "NO KEY UPDATE", TakeOver: []string{`
 			UPDATE conversations
 			SET embedded = 0, embedded_space = @space, unembedded = true, embed_error = NULL, embed_refused = 0
-			WHERE key = ANY (@keys)`}}
+			WHERE org = @org AND key = ANY (@keys)`}}
 }
 
 // batch is messages without their vectors, of one conversation of an agent or of several.
@@ -105,7 +105,8 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 				SELECT key, conversation_key, position, role, name, content, created_at, tokens FROM messages m
 				WHERE m.org = @org AND m.conversation_key = c.key AND m.position > c.after AND m.position <= c.until
 				  AND m.lex IS NOT NULL
-				  AND NOT EXISTS (SELECT FROM message_vectors v WHERE v.message_key = m.key AND v.space_id = @space)
+				  AND NOT EXISTS (
+					SELECT FROM message_vectors v WHERE v.org = @org AND v.message_key = m.key AND v.space_id = @space)
 				ORDER BY m.position
 				LIMIT @size + 1
 			) m

@@ -194,7 +194,7 @@ func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run fu
 		}
 		stored, err = db.One[bool](ctx, tx, `
 			SELECT EXISTS (
-				SELECT FROM tool_calls t JOIN conversations c ON c.key = t.conversation_key
+				SELECT FROM tool_calls t JOIN conversations c ON c.org = t.org AND c.key = t.conversation_key
 				WHERE c.org = $1 AND c.key = $2 AND t.call_id = $3 AND t.position = $4 AND t.result_position IS NULL
 			)`, org, end.Key, at.ID, at.Position)
 		if err != nil || !stored {

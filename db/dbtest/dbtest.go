@@ -37,7 +37,7 @@ type server struct {
 // Main runs a package's tests, ends their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {
 	code := m.Run()
-	if code == 0 && shared.kind != "" && os.Getenv("LOCI_CHECK_ORG") != "" {
+	if code == 0 && shared.kind != "" {
 		if err := statements.check(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, "dbtest:", err)
 			code = 1

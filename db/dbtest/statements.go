@@ -20,7 +20,16 @@ import (
 
 // acrossOrganizations are the functions whose statements may read rows of more than one organization, each with the
 // reason. Work that they find is done for each organization by itself.
-var acrossOrganizations = map[string]string{}
+var acrossOrganizations = map[string]string{
+	"event.(*Poller[...]).poll":    "one statement reads the heads of all followed agents, each named with its organization",
+	"grep.(*Searcher).UpdateIndex": "finds the folders whose text is to be indexed",
+	"grep.(*Searcher).PruneIndex":  "finds the folders whose index is stale",
+	"embed.(*Queue[...]).Call":     "finds the owners of rows that wait for vectors",
+	"embed.Vectors.Index":          "counts the vectors of a space, which one index serves for all",
+	"embed.Vectors.ClearUnused":    "deletes the batches of spaces that no server uses",
+	"archival.(*Store).Clear":      "deletes batches of the rows of deleted archives",
+	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents, and of texts that nothing names",
+}
 
 // statements are those that the product ran on the pools of the tests of this program.
 var statements collector
@@ -36,16 +45,7 @@ type collector struct {
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (c *collector) TraceQueryStart(ctx context.Context, conn *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
-	sql := q.SQL
-	for i, arg := range q.Args {
-		if r, ok := arg.(pgx.QueryRewriter); ok {
-			if rewritten, _, err := r.RewriteQuery(ctx, conn, sql, q.Args[i+1:]); err == nil {
-				sql = rewritten
-			}
-			break
-		}
-	}
-	c.add(sql)
+	c.add(ctx, conn, q.SQL, q.Args)
 	return ctx
 }
 
@@ -53,9 +53,9 @@ func (c *collector) TraceQueryStart(ctx context.Context, conn *pgx.Conn, q pgx.T
 func (c *collector) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // TraceBatchStart implements pgx.BatchTracer.
-func (c *collector) TraceBatchStart(ctx context.Context, _ *pgx.Conn, b pgx.TraceBatchStartData) context.Context {
+func (c *collector) TraceBatchStart(ctx context.Context, conn *pgx.Conn, b pgx.TraceBatchStartData) context.Context {
 	for _, q := range b.Batch.QueuedQueries {
-		c.add(q.SQL)
+		c.add(ctx, conn, q.SQL, q.Arguments)
 	}
 	return ctx
 }
@@ -86,7 +86,16 @@ func (c *collector) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFr
 
 var manipulates = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\b`)
 
-func (c *collector) add(sql string) {
+// add adds a statement in the form that Postgres gets: with numbered parameters.
+func (c *collector) add(ctx context.Context, conn *pgx.Conn, sql string, args []any) {
+	for i, arg := range args {
+		if r, ok := arg.(pgx.QueryRewriter); ok {
+			if rewritten, _, err := r.RewriteQuery(ctx, conn, sql, args[i+1:]); err == nil {
+				sql = rewritten
+			}
+			break
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen[sql] || !manipulates.MatchString(sql) {
@@ -113,7 +122,7 @@ func caller() string {
 		f, more = frames.Next()
 		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
 		switch {
-		case strings.HasSuffix(f.File, "_test.go"):
+		case test.MatchString(f.File):
 			return closure
 		case helper.MatchString(f.File):
 		case literal.MatchString(name):
@@ -126,6 +135,7 @@ func caller() string {
 }
 
 var (
+	test    = regexp.MustCompile(`_test\.go$|[^b]test/[^/]*\.go$`)
 	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/|/db/(rows|page)\.go$|/src/(runtime|sync)/|/sync@`) // by file
 	literal = regexp.MustCompile(`\.func\d|-range\d`)                                                  // by function
 )
@@ -228,7 +238,7 @@ type planNode struct {
 func (n planNode) unpinned(tables []string) []string {
 	if n.Schema == "public" && n.Table != "" && n.Type != "ModifyTable" && !db.Shared(n.Table) {
 		column := regexp.QuoteMeta(n.Alias) + `"?\.org`
-		pinned := regexp.MustCompile(`\(` + column + ` = [^A]|= "?` + column + `\)`)
+		pinned := regexp.MustCompile(`\(` + column + `( \+ 0\))? = (\$|\(?\w+\.|"|\d)|= "?` + column + `\)`)
 		if !pinned.MatchString(n.IndexCond + n.Recheck + n.Filter) {
 			tables = append(tables, n.Table)
 		}

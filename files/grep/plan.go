@@ -167,9 +167,9 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 		SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, true AS indexed,
 		       u.first_ordinal, u.end_ordinal
 		FROM unnest($2::bigint[], $3::int[]) AS n (block, unit)
-		JOIN gram_units u ON u.block_key = n.block AND u.unit = n.unit
-		JOIN files f ON f.key = u.file_key AND f.generation = u.generation AND f.gram_generation = f.generation
-		  AND f.replaces IS NULL
+		JOIN gram_units u ON u.org = $1 AND u.block_key = n.block AND u.unit = n.unit
+		JOIN files f ON f.org = u.org AND f.key = u.file_key AND f.generation = u.generation
+		  AND f.gram_generation = f.generation AND f.replaces IS NULL
 		JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		WHERE f.org = $1`, s.Org, blocks, units)
 	spans := make([]span, len(rows))

@@ -93,7 +93,7 @@ const filtered = ` FROM blocks b
 	  AND (@more::int IS NULL AND @fewer::int IS NULL AND @agents::int[] IS NULL OR (
 		SELECT count(*) > coalesce(@more, -1) AND count(*) < coalesce(@fewer, 2147483647)
 		   AND (@agents::int[] IS NULL OR count(*) = ANY (@agents))
-		FROM agent_blocks a WHERE a.block_key = b.key))`
+		FROM agent_blocks a WHERE a.org = b.org AND a.block_key = b.key))`
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "label": f.Label, "label_contains": f.LabelContains,
@@ -176,7 +176,7 @@ func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id stri
 			return err
 		}
 		attached, err := db.One[bool](ctx, tx, `
-			SELECT EXISTS (SELECT FROM agent_blocks WHERE agent_id = $2 AND block_key = $3)
+			SELECT EXISTS (SELECT FROM agent_blocks WHERE org = $1 AND agent_id = $2 AND block_key = $3)
 			FROM agents WHERE org = $1 AND id = $2`, org, agentID, b.Key)
 		if err != nil {
 			return db.OrNotFound(err, "Agent with ID %s not found", agentID)
@@ -238,16 +238,16 @@ func (s *Store) Set(ctx context.Context, org db.Org, agentID string, ids []strin
 // OfAgent lists the blocks of an agent, the first attached first.
 func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]Block, error) {
 	return db.All[Block](ctx, s.DB, `
-		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.key = a.block_key
-		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2
+		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
+		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, b.key`, org, agentID)
 }
 
 // Labelled returns the agent's block with a label.
 func (s *Store) Labelled(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
 	b, err := db.One[Block](ctx, s.DB, `
-		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.key = a.block_key
-		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2 AND a.label = $3`, org, agentID, label)
+		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
+		WHERE a.org = $1 AND a.agent_id = $2 AND a.label = $3`, org, agentID, label)
 	return b, db.OrNotFound(err, "No block with label '%s' is attached to agent %s", label, agentID)
 }
 
@@ -257,7 +257,7 @@ func (s *Store) Agents(ctx context.Context, org db.Org, id string) ([]string, er
 		return nil, err
 	}
 	return db.All[string](ctx, s.DB, `
-		SELECT a.agent_id FROM agent_blocks a JOIN blocks b ON b.key = a.block_key
+		SELECT a.agent_id FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
 		WHERE a.org = $1 AND b.id = $2
 		ORDER BY a.attached_at, a.agent_id`, org, id)
 }
