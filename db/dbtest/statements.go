@@ -122,9 +122,9 @@ func caller() string {
 		f, more = frames.Next()
 		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
 		switch {
+		case helper.MatchString(f.File):
 		case test.MatchString(f.File):
 			return closure
-		case helper.MatchString(f.File):
 		case literal.MatchString(name):
 			closure = cmp.Or(closure, name)
 		default:
@@ -135,9 +135,9 @@ func caller() string {
 }
 
 var (
-	test    = regexp.MustCompile(`_test\.go$|[^b]test/[^/]*\.go$`)
-	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/|/db/(rows|page)\.go$|/src/(runtime|sync)/|/sync@`) // by file
-	literal = regexp.MustCompile(`\.func\d|-range\d`)                                                  // by function
+	test    = regexp.MustCompile(`_test\.go$|test/[^/]*\.go$`)
+	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/[a-z]+\.go$|/db/(rows|page)\.go$|/src/(runtime|sync)/|/sync@`) // by file
+	literal = regexp.MustCompile(`\.func\d|-range\d`)                                                             // by function
 )
 
 // check returns an error that lists the statements that read rows of a tenant's table without pinning them to one
