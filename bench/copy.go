@@ -50,7 +50,7 @@ func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (took time.Durati
 	if err != nil {
 		return 0, cpu{}, err
 	}
-	if err := db.Migrate(ctx, target); err != nil {
+	if _, err := db.Migrate(ctx, db.URLs{Server: target}); err != nil {
 		return 0, cpu{}, err
 	}
 	dumps, err := dumpAll(ctx, conn, dir)

@@ -129,7 +129,7 @@ func (s *instance) stop() error {
 
 // postgres is the address of the server's database.
 func (s *instance) postgres() (string, error) {
-	url, ok := local.Running(s.home)
+	url, _, ok := local.Running(s.home)
 	if !ok {
 		return "", fmt.Errorf("no Postgres runs on %s", s.home)
 	}

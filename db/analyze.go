@@ -2,8 +2,11 @@ package db
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // AnalyzeGrown analyzes the tables that are a fifth larger than Postgres' statistics know, by at least 1 MiB, and
@@ -17,9 +20,45 @@ func AnalyzeGrown(ctx context.Context, d DB) (tables []string, err error) {
 		      > greatest(relpages, 0) * 1.2 + 1048576 / current_setting('block_size')::bigint
 		ORDER BY relname`)
 	for _, table := range tables {
-		if _, err := d.Exec(ctx, `ANALYZE `+pgx.Identifier{table}.Sanitize()); err != nil {
+		if _, err := d.Exec(ctx, `SELECT analyze_table(quote_ident($1)::regclass)`, table); err != nil {
 			return tables, Error(err)
 		}
 	}
 	return tables, err
+}
+
+// reindexTimeout bounds the rebuild of one index.
+const reindexTimeout = time.Minute
+
+// Reindex rebuilds indexes, as their owner, without locking their tables. It does nothing while another server builds an
+// index. It first drops what an interrupted rebuild left.
+func Reindex(ctx context.Context, owner *pgxpool.Pool, indexes ...string) error {
+	acquired, err := owner.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	conn := acquired.Hijack() // its lock goes with it
+	defer conn.Close(context.WithoutCancel(ctx))
+	var mine bool
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(LockIndex)).Scan(&mine); err != nil || !mine {
+		return err
+	}
+	for _, index := range indexes {
+		if err := reindex(ctx, conn, index); err != nil {
+			return fmt.Errorf("rebuild index %s: %w", index, err)
+		}
+	}
+	return nil
+}
+
+func reindex(ctx context.Context, conn *pgx.Conn, index string) error {
+	ctx, cancel := context.WithTimeout(ctx, reindexTimeout)
+	defer cancel()
+	for _, sql := range []string{`DROP INDEX CONCURRENTLY IF EXISTS ` + pgx.Identifier{index + "_ccnew"}.Sanitize(),
+		`REINDEX INDEX CONCURRENTLY ` + pgx.Identifier{index}.Sanitize()} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }

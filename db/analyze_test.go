@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/riverqueue/river"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 )
@@ -12,7 +14,8 @@ import (
 func TestATableThatGrewIsAnalyzed(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	if _, err := pool.Exec(t.Context(), `ALTER TABLE organizations SET (autovacuum_enabled = false)`); err != nil {
+	if _, err := dbtest.Owner(t, pool).Exec(t.Context(), `
+		ALTER TABLE organizations SET (autovacuum_enabled = false)`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pool.Exec(t.Context(), `
@@ -30,5 +33,38 @@ func TestATableThatGrewIsAnalyzed(t *testing.T) {
 		SELECT reltuples::float8 FROM pg_class WHERE oid = 'organizations'::regclass`)
 	if err != nil || rows < 19_000 {
 		t.Errorf("the statistics know of %.0f rows, %v; want some 20,000", rows, err)
+	}
+}
+
+// The indexes of jobs are rebuilt by the owner, unless another server builds an index.
+func TestIndexesAreRebuilt(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	owner := dbtest.Owner(t, pool)
+	file := func() int64 {
+		t.Helper()
+		number, err := db.One[int64](t.Context(), pool, `SELECT pg_relation_filenode('river_job_pkey')::bigint`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return number
+	}
+	builder, err := owner.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := builder.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, db.LockIndex); err != nil {
+		t.Fatal(err)
+	}
+	before := file()
+	if err := db.Reindex(t.Context(), owner, "river_job_pkey"); err != nil || file() != before {
+		t.Errorf("while another server builds an index: %v", err)
+	}
+	if _, err := builder.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, db.LockIndex); err != nil {
+		t.Fatal(err)
+	}
+	builder.Release()
+	if err := db.Reindex(t.Context(), owner, river.ReindexerIndexNamesDefault()...); err != nil || file() == before {
+		t.Errorf("the index was not rebuilt: %v", err)
 	}
 }

@@ -33,14 +33,6 @@ type DB interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// Open migrates the database at url to this program's schema and returns a pool on it.
-func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	if err := Migrate(ctx, url); err != nil {
-		return nil, err
-	}
-	return Connect(ctx, url)
-}
-
 func parse(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestServersThatStartAtOnceMigrateOnce(t *testing.T) {
 	errs := make([]error, 6)
 	var group sync.WaitGroup
 	for i := range errs {
-		group.Go(func() { errs[i] = db.Migrate(t.Context(), url) })
+		group.Go(func() { _, errs[i] = db.Migrate(t.Context(), db.URLs{Server: url}) })
 	}
 	group.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -74,7 +74,7 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := db.Migrate(t.Context(), url); err != nil {
+		if _, err := db.Migrate(t.Context(), db.URLs{Server: url}); err != nil {
 			t.Errorf("%s was cut off: %v", names[version], err)
 		}
 		if _, err := conn.Exec(t.Context(), `SELECT FROM agent_files`); err != nil {
@@ -112,7 +112,7 @@ func TestTheURLMaySizeThePool(t *testing.T) {
 	if strings.Contains(url, "?") {
 		separator = "&"
 	}
-	pool, err := db.Open(t.Context(), url+separator+"pool_max_conns=3")
+	pool, err := db.Open(t.Context(), db.URLs{Server: url + separator + "pool_max_conns=3"})
 	if err != nil {
 		t.Fatal(err)
 	}

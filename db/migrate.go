@@ -20,11 +20,12 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// lockMigrate is the key of the advisory lock that a migration holds.
-const lockMigrate = 0x6c6f6369
-
-// LockIndex is the key of the advisory lock that the server that builds an index holds.
-const LockIndex = 0x6c6f6978
+// The keys of advisory locks. A migration holds lockMigrate; a server shares it while it begins to serve.
+const (
+	lockMigrate = 0x6c6f6369
+	LockIndex   = 0x6c6f6978 // held by the server that builds an index
+	LockServer  = 0x6c6f6a62 // first half of a running server's lock; the second half is the hash of its ID
+)
 
 // The oldest versions that Loci runs on.
 const (
@@ -32,27 +33,51 @@ const (
 	minPgvector = "0.8"
 )
 
-// Migrate brings the database at url to this program's schema: Loci's own tables, then River's. Servers that start at
-// the same moment wait for each other. A migration that was interrupted is applied again: each is one transaction.
-func Migrate(ctx context.Context, url string) error {
-	conn, err := Dial(ctx, url)
+// Migrated is what Migrate did.
+type Migrated struct {
+	From, To Schema
+	Role     string // the role that serves, if it is not the owner
+	Created  bool   // the role is new
+	Granted  int    // statements that gave the role its rights; 0 if it had them
+}
+
+// Migrate brings a database to this program's schema, as the role that owns it: Loci's own tables, then River's; and
+// gives the role that serves its rights. Callers at the same moment wait for each other. A migration that was
+// interrupted is applied again: each is one transaction. The error is a *SchemaError if the schema is newer than this
+// program's, or older while a server is at work on the database.
+func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
+	conn, err := Dial(ctx, u.owner())
 	if err != nil {
-		return fmt.Errorf("reach the database: %w", err)
+		return m, fmt.Errorf("reach the database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockMigrate)); err != nil {
-		return fmt.Errorf("wait for the migration lock: %w", err)
+		return m, fmt.Errorf("wait for the migration lock: %w", err)
+	}
+	if m.To, err = current(); err != nil {
+		return m, err
+	}
+	if m.From, err = readSchema(ctx, conn); err != nil {
+		return m, fmt.Errorf("read the version of the schema: %w", err)
+	}
+	if err := m.From.newer(m.To); err != nil {
+		return m, err
+	}
+	if m.From != (Schema{}) && m.From != m.To {
+		if err := awaitNoServer(ctx, conn, m); err != nil {
+			return m, err
+		}
 	}
 	if err := prepare(ctx, conn); err != nil {
-		return err
+		return m, err
 	}
 	if err := migrateOwn(conn.Config()); err != nil {
-		return fmt.Errorf("migrate the schema: %w", err)
+		return m, fmt.Errorf("migrate the schema: %w", err)
 	}
-	if err := migrateJobs(ctx, url); err != nil {
-		return fmt.Errorf("migrate the job queue: %w", err)
+	if err := migrateJobs(ctx, u.owner()); err != nil {
+		return m, fmt.Errorf("migrate the job queue: %w", err)
 	}
-	return nil
+	return m, m.grant(ctx, conn, u.Server)
 }
 
 // prepare checks the versions of Postgres and pgvector, and creates the extension.
@@ -144,7 +169,7 @@ func up(m *migrate.Migrate) error {
 		}
 	}
 	if err := m.Up(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
-		return fmt.Errorf("version %d: %w (a schema newer than this program's needs a newer program)", version, err)
+		return fmt.Errorf("version %d: %w", version, err)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (r rows) Note(context.Context, string) error { return nil }
 
 // BenchmarkStoreVectors stores 128 vectors of 384 numbers, and deletes them.
 func BenchmarkStoreVectors(b *testing.B) {
-	pool := dbtest.New(b)
+	pool := dbtest.Owner(b, dbtest.New(b))
 	if _, err := pool.Exec(b.Context(), `
 		CREATE TABLE rows (key bigint PRIMARY KEY);
 		CREATE TABLE row_vectors (

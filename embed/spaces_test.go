@@ -79,7 +79,7 @@ func TestSpaceOfImpossibleDimension(t *testing.T) {
 // What Document and Query give, Postgres keeps, returns and multiplies.
 func TestWeightsInPostgres(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := dbtest.Owner(t, dbtest.New(t))
 	if _, err := pool.Exec(t.Context(),
 		`CREATE TABLE rows (id int, lex sparsevec(16777216), terms int[] NOT NULL)`); err != nil {
 		t.Fatal(err)

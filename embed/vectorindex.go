@@ -43,15 +43,50 @@ func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[in
 }
 
 // Index builds the index of the active space's vectors where that pays and it is missing; built reports whether it did.
-// A space of at least IndexRows vectors is indexed, and only while less than a tenth as many rows wait for theirs: into
-// an index that exists, each row is inserted at several times the cost of its share of a bulk build. From time to time,
-// Index calls progress, unless it is nil, with the number of rows in it.
+// pool is of the table's owner. A space of at least IndexRows vectors is indexed, and only while less than a tenth as
+// many rows wait for theirs: into an index that exists, each row is inserted at several times the cost of its share of
+// a bulk build. From time to time, Index calls progress, unless it is nil, with the number of rows in it.
 func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool,
 	err error) {
 	space, ok := v.Endpoint.Space()
 	if !ok {
 		return false, nil
 	}
+	return v.index(ctx, pool, space, progress)
+}
+
+// IndexAll builds the missing indexes of all spaces that a server used in the last week, as Index does for one, and
+// returns their number. It drops the indexes of the others.
+func (v Vectors) IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, err error) {
+	type space struct {
+		Space
+		Unused bool `db:"unused"`
+	}
+	spaces, err := db.All[space](ctx, pool, `
+		SELECT id, provider, model, dimension, used_at < now() - $1::interval AS unused
+		FROM embedding_spaces ORDER BY id`, spaceLife)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range spaces {
+		if s.Unused {
+			err = Index{Table: v.Table, Space: s.Space}.drop(ctx, pool)
+		} else {
+			var one bool
+			if one, err = v.index(ctx, pool, s.Space, nil); one {
+				built++
+			}
+		}
+		if err != nil {
+			return built, err
+		}
+	}
+	return built, nil
+}
+
+// index builds the index of a space for Index.
+func (v Vectors) index(ctx context.Context, pool *pgxpool.Pool, space Space,
+	progress func(done, total int)) (built bool, err error) {
 	x := Index{Table: v.Table, Space: space}
 	if valid, err := x.valid(ctx, pool); err != nil || valid {
 		return false, err
@@ -69,8 +104,8 @@ func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, progress func(do
 // clearRows is how many vectors one statement deletes.
 const clearRows = 5000
 
-// ClearUnused deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
-// number. It calls before with the ids of these spaces first, if there are any.
+// ClearUnused deletes the vectors of spaces that no server has used for a week, with their indexes if pool is of the
+// tables' owner, and returns their number. It calls before with the ids of these spaces first, if there are any.
 func (v Vectors) ClearUnused(ctx context.Context, pool *pgxpool.Pool,
 	before func(ctx context.Context, unused []int16) error) (rows int, err error) {
 	active, ok := v.Endpoint.Space()
@@ -133,9 +168,15 @@ func (x Index) valid(ctx context.Context, d db.DB) (bool, error) {
 		SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid)`, x.name())
 }
 
-// drop drops the index, if it exists, without locking the table. It cannot run in a transaction.
+// drop drops the index, if it exists and belongs to d's role, without locking the table. It cannot run in a
+// transaction.
 func (x Index) drop(ctx context.Context, d db.DB) error {
-	_, err := d.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name())
+	owned, err := db.One[bool](ctx, d, `
+		SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass($1) AND pg_has_role(relowner, 'USAGE'))`, x.name())
+	if err != nil || !owned {
+		return err
+	}
+	_, err = d.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name())
 	return err
 }
 

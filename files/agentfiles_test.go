@@ -16,7 +16,7 @@ func TestListsReadThePageAlone(t *testing.T) {
 	folder := fx.folder("f")
 	fx.crowd(folder, 5000)
 	agent := fx.agentWith(folder)
-	if _, err := fx.pool.Exec(t.Context(), `ANALYZE`); err != nil {
+	if _, err := fx.owner().Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
 	plans := dbtest.NewPlans(t, fx.pool)

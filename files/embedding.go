@@ -206,6 +206,11 @@ func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(don
 	return s.vectors().Index(ctx, pool, progress)
 }
 
+// IndexAll builds the missing indexes of all spaces that are used, and returns their number.
+func (s *Store) IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, err error) {
+	return s.vectors().IndexAll(ctx, pool)
+}
+
 // ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
 // number.
 func (s *Store) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {

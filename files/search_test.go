@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
@@ -103,10 +105,16 @@ func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
 	}
 }
 
+// owner is a pool of the role that owns the tables.
+func (fx *fixture) owner() *pgxpool.Pool {
+	fx.t.Helper()
+	return dbtest.Owner(fx.t, fx.pool)
+}
+
 // index builds a space's index as the server does.
 func (fx *fixture) index(space embed.Space) {
 	fx.t.Helper()
-	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(fx.t.Context(), fx.pool, 1000, nil)
+	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(fx.t.Context(), fx.owner(), 1000, nil)
 	if err != nil || !built {
 		fx.t.Fatalf("the index was built: %v (%v)", built, err)
 	}

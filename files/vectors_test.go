@@ -68,14 +68,14 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	queries := fx.clustered(folder, space, 4000, 40, 50)
 	fx.clustered(small, space, 30, 3, 0)
 	fx.SetIndexRows(5000)
-	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
 		t.Fatalf("below the threshold an index was built: %v (%v)", built, err)
 	}
 	fx.SetIndexRows(2000)
-	if built, err := fx.Index(t.Context(), fx.pool, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
-	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
 		t.Fatalf("an index was built again: %v (%v)", built, err)
 	}
 	found, wanted := 0, 0
@@ -129,7 +129,7 @@ func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 	fx.clustered(fx.folder("f"), space, 200, 4, 0)
 	fx.index(space)
 	name := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
-	if _, err := fx.pool.Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`,
+	if _, err := fx.owner().Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`,
 		name); err != nil {
 		t.Fatal(err)
 	}
@@ -141,13 +141,13 @@ func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
 		t.Errorf("beside another server an index was built: %v (%v)", built, err)
 	}
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.pool, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); !built || err != nil {
 		t.Errorf("the index was built anew: %v (%v)", built, err)
 	}
 	if n := fx.count(`SELECT count(*) FROM pg_index WHERE indexrelid = $1::regclass AND indisvalid`, name); n != 1 {
@@ -178,11 +178,11 @@ func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 		}
 	}
 	wait(21)
-	if built, err := fx.Index(t.Context(), fx.pool, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
 		t.Errorf("while 21 of 221 wait an index was built: %v (%v)", built, err)
 	}
 	wait(20)
-	if built, err := fx.Index(t.Context(), fx.pool, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); !built || err != nil {
 		t.Errorf("while 20 of 220 wait an index was built: %v (%v)", built, err)
 	}
 }
@@ -199,12 +199,13 @@ func TestUnusedSpacesAreCleared(t *testing.T) {
 	fx.clustered(fx.folder("old"), old, 300, 4, 0)
 	fx.clustered(fx.folder("new"), space, 20, 4, 0)
 	fx.index(old)
+	owner := fx.owner()
 	clear := func(age string) int {
 		t.Helper()
 		if _, err := fx.pool.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, age); err != nil {
 			t.Fatal(err)
 		}
-		n, err := fx.ClearSpaces(ctx, fx.pool)
+		n, err := fx.ClearSpaces(ctx, owner)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -196,7 +197,7 @@ func TestTheViewIsReadFromItsFirstMessage(t *testing.T) {
 	}
 	f.append(drafts...)
 	for _, sql := range []string{`UPDATE conversations SET first_visible = 2990`, `VACUUM ANALYZE messages`} {
-		if _, err := f.pool.Exec(t.Context(), sql); err != nil {
+		if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
 )
 
@@ -42,9 +43,10 @@ func (c *client) kept() string {
 // refusing makes the database refuse every row that is written to tables, while do runs.
 func (c *client) refusing(do func(), tables ...string) {
 	c.t.Helper()
+	owner := dbtest.Owner(c.t, c.pool)
 	exec := func(sql string) {
 		c.t.Helper()
-		if _, err := c.pool.Exec(c.t.Context(), sql); err != nil {
+		if _, err := owner.Exec(c.t.Context(), sql); err != nil {
 			c.t.Fatal(err)
 		}
 	}

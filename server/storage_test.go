@@ -8,12 +8,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
 func (c *client) exec(sql string) {
 	c.t.Helper()
-	if _, err := c.pool.Exec(context.Background(), sql); err != nil {
+	if _, err := dbtest.Owner(c.t, c.pool).Exec(context.Background(), sql); err != nil {
 		c.t.Fatalf("%s: %v", sql, err)
 	}
 }
@@ -51,7 +52,7 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 func (c *client) readOnly() func(value string) {
 	c.t.Helper()
 	database := pgx.Identifier{c.pool.Config().ConnConfig.Database}.Sanitize()
-	operator, err := pgx.ConnectConfig(context.Background(), c.pool.Config().ConnConfig)
+	operator, err := pgx.ConnectConfig(context.Background(), dbtest.Owner(c.t, c.pool).Config().ConnConfig)
 	if err != nil {
 		c.t.Fatal(err)
 	}

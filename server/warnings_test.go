@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -79,7 +80,7 @@ func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "")
-	if _, err := c.pool.Exec(t.Context(), `
+	if _, err := dbtest.Owner(t, c.pool).Exec(t.Context(), `
 		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the disk is on fire'; END $$;
 		CREATE TRIGGER refuse BEFORE UPDATE OF reported_tokens ON conversations FOR EACH ROW
 		WHEN (NEW.reported_tokens > 0) EXECUTE FUNCTION refuse()`); err != nil {

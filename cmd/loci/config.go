@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
 )
 
@@ -25,12 +26,13 @@ func (secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 type database struct {
 	Home        string `env:"LOCI_HOME" help:"Private Postgres' directory (default: user data; root: /var/lib/loci)."`
 	DatabaseURL secret `env:"LOCI_DATABASE_URL" help:"Postgres to use instead: postgres://user:password@host:5432/name."`
+	OwnerURL    secret `name:"database-owner-url" env:"LOCI_DATABASE_OWNER_URL" help:"The same, as the schema's owner."`
 	PostgresBin string `env:"LOCI_POSTGRES_BIN" help:"Directory of the Postgres binaries (default: searched for)."`
 }
 
 // opened is a database that a command works on.
 type opened struct {
-	url     string
+	urls    db.URLs
 	private *local.Server // nil for LOCI_DATABASE_URL
 	close   func() error
 }
@@ -39,13 +41,8 @@ type opened struct {
 const startTimeout = 5 * time.Minute
 
 func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
-	if d.DatabaseURL != "" {
-		u, err := url.Parse(string(d.DatabaseURL))
-		if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-			return opened{}, settingError{
-				errors.New("LOCI_DATABASE_URL is not a URL such as postgres://user:password@host:5432/name")}
-		}
-		return opened{url: string(d.DatabaseURL), close: func() error { return nil }}, nil
+	if d.external() {
+		return d.parse()
 	}
 	home, err := d.home()
 	if err != nil {
@@ -57,11 +54,31 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	return opened{url: pg.URL(), private: pg, close: func() error {
+	return opened{urls: db.URLs{Server: pg.ServingURL(), Owner: pg.URL()}, private: pg, close: func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		return pg.Stop(ctx)
 	}}, nil
+}
+
+// external reports whether the database is one of the operator's.
+func (d database) external() bool { return d.DatabaseURL != "" || d.OwnerURL != "" }
+
+// parse checks the URLs of the operator's database.
+func (d database) parse() (opened, error) {
+	if d.DatabaseURL == "" {
+		return opened{}, settingError{errors.New("LOCI_DATABASE_OWNER_URL is set and LOCI_DATABASE_URL is not: " +
+			"set LOCI_DATABASE_URL to the URL of the role that serves")}
+	}
+	for name, value := range map[string]secret{"URL": d.DatabaseURL, "OWNER_URL": d.OwnerURL} {
+		u, err := url.Parse(string(value))
+		if value != "" && (err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql") {
+			return opened{}, settingError{
+				fmt.Errorf("LOCI_DATABASE_%s is not a URL such as postgres://user:password@host:5432/name", name)}
+		}
+	}
+	return opened{urls: db.URLs{Server: string(d.DatabaseURL), Owner: string(d.OwnerURL)},
+		close: func() error { return nil }}, nil
 }
 
 func (d database) home() (string, error) {

@@ -50,7 +50,7 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 
 // cache returns the directory for compiled programs; empty, for no cache, if the user has no cache directory.
 func (d database) cache() string {
-	if home, err := d.home(); err == nil && (d.Home != "" || d.DatabaseURL == "") {
+	if home, err := d.home(); err == nil && (d.Home != "" || !d.external()) {
 		return filepath.Join(home, "cache")
 	}
 	if os.Geteuid() == 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
@@ -37,24 +39,34 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 			maps.Copy(queues, vectors.Queues())
 		}
 	}
+	var reindex river.PeriodicSchedule // nil: every day
+	if p.owner != p.pool {
+		reindex = river.NeverSchedule() // only an owner may: see maintain
+	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
-		ID: p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), FetchCooldown: fetchPause,
+		ReindexerSchedule: reindex,
+		ID:                p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), FetchCooldown: fetchPause,
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, CompletedJobRetentionPeriod: jobsKept,
 		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight},
 	})
 }
 
 // keepPresent holds this server's lock on the database until ctx ends, and takes it again when the connection was lost.
-// It closes ready when the lock is held for the first time.
-func (p *process) keepPresent(ctx context.Context, ready chan struct{}) {
-	presence := queue.Presence{URL: p.pg.url, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
+// It closes ready when the lock is held for the first time. It returns an error if another program changed the schema
+// meanwhile.
+func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
+	presence := queue.Presence{URL: p.pg.urls.Server, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
 	once := sync.OnceFunc(func() { close(ready) })
 	for {
-		if err := presence.Keep(ctx, once); err != nil && ctx.Err() == nil {
+		err := presence.Keep(ctx, once)
+		if _, changed := errors.AsType[*db.SchemaError](err); changed {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
 			p.log.Warn("the server's lock on the database was lost", "error", err)
 		}
 		if !wait(ctx, retryEvery) {
-			return
+			return nil
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"text/tabwriter"
 	"time"
 
@@ -73,14 +74,12 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store
 	if err != nil {
 		return err
 	}
-	pg, running := d.running()
-	if !running {
-		if pg, err = d.open(ctx, log); err != nil {
-			return err
-		}
+	pg, err := d.runningOrOpen(ctx, log)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, pg.close()) }()
-	pool, err := db.Open(ctx, pg.url)
+	pool, err := db.Open(ctx, pg.urls)
 	if err != nil {
 		return err
 	}
@@ -88,12 +87,20 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store
 	return fn(&apikey.Store{DB: pool})
 }
 
+// runningOrOpen returns the database of a running server if there is one, and else opens it.
+func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, error) {
+	if pg, running := d.running(); running {
+		return pg, nil
+	}
+	return d.open(ctx, log)
+}
+
 // running returns the private Postgres of a running server; ok is false if none runs.
 func (d database) running() (pg opened, ok bool) {
 	home, err := d.home()
-	if d.DatabaseURL != "" || err != nil {
+	if d.external() || err != nil {
 		return opened{}, false
 	}
-	url, ok := local.Running(home)
-	return opened{url: url, close: func() error { return nil }}, ok
+	owner, server, ok := local.Running(home)
+	return opened{urls: db.URLs{Server: server, Owner: owner}, close: func() error { return nil }}, ok
 }

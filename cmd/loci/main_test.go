@@ -70,8 +70,28 @@ func (l *lines) String() string {
 
 var serves = regexp.MustCompile(`serves (http://\S+)`)
 
-// serve starts a server on a port of its own and waits until it says where it is.
+// inRoles returns the arguments of a server with the URL of its database split into that of the role that owns it and
+// that of one that owns nothing.
+func inRoles(args []string) (split []string) {
+	for _, arg := range args {
+		if url, is := strings.CutPrefix(arg, "--database-url="); is {
+			split = append(split, "--database-owner-url="+url, "--database-url="+dbtest.Serving(url))
+		} else {
+			split = append(split, arg)
+		}
+	}
+	return split
+}
+
+// serve starts a server on a port of its own and waits until it says where it is. The server owns nothing in its
+// database: see inRoles.
 func serve(t testing.TB, args ...string) *program {
+	t.Helper()
+	return serveAs(t, inRoles(args)...)
+}
+
+// serveAs is serve with the roles of args.
+func serveAs(t testing.TB, args ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, errs, ended := newLines(), newLines(), make(chan int, 1)

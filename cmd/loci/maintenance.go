@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
@@ -18,10 +20,25 @@ const (
 	orgsEvery     = 5 * time.Second  // between two looks for deleted organizations
 )
 
-// maintain runs the periodic maintenance of the database until ctx ends: it analyzes tables that grew, builds indexes
-// where there are enough rows, and deletes rows that are kept for a limited time.
+// adviseOwner logs once what a server leaves undone that knows no role that owns the schema.
+func (p *process) adviseOwner() {
+	if p.owner == nil && p.embedder.endpoint != nil {
+		p.log.Warn("vectors are not indexed by this server, because its database role does not own the schema; search is " +
+			"exact, and slower from 50,000 vectors on: set LOCI_DATABASE_OWNER_URL, or run 'loci migrate' from time to time")
+	}
+}
+
+// maintain runs the periodic maintenance of the database until ctx ends: it analyzes tables that grew, rebuilds the
+// indexes of jobs every day where River may not, builds indexes where there are enough rows, and deletes rows that are kept for a limited time.
 func (p *process) maintain(ctx context.Context, s stores) {
-	for wait(ctx, maintainEvery) {
+	p.adviseOwner()
+	for reindexed := time.Now().UTC().YearDay(); wait(ctx, maintainEvery); {
+		if today := time.Now().UTC().YearDay(); today != reindexed && p.owner != nil && p.owner != p.pool {
+			reindexed = today
+			if err := db.Reindex(ctx, p.owner, river.ReindexerIndexNamesDefault()...); err != nil && ctx.Err() == nil {
+				p.log.Warn("the indexes of jobs are not rebuilt; they may be larger than needed", "error", err)
+			}
+		}
 		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
 		}
@@ -46,16 +63,18 @@ type vectorStore interface {
 // maintainVectors builds the index of a large space of vectors, and deletes the vectors of unused spaces.
 func (p *process) maintainVectors(ctx context.Context, what string, memory vectorStore) {
 	began, log := time.Now(), p.log.With("of", what)
-	built, err := memory.Index(ctx, p.pool, func(done, total int) {
-		log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
-	})
-	switch {
-	case err != nil && ctx.Err() == nil:
-		log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
-	case built:
-		log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+	if p.owner != nil {
+		built, err := memory.Index(ctx, p.owner, func(done, total int) {
+			log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
+		})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
+		case built:
+			log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+		}
 	}
-	if rows, err := memory.ClearSpaces(ctx, p.pool); err != nil && ctx.Err() == nil {
+	if rows, err := memory.ClearSpaces(ctx, cmp.Or(p.owner, p.pool)); err != nil && ctx.Err() == nil {
 		log.Warn("the vectors of unused models are not deleted", "error", err)
 	} else if rows > 0 {
 		log.Info("the vectors of models that were not used for a week are deleted", "vectors", rows)

@@ -32,7 +32,7 @@ func launchTwo(t testing.TB, args ...string) []*serverProcess {
 	}
 	two := make([]*serverProcess, 2)
 	for i := range two {
-		two[i] = &serverProcess{t: t, path: path, args: append([]string{"serve", "--addr=127.0.0.1:0"}, args...),
+		two[i] = &serverProcess{t: t, path: path, args: append([]string{"serve", "--addr=127.0.0.1:0"}, inRoles(args)...),
 			tmp: t.TempDir(), log: newLines()}
 		t.Cleanup(two[i].kill)
 		two[i].start()

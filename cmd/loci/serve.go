@@ -88,11 +88,18 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pg.close()) }()
-	pool, err := db.Open(ctx, pg.url)
+	pool, err := db.Open(ctx, pg.urls)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
+	owner, err := db.OpenOwner(ctx, pg.urls, pool)
+	if err != nil {
+		return err
+	}
+	if owner != nil {
+		defer owner.Close()
+	}
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, loopback); err != nil {
 		return err
@@ -100,8 +107,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := warnIfClosed(ctx, keys, log); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, keys: keys, embedder: embedder, reader: reader,
-		models: models, id: "loci-" + uuid.NewString(), loopback: loopback}
+	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
+		reader: reader, models: models, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -151,6 +158,7 @@ type process struct {
 	out      streams
 	pg       opened
 	pool     *pgxpool.Pool
+	owner    *pgxpool.Pool // of the role that owns the schema; nil if the server knows none
 	keys     *apikey.Store
 	embedder *embedder
 	reader   *child.Reader
@@ -207,7 +215,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	for _, run := range []func() error{
-		func() error { p.keepPresent(ctx, present); return nil },
+		func() error { return p.keepPresent(ctx, present) },
 		func() error { return p.work(ctx, s.agents.Jobs, present) },
 		func() error { return p.embedder.connect(ctx, p.pool, s) },
 		func() error { p.indexText(ctx, s.files); return nil },

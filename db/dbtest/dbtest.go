@@ -52,11 +52,22 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// New returns a pool on a fresh database, which goes with the test. Without any Postgres the test fails: see start for
-// where one comes from.
+// New returns a pool on a fresh database, which goes with the test. Its role may do what a server does, and owns
+// nothing: see Owner. Without any Postgres the test fails: see start for where one comes from.
 func New(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	pool, err := db.ConnectTraced(context.Background(), URL(t), &statements)
+	return connect(t, URL(t))
+}
+
+// Owner returns a pool on the database of another pool, as the role that owns it, a superuser.
+func Owner(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
+	t.Helper()
+	return connect(t, on(shared.url, pool.Config().ConnConfig.Database))
+}
+
+func connect(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := db.ConnectTraced(context.Background(), url, &statements)
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
@@ -64,12 +75,13 @@ func New(t testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// URL returns the URL of a fresh database at the current schema, dropped at the end of the test.
+// URL returns the URL of a fresh database at the current schema, dropped at the end of the test, as the role that
+// serves.
 func URL(t testing.TB) string {
 	t.Helper()
-	return create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) {
+	return Serving(create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) {
 		return template(ctx, admin, shared.url)
-	})
+	}))
 }
 
 // Postgres returns where the tests' Postgres comes from, as a phrase: "a container of …", "a private Postgres", ….
@@ -79,7 +91,7 @@ func Postgres(t testing.TB) string {
 	return shared.kind
 }
 
-// EmptyURL returns the URL of a fresh database without a schema, dropped at the end of the test.
+// EmptyURL returns the URL of a fresh database without a schema, dropped at the end of the test, as a superuser.
 func EmptyURL(t testing.TB) string {
 	t.Helper()
 	return create(t, func(context.Context, *pgx.Conn) (string, error) { return "template0", nil })
@@ -138,7 +150,8 @@ func template(ctx context.Context, conn *pgx.Conn, serverURL string) (string, er
 			return "", err
 		}
 	}
-	if err := db.Migrate(ctx, on(serverURL, building)); err != nil {
+	url := on(serverURL, building)
+	if _, err := db.Migrate(ctx, db.URLs{Owner: url, Server: Serving(url)}); err != nil {
 		return "", err
 	}
 	_, err = conn.Exec(ctx, `ALTER DATABASE `+building+` RENAME TO `+name)
@@ -153,6 +166,27 @@ func admin(url string, fn func(context.Context, *pgx.Conn) error) error {
 		return err
 	}
 	return errors.Join(fn(ctx, conn), conn.Close(ctx))
+}
+
+// serving is the role that serves, with its password. Each server of Postgres has one.
+const serving = "loci_test_server"
+
+// Serving returns the URL of a database as a role that owns nothing and is no superuser. db.Migrate makes the role, and
+// gives it its rights.
+func Serving(owner string) string { return As(owner, serving) }
+
+// As returns a URL with another role, whose password is its name.
+func As(database, role string) string {
+	u, err := url.Parse(database)
+	if err != nil {
+		return database
+	}
+	u.User = url.UserPassword(role, role)
+	settings := u.Query()
+	settings.Del("user")
+	settings.Del("password")
+	u.RawQuery = settings.Encode()
+	return u.String()
 }
 
 // on returns the server's URL with another database.

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// fingerprint returns a hash of the schema that db.Migrate brings a database to.
+// fingerprint returns a hash of the schema that db.Migrate brings a database to, and of the role that serves.
 func fingerprint() (string, error) {
 	sum := sha256.New()
 	entries, err := migrations.Files.ReadDir(".")
@@ -29,6 +29,7 @@ func fingerprint() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	fmt.Fprintln(sum, serving)
 	for _, v := range jobs.AllVersions() {
 		fmt.Fprintf(sum, "%d\n%s", v.Version, v.SQLUp)
 	}

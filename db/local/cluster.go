@@ -13,8 +13,11 @@ import (
 	"strings"
 )
 
-// superuser is the role that owns everything in a private Postgres.
-const superuser = "loci"
+// The roles of a private Postgres: the superuser owns everything, and the other serves. Start makes only the first.
+const (
+	superuser = "loci"
+	serving   = "loci_server"
+)
 
 // dataMajor returns the major version of Postgres that wrote the data; 0 if there is no data yet.
 func dataMajor(data string) (int, error) {

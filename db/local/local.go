@@ -128,8 +128,11 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// URL returns the URL of the database "loci", through the unix socket, for pgx and libpq.
-func (s *Server) URL() string { return s.socket.url("loci") }
+// URL returns the URL of the database "loci" as the superuser, through the unix socket, for pgx and libpq.
+func (s *Server) URL() string { return s.socket.url("loci", superuser) }
+
+// ServingURL returns the URL of the same database as the role "loci_server", which Start does not make.
+func (s *Server) ServingURL() string { return s.socket.url("loci", serving) }
 
 // Done returns a channel that is closed when Postgres has ended, by Stop or by itself; another one after a Restart.
 func (s *Server) Done() <-chan struct{} { return s.running.Load().done }

@@ -101,15 +101,15 @@ func TestEnvironmentIsNotInherited(t *testing.T) {
 func TestRunningFindsTheServerOfAHome(t *testing.T) {
 	t.Parallel()
 	home := newCluster(t)
-	if url, ok := local.Running(home); ok {
+	if url, _, ok := local.Running(home); ok {
 		t.Errorf("Running before a start = %q, want none", url)
 	}
 	s := start(t, local.Options{Home: home})
-	if url, ok := local.Running(home); !ok || url != s.URL() {
+	if url, _, ok := local.Running(home); !ok || url != s.URL() {
 		t.Errorf("Running = %q, %t, want %q, true", url, ok, s.URL())
 	}
 	stop(t, s)
-	if url, ok := local.Running(home); ok {
+	if url, _, ok := local.Running(home); ok {
 		t.Errorf("Running after Stop = %q, want none", url)
 	}
 }

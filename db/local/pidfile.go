@@ -80,18 +80,20 @@ func stopOrphan(ctx context.Context, pid int, data string) error {
 	return fmt.Errorf("a Postgres (pid %d) still runs on %s and does not stop: end it, then start again", pid, data)
 }
 
-// Running returns the URL of the private Postgres that another process serves on home, and false if none does.
-func Running(home string) (url string, ok bool) {
+// Running returns the URLs of the private Postgres that another process runs on home, as URL and ServingURL do, and
+// false if none does.
+func Running(home string) (url, servingURL string, ok bool) {
 	dir, err := filepath.EvalSymlinks(home)
 	if err != nil {
-		return "", false
+		return "", "", false
 	}
 	data := filepath.Join(dir, "postgres")
 	f := readPIDFile(data)
 	if !f.ready || !runsOn(f.pid, data) || f.lines[4] == "" {
-		return "", false
+		return "", "", false
 	}
-	return socket{dir: f.lines[4]}.url("loci"), true // the fifth line is the socket's directory
+	s := socket{dir: f.lines[4]} // the fifth line is the socket's directory
+	return s.url("loci", superuser), s.url("loci", serving), true
 }
 
 // cutLine cuts the text after its first line.

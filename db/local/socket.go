@@ -99,11 +99,11 @@ func (s socket) remove() error {
 }
 
 // url sets everything that the environment could override. A space is %20: Postgres' clients do not decode a plus.
-func (s socket) url(database string) string {
+func (s socket) url(database, role string) string {
 	return "postgres:///" + database + "?" + strings.ReplaceAll(url.Values{
 		"host":                 {s.dir},
 		"port":                 {"5432"},
-		"user":                 {superuser},
+		"user":                 {role},
 		"sslmode":              {"disable"},
 		"target_session_attrs": {"any"},
 	}.Encode(), "+", "%20")
@@ -111,11 +111,11 @@ func (s socket) url(database string) string {
 
 // prepare creates the database and the extension unless they exist.
 func prepare(ctx context.Context, s socket) error {
-	err := execute(ctx, s.url("loci"), "CREATE EXTENSION IF NOT EXISTS vector")
+	err := execute(ctx, s.url("loci", superuser), "CREATE EXTENSION IF NOT EXISTS vector")
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == pgerrcode.InvalidCatalogName {
-		if err = execute(ctx, s.url("postgres"), "CREATE DATABASE loci"); err == nil {
-			err = execute(ctx, s.url("loci"), "CREATE EXTENSION IF NOT EXISTS vector")
+		if err = execute(ctx, s.url("postgres", superuser), "CREATE DATABASE loci"); err == nil {
+			err = execute(ctx, s.url("loci", superuser), "CREATE EXTENSION IF NOT EXISTS vector")
 		}
 	}
 	if err != nil {

@@ -10,9 +10,6 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// serverLock is the first half of the advisory lock that a running server holds; the second half is the hash of its ID.
-const serverLock = 0x6c6f6a62
-
 // Presence announces a living server to the others on its database, and returns the running jobs of dead servers to the
 // queue. A server's jobs carry its ID as the client that attempted them.
 type Presence struct {
@@ -24,15 +21,15 @@ type Presence struct {
 
 // Keep holds the server's lock and looks for dead servers until ctx ends or the connection is lost. It calls ready
 // once, when the lock is held and the jobs of dead servers are back in the queue. The lock ends with the connection:
-// the caller calls Keep again.
+// the caller calls Keep again, unless the error is a *db.SchemaError.
 func (p Presence) Keep(ctx context.Context, ready func()) error {
 	conn, err := db.Dial(ctx, p.URL)
 	if err != nil {
 		return fmt.Errorf("hold the server's lock: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, int32(serverLock), p.ID); err != nil {
-		return fmt.Errorf("hold the server's lock: %w", err)
+	if err := db.Announce(ctx, conn, p.ID); err != nil {
+		return err
 	}
 	tick := time.NewTicker(p.Every)
 	defer tick.Stop()
@@ -81,7 +78,7 @@ func GiveBack(ctx context.Context, conn interface {
 			  AND (hashtext(attempted_by[cardinality(attempted_by)])::bigint & 4294967295)::oid NOT IN (SELECT objid FROM alive)
 			RETURNING id
 		)
-		SELECT count(*) FROM back`, int64(serverLock)).Scan(&n)
+		SELECT count(*) FROM back`, int64(db.LockServer)).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("give back the jobs of dead servers: %w", err)
 	}

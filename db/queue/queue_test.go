@@ -2,6 +2,8 @@ package queue_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/db"
@@ -10,6 +12,20 @@ import (
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// A server ends whose database another program migrated while the server was not connected.
+func TestAServerEndsOnAnotherSchema(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	if _, err := dbtest.Owner(t, pool).Exec(t.Context(), `UPDATE schema_migrations SET version = 9999`); err != nil {
+		t.Fatal(err)
+	}
+	presence := queue.Presence{URL: pool.Config().ConnString(), ID: "old", Every: 1 << 40, InFlight: &queue.InFlight{}}
+	err := presence.Keep(t.Context(), func() { t.Error("the server is ready") })
+	if _, ok := errors.AsType[*db.SchemaError](err); !ok || !strings.Contains(err.Error(), "version 9999") {
+		t.Errorf("got %v, want a SchemaError that names version 9999", err)
+	}
+}
 
 // A job of a server whose lock is held stays with it; when the server is gone, the job goes back to the queue.
 func TestJobsOfDeadServersGoBack(t *testing.T) {

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/local"
+)
+
+// migrateAdvice ends the error of a server that may not migrate.
+const migrateAdvice = ": stop every server of Loci on this database, then run 'loci migrate' with " +
+	"LOCI_DATABASE_OWNER_URL set to the URL of the role that owns the schema\n"
+
+// command runs the program to its end.
+func command(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	o, e := newLines(), newLines()
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a server would not end
+	defer cancel()
+	code = run(ctx, args, o, e)
+	return code, o.String(), e.String()
+}
+
+// schemaVersion is the version of a new database's schema.
+func schemaVersion(t *testing.T) string {
+	t.Helper()
+	return texts(t, dbtest.URL(t), `SELECT version::text FROM schema_migrations`)[0]
+}
+
+// ownedDatabase returns the URL of an empty database as a role that owns it and is no superuser.
+func ownedDatabase(t *testing.T) string {
+	t.Helper()
+	url := dbtest.EmptyURL(t)
+	execute(t, url, `
+		DO $$ BEGIN
+			CREATE ROLE loci_test_owner LOGIN PASSWORD 'loci_test_owner';
+		EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+		DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO loci_test_owner', current_database()); END $$;
+		CREATE EXTENSION vector`)
+	return dbtest.As(url, "loci_test_owner")
+}
+
+// A server whose role owns nothing and is no superuser does its work on a database that `loci migrate` prepared.
+func TestAServerOwnsNothing(t *testing.T) {
+	t.Parallel()
+	version, owner := schemaVersion(t), ownedDatabase(t)
+	serving := dbtest.Serving(owner)
+	want := "loci: the database has no schema of Loci" + migrateAdvice
+	code, _, errs := command(t, "serve", "--addr=127.0.0.1:0", "--database-url="+serving)
+	if code != 1 || errs != want {
+		t.Fatalf("on an empty database serve ends with %d: %s", code, cmp.Diff(want, errs))
+	}
+	for _, want := range []string{
+		"The schema has version " + version + ", the database had none.\nThe role loci_test_server was given its rights.\n",
+		"The schema has version " + version + ", as before.\nThe role loci_test_server has its rights, as before.\n",
+	} {
+		code, out, errs := command(t, "migrate", "--database-owner-url="+owner, "--database-url="+serving)
+		if diff := cmp.Diff(want+"Indexes of vectors that were built: 0.\n", out); code != 0 || diff != "" {
+			t.Fatalf("migrate ends with %d: %s%s", code, errs, diff)
+		}
+	}
+	p := serveAs(t, "--database-url="+serving)
+	p.usesEverything()
+	for what, sql := range map[string]string{
+		"things that the role owns": `
+			SELECT classid::regclass || ' ' || objid FROM pg_shdepend
+			WHERE deptype = 'o' AND refobjid = 'loci_test_server'::regrole
+			  AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+		"rights that the role has in the cluster": `
+			SELECT rolname FROM pg_roles WHERE rolname = 'loci_test_server'
+			AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)`,
+		"roles that the role belongs to": `
+			SELECT roleid::regrole::text FROM pg_auth_members WHERE member = 'loci_test_server'::regrole`,
+	} {
+		if got := texts(t, owner, sql); len(got) > 0 {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+	users := texts(t, owner, `SELECT DISTINCT usename::text FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	if diff := cmp.Diff([]string{"loci_test_server"}, users); diff != "" {
+		t.Errorf("the server's connections are of other roles: %s", diff)
+	}
+	if log := p.log.String(); log != "" {
+		t.Errorf("the server logs:\n%s", log)
+	}
+}
+
+// usesEverything uploads, searches, writes, reads and deletes.
+func (p *program) usesEverything() {
+	p.t.Helper()
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"}).ID
+	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "a", "folder_ids": []string{folder}}).ID
+	tides := fileForm(p.t, "tides.md", []byte("The moon pulls the sea.\n"))
+	call[stored](p, "POST", "/v1/folders/"+folder+"/upload", tides)
+	p.await(folder)
+	call[any](p, "POST", "/v1/agents/"+agent+"/messages/capture", map[string]any{"messages": []map[string]any{
+		{"role": "user", "content": "Which body pulls the ocean?"}, {"role": "assistant", "content": "The moon."}}})
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"semantic_search_files", map[string]any{"query": "what pulls the sea"}, "The moon pulls the sea."},
+		{"grep_files", map[string]any{"pattern": "moon"}, "The moon pulls the sea."},
+		{"archival_memory_insert", map[string]any{"content": "Grace keeps the code."}, ""},
+		{"archival_memory_search", map[string]any{"query": "who keeps the code"}, "Grace"},
+		{"conversation_search", map[string]any{"query": "ocean"}, "ocean"},
+	} {
+		if got := p.tool(agent, c.tool, c.args); got.Status != "success" || !strings.Contains(got.Text, c.want) {
+			p.t.Errorf("%s: got %+v, want %q", c.tool, got, c.want)
+		}
+	}
+	call[any](p, "GET", "/v1/agents/"+agent+"/prompt", nil)
+	for _, path := range []string{"/v1/folders/" + folder, "/v1/agents/" + agent} {
+		if status, body := p.send("DELETE", path, nil); status >= 300 {
+			p.t.Errorf("DELETE %s: %d %s", path, status, body)
+		}
+	}
+}
+
+// Every command refuses a schema that is not this program's, with a sentence, and changes nothing.
+func TestAnotherSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	version := schemaVersion(t)
+	jobs := texts(t, dbtest.URL(t), `SELECT version::text FROM river_migration ORDER BY version DESC LIMIT 2`)
+	newer := "loci: the database has schema version 9999, and this program knows versions up to " + version +
+		": run the Loci that migrated it, or a newer one\n"
+	owner := dbtest.Owner(t, dbtest.New(t)).Config().ConnString()
+	serving := dbtest.Serving(owner)
+	for _, c := range []struct{ change, args, want string }{
+		{"UPDATE schema_migrations SET version = 20", "serve --database-url=" + serving,
+			"loci: the database has schema version 20, and this program needs version " + version + migrateAdvice},
+		{"UPDATE schema_migrations SET version = 20", "keys list --database-url=" + serving,
+			"loci: the database has schema version 20, and this program needs version " + version + migrateAdvice},
+		{"UPDATE schema_migrations SET version = 9999", "serve --database-url=" + serving, newer},
+		{"UPDATE schema_migrations SET version = 9999", "serve --database-url=" + owner, newer},
+		{"UPDATE schema_migrations SET version = 9999", "keys list --database-url=" + serving, newer},
+		{"UPDATE schema_migrations SET version = 9999", "migrate --database-owner-url=" + owner, newer},
+		{"UPDATE schema_migrations SET version = " + version + "; DELETE FROM river_migration WHERE version = " +
+			jobs[0], "serve --database-url=" + serving, "loci: the schema of the database's job queue has version " + jobs[1] +
+			", and this program needs version " + jobs[0] + migrateAdvice},
+		{"REVOKE SELECT ON schema_migrations FROM loci_test_server", "serve --database-url=" + serving,
+			"loci: this database role has no rights on the tables of Loci (permission denied for table schema_migrations): " +
+				"run 'loci migrate' with LOCI_DATABASE_URL set to the URL of this role, and LOCI_DATABASE_OWNER_URL to that of " +
+				"the role that owns the schema\n"},
+	} {
+		execute(t, owner, c.change)
+		args := append(strings.Fields(c.args), "--addr=127.0.0.1:0")
+		if args[0] != "serve" {
+			args = args[:len(args)-1]
+		}
+		if code, _, errs := command(t, args...); code != 1 || errs != c.want {
+			t.Errorf("%s, then %s: ended with %d:\n%s", c.change, c.args, code, cmp.Diff(c.want, errs))
+		}
+	}
+}
+
+// A schema is migrated only while no server is at work on it.
+func TestAMigrationWaitsForNoServer(t *testing.T) {
+	t.Parallel()
+	version, owner := schemaVersion(t), dbtest.EmptyURL(t)
+	restore(t, owner, "testdata/upgrade/schema-0012.sql.gz")
+	server := connect(t, owner)
+	if _, err := server.Exec(t.Context(), `SELECT pg_advisory_lock($1, 7)`, int32(db.LockServer)); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("loci: the database has schema version 12, and this program needs version %s, but a server of Loci "+
+		"is at work on it (connected as Postgres' process %d): stop every server of Loci on this database, then try "+
+		"again\n",
+		version, server.PgConn().PID())
+	for _, args := range [][]string{{"migrate"}, {"serve", "--addr=127.0.0.1:0"}, {"keys", "list"}} {
+		code, _, errs := command(t, append(args, "--database-url="+owner)...)
+		if code != 1 || errs != want {
+			t.Errorf("%v ended with %d: %s", args, code, cmp.Diff(want, errs))
+		}
+	}
+	if err := server.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := command(t, "migrate", "--database-url="+owner)
+	if !strings.HasPrefix(out, "The schema has version "+version+", it was 12.\n") {
+		t.Errorf("migrate ended with %d: %s%s", code, out, errs)
+	}
+}
+
+// On a private Postgres, also one from before there was the role that serves, the server owns nothing.
+func TestAServerOwnsNothingOfAPrivatePostgres(t *testing.T) {
+	t.Parallel()
+	home := newHome(t)
+	pg, err := local.Start(t.Context(), local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Migrate(t.Context(), db.URLs{Owner: pg.URL()})
+	if stopErr := pg.Stop(context.WithoutCancel(t.Context())); err != nil || stopErr != nil {
+		t.Fatal(err, stopErr)
+	}
+	p := serve(t, "--home="+home)
+	p.usesEverything()
+	owner, _, ok := local.Running(home)
+	if !ok {
+		t.Fatal("no private Postgres runs")
+	}
+	users := texts(t, owner, `SELECT DISTINCT usename::text FROM pg_stat_activity a JOIN pg_roles ON rolname = usename
+		WHERE datname = 'loci' AND pid <> pg_backend_pid() AND NOT rolsuper
+		  AND NOT EXISTS (SELECT FROM pg_shdepend WHERE deptype = 'o' AND refobjid = usesysid)`)
+	if diff := cmp.Diff([]string{"loci_server"}, users); diff != "" {
+		t.Errorf("the roles of the server's connections (-want +got): %s", diff)
+	}
+	for _, args := range []string{"keys list", "migrate"} {
+		if code, _, errs := command(t, append(strings.Fields(args), "--home="+home)...); code != 0 {
+			t.Errorf("%s while the server runs: %d, %s", args, code, errs)
+		}
+	}
+}

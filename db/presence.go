@@ -1,0 +1,62 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Announce takes the lock of a running server, until conn ends, and checks the schema. It waits for a migration that
+// runs, and no migration of the schema begins while the lock is held. The error is a *SchemaError if the schema is not
+// this program's.
+func Announce(ctx context.Context, conn *pgx.Conn, server string) error {
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock_shared($1)`, int64(lockMigrate)); err != nil {
+		return fmt.Errorf("wait for a migration: %w", err)
+	}
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, int32(LockServer), server); err != nil {
+		return fmt.Errorf("take the server's lock: %w", err)
+	}
+	if err := CheckSchema(ctx, conn); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, `SELECT pg_advisory_unlock_shared($1)`, int64(lockMigrate))
+	return err
+}
+
+// serverPIDs selects the processes in Postgres that hold the locks of the running servers of this database.
+const serverPIDs = `
+	SELECT pid::text FROM pg_locks
+	WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = $1::bigint::oid
+	  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	ORDER BY pid`
+
+const (
+	endTimeout = 3 * time.Second // for the connections of servers that were killed to end
+	endEvery   = 50 * time.Millisecond
+)
+
+// awaitNoServer waits until no server is at work on a database that is to be migrated, for at most endTimeout.
+func awaitNoServer(ctx context.Context, conn *pgx.Conn, m Migrated) error {
+	for deadline := time.Now().Add(endTimeout); ; {
+		rows, _ := conn.Query(ctx, serverPIDs, int64(LockServer)) // its error is also in rows
+		pids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("look for running servers: %w", err)
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return schemaError("%s, but a server of Loci is at work on it (connected as Postgres' process %s): "+
+				"stop every server of Loci on this database, then try again", m.From.older(m.To), strings.Join(pids, ", "))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(endEvery):
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// URLs are the connections to a database: of the role that serves, and of the role that owns the schema, which changes
+// it. An empty Owner is Server; an empty Server is no role that serves.
+type URLs struct{ Server, Owner string }
+
+func (u URLs) owner() string { return cmp.Or(u.Owner, u.Server) }
+
+// Open returns a pool of the role that serves, on a database with this program's schema. If it knows a role that owns
+// the schema, or may make one in an empty database, it migrates the database first. Else the error is a *SchemaError
+// for another schema.
+func Open(ctx context.Context, u URLs) (*pgxpool.Pool, error) {
+	owns := u.Owner != ""
+	if !owns {
+		err := dialed(ctx, u.Server, func(conn *pgx.Conn) (err error) { owns, err = Owns(ctx, conn); return err })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if owns {
+		if _, err := Migrate(ctx, u); err != nil {
+			return nil, err
+		}
+	}
+	if err := dialed(ctx, u.Server, func(conn *pgx.Conn) error { return CheckSchema(ctx, conn) }); err != nil {
+		return nil, err
+	}
+	return Connect(ctx, u.Server)
+}
+
+// dialed calls fn with a connection outside any pool.
+func dialed(ctx context.Context, url string, fn func(*pgx.Conn) error) error {
+	conn, err := Dial(ctx, url)
+	if err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return fn(conn)
+}
+
+// Owns reports whether d's role owns Loci's schema, or may make one where there is none.
+func Owns(ctx context.Context, d querier) (owns bool, err error) {
+	err = d.QueryRow(ctx, `
+		SELECT coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migrations')),
+			has_schema_privilege(current_schema(), 'CREATE'), false)`).Scan(&owns)
+	return owns, err
+}
+
+// The pool of the owner: it builds one index at a time, and watches that.
+const (
+	ownerConns    = 4
+	ownerIdleTime = time.Minute
+)
+
+// OpenOwner returns a pool of the role that owns the schema: that of u.Owner, or else the pool of the role that serves
+// if it owns the schema, or else nil.
+func OpenOwner(ctx context.Context, u URLs, pool *pgxpool.Pool) (*pgxpool.Pool, error) {
+	if u.Owner == "" {
+		if owns, err := Owns(ctx, pool); err != nil || !owns {
+			return nil, err
+		}
+		return pool, nil
+	}
+	config, err := parse(u.Owner)
+	if err != nil {
+		return nil, err
+	}
+	config.AfterConnect, config.MaxConns, config.MaxConnIdleTime = setUp, ownerConns, ownerIdleTime
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// grant gives the role of a URL the rights to serve, unless it is the owner, and makes it if it is missing.
+func (m *Migrated) grant(ctx context.Context, owner *pgx.Conn, url string) error {
+	if url == "" {
+		return nil
+	}
+	config, err := parse(url)
+	if err != nil {
+		return err
+	}
+	role, password := config.ConnConfig.User, config.ConnConfig.Password
+	if role == owner.Config().User {
+		return nil
+	}
+	m.Role = role
+	if m.Created, err = createRole(ctx, owner, role, password); err != nil {
+		return err
+	}
+	rows, _ := owner.Query(ctx, missingRights, role) // its error is also in rows
+	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("look up the rights of role %s: %w", role, err)
+	}
+	for _, sql := range statements {
+		if _, err := owner.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	m.Granted = len(statements)
+	return nil
+}
+
+// createRole makes a role that may log in and nothing else, unless it exists. Other databases may make it meanwhile.
+func createRole(ctx context.Context, owner *pgx.Conn, role, password string) (created bool, err error) {
+	var sql string
+	err = owner.QueryRow(ctx, `
+		SELECT CASE
+			WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = $1) THEN ''
+			WHEN $2 = '' THEN format('CREATE ROLE %I LOGIN', $1)
+			ELSE format('CREATE ROLE %I LOGIN PASSWORD %L', $1, $2) END`, role, password).Scan(&sql)
+	if err != nil || sql == "" {
+		return false, err
+	}
+	_, err = owner.Exec(ctx, sql)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case pgerrcode.DuplicateObject, pgerrcode.UniqueViolation:
+			return false, nil
+		case pgerrcode.InsufficientPrivilege:
+			return false, fmt.Errorf("there is no role %[1]s, and role %[2]s may not create it: "+
+				"let a superuser run CREATE ROLE %[1]s LOGIN PASSWORD '…' once", role, owner.Config().User)
+		}
+	}
+	return err == nil, err
+}
+
+// missingRights selects the statements that give the role $1 the rights to serve that it lacks: on Loci's tables,
+// views, sequences and functions, which have one owner, and on those that the owner makes later.
+const missingRights = `
+	WITH schema AS (
+		SELECT relnamespace AS oid, relnamespace::regnamespace AS name, relowner AS owner
+		FROM pg_class WHERE oid = to_regclass('schema_migrations')
+	), rights AS (
+		SELECT CASE
+			WHEN relkind = 'S' THEN 'USAGE, SELECT'
+			WHEN relname IN ('schema_migrations', 'river_migration') THEN 'SELECT'
+			ELSE 'SELECT, INSERT, UPDATE, DELETE' END AS rights, relkind, c.oid
+		FROM pg_class c JOIN schema s ON c.relnamespace = s.oid AND c.relowner = s.owner
+		WHERE relkind IN ('r', 'p', 'v', 'S')
+	), lacking AS (
+		SELECT format('GRANT USAGE ON SCHEMA %s TO %I', name, $1::text) AS sql FROM schema
+		WHERE NOT has_schema_privilege($1, oid, 'USAGE')
+		UNION ALL
+		SELECT format('GRANT %s ON %s %s TO %I', rights, CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END,
+			oid::regclass, $1::text) FROM rights
+		WHERE EXISTS (SELECT FROM unnest(string_to_array(rights, ', ')) AS r WHERE NOT CASE relkind
+			WHEN 'S' THEN has_sequence_privilege($1, oid, r) ELSE has_table_privilege($1, oid, r) END)
+		UNION ALL
+		SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', f.oid::regprocedure, $1::text)
+		FROM pg_proc f JOIN schema s ON f.pronamespace = s.oid AND f.proowner = s.owner
+		WHERE NOT has_function_privilege($1, f.oid, 'EXECUTE')
+	)
+	SELECT sql FROM lacking
+	UNION ALL
+	SELECT format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA %s GRANT %s TO %I', owner::regrole, name, rights,
+		$1::text)
+	FROM schema, (VALUES ('SELECT, INSERT, UPDATE, DELETE ON TABLES'), ('USAGE, SELECT ON SEQUENCES'),
+		('EXECUTE ON FUNCTIONS')) AS later (rights)
+	WHERE EXISTS (SELECT FROM lacking)`

@@ -1,0 +1,125 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/loci-memory/loci/db/migrations"
+)
+
+// Schema is the version of a database's schema: the numbers of the newest migrations of Loci and of River. The zero
+// Schema is that of a database without Loci.
+type Schema struct {
+	Version int
+	Jobs    int
+}
+
+// SchemaError says that a database's schema is not this program's, and what to do. It is final: another try fails too.
+type SchemaError struct{ text string }
+
+func (e *SchemaError) Error() string { return e.text }
+
+func schemaError(format string, args ...any) error { return &SchemaError{fmt.Sprintf(format, args...)} }
+
+// current returns the schema that this program works on.
+func current() (s Schema, err error) {
+	names, err := fs.Glob(migrations.Files, "*.up.sql")
+	if err != nil {
+		return s, err
+	}
+	if s.Version, err = strconv.Atoi(path.Base(slices.Max(names))[:4]); err != nil {
+		return s, err
+	}
+	jobs, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		return s, err
+	}
+	for _, m := range jobs.AllVersions() {
+		s.Jobs = max(s.Jobs, m.Version)
+	}
+	return s, nil
+}
+
+// readSchema returns the schema of a database. A dirty version was begun and not applied: it does not count.
+func readSchema(ctx context.Context, d querier) (s Schema, err error) {
+	var own, jobs bool
+	err = d.QueryRow(ctx, `
+		SELECT to_regclass('schema_migrations') IS NOT NULL, to_regclass('river_migration') IS NOT NULL`).Scan(&own, &jobs)
+	if err == nil && own {
+		err = d.QueryRow(ctx, `SELECT coalesce(max(version - dirty::int), 0) FROM schema_migrations`).Scan(&s.Version)
+	}
+	if err == nil && jobs {
+		err = d.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM river_migration`).Scan(&s.Jobs)
+	}
+	return s, err
+}
+
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// newer returns an error if a schema is newer than this program's.
+func (s Schema) newer(program Schema) error {
+	const advice = "run the Loci that migrated it, or a newer one"
+	switch {
+	case s.Version > program.Version:
+		return schemaError("the database has schema version %d, and this program knows versions up to %d: %s",
+			s.Version, program.Version, advice)
+	case s.Jobs > program.Jobs:
+		return schemaError("the schema of the database's job queue has version %d, and this program knows versions up to "+
+			"%d: %s", s.Jobs, program.Jobs, advice)
+	}
+	return nil
+}
+
+// older describes how a schema is older than this program's; empty if it is not.
+func (s Schema) older(program Schema) string {
+	switch {
+	case s.Version == 0 && program.Version > 0:
+		return "the database has no schema of Loci"
+	case s.Version < program.Version:
+		return fmt.Sprintf("the database has schema version %d, and this program needs version %d",
+			s.Version, program.Version)
+	case s.Jobs < program.Jobs:
+		return fmt.Sprintf("the schema of the database's job queue has version %d, and this program needs version %d",
+			s.Jobs, program.Jobs)
+	}
+	return ""
+}
+
+// CheckSchema returns a *SchemaError if the schema of a database is not this program's, or may not be read.
+func CheckSchema(ctx context.Context, d querier) error {
+	const advice = "stop every server of Loci on this database, then run 'loci migrate' with LOCI_DATABASE_OWNER_URL " +
+		"set to the URL of the role that owns the schema"
+	program, err := current()
+	if err != nil {
+		return err
+	}
+	schema, err := readSchema(ctx, d)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == pgerrcode.InsufficientPrivilege {
+		return schemaError("this database role has no rights on the tables of Loci (%s): run 'loci migrate' with "+
+			"LOCI_DATABASE_URL set to the URL of this role, and LOCI_DATABASE_OWNER_URL to that of the role that owns the "+
+			"schema", pg.Message)
+	}
+	if err != nil {
+		return fmt.Errorf("read the version of the schema: %w", err)
+	}
+	if err := schema.newer(program); err != nil {
+		return err
+	}
+	if older := schema.older(program); older != "" {
+		return schemaError("%s: %s", older, advice)
+	}
+	return nil
+}
