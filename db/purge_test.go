@@ -58,6 +58,7 @@ func count(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) int {
 func TestPurgeDeletesInSmallTransactions(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
+	owner := dbtest.Owner(t, pool)
 	org := large(t, pool)
 	for _, sql := range []string{
 		`CREATE TABLE seen (tx bigint, rows integer)`,
@@ -70,7 +71,7 @@ func TestPurgeDeletesInSmallTransactions(t *testing.T) {
 		`CREATE TRIGGER note AFTER DELETE ON river_job
 		REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note()`,
 	} {
-		if _, err := pool.Exec(t.Context(), sql); err != nil {
+		if _, err := owner.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
