@@ -38,7 +38,7 @@ type server struct {
 func Main(m *testing.M) {
 	code := m.Run()
 	if code == 0 && shared.kind != "" {
-		if err := statements.check(context.Background()); err != nil {
+		if err := statements.check(); err != nil {
 			fmt.Fprintln(os.Stderr, "dbtest:", err)
 			code = 1
 		}

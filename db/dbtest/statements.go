@@ -21,7 +21,7 @@ import (
 // acrossOrganizations are the functions whose statements may read rows of more than one organization, each with the
 // reason. Work that they find is done for each organization by itself.
 var acrossOrganizations = map[string]string{
-	"event.(*Poller[...]).poll":    "one statement reads the heads of all followed agents, each named with its organization",
+	"event.(*Poller[...]).poll":    "reads the heads of all followed agents, each named with its organization",
 	"grep.(*Searcher).UpdateIndex": "finds the folders whose text is to be indexed",
 	"grep.(*Searcher).PruneIndex":  "finds the folders whose index is stale",
 	"embed.(*Queue[...]).Call":     "finds the owners of rows that wait for vectors",
@@ -34,8 +34,8 @@ var acrossOrganizations = map[string]string{
 // statements are those that the product ran on the pools of the tests of this program.
 var statements collector
 
-// collector is a tracer that keeps each different statement of the product, with the function that ran it. It ignores the
-// statements of tests themselves.
+// collector is a tracer that keeps each different statement of the product, with the function that ran it. It ignores
+// the statements of tests themselves.
 type collector struct {
 	mu     sync.Mutex
 	seen   map[string]bool
@@ -134,16 +134,18 @@ func caller() string {
 	return closure
 }
 
+// By the file, and by the function.
 var (
 	test    = regexp.MustCompile(`_test\.go$|test/[^/]*\.go$`)
-	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/[a-z]+\.go$|/db/(rows|page)\.go$|/src/(runtime|sync)/|/sync@`) // by file
-	literal = regexp.MustCompile(`\.func\d|-range\d`)                                                             // by function
+	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/[a-z]+\.go$|/db/(rows|page)\.go$|/src/(runtime|sync)/|/sync@`)
+	literal = regexp.MustCompile(`\.func\d|-range\d`)
 )
 
 // check returns an error that lists the statements that read rows of a tenant's table without pinning them to one
-// organization, by the plans of the statements: Postgres gives an equality with a parameter to each scan that follows from
-// it, through joins too.
-func (c *collector) check(ctx context.Context) error {
+// organization, by the plans of the statements: Postgres gives an equality with a parameter to each scan that follows
+// from it, through joins too.
+func (c *collector) check() error {
+	ctx := context.Background()
 	name := fmt.Sprintf("loci_statements_%d", shared.count.Add(1))
 	err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
 		source, err := template(ctx, conn, shared.url)

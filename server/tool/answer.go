@@ -22,9 +22,10 @@ type Call struct {
 	Result recall.Draft
 }
 
-// Answer runs the tool of a call and appends its result to the log, unless the call has a result already. What the tool
-// changes and its result are stored in one transaction: a call that is repeated after a crash does nothing twice. stored
-// is false if there is no such call, or if it has a result; Answer then changes nothing. The errors are those of Run.
+// Answer runs the tool of a call and appends its result to the log, unless the call has a result already. What the
+// tool changes and its result are stored in one transaction: a call that is repeated after a crash does nothing twice.
+// stored is false if there is no such call, or if it has a result; Answer then changes nothing. The errors are those
+// of Run.
 func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, stored bool, err error) {
 	t, err := s.named(call.Name)
 	if err != nil {
