@@ -30,8 +30,8 @@ func AnalyzeGrown(ctx context.Context, d DB) (tables []string, err error) {
 // reindexTimeout bounds the rebuild of one index.
 const reindexTimeout = time.Minute
 
-// Reindex rebuilds indexes, as their owner, without locking their tables. It does nothing while another server builds an
-// index. It first drops what an interrupted rebuild left.
+// Reindex rebuilds indexes, as their owner, without locking their tables. It does nothing while another server builds
+// an index. It first drops what an interrupted rebuild left.
 func Reindex(ctx context.Context, owner *pgxpool.Pool, indexes ...string) error {
 	acquired, err := owner.Acquire(ctx)
 	if err != nil {

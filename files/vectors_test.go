@@ -104,6 +104,42 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	}
 }
 
+// The owner's program builds the missing indexes of all spaces that are used, and drops those of the others, whose
+// vectors a server that owns nothing deletes.
+func TestAllSpacesAreIndexedByTheOwner(t *testing.T) {
+	t.Parallel()
+	fx, _, space := newDenseFixture(t, 16)
+	ctx, owner := t.Context(), fx.owner()
+	other, err := embed.UseSpace(ctx, fx.pool, "another", "model", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fx.clustered(fx.folder("f"), space, 200, 4, 0)
+	fx.clustered(fx.folder("g"), other, 300, 4, 0)
+	for _, c := range []struct{ indexRows, want int }{{250, 1}, {250, 0}, {100, 1}} {
+		fx.SetIndexRows(c.indexRows)
+		if built, err := fx.IndexAll(ctx, owner); built != c.want || err != nil {
+			t.Errorf("from %d vectors on: %d indexes were built, %v; want %d", c.indexRows, built, err, c.want)
+		}
+	}
+	name := fmt.Sprintf("chunk_vectors_space_%d", other.ID)
+	if _, err := fx.pool.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() - interval '8 days' WHERE id = $1`,
+		other.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fx.ClearSpaces(ctx, fx.pool); n != 300 || err != nil {
+		t.Errorf("a server that owns nothing deleted %d vectors, %v; want 300", n, err)
+	}
+	for _, left := range []int{1, 0} {
+		if n := fx.count(`SELECT count(*) FROM pg_class WHERE relname = $1`, name); n != left {
+			t.Errorf("%d indexes of the unused space are there, want %d", n, left)
+		}
+		if _, err := fx.IndexAll(ctx, owner); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // fixedQuery is an embedder whose texts all have one vector.
 type fixedQuery struct{ vector []float32 }
 

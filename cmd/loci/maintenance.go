@@ -29,7 +29,8 @@ func (p *process) adviseOwner() {
 }
 
 // maintain runs the periodic maintenance of the database until ctx ends: it analyzes tables that grew, rebuilds the
-// indexes of jobs every day where River may not, builds indexes where there are enough rows, and deletes rows that are kept for a limited time.
+// indexes of jobs every day where River may not, builds indexes where there are enough rows, and deletes rows that are
+// kept for a limited time.
 func (p *process) maintain(ctx context.Context, s stores) {
 	p.adviseOwner()
 	for reindexed := time.Now().UTC().YearDay(); wait(ctx, maintainEvery); {

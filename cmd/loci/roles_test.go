@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -66,8 +67,15 @@ func TestAServerOwnsNothing(t *testing.T) {
 			t.Fatalf("migrate ends with %d: %s%s", code, errs, diff)
 		}
 	}
-	p := serveAs(t, "--database-url="+serving)
+	endpoint := listen(t, &http.Server{Handler: http.HandlerFunc(embedAnything), ReadHeaderTimeout: patience})
+	p := serveAs(t, "--database-url="+serving, "--embedding-base-url="+endpoint+"/v1", "--embedding-model=m",
+		"--log-level=warn")
 	p.usesEverything()
+	users := texts(t, owner, `SELECT DISTINCT usename::text FROM pg_stat_activity
+		WHERE datname = current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()`)
+	if diff := cmp.Diff([]string{"loci_test_server"}, users); diff != "" {
+		t.Errorf("the server's connections are of other roles: %s", diff)
+	}
 	for what, sql := range map[string]string{
 		"things that the role owns": `
 			SELECT classid::regclass || ' ' || objid FROM pg_shdepend
@@ -83,13 +91,9 @@ func TestAServerOwnsNothing(t *testing.T) {
 			t.Errorf("%s: %q", what, got)
 		}
 	}
-	users := texts(t, owner, `SELECT DISTINCT usename::text FROM pg_stat_activity
-		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
-	if diff := cmp.Diff([]string{"loci_test_server"}, users); diff != "" {
-		t.Errorf("the server's connections are of other roles: %s", diff)
-	}
-	if log := p.log.String(); log != "" {
-		t.Errorf("the server logs:\n%s", log)
+	if log := p.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "vectors are not indexed by this "+
+		"server, because its database role does not own the schema") {
+		t.Errorf("the server logs more or less than one advice:\n%s", log)
 	}
 }
 
@@ -172,8 +176,8 @@ func TestAMigrationWaitsForNoServer(t *testing.T) {
 	if _, err := server.Exec(t.Context(), `SELECT pg_advisory_lock($1, 7)`, int32(db.LockServer)); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("loci: the database has schema version 12, and this program needs version %s, but a server of Loci "+
-		"is at work on it (connected as Postgres' process %d): stop every server of Loci on this database, then try "+
+	want := fmt.Sprintf("loci: the database has schema version 12, and this program needs version %s, but a server of "+
+		"Loci is at work on it (connected as Postgres' process %d): stop every server of Loci on this database, then try "+
 		"again\n",
 		version, server.PgConn().PID())
 	for _, args := range [][]string{{"migrate"}, {"serve", "--addr=127.0.0.1:0"}, {"keys", "list"}} {

@@ -25,7 +25,7 @@ var acrossOrganizations = map[string]string{
 	"grep.(*Searcher).UpdateIndex": "finds the folders whose text is to be indexed",
 	"grep.(*Searcher).PruneIndex":  "finds the folders whose index is stale",
 	"embed.(*Queue[...]).Call":     "finds the owners of rows that wait for vectors",
-	"embed.Vectors.Index":          "counts the vectors of a space, which one index serves for all",
+	"embed.Vectors.index":          "counts the vectors of a space, which one index serves for all",
 	"embed.Vectors.ClearUnused":    "deletes the batches of spaces that no server uses",
 	"archival.(*Store).Clear":      "deletes batches of the rows of deleted archives",
 	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents, and of texts that nothing names",
