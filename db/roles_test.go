@@ -1,0 +1,90 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// roleName returns the name of a role that does not exist, which the test's end drops with its rights.
+func roleName(t *testing.T, superuser *pgx.Conn) string {
+	t.Helper()
+	name := fmt.Sprintf("loci_test_%016x", rand.Uint64()) //nolint:gosec // no secret
+	t.Cleanup(func() {
+		for _, sql := range []string{`REASSIGN OWNED BY ` + name + ` TO CURRENT_USER`, `DROP OWNED BY ` + name,
+			`DROP ROLE ` + name} {
+			if _, err := superuser.Exec(context.Background(), sql); err != nil {
+				t.Errorf("%s: %v", sql, err)
+			}
+		}
+	})
+	return name
+}
+
+// The role that serves is made with its rights if it is missing, once, and may then serve without an owner.
+func TestTheRoleThatServesIsMade(t *testing.T) {
+	t.Parallel()
+	owner := dbtest.EmptyURL(t)
+	superuser := dial(t, owner)
+	urls := db.URLs{Owner: owner, Server: dbtest.As(owner, roleName(t, superuser))}
+	for i, want := range []bool{true, false} {
+		m, err := db.Migrate(t.Context(), urls)
+		if err != nil || m.Created != want || m.Granted > 0 != want {
+			t.Errorf("call %d: got %+v, %v; want a new role with its rights: %t", i, m, err, want)
+		}
+	}
+	pool, err := db.Open(t.Context(), db.URLs{Server: urls.Server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if own, err := db.OpenOwner(t.Context(), db.URLs{Server: urls.Server}, pool); own != nil || err != nil {
+		t.Errorf("the role owns the schema, %v", err)
+	}
+	if err := db.CheckRoom(t.Context(), pool); err != nil {
+		t.Errorf("the role cannot check for room: %v", err)
+	}
+	// A table of a later migration.
+	if _, err := superuser.Exec(t.Context(), `CREATE TABLE later (key bigserial)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `INSERT INTO later DEFAULT VALUES`); err != nil {
+		t.Errorf("the role has no rights on a table that was made later: %v", err)
+	}
+}
+
+// An owner who may create no roles names the statement that makes one.
+func TestAnOwnerThatMayCreateNoRoles(t *testing.T) {
+	t.Parallel()
+	url := dbtest.EmptyURL(t)
+	superuser := dial(t, url)
+	owner := roleName(t, superuser)
+	for _, sql := range []string{`CREATE ROLE ` + owner + ` LOGIN PASSWORD '` + owner + `'`, `CREATE EXTENSION vector`,
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO ` + owner + `', current_database()); END $$`} {
+		if _, err := superuser.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	_, err := db.Migrate(t.Context(), db.URLs{Owner: dbtest.As(url, owner), Server: dbtest.As(url, "nobody_yet")})
+	want := "there is no role nobody_yet, and role " + owner + " may not create it: " +
+		"let a superuser run CREATE ROLE nobody_yet LOGIN PASSWORD '…' once"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func dial(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := db.Dial(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
