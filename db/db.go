@@ -18,9 +18,9 @@ import (
 // Org is the key of the organization that a row belongs to. Every statement on a tenant's table carries one.
 type Org int32
 
-// Orgs returns every organization, in the order of their keys.
+// Orgs returns every organization that is not deleted, in the order of their keys.
 func Orgs(ctx context.Context, d DB) ([]Org, error) {
-	return All[Org](ctx, d, `SELECT org FROM organizations ORDER BY org`)
+	return All[Org](ctx, d, `SELECT org FROM organizations WHERE deleted_at IS NULL ORDER BY org`)
 }
 
 // DB runs statements. *pgxpool.Pool and pgx.Tx implement it.
@@ -64,11 +64,11 @@ func ConnectTraced(ctx context.Context, url string, tracer pgx.QueryTracer) (*pg
 	if err != nil {
 		return nil, err
 	}
-	config.ConnConfig.Tracer = tracer
 	config.AfterConnect = setUp
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = maxConns
 	}
+	shareConnections(config, tracer)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)

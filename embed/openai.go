@@ -13,6 +13,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/provider"
 )
 
@@ -40,8 +41,11 @@ type Config struct {
 	FirstPause     time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
 }
 
-// maxRequests is the most requests at a time, of all callers together.
-const maxRequests = 4
+// The most requests at a time: of all callers together, and of one organization that is alone.
+const (
+	maxRequests = orgRequests + 1
+	orgRequests = 4
+)
 
 // RefusedError is a text that the provider does not embed, not even alone.
 type RefusedError struct {
@@ -86,7 +90,7 @@ type OpenAI struct {
 	config    Config
 	at        *provider.Endpoint
 	client    *openai.Client
-	slots     chan struct{}
+	slots     *db.Shares   // of maxRequests
 	dimension atomic.Int64 // of every vector; 0 until the first answer, unless configured
 	limit     atomic.Int64 // estimated tokens of the longest text worth sending whole
 	worked    atomic.Bool  // whether the provider ever gave a vector
@@ -110,7 +114,7 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 		return nil, fmt.Errorf("LOCI_EMBEDDING_DIMENSIONS is %d: it must lie between 1 and %d, "+
 			"or be empty for the model's own", c.Dimensions, MaxDimension)
 	}
-	o := &OpenAI{config: c, at: at, client: client, slots: make(chan struct{}, maxRequests)}
+	o := &OpenAI{config: c, at: at, client: client, slots: db.NewShares(maxRequests, maxRequests-orgRequests)}
 	o.dimension.Store(int64(c.Dimensions))
 	o.limit.Store(int64(c.MaxInputTokens))
 	o.base64.Store(c.Base64)
@@ -171,7 +175,7 @@ func (o *OpenAI) Embed(ctx context.Context, items []Item) ([]Vector, error) {
 		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(maxRequests)
+	group.SetLimit(orgRequests)
 	for _, batch := range batches(jobs, o.config.MaxBatchItems, o.config.MaxBatchTokens, (*job).tokens) {
 		group.Go(func() error { return o.batch(groupCtx, batch) })
 	}
@@ -194,12 +198,11 @@ func (j *job) tokens() int { return tokens(j.item.Text) }
 // request embeds texts by one request. Vectors come in the order of the texts, of norm 1, nil where the provider's has
 // no direction. A *refusal is the only error that sending less may help against.
 func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, error) {
-	select {
-	case o.slots <- struct{}{}:
-		defer func() { <-o.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	org := db.OrgOf(ctx)
+	if err := o.slots.Take(ctx, org); err != nil {
+		return nil, err
 	}
+	defer o.slots.Give(org, 1)
 	ask := openai.EmbeddingRequestStrings{Input: texts, Model: openai.EmbeddingModel(o.config.Model),
 		Dimensions: o.config.Dimensions}
 	if o.base64.Load() {

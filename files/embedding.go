@@ -68,17 +68,17 @@ func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileK
 		return err
 	}
 	jobs := make([]river.JobArgs, len(batches))
-	turn := map[int64]time.Time{}
+	turn := map[int64]queue.Turn{}
 	keys, firsts, ends := make([]int64, len(batches)), make([]int, len(batches)), make([]time.Time, len(batches))
 	for i, b := range batches {
 		if _, known := turn[b.FolderKey]; !known {
-			if turn[b.FolderKey], err = s.embedStart(ctx, org, b.FolderKey, space); err != nil {
+			if turn[b.FolderKey], err = s.embedTurn(ctx, org, b.FolderKey, space); err != nil {
 				return err
 			}
 		}
-		b.Start = queue.At(turn[b.FolderKey])
-		turn[b.FolderKey] = turn[b.FolderKey].Add(time.Millisecond)
-		jobs[i], keys[i], firsts[i], ends[i] = b.EmbedArgs, b.FileKey, b.FirstOrdinal, turn[b.FolderKey]
+		b.Start = queue.At(turn[b.FolderKey].Start)
+		turn[b.FolderKey] = turn[b.FolderKey].Next(batchLength)
+		jobs[i], keys[i], firsts[i], ends[i] = b.EmbedArgs, b.FileKey, b.FirstOrdinal, turn[b.FolderKey].Start
 	}
 	if _, err := s.db.Exec(ctx, `
 		UPDATE embed_batches b SET turn = u.turn

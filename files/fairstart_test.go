@@ -49,10 +49,45 @@ func TestFoldersTakeTurns(t *testing.T) {
 	embedtest.Eventually(t, "all are parsed", func() bool {
 		return fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
 	})
-	want := []string{"many 0.txt", "one.txt", "few 0.txt", "many 1.txt", "few 1.txt", "many 2.txt", "many 3.txt",
-		"many 4.txt", "many 5.txt", "few 2.txt"}
+	want := []string{"many 0.txt", "one.txt", "many 1.txt", "few 0.txt", "many 2.txt", "many 3.txt", "many 4.txt",
+		"few 1.txt", "many 5.txt", "many 6.txt"}
 	if diff := cmp.Diff(want, fx.worked()[:len(want)]); diff != "" {
 		t.Errorf("the order (-want +got):\n%s", diff)
+	}
+}
+
+// An organization with many folders has no more of the workers than one with a single folder.
+func TestOrganizationsTakeTurns(t *testing.T) {
+	t.Parallel()
+	fx := newFixtureWith(t, files.Options{}, oneEach)
+	resume := fx.pause()
+	other, err := db.One[db.Org](t.Context(), fx.pool, `INSERT INTO organizations (name) VALUES ('other') RETURNING org`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		fx.send(fx.folder(fmt.Sprintf("folder %d", i)), fmt.Sprintf("many %d.txt", i), "text\n", files.Suffix)
+	}
+	single, err := fx.CreateFolder(t.Context(), other, files.NewFolder{Name: "single"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		if _, _, err := fx.Upload(t.Context(), other, single.ID, files.Upload{Name: fmt.Sprintf("single %d.txt", i),
+			Body: strings.NewReader("text\n"), Duplicates: files.Suffix}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resume()
+	embedtest.Eventually(t, "all are parsed", func() bool {
+		return fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
+	})
+	worked := fx.worked()
+	for i := range 10 {
+		name := fmt.Sprintf("single %d.txt", i)
+		if at := slices.Index(worked, name); at > 2*i+2 {
+			t.Errorf("%s is number %d of %v; want the organizations to take turns", name, at, worked)
+		}
 	}
 }
 

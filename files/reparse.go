@@ -39,18 +39,18 @@ func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) 
 	}
 	jobs := make([]river.JobArgs, len(files))
 	keys, ends := make([]int64, len(files)), make([]time.Time, len(files))
-	next := map[string]time.Time{} // by queue
+	next := map[string]queue.Turn{} // by queue
 	for i, f := range files {
 		name := queueOf(f.Size)
 		if _, known := next[name]; !known {
-			if next[name], err = s.parseStart(ctx, org, f.FolderKey, f.Size); err != nil {
+			if next[name], err = s.parseTurn(ctx, org, f.FolderKey, f.Size); err != nil {
 				return err
 			}
 		}
 		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size,
-			Start: queue.At(next[name])}
-		next[name] = next[name].Add(cost(f.Size))
-		keys[i], ends[i] = f.Key, next[name]
+			Start: queue.At(next[name].Start)}
+		next[name] = next[name].Next(cost(f.Size))
+		keys[i], ends[i] = f.Key, next[name].Start
 	}
 	if err := s.exec(ctx, `
 		UPDATE files f

@@ -89,7 +89,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 			return err
 		}
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled}
-		if row.start, err = in.parseStart(ctx, org, folder.Key, row.size); err != nil {
+		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.size); err != nil {
 			return err
 		}
 		var ref fileRef
@@ -155,7 +155,7 @@ type newFile struct {
 	folder    Folder
 	name      string
 	mediaType string
-	start     time.Time // of its parsing, in the queue's virtual time
+	turn      queue.Turn // of its parsing
 	*spooled
 }
 
@@ -203,7 +203,7 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 		RETURNING key, id`,
 		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sum,
-			"turn": row.start.Add(cost(row.size))})
+			"turn": row.turn.Next(cost(row.size)).Start})
 }
 
 // lockNamed returns and locks the file that has the row's name.
@@ -285,5 +285,5 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) e
 		return fmt.Errorf("store the original: %d of %d bytes are there", stored, row.size)
 	}
 	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size,
-		Start: queue.At(row.start)})
+		Start: queue.At(row.turn.Start)})
 }

@@ -47,7 +47,7 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 		ReindexerSchedule: reindex,
 		ID:                p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), FetchCooldown: fetchPause,
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, CompletedJobRetentionPeriod: jobsKept,
-		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight},
+		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight, &queue.ForOrg{}},
 	})
 }
 

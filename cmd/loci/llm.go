@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
+	"github.com/loci-memory/loci/db"
 )
 
 // language holds the settings of the language model that writes summaries. Without a base URL summaries are extracted.
@@ -30,6 +31,25 @@ func extracted(log *slog.Logger) func(context.Context, compaction.Compaction, st
 	}
 }
 
+// maxSummaries are asked for at the same time.
+const maxSummaries = 16
+
+// sharedSummarizer lets the organizations share the calls of a model that are under way.
+type sharedSummarizer struct {
+	compaction.Summarizer
+	calls *db.Shares
+}
+
+// Complete implements compaction.Summarizer. It waits until the organization may have one call more.
+func (s *sharedSummarizer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+	org := db.OrgOf(ctx)
+	if err := s.calls.Take(ctx, org); err != nil {
+		return compaction.Reply{}, err
+	}
+	defer s.calls.Give(org, 1)
+	return s.Summarizer.Complete(ctx, r)
+}
+
 // models checks the settings and returns a function from a model's handle to the model; nil without a base URL.
 func (c language) models() (func(context.Context, string) *compaction.Model, error) {
 	if c.BaseURL == "" {
@@ -43,9 +63,10 @@ func (c language) models() (func(context.Context, string) *compaction.Model, err
 	if err != nil {
 		return nil, settingError{err}
 	}
+	shared := &sharedSummarizer{Summarizer: client, calls: db.NewShares(maxSummaries, maxSummaries/4)}
 	return func(_ context.Context, handle string) *compaction.Model {
 		name := handle[strings.IndexByte(handle, '/')+1:]
-		m := &compaction.Model{Summarizer: client, Name: name, Patience: c.SummaryPatience}
+		m := &compaction.Model{Summarizer: shared, Name: name, Patience: c.SummaryPatience}
 		if m.Name == "" || m.Name == client.Model() {
 			m.Name, m.Window = client.Model(), client.Window()
 		}

@@ -1,16 +1,45 @@
 package queue
 
-// FairStart returns the SQL expression for the start of an owner's next job in the queue @queue. ownLast is a subquery
-// that yields the end of the owner's latest job there, or no row.
+import "time"
+
+// Turn is the place of an owner's next job in the virtual time of a queue.
+type Turn struct {
+	Start  time.Time `db:"start"`
+	Others int       `db:"others"` // other owners of the organization whose jobs wait, at most 1,000
+}
+
+// Next returns the turn after a job of an estimated length.
+func (t Turn) Next(length time.Duration) Turn {
+	t.Start = t.Start.Add(length * time.Duration(t.Others+1))
+	return t
+}
+
+// FairTurn returns the query for the Turn of an owner's next job in the queue @queue, of the estimated length @length.
+// The query ownLast yields the start of the Turn after the owner's latest job there, or no row. nextOwner yields, as
+// owner, the first owner after o.owner of the organization whose jobs wait there. @owner is the owner itself.
 //
-// Owners share a queue's workers by start-time fair queueing. River starts jobs in the order of scheduled_at, which is
-// a virtual time here. The first job of an owner is scheduled at the virtual time of the next job to start, and each
-// further job where the owner's job before it ends, by an estimate from that job's size. So an owner with a hundred
-// thousand jobs delays another owner's one job by one job, and an owner without jobs gains no advantage. Virtual time
-// begins in the year 2000, so that it never reaches the present.
-func FairStart(ownLast string) string {
-	return `least(now(), greatest('2000-01-01 00:00:00+00'::timestamptz, (
+// Organizations share a queue's workers, and the owners of an organization its share, by start-time fair queueing.
+// River starts jobs in the order of scheduled_at, which is a virtual time here. Where an organization has one owner,
+// its first job is scheduled at the virtual time of the next job to start, and each further one where the one before
+// it ends. So an owner with a hundred thousand jobs delays another's one job by one job, and an owner without jobs
+// gains no advantage. With n owners, the jobs of each lie n times as far apart, and their first jobs one after the
+// other, so that they have together what one has. Jobs that were queued while there were fewer owners keep their
+// places. Virtual time begins in the year 2000, so that it never reaches the present.
+func FairTurn(ownLast, nextOwner string) string {
+	return `
+		WITH RECURSIVE o (owner) AS (
+			SELECT 0::bigint
+			UNION ALL
+			SELECT n.owner FROM o CROSS JOIN LATERAL (` + nextOwner + `) n
+		), counted AS (
+			SELECT count(*)::integer AS others FROM (SELECT FROM o WHERE owner NOT IN (0, @owner) LIMIT 1000) c
+		), own AS (
+			SELECT (` + ownLast + `) AS last
+		)
+		SELECT others, least(now(), greatest(own.last, greatest('2000-01-01 00:00:00+00'::timestamptz, (
 			SELECT scheduled_at FROM river_job
 			WHERE state = 'available' AND queue = @queue AND attempt = 0
-			ORDER BY priority, scheduled_at, id LIMIT 1), (` + ownLast + `)))`
+			ORDER BY priority, scheduled_at, id LIMIT 1))
+			+ CASE WHEN own.last IS NULL THEN greatest(others - 1, 0) ELSE 0 END * @length::interval)) AS start
+		FROM counted, own`
 }

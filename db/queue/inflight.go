@@ -2,12 +2,16 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // InFlight is a worker middleware that holds the jobs that a server works on.
@@ -23,6 +27,20 @@ func (f *InFlight) Work(ctx context.Context, job *rivertype.JobRow, inner func(c
 	f.add(job.ID, 1)
 	defer f.add(job.ID, -1)
 	return inner(ctx)
+}
+
+// ForOrg is a worker middleware that lets a job work for the organization of its arguments, as db.OrgOf returns it.
+type ForOrg struct{ river.MiddlewareDefaults }
+
+// Work implements rivertype.WorkerMiddleware.
+func (*ForOrg) Work(ctx context.Context, job *rivertype.JobRow, inner func(context.Context) error) error {
+	var of struct {
+		Org db.Org `json:"org"`
+	}
+	if err := json.Unmarshal(job.EncodedArgs, &of); err != nil {
+		return fmt.Errorf("read the organization of a job: %w", err)
+	}
+	return inner(db.WithOrg(ctx, of.Org))
 }
 
 func (f *InFlight) add(job int64, n int) {

@@ -34,7 +34,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		setContext(c, keyOrg, org)
+		c.SetRequest(r.WithContext(db.WithOrg(r.Context(), org)))
 		setContext(c, keyOperator, operator)
 		setContext(c, keyRecheck, func() error {
 			_, _, err := a.organization(r)

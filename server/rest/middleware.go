@@ -16,7 +16,6 @@ type contextKey int
 
 const (
 	keyRequestID contextKey = iota
-	keyOrg
 	keyOperator
 	keyRecheck
 	keyWarnings
@@ -45,10 +44,7 @@ func identify(next echo.HandlerFunc) echo.HandlerFunc {
 var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // Org is the organization that a request is served for.
-func Org(ctx context.Context) db.Org {
-	org, _ := ctx.Value(keyOrg).(db.Org)
-	return org
-}
+func Org(ctx context.Context) db.Org { return db.OrgOf(ctx) }
 
 // IsOperator reports whether the operator sent a request: with a key of theirs, or without one to a server that needs
 // none.

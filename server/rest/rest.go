@@ -16,6 +16,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
 	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Config configures an API.
@@ -31,14 +33,18 @@ type Config struct {
 // DefaultTimeout is how long a request may take.
 const DefaultTimeout = 30 * time.Second
 
+// maxRequests are served at the same time.
+const maxRequests = 1024
+
 // API is where operations are registered.
 type API struct {
 	huma.API
 	Config
 	echo   *echo.Echo
 	public map[string]bool // routes that need no key
-	bodies *bodies
-	full   atomic.Bool // a change could not be stored
+	bodies *db.Shares      // bytes of bodies that are held
+	served *db.Shares      // requests, but for streams that are only read
+	full   atomic.Bool     // a change could not be stored
 }
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
@@ -50,7 +56,8 @@ func New(c Config) *API {
 	config.Transformers = []huma.Transformer{showProblem, warn}
 	e := echo.New()
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	a := &API{Config: c, echo: e, public: map[string]bool{}, bodies: newBodies(c.Budget)}
+	a := &API{Config: c, echo: e, public: map[string]bool{}, bodies: c.Budget.shares(),
+		served: db.NewShares(maxRequests, maxRequests/4)}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics())
 	if c.Keys != nil {

@@ -88,7 +88,11 @@ func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], 
 	huma.Register(a.API, op.Operation, func(ctx context.Context, in *I) (*output, error) {
 		ctx, cancel := context.WithTimeout(ctx, op.timeout)
 		defer cancel()
-		body, err := handle(ctx, in)
+		var body O
+		err := a.serve(ctx, func() (err error) {
+			body, err = handle(ctx, in)
+			return err
+		})
 		if err != nil {
 			return nil, a.fail(ctx, err, op.own)
 		}
@@ -116,12 +120,27 @@ func (a *API) Stream(described huma.Operation, handle echo.HandlerFunc, options 
 		warnings := unknownParameters(&op.Operation, c.QueryParams())
 		setContext(c, keyWarnings, warnings)
 		warnings.InHeader(c)
-		err := handle(c)
+		serve := a.serve
+		if op.Method == http.MethodGet {
+			serve = func(_ context.Context, handle func() error) error { return handle() }
+		}
+		err := serve(c.Request().Context(), func() error { return handle(c) })
 		if err != nil && op.own {
 			return a.fail(c.Request().Context(), err, true)
 		}
 		return err
 	})
+}
+
+// serve calls handle as one of the requests that are served at the same time. A *Problem of status 429 if the
+// organization has as many as it may have.
+func (a *API) serve(ctx context.Context, handle func() error) error {
+	org := Org(ctx)
+	if !a.served.TryTake(org, 1, 0) {
+		return retryLater(codeTooMany, "Too many requests are being worked on; try again in a moment", "1")
+	}
+	defer a.served.Give(org, 1)
+	return handle()
 }
 
 // Head serves HEAD on the path of a GET.
