@@ -18,10 +18,11 @@ import (
 type client struct {
 	base string
 	http *http.Client
+	key  string // empty without
 }
 
 func newClient(base string) client {
-	return client{base, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * manyClients}}}
+	return client{base: base, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2*manyClients + floodClients}}}
 }
 
 // call sends a JSON body and reads a JSON answer; both may be nil.
@@ -42,7 +43,13 @@ func (c client) call(ctx context.Context, method, path string, body, out any) er
 	return c.do(req, out)
 }
 
+// laterError is an answer that asks for the same request later: a 429 or a 503.
+type laterError struct{ error }
+
 func (c client) do(req *http.Request, out any) error {
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return err
@@ -53,7 +60,11 @@ func (c client) do(req *http.Request, out any) error {
 		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s answers %d: %.500s", req.Method, req.URL.Path, res.StatusCode, text)
+		err := fmt.Errorf("%s %s answers %d: %.500s", req.Method, req.URL.Path, res.StatusCode, text)
+		if res.Header.Get("Retry-After") != "" {
+			return &laterError{err}
+		}
+		return err
 	}
 	if out == nil {
 		return nil

@@ -52,6 +52,7 @@ func stages() []stage {
 		{"history", (*bench).history},
 		{"passages", (*bench).passages},
 		{"compaction", (*bench).compaction},
+		{"tenants", (*bench).tenants},
 	}
 }
 
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
 	only := flags.String("only", "",
-		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction; empty runs all")
+		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, tenants; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	dialogues := flags.String("locomo", "",
 		"a set in LoCoMo's file format: only measure how well its questions are answered")
@@ -105,7 +106,7 @@ func choose(only string) ([]stage, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
 			return nil,
-				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages and compaction",
+				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages, compaction and tenants",
 					name)
 		}
 	}
