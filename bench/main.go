@@ -60,7 +60,8 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
 	only := flags.String("only", "",
-		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, tenants; empty runs all")
+		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, tenants; "+
+			"empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	dialogues := flags.String("locomo", "",
 		"a set in LoCoMo's file format: only measure how well its questions are answered")
@@ -106,8 +107,8 @@ func choose(only string) ([]stage, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
 			return nil,
-				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages, compaction and tenants",
-					name)
+				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages, compaction "+
+					"and tenants", name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil

@@ -158,7 +158,7 @@ func (f *flooding) once(ctx context.Context, client, n int) error {
 // say appends a message of the user and one of the agent.
 func (t tenant) say(ctx context.Context, text string) error {
 	return t.call(ctx, http.MethodPost, "/v1/agents/"+t.agent+"/messages/capture", map[string]any{
-		"messages": []map[string]string{{"role": "user", "content": text}, {"role": "assistant", "content": "So it is."}}}, nil)
+		"messages": []map[string]string{{"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}}}, nil)
 }
 
 // tenants makes organizations with a key, an agent, a folder and ten messages each.
