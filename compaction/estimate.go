@@ -66,7 +66,7 @@ func (v View) clippedTokens(m recall.Message, c Clip) int {
 }
 
 func (v View) partTokens(p recall.Part) int {
-	n := v.count(p.Text) + v.count(p.Name) + v.count(p.Input) + len(p.Images)*tokens.PerImage
+	n := v.count(p.Text) + v.count(p.Name) + v.count(p.Input) + p.SealedTokens() + len(p.Images)*tokens.PerImage
 	if p.Type == recall.Image {
 		n += tokens.PerImage
 	}

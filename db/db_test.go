@@ -51,7 +51,11 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 	if err != nil || len(names) < 2 {
 		t.Fatalf("migrations: %v (%v)", names, err)
 	}
-	for version := range len(names) {
+	for applied, name := range names {
+		var version int
+		if _, err := fmt.Sscanf(name, "%d_", &version); err != nil {
+			t.Fatal(name, err)
+		}
 		url := dbtest.EmptyURL(t)
 		conn, err := pgx.Connect(t.Context(), url)
 		if err != nil {
@@ -62,23 +66,23 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 			`CREATE EXTENSION vector;
 			CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL);`,
 		}
-		for _, name := range names[:version] {
+		for _, name := range names[:applied] {
 			sql, err := fs.ReadFile(migrations.Files, name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			before = append(before, string(sql))
 		}
-		for _, sql := range append(before, fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, true)`, version+1)) {
+		for _, sql := range append(before, fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, true)`, version)) {
 			if _, err := conn.Exec(t.Context(), sql); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if _, err := db.Migrate(t.Context(), db.URLs{Server: url}); err != nil {
-			t.Errorf("%s was cut off: %v", names[version], err)
+			t.Errorf("%s was cut off: %v", name, err)
 		}
 		if _, err := conn.Exec(t.Context(), `SELECT FROM agent_files`); err != nil {
-			t.Errorf("%s was cut off: %v", names[version], err)
+			t.Errorf("%s was cut off: %v", name, err)
 		}
 	}
 }

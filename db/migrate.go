@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-migrate/migrate/v4"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -135,7 +136,7 @@ func atLeast(version, least string) bool {
 }
 
 func migrateOwn(config *pgx.ConnConfig) error {
-	source, err := iofs.New(migrations.Files, ".")
+	files, err := iofs.New(migrations.Files, ".")
 	if err != nil {
 		return err
 	}
@@ -144,23 +145,26 @@ func migrateOwn(config *pgx.ConnConfig) error {
 	if err != nil {
 		return errors.Join(err, pool.Close())
 	}
-	m, err := migrate.NewWithInstance("embedded", source, "pgx5", driver)
+	m, err := migrate.NewWithInstance("embedded", files, "pgx5", driver)
 	if err != nil {
 		return errors.Join(err, driver.Close())
 	}
-	err = up(m)
+	err = up(m, files)
 	sourceErr, driverErr := m.Close()
 	return errors.Join(err, sourceErr, driverErr)
 }
 
 // up applies the missing migrations. A dirty version was begun and not applied: the schema is at the version before it.
-func up(m *migrate.Migrate) error {
+func up(m *migrate.Migrate, known source.Driver) error {
 	version, dirty, err := m.Version()
 	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
 		return err
 	}
 	if dirty {
 		before := int(version) - 1
+		if previous, err := known.Prev(version); err == nil {
+			before = int(previous) //nolint:gosec // versions are small
+		}
 		if before == 0 {
 			before = -1 // golang-migrate's "no version"
 		}

@@ -80,12 +80,15 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	e.searchText = searchText(e.Role, e.Name, e.Content)
 	e.longResults = moveLongResults(e.Content)
 	e.tokens, e.length = sizeOf(e.Content, tokens.Estimate), sizeOf(e.Content, termLength)
+	for _, p := range e.Content {
+		e.tokens += p.SealedTokens()
+	}
 	return e, nil
 }
 
 func (e *entry) bytes() (n int) {
 	for _, p := range e.Content {
-		n += len(p.Text) + len(p.Input) + len(p.Data) + len(p.Source)
+		n += len(p.Text) + len(p.Input) + len(p.Data) + len(p.Source) + len(p.Item)
 		for _, image := range p.Images {
 			n += len(image)
 		}
@@ -128,18 +131,19 @@ func (d *Draft) check(now time.Time) error {
 
 // partsOf lists the types of the parts that a message of a role can have.
 var partsOf = map[Role][]PartType{
-	System:    {Text, Image},
-	User:      {Text, Image},
-	Assistant: {Text, Image, ToolCall, Reasoning, RedactedReasoning, OmittedReasoning, SummarizedReasoning},
-	Tool:      {ToolReturn},
-	Summary:   {Text},
+	System: {Text, Image},
+	User:   {Text, Image},
+	Assistant: {Text, Image, ToolCall, Reasoning, RedactedReasoning, OmittedReasoning, SummarizedReasoning,
+		AnthropicBlock, ResponsesItem},
+	Tool:    {ToolReturn},
+	Summary: {Text},
 }
 
 func (p *Part) check(role Role) error {
 	if !slices.Contains(partsOf[role], p.Type) {
 		return db.Invalid("a message of role %s cannot have a part of type %q", role, db.Short(string(p.Type)))
 	}
-	for _, text := range []string{p.Text, p.Input, p.Signature, p.Data, string(p.Source), string(p.Summary)} {
+	for _, text := range []string{p.Text, p.Input, p.Signature, p.Data, p.Item, string(p.Source), string(p.Summary)} {
 		if len(text) > MaxPartBytes {
 			return db.Invalid("a part has %d bytes; it may have at most %d", len(text), MaxPartBytes)
 		}
@@ -161,8 +165,12 @@ func (p *Part) check(role Role) error {
 // clean redacts and cleans a part's texts, in copies of its slices, and resets the fields that only Loci sets.
 func (p *Part) clean(r *redact.Redactor) {
 	p.Clip, p.Orphan = nil, false
+	said := p.Text
 	for _, text := range []*string{&p.Text, &p.Input} {
 		*text = r.Redact(db.Clean(*text))
+	}
+	if p.Type == Reasoning && p.Text != said {
+		p.Signature = "" // it is that of another text, and its provider would refuse it
 	}
 	p.CallID, p.Name = cleanedID(p.CallID, r), cleanedID(p.Name, r)
 	for _, text := range []*string{&p.Signature, &p.Data} {

@@ -64,6 +64,8 @@ const (
 	RedactedReasoning   PartType = "redacted_reasoning"
 	OmittedReasoning    PartType = "omitted_reasoning"
 	SummarizedReasoning PartType = "summarized_reasoning"
+	AnthropicBlock      PartType = "anthropic_block" // of an answer of Anthropic's; only Item says what it is
+	ResponsesItem       PartType = "responses_item"  // of an answer of OpenAI's Responses API; likewise
 )
 
 // Part is a part of a message. Its type decides which fields it has.
@@ -105,6 +107,20 @@ type Part struct {
 	Signature string          `json:"signature,omitempty"`
 	Data      string          `json:"data,omitempty"`
 	Summary   json.RawMessage `json:"summary,omitempty"`
+
+	// Item is what a provider's API returned that only it can read, as the text of its JSON without spaces between
+	// tokens, otherwise byte for byte: an AnthropicBlock, a ResponsesItem, or a SummarizedReasoning that was an item
+	// of OpenAI's Responses API.
+	Item string `json:"item,omitempty"`
+}
+
+// bytesPerSealedToken is an estimate of how many bytes a token of what only a provider can read takes: it is encrypted,
+// and written in base64.
+const bytesPerSealedToken = 4
+
+// SealedTokens estimates the tokens of what only the part's provider can read.
+func (p Part) SealedTokens() int {
+	return max(len(p.Data), len(p.Item)) / bytesPerSealedToken
 }
 
 // Clip describes a tool result that is stored whole outside the log.

@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/loci-memory/loci/db"
@@ -34,7 +35,25 @@ func (p *Part) cleanJSON(r *redact.Redactor) (err error) {
 			return err
 		}
 	}
-	return nil
+	p.Item, err = cleanedItem(p.Item, r)
+	return err
+}
+
+// cleanedItem redacts and cleans the texts in a provider's item. An item without secrets keeps its bytes.
+func cleanedItem(item string, r *redact.Redactor) (string, error) {
+	if item == "" {
+		return "", nil
+	}
+	var value, whole any
+	if json.Unmarshal([]byte(item), &value) != nil || json.Unmarshal([]byte(item), &whole) != nil {
+		return "", db.Invalid("an item of a provider is not JSON")
+	}
+	cleaned := cleanedValue(value, r)
+	if reflect.DeepEqual(cleaned, whole) && db.Clean(item) == item {
+		return item, nil
+	}
+	raw, err := json.Marshal(cleaned)
+	return string(raw), err
 }
 
 func cleanedJSON(raw json.RawMessage, r *redact.Redactor) (json.RawMessage, error) {
@@ -48,9 +67,9 @@ func cleanedJSON(raw json.RawMessage, r *redact.Redactor) (json.RawMessage, erro
 	return json.Marshal(cleanedValue(value, r))
 }
 
-// imageData is the field of an image's source with the image in base64, in which a redactor would find secrets by
-// chance.
-const imageData = "data"
+// unread are the fields with images in base64, and with what a provider encrypted or signed: a redactor would find
+// secrets in them by chance.
+var unread = []string{"data", "result", "encrypted_content", "signature"}
 
 func cleanedValue(value any, r *redact.Redactor) any {
 	switch v := value.(type) {
@@ -63,7 +82,7 @@ func cleanedValue(value any, r *redact.Redactor) any {
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for name, item := range v {
-			if data, is := item.(string); is && name == imageData {
+			if data, is := item.(string); is && slices.Contains(unread, name) {
 				object[name] = db.Clean(data)
 			} else {
 				object[db.Clean(name)] = cleanedValue(item, r)

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -194,8 +195,8 @@ func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run fu
 		}
 		stored, err = db.One[bool](ctx, tx, `
 			SELECT EXISTS (
-				SELECT FROM tool_calls t JOIN conversations c ON c.org = t.org AND c.key = t.conversation_key
-				WHERE c.org = $1 AND c.key = $2 AND t.call_id = $3 AND t.position = $4 AND t.result_position IS NULL
+				SELECT FROM tool_calls
+				WHERE org = $1 AND conversation_key = $2 AND call_id = $3 AND position = $4 AND result_position IS NULL
 			)`, org, end.Key, at.ID, at.Position)
 		if err != nil || !stored {
 			return err
@@ -208,4 +209,45 @@ func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run fu
 		return err
 	})
 	return stored && err == nil, err
+}
+
+// AnsweredCall is a tool call of a message, with its result.
+type AnsweredCall struct {
+	Part         // the call
+	Result *Part // nil if it has none
+}
+
+// CallsAt returns the tool calls of the message at a position of a conversation, in their order.
+func (s *Store) CallsAt(ctx context.Context, org db.Org, conversation int64, position int) ([]AnsweredCall, error) {
+	type row struct {
+		Position int      `db:"position"`
+		Content  []Part   `db:"content"`
+		Answers  []string `db:"answers"` // ids of the calls that the message has the results of
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT m.position, m.content, ARRAY(
+			SELECT t.call_id FROM tool_calls t
+			WHERE t.org = m.org AND t.conversation_key = m.conversation_key AND t.position = $3
+				AND t.result_position = m.position
+		) AS answers
+		FROM messages m
+		WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = $3 OR m.position IN (
+			SELECT result_position FROM tool_calls WHERE org = $1 AND conversation_key = $2 AND position = $3))
+		ORDER BY m.position`, org, conversation, position)
+	var calls []AnsweredCall
+	for i, r := range rows {
+		for _, p := range r.Content {
+			switch {
+			case i == 0 && p.Type == ToolCall:
+				calls = append(calls, AnsweredCall{Part: p})
+			case p.Type == ToolReturn && slices.Contains(r.Answers, p.CallID):
+				for n := range calls {
+					if calls[n].CallID == p.CallID {
+						calls[n].Result = &p
+					}
+				}
+			}
+		}
+	}
+	return calls, err
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
@@ -36,10 +37,9 @@ func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 	said := map[string]string{"role": "user", "content": "Where was the meeting?", "otid": "turn-1"}
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true,
 		Examples: []any{map[string]any{"messages": []any{said}}}, Properties: map[string]*huma.Schema{
-			"messages": {Type: huma.TypeArray, Items: message, Description: "One message or several, each in the " +
-				"format of OpenAI's chat (roles system, developer, user, assistant, tool) or of Letta (to be created, or as " +
-				"listed). Each may have otid, created_at or date, name, step_id, run_id, sender_id, group_id and model. A " +
-				"message whose otid is there already is not stored again."},
+			"messages": {Type: huma.TypeArray, Items: message, Description: messagesWords},
+			"input": {Type: huma.TypeArray, Items: message, Description: "The name that OpenAI's Responses API has for " +
+				"messages."},
 			"conversation_id": {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
 			"provider": {Type: huma.TypeString, Description: "In place of messages: what a proxy saw of a call, with " +
 				"request_messages and response_dict."},
@@ -52,6 +52,11 @@ func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 		}}
 }
 
+const messagesWords = "One message or several, each in the format of OpenAI's chat completions (roles system, " +
+	"developer, user, assistant, tool), of Anthropic's messages, of OpenAI's Responses API (its items), or of Letta " +
+	"(to be created, or as listed). Each may have otid, created_at or date, name, step_id, run_id, sender_id, " +
+	"group_id and model. A message whose otid is there already is not stored again."
+
 // Captured lists what was appended, in the order of the request.
 type Captured struct {
 	ConversationID *string           `json:"conversation_id" doc:"Null for the agent's default conversation."`
@@ -60,11 +65,23 @@ type Captured struct {
 
 // capture appends a body of messages in one transaction. A chunk of them at a time is in memory.
 func (s *Server) capture(a *rest.API, c echo.Context) error {
+	return s.withSpool(a, c, batchTimeout, func(ctx context.Context, of agent.Agent, body *rest.Spool) (any, error) {
+		batch, err := capture.Read(body, of.Zone())
+		if err != nil {
+			return nil, err
+		}
+		return s.append(ctx, of, batch)
+	})
+}
+
+// withSpool answers a request with a long body to an agent.
+func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
+	handle func(context.Context, agent.Agent, *rest.Spool) (any, error)) error {
 	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), batchTimeout)
+	ctx, cancel := context.WithTimeout(c.Request().Context(), timeout)
 	defer cancel()
 	of, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
 	if err != nil {
@@ -75,11 +92,7 @@ func (s *Server) capture(a *rest.API, c echo.Context) error {
 		return err
 	}
 	defer body.Close()
-	batch, err := capture.Read(body, of.Zone())
-	if err != nil {
-		return err
-	}
-	out, err := s.append(ctx, of, batch)
+	out, err := handle(ctx, of, body)
 	if err != nil {
 		return err
 	}
@@ -97,7 +110,7 @@ func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batc
 		out.ConversationID = &c.ID
 	}
 	// The turns are stored: later failures are no error of the request.
-	if batch.PromptTokens > 0 {
+	if batch.PromptTokens > 0 && !batch.Reported(appended) {
 		if err := s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens); err != nil {
 			s.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", c.ID, "error", err)
 		}

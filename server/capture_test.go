@@ -374,15 +374,24 @@ var refusals = []struct {
 	{"a part without its text", `{"messages":[{"role":"user","content":[{"type":"text"}]}]}`, 422,
 		"messages[0].content[0].text: expected a text"},
 	{"an unknown part", `{"messages":[{"role":"user","content":[{"type":"video"}]}]}`, 422,
-		"messages[0].content[0].type: expected one of image, image_url, omitted_reasoning"},
+		"messages[0].content[0].type: expected one of bash_code_execution_tool_result, code_execution_tool_result"},
 	{"sound", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}]}`, 422,
 		"messages[0].content[0].type: sound is not kept"},
-	{"Anthropic's call", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use",` +
-		`"id":"t","name":"f","input":{}}]}]}`, 422,
-		"messages[0].content[1].type: Anthropic's blocks are not understood yet"},
-	{"Anthropic's result", `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t",` +
-		`"content":"x"}]}]}`, 422,
-		"messages[0].content[0].type: Anthropic's blocks are not understood yet"},
+	{"a document", `{"messages":[{"role":"user","content":[{"type":"document","source":{}}]}]}`, 422,
+		"messages[0].content[0].type: files are not kept in messages"},
+	{"Anthropic's call without a name", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"x"},` +
+		`{"type":"tool_use","id":"t","input":{}}]}]}`, 422,
+		"messages[0].content[1].name: expected a text that is not empty"},
+	{"Anthropic's result of no call", `{"messages":[{"role":"user","content":[{"type":"tool_result","content":"x"}]}]}`,
+		422, "messages[0].content[0].tool_use_id: expected a text that is not empty"},
+	{"Anthropic's thought that is none", `{"messages":[{"role":"assistant","content":[{"type":"thinking",` +
+		`"signature":"s"}]}]}`, 422, "messages[0].content[0].thinking: expected a text"},
+	{"a call of the Responses API without its id", `{"messages":[{"type":"function_call","name":"f","arguments":"{}"}]}`,
+		422, "messages[0].call_id: expected a text that is not empty"},
+	{"what the Responses API names by an id", `{"input":[{"type":"item_reference","id":"msg_1"}]}`, 422,
+		"input[0].type: what an id of OpenAI's names is not known here"},
+	{"an image of the Responses API without address", `{"messages":[{"role":"user","content":[{"type":"input_image",` +
+		`"file_id":"file-1"}]}]}`, 422, "messages[0].content[0].image_url: expected a text that is not empty"},
 	{"an image that is not one", `{"messages":[{"role":"user","content":[{"type":"image_url",` +
 		`"image_url":{"url":"data:text/plain,x"}}]}]}`, 422,
 		"messages[0].content[0].image_url.url: expected the address of an image"},
@@ -413,10 +422,7 @@ var refusals = []struct {
 		"messages[0].content: expected what the tool returned"},
 	{"a result that calls", `{"messages":[{"role":"tool","tool_call_id":"c","content":[{"type":"tool_call","id":"x",` +
 		`"name":"f"}]}]}`, 422,
-		"messages[0].content[0].type: expected one of image, image_url, refusal, text"},
-	{"results beside words", `{"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_return",` +
-		`"tool_call_id":"c","content":"x"}]}]}`, 422,
-		"messages[0].content: parts of type tool_return cannot be mixed with others"},
+		"messages[0].content[0].type: expected one of image, image_url, input_image, input_text, output_text, refusal, text"},
 	{"a thought of a user", `{"messages":[{"role":"user","content":[{"type":"reasoning","reasoning":"x"}]}]}`, 422,
 		"messages[0]: a message of role user cannot have a part of type \"reasoning\""},
 	{"an approval", `{"messages":[{"type":"approval","approve":true,"approval_request_id":"x"}]}`, 422,
@@ -447,12 +453,12 @@ var refusals = []struct {
 		"conversation_id: expected a text. Got: 5"},
 	{"a NUL in a conversation's id", `{"conversation_id":"a\u0000","messages":[{"role":"user","content":"x"}]}`, 400,
 		"a value of the request cannot be stored"},
-	{"Anthropic's calls", `{"provider":"anthropic","model":"m","request_messages":[],"response_dict":{}}`, 422,
-		"provider: only the format of OpenAI's chat completions is understood so far"},
+	{"Google's calls", `{"provider":"google_vertex","model":"m","request_messages":[],"response_dict":{}}`, 422,
+		"provider: Google's format is not understood"},
 	{"a proxy that does not say what it saw", `{"request_messages":[{"role":"user","content":"x"}],"response_dict":{}}`,
 		422, "provider: expected a text that is not empty"},
 	{"an answer without choices", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}],` +
-		`"response_dict":{}}`, 422, "response_dict: expected choices"},
+		`"response_dict":{}}`, 422, "response_dict: expected what the provider returned: choices"},
 	{"no answer", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}]}`, 422,
 		"response_dict: expected an object"},
 	{"an answer that is none", `{"provider":"openai","request_messages":[{"role":"user","content":"x"}],` +

@@ -12,20 +12,27 @@ import (
 
 func (s *Server) modelRoutes(a *rest.API) {
 	rest.Get(a, "/v1/models",
-		"list_models: List language models. The operator's first, then those whose windows are known.", s.listModels)
+		"list_models: List language models. The operator's first, then those that its endpoint lists, and those whose "+
+			"windows are known.", s.listModels)
 	rest.Get(a, "/v1/models/embedding",
 		"list_embedding_models: List embedding models. The one that texts are embedded with.", s.listEmbeddingModels)
 }
 
-// listModels lists the model that the operator configured, and those whose windows are known.
+// listModels lists the model that the operator configured, those of its endpoint, and those whose windows are known.
 func (s *Server) listModels(ctx context.Context, in *struct {
 	letta.ModelFilter
 	rest.Paging
 }) ([]letta.Model, error) {
-	models := rest.Each(agent.Models, func(handle string) letta.Model { return letta.ModelOf(handle, 0) })
-	if handle, window := s.Agents.DefaultModel(ctx); handle != "" {
-		models = slices.DeleteFunc(models, func(m letta.Model) bool { return m.Handle == handle })
-		models = slices.Insert(models, 0, letta.ModelOf(handle, window))
+	var models []letta.Model
+	own, window := s.Agents.DefaultModel(ctx)
+	for _, handle := range slices.Concat([]string{own}, s.Agents.EndpointModels(ctx), agent.Models) {
+		known := slices.ContainsFunc(models, func(m letta.Model) bool { return m.Handle == handle })
+		switch {
+		case handle == own && own != "" && !known:
+			models = append(models, letta.ModelOf(handle, window))
+		case handle != "" && !known:
+			models = append(models, letta.ModelOf(handle, 0))
+		}
 	}
 	models = slices.DeleteFunc(models, in.Excludes)
 	page := in.Page(rest.MaxPage, rest.OldestFirst)

@@ -97,3 +97,34 @@ func TestWhatIsNotKnownOfAModelIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// The endpoint's models are listed after the operator's own, without those that do not chat, and each model once.
+func TestTheEndpointsModelsAreListed(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	p := llmtest.New(t)
+	p.SetModels("qwen3:8b", "summariser", "gpt-4o", "text-embedding-3-small", "acme/large")
+	models, err := agenttest.Models(p, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.Agents.Compaction.Models = models
+	var list []struct{ Handle, Name string }
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/models/", "")), &list); err != nil {
+		t.Fatal(err)
+	}
+	var handles []string
+	for _, m := range list {
+		handles = append(handles, m.Handle)
+	}
+	want := []string{"openai/summariser", "openai/acme/large", "openai/gpt-4o", "openai/qwen3:8b", "openai/gpt-5"}
+	if len(handles) < len(want) || !slices.Equal(handles[:len(want)], want) {
+		t.Errorf("got %q, want %q first", handles, want)
+	}
+	if slices.Sort(handles); len(slices.Compact(handles)) != len(list) {
+		t.Errorf("a model is listed twice: %q", handles)
+	}
+	agent := c.made("/v1/agents", `{"model":"openai/acme/large"}`)
+	contains(t, "the request of a model whose name has a slash", c.must("GET", "/v1/agents/"+agent+"/prompt", ""),
+		`"request":{"model":"acme/large"`)
+}

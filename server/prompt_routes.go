@@ -23,7 +23,7 @@ func (s *Server) promptRoutes(a *rest.API) {
 func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
-	Format       string              `query:"format" enum:"openai,anthropic" doc:"That of the agent's model if absent."`
+	Format       string              `query:"format" enum:"openai,anthropic,responses" doc:"Of the model if absent."`
 	Pending      string              `query:"pending" enum:"keep,answer" default:"keep" doc:"answer gives them one."`
 }) (letta.Prompt, error) {
 	conversation, err := in.Conversation.OfAgent(string(in.AgentID))

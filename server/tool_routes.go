@@ -88,8 +88,8 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	if args == nil {
 		args = rest.Object("{}")
 	}
-	caller := tool.Caller{Org: org, Agent: a, Confined: a.Settings.RecallScope == agent.ScopeConversation ||
-		in.Body.RecallScope.Value == agent.ScopeConversation}
+	caller := caller(ctx, a)
+	caller.Confined = caller.Confined || in.Body.RecallScope.Value == agent.ScopeConversation
 	if id := in.Body.Conversation.Value; id != "" && id != a.ID {
 		c, err := s.Recall.Conversation(ctx, org, a.ID, id)
 		if err != nil {
@@ -105,6 +105,11 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 		run.Status = "error"
 	}
 	return run, err
+}
+
+// caller returns an agent as the caller of tools in its default conversation.
+func caller(ctx context.Context, a agent.Agent) tool.Caller {
+	return tool.Caller{Org: rest.Org(ctx), Agent: a, Confined: a.Settings.RecallScope == agent.ScopeConversation}
 }
 
 // mustHaveTool returns ErrNotFound if an agent lacks a tool. It returns nil for an unknown name, which Set.Run reports.

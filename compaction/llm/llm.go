@@ -46,6 +46,7 @@ type Client struct {
 	window int
 	// completion is set once the endpoint asked for max_completion_tokens in place of max_tokens.
 	completion atomic.Bool
+	list       modelList
 	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by the name of a model
 }
 

@@ -30,6 +30,17 @@ type anthropicBlock struct {
 	CallID    string           `json:"tool_use_id,omitempty"`
 	Content   []anthropicBlock `json:"content,omitempty"`
 	IsError   bool             `json:"is_error,omitempty"`
+
+	item json.RawMessage // replaces all fields
+}
+
+// MarshalJSON implements json.Marshaler.
+func (b anthropicBlock) MarshalJSON() ([]byte, error) {
+	if b.item != nil {
+		return b.item, nil
+	}
+	type fields anthropicBlock
+	return Encode(fields(b)), nil
 }
 
 // goesOn is put before a first message of the assistant: Anthropic requires that the first is the user's.
@@ -76,23 +87,25 @@ func trimLast(all []anthropicMessage) {
 	}
 }
 
-// anthropicBlocks returns what was said in a step, and then its calls, because their results follow.
+// anthropicBlocks returns what was said and called in a step. An answer cannot end with a thought.
 func (s step) anthropicBlocks() (blocks []anthropicBlock) {
-	for _, p := range s.said {
+	for _, p := range s.parts {
 		if b, ok := s.anthropicBlock(p); ok {
 			blocks = append(blocks, b)
 		}
+	}
+	for n := len(blocks); n > 0 && isThought(blocks[n-1]); n = len(blocks) {
+		blocks = blocks[:n-1]
 	}
 	if s.role == recall.User && s.name != "" {
 		if i := slices.IndexFunc(blocks, func(b anthropicBlock) bool { return b.Type == "text" }); i >= 0 {
 			blocks[i].Text = s.name + ": " + blocks[i].Text
 		}
 	}
-	for _, c := range s.calls {
-		blocks = append(blocks, anthropicBlock{Type: "tool_use", ID: c.CallID, Name: c.Name, Input: arguments(c.Input)})
-	}
 	return blocks
 }
+
+func isThought(b anthropicBlock) bool { return b.Type == "thinking" || b.Type == "redacted_thinking" }
 
 func (s step) anthropicBlock(p recall.Part) (anthropicBlock, bool) {
 	switch p.Type {
@@ -110,6 +123,10 @@ func (s step) anthropicBlock(p recall.Part) (anthropicBlock, bool) {
 		return anthropicBlock{Type: "thinking", Thinking: &p.Text, Signature: p.Signature}, p.Signature != "" && s.byClaude()
 	case recall.RedactedReasoning:
 		return anthropicBlock{Type: "redacted_thinking", Data: p.Data}, p.Data != "" && s.byClaude()
+	case recall.AnthropicBlock:
+		return anthropicBlock{item: item(p)}, s.byClaude()
+	case recall.ToolCall:
+		return anthropicBlock{Type: "tool_use", ID: p.CallID, Name: p.Name, Input: arguments(p.Input)}, true
 	}
 	return anthropicBlock{}, false
 }
@@ -165,7 +182,8 @@ func (s step) anthropicResults() (blocks []anthropicBlock) {
 
 func blockTokens(blocks []anthropicBlock, count Counter) (n int) {
 	for _, b := range blocks {
-		n += count(b.Text) + count(b.Name) + count(string(b.Input)) + blockTokens(b.Content, count)
+		n += count(b.Text) + count(b.Name) + count(string(b.Input)) + blockTokens(b.Content, count) +
+			recall.Part{Data: b.Data, Item: string(b.item)}.SealedTokens()
 		if b.Thinking != nil {
 			n += count(*b.Thinking)
 		}

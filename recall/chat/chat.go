@@ -1,5 +1,5 @@
-// Package chat writes messages of the log as those of OpenAI's chat completions and of Anthropic's messages API, and
-// reads those of OpenAI into drafts of the log.
+// Package chat writes messages of the log as those of OpenAI's chat completions, of OpenAI's Responses API and of
+// Anthropic's messages API, and reads these into drafts of the log.
 package chat
 
 import (
@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -36,9 +37,18 @@ type step struct {
 	role    recall.Role // system, user or assistant
 	name    string
 	model   string        // that wrote it; empty if unknown
-	said    []recall.Part // texts that are not blank, images, reasoning
-	calls   []recall.Part // with ids that are unique among the steps
+	parts   []recall.Part // texts that are not blank, images, reasoning, calls with ids that are unique among the steps
 	results []result      // of the calls, in their order; some may be missing in the last step
+}
+
+// calls returns the calls of the step in their order.
+func (s step) calls() (all []recall.Part) {
+	for _, p := range s.parts {
+		if p.Type == recall.ToolCall {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // result is a result of a call.
@@ -86,17 +96,17 @@ func pairedSteps(messages []recall.Message) []step {
 			continue
 		}
 		s := newStep(m)
-		for _, p := range m.Content {
-			if p.Type == recall.ToolCall {
+		for i := range s.parts {
+			if p := &s.parts[i]; p.Type == recall.ToolCall {
 				logged := p.CallID
-				open.Add(logged, slot{len(all), len(s.calls)})
+				open.Add(logged, slot{len(all), len(s.results)})
 				p.CallID = uniqueID(p.CallID, m.Position, ids)
 				p.Name = toolName(p.Name)
-				s.calls, s.results = append(s.calls, p), append(s.results,
+				s.results = append(s.results,
 					result{callID: p.CallID, tool: p.Name, logged: PendingCall{logged, p.Name, m.Position}})
 			}
 		}
-		if len(s.said) > 0 || len(s.calls) > 0 {
+		if len(s.parts) > 0 {
 			all = append(all, s)
 		}
 	}
@@ -115,18 +125,18 @@ func newStep(m recall.Message) step {
 		s.model = *m.Model
 	}
 	for _, p := range m.Content {
-		if p.Type != recall.ToolCall && (p.Type != recall.Text || strings.TrimSpace(p.Text) != "") {
+		if p.Type != recall.Text || strings.TrimSpace(p.Text) != "" {
 			if m.Role == recall.System && strings.HasPrefix(p.Text, SystemNotice) { // it is one, whoever wrote it
 				p.NoteAt = [2]int{0, len(SystemNotice)}
 			}
 			if m.Role == recall.User || m.Role == recall.System {
 				p.Text = shown(p)
 			}
-			s.said = append(s.said, p)
+			s.parts = append(s.parts, p)
 		}
 	}
-	if len(s.said) == 0 && m.Role == recall.User {
-		s.said = []recall.Part{{Type: recall.Text, Text: emptyMessage}}
+	if len(s.parts) == 0 && m.Role == recall.User {
+		s.parts = []recall.Part{{Type: recall.Text, Text: emptyMessage}}
 	}
 	return s
 }
@@ -186,6 +196,14 @@ type imageSource struct {
 	Detail    string `json:"detail,omitempty"`
 }
 
+// address returns where a provider finds the image: its URL, or the image itself as one.
+func (s imageSource) address() string {
+	if s.Type == "base64" {
+		return "data:" + s.MediaType + ";base64," + s.Data
+	}
+	return s.URL
+}
+
 // sourceOf reads an image's source; ok reports whether a provider can load the image from it.
 func sourceOf(raw json.RawMessage) (s imageSource, ok bool) {
 	if json.Unmarshal(raw, &s) != nil {
@@ -193,6 +211,21 @@ func sourceOf(raw json.RawMessage) (s imageSource, ok bool) {
 	}
 	inline := s.Type == "base64" && s.Data != "" && strings.HasPrefix(s.MediaType, "image/")
 	return s, inline || s.Type == "url" && s.URL != ""
+}
+
+// item returns a part's item as its provider takes it back. Fields that are null are left out: some clients return
+// them of items that have no such field, and the provider refuses these.
+func item(p recall.Part) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(p.Item), &fields) != nil {
+		return json.RawMessage(p.Item)
+	}
+	before := len(fields)
+	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
+	if len(fields) == before {
+		return json.RawMessage(p.Item)
+	}
+	return Encode(fields)
 }
 
 // IsClaude reports whether a handle or name is that of one of Anthropic's models.

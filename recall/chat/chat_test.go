@@ -80,6 +80,64 @@ func TestAnthropic(t *testing.T) {
 	}
 }
 
+func TestResponses(t *testing.T) {
+	t.Parallel()
+	want := strings.Join([]string{
+		`{"type":"message","role":"user","content":[{"type":"input_text","text":"Before."}]}`,
+		`{"type":"message","role":"user","content":[{"type":"input_text","text":"Ann B: What is this?"},` +
+			`{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}`,
+		`{"type":"function_call","call_id":"a","name":"look_up","arguments":"{ \"q\": 1 }"}`,
+		`{"type":"function_call","call_id":"b","name":"f","arguments":"{}"}`,
+		`{"type":"function_call_output","call_id":"a","output":"Found.\n"}`,
+		`{"type":"function_call_output","call_id":"b","output":"[The result of this call was not recorded.]"}`,
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"A cat. "}]}`}, "\n")
+	got, n := chat.Responses(visit(), tokens.Estimate)
+	if diff := cmp.Diff(want, joined(got)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if least := tokens.PerImage + 7*tokens.PerMessage; n < least || n > least+60 {
+		t.Errorf("got %d tokens, want %d and those of the texts", n, least)
+	}
+}
+
+// What only one provider can read goes to no other, in its place among the other parts, and without fields that are
+// null, which clients add and providers refuse.
+func TestSealedPartsGoToTheirProvider(t *testing.T) {
+	t.Parallel()
+	m := recall.Message{Role: recall.Assistant, Content: []recall.Part{
+		{Type: recall.Reasoning, Text: "Hm.", Signature: "sig"},
+		{Type: recall.AnthropicBlock, Item: `{"type":"server_tool_use","id":"s","caller":null}`},
+		{Type: recall.SummarizedReasoning, CallID: "rs", Text: "Hm.", Data: "enc",
+			Item: `{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"enc","status":null}`},
+		{Type: recall.Text, Text: "So."},
+		{Type: recall.SummarizedReasoning, CallID: "old", Text: "Hm.", Data: "enc"},
+		{Type: recall.SummarizedReasoning, Item: `{"type":"reasoning","id":"unencrypted","summary":[]}`},
+		{Type: recall.ResponsesItem, Item: `{"type":"compaction","encrypted_content":"enc"}`}}}
+	view := []recall.Message{text(recall.User, "Go."), m}
+	anthropic, _ := chat.Anthropic(view, tokens.Estimate)
+	want := `{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"sig"},` +
+		`{"id":"s","type":"server_tool_use"},{"type":"text","text":"So."}]}`
+	if got := joined(anthropic[1:]); got != want {
+		t.Errorf("Anthropic's: got %s, want %s", got, want)
+	}
+	responses, _ := chat.Responses(view, tokens.Estimate)
+	want = `{"encrypted_content":"enc","id":"rs","summary":[],"type":"reasoning"}
+{"type":"message","role":"assistant","content":[{"type":"output_text","text":"So."}]}
+{"type":"reasoning","id":"old","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"enc"}
+{"type":"compaction","encrypted_content":"enc"}`
+	if diff := cmp.Diff(want, joined(responses[1:])); diff != "" {
+		t.Errorf("Responses: -want +got\n%s", diff)
+	}
+	for model, format := range map[string]func([]recall.Message, chat.Counter) ([]json.RawMessage, int){
+		"gpt-5": chat.Anthropic, "claude-opus-4-1": chat.Responses} {
+		view[1].Model = new(model)
+		if got, _ := format(view, tokens.Estimate); strings.Contains(joined(got), "enc") ||
+			strings.Contains(joined(got), "sig") {
+			t.Errorf("what %s thought goes to another provider: %s", model, joined(got))
+		}
+	}
+}
+
 // The agent's own model gets as texts what it is sent as messages.
 func TestTexts(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ type Object struct {
 	*problem
 	At     string // its place in the request; empty for the body
 	fields map[string]json.RawMessage
+	raw    json.RawMessage // the object as it was sent; nil for the body
 }
 
 // FieldError says that a field of a request is not understood.
@@ -142,7 +143,7 @@ func (i Object) Time(name string) *time.Time {
 
 // Object returns a field that must be an object.
 func (i Object) Object(name string) Object {
-	o := Object{problem: i.problem, At: i.Within(name)}
+	o := Object{problem: i.problem, At: i.Within(name), raw: i.fields[name]}
 	if !i.Has(name) || json.Unmarshal(i.fields[name], &o.fields) != nil {
 		i.Refuse(name, "expected an object")
 	}
@@ -175,7 +176,7 @@ func (i Object) Items(name, what string) []Object {
 
 // Item returns the nth item of the list in a field, which must be an object.
 func (i Object) Item(name string, n int, raw json.RawMessage) Object {
-	item := Object{problem: i.problem, At: place(i.Within(name), n)}
+	item := Object{problem: i.problem, At: place(i.Within(name), n), raw: raw}
 	if (json.Unmarshal(raw, &item.fields) != nil || item.fields == nil) && !i.Failed() {
 		i.first = &FieldError{item.At, "expected an object"}
 	}

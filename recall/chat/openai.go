@@ -90,7 +90,7 @@ func (s step) openAI() openAIMessage {
 	m := openAIMessage{Role: string(s.role), Name: string(name[:min(len(name), maxNameChars)])}
 	var parts []openAIPart
 	images := false
-	for _, p := range s.said {
+	for _, p := range s.parts {
 		switch p.Type {
 		case recall.Text:
 			parts = append(parts, openAIPart{Type: "text", Text: p.Text})
@@ -105,14 +105,20 @@ func (s step) openAI() openAIMessage {
 	case len(parts) > 0:
 		m.Content = joinTexts(parts)
 	}
-	for _, c := range s.calls {
-		call := openAICall{ID: c.CallID, Type: "function", Function: openAIFunction{Name: c.Name, Arguments: c.Input}}
-		if !isObject(c.Input) { // many servers refuse a request with such arguments
-			call.Function.Arguments = string(arguments(c.Input))
-		}
-		m.Calls = append(m.Calls, call)
+	for _, c := range s.calls() {
+		m.Calls = append(m.Calls, openAICall{ID: c.CallID, Type: "function",
+			Function: openAIFunction{Name: c.Name, Arguments: argumentsText(c.Input)}})
 	}
 	return m
+}
+
+// argumentsText returns the arguments of a call as the model wrote them if they are an object. Many servers refuse a
+// request with others.
+func argumentsText(input string) string {
+	if isObject(input) {
+		return input
+	}
+	return string(arguments(input))
 }
 
 func openAIImagePart(raw json.RawMessage) openAIPart {
@@ -120,11 +126,7 @@ func openAIImagePart(raw json.RawMessage) openAIPart {
 	if !ok {
 		return openAIPart{Type: "text", Text: imageText}
 	}
-	url := s.URL
-	if s.Type == "base64" {
-		url = "data:" + s.MediaType + ";base64," + s.Data
-	}
-	return openAIPart{Type: "image_url", Image: &openAIImage{URL: url, Detail: s.Detail}}
+	return openAIPart{Type: "image_url", Image: &openAIImage{URL: s.address(), Detail: s.Detail}}
 }
 
 // joinTexts returns the texts of parts on lines of their own, an image as "[image]".
@@ -141,7 +143,7 @@ func joinTexts(parts []openAIPart) string {
 // returnedImages returns the images that tools returned as a content of the user, because OpenAI accepts none in a
 // result. While results are missing, no message may stand between them.
 func (s step) returnedImages() (parts []openAIPart) {
-	if len(s.results) < len(s.calls) {
+	if len(s.results) < len(s.calls()) {
 		return nil
 	}
 	for _, r := range s.results {

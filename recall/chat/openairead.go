@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -15,9 +14,10 @@ var chatRoles = map[string]recall.Role{
 	"tool": recall.Tool, "function": recall.Tool,
 }
 
-// ReadOpenAI reads a message of OpenAI's chat, and one that Letta is asked to create, which is the same with other
-// parts.
-func ReadOpenAI(m Object) recall.Draft {
+// Read reads a message of OpenAI's chat, of OpenAI's Responses API or of Anthropic's messages, and one that Letta is
+// asked to create: they differ in their parts. The results of tools in a message are a draft of their own, before what
+// else the message has.
+func Read(m Object) []recall.Draft {
 	named := m.OneOf("role", "system", "developer", "user", "assistant", "tool", "function")
 	d := recall.Draft{Role: chatRoles[named]}
 	if d.Role != recall.Assistant {
@@ -31,33 +31,38 @@ func ReadOpenAI(m Object) recall.Draft {
 	case d.Role == recall.Tool && isResult(m, named):
 		d.Content = []recall.Part{readResult(m, named)}
 	case d.Role == recall.Assistant:
-		d.Content = readAnswer(m)
+		if d.Content = readAnswer(m); len(d.Content) == 0 {
+			m.Refuse("content", "expected a text, or a list of parts, in a message without tool_calls")
+		}
 	default:
 		if d.Content = m.Content("content", chatParts); len(d.Content) == 0 {
 			m.Refuse("content", "expected a text, or a list of parts")
 		}
 	}
-	return ofResults(m, d)
+	return withoutResults(m, d)
 }
 
-// ofResults gives a message that has only the results of tools the role tool. A message with results and other parts is
-// refused.
-func ofResults(m Object, d recall.Draft) recall.Draft {
-	results := 0
+// withoutResults gives the results of tools in a draft a draft of their own.
+func withoutResults(m Object, d recall.Draft) []recall.Draft {
+	returned, rest := recall.Draft{Role: recall.Tool}, d
+	rest.Content = nil
 	for _, p := range d.Content {
 		if p.Type == recall.ToolReturn {
-			results++
+			returned.Content = append(returned.Content, p)
+		} else {
+			rest.Content = append(rest.Content, p)
 		}
 	}
 	switch {
-	case results > 0 && results == len(d.Content):
-		d.Role = recall.Tool
-	case results > 0:
-		m.Refuse("content", "parts of type tool_return cannot be mixed with others; send them as a message of their own")
-	case d.Role == recall.Tool:
-		m.Refuse("tool_call_id", "expected the id of the call that this is the result of")
+	case len(returned.Content) == 0:
+		if d.Role == recall.Tool {
+			m.Refuse("tool_call_id", "expected the id of the call that this is the result of")
+		}
+		return []recall.Draft{d}
+	case len(rest.Content) == 0:
+		return []recall.Draft{returned}
 	}
-	return d
+	return []recall.Draft{returned, rest}
 }
 
 // isResult reports whether a message of role tool is one result. Otherwise its parts are results.
@@ -97,10 +102,7 @@ func readAnswer(m Object) []recall.Part {
 	if len(calls) > 0 { // many send an empty text with calls
 		said = slices.DeleteFunc(said, func(p recall.Part) bool { return p.Type == recall.Text && p.Text == "" })
 	}
-	if all = append(append(all, said...), calls...); len(all) == 0 {
-		m.Refuse("content", "expected a text, or a list of parts, in a message without tool_calls")
-	}
-	return all
+	return append(append(all, said...), calls...)
 }
 
 // Thought returns a model's reasoning as DeepSeek, vLLM and others send it: a text. It ignores a field "reasoning" of
@@ -153,6 +155,9 @@ func readRefusal(p Object) recall.Part {
 	return recall.Part{Type: recall.Text, Text: p.Given("refusal")}
 }
 
+// readInputImage reads an image of OpenAI's Responses API.
+func readInputImage(p Object) recall.Part { return imageAt(p, "image_url", p.Text("detail")) }
+
 func readImageURL(p Object) recall.Part {
 	if p.Has("image_url") && p.fields["image_url"][0] == '"' { // from some clients
 		return imageAt(p, "image_url", "")
@@ -183,20 +188,4 @@ func imageAt(o Object, name, detail string) recall.Part {
 func isBase64Text(s string) bool {
 	_, err := base64.StdEncoding.DecodeString(s)
 	return err == nil && s != ""
-}
-
-// Answer returns the message that the model answered, of the answer of OpenAI's chat completions in a field.
-func (i Object) Answer(name string) Object {
-	choices := i.Object(name).Items("choices", "a list of choices")
-	if len(choices) == 0 {
-		i.Refuse(name, "expected choices, the first with the message that the model answered")
-	}
-	if i.Failed() {
-		return Object{problem: i.problem}
-	}
-	answer := choices[0].Object("message")
-	if !answer.Has("role") && answer.fields != nil {
-		answer.fields["role"] = json.RawMessage(`"assistant"`)
-	}
-	return answer
 }

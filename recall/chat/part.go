@@ -11,32 +11,37 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// PartReaders read the parts of a message's content, by their type. Those of OpenAI's format and of Letta's do not
-// collide.
+// PartReaders read the parts of a message's content, by their type. Those of different formats do not collide.
 type PartReaders map[string]func(Object) recall.Part
 
 // PlainParts are the parts that a message says and shows, and that a tool returns.
-var PlainParts = PartReaders{"text": readText, "refusal": readRefusal, "image_url": readImageURL, "image": readImage}
+var PlainParts = PartReaders{"text": readText, "input_text": readText, "output_text": readText, "refusal": readRefusal,
+	"image_url": readImageURL, "input_image": readInputImage, "image": readImage}
 
 // chatParts are all parts of a message.
 var chatParts = PartReaders{
-	"text": readText, "refusal": readRefusal, "image_url": readImageURL, "image": readImage,
 	"tool_call": readToolCallPart, "tool_return": readToolReturnPart, "reasoning": readReasoning,
 	"redacted_reasoning": readRedacted, "omitted_reasoning": readOmitted, "summarized_reasoning": readSummarized,
+	"tool_use": readToolUse, "tool_result": readToolResult, "thinking": readThinking, "redacted_thinking": readRedacted,
+}.with(PlainParts)
+
+func (known PartReaders) with(more PartReaders) PartReaders {
+	maps.Copy(known, more)
+	for _, kind := range sealedBlocks {
+		known[kind] = readSealedBlock
+	}
+	return known
 }
 
 // refusedParts are types of parts that are not read, and why.
 var refusedParts = map[string]string{
-	"tool_use":    anthropicPart,
-	"tool_result": anthropicPart,
-	"thinking":    anthropicPart,
-	"document":    anthropicPart,
+	"document":    notKept,
+	"file":        notKept,
+	"input_file":  notKept,
 	"input_audio": "sound is not kept; send what was said as a part of type text",
-	"file":        "files are not kept in messages; upload it to a folder, or send its text as a part of type text",
 }
 
-const anthropicPart = "Anthropic's blocks are not understood yet; send the turn in OpenAI's format (tool_calls, and " +
-	"a message of role tool for each result) or in Letta's"
+const notKept = "files are not kept in messages; upload it to a folder, or send its text as a part of type text"
 
 // Content returns the parts of a message, one at least: of a list, or a text as the only one. An absent field has none.
 func (i Object) Content(name string, known PartReaders) []recall.Part {

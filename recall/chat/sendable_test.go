@@ -31,10 +31,14 @@ func anyView() *rapid.Generator[[]recall.Message] {
 				view = append(view, m)
 				continue
 			}
-			for range rapid.IntRange(0, 2).Draw(t, "parts") {
+			for range rapid.IntRange(0, 3).Draw(t, "parts") {
 				m.Content = append(m.Content, rapid.SampledFrom([]recall.Part{{Type: recall.Text, Text: text.Draw(t, "text")},
 					{Type: recall.Image, Source: []byte(pixel)},
-					{Type: recall.Reasoning, Text: "hm", Signature: text.Draw(t, "signature")}}).Draw(t, "part"))
+					{Type: recall.Reasoning, Text: "hm", Signature: text.Draw(t, "signature")},
+					{Type: recall.RedactedReasoning, Data: "enc"}, {Type: recall.AnthropicBlock, Item: `{"type":"server_tool_use"}`},
+					{Type: recall.SummarizedReasoning, Text: "hm", Item: `{"type":"reasoning","status":null}`},
+					{Type: recall.SummarizedReasoning, Text: "hm", Data: "enc"},
+					{Type: recall.ResponsesItem, Item: `{"type":"compaction","encrypted_content":"enc"}`}}).Draw(t, "part"))
 			}
 			if m.Role == recall.Assistant {
 				for _, id := range rapid.SliceOfNDistinct(id, 0, 3, rapid.ID[string]).Draw(t, "calls") {
@@ -52,7 +56,8 @@ func anyView() *rapid.Generator[[]recall.Message] {
 var formats = map[string]struct {
 	write func([]recall.Message, chat.Counter) ([]json.RawMessage, int)
 	check func([]json.RawMessage) error
-}{"openai": {chat.OpenAI, chattest.OpenAI}, "anthropic": {chat.Anthropic, chattest.Anthropic}}
+}{"openai": {chat.OpenAI, chattest.OpenAI}, "anthropic": {chat.Anthropic, chattest.Anthropic},
+	"responses": {chat.Responses, chattest.Responses}}
 
 // Whatever stands in a log, providers take the request, unless calls at its end wait for their results; then they take
 // it once these are answered.

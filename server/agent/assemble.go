@@ -162,8 +162,11 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Pr
 
 // converted returns messages in a format, and their tokens.
 func converted(f Format, messages []recall.Message, count func(string) int) ([]json.RawMessage, int) {
-	if f == Anthropic {
+	switch f {
+	case Anthropic:
 		return chat.Anthropic(messages, count)
+	case Responses:
+		return chat.Responses(messages, count)
 	}
 	return chat.OpenAI(messages, count)
 }
@@ -176,13 +179,14 @@ func toolsIn(f Format, definitions []Definition) []json.RawMessage {
 			all[i] = chat.Encode(map[string]any{"type": "function", "function": definition.Schema})
 			continue
 		}
-		var d struct {
-			Name        string          `json:"name"`
-			Description string          `json:"description"`
-			Parameters  json.RawMessage `json:"parameters"`
-		}
-		if err := json.Unmarshal(definition.Schema, &d); err != nil {
-			panic("agent: the definition of a tool is broken: " + err.Error()) // they are part of the program
+		d := schemaOf(definition)
+		if f == Responses { // whose schemas are strict unless they say otherwise, and ours have optional arguments
+			all[i] = chat.Encode(struct {
+				Type string `json:"type"`
+				schema
+				Strict bool `json:"strict"`
+			}{"function", d, false})
+			continue
 		}
 		all[i] = chat.Encode(struct {
 			Name        string          `json:"name"`
@@ -191,4 +195,18 @@ func toolsIn(f Format, definitions []Definition) []json.RawMessage {
 		}{d.Name, d.Description, d.Parameters})
 	}
 	return all
+}
+
+// schema is the definition of a tool.
+type schema struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+func schemaOf(definition Definition) (s schema) {
+	if err := json.Unmarshal(definition.Schema, &s); err != nil {
+		panic("agent: the definition of a tool is broken: " + err.Error()) // they are part of the program
+	}
+	return s
 }

@@ -49,6 +49,28 @@ func (s *Store) DefaultModel(ctx context.Context) (handle string, window int) {
 	return "openai/" + m.Name, m.Window // the protocol of its endpoint
 }
 
+// EndpointModels returns the handles of the models that the endpoint of the default model lists; none if there is no
+// endpoint, or if it lists none.
+func (s *Store) EndpointModels(ctx context.Context) (handles []string) {
+	if s.Compaction == nil || s.Compaction.Models == nil {
+		return nil
+	}
+	m := s.Compaction.Models(ctx, "")
+	if m == nil {
+		return nil
+	}
+	lister, ok := m.Summarizer.(interface {
+		Models(ctx context.Context) []string
+	})
+	if !ok {
+		return nil
+	}
+	for _, name := range lister.Models(ctx) {
+		handles = append(handles, "openai/"+name)
+	}
+	return handles
+}
+
 // windowOf returns the limit of a new agent's window: its caller's, or else what the operator says of its model.
 func (s *Store) windowOf(ctx context.Context, n New) *int {
 	handle, window := s.DefaultModel(ctx)
@@ -153,17 +175,20 @@ func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut 
 		given["response_format"], m.ResponseFormat = a.Settings.ResponseFormat, a.Settings.ResponseFormat
 	}
 	delete(given, "provider_type")
-	if f == Anthropic {
+	switch f {
+	case Anthropic:
 		fields = m.anthropic(hasTools, given)
-	} else {
+	case Responses:
+		fields = m.responses(modelName(a.model()), hasTools, given)
+	default:
 		fields = m.openAI(modelName(a.model()), hasTools, given)
 	}
 	return fields, slices.Sorted(maps.Keys(given))
 }
 
-// refusesMaxTokens matches the names of models of OpenAI's that take max_completion_tokens in place of max_tokens,
-// which is all that some servers of other models know.
-var refusesMaxTokens = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
+// reasons matches the names of models of OpenAI's that think before they answer. They take max_completion_tokens in
+// place of max_tokens, which is all that some servers of other models know.
+var reasons = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
 
 // options are a request's fields, and the settings that none has taken yet.
 type options struct {
@@ -182,7 +207,7 @@ func set[T any](o options, field string, value *T, setting string) {
 func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.RawMessage) map[string]any {
 	o := options{map[string]any{}, left}
 	limit := "max_tokens"
-	if refusesMaxTokens.MatchString(model) {
+	if reasons.MatchString(model) {
 		limit = "max_completion_tokens"
 	}
 	set(o, limit, m.MaxOutputTokens, "max_output_tokens")
@@ -199,6 +224,50 @@ func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.
 		set(o, "response_format", &m.ResponseFormat, "response_format")
 	}
 	return o.fields
+}
+
+// responses returns the fields of a request to OpenAI's Responses API. It keeps no state there, because Loci does: what
+// a model thinks comes back encrypted, for the next request.
+func (m ModelSettings) responses(model string, hasTools bool, left map[string]json.RawMessage) map[string]any {
+	o := options{map[string]any{"store": false}, left}
+	if reasons.MatchString(model) {
+		o.fields["include"] = []string{"reasoning.encrypted_content"}
+	}
+	set(o, "max_output_tokens", m.MaxOutputTokens, "max_output_tokens")
+	set(o, "temperature", m.Temperature, "temperature")
+	if m.Reasoning != nil && m.Reasoning.Effort != nil {
+		set(o, "reasoning", &map[string]any{"effort": *m.Reasoning.Effort}, "reasoning")
+	}
+	if hasTools { // it is refused without
+		set(o, "parallel_tool_calls", m.ParallelCalls, "parallel_tool_calls")
+	}
+	text := map[string]any{}
+	if m.Verbosity != nil {
+		text["verbosity"] = *m.Verbosity
+		delete(left, "verbosity")
+	}
+	if format := responsesFormat(m.ResponseFormat); left["response_format"] != nil && format != nil {
+		text["format"] = format
+		delete(left, "response_format")
+	}
+	if len(text) > 0 {
+		o.fields["text"] = text
+	}
+	return o.fields
+}
+
+// responsesFormat returns the format of an answer as the Responses API names it: what chat completions have in
+// json_schema stands beside the type there.
+func responsesFormat(given json.RawMessage) map[string]json.RawMessage {
+	var of, within map[string]json.RawMessage
+	if json.Unmarshal(given, &of) != nil {
+		return nil
+	}
+	if json.Unmarshal(of["json_schema"], &within) == nil {
+		delete(of, "json_schema")
+		maps.Copy(of, within)
+	}
+	return of
 }
 
 // leastThinking is the fewest tokens that Anthropic's models think with, and Letta's default.

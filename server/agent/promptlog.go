@@ -7,12 +7,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -20,7 +25,7 @@ import (
 type StoredPrompt struct {
 	AgentID        string `json:"agent_id"`
 	ConversationID string `json:"conversation_id"`
-	Format         Format `json:"format" enum:"openai,anthropic"`
+	Format         Format `json:"format" enum:"openai,anthropic,responses"`
 	Seq            int64  `json:"seq" doc:"Position of the agent's newest event when it was first handed out."`
 	Window         int    `json:"context_window" doc:"In tokens; 32768 is assumed if the model's is not known."`
 	Tokens         Tokens `json:"tokens" doc:"What the parts of the request take of the window."`
@@ -31,6 +36,8 @@ type StoredPrompt struct {
 	LeftOut []string `json:"settings_left_out,omitempty" doc:"Settings of the model that the format has no name for."`
 
 	Request json.RawMessage `json:"-"` // in the format: tools, system prompt, messages
+
+	Answered bool `json:"-"` // the model has spoken last, and called no tool; only of NextPrompt
 }
 
 // NextPrompt assembles the next prompt of a conversation, compacts the conversation if the prompt does not fit, and
@@ -41,23 +48,74 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	if err != nil {
 		return StoredPrompt{}, err
 	}
-	if p.unread.Count > 0 {
-		return StoredPrompt{}, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have "+
-			"at most %d messages. Compact the conversation, or begin another",
-			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
+	r, leftOut, err := p.request()
+	if err != nil {
+		return StoredPrompt{}, err
 	}
-	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)
-	if model := modelName(p.Agent.model()); model != "" {
-		options["model"] = model
-	}
-	r := newRequest(p, options)
 	sum := sha256.Sum256(r.written.Bytes())
 	out := StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
 		Window: p.window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
-		LeftOut: leftOut,
-		Request: r.written.Bytes()}
+		LeftOut: leftOut, Request: r.written.Bytes(), Answered: answered(p.Messages)}
 	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) }))
 	return out, orNoAgent(err, at.AgentID)
+}
+
+// request returns the request of the prompt, and the settings of the model that its format has no name for.
+func (p Prompt) request() (r *request, leftOut []string, err error) {
+	if p.unread.Count > 0 {
+		return nil, nil, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have at most "+
+			"%d messages. Compact the conversation, or begin another",
+			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
+	}
+	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)
+	if _, name, found := strings.Cut(p.Agent.model(), "/"); found {
+		options["model"] = name // it may have slashes, as those of routers have
+	} else if p.Agent.model() != "" {
+		options["model"] = p.Agent.model()
+	}
+	return newRequest(p, options), leftOut, nil
+}
+
+var errNotStored = errors.New("what a preview appended is not stored")
+
+// Preview returns the request that messages appended to a conversation would make, without a compaction; nil appends
+// none. It stores nothing.
+func (s *Store) Preview(ctx context.Context, org db.Org, at PromptTarget, drafts iter.Seq2[recall.Draft, error]) (
+	request json.RawMessage, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		if drafts != nil {
+			if _, _, err := in.Recall.AppendTo(ctx, org, at.AgentID, at.Conversation, drafts); err != nil {
+				return err
+			}
+		}
+		p, err := in.assemble(ctx, org, at)
+		if err != nil {
+			return err
+		}
+		r, _, err := p.request()
+		if err != nil {
+			return err
+		}
+		request = r.written.Bytes()
+		return errNotStored
+	})
+	if errors.Is(err, errNotStored) {
+		err = nil
+	}
+	return request, orNoAgent(err, at.AgentID)
+}
+
+// answered reports whether the last message, without those of the system, is the model's and calls no tool.
+func answered(messages []recall.Message) bool {
+	for _, m := range slices.Backward(messages) {
+		if m.Role != recall.System {
+			return m.Role == recall.Assistant && !slices.ContainsFunc(m.Content, func(p recall.Part) bool {
+				return p.Type == recall.ToolCall
+			})
+		}
+	}
+	return false
 }
 
 // storePrompt stores the pieces of a prompt that the agent does not have yet, by their hashes, and a row that names

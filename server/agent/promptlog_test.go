@@ -143,7 +143,7 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		all = append(all, handOut(t, s, a, []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]))
+		all = append(all, handOut(t, s, a, []agent.Format{agent.OpenAI, agent.Anthropic, agent.Responses}[i%3]))
 	}
 	// as a compaction does
 	if _, err := pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 60`); err != nil {
@@ -154,7 +154,8 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	}
 	handOut(t, s, a, agent.OpenAI)
 	for i, want := range all {
-		until := want.Seq // and up to the next
+		want.Answered = false // it is not stored
+		until := want.Seq     // and up to the next
 		if i+1 < len(all) {
 			until = all[i+1].Seq - 1
 		}

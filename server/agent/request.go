@@ -16,6 +16,7 @@ type Format string
 const (
 	OpenAI    Format = "openai"    // chat completions
 	Anthropic Format = "anthropic" // messages
+	Responses Format = "responses" // OpenAI's Responses API
 )
 
 // format returns the format for the agent's model.
@@ -50,11 +51,16 @@ func newRequest(p Prompt, options map[string]any) *request {
 		r.written.WriteString(",")
 	}
 	r.cut()
-	if f == Anthropic {
+	switch f {
+	case Anthropic:
 		r.system(p.system, `"system":[`, `{"type":"text","text":"`, `"}`, "],")
 		r.written.WriteString(`"messages":`)
 		r.list(messages, pieceMessages)
-	} else {
+	case Responses:
+		r.system(p.system, `"instructions":"`, "", "", `",`)
+		r.written.WriteString(`"input":`)
+		r.list(messages, pieceMessages)
+	default:
 		r.written.WriteString(`"messages":[`)
 		r.system(p.system, `{"role":"system","content":"`, "", "", `"}`)
 		for i, m := range messages {

@@ -1,8 +1,9 @@
-// Package capture reads messages that other programs recorded, in the formats of OpenAI's chat and of Letta, into
-// drafts of the log.
+// Package capture reads messages that other programs recorded, in the formats of OpenAI's APIs, of Anthropic's and of
+// Letta, into drafts of the log.
 package capture
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -22,13 +23,14 @@ import (
 type Batch struct {
 	Conversation string // its id, or recall.DefaultConversation
 	PromptTokens int    // a provider's count of the prompt; 0 if the request has none
+	Step         *Step  // of a step
 
 	fields map[string]json.RawMessage
 	lists  map[string]*rest.List
 	zone   *time.Location
 	read   func(*Batch, chat.Object) iter.Seq2[message, error]
 	places []string // of the messages that were read
-	answer int      // index of the last message of the assistant, -1 without one
+	answer int      // index of the answer whose prompt was counted, -1 without one
 }
 
 // message is a message that was read, and its place in the request.
@@ -43,32 +45,84 @@ const maxItems = 4
 
 // Read reads a request without its messages; times without an offset are in the zone.
 func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
-	fields, lists, err := body.Fields(rest.Lists{Names: []string{"messages", "request_messages"},
-		Others:   []string{"conversation_id", "provider", "model", "usage", "response_dict"},
-		MaxItems: recall.MaxMessages * maxItems, Rule: "expected an object with messages",
-		Remedy: fmt.Sprintf("Send at most %d messages at a time.", recall.MaxMessages)})
+	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input", "request_messages"},
+		Others: []string{"conversation_id", "provider", "model", "usage", "response_dict"}})
 	if err != nil {
 		return nil, err
 	}
-	in := chat.NewObject(fields, zone)
-	b := &Batch{Conversation: cmp.Or(in.Text("conversation_id"), recall.DefaultConversation), fields: fields, lists: lists,
-		zone: zone, read: readTurns}
-	b.PromptTokens = b.promptTokens()
-	checkUsage(in, fields["usage"])
+	b.read = readMessages("messages")
 	switch {
 	case in.Has("messages") && in.Has("request_messages"):
 		in.Refuse("request_messages", "cannot stand beside messages")
 	case in.Has("request_messages") || in.Has("response_dict"):
-		b.read = exchanges[likenessOf(in.Needed("provider"))]
-		if b.read == nil {
-			in.Refuse("provider", "only the format of OpenAI's chat completions is understood so far; send the turns as "+
-				"messages in that format, or in Letta's")
+		b.read = (*Batch).readExchange
+		if isGoogles(in.Needed("provider")) {
+			in.Refuse("provider", "Google's format is not understood; send the turns as messages in the format of OpenAI, "+
+				"Anthropic or Letta")
 		}
 		b.checkList(in, "request_messages")
+	case in.Has("input") && !in.Has("messages"):
+		b.read = readMessages("input")
+		b.checkList(in, "input")
 	default:
 		b.checkList(in, "messages")
 	}
 	return b, unprocessable(in.Err())
+}
+
+// open reads the fields of a request.
+func open(body *rest.Spool, zone *time.Location, l rest.Lists) (*Batch, chat.Object, error) {
+	l.MaxItems, l.Rule = recall.MaxMessages*maxItems, "expected an object with messages"
+	l.Remedy = fmt.Sprintf("Send at most %d messages at a time.", recall.MaxMessages)
+	fields, lists, err := body.Fields(l)
+	if err != nil {
+		return nil, chat.Object{}, err
+	}
+	if lists["input"] == nil && fields["input"] != nil {
+		fields["input"] = Input(fields["input"])
+	}
+	in := chat.NewObject(fields, zone)
+	b := &Batch{Conversation: cmp.Or(in.Text("conversation_id"), recall.DefaultConversation), fields: fields, lists: lists,
+		zone: zone}
+	b.PromptTokens = in.PromptTokens("usage")
+	if !in.Has("usage") {
+		b.PromptTokens = countedBy(fields["response_dict"])
+	}
+	return b, in, nil
+}
+
+// OfMessages returns the batch of messages that are in memory.
+func OfMessages(messages json.RawMessage, zone *time.Location) *Batch {
+	return &Batch{Conversation: recall.DefaultConversation, zone: zone, read: readMessages("messages"),
+		fields: map[string]json.RawMessage{"messages": messages}}
+}
+
+// Input returns the messages of an input: a text of the user or its parts, or messages.
+func Input(input json.RawMessage) json.RawMessage {
+	var parts []struct {
+		Type string `json:"type"`
+		Role string `json:"role"`
+	}
+	ofParts := json.Unmarshal(input, &parts) == nil && len(parts) > 0 && parts[0].Role == "" &&
+		chat.PlainParts[parts[0].Type] != nil
+	if !ofParts && !bytes.HasPrefix(input, []byte(`"`)) {
+		return input
+	}
+	return chat.Encode(map[string]any{"role": "user", "content": input})
+}
+
+// countedBy returns the count of a prompt in the answer to it; 0 if there is none that can be.
+func countedBy(answer json.RawMessage) int {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(answer, &fields) != nil {
+		return 0
+	}
+	of := chat.NewObject(fields, time.UTC)
+	n := of.PromptTokens("usage")
+	if of.Failed() {
+		return 0
+	}
+	return n
 }
 
 // checkList refuses a field that is neither a list with items nor a message.
@@ -86,8 +140,8 @@ const oneOrMore = "a message, or a list of them"
 func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 	return func(yield func(recall.Draft, error) bool) {
 		b.places, b.answer = nil, -1
-		for m, err := range joinListed(b.read(b, chat.NewObject(b.fields, b.zone))) {
-			if m.Role == recall.Assistant {
+		for m, err := range joined(b.read(b, chat.NewObject(b.fields, b.zone))) {
+			if m.Role == recall.Assistant && (b.Step == nil || b.answer < 0) {
 				b.answer = len(b.places)
 			}
 			b.places = append(b.places, m.at)
@@ -115,65 +169,55 @@ func (b *Batch) Locate(err error) error {
 // form is a format of messages. read notes in the item what it does not understand.
 type form struct {
 	matches func(chat.Object) bool
-	read    func(chat.Object) recall.Draft
+	read    func(chat.Object) []recall.Draft
 }
 
 // forms are tried in this order.
 var forms = []form{
-	{isListed, readListed},
-	{isApproval, refuseApproval},
-	{isToolReturns, readToolReturns},
-	{func(chat.Object) bool { return true }, chat.ReadOpenAI},
+	{isListed, one(readListed)},
+	{isApproval, one(refuseApproval)},
+	{isToolReturns, one(readToolReturns)},
+	{chat.IsItem, one(chat.ReadItem)},
+	{func(chat.Object) bool { return true }, chat.Read},
 }
 
-// exchanges are the readers of calls that a proxy saw, by the format of the provider's API.
-var exchanges = map[string]func(*Batch, chat.Object) iter.Seq2[message, error]{
-	likeOpenAI: readExchange,
+func one(read func(chat.Object) recall.Draft) func(chat.Object) []recall.Draft {
+	return func(m chat.Object) []recall.Draft { return []recall.Draft{read(m)} }
 }
 
-// The formats of providers' APIs.
-const (
-	likeOpenAI    = "openai"
-	likeAnthropic = "anthropic"
-	likeGoogle    = "google"
-)
-
-// likenessOf returns the format of a provider's API. Nearly all have OpenAI's.
-func likenessOf(provider string) string {
+// isGoogles reports whether a provider's API has Google's format. Nearly all have OpenAI's.
+func isGoogles(provider string) bool {
 	name := strings.ToLower(provider)
-	for _, other := range []struct{ part, like string }{
-		{"anthropic", likeAnthropic}, {"claude", likeAnthropic}, {"bedrock", likeAnthropic},
-		{"google", likeGoogle}, {"gemini", likeGoogle}, {"vertex", likeGoogle},
-	} {
-		if strings.Contains(name, other.part) {
-			return other.like
-		}
-	}
-	return likeOpenAI
+	return slices.ContainsFunc([]string{"google", "gemini", "vertex"}, func(part string) bool {
+		return strings.Contains(name, part) && !strings.Contains(name, "anthropic")
+	})
 }
 
-// readTurns reads the field messages.
-func readTurns(b *Batch, body chat.Object) iter.Seq2[message, error] {
-	return b.readMessages(body, "messages")
-}
-
-// readMessages reads a list of messages, or a single one, up to the first in which something is refused.
-func (b *Batch) readMessages(body chat.Object, name string) iter.Seq2[message, error] {
-	return func(yield func(message, error) bool) {
-		n := 0
-		for raw, err := range b.items(name) {
-			if err != nil {
-				yield(message{}, err)
-				return
-			}
-			one := body.Item(name, n, raw)
-			n++
-			var m message
-			if !body.Failed() {
-				m = readMessage(one)
-			}
-			if !yield(m, body.Err()) || body.Failed() {
-				return
+// readMessages reads the list of messages in a field, or a single one, up to the first in which something is refused.
+func readMessages(name string) func(*Batch, chat.Object) iter.Seq2[message, error] {
+	return func(b *Batch, body chat.Object) iter.Seq2[message, error] {
+		return func(yield func(message, error) bool) {
+			n := 0
+			for raw, err := range b.items(name) {
+				if err != nil {
+					yield(message{}, err)
+					return
+				}
+				item := body.Item(name, n, raw)
+				n++
+				var read []message
+				if !body.Failed() {
+					read = readMessage(item)
+				}
+				if body.Failed() {
+					yield(message{}, body.Err())
+					return
+				}
+				for _, m := range read {
+					if !yield(m, nil) {
+						return
+					}
+				}
 			}
 		}
 	}
@@ -184,27 +228,54 @@ func (b *Batch) items(name string) iter.Seq2[json.RawMessage, error] {
 	if list := b.lists[name]; list != nil {
 		return list.Items()
 	}
-	return func(yield func(json.RawMessage, error) bool) { yield(b.fields[name], nil) }
+	items := []json.RawMessage{b.fields[name]}
+	if bytes.HasPrefix(items[0], []byte("[")) {
+		items = nil
+		_ = json.Unmarshal(b.fields[name], &items) // it was parsed before
+	}
+	return func(yield func(json.RawMessage, error) bool) {
+		for _, raw := range items {
+			if !yield(raw, nil) {
+				return
+			}
+		}
+	}
 }
 
-func readMessage(m chat.Object) message {
+// readMessage reads a message, which may be two of the log: the results of tools in it, and what else it has.
+func readMessage(m chat.Object) (all []message) {
 	i := slices.IndexFunc(forms, func(f form) bool { return f.matches(m) })
-	t := message{Draft: forms[i].read(m), at: m.At}
-	t.Name, t.OTID, t.Model = m.Optional("name"), m.Optional("otid"), m.Optional("model")
-	t.StepID, t.RunID = m.Optional("step_id"), m.Optional("run_id")
-	t.SenderID, t.GroupID = m.Optional("sender_id"), m.Optional("group_id")
-	if t.CreatedAt = m.Time("created_at"); t.CreatedAt == nil {
-		t.CreatedAt = m.Time("date")
+	for n, d := range forms[i].read(m) {
+		t := message{Draft: d, at: m.At}
+		t.Name, t.OTID, t.Model = m.Optional("name"), m.Optional("otid"), m.Optional("model")
+		t.StepID, t.RunID = m.Optional("step_id"), m.Optional("run_id")
+		t.SenderID, t.GroupID = m.Optional("sender_id"), m.Optional("group_id")
+		if t.CreatedAt = m.Time("created_at"); t.CreatedAt == nil {
+			t.CreatedAt = m.Time("date")
+		}
+		t.IsErr = m.Flag("is_err")
+		if n > 0 && t.OTID != nil {
+			t.OTID = new(numbered(*t.OTID, n))
+		}
+		switch {
+		case isListed(m):
+			t.id = m.Text("id")
+		case chat.IsAnswerItem(m):
+			t.id = answerItem
+		}
+		all = append(all, t)
 	}
-	t.IsErr = m.Flag("is_err")
-	if isListed(m) {
-		t.id = m.Text("id")
-	}
-	return t
+	return all
 }
 
-// joinListed joins the items of a list that are parts of one message.
-func joinListed(items iter.Seq2[message, error]) iter.Seq2[message, error] {
+// answerItem is the id of the items of an answer of OpenAI's Responses API.
+const answerItem = "answer"
+
+// numbered returns the otid of a message that comes of a request of an otid, or of a message of one.
+func numbered(otid string, n int) string { return fmt.Sprintf("%s:%d", otid, n) }
+
+// joined joins the items of a list that are parts of one message.
+func joined(items iter.Seq2[message, error]) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		var last *message
 		for m, err := range items {
@@ -242,20 +313,21 @@ func unprocessable(err error) error {
 	return err
 }
 
-// readExchange reads a request of OpenAI's chat completions and its answer.
-func readExchange(b *Batch, body chat.Object) iter.Seq2[message, error] {
+// readExchange reads the messages of a request to a provider, and the answer.
+func (b *Batch) readExchange(body chat.Object) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
-		for m, err := range b.readMessages(body, "request_messages") {
+		for m, err := range readMessages("request_messages")(b, body) {
 			if !yield(m, err) || err != nil {
 				return
 			}
 		}
-		answer := body.Answer("response_dict")
-		var m message
-		if !body.Failed() {
-			m = readMessage(answer)
-			m.Model = cmp.Or(m.Model, body.Optional("model"))
-		}
-		yield(m, body.Err())
+		yield(readAnswer(body, "response_dict"))
 	}
+}
+
+// readAnswer reads the answer of a provider in a field. The request may name the model.
+func readAnswer(body chat.Object, name string) (m message, err error) {
+	m.Draft, m.at = body.ReadAnswer(name)
+	m.Model = cmp.Or(body.Optional("model"), m.Model)
+	return m, body.Err()
 }

@@ -96,7 +96,8 @@ func internalPart(p recall.Part) ContentPart {
 		c.Reasoning, c.IsNative = &p.Text, &p.Native
 	case recall.RedactedReasoning:
 		c.Data = &p.Data
-	case recall.OmittedReasoning:
+	case recall.OmittedReasoning, recall.AnthropicBlock, recall.ResponsesItem:
+		c.Type = partType(recall.OmittedReasoning)
 	case recall.SummarizedReasoning:
 		c.ID, c.EncryptedContent, c.Summary = &p.CallID, given(p.Data), summaryOf(p)
 	default:

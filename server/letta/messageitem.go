@@ -144,7 +144,7 @@ func (b *itemBuilder) thought(p recall.Part) {
 	case recall.RedactedReasoning:
 		h := b.next(hiddenReasoningMessage)
 		b.add(h, HiddenReasoningMessage{h, "redacted", &p.Data})
-	case recall.OmittedReasoning:
+	case recall.OmittedReasoning, recall.AnthropicBlock, recall.ResponsesItem:
 		h := b.next(hiddenReasoningMessage)
 		b.add(h, HiddenReasoningMessage{h, "omitted", nil})
 	default:

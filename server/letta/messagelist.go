@@ -67,10 +67,11 @@ func (t SpeechTool) Options(types []string) ItemOptions {
 // FilterByType narrows a list to messages that may have items of the types, and reports whether any message may.
 func FilterByType(types []string, f *recall.MessageFilter) bool {
 	parts := map[string][]recall.PartType{
-		assistantMessage:       {recall.Text, recall.Image, recall.ToolCall}, // a call may be what the agent said
-		reasoningMessage:       {recall.Reasoning, recall.SummarizedReasoning},
-		hiddenReasoningMessage: {recall.RedactedReasoning, recall.OmittedReasoning},
-		toolCallMessage:        {recall.ToolCall},
+		assistantMessage: {recall.Text, recall.Image, recall.ToolCall}, // a call may be what the agent said
+		reasoningMessage: {recall.Reasoning, recall.SummarizedReasoning},
+		hiddenReasoningMessage: {recall.RedactedReasoning, recall.OmittedReasoning, recall.AnthropicBlock,
+			recall.ResponsesItem},
+		toolCallMessage: {recall.ToolCall},
 	}
 	roles := map[string]recall.Role{systemMessage: recall.System, userMessage: recall.User, toolReturnMessage: recall.Tool,
 		summaryMessage: recall.Summary, eventMessage: recall.Summary}

@@ -319,7 +319,11 @@ func (w Warnings) Answer(c echo.Context, answer any) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, informed)
+	c.Response().Header().Set("Content-Type", JSON)
+	c.Response().WriteHeader(http.StatusOK)
+	encoder := json.NewEncoder(c.Response())
+	encoder.SetEscapeHTML(false) // the answer's own bytes, as those of other operations
+	return encoder.Encode(informed)
 }
 
 // bodySchema is the schema of an operation's body: an object without fields if it takes none. Filters that nothing

@@ -27,6 +27,7 @@ type Provider struct {
 	Count    func(r Asked) int  // counts a request; nil means Tokens of all its texts
 
 	mu     sync.Mutex
+	models []string
 	asked  []Asked
 	next   []Fault
 	always Fault
@@ -116,6 +117,10 @@ func (p *Provider) Take() []Asked {
 
 // ServeHTTP implements http.Handler.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models") {
+		p.listModels(w)
+		return
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes))
 	asked := Asked{Header: r.Header, Body: body}
 	if err != nil || json.Unmarshal(body, &asked) != nil ||
@@ -127,6 +132,29 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.complete(w, asked)
+}
+
+// listModels lists the models of SetModels.
+func (p *Provider) listModels(w http.ResponseWriter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.models == nil {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
+	var list []map[string]string
+	for _, name := range p.models {
+		list = append(list, map[string]string{"id": name, "object": "model"})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
+}
+
+// SetModels sets the names of the models that the provider lists; without any it does not list them.
+func (p *Provider) SetModels(names ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.models = names
 }
 
 func (p *Provider) note(asked Asked) (fault Fault) {

@@ -128,7 +128,7 @@ type anthropicBlock struct {
 }
 
 // Anthropic returns an error unless Anthropic's messages API takes a list of messages: the user's first, the roles in
-// turn, the results of all calls at the beginning of the message after them, and no blank text.
+// turn, the results of all calls at the beginning of the message after them, no blank text, and no thought at the end.
 func Anthropic(messages []json.RawMessage) error {
 	r := request{seen: map[string]bool{}}
 	for i, raw := range messages {
@@ -179,6 +179,79 @@ func (r *request) anthropic(m anthropicMessage, last bool) error {
 	}
 	if m.Role == "user" {
 		return r.end()
+	}
+	if last := m.Content[len(m.Content)-1].Type; last == "thinking" || last == "redacted_thinking" {
+		return errors.New("it ends with a thought")
+	}
+	return nil
+}
+
+// responsesItem has the fields of an item that OpenAI's Responses API checks.
+type responsesItem struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments *string         `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+	Encrypted *string         `json:"encrypted_content"`
+}
+
+// Responses returns an error unless OpenAI's Responses API takes a list of items: each call has a result after it, and
+// nothing is empty.
+func Responses(items []json.RawMessage) error {
+	r := request{seen: map[string]bool{}}
+	for i, raw := range items {
+		var m responsesItem
+		err := json.Unmarshal(raw, &m)
+		if err == nil {
+			err = r.responses(m)
+		}
+		if err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	return r.end()
+}
+
+func (r *request) responses(m responsesItem) error {
+	switch m.Type {
+	case "function_call":
+		if m.Arguments == nil {
+			return fmt.Errorf("the call %q has no arguments", m.CallID)
+		}
+		return errors.Join(r.call(m.CallID), toolName(m.Name))
+	case "function_call_output":
+		if slices.Contains([]string{"", `""`, "[]", "null"}, string(m.Output)) {
+			return fmt.Errorf("the result of %q is empty", m.CallID)
+		}
+		return r.result(m.CallID)
+	case "message":
+		return r.responsesMessage(m)
+	case "reasoning":
+		if m.Encrypted == nil {
+			return errors.New("a reasoning that is not encrypted cannot be read again")
+		}
+	}
+	return nil
+}
+
+func (r *request) responsesMessage(m responsesItem) error {
+	var parts []struct{ Type, Text string }
+	if err := json.Unmarshal(m.Content, &parts); err != nil || len(parts) == 0 {
+		return fmt.Errorf("a message of role %s is empty: %w", m.Role, err)
+	}
+	want := []string{"input_text", "input_image"}
+	if m.Role == "assistant" {
+		want = []string{"output_text", "refusal"}
+	} else if len(r.waiting) > 0 {
+		return fmt.Errorf("a message of role %s stands before the results of %q", m.Role, r.waiting)
+	}
+	for _, p := range parts {
+		if !slices.Contains(want, p.Type) || strings.HasSuffix(p.Type, "text") && strings.TrimSpace(p.Text) == "" {
+			return fmt.Errorf("a message of role %s has a part of type %s with the text %q", m.Role, p.Type, p.Text)
+		}
 	}
 	return nil
 }

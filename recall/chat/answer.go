@@ -1,0 +1,99 @@
+package chat
+
+import (
+	"encoding/json"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// ReadAnswer reads what a model answered, in a field, as its provider returned it: a chat completion of OpenAI's, with
+// choices; a response of OpenAI's Responses API, with output; a message of Anthropic's; or the message alone, in the
+// form of one of these. An answer without content is an empty text. at is the place of the message.
+func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
+	answer := i.Object(name)
+	if i.Failed() {
+		return d, answer.At
+	}
+	at = answer.At
+	switch {
+	case answer.Has("error") && !answer.Has("role"):
+		answer.Refuse("error", "expected an answer of the model, not an error of its provider")
+	case answer.Has("choices"):
+		message := answer.choice()
+		d.Content, at = readAnswer(message), message.At
+	case answer.Has("output"):
+		d.Content = answer.readOutput()
+	case answer.Has("role"):
+		d.Content = readAnswer(answer)
+		if answer.OneOf("role", "assistant") == "" {
+			return d, at
+		}
+	default:
+		i.Refuse(name, "expected what the provider returned: choices (chat completions), output (Responses), or role "+
+			"and content (Anthropic's messages)")
+	}
+	d.Role, d.Model = recall.Assistant, answer.Optional("model")
+	if len(d.Content) == 0 {
+		d.Content = []recall.Part{{Type: recall.Text}}
+	}
+	return d, at
+}
+
+// choice returns the message of the first choice of a chat completion.
+func (i Object) choice() Object {
+	choices := i.Items("choices", "a list of choices")
+	if len(choices) == 0 {
+		i.Refuse("choices", "expected at least one, with the message that the model answered")
+		return Object{problem: i.problem}
+	}
+	return choices[0].Object("message")
+}
+
+// readOutput reads the items of a response.
+func (i Object) readOutput() (all []recall.Part) {
+	for _, m := range i.Items("output", "a list of items") {
+		switch {
+		case IsItem(m):
+			if d := ReadItem(m); d.Role == recall.Assistant {
+				all = append(all, d.Content...)
+			} else {
+				m.Refuse("type", "expected what the model wrote; send what tools returned as messages")
+			}
+		case m.kind() == "message":
+			all = append(all, readAnswer(m)...)
+		default:
+			m.Refuse("type", "expected message, function_call, reasoning, or another item that a model writes")
+		}
+	}
+	return all
+}
+
+// usageCounts are the counts of a prompt in a provider's usage: of OpenAI's chat completions, of Letta, of OpenAI's
+// Responses API (input_tokens alone), and of Anthropic, whose input_tokens are without those that it read from or wrote
+// to its cache.
+var usageCounts = []string{"prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
+
+// PromptTokens returns a provider's count of a prompt, of the usage in a field; 0 if it has none. It refuses counts
+// that are no numbers of tokens.
+func (i Object) PromptTokens(name string) int {
+	if !i.Has(name) {
+		return 0
+	}
+	of := i.Object(name)
+	counts := map[string]float64{}
+	for _, count := range usageCounts {
+		var n float64
+		if of.Has(count) && (json.Unmarshal(of.fields[count], &n) != nil || n < 0 || n > maxTokens) {
+			of.Refuse(count, "expected a number of 0 to 2147483647")
+			return 0
+		}
+		counts[count] = n
+	}
+	n := counts["prompt_tokens"]
+	if n == 0 {
+		n = counts["input_tokens"] + counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"]
+	}
+	return int(min(n, maxTokens))
+}
+
+const maxTokens = 1<<31 - 1

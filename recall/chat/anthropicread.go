@@ -1,0 +1,30 @@
+package chat
+
+import "github.com/loci-memory/loci/recall"
+
+// sealedBlocks are the types of blocks that are kept as Anthropic returned them: what its own tools did, and the
+// compacted beginnings of conversations.
+var sealedBlocks = []string{"server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
+	"code_execution_tool_result", "bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
+	"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result", "container_upload", "compaction"}
+
+func readToolUse(p Object) recall.Part {
+	return recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Needed("name"), Input: p.Arguments("input")}
+}
+
+// readToolResult reads a result. One without content is empty.
+func readToolResult(p Object) recall.Part {
+	r := recall.Part{Type: recall.ToolReturn, CallID: p.Needed("tool_use_id"), IsError: p.Flag("is_error")}
+	if p.Has("content") {
+		r.Text, r.Images = p.Result("content")
+	}
+	return r
+}
+
+func readThinking(p Object) recall.Part {
+	return recall.Part{Type: recall.Reasoning, Text: p.Given("thinking"), Native: true, Signature: p.Text("signature")}
+}
+
+func readSealedBlock(p Object) recall.Part {
+	return recall.Part{Type: recall.AnthropicBlock, Item: string(compact(p.raw))}
+}

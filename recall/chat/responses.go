@@ -1,0 +1,186 @@
+package chat
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// responsesItem is an item of OpenAI's Responses API. Its type decides which fields it has.
+type responsesItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id,omitempty"`
+	Role      string          `json:"role,omitempty"`
+	Content   []responsesPart `json:"content,omitempty"`
+	CallID    string          `json:"call_id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments string          `json:"arguments,omitempty"`
+	Output    any             `json:"output,omitempty"` // a text, or a list of responsesPart
+	Summary   *[]summaryPart  `json:"summary,omitempty"`
+	Encrypted string          `json:"encrypted_content,omitempty"`
+}
+
+type responsesPart struct {
+	Type   string `json:"type"`
+	Text   string `json:"text,omitempty"`
+	Image  string `json:"image_url,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type summaryPart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// responsesList is a list of items that is written, and its tokens.
+type responsesList struct {
+	items []json.RawMessage
+	count Counter
+	n     int
+}
+
+// Responses returns the messages of a view, without the system prompt, as items that OpenAI's Responses API accepts,
+// and their tokens.
+func Responses(view []recall.Message, count Counter) (items []json.RawMessage, n int) {
+	l := responsesList{count: count}
+	for _, s := range steps(view) {
+		if s.role == recall.Assistant {
+			l.addAnswer(s)
+		} else {
+			l.addMessage(s)
+		}
+		for _, r := range s.results {
+			l.addResult(r)
+		}
+	}
+	return l.items, l.n
+}
+
+func (l *responsesList) add(i responsesItem) {
+	l.items = append(l.items, Encode(i))
+	l.n += tokens.PerMessage + l.count(i.Name) + l.count(i.Arguments)
+	parts, _ := i.Output.([]responsesPart)
+	for _, p := range append(parts, i.Content...) {
+		if l.n += l.count(p.Text); p.Image != "" {
+			l.n += tokens.PerImage
+		}
+	}
+	if text, ok := i.Output.(string); ok {
+		l.n += l.count(text)
+	}
+}
+
+// addSealed adds an item that only the provider can read.
+func (l *responsesList) addSealed(raw json.RawMessage) {
+	l.items = append(l.items, raw)
+	l.n += tokens.PerMessage + recall.Part{Item: string(raw)}.SealedTokens()
+}
+
+// addMessage adds a message of the user or the system.
+func (l *responsesList) addMessage(s step) {
+	m := responsesItem{Type: "message", Role: string(s.role)}
+	for _, p := range s.parts {
+		switch p.Type {
+		case recall.Text:
+			m.Content = append(m.Content, responsesPart{Type: "input_text", Text: p.Text})
+		case recall.Image:
+			m.Content = append(m.Content, responsesImage(p.Source))
+		}
+	}
+	for i := range m.Content {
+		if m.Content[i].Type == "input_text" && s.name != "" && s.role == recall.User {
+			m.Content[i].Text = s.name + ": " + m.Content[i].Text
+			break
+		}
+	}
+	if len(m.Content) > 0 {
+		l.add(m)
+	}
+}
+
+// addAnswer adds what a model said, thought and called, in its order.
+func (l *responsesList) addAnswer(s step) {
+	var said []responsesPart
+	flush := func() {
+		if len(said) > 0 {
+			l.add(responsesItem{Type: "message", Role: "assistant", Content: said})
+			said = nil
+		}
+	}
+	for _, p := range s.parts {
+		switch {
+		case p.Type == recall.Text:
+			said = append(said, responsesPart{Type: "output_text", Text: p.Text})
+		case p.Type == recall.Image:
+			said = append(said, responsesPart{Type: "output_text", Text: imageText})
+		case p.Type == recall.ToolCall:
+			flush()
+			l.add(responsesItem{Type: "function_call", CallID: p.CallID, Name: p.Name, Arguments: argumentsText(p.Input)})
+		case s.byResponses(p):
+			flush()
+			l.addSealed(responsesSealed(p))
+		}
+	}
+	flush()
+}
+
+// byResponses reports whether OpenAI takes a part back that only it can read: it refuses those of other providers, and
+// a reasoning that it was told not to store and that is not encrypted.
+func (s step) byResponses(p recall.Part) bool {
+	if IsClaude(s.model) {
+		return false
+	}
+	var of struct {
+		Encrypted string            `json:"encrypted_content"`
+		Content   []json.RawMessage `json:"content"`
+	}
+	switch p.Type {
+	case recall.ResponsesItem:
+		return true
+	case recall.SummarizedReasoning:
+		_ = json.Unmarshal([]byte(p.Item), &of) // other fields do not matter
+		return p.Item == "" && p.Data != "" || of.Encrypted != "" || len(of.Content) > 0
+	}
+	return false
+}
+
+// responsesSealed returns the item of a part that only OpenAI can read.
+func responsesSealed(p recall.Part) json.RawMessage {
+	if p.Item != "" {
+		return item(p)
+	}
+	texts, summary := []string{}, []summaryPart{}
+	if p.Text != "" {
+		texts = strings.Split(p.Text, "\n")
+	}
+	for _, text := range texts {
+		summary = append(summary, summaryPart{"summary_text", text})
+	}
+	return Encode(responsesItem{Type: "reasoning", ID: p.CallID, Summary: &summary, Encrypted: p.Data})
+}
+
+func responsesImage(raw json.RawMessage) responsesPart {
+	s, ok := sourceOf(raw)
+	if !ok {
+		return responsesPart{Type: "input_text", Text: imageText}
+	}
+	return responsesPart{Type: "input_image", Image: s.address(), Detail: s.Detail}
+}
+
+// addResult adds what a tool returned: a text, or parts if there are images.
+func (l *responsesList) addResult(r result) {
+	var output any = r.text
+	if len(r.images) > 0 {
+		var parts []responsesPart
+		if strings.TrimSpace(r.text) != "" {
+			parts = append(parts, responsesPart{Type: "input_text", Text: r.text})
+		}
+		for _, raw := range r.images {
+			parts = append(parts, responsesImage(raw))
+		}
+		output = parts
+	}
+	l.add(responsesItem{Type: "function_call_output", CallID: r.callID, Output: output})
+}

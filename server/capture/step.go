@@ -1,0 +1,96 @@
+package capture
+
+import (
+	"iter"
+	"time"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// Step is what a step of an agent's loop asks for besides its messages.
+type Step struct {
+	OTID   string // the caller's own id of the step; empty if it has none
+	Answer bool   // the first of the messages is what the model answered
+	Format string // of the next prompt; empty is that of the agent's model
+
+	AnswerPending bool // gives calls that wait for their results one that says so, in the next prompt
+}
+
+// ReadStep reads a step without its messages: what a model answered, and the messages that follow the answer. Either
+// may be missing.
+func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
+	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
+		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending"}})
+	if err != nil {
+		return nil, err
+	}
+	b.Step = &Step{OTID: in.Text("otid"), Answer: in.Has("response")}
+	if in.Has("format") {
+		b.Step.Format = in.OneOf("format", "openai", "anthropic", "responses")
+	}
+	if in.Has("pending") {
+		b.Step.AnswerPending = in.OneOf("pending", "keep", "answer") == "answer"
+	}
+	if b.Step.Answer && !in.Has("usage") && !in.Failed() {
+		if answer := in.Object("response"); !in.Failed() {
+			b.PromptTokens = answer.PromptTokens("usage")
+		}
+	}
+	name := "messages"
+	if in.Has("input") && !in.Has(name) {
+		name = "input"
+	}
+	if b.read = readStep(name); !b.Step.Answer {
+		b.checkList(in, name)
+	}
+	return b, unprocessable(in.Err())
+}
+
+// readStep reads the answer, and the messages in a field.
+func readStep(name string) func(*Batch, chat.Object) iter.Seq2[message, error] {
+	return func(b *Batch, body chat.Object) iter.Seq2[message, error] {
+		return func(yield func(message, error) bool) {
+			if b.Step.Answer {
+				m, err := readAnswer(body, "response")
+				if m.OTID = given(b.Step.OTID); !yield(m, err) || err != nil {
+					return
+				}
+			}
+			if !body.Has(name) {
+				return
+			}
+			n := 0
+			for m, err := range readMessages(name)(b, body) {
+				if n++; m.OTID == nil && b.Step.OTID != "" {
+					m.OTID = given(numbered(b.Step.OTID, n))
+				}
+				if !yield(m, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// PromptPosition returns the position of the last message of the prompt that was counted: the message before the last
+// one of the assistant or, without one, the last of all.
+func (b *Batch) PromptPosition(appended []recall.Appended) int {
+	if b.answer >= 0 {
+		return appended[b.answer].Position - 1
+	}
+	return appended[len(appended)-1].Position
+}
+
+// Reported reports whether an earlier request stored the answer whose prompt was counted: its count was used then.
+func (b *Batch) Reported(appended []recall.Appended) bool {
+	return b.answer >= 0 && appended[b.answer].Repeated
+}

@@ -1,0 +1,44 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// A preview is the request that messages would make, in any form of them, and leaves nothing behind.
+func TestAPreviewStoresNothing(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"system":"Help."}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":"Ho."}]}`)
+	conversation := c.made("/v1/conversations?agent_id="+agent, "")
+	before := c.must("GET", "/v1/agents/"+agent+"/prompt", "")
+	target := "/v1/agents/" + agent + "/messages/preview-raw-payload"
+	const said = `{"role":"user","content":"Who <am> I?"}`
+	for _, body := range []string{`{"messages":[` + said + `],"max_steps":3}`, `{"input":"Who <am> I?"}`,
+		`{"input":[{"type":"text","text":"Who <am> I?"}]}`} {
+		got := fields(t, c.must("POST", target, body))["messages"].([]any)
+		system, last := got[0].(map[string]any), got[len(got)-1].(map[string]any)
+		if len(got) != 4 || system["role"] != "system" || last["content"] != "Who <am> I?" {
+			t.Errorf("%s: got %v", body, got)
+		}
+	}
+	if got := fields(t, c.must("POST", target, ""))["messages"].([]any); len(got) != 3 {
+		t.Errorf("without messages: got %v", got)
+	}
+	for path, want := range map[string]int{conversation + "/messages/preview-raw-payload": 2,
+		"default/messages/preview-raw-payload?agent_id=" + agent: 4} {
+		got := fields(t, c.must("POST", "/v1/conversations/"+path, `{"messages":[`+said+`]}`))["messages"].([]any)
+		if len(got) != want {
+			t.Errorf("%s: got %v, want %d messages", path, got, want)
+		}
+	}
+	got := c.call("POST", target, `{"messages":[{"role":"robot"}]}`)
+	contains(t, "a message that is none", got.Text, "messages[0].role: expected one of system")
+	servertest.CheckProblem(t, c.call("POST", someAgent+"/messages/preview-raw-payload", ""), 404,
+		map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
+	if after := c.must("GET", "/v1/agents/"+agent+"/prompt", ""); after != before {
+		t.Errorf("the prompt was\n%s\nand is now\n%s", before, after)
+	}
+}
