@@ -57,6 +57,18 @@ func fakes() []fake {
 	}
 	return []fake{
 		of("loci-api-key", "loci_", upper+"234567", 40),
+		in(of("loci-api-key", "loci_", upper+"234567", 40), "x_%s_y"),
+		in(of("secret-key", "sk-", hex, 48), "key_%s_old"),
+		of("anthropic-api-key", glue("sk-", "ant-api03-"), word, 41),
+		of("openai-api-key", glue("sk-", "proj-"), word+"-", 57),
+		in(of("named-secret", "k8", alnum, 18), "export DB_PASSWORD=%s"),
+		in(end(of("named-secret", "k8", small, 19), "!"), `{"user":"bob","password":"%s"}`),
+		in(end(of("named-secret", "k8", small, 19), "!"), `db.passwd = '%s'`),
+		in(of("named-secret", "k8", alnum, 20), `"api_key": "%s"`),
+		in(of("named-secret", "k8", hex, 20), `apiKey: "%s",`),
+		in(of("named-secret", "k8", b64, 20), `client_secret=%s&grant_type=password`),
+		in(of("named-secret", "k8", word, 20), `docker run -e APP_SECRET_KEY=%s app`),
+		in(of("authorization-token", "k", small+upper, 31), "Authorization: Bearer %s"),
 		of("aws-access-token", glue("AK", "IA"), upper+"234567", 16),
 		in(of("aws-secret-access-key", "", b64, 40), "aws_secret_access_key = %s"),
 		end(of("openai-api-key", glue("sk-", "proj-"), alnum, 74), glue("T3Blbk", "FJ")+random("o", alnum, 74)),

@@ -17,8 +17,11 @@ import (
 // fewer.
 var justified = map[string]int{
 	"cmd/go/internal/auth/userauth_test.go authorization-basic":      30,
+	"cmd/go/internal/auth/gitauth_test.go named-secret":              1,
 	"cmd/go/testdata/script/goauth_git.txt url-password":             1,
 	"cmd/go/testdata/script/goauth_userauth.txt authorization-basic": 3,
+	"crypto/ecdh/ecdh_test.go named-secret":                          3,
+	"crypto/hpke/testdata/hpke-pq.json named-secret":                 26,
 	"crypto/tls/example_test.go private-key":                         2,
 	"crypto/tls/testdata/example-key.pem private-key":                1,
 	"crypto/x509/platform_root_key.pem private-key":                  1,

@@ -260,12 +260,30 @@ func TestEscapesHideNoSecret(t *testing.T) {
 
 func TestEntropyIsOptIn(t *testing.T) {
 	t.Parallel()
-	text := `api_key = "` + random("generic", alnum, 40) + `"` + "\n"
+	text := `row_key = "` + random("generic", alnum, 40) + `"` + "\n"
 	if got := plain.Redact(text); got != text {
 		t.Errorf("by default: got %s", got)
 	}
 	got := redact.New(nil, redact.Options{Entropy: true}).Redact(text)
-	if !strings.HasPrefix(got, `api_key = "[REDACTED:generic-api-key:40:`) {
+	if !strings.HasPrefix(got, `row_key = "[REDACTED:generic-api-key:40:`) {
 		t.Errorf("by entropy: got %s", got)
+	}
+}
+
+// What documents and code write where a secret goes is no secret.
+func TestPlaceholdersOfSecretsStay(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"PASSWORD=changeme", "PASSWORD=changeme123", "DB_PASSWORD=${DB_PASSWORD_2}",
+		"PASSWORD=$PASS1234", "API_KEY=<your key 1>", `api_key = os.environ["API_KEY_2"]`, `"api_key": null`,
+		`api_key=os.environ["API_KEY_2"]`, "password = getpass2()", `password = user.password2`, `"api_key": 12345678`,
+		`"password": "Password123"`, `"api_key": "your-api-key-here-1"`, `"api_key": "xxxxxxxx1234"`,
+		`"secret": "V1SecretVolumeSource"`, `CLIENT_KEY = "storage_v1_client"`, `SECRET=/run/secrets/db_secret_1`,
+		`login(password=hashed2Text, user=u)`, `"password": "********1"`, "password: string // at least 8",
+		"--password-file=x1y2z3a4b5", "Authorization: Bearer <token>", "Authorization: Bearer YOUR_ACCESS_TOKEN_GOES_HERE",
+		"Authorization: Bearer myAccessTokenOfTheServer", "max_tokens=10000000a", "passport=AB1234567x",
+		"The password is a secret; the token=key of api_key=value was access_token=test1234."} {
+		if got := plain.Redact(text); got != text {
+			t.Errorf("%s: got %s, want it unchanged", text, got)
+		}
 	}
 }

@@ -2,13 +2,14 @@ package redact
 
 import (
 	"encoding/base64"
+	"regexp"
 	"strings"
 )
 
 // A token follows a word boundary or an escape of JSON or of a URL, and ends before a byte that no token contains.
 const (
-	shapeStart = `(?:\b|\\{1,4}[nrtbf]|\\{1,4}u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})`
-	shapeEnd   = `(?:[^\w-]|$)`
+	shapeStart = `(?:\b|_|\\{1,4}[nrtbf]|\\{1,4}u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})`
+	shapeEnd   = `(?:[^A-Za-z0-9-]|$)`
 )
 
 // authorizationHeader matches the start of an Authorization header in HTTP, JSON, code or a command line.
@@ -23,10 +24,29 @@ func token(id, shape string, entropy float64, longest int, keywords ...string) r
 		Longest: longest, Certain: true}
 }
 
-// authorization returns a rule for a value of an Authorization header with at least minDigits digits.
+// authorization returns a rule for a value of an Authorization header with at least minDigits digits or letters in
+// random case.
 func authorization(id, value string, minDigits int) rule {
 	return rule{ID: id, Pattern: authorizationHeader + value, Folded: []string{"authorization"}, Certain: true,
-		ahead: farAhead, accept: func(s string) bool { return digits(s) >= minDigits }}
+		ahead: farAhead, accept: func(s string) bool { return digits(s) >= minDigits || isJumbled(s) }}
+}
+
+// The ends of names that only secrets have, and how their values follow: in quotes as in JSON and code, or after a = as
+// in files of settings, command lines and URLs.
+const (
+	passwordNames = `(?i:pass(?:word|wd|phrase))`
+	keyNames      = `(?i:secret(?:[_-]?(?:key|token))?|api[_-]?(?:key|token|secret)|` +
+		`(?:access|auth|bot|client)[_-]?(?:token|secret|key))`
+
+	quoted = `\\{0,8}["']?\s{0,4}(?::=?|=>?)\s{0,4}\\{0,8}["'\x60]` +
+		`([^\s"'\x60\\<>{}()\[\],;]{8,128})\\{0,8}["'\x60]`
+	assigned = `=([^\s"'\x60\\<>{}()\[\],;&|]{8,128})`
+)
+
+// named returns a rule for a value that its name says to be a secret.
+func named(pattern string, accept func(string) bool) rule {
+	return rule{ID: "named-secret", Pattern: pattern, Folded: []string{"pass", "secret", "key", "token"}, Longest: 200,
+		Certain: true, accept: accept}
 }
 
 // ownRules are the rules that gitleaks lacks, or has in a form that matches too much or too little. They come first, so
@@ -61,6 +81,8 @@ var ownRules = []rule{
 	authorization("authorization-value", `([\w.~+/=-]{20,})(?:["'\x60\s\\<,;)}\]]|$)`, 3),
 	{ID: "authorization-value", Pattern: authorizationHeader + `([\w.~+/=-]{16,19})(?:["'\x60\s\\<,;)}\]]|$)`,
 		Folded: []string{"authorization"}, Certain: true, accept: isMixed},
+	named(passwordNames+`(?:`+quoted+`|`+assigned+`(?:[\s"'\x60\\&]|$))`, isChosen),
+	named(`(?:`+passwordNames+`|`+keyNames+`)(?:`+quoted+`|`+assigned+`(?:[\s"'\x60\\&,;)}\]]|$))`, isChosenKey),
 	{ID: "aws-secret-access-key", Pattern: `(?i)aws_?secret_?(?:access_?)?key[\s"'\\]{0,6}[:=][\s"'\\]{0,6}` +
 		`([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`, Folded: []string{"aws_secret", "awssecret"}, Entropy: 3.5, Longest: 90,
 		Certain: true},
@@ -84,9 +106,12 @@ var ownRules = []rule{
 	token("vault-service-token", `hvs\.[\w-]{90,120}`, 3.5, 140, "hvs."),
 
 	// gitleaks lacks these.
-	token("anthropic-api-key", `sk-ant-[a-z]{3,6}[0-9]{2}-[\w-]{60,120}`, 3, 150, "sk-ant-"),
+	token("anthropic-api-key", `sk-ant-[a-z]{3,6}[0-9]{2}-[\w-]{16,240}`, 3, 280, "sk-ant-"),
 	token("openai-api-key", `sk-(?:proj-|svcacct-|admin-|None-)?[A-Za-z0-9][\w-]{18,180}T3BlbkFJ[\w-]{18,180}`,
 		3, 400, "T3BlbkFJ"),
+	{ID: "openai-api-key", Pattern: shapeStart + `(sk-(?:proj|svcacct|admin)-[\w-]{20,300})` + shapeEnd,
+		Exact: []string{"sk-"}, Entropy: 3.5, Longest: 340, Certain: true,
+		accept: func(s string) bool { return digits(s) > 2 }},
 	{ID: "secret-key", Pattern: shapeStart + `(sk-(?:[a-z]{2,8}-){0,2}(?:v[0-9]-)?[A-Za-z0-9]{32,160})` + shapeEnd,
 		Exact: []string{"sk-"}, Entropy: 3.3, Longest: 210, Certain: true,
 		accept: func(s string) bool { return digits(s) > 2 }},
@@ -149,10 +174,45 @@ func isMixed(s string) bool {
 	return len(s) >= 16 && digits(s) > 1 && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }
 
+var (
+	rises = regexp.MustCompile(`[a-z][A-Z]`)
+	runs  = regexp.MustCompile(`[A-Z][A-Z]`)
+)
+
+// isJumbled reports whether a text has the length and the changes of case of a random token.
+func isJumbled(s string) bool {
+	return len(s) >= 20 && len(rises.FindAllString(s, 3)) == 3 && runs.MatchString(s)
+}
+
 // isEncodedKey reports whether a text is the base64 of a PEM block with a private key.
 func isEncodedKey(s string) bool {
 	raw, err := base64.StdEncoding.DecodeString(s[:min(len(s), 48)])
 	return err == nil && strings.Contains(string(raw), keyLabel)
+}
+
+// samples matches the words of which placeholders consist; identifiers matches names such as s3_bucket and V1Secret.
+var (
+	samples = regexp.MustCompile(`(?i)change|me|my|your?|own|here|the|this|is|an?|for|with|some|any|new|old|` +
+		`pass(word|phrase|wd)?|pwd|secret|token|api|key|access|auth|client|user(name)?|admin|root|test(ing)?|example|` +
+		`sample|demo|dummy|fake|mock|place|holder|value|string|text|default|foo|bar|baz|qux|abc(def)?|xyz|x{2,}|long|` +
+		`random|super|insert|enter|replace|[0-9]+|[^A-Za-z0-9]`)
+	identifiers = regexp.MustCompile(`^[A-Za-z]{0,2}[0-9]{0,2}([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*` +
+		`([/_.-]?[A-Za-z]{0,2}[0-9]+)?([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*$`)
+)
+
+// isChosen reports whether a text is a password that somebody chose, and not a variable, a path or a word for it.
+func isChosen(s string) bool {
+	kinds := map[rune]bool{}
+	for _, c := range s {
+		kinds[c] = true
+	}
+	return digits(s) > 0 && len(kinds) > 5 && !strings.ContainsAny(s[:1], "/.~@%*$-") && !strings.Contains(s, "://") &&
+		!strings.Contains(s, "/secrets/") && len(samples.ReplaceAllString(s, "")) > 3
+}
+
+// isChosenKey reports whether a text is a key, and not the name of one.
+func isChosenKey(s string) bool {
+	return isChosen(s) && (isJumbled(s) || !identifiers.MatchString(s))
 }
 
 func digits(s string) (n int) {
