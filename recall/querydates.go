@@ -26,10 +26,27 @@ func (p period) bonusAt(t time.Time) float64 {
 		}
 		return p.bonus * (1 - t.Sub(p.from).Seconds()/p.to.Sub(p.from).Seconds()/1000)
 	}
-	if t = t.AddDate(p.from.Year()-t.Year(), 0, 0); p.yearly && !t.Before(p.from) && t.Before(p.to) {
-		return min(p.bonus, otherYearBonus)
+	if !p.yearly {
+		return 0
 	}
-	return 0
+	p.yearly = false
+	bonus := p.bonusAt(t.AddDate(p.from.Year()-t.Year(), 0, 0))
+	if p.bonus == onlyTimeBonus {
+		return otherYearShare * bonus
+	}
+	return min(bonus, otherYearBonus)
+}
+
+// years returns the period and, if the text names no year, that of the two years before.
+func (p period) years() []period {
+	if !p.yearly {
+		return []period{p}
+	}
+	all := []period{p, p, p}
+	for i := range all {
+		all[i].from, all[i].to = p.from.AddDate(-i, 0, 0), p.to.AddDate(-i, 0, 0)
+	}
+	return all
 }
 
 // short reports whether a period has at most a week, whose messages are found whatever they say.

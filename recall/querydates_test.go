@@ -75,7 +75,7 @@ func TestADateFindsItsDay(t *testing.T) {
 	want := []string{"The tortoise is ill.", "Call the vet, she knows reptiles.", "I will."}
 	for _, text := range []string{"What did we talk about on 15 April 2025?", "what did we decide on April 15th",
 		"2025-04-15", "What happened on 15.4.2025?", "4/15/2025", "what did I tell you last Tuesday?",
-		"did we talk two days ago about anything?"} {
+		"did we talk two days ago about anything?", "Apr 15", "on Apr 15?", "apr. 15th", "15 Apr", "two days ago"} {
 		got := f.found(recall.Query{Text: text, Limit: 3, Zone: tokyo, Now: time.Date(2025, 4, 17, 3, 0, 0, 0, tokyo)})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
@@ -85,6 +85,12 @@ func TestADateFindsItsDay(t *testing.T) {
 		Zone: tokyo})
 	if diff := cmp.Diff(want[1:2], got); diff != "" {
 		t.Errorf("of the assistant (-want +got):\n%s", diff)
+	}
+	for _, text := range []string{"Apr 15", "What did we talk about on April 15?", "yesterday or Apr. 15"} {
+		got := f.found(recall.Query{Text: text, Limit: 3, Zone: tokyo, Now: time.Date(2026, 11, 22, 3, 0, 0, 0, tokyo)})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q of another year (-want +got):\n%s", text, diff)
+		}
 	}
 	got = f.found(recall.Query{Text: "who is ill on 15 April 2025", Limit: 1, Zone: tokyo})
 	if diff := cmp.Diff(want[:1], got); diff != "" {

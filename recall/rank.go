@@ -27,6 +27,7 @@ const (
 	onlyTimeBonus    = 3    // where the query names its time, and nothing else
 	dayBonus         = 1    // the day or the week
 	otherYearBonus   = 0.3  // that day of another year
+	otherYearShare   = 0.9  // of onlyTimeBonus, for that time of another year
 	monthBonus       = 0.15 // the month
 	yearBonus        = 0.05 // the year alone
 )

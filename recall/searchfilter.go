@@ -142,11 +142,11 @@ const maxPeriods = 4
 // query that asks for nothing else.
 func (f searchFilter) searchedPeriods() (all []period) {
 	for _, p := range f.periods {
-		if len(all) < maxPeriods && (p.short() || p.bonus == onlyTimeBonus) {
-			all = append(all, p)
+		if p.short() || p.bonus == onlyTimeBonus {
+			all = append(all, p.years()...)
 		}
 	}
-	return all
+	return all[:min(len(all), maxPeriods)]
 }
 
 // during returns the filter for a time alone.

@@ -34,7 +34,7 @@ func authorization(id, value string, minDigits int) rule {
 // The ends of names that only secrets have, and how their values follow: in quotes as in JSON and code, or after a = as
 // in files of settings, command lines and URLs.
 const (
-	passwordNames = `(?i:pass(?:word|wd|phrase))`
+	passwordNames = `(?i:pass(?:word|wd|phrase))` //nolint:gosec // a pattern, no password
 	keyNames      = `(?i:secret(?:[_-]?(?:key|token))?|api[_-]?(?:key|token|secret)|` +
 		`(?:access|auth|bot|client)[_-]?(?:token|secret|key))`
 
