@@ -22,7 +22,8 @@ type client struct {
 }
 
 func newClient(base string) client {
-	return client{base: base, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2*manyClients + floodClients}}}
+	transport := &http.Transport{MaxIdleConnsPerHost: 2*manyClients + floodClients}
+	return client{base: base, http: &http.Client{Transport: transport}}
 }
 
 // call sends a JSON body and reads a JSON answer; both may be nil.

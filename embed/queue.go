@@ -22,6 +22,7 @@ const Settle = 2 * time.Second
 
 const (
 	maxNewJobs = 1000             // that one call of Call queues
+	maxOrgJobs = 100              // of an organization in a queue
 	jobWorkers = 4                // of a queue on one server
 	maxWork    = 10 * time.Second // for which a job starts new batches
 )
@@ -69,22 +70,28 @@ func (q *Queue[K]) Queues() map[string]river.QueueConfig {
 // Work registers the worker of the queue's jobs.
 func (q *Queue[K]) Work(workers *river.Workers) { river.AddWorker(workers, &q.Worker) }
 
-// Call queues a job for each owner, of every organization, whose rows wait for a vector and that has no job, and
-// returns their number.
+// Call queues jobs for owners of every organization whose rows wait for a vector and that have no job, and returns the
+// number of jobs. An organization has at most maxOrgJobs in the queue, so that others wait for no more than those.
 func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error) {
 	space, ok := q.Endpoint.Space()
 	if !ok {
 		return 0, nil
 	}
 	owners, err := db.All[OwnerJob[K]](ctx, q.DB, `
-		SELECT w.org, w.owner FROM (`+q.Waiting+`) w
-		WHERE NOT EXISTS (
-			SELECT FROM river_job
+		WITH queued AS (
+			SELECT (args ->> 'org')::integer AS org, (args ->> 'owner')::bigint AS owner FROM river_job
 			WHERE queue = @queue AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
-			  AND (args ->> 'owner')::bigint = w.owner)
-		ORDER BY w.owner
+		), numbered AS (
+			SELECT w.org, w.owner, row_number() OVER (PARTITION BY w.org ORDER BY w.owner) AS number
+			FROM (`+q.Waiting+`) w
+			WHERE NOT EXISTS (SELECT FROM queued WHERE queued.owner = w.owner)
+		)
+		SELECT n.org, n.owner
+		FROM numbered n LEFT JOIN (SELECT org, count(*) AS jobs FROM queued GROUP BY org) has ON has.org = n.org
+		WHERE n.number + coalesce(has.jobs, 0) <= @each
+		ORDER BY n.number, n.owner
 		LIMIT @most`,
-		pgx.StrictNamedArgs{"space": space.ID, "queue": OwnerJob[K]{}.Kind(), "most": maxNewJobs})
+		pgx.StrictNamedArgs{"space": space.ID, "queue": OwnerJob[K]{}.Kind(), "most": maxNewJobs, "each": maxOrgJobs})
 	if err != nil || len(owners) == 0 {
 		return 0, err
 	}
