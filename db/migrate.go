@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
@@ -149,7 +150,10 @@ func migrateOwn(config *pgx.ConnConfig) error {
 	if err != nil {
 		return errors.Join(err, driver.Close())
 	}
-	err = up(m, files)
+	// The session of a program that was killed may still be at work on a migration, and holds this lock until then.
+	if err = errors.Join(driver.Lock(), driver.Unlock()); err == nil {
+		err = withoutStatement(up(m, files))
+	}
 	sourceErr, driverErr := m.Close()
 	return errors.Join(err, sourceErr, driverErr)
 }
@@ -176,6 +180,18 @@ func up(m *migrate.Migrate, known source.Driver) error {
 		return fmt.Errorf("version %d: %w", version, err)
 	}
 	return nil
+}
+
+// withoutStatement returns the error of Postgres for one of the driver, which has the text of the whole migration.
+func withoutStatement(err error) error {
+	failed, ok := errors.AsType[database.Error](err)
+	if !ok {
+		return err
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](failed.OrigErr); ok && pg.Detail != "" {
+		return fmt.Errorf("%w: %s", pg, pg.Detail)
+	}
+	return failed.OrigErr
 }
 
 func migrateJobs(ctx context.Context, url string) error {

@@ -22,8 +22,15 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// TestMain is also the program that reads a document, which the server runs again.
+// TestMain is also the program that reads a document, which the server runs again, and one that migrates a database.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == migrateDatabase {
+		if err := migrateTo(context.Background(), os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == "read-document" {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}

@@ -1,7 +1,34 @@
 -- The organization is the first column of each key of a tenant's table, and of each reference between two of them: a row
 -- cannot refer to another organization's row, and the tables can be spread over machines by it.
 
+-- A row that names a row of another organization fits no key below, and stops the migration before it changes anything.
+DO $$
+DECLARE
+	r   record;
+	bad bigint;
+BEGIN
+	FOR r IN
+		SELECT conrelid::regclass AS child, c.attname AS column, confrelid::regclass AS parent, p.attname AS key
+		FROM pg_constraint
+		JOIN pg_attribute c ON c.attrelid = conrelid AND c.attnum = conkey[1]
+		JOIN pg_attribute p ON p.attrelid = confrelid AND p.attnum = confkey[1]
+		WHERE contype = 'f' AND connamespace = 'public'::regnamespace AND c.attname <> 'org'
+		  AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = conrelid AND attname = 'org')
+		  AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = confrelid AND attname = 'org')
+		UNION ALL
+		VALUES ('messages'::regclass, 'conversation_key'::name, 'conversations'::regclass, 'key'::name)
+	LOOP
+		EXECUTE format('SELECT count(*) FROM %s c JOIN %s p ON p.%I = c.%I WHERE c.org <> p.org',
+			r.child, r.parent, r.key, r.column) INTO bad;
+		IF bad > 0 THEN
+			RAISE EXCEPTION '% rows of table % have another organization than the row of table % that their column % names: '
+				'set their column org to that of this row, or delete them', bad, r.child, r.parent, r.column;
+		END IF;
+	END LOOP;
+END $$;
+
 -- A deleted folder keeps its organization while its rows are being cleared away.
+ALTER TABLE folders DROP CONSTRAINT folders_name_key; -- the name of a deleted one is free
 ALTER TABLE folders ADD COLUMN deleted_at timestamptz;
 UPDATE folders f SET deleted_at = updated_at, org = (SELECT org FROM files c WHERE c.folder_key = f.key LIMIT 1)
 WHERE org IS NULL;
@@ -395,8 +422,6 @@ CREATE INDEX unembedded_passages_waiting ON unembedded_passages (org, archive_ke
 -- The primary keys serve what these served.
 DROP INDEX messages_org;
 DROP INDEX passages_org;
--- The name of a deleted folder is free.
-ALTER TABLE folders DROP CONSTRAINT folders_name_key;
 CREATE UNIQUE INDEX folders_name_key ON folders (org, name) WHERE deleted_at IS NULL;
 CREATE INDEX folders_org ON folders (org, created_at, key) WHERE deleted_at IS NULL;
 

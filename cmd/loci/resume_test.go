@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
+	"github.com/loci-memory/loci/db/migrations"
+	"github.com/loci-memory/loci/files"
+)
+
+// migrateDatabase is the first argument of a process of the test program that migrates the database of the second.
+const migrateDatabase = "migrate-database"
+
+// earlier is a database with the schema and the rows of migration 21. Its trap is a lock that the test holds: the
+// session that migrates waits for it after one of the statements that change the schema.
+type earlier struct {
+	t    *testing.T
+	url  string
+	conn *pgx.Conn
+}
+
+// The migration is stopped after statements that are chosen at random, in each way: its session ends, its program is
+// killed, or both. LOCI_CHAOS_SEED repeats a run.
+func TestAMigrationThatIsStoppedResumes(t *testing.T) {
+	t.Parallel()
+	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	t.Logf("LOCI_CHAOS_SEED=%d", seed)
+	dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable
+	e := newEarlier(t, scale.Of(22000, 22000, 100000))
+	e.setTrap()
+	sums := e.sumQueries()
+	before := e.run(sums)
+	execute(t, e.url, `
+		INSERT INTO folders (org, name) VALUES (NULL, 'deleted, without files'), (NULL, 'deleted, without files');
+		INSERT INTO forgotten_agents VALUES (9999)`) // without messages
+	statements := pendingStatements(t)
+	for round := range scale.Of(4, 12, 40) {
+		e.stopAt(1+dice.IntN(statements), round%2 == 0)
+	}
+	e.outlive(1 + dice.IntN(statements))
+	if diff := cmp.Diff(schemaOf(t, dbtest.URL(t)), schemaOf(t, e.url)); diff != "" {
+		t.Errorf("the schema is not that of a new database (-new +upgraded):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, e.run(sums)); diff != "" {
+		t.Errorf("rows differ from before (-before +now):\n%s", diff)
+	}
+	e.rowsHaveTheOrganizationsOfTheirParents()
+	e.isServed()
+}
+
+func TestRowsOfAnotherOrganizationThanTheirParentsStopTheMigration(t *testing.T) {
+	t.Parallel()
+	e := newEarlier(t, 1000)
+	schema := schemaOf(t, e.url)
+	for _, c := range []struct{ table, parent, reference, row string }{
+		{"chunk_vectors", "chunks", "chunk_key", "chunk_key = 1"},
+		{"messages", "conversations", "conversation_key", "key = 1"},
+		{"unembedded_passages", "passages", "passage_key", "passage_key = 1"},
+	} {
+		change := `UPDATE ` + c.table + ` SET org = 3 - org WHERE ` + c.row
+		execute(t, e.url, change)
+		err := migrateTo(t.Context(), e.url)
+		want := fmt.Sprintf("of table %s have another organization than the row of table %s that their column %s names",
+			c.table, c.parent, c.reference)
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+			t.Fatalf("%s of another organization than their %s: error %v, want one with %q", c.table, c.parent, err, want)
+		}
+		if diff := cmp.Diff(schema, schemaOf(t, e.url)); diff != "" {
+			t.Errorf("the schema after a migration that failed (-before +now):\n%s", diff)
+		}
+		execute(t, e.url, change)
+	}
+	if err := migrateTo(t.Context(), e.url); err != nil {
+		t.Errorf("after the rows were mended: %v", err)
+	}
+}
+
+func migrateTo(ctx context.Context, url string) error { return db.Migrate(ctx, url) }
+
+// newEarlier returns a database with about four rows for each message, over all tables.
+func newEarlier(t *testing.T, messages int) *earlier {
+	t.Helper()
+	e := &earlier{t: t, url: dbtest.EmptyURL(t)}
+	var err error
+	if e.conn, err = pgx.Connect(t.Context(), e.url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.conn.Close(context.WithoutCancel(t.Context())) })
+	execute(t, e.url, `
+		CREATE EXTENSION vector;
+		CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`)
+	for _, name := range migrationFiles(t) {
+		if name < "0022" {
+			execute(t, e.url, readMigration(t, name))
+		}
+	}
+	rows, err := os.ReadFile("testdata/upgrade/rows-0021.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, e.url, fmt.Sprintf(`INSERT INTO schema_migrations VALUES (21, false); SET loci.messages = %d; `, messages)+
+		string(rows))
+	return e
+}
+
+func migrationFiles(t *testing.T) []string {
+	t.Helper()
+	names, err := fs.Glob(migrations.Files, "*.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func readMigration(t *testing.T, name string) string {
+	t.Helper()
+	sql, err := fs.ReadFile(migrations.Files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sql)
+}
+
+// pendingStatements counts the statements that change the schema in the migrations from 22 on.
+func pendingStatements(t *testing.T) (n int) {
+	t.Helper()
+	changes := regexp.MustCompile(`(?m)^(ALTER|CREATE|DROP) `)
+	for _, name := range migrationFiles(t) {
+		if name >= "0022" {
+			n += len(changes.FindAllString(readMigration(t, name), -1))
+		}
+	}
+	return n
+}
+
+// setTrap takes the lock for which the session waits that runs the statement of number trap.next.
+func (e *earlier) setTrap() {
+	e.t.Helper()
+	execute(e.t, e.url, `
+		CREATE SCHEMA trap;
+		CREATE TABLE trap.next AS SELECT 0 AS statement;
+		CREATE SEQUENCE trap.statements;
+		CREATE FUNCTION trap.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			IF nextval('trap.statements') = (SELECT statement FROM trap.next) THEN
+				PERFORM pg_advisory_xact_lock(4711);
+			END IF;
+		END $$;
+		CREATE EVENT TRIGGER trap ON ddl_command_end EXECUTE FUNCTION trap.wait()`)
+	e.query(`SELECT pg_advisory_lock(4711)`)
+}
+
+// query runs a statement in the test's session, and returns its one value as text.
+func (e *earlier) query(sql string, args ...any) (value string) {
+	e.t.Helper()
+	if err := e.conn.QueryRow(e.t.Context(), `SELECT coalesce((`+sql+`)::text, '')`, args...).Scan(&value); err != nil {
+		e.t.Fatalf("%s: %v", sql, err)
+	}
+	return value
+}
+
+// start starts a program that migrates, and waits until its session is in the trap, after statement number at.
+func (e *earlier) start(at int) (program *exec.Cmd, session string) {
+	e.t.Helper()
+	execute(e.t, e.url, fmt.Sprintf(
+		`SELECT setval('trap.statements', 1, false); UPDATE trap.next SET statement = %d`, at))
+	log := newLines()
+	program = exec.CommandContext(e.t.Context(), os.Args[0], migrateDatabase, e.url) //nolint:gosec // this program
+	program.Stderr = log
+	if err := program.Start(); err != nil {
+		e.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; {
+		if session = e.waiting(`=`); session != "" {
+			return program, session
+		}
+		if time.Now().After(deadline) || !wait(e.t.Context(), 10*time.Millisecond) {
+			_ = program.Process.Kill()
+			e.t.Fatalf("the migration does not come to statement %d: %v:\n%s", at, program.Wait(), log)
+		}
+	}
+}
+
+// waiting returns the id of a session that waits for the lock of the trap, or with <> for another advisory lock.
+func (e *earlier) waiting(is string) string {
+	e.t.Helper()
+	return e.query(`
+		SELECT pid FROM pg_locks
+		WHERE locktype = 'advisory' AND NOT granted AND objid ` + is + ` 4711
+		  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		LIMIT 1`)
+}
+
+// stopAt ends the session of a migration after one of its statements; with kill, it kills the program before.
+func (e *earlier) stopAt(statement int, kill bool) {
+	e.t.Helper()
+	program, session := e.start(statement)
+	if kill {
+		_ = program.Process.Kill()
+	}
+	e.query(`SELECT pg_terminate_backend($1::text::int)`, session)
+	if err := program.Wait(); err == nil {
+		e.t.Errorf("the program ended well though its migration was stopped after statement %d", statement)
+	}
+}
+
+// outlive kills a program that migrates after one of its statements, which Postgres does not notice before the migration
+// is done. Another program waits for that meanwhile.
+func (e *earlier) outlive(statement int) {
+	e.t.Helper()
+	program, _ := e.start(statement)
+	_ = program.Process.Kill()
+	_ = program.Wait()
+	next := make(chan error, 1)
+	go func() { next <- migrateTo(e.t.Context(), e.url) }()
+	for deadline := time.Now().Add(patience); e.waiting(`<>`) == ""; {
+		if time.Now().After(deadline) || !wait(e.t.Context(), 10*time.Millisecond) {
+			e.t.Fatal("the next program does not wait for the session of the one that was killed")
+		}
+	}
+	e.query(`SELECT pg_advisory_unlock(4711)`)
+	if err := <-next; err != nil {
+		e.t.Errorf("the program after the one that was killed after statement %d: %v", statement, err)
+	}
+	execute(e.t, e.url, `DROP EVENT TRIGGER trap; DROP SCHEMA trap CASCADE`)
+}
+
+// sumQueries returns, by table, a query for the number and a checksum of the rows, over the columns of now. A deleted
+// folder got its organization back.
+func (e *earlier) sumQueries() map[string]string {
+	e.t.Helper()
+	queries := map[string]string{}
+	for _, line := range texts(e.t, e.url, `
+		SELECT c.relname || ' ' || format(
+			'SELECT count(*) || '' '' || coalesce(sum(hashtextextended(ROW(%s)::text, 0)), 0) FROM %I',
+			string_agg(quote_ident(attname), ', ' ORDER BY attnum), c.relname)
+		FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
+		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+		  AND relname <> 'schema_migrations' AND (relname, attname) <> ('folders', 'org')
+		GROUP BY c.relname`) {
+		table, query, _ := strings.Cut(line, " ")
+		queries[table] = query
+	}
+	return queries
+}
+
+func (e *earlier) run(queries map[string]string) map[string]string {
+	e.t.Helper()
+	results := map[string]string{}
+	for table, query := range queries {
+		results[table] = e.query(query)
+	}
+	return results
+}
+
+// rowsHaveTheOrganizationsOfTheirParents checks the references that have a constraint, and the columns that are named
+// after another table.
+func (e *earlier) rowsHaveTheOrganizationsOfTheirParents() {
+	e.t.Helper()
+	references := texts(e.t, e.url, `
+		SELECT format('%s refers to %s by (%s)', conrelid::regclass, confrelid::regclass, string_agg(c.attname, ', '))
+			|| ': ' || format('SELECT count(*) FROM %s c JOIN %s p ON %s WHERE c.org <> p.org', conrelid::regclass,
+			confrelid::regclass, string_agg(format('c.%I = p.%I', c.attname, p.attname), ' AND '))
+		FROM pg_constraint k, unnest(conkey, confkey) AS u (child, parent)
+		JOIN pg_attribute c ON true JOIN pg_attribute p ON true
+		WHERE contype = 'f' AND c.attrelid = conrelid AND c.attnum = child AND p.attrelid = confrelid
+		  AND p.attnum = parent AND c.attname <> 'org' AND confrelid::regclass::text NOT IN ('embedding_spaces', 'blobs')
+		GROUP BY k.oid, conrelid, confrelid
+		UNION ALL
+		SELECT format('%s names %s by %s: SELECT count(*) FROM %s c JOIN %s p ON p.key = c.%s WHERE c.org <> p.org',
+			c.attrelid::regclass, p.relname, attname, c.attrelid::regclass, p.relname, attname)
+		FROM pg_attribute c JOIN pg_class p ON p.relname || '_key' = regexp_replace(attname, '_key$', 's_key')
+		WHERE p.relnamespace = 'public'::regnamespace AND p.relkind = 'r' AND p.relname <> 'blocks'
+		  AND EXISTS (SELECT FROM pg_class WHERE oid = c.attrelid AND relkind = 'r')`)
+	if len(references) < 60 {
+		e.t.Errorf("there are %d references, want at least 60", len(references))
+	}
+	for _, r := range references {
+		what, query, _ := strings.Cut(r, ": ")
+		if n := e.query(query); n != "0" {
+			e.t.Errorf("%s: %s rows have different organizations", what, n)
+		}
+	}
+}
+
+// isServed checks that a server shows the rows of the default organization, and clears away its deleted folders.
+func (e *earlier) isServed() {
+	e.t.Helper()
+	execute(e.t, e.url, `
+		INSERT INTO river_job (kind, queue, args, max_attempts, state)
+		SELECT 'purge_folder', '`+files.QueueUpkeep+`', json_build_object('org', org, 'folder_key', key), 9, 'available'
+		FROM folders WHERE deleted_at IS NOT NULL`)
+	p := serve(e.t, "--database-url="+e.url)
+	agents := call[[]identified](p, "GET", "/v1/agents/?limit=100", nil)
+	if len(agents) != 9 {
+		e.t.Fatalf("there are %d agents, want 9", len(agents))
+	}
+	if n := len(call[[]identified](p, "GET", "/v1/agents/"+agents[0].ID+"/messages?limit=100", nil)); n != 100 {
+		e.t.Errorf("the agent has %d messages, want 100", n)
+	}
+	if n := len(call[[]identified](p, "GET", "/v1/folders/?limit=100", nil)); n != 6 {
+		e.t.Errorf("there are %d folders, want 6", n)
+	}
+	for deadline := time.Now().Add(patience); e.query(`SELECT count(*) FROM folders WHERE deleted_at IS NOT NULL`) != "0"; {
+		if time.Now().After(deadline) || !wait(e.t.Context(), 20*time.Millisecond) {
+			e.t.Fatalf("deleted folders are still there:\n%s", p.log)
+		}
+	}
+}
