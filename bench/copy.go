@@ -20,11 +20,14 @@ var copyTables = []struct{ name, of string }{
 	{"file_originals", "file_key"},
 	{"file_segments", "file_key"},
 	{"chunks", "file_key"},
-	{"chunk_vectors", "(SELECT c.file_key FROM chunks c WHERE c.key = chunk_key)"},
+	{"chunk_vectors", "(SELECT c.file_key FROM chunks c WHERE c.org = chunk_vectors.org AND c.key = chunk_key)"},
 }
 
 // parentTables are those that they refer to. Their few rows are there before the clock starts.
 var parentTables = []string{"folders", "embedding_spaces", "files"}
+
+// benchOrg is the organization that all rows of the measurements belong to: the default one.
+const benchOrg = 1
 
 // baseline is the name of the empty database that a COPY fills, in the same cluster.
 const baseline = "baseline"

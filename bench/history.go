@@ -87,8 +87,9 @@ func (h *historian) newLog(ctx context.Context, name string) (l log, err error) 
 	}
 	l.agent = a.ID
 	err = h.pool.QueryRow(ctx, `
-		SELECT a.key, c.key FROM agents a JOIN conversations c ON c.agent_key = a.key AND c.is_default
-		WHERE a.id = $1`, a.ID).
+		SELECT a.key, c.key
+		FROM agents a JOIN conversations c ON c.org = a.org AND c.agent_key = a.key AND c.is_default
+		WHERE a.org = $1 AND a.id = $2`, benchOrg, a.ID).
 		Scan(&l.key, &l.conversation)
 	return l, err
 }
@@ -104,12 +105,13 @@ func (t *talk) sentence() string {
 // fill copies messages to the end of a log until it has total, in conversations of forty a day.
 func (h *historian) fill(ctx context.Context, l log, total int) error {
 	var have int
-	if err := h.pool.QueryRow(ctx, `SELECT messages FROM conversations WHERE key = $1`,
-		l.conversation).Scan(&have); err != nil {
+	if err := h.pool.QueryRow(ctx, `SELECT messages FROM conversations WHERE org = $1 AND key = $2`,
+		benchOrg, l.conversation).Scan(&have); err != nil {
 		return err
 	}
 	var seq int64
-	if err := h.pool.QueryRow(ctx, `SELECT seq FROM agent_heads WHERE agent_id = $1`, l.agent).Scan(&seq); err != nil {
+	if err := h.pool.QueryRow(ctx, `SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2`,
+		benchOrg, l.agent).Scan(&seq); err != nil {
 		return err
 	}
 	position, session := have, have+1
@@ -130,9 +132,9 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 		for i, t := range lex.Terms {
 			terms[i] = l.key<<24 | int64(t)
 		}
-		events = append(events, []any{l.agent, seq, 1, "message", "message-" + id.String(), at})
+		events = append(events, []any{l.agent, seq, benchOrg, "message", "message-" + id.String(), at})
 		role := []string{"user", "assistant"}[position%2]
-		return []any{id, 1, l.key, seq, l.conversation, position, session, role,
+		return []any{id, benchOrg, l.key, seq, l.conversation, position, session, role,
 			fmt.Sprintf(`[{"type":"text","text":%q}]`, text),
 			len(text)/4 + 4, at, lex.Vector, terms}, nil
 	})
@@ -147,11 +149,11 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 			return err
 		}
 		_, err := tx.Exec(ctx, `
-			WITH head AS (UPDATE agent_heads SET seq = $2 WHERE agent_id = $1)
+			WITH head AS (UPDATE agent_heads SET seq = $2 WHERE org = $7 AND agent_id = $1)
 			UPDATE conversations
 			SET messages = $4, first_visible = greatest($4::integer - $5::integer, 1), session = $6, session_at = now(),
 			    last_message_at = now()
-			WHERE key = $3`, l.agent, seq, l.conversation, total, inView, session)
+			WHERE org = $7 AND key = $3`, l.agent, seq, l.conversation, total, inView, session, benchOrg)
 		return err
 	})
 }
@@ -319,7 +321,7 @@ WITH added AS (
 ), heads AS (
 	INSERT INTO agent_heads AS h (org, agent_id, seq)
 	SELECT 1, agent_id, count(*) FROM added GROUP BY agent_id ORDER BY agent_id
-	ON CONFLICT (agent_id) DO UPDATE SET seq = h.seq + excluded.seq WHERE h.org = excluded.org
+	ON CONFLICT (org, agent_id) DO UPDATE SET seq = h.seq + excluded.seq
 	RETURNING agent_id, seq
 ), written AS (
 	INSERT INTO events (org, agent_id, seq, type, ref_id, at)

@@ -91,7 +91,7 @@ func (in *ingestion) measure(ctx context.Context, row *Row) error {
 		return err
 	}
 	spent := in.used().since(before)
-	if err := conn.QueryRow(ctx, `SELECT count(*) FROM chunks`).Scan(&in.chunks); err != nil {
+	if err := conn.QueryRow(ctx, `SELECT count(*) FROM chunks WHERE org = $1`, benchOrg).Scan(&in.chunks); err != nil {
 		return err
 	}
 	row.Loci.Raw = append(row.Loci.Raw, in.megabytes()/took.Seconds())
@@ -141,10 +141,11 @@ func completed(ctx context.Context, conn *pgx.Conn, folder string, want int) (bo
 	var waiting bool
 	var failure *string
 	if err := conn.QueryRow(ctx, `
-		SELECT count(*) FILTER (WHERE generation = wanted_generation), EXISTS (SELECT FROM embed_batches),
+		SELECT count(*) FILTER (WHERE generation = wanted_generation), EXISTS (SELECT FROM embed_batches WHERE org = $1),
 		       min(name || ': ' || error)
 		FROM files
-		WHERE folder_key = (SELECT key FROM folders WHERE id = $1)`, folder).Scan(&done, &waiting, &failure); err != nil {
+		WHERE org = $1 AND folder_key = (SELECT key FROM folders WHERE org = $1 AND id = $2)`, benchOrg, folder).
+		Scan(&done, &waiting, &failure); err != nil {
 		return false, err
 	}
 	if failure != nil {

@@ -160,12 +160,12 @@ func (l *librarian) embedded(ctx context.Context, pool *pgxpool.Pool) error {
 	began := time.Now()
 	err := poll(ctx, 500*time.Millisecond, func() (done bool, err error) {
 		err = pool.QueryRow(ctx, `
-			SELECT NOT EXISTS (SELECT FROM archives WHERE embedded_space IS NULL)
-			   AND NOT EXISTS (SELECT FROM unembedded_passages)
-			   AND ((SELECT count(*) FROM passage_vectors) < $1 OR EXISTS (
+			SELECT NOT EXISTS (SELECT FROM archives WHERE org = $2 AND embedded_space IS NULL)
+			   AND NOT EXISTS (SELECT FROM unembedded_passages WHERE org = $2)
+			   AND ((SELECT count(*) FROM passage_vectors WHERE org = $2) < $1 OR EXISTS (
 			       SELECT FROM pg_index
 			       WHERE indisvalid AND indexrelid::regclass::text LIKE 'passage_vectors_space_%'))`,
-			vectorIndexRows).Scan(&done)
+			vectorIndexRows, benchOrg).Scan(&done)
 		return done, err
 	})
 	if err != nil {
