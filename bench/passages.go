@@ -197,10 +197,10 @@ func (l *librarian) search(ctx context.Context, s *instance, ranked string) erro
 				return err
 			},
 			ranks: func(sql string) bool {
-				return strings.Contains(sql, "p.lex <#>") || strings.Contains(sql, "passage_vectors v") ||
-					strings.Contains(sql, "AS wanted (key, place)")
+				return strings.Contains(sql, "r.lex <#>") || strings.Contains(sql, "passage_vectors v") ||
+					strings.Contains(sql, "AS hit (key, score")
 			},
-			last: "AS wanted (key, place)",
+			last: "AS hit (key, score",
 		}
 		if err := l.searchRounds(ctx, s, in, &rows[2*i], &rows[2*i+1]); err != nil {
 			return err
