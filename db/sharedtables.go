@@ -6,16 +6,19 @@ import "strings"
 // those of River, is a tenant's: its column org stands first in its primary key, in each unique constraint, and in each
 // reference from one tenant's table to another.
 var SharedTables = map[string]string{
-	"organizations":     "the organizations themselves",
-	"api_keys":          "a key is looked up before its organization is known",
-	"keys_required":     "one row for the server: whether requests need a key",
-	"room_checks":       "it has rows only in transactions that are rolled back",
-	"embedding_spaces":  "a space is a model's, and organizations share models",
-	"schema_migrations": "golang-migrate's record of the schema's version",
+	"organizations":    "the organizations themselves",
+	"api_keys":         "a key is looked up before its organization is known",
+	"keys_required":    "one row for the server: whether requests need a key",
+	"room_checks":      "it has rows only in transactions that are rolled back",
+	"embedding_spaces": "a space is a model's, and organizations share models",
+	migrationsTable:    "golang-migrate's record of the schema's version",
 }
+
+// jobTables begins the names of River's tables.
+const jobTables = "river_"
 
 // Shared reports whether a table belongs to no single organization.
 func Shared(table string) bool {
 	_, shared := SharedTables[table]
-	return shared || strings.HasPrefix(table, "river_")
+	return shared || strings.HasPrefix(table, jobTables)
 }

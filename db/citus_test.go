@@ -1,0 +1,134 @@
+package db_test
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// The schema is a small one, so that the plan does not change with the migrations.
+func TestThePlanForCitus(t *testing.T) {
+	t.Parallel()
+	pool, err := db.Connect(t.Context(), withVector(t, dbtest.EmptyURL(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), `
+		CREATE TABLE organizations (org integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+		CREATE TABLE embedding_spaces (id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+		CREATE TABLE api_keys (id text PRIMARY KEY, org integer NOT NULL REFERENCES organizations ON DELETE CASCADE);
+		CREATE TABLE schema_migrations (version bigint PRIMARY KEY);
+		CREATE TABLE river_job (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+		CREATE TABLE notes (
+			org integer NOT NULL REFERENCES organizations ON DELETE CASCADE,
+			key bigint GENERATED ALWAYS AS IDENTITY, label text NOT NULL, replaces bigint, terms int[] NOT NULL,
+			PRIMARY KEY (org, key), UNIQUE (org, key, label),
+			CONSTRAINT notes_replaces FOREIGN KEY (org, replaces) REFERENCES notes ON DELETE SET NULL (replaces));
+		CREATE INDEX notes_terms ON notes USING gin (terms);
+		CREATE TABLE books (
+			org integer NOT NULL, key bigint NOT NULL, label text NOT NULL, space_id smallint NOT NULL,
+			PRIMARY KEY (org, key),
+			CONSTRAINT books_space FOREIGN KEY (space_id) REFERENCES embedding_spaces ON DELETE CASCADE,
+			CONSTRAINT books_note FOREIGN KEY (org, key, label) REFERENCES notes (org, key, label)
+				ON UPDATE CASCADE ON DELETE CASCADE);
+		CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+		CREATE TRIGGER books_keep AFTER DELETE ON books REFERENCING OLD TABLE AS gone FOR EACH STATEMENT
+			EXECUTE FUNCTION keep()`); err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.CitusPlan(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/citus.sql"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil { //nolint:gosec // a golden file
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+}
+
+// withVector creates the extension that a pool needs.
+func withVector(t *testing.T, url string) string {
+	t.Helper()
+	conn, err := db.Dial(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), `CREATE EXTENSION vector`); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// Statements of the plan that Postgres has too are run; the others are checked against the schema that results.
+func TestThePlanForCitusHasEachTableOnceAfterItsParents(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	plan, err := db.CitusPlan(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, reference, distributed := map[string]int{}, map[string]bool{}, map[string]bool{}
+	calls := regexp.MustCompile(`SELECT create_(reference|distributed)_table\('(\w+)'`).FindAllStringSubmatch(plan, -1)
+	for i, call := range calls {
+		if place[call[2]] > 0 {
+			t.Errorf("table %s occurs twice", call[2])
+		}
+		place[call[2]] = i + 1
+		reference[call[2]], distributed[call[2]] = call[1] == "reference", call[1] == "distributed"
+	}
+	before := regexp.MustCompile(`(?s)^(.*?)SELECT create_`).FindStringSubmatch(plan)[1]
+	if _, err := pool.Exec(t.Context(), strings.ReplaceAll(before, "SET citus.", "SET custom.")); err != nil {
+		t.Fatalf("%s: %v", before, err)
+	}
+	for _, table := range all[string](t, pool, `
+		SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`) {
+		local := strings.HasPrefix(table, "river_") || table == "schema_migrations"
+		if distributed[table] == db.Shared(table) || reference[table] != (db.Shared(table) && !local) {
+			t.Errorf("table %s: reference %v, distributed %v", table, reference[table], distributed[table])
+		}
+	}
+	type key struct {
+		Child, Parent, Definition string
+		Refused                   bool
+	}
+	for _, k := range all[key](t, pool, `
+		SELECT conrelid::regclass::text AS child, confrelid::regclass::text AS parent,
+		       pg_get_constraintdef(oid) AS definition, confupdtype IN ('c', 'n', 'd') OR confdeltype IN ('n', 'd') AS refused
+		FROM pg_constraint WHERE contype = 'f' AND conrelid <> confrelid AND connamespace = 'public'::regnamespace`) {
+		if !strings.HasPrefix(k.Child, "river_") && (place[k.Parent] >= place[k.Child] || k.Refused) {
+			t.Errorf("%s (table %d) has %s (table %d)", k.Child, place[k.Child], k.Definition, place[k.Parent])
+		}
+	}
+	if left := all[string](t, pool, `SELECT tgname::text FROM pg_trigger WHERE NOT tgisinternal`); len(left) > 0 {
+		t.Errorf("triggers that are left: %v", left)
+	}
+}
+
+func all[T any](t *testing.T, d db.DB, sql string) []T {
+	t.Helper()
+	list, err := db.All[T](t.Context(), d, sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
