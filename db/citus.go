@@ -21,8 +21,8 @@ type schemaTable struct {
 	Indexes  []string `db:"indexes"` // those of searches: gin and hnsw
 }
 
-// CitusPlan returns the statements that spread the tables of an up-to-date database over the nodes of a Citus cluster by
-// their organization, in an order that Citus accepts, with comments on what is lost. It changes nothing.
+// CitusPlan returns the statements that spread the tables of an up-to-date database over the nodes of a Citus cluster
+// by their organization, in an order that Citus accepts, with comments on what is lost. It changes nothing.
 func CitusPlan(ctx context.Context, d DB) (string, error) {
 	tables, err := All[schemaTable](ctx, d, `
 		SELECT c.relname AS name,
@@ -32,7 +32,8 @@ func CitusPlan(ctx context.Context, d DB) (string, error) {
 		             WHERE attrelid = c.oid AND attidentity <> '' AND NOT attisdropped ORDER BY attnum) AS identity,
 		       ARRAY(SELECT tgname::text FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal
 		             ORDER BY tgname) AS triggers,
-		       ARRAY(SELECT x.relname::text FROM pg_index JOIN pg_class x ON x.oid = indexrelid JOIN pg_am m ON m.oid = x.relam
+		       ARRAY(SELECT x.relname::text
+		             FROM pg_index JOIN pg_class x ON x.oid = indexrelid JOIN pg_am m ON m.oid = x.relam
 		             WHERE indrelid = c.oid AND amname IN ('gin', 'hnsw') ORDER BY x.relname) AS indexes
 		FROM pg_class c
 		WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
@@ -62,7 +63,8 @@ type reference struct {
 }
 
 // refusedAction matches the actions that Citus refuses in a foreign key with the column that distributes.
-var refusedAction = regexp.MustCompile(` ON UPDATE (CASCADE|SET NULL|SET DEFAULT)| ON DELETE SET (NULL|DEFAULT)( \([^)]*\))?`)
+var refusedAction = regexp.MustCompile(
+	` ON UPDATE (CASCADE|SET NULL|SET DEFAULT)| ON DELETE SET (NULL|DEFAULT)( \([^)]*\))?`)
 
 // parentsFirst orders tables so that each comes after those that it refers to.
 func parentsFirst(tables []schemaTable) (ordered []schemaTable, err error) {
@@ -81,9 +83,9 @@ func parentsFirst(tables []schemaTable) (ordered []schemaTable, err error) {
 }
 
 // planHead says what the plan is.
-const planHead = `-- How the tables of Loci are spread over a Citus cluster (12.0 or newer), each organization's rows on one node.
--- Run this on the coordinator, on a database without a running server. Loci itself is not tested on Citus: read
--- docs/scaling.md first.
+const planHead = `-- How the tables of Loci are spread over a Citus cluster (12.0 or newer), each organization's rows on
+-- one node. Run this on the coordinator, on a database without a running server. Loci itself is not tested on Citus:
+-- read docs/scaling.md first.
 
 SET citus.shard_replication_factor = 1; -- the only one with which Citus allows foreign keys
 `
@@ -93,15 +95,15 @@ type plan struct{ strings.Builder }
 
 // section begins a part of the plan with a comment, and adds a line of it for each thing that it is about.
 func (p *plan) section(about string, things ...string) {
-	p.WriteString("\n-- " + strings.ReplaceAll(about, "\n", "\n-- ") + "\n")
+	fmt.Fprintf(p, "\n-- %s\n", strings.ReplaceAll(about, "\n", "\n-- "))
 	for _, thing := range things {
-		p.WriteString("--   " + thing + "\n")
+		fmt.Fprintf(p, "--   %s\n", thing)
 	}
 }
 
 func citusPlan(tables []schemaTable, references []reference) string {
 	var p plan
-	p.WriteString(planHead)
+	fmt.Fprint(&p, planHead)
 	p.removeRefused(tables, references)
 	p.section("Shared tables: each node has a copy. Foreign keys of distributed tables may refer to them.")
 	for _, t := range tables {
@@ -158,10 +160,10 @@ func (p *plan) explain(tables []schemaTable) {
 			indexes = append(indexes, t.Name+": "+index)
 		}
 	}
-	p.section("Tables that stay on the coordinator. The queue of jobs is one for all organizations, and takes its rows with\n"+
-		"FOR UPDATE SKIP LOCKED, which Citus runs on one shard only.", local...)
-	p.section("Identity columns. Servers connect to the coordinator alone: elsewhere only those of type bigint get numbers,\n"+
-		"from the node's number × 2^48 on, for which the terms of messages and passages have no room.", identity...)
+	p.section("Tables that stay on the coordinator. The queue of jobs is one for all organizations, and takes its rows\n"+
+		"with FOR UPDATE SKIP LOCKED, which Citus runs on one shard only.", local...)
+	p.section("Identity columns. Servers connect to the coordinator alone: elsewhere only those of type bigint get\n"+
+		"numbers, from the node's number × 2^48 on, for which the terms of messages and passages have no room.", identity...)
 	p.section("Indexes of searches. Each shard has its own. CREATE INDEX CONCURRENTLY, by which servers make those of\n"+
 		"vectors, may fail on some shards, and leaves an invalid index then.", indexes...)
 	p.section("Advisory locks, LISTEN and NOTIFY hold on one node: servers and commands connect to the coordinator.")

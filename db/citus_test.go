@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"context"
 	"flag"
 	"os"
 	"regexp"
@@ -18,12 +19,12 @@ var update = flag.Bool("update", false, "write the golden files")
 // The schema is a small one, so that the plan does not change with the migrations.
 func TestThePlanForCitus(t *testing.T) {
 	t.Parallel()
-	pool, err := db.Connect(t.Context(), withVector(t, dbtest.EmptyURL(t)))
+	conn, err := db.Dial(t.Context(), dbtest.EmptyURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pool.Close()
-	if _, err := pool.Exec(t.Context(), `
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), `
 		CREATE TABLE organizations (org integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
 		CREATE TABLE embedding_spaces (id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
 		CREATE TABLE api_keys (id text PRIMARY KEY, org integer NOT NULL REFERENCES organizations ON DELETE CASCADE);
@@ -46,7 +47,7 @@ func TestThePlanForCitus(t *testing.T) {
 			EXECUTE FUNCTION keep()`); err != nil {
 		t.Fatal(err)
 	}
-	got, err := db.CitusPlan(t.Context(), pool)
+	got, err := db.CitusPlan(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,24 +66,10 @@ func TestThePlanForCitus(t *testing.T) {
 	}
 }
 
-// withVector creates the extension that a pool needs.
-func withVector(t *testing.T, url string) string {
-	t.Helper()
-	conn, err := db.Dial(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	if _, err := conn.Exec(t.Context(), `CREATE EXTENSION vector`); err != nil {
-		t.Fatal(err)
-	}
-	return url
-}
-
 // Statements of the plan that Postgres has too are run; the others are checked against the schema that results.
 func TestThePlanForCitusHasEachTableOnceAfterItsParents(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := dbtest.Owner(t, dbtest.New(t))
 	plan, err := db.CitusPlan(t.Context(), pool)
 	if err != nil {
 		t.Fatal(err)

@@ -22,16 +22,9 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// TestMain is also the program that reads a document, which the server runs again, and one that migrates a database.
+// TestMain is also the program, which the server runs again to read a document, and a test to kill it.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == migrateDatabase {
-		if err := migrateTo(context.Background(), os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if len(os.Args) > 1 && os.Args[1] == "read-document" {
+	if len(os.Args) > 1 && (os.Args[1] == "read-document" || os.Args[1] == "migrate") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	dbtest.Main(m)

@@ -14,12 +14,18 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// migrateCmd does for a database what only the owner of its schema may do: it migrates, gives the role that serves its
-// rights, and builds the indexes of vectors. It may be killed and run again.
-type migrateCmd struct{ database }
+// migrateCmd migrates, and prints plans for what an operator does with the schema.
+type migrateCmd struct {
+	Up   migrateUpCmd   `cmd:"" default:"withargs" help:"Bring the database to the schema (so does migrate alone)."`
+	Plan migratePlanCmd `cmd:"" help:"Print the statements that spread the tables over several machines."`
+}
+
+// migrateUpCmd does for a database what only the owner of its schema may do: it migrates, gives the role that serves
+// its rights, and builds the indexes of vectors. It may be killed and run again.
+type migrateUpCmd struct{ database }
 
 // Run implements the command.
-func (c migrateCmd) Run(ctx context.Context, s streams) (err error) {
+func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
 	log, err := logger(s, "warn")
 	if err != nil {
 		return err
@@ -43,6 +49,38 @@ func (c migrateCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	defer owner.Close()
 	return indexVectors(ctx, s, owner)
+}
+
+// migratePlanCmd prints SQL and changes nothing.
+type migratePlanCmd struct {
+	database
+	Citus bool `required:"" help:"Spread the tables over a Citus cluster by their organization."`
+}
+
+// Run implements the command.
+func (c migratePlanCmd) Run(ctx context.Context, s streams) (err error) {
+	log, err := logger(s, "warn")
+	if err != nil {
+		return err
+	}
+	pg, err := c.runningOrOpen(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pg.close()) }()
+	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Server, pg.urls.Owner))
+	if err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := db.CheckSchema(ctx, conn); err != nil {
+		return err
+	}
+	plan, err := db.CitusPlan(ctx, conn)
+	if err == nil {
+		_, err = fmt.Fprint(s.out, plan)
+	}
+	return err
 }
 
 // printMigrated prints what a migration did.

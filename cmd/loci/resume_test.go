@@ -22,9 +22,6 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// migrateDatabase is the first argument of a process of the test program that migrates the database of the second.
-const migrateDatabase = "migrate-database"
-
 // earlier is a database with the schema and the rows of migration 21. Its trap is a lock that the test holds: the
 // session that migrates waits for it after one of the statements that change the schema.
 type earlier struct {
@@ -89,7 +86,10 @@ func TestRowsOfAnotherOrganizationThanTheirParentsStopTheMigration(t *testing.T)
 	}
 }
 
-func migrateTo(ctx context.Context, url string) error { return db.Migrate(ctx, url) }
+func migrateTo(ctx context.Context, url string) error {
+	_, err := db.Migrate(ctx, db.URLs{Owner: url})
+	return err
+}
 
 // newEarlier returns a database with about four rows for each message, over all tables.
 func newEarlier(t *testing.T, messages int) *earlier {
@@ -179,7 +179,8 @@ func (e *earlier) start(at int) (program *exec.Cmd, session string) {
 	execute(e.t, e.url, fmt.Sprintf(
 		`SELECT setval('trap.statements', 1, false); UPDATE trap.next SET statement = %d`, at))
 	log := newLines()
-	program = exec.CommandContext(e.t.Context(), os.Args[0], migrateDatabase, e.url) //nolint:gosec // this program
+	args := []string{"migrate", "--database-url=" + e.url}
+	program = exec.CommandContext(e.t.Context(), os.Args[0], args...) //nolint:gosec // this program
 	program.Stderr = log
 	if err := program.Start(); err != nil {
 		e.t.Fatal(err)
@@ -218,8 +219,8 @@ func (e *earlier) stopAt(statement int, kill bool) {
 	}
 }
 
-// outlive kills a program that migrates after one of its statements, which Postgres does not notice before the migration
-// is done. Another program waits for that meanwhile.
+// outlive kills a program that migrates after one of its statements, which Postgres does not notice before the
+// migration is done. Another program waits for that meanwhile.
 func (e *earlier) outlive(statement int) {
 	e.t.Helper()
 	program, _ := e.start(statement)
@@ -315,7 +316,8 @@ func (e *earlier) isServed() {
 	if n := len(call[[]identified](p, "GET", "/v1/folders/?limit=100", nil)); n != 6 {
 		e.t.Errorf("there are %d folders, want 6", n)
 	}
-	for deadline := time.Now().Add(patience); e.query(`SELECT count(*) FROM folders WHERE deleted_at IS NOT NULL`) != "0"; {
+	const deleted = `SELECT count(*) FROM folders WHERE deleted_at IS NOT NULL`
+	for deadline := time.Now().Add(patience); e.query(deleted) != "0"; {
 		if time.Now().After(deadline) || !wait(e.t.Context(), 20*time.Millisecond) {
 			e.t.Fatalf("deleted folders are still there:\n%s", p.log)
 		}

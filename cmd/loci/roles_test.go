@@ -225,3 +225,19 @@ func TestAServerOwnsNothingOfAPrivatePostgres(t *testing.T) {
 		}
 	}
 }
+
+// The role that serves may print the plan too.
+func TestMigratePlan(t *testing.T) {
+	t.Parallel()
+	url := "--database-url=" + dbtest.URL(t)
+	for args, want := range map[string]string{
+		"--citus " + url: "SELECT create_distributed_table('messages', 'org', colocate_with => '",
+		url:              "missing flags: --citus",
+		"--citus --database-url=" + dbtest.EmptyURL(t): "the database has no schema of Loci",
+	} {
+		_, out, errs := command(t, append([]string{"migrate", "plan"}, strings.Fields(args)...)...)
+		if !strings.Contains(out+errs, want) {
+			t.Errorf("migrate plan %s prints %q and %q, want %q", args, out, errs, want)
+		}
+	}
+}

@@ -1,6 +1,6 @@
--- How the tables of Loci are spread over a Citus cluster (12.0 or newer), each organization's rows on one node.
--- Run this on the coordinator, on a database without a running server. Loci itself is not tested on Citus: read
--- docs/scaling.md first.
+-- How the tables of Loci are spread over a Citus cluster (12.0 or newer), each organization's rows on
+-- one node. Run this on the coordinator, on a database without a running server. Loci itself is not tested on Citus:
+-- read docs/scaling.md first.
 
 SET citus.shard_replication_factor = 1; -- the only one with which Citus allows foreign keys
 
@@ -25,13 +25,13 @@ SELECT create_reference_table('api_keys'); -- a key is looked up before its orga
 SELECT create_distributed_table('notes', 'org', colocate_with => 'none');
 SELECT create_distributed_table('books', 'org', colocate_with => 'notes');
 
--- Tables that stay on the coordinator. The queue of jobs is one for all organizations, and takes its rows with
--- FOR UPDATE SKIP LOCKED, which Citus runs on one shard only.
+-- Tables that stay on the coordinator. The queue of jobs is one for all organizations, and takes its rows
+-- with FOR UPDATE SKIP LOCKED, which Citus runs on one shard only.
 --   river_job
 --   schema_migrations
 
--- Identity columns. Servers connect to the coordinator alone: elsewhere only those of type bigint get numbers,
--- from the node's number × 2^48 on, for which the terms of messages and passages have no room.
+-- Identity columns. Servers connect to the coordinator alone: elsewhere only those of type bigint get
+-- numbers, from the node's number × 2^48 on, for which the terms of messages and passages have no room.
 --   embedding_spaces.id smallint
 --   organizations.org integer
 --   notes.key bigint
