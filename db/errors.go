@@ -95,3 +95,12 @@ func broken(err error) bool {
 	_, network := errors.AsType[*net.OpError](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
+
+// Constraint returns the name of the constraint that an error of Postgres is about; empty if there is none.
+func Constraint(err error) string {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return ""
+	}
+	return pg.ConstraintName
+}

@@ -23,6 +23,7 @@ const (
 
 // Draft is a message to append. An agent's log has at most one message of each OTID.
 type Draft struct {
+	ID        string // message- and a UUID; empty to choose one
 	Role      Role
 	Name      *string
 	Content   []Part
@@ -57,7 +58,10 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 	if err := d.check(now); err != nil {
 		return entry{}, err
 	}
-	e := entry{Draft: d, id: uuid.New()}
+	e := entry{Draft: d, id: uuidOf(d.ID)}
+	if e.id == uuid.Nil {
+		e.id = uuid.New()
+	}
 	e.Content = make([]Part, len(d.Content))
 	for i, p := range d.Content {
 		if err := p.check(d.Role); err != nil {

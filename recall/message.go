@@ -205,6 +205,8 @@ type MessageFilter struct {
 	AgentID      string
 	Conversation string // an id, or DefaultConversation of AgentID
 	GroupID      string
+	RunID        string
+	StepID       string
 	WithErrors   bool // include messages that report an error
 	WithReset    bool // include those that Reset hid, in a list of an agent or of the organization
 	Roles        []Role
@@ -218,6 +220,14 @@ func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 	if f.GroupID != "" {
 		where += ` AND m.group_id = @group`
 		args["group"] = f.GroupID
+	}
+	if f.RunID != "" {
+		where += ` AND m.run_id = @run`
+		args["run"] = f.RunID
+	}
+	if f.StepID != "" {
+		where += ` AND m.step_id = @step`
+		args["step"] = f.StepID
 	}
 	if !f.WithErrors {
 		where += ` AND NOT m.is_err`

@@ -113,3 +113,10 @@ func isOTIDRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.ConstraintName == "messages_otid_key"
 }
+
+// ByOTID returns the message of an agent's log that has an otid.
+func (s *Store) ByOTID(ctx context.Context, org db.Org, agent int64, otid string) (Message, error) {
+	return db.One[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = $1 AND m.agent_key = $2 AND m.otid = $3`, org, agent, otid)
+}

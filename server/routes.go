@@ -26,9 +26,8 @@ func (s *Server) routes(a *rest.API) {
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes, s.conversationRoutes,
 		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.messageRoutes, s.messageSearchRoutes,
-		s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes, s.previewRoutes,
-		s.promptRoutes,
-		s.stepRoutes, s.toolRoutes, s.uploadRoutes,
+		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,
+		s.previewRoutes, s.promptRoutes, s.runRoutes, s.stepRoutes, s.toolRoutes, s.uploadRoutes,
 	} {
 		register(a)
 	}

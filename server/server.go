@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -30,6 +31,7 @@ type Server struct {
 	DB             db.DB                 // where the events of agents are
 	Followers      *event.Followers      // run by the owner of the server
 	Tools          *tool.Set
+	Loop           *loop.Loop // run by the owner of the server
 	Keys           *apikey.Store
 	Log            *slog.Logger
 	Version        string

@@ -48,12 +48,14 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
-	return &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+	s := &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Agents: agents, Tools: tools,
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(
 			slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+	s.Loop = newLoop(t, s, "")
+	return s
 }
 
 // client calls a server that works on a database of its own, jobs included.

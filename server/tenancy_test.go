@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -23,8 +24,16 @@ type tenant struct {
 	has map[string]string
 }
 
+// quietModel is a model that counts no tokens.
+func quietModel(t *testing.T) *modeltest.Model {
+	m := modeltest.New(t)
+	m.Reply = func(modeltest.Asked) modeltest.Answer { return modeltest.Answer{Text: "Done.", PromptTokens: -1} }
+	return m
+}
+
 func newTenant(c *client, org string) tenant {
 	c = c.as(org)
+	c.server.Loop = newLoop(c.t, c.server, quietModel(c.t).URL)
 	name := "secret of " + org
 	folder := c.made("/v1/folders", fmt.Sprintf(`{"name":%q,"description":%q}`, name, name))
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":%q,"tags":[%q],"folder_ids":[%q]}`, name, name, folder))
@@ -40,6 +49,9 @@ func newTenant(c *client, org string) tenant {
 	c.capture(agent, chatter(1, 6, name))
 	compaction := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction.ID
 	passage := c.made("/v1/archives/"+archive+"/passages", fmt.Sprintf(`{"text":%q}`, name))
+	answered := c.must("POST", "/v1/agents/"+agent+"/messages", fmt.Sprintf(`{"input":%q}`, name))
+	run := fields(c.t, answered)["run_id"].(string)
+	step := regexp.MustCompile(`step-[0-9a-f-]{36}`).FindString(c.must("GET", "/v1/runs/"+run+"/steps", ""))
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file,
 		"folder_name": strings.ReplaceAll(name, " ", "%20"),
 		"tool_name":   "open_files", "tool_id": "tool-123e4567-e89b-42d3-8456-426614174000", "consumer_name": "reader",
@@ -48,7 +60,7 @@ func newTenant(c *client, org string) tenant {
 		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage,
 		"memory_id":     passage,
 		"org_id":        c.orgNamed(org).ID,
-		"compaction_id": compaction}}
+		"compaction_id": compaction, "run_id": run, "step_id": step}}
 }
 
 var clipIDs = regexp.MustCompile(`clip-[0-9a-f-]{36}`)
@@ -74,8 +86,8 @@ func (t tenant) state() []string {
 		"/v1/folders/" + t.has["folder_id"] + "/agents", "/v1/agents/" + t.has["agent_id"] + "/files", "/v1/agents/" +
 			t.has["agent_id"] + "/folders",
 		"/v1/agents/" + t.has["agent_id"] + "/events", "/v1/agents/" + t.has["agent_id"] + "/consumers",
-		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations", "/v1/blocks", "/v1/blocks/" +
-			t.has["block_id"] + "/versions",
+		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations", "/v1/runs", "/v1/steps", "/v1/blocks",
+		"/v1/blocks/" + t.has["block_id"] + "/versions",
 		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] +
 			"/archival-memory",
 		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"], "/v1/admin/orgs"} {
@@ -201,7 +213,7 @@ func combinations(path string) [][]string {
 	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true,
 		"conversation_id": true,
 		"message_id":      true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true,
-		"compaction_id": true}
+		"compaction_id": true, "run_id": true, "step_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
 		if !tenants[match[1]] {

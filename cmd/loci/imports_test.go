@@ -21,17 +21,20 @@ var house = map[string][]string{
 
 	"server/loop/model/modeltest": {},
 
+	"server/loop": {"db", "db/queue", "compaction", "recall", "recall/chat", "server/agent", "server/loop/model",
+		"server/tool"},
+
 	// bench drives an agent as the tests do.
 	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"},
 	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child",
 		"recall", "recall/tokens", "archival", "compaction", "compaction/llm", "server", "server/apikey", "server/agent",
-		"server/block", "server/rest", "server/tool", "server/mcp"},
+		"server/block", "server/loop", "server/loop/model", "server/rest", "server/tool", "server/mcp"},
 	"server/apikey": {"db"},
 	"server": {"db", "db/event", "files", "recall", "archival", "compaction", "server/apikey", "server/agent",
-		"server/block", "server/capture", "server/console", "server/letta", "server/rest", "server/tool"},
+		"server/block", "server/capture", "server/console", "server/letta", "server/loop", "server/rest", "server/tool"},
 	"server/capture": {"db", "recall", "recall/chat", "server/rest"},
 	"server/letta": {"db", "db/event", "files", "recall", "archival", "compaction", "server/agent", "server/apikey",
-		"server/block", "server/rest", "server/tool"},
+		"server/block", "server/loop", "server/rest", "server/tool"},
 	"server/rest":       {"db", "files", "files/document", "recall"},
 	"server/servertest": {},
 	"server/mcp":        {"server/tool"},

@@ -14,7 +14,7 @@ import (
 
 // language holds the settings of the language model that writes summaries. Without a base URL summaries are extracted.
 type language struct {
-	BaseURL string `name:"llm-base-url" env:"LOCI_LLM_BASE_URL" help:"OpenAI-compatible chat endpoint for summaries."`
+	BaseURL string `name:"llm-base-url" env:"LOCI_LLM_BASE_URL" help:"OpenAI-compatible model of agents and summaries."`
 	Key     secret `name:"llm-api-key" env:"LOCI_LLM_API_KEY" help:"Key of the chat endpoint, if it asks for one."`
 	Model   string `name:"llm-model" env:"LOCI_LLM_MODEL" help:"Model for agents that name none."`
 	Window  int    `name:"llm-context-window" env:"LOCI_LLM_CONTEXT_WINDOW" help:"Window of this model, in tokens."`

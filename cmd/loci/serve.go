@@ -25,6 +25,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -42,6 +43,7 @@ type serveCmd struct {
 	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
 	embedding      `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
 	language
+	anthropic
 	documents
 }
 
@@ -71,6 +73,10 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	models, err := c.models()
+	if err != nil {
+		return err
+	}
+	answering, err := c.answering()
 	if err != nil {
 		return err
 	}
@@ -108,7 +114,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
-		reader: reader, models: models, id: "loci-" + uuid.NewString(), loopback: loopback}
+		reader: reader, models: models, answering: answering, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -164,6 +170,9 @@ type process struct {
 	reader   *child.Reader
 	models   func(context.Context, string) *compaction.Model
 	id       string // of this server among the servers of the database
+
+	answering func(handle string) (loop.Model, error)
+
 	inFlight queue.InFlight
 	loopback bool // only this machine reaches the server
 }
@@ -176,6 +185,7 @@ type stores struct {
 	passages *archival.Store
 	agents   *agent.Store
 	tools    *tool.Set
+	loop     *loop.Loop
 }
 
 func (p *process) stores() (s stores, err error) {
@@ -192,6 +202,8 @@ func (p *process) stores() (s stores, err error) {
 		Archival: s.passages, Tokens: tokens.New(),
 		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
 		Tools:      s.tools.Definitions}
+	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
+		Models: p.answering, Render: server.RunItems})
 	s.agents.Jobs, err = p.jobs(s)
 	return s, err
 }
@@ -209,7 +221,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
-		Archival: s.passages, Tools: s.tools, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
+		Archival: s.passages, Tools: s.tools, Loop: s.loop, Progress: progress, Followers: followers, DB: p.pool,
+		Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, RequestTimeout: p.RequestTimeout}
 	group, ctx := errgroup.WithContext(ctx)
@@ -217,6 +230,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	for _, run := range []func() error{
 		func() error { return p.keepPresent(ctx, present) },
 		func() error { return p.work(ctx, s.agents.Jobs, present) },
+		func() error { s.loop.Run(ctx, present); return nil },
 		func() error { return p.embedder.connect(ctx, p.pool, s) },
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.maintain(ctx, s); return nil },

@@ -118,3 +118,13 @@ func retriesFirst(ctx context.Context, conn *pgx.Conn) error {
 	}
 	return nil
 }
+
+// Dead returns those of some servers' IDs whose lock is free: they do not run any more, or have lost the database.
+func Dead(ctx context.Context, d db.DB, ids []string) ([]string, error) {
+	return db.All[string](ctx, d, `
+		SELECT id FROM unnest($2::text[]) AS id
+		WHERE (hashtext(id)::bigint & 4294967295)::oid NOT IN (
+			SELECT objid FROM pg_locks
+			WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = $1::bigint::oid
+			  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`, int64(db.LockServer), ids)
+}

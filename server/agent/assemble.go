@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,7 +28,31 @@ type PromptTarget struct {
 	Format        Format // empty is that of the model
 	AnswerPending bool   // gives calls that wait for their results one that says so
 
+	// What a request changes for its prompts: the handle of the model, the instructions, tools in addition to the agent's,
+	// and the names of the tools that may be called. Nil changes nothing.
+	Model, System *string
+	MoreTools     []Definition
+	OnlyTools     []string
+
 	view *recall.ContextView // replaces that of the conversation; nil keeps it
+}
+
+// toolsOf returns the tools of the prompt of an agent that has some. A tool of the request replaces the agent's tool of
+// its name.
+func (at PromptTarget) toolsOf(own []Definition) []Definition {
+	has := func(all []Definition, name string) bool {
+		return slices.ContainsFunc(all, func(d Definition) bool { return d.Name == name })
+	}
+	all := slices.Clone(at.MoreTools)
+	for _, d := range slices.Backward(own) {
+		if !has(at.MoreTools, d.Name) {
+			all = slices.Insert(all, 0, d)
+		}
+	}
+	if at.OnlyTools == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(d Definition) bool { return !slices.Contains(at.OnlyTools, d.Name) })
 }
 
 // assembleAt assembles a prompt in a read-only transaction.
@@ -56,13 +81,19 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if p.Seq, err = event.Head(ctx, s.DB, org, at.AgentID); err != nil {
 		return p, err
 	}
-	p.Agent = own.in(p.Conversation)
+	if at.System != nil {
+		own.System = *at.System
+	}
+	if p.Agent = own.in(p.Conversation); at.Model != nil {
+		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = at.Model, nil, nil
+	}
 	if p.format = at.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
 	if p.definitions, err = s.definitions(ctx, org, own); err != nil {
 		return p, err
 	}
+	p.definitions = at.toolsOf(p.definitions)
 	p.tools = toolsIn(p.format, p.definitions)
 	model := p.Agent.model()
 	p.count = func(text string) int { return s.Tokens.Count(model, text) }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -102,6 +103,9 @@ func (a Agent) Window() int {
 	}
 	return 0
 }
+
+// ModelIn returns the handle of the model that answers the agent in a conversation, empty if it has none.
+func (a Agent) ModelIn(c recall.Conversation) string { return a.in(c).model() }
 
 // model returns the handle of the agent's model, empty if it has none.
 func (a Agent) model() string {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// The types of items. Letta has two more, of approvals; Loci's log has no such message.
+// The types of items. Letta has one more, of answers to requests for approval; Loci's log has no such message.
 const (
 	systemMessage          = "system_message"
 	userMessage            = "user_message"
@@ -18,6 +18,7 @@ const (
 	hiddenReasoningMessage = "hidden_reasoning_message"
 	toolCallMessage        = "tool_call_message"
 	toolReturnMessage      = "tool_return_message"
+	approvalRequestMessage = "approval_request_message"
 	summaryMessage         = "summary_message"
 	eventMessage           = "event_message"
 )
@@ -34,7 +35,7 @@ var itemTypes = map[string]reflect.Type{
 	assistantMessage: reflect.TypeFor[AssistantMessage](), reasoningMessage: reflect.TypeFor[ReasoningMessage](),
 	hiddenReasoningMessage: reflect.TypeFor[HiddenReasoningMessage](), toolCallMessage: reflect.TypeFor[ToolCallMessage](),
 	toolReturnMessage: reflect.TypeFor[ToolReturnMessage](), summaryMessage: reflect.TypeFor[SummaryMessage](),
-	eventMessage: reflect.TypeFor[CompactionMessage](),
+	eventMessage: reflect.TypeFor[CompactionMessage](), approvalRequestMessage: reflect.TypeFor[ApprovalRequest](),
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -47,20 +48,20 @@ func (MessageItem) Schema(r rest.Registry) *rest.Schema {
 
 // MessageHead holds the fields of all items.
 type MessageHead struct {
-	ID             string    `json:"id" doc:"Of the message; all of its items have it."`
-	Date           string    `json:"date" format:"date-time" doc:"When it was said, to the second."`
-	MessageType    string    `json:"message_type"`
-	Name           *string   `json:"name"`
-	OTID           *string   `json:"otid" doc:"The client's own id, or one made for the item."`
-	SenderID       *string   `json:"sender_id"`
-	StepID         *string   `json:"step_id"`
-	RunID          *string   `json:"run_id"`
-	SeqID          rest.Null `json:"seq_id"`
-	IsErr          *bool     `json:"is_err" doc:"True, or null."`
-	AgentID        string    `json:"agent_id"`
-	ConversationID *string   `json:"conversation_id" doc:"Null for the agent's default conversation."`
-	Position       int       `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
-	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
+	ID             string  `json:"id" doc:"Of the message; all of its items have it."`
+	Date           string  `json:"date" format:"date-time" doc:"When it was said, to the second."`
+	MessageType    string  `json:"message_type"`
+	Name           *string `json:"name"`
+	OTID           *string `json:"otid" doc:"The client's own id, or one made for the item."`
+	SenderID       *string `json:"sender_id"`
+	StepID         *string `json:"step_id"`
+	RunID          *string `json:"run_id"`
+	SeqID          *int64  `json:"seq_id" doc:"Number of the item in the stream of a background run; else null."`
+	IsErr          *bool   `json:"is_err" doc:"True, or null."`
+	AgentID        string  `json:"agent_id"`
+	ConversationID *string `json:"conversation_id" doc:"Null for the agent's default conversation."`
+	Position       int     `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
+	Seq            int64   `json:"seq" doc:"Of the message among the agent's events."`
 }
 
 // SystemMessage is an instruction.
@@ -98,6 +99,13 @@ type HiddenReasoningMessage struct {
 
 // ToolCallMessage is the calls of tools in one message.
 type ToolCallMessage struct {
+	MessageHead
+	ToolCall  ToolCall   `json:"tool_call" deprecated:"true" doc:"The first of tool_calls."`
+	ToolCalls []ToolCall `json:"tool_calls"`
+}
+
+// ApprovalRequest is calls of tools that wait for the client: for its approval or, of its own tools, for their results.
+type ApprovalRequest struct {
 	MessageHead
 	ToolCall  ToolCall   `json:"tool_call" deprecated:"true" doc:"The first of tool_calls."`
 	ToolCalls []ToolCall `json:"tool_calls"`

@@ -20,6 +20,8 @@ type ItemOptions struct {
 	// calls, Spoken, are left out. An empty Speaker shows all calls as calls.
 	Speaker, Argument string
 	Spoken            map[recall.Return]bool
+
+	Asked []string // ids of calls that are shown as requests for approval
 }
 
 // The tool by which Letta's older agents speak, and its argument.
@@ -174,7 +176,7 @@ func reasoningOf(p recall.Part) string {
 
 // calls shows consecutive calls as one item. Calls of the speaker are shown as texts.
 func (b *itemBuilder) calls(parts []recall.Part) {
-	var together []ToolCall
+	var together, asked []ToolCall
 	flush := func() {
 		if len(together) > 0 {
 			h := b.next(toolCallMessage)
@@ -183,8 +185,13 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 		}
 	}
 	for _, p := range parts {
+		c := ToolCall{Name: p.Name, Arguments: p.Input, ToolCallID: p.CallID}
+		if slices.Contains(b.Asked, p.CallID) {
+			asked = append(asked, c)
+			continue
+		}
 		if b.Speaker == "" || p.Name != b.Speaker {
-			together = append(together, ToolCall{Name: p.Name, Arguments: p.Input, ToolCallID: p.CallID})
+			together = append(together, c)
 			continue
 		}
 		flush()
@@ -192,6 +199,10 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 		b.add(h, AssistantMessage{h, Content{textPart(argument(p.Input, b.Argument))}})
 	}
 	flush()
+	if len(asked) > 0 {
+		h := b.next(approvalRequestMessage)
+		b.add(h, ApprovalRequest{h, asked[0], asked})
+	}
 }
 
 // argument returns the text of an argument of a call, or all arguments if the call does not have that one.

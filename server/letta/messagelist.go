@@ -42,7 +42,7 @@ type MessageTypes struct {
 type itemTypeNames []string
 
 func (itemTypeNames) Schema(rest.Registry) *rest.Schema {
-	names := []any{"approval_request_message", "approval_response_message"}
+	names := []any{"approval_response_message"}
 	for _, name := range slices.Sorted(maps.Keys(itemTypes)) {
 		names = append(names, name)
 	}

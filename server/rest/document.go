@@ -65,6 +65,9 @@ var tagWords = map[string]string{
 	"passages":      "Passages of all archives.",
 	"ready":         "Whether the server works.",
 	"sources":       "The older path of folders.",
+	"runs":          "The work of agents on requests.",
+	"steps":         "The answers of models within runs.",
+	"jobs":          "Runs, under their older name.",
 	"tags":          "Tags of agents.",
 	"tools":         "The tools that agents can have.",
 }

@@ -50,6 +50,9 @@ const (
 	codeBusy       = "busy"
 	codeNoDatabase = "database_unavailable"
 	codeNoRoom     = "no_room"
+	codeNoModel    = "no_model"
+	codeExpired    = "expired"
+	codeApproval   = "pending_approval"
 )
 
 // errorCodes are all errors that the API answers, by status.
@@ -71,6 +74,9 @@ var errorCodes = []ErrorCode{
 		"The request contradicts what is stored, such as a name that is taken. The same request fails again."},
 	{codeConcurrent, typeConflict, http.StatusConflict,
 		"Other requests changed the same things at the same moment. Send it again after Retry-After seconds."},
+	{codeApproval, typeConflict, http.StatusConflict,
+		"The agent waits for an approval or for the result of a tool. Send that first."},
+	{codeExpired, typeNotFound, http.StatusGone, "The stream of a run is kept for three hours. Its messages stay."},
 	{codeCondition, typeConflict, http.StatusPreconditionFailed, "What a header such as If-Match asks for does not hold."},
 	{codeTooLarge, typeRequest, http.StatusRequestEntityTooLarge, "The body is larger than the limit that detail names."},
 	{codeMediaType, typeRequest, http.StatusUnsupportedMediaType, "The server cannot read files of this type."},
@@ -88,6 +94,9 @@ var errorCodes = []ErrorCode{
 		"What the request needs is at work for others. Send it again after Retry-After seconds."},
 	{codeNoDatabase, typeUnavailable, http.StatusServiceUnavailable,
 		"The database does not answer. Send it again after Retry-After seconds."},
+	{codeNoModel, typeUnavailable, http.StatusServiceUnavailable,
+		"No language model is configured, so that the server can run no agent. The operator sets LOCI_LLM_BASE_URL and " +
+			"LOCI_LLM_MODEL. A program with a model of its own needs neither: it uses prompt and capture."},
 	{codeNoRoom, typeUnavailable, http.StatusServiceUnavailable,
 		"The database's disk is full. Reading works; storing does when the operator has made room."},
 }

@@ -22,6 +22,8 @@ type Problem struct {
 	Code    string  `json:"code" doc:"The kind of error: a word that never changes."`
 	Type    string  `json:"type" doc:"The class of the error."`
 	Link    string  `json:"link" doc:"Where this server explains the code."`
+	RunID   string  `json:"run_id,omitempty" doc:"The run that is at work in the conversation."`
+	Pending string  `json:"pending_request_id,omitempty" doc:"The message whose calls wait for the client."`
 	Current any     `json:"current,omitempty" doc:"What is stored, where a change expected something else."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
 
@@ -83,6 +85,30 @@ func Unprocessable(location, rule string) *Problem {
 func Conflict(detail string, current any) *Problem {
 	p := newProblem(codeConflict, detail)
 	p.Current, p.header = current, http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
+	return p
+}
+
+// Busy is a request to a conversation in which a run is at work.
+func Busy(detail, runID string) *Problem {
+	p := Conflict(detail, nil)
+	p.RunID = runID
+	return p
+}
+
+// PendingApproval is a request to a conversation whose last message has calls that wait for the client.
+func PendingApproval(detail, messageID string) *Problem {
+	p := newProblem(codeApproval, detail)
+	p.Pending, p.header = messageID, http.Header{"X-Should-Retry": {"false"}}
+	return p
+}
+
+// Expired is a request for a stream that is no longer kept.
+func Expired(detail string) *Problem { return newProblem(codeExpired, detail) }
+
+// NoModel is a request that needs a language model where none is configured.
+func NoModel(detail string) *Problem {
+	p := newProblem(codeNoModel, detail)
+	p.header = http.Header{"X-Should-Retry": {"false"}}
 	return p
 }
 

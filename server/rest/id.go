@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,6 +34,8 @@ type (
 	compaction struct{}
 	message    struct{}
 	org        struct{}
+	run        struct{}
+	step       struct{}
 )
 
 // The ids of resources.
@@ -55,6 +58,10 @@ type (
 	MessageID = ID[message]
 	// OrganizationID is an organization's.
 	OrganizationID = ID[org]
+	// RunID is a run's.
+	RunID = ID[run]
+	// StepID is a step's.
+	StepID = ID[step]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.
@@ -134,4 +141,33 @@ type OfConversation struct {
 // OfFolder is the path of what belongs to a folder.
 type OfFolder struct {
 	FolderID FolderID `path:"folder_id"`
+}
+
+// PathConversation reads the id of a conversation from the path of a streamed operation, and checks its form.
+func PathConversation(c echo.Context) (OfConversation, error) {
+	id := ConversationID(c.Param("conversation_id"))
+	schema := id.Schema(nil)
+	if !regexp.MustCompile(schema.Pattern).MatchString(string(id)) {
+		return OfConversation{}, Unprocessable("path.conversation_id", fmt.Sprintf("expected string to be %s. Got: %q",
+			schema.PatternDescription, id))
+	}
+	return OfConversation{id}, nil
+}
+
+// ConversationParam describes the id of a conversation in a path.
+func ConversationParam() *huma.Param {
+	return &huma.Param{Name: "conversation_id", In: "path", Required: true, Schema: ConversationID("").Schema(nil)}
+}
+
+// QueryInt reads an integer from the query of a streamed operation.
+func QueryInt(c echo.Context, name string, absent int) (int, error) {
+	text := c.QueryParam(name)
+	if text == "" {
+		return absent, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, Unprocessable("query."+name, fmt.Sprintf("expected integer. Got: %.100q", text))
+	}
+	return n, nil
 }

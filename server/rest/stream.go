@@ -121,12 +121,18 @@ func (e *Events) Send(events ...Event) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if !e.write(fmt.Sprintf("%s\ndata: %s\n\n", event.Head, text)) {
+		if event.Head != "" {
+			event.Head += "\n"
+		}
+		if !e.write(fmt.Sprintf("%sdata: %s\n\n", event.Head, text)) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
+
+// SendDone sends the end of a stream as Letta's and OpenAI's clients know it.
+func (e *Events) SendDone() { e.write("data: [DONE]\n\n") }
 
 // SendHeartbeat sends a comment, and reports whether the client is still there and its key is not revoked.
 func (e *Events) SendHeartbeat() bool {

@@ -117,3 +117,6 @@ func (s *Set) Without(a agent.Agent, name string) []string {
 func (s *Set) namesOf(a agent.Agent) []string {
 	return slices.DeleteFunc(s.names(), func(name string) bool { return !a.HasTool(name) })
 }
+
+// Has reports whether there is a tool of a name.
+func (s *Set) Has(name string) bool { return slices.Contains(s.names(), name) }

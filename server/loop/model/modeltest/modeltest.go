@@ -25,7 +25,7 @@ type Answer struct {
 	Text, Reasoning string
 	Calls           []Call
 	Finish          string // stop if it is empty, or tool_calls with calls
-	PromptTokens    int    // that it says it counted; 0 counts a token for four bytes of the request
+	PromptTokens    int    // that it says it counted; 0: a token for four bytes of the request, negative: none
 
 	Status int             // of an error; Text is its body
 	Header http.Header     // of an error
@@ -104,6 +104,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if out.prompt == 0 {
 		out.prompt = len(body) / 4
 	}
+	out.prompt = max(out.prompt, 0)
 	switch {
 	case a.Raw != "":
 		fmt.Fprint(w, a.Raw)

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model"
+)
+
+// anthropic holds the settings of Anthropic's API, which answers agents with anthropic/ handles.
+type anthropic struct {
+	AnthropicKey secret `name:"anthropic-api-key" env:"LOCI_ANTHROPIC_API_KEY" help:"Key of Anthropic's API for agents."`
+	AnthropicURL string `name:"anthropic-base-url" env:"LOCI_ANTHROPIC_BASE_URL" help:"Its address, if another."`
+}
+
+// answering checks the settings and returns a function from a handle to the model that answers agents; nil if no model
+// is configured.
+func (c *serveCmd) answering() (func(handle string) (loop.Model, error), error) {
+	var chat, claude model.Client
+	if c.language.BaseURL != "" {
+		l := c.language
+		client, err := model.NewOpenAI(model.Config{BaseURL: l.BaseURL, APIKey: string(l.Key), Model: l.Model})
+		if err != nil {
+			return nil, settingError{err}
+		}
+		chat = client
+	}
+	if c.AnthropicKey != "" {
+		client, err := model.NewAnthropic(model.Config{BaseURL: c.AnthropicURL, APIKey: string(c.AnthropicKey)})
+		if err != nil {
+			return nil, settingError{err}
+		}
+		claude = client
+	}
+	if chat == nil && claude == nil {
+		return nil, nil
+	}
+	return func(handle string) (loop.Model, error) {
+		provider, name, named := strings.Cut(handle, "/")
+		if !named {
+			name = handle
+		}
+		switch {
+		case claude != nil && provider == "anthropic" && named:
+			return loop.Model{Client: claude, Name: name}, nil
+		case chat != nil:
+			return loop.Model{Client: chat, Name: cmp.Or(name, c.language.Model)}, nil
+		}
+		return loop.Model{}, loop.ErrNoModel
+	}, nil
+}

@@ -1,0 +1,639 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// newLoop gives a server a loop whose model is at a URL; none if it is empty. The loop runs until the test ends.
+func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
+	t.Helper()
+	config := loop.Loop{DB: s.DB, Agents: s.Agents, Recall: s.Recall, Tools: s.Tools, Server: "test-" + t.Name(),
+		Log: slog.New(slog.DiscardHandler), Render: server.RunItems}
+	if baseURL != "" {
+		chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m", FirstPause: time.Nanosecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claude, err := model.NewAnthropic(model.Config{BaseURL: baseURL, APIKey: "k", FirstPause: time.Nanosecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Models = func(handle string) (loop.Model, error) {
+			if name, ok := strings.CutPrefix(handle, "anthropic/"); ok {
+				return loop.Model{Client: claude, Name: name}, nil
+			}
+			return loop.Model{Client: chat, Name: "m"}, nil
+		}
+	}
+	l := loop.New(config)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { l.Run(ctx, nil) }) // it takes over no runs: a test's servers are not announced
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return l
+}
+
+// runner is a client of a server whose agents are answered by a scripted model.
+type runner struct {
+	*client
+	model *modeltest.Model
+	agent string
+}
+
+func newRunner(t *testing.T, agent string) runner {
+	t.Helper()
+	c, m := newIdleClient(t), modeltest.New(t)
+	c.server.Loop = newLoop(t, c.server, m.URL)
+	if agent == "" {
+		agent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}]}`
+	}
+	return runner{c, m, c.made("/v1/agents", agent)}
+}
+
+func (r runner) path() string { return "/v1/agents/" + r.agent + "/messages" }
+
+// answer is the answer of a run.
+type answer struct {
+	Messages   []map[string]any
+	StopReason struct {
+		StopReason string `json:"stop_reason"`
+	} `json:"stop_reason"`
+	Usage struct {
+		Prompt  int      `json:"prompt_tokens"`
+		Steps   int      `json:"step_count"`
+		RunIDs  []string `json:"run_ids"`
+		Context int      `json:"context_tokens"`
+	}
+	RunID string `json:"run_id"`
+	Error *struct {
+		Type    string `json:"error_type"`
+		Message string
+	}
+}
+
+// send sends a request to the agent.
+func (r runner) send(body string) answer {
+	r.t.Helper()
+	var a answer
+	if err := json.Unmarshal([]byte(r.must("POST", r.path(), body)), &a); err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// itemTexts summarizes messages: their types, and what they say.
+func itemTexts(messages []map[string]any) (all []string) {
+	for _, m := range messages {
+		text := fmt.Sprint(m["message_type"])
+		switch {
+		case m["content"] != nil:
+			text += " " + fmt.Sprint(m["content"])
+		case m["reasoning"] != nil:
+			text += " " + fmt.Sprint(m["reasoning"])
+		case m["tool_returns"] != nil:
+			text += " " + fmt.Sprint(m["tool_call_id"]) + " " + fmt.Sprint(m["status"])
+		case m["tool_calls"] != nil:
+			calls, _ := m["tool_calls"].([]any)
+			for _, c := range calls {
+				text += " " + fmt.Sprint(c.(map[string]any)["name"])
+			}
+		case m["stop_reason"] != nil:
+			text += " " + fmt.Sprint(m["stop_reason"])
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func (r runner) log() []string {
+	r.t.Helper()
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(r.must("GET", r.path()+"?limit=1000&include_err=true", "")), &list); err != nil {
+		r.t.Fatal(err)
+	}
+	return itemTexts(list)[1:] // without the system prompt
+}
+
+func checkSaid(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+const hello = `{"messages":[{"role":"user","content":"Hello"}]}`
+
+func callOf(id, name, args string) modeltest.Answer {
+	return modeltest.Answer{Calls: []modeltest.Call{{ID: id, Name: name, Arguments: args}}}
+}
+
+func TestAnAgentAnswersAndUsesItsTools(t *testing.T) {
+	t.Parallel()
+	for _, handle := range []string{"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"} {
+		r := newRunner(t, `{"name":"a","include_base_tools":true,"model":"`+handle+
+			`","memory_blocks":[{"label":"human","value":"Ada."}]}`)
+		r.model.Says(modeltest.Answer{Reasoning: "I note it.", Text: "One moment.", PromptTokens: 2000,
+			Calls: []modeltest.Call{
+				{ID: "a", Name: "memory_insert", Arguments: `{"label":"human","new_string":"She likes tea."}`},
+				{ID: "b", Name: "conversation_search", Arguments: `{"query":"tea"}`}}},
+			modeltest.Answer{Text: "Noted.", PromptTokens: 2100})
+		got := r.send(`{"messages":[{"role":"user","content":"I like tea"}]}`)
+		want := []string{"reasoning_message I note it.", "assistant_message One moment.",
+			"tool_call_message memory_insert conversation_search", "tool_return_message a success",
+			"tool_return_message b success", "assistant_message Noted."}
+		checkSaid(t, handle+": the answer", itemTexts(got.Messages), want)
+		if got.StopReason.StopReason != "end_turn" || got.Usage.Prompt != 4100 || got.Usage.Steps != 2 || got.RunID == "" ||
+			got.Error != nil {
+			t.Errorf("%s: got %+v", handle, got)
+		}
+		checkSaid(t, handle+": the log", r.log(), append([]string{"user_message I like tea"}, want...))
+		if block := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", ""); !strings.Contains(block,
+			"She likes tea.") {
+			t.Errorf("%s: the block is %s", handle, block)
+		}
+		asked := r.model.Requests()
+		if len(asked) != 2 || !strings.Contains(string(asked[1].Body), "She likes tea.") {
+			t.Errorf("%s: the model was asked %d times; the last prompt lacks what was noted", handle, len(asked))
+		}
+	}
+}
+
+// stream sends a request whose answer is a stream, and returns its items, and the names of its events.
+func (r runner) stream(path, body string) (items []map[string]any, names []string) {
+	r.t.Helper()
+	got := r.call("POST", path, body)
+	if got.Code != 200 || !strings.HasPrefix(got.Header().Get("Content-Type"), "text/event-stream") {
+		r.t.Fatalf("POST %s: got %d %s", path, got.Code, got.Text)
+	}
+	return readStream(r.t, got.Text)
+}
+
+// readStream reads the items of a stream that has ended, and the names of its events.
+func readStream(t *testing.T, text string) (items []map[string]any, names []string) {
+	t.Helper()
+	done := false
+	for line := range strings.Lines(text) {
+		name, named := strings.CutPrefix(strings.TrimSpace(line), "event: ")
+		if named {
+			names = append(names, name)
+		}
+		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		switch {
+		case !ok:
+		case data == "[DONE]":
+			done = true
+		default:
+			items = append(items, fields(t, data))
+		}
+	}
+	if !done {
+		t.Errorf("the stream has no end: %s", text)
+	}
+	return items, names
+}
+
+func TestAnAnswerIsStreamed(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	script := func() {
+		r.model.Says(modeltest.Answer{Reasoning: "Hm..", Text: "Wait", Calls: []modeltest.Call{
+			{ID: "a", Name: "conversation_search", Arguments: `{"query":"tea"}`}}}, modeltest.Answer{Text: "Done"})
+	}
+	script()
+	items, _ := r.stream(r.path()+"/stream", hello)
+	checkSaid(t, "steps", itemTexts(items), []string{"ping", "reasoning_message Hm..", "assistant_message Wait",
+		"tool_call_message conversation_search", "tool_return_message a success", "assistant_message Done",
+		"stop_reason end_turn", "usage_statistics"})
+	script()
+	items, _ = r.stream(r.path(), `{"input":"Hello","streaming":true,"stream_tokens":true,"include_pings":false}`)
+	checkSaid(t, "tokens", itemTexts(items), []string{"reasoning_message Hm", "reasoning_message ..",
+		"assistant_message Wa", "assistant_message it", "tool_call_message", "tool_call_message", "tool_call_message",
+		"tool_return_message a success", "assistant_message Do", "assistant_message ne", "stop_reason end_turn",
+		"usage_statistics"})
+	arguments := ""
+	for _, item := range items[4:7] {
+		call := item["tool_call"].(map[string]any)
+		if arguments += fmt.Sprint(call["arguments"]); call["tool_call_id"] != "a" {
+			t.Errorf("a piece of a call is %v", call)
+		}
+	}
+	if arguments != `{"query":"tea"}` {
+		t.Errorf("the pieces of the arguments make %s", arguments)
+	}
+	ids := map[any]bool{}
+	for _, m := range r.list(r.path()) {
+		ids[m["id"]] = true
+	}
+	for _, item := range items[:len(items)-2] {
+		if !ids[item["id"]] || item["run_id"] == nil || item["date"] == nil {
+			t.Errorf("the log lacks the message of %v", item)
+		}
+	}
+	conversation := r.made("/v1/conversations?agent_id="+r.agent, `{}`)
+	items, _ = r.stream("/v1/conversations/"+conversation+"/messages", `{"input":"Hello"}`)
+	checkSaid(t, "a conversation", itemTexts(items), []string{"ping", "assistant_message Done.", "stop_reason end_turn",
+		"usage_statistics"})
+	whole := r.must("POST", "/v1/conversations/"+conversation+"/messages", `{"input":"Hello","streaming":false}`)
+	if !strings.Contains(whole, `"stop_reason":"end_turn"`) || fields(t, whole)["messages"] == nil {
+		t.Errorf("without a stream: got %s", whole)
+	}
+}
+
+// list reads a list.
+func (r runner) list(target string) (list []map[string]any) {
+	r.t.Helper()
+	if err := json.Unmarshal([]byte(r.must("GET", target, "")), &list); err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		answers []modeltest.Answer
+		stop    string
+		said    []string
+	}{
+		{"a limit", []modeltest.Answer{{Status: 429}, {Status: 429}, {Status: 429}}, "llm_api_error", nil},
+		{"no credit", []modeltest.Answer{{Status: 402}}, "insufficient_credits", nil},
+		{"a stream that breaks off is asked for again", []modeltest.Answer{{Text: "He", Cut: true}, {Text: "Hello"}},
+			"end_turn", []string{"assistant_message Hello"}},
+		{"streams that break off", []modeltest.Answer{{Text: "He", Cut: true}, {Text: "He", Cut: true}, {Text: "He",
+			Ends: true}}, "llm_api_error", nil},
+		{"empty answers", []modeltest.Answer{{Reasoning: "x"}, {Reasoning: "x"}, {Reasoning: "x"}}, "invalid_llm_response",
+			nil},
+		{"garbage", []modeltest.Answer{{Raw: "data: {]\n\n"}, {Raw: "data: {]\n\n"}, {Raw: "data: {]\n\n"}},
+			"invalid_llm_response", nil},
+		{"an answer that is cut", []modeltest.Answer{{Text: "Hel", Finish: "length"}}, "max_tokens_exceeded",
+			[]string{"assistant_message Hel"}},
+		{"an unknown tool", []modeltest.Answer{callOf("a", "nothing", `{}`), {Text: "Sorry"}}, "end_turn",
+			[]string{"tool_call_message nothing", "tool_return_message a error", "assistant_message Sorry"}},
+		{"arguments that are no JSON", []modeltest.Answer{callOf("a", "memory_insert", `{"la`), {Text: "Sorry"}}, "end_turn",
+			[]string{"tool_call_message memory_insert", "tool_return_message a error", "assistant_message Sorry"}},
+		{"a failure after a call", []modeltest.Answer{callOf("a", "conversation_search", `{"query":"x"}`),
+			{Status: 400, Text: "bad"}},
+			"llm_api_error", []string{"tool_call_message conversation_search", "tool_return_message a success"}},
+		{"a prompt that is too long", []modeltest.Answer{{Status: 400, Text: "maximum context length is 8 tokens"}},
+			"context_window_overflow_in_system_prompt", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, "")
+			r.model.Says(c.answers...)
+			got := r.send(hello)
+			checkSaid(t, "the answer", itemTexts(got.Messages), c.said)
+			if got.StopReason.StopReason != c.stop {
+				t.Errorf("got the stop reason %s (%+v), want %s", got.StopReason.StopReason, got.Error, c.stop)
+			}
+			failed := !slices.Contains([]string{"end_turn", "max_tokens_exceeded"}, c.stop)
+			if failed != (got.Error != nil) {
+				t.Errorf("got the error %+v with %s", got.Error, c.stop)
+			}
+			run := fields(t, r.must("GET", "/v1/runs/"+got.RunID, ""))
+			if run["stop_reason"] != c.stop {
+				t.Errorf("the run is %v", run)
+			}
+			r.model.Says(modeltest.Answer{Text: "Here again."})
+			if again := r.send(`{"input":"Again"}`); again.StopReason.StopReason != "end_turn" {
+				t.Errorf("the next request: %+v", again)
+			}
+			if prompt := r.must("GET", "/v1/agents/"+r.agent+"/prompt?format=openai", ""); strings.Contains(prompt,
+				"was not recorded") {
+				t.Errorf("a call has no result: %s", prompt)
+			}
+		})
+	}
+}
+
+func TestAFailedStreamSaysWhy(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.model.Says(modeltest.Answer{Status: 401})
+	items, names := r.stream(r.path()+"/stream", hello)
+	checkSaid(t, "the stream", itemTexts(items), []string{"ping", "stop_reason llm_api_error", "error_message"})
+	last := items[len(items)-1]
+	if !slices.Equal(names, []string{"error"}) || last["error_type"] != "llm_api_error" || last["run_id"] == nil {
+		t.Errorf("got %v, %v", names, last)
+	}
+	if text := fmt.Sprint(last["message"]); strings.Contains(text, "LOCI_") || strings.Contains(text, "127.0.0.1") {
+		t.Errorf("the error tells %q", text)
+	}
+}
+
+func TestWithoutAModelNothingIsStored(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	c.server.Loop = newLoop(t, c.server, "")
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	before := c.must("GET", "/v1/agents/"+agent+"/messages", "")
+	got := c.call("POST", "/v1/agents/"+agent+"/messages", hello)
+	for _, word := range []string{"LOCI_LLM_BASE_URL", "LOCI_LLM_MODEL", "/prompt", "/messages/capture"} {
+		if got.Code != 503 || !strings.Contains(got.Text, word) || got.Header().Get("X-Should-Retry") != "false" {
+			t.Errorf("got %d %s, want %s in it", got.Code, got.Text, word)
+		}
+	}
+	if after := c.must("GET", "/v1/agents/"+agent+"/messages", ""); after != before {
+		t.Errorf("the log has %s", after)
+	}
+}
+
+func TestClientToolsAndApprovals(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+		"tool_rules":[{"type":"requires_approval","tool_name":"memory_insert"}]}`)
+	tools := `"client_tools":[{"name":"weather","description":"Tells the weather.","parameters":{"type":"object",
+		"properties":{"place":{"type":"string"}}}}]`
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{{ID: "w", Name: "weather", Arguments: `{"place":"Oslo"}`},
+		{ID: "s", Name: "conversation_search", Arguments: `{"query":"x"}`},
+		{ID: "i", Name: "memory_insert", Arguments: `{"label":"human","new_string":"In Oslo."}`}}})
+	got := r.send(`{"input":"Hello",` + tools + `}`)
+	checkSaid(t, "asked", itemTexts(got.Messages), []string{"tool_call_message conversation_search",
+		"approval_request_message weather memory_insert", "tool_return_message s success"})
+	if got.StopReason.StopReason != "requires_approval" {
+		t.Errorf("got %+v", got.StopReason)
+	}
+	if !strings.Contains(string(r.model.Requests()[0].Body), `"Tells the weather."`) {
+		t.Error("the model was not given the client's tool")
+	}
+	refused := r.call("POST", r.path(), hello)
+	if refused.Code != 409 || !strings.Contains(refused.Text, "waiting for approval") ||
+		fields(t, refused.Text)["pending_request_id"] != got.Messages[1]["id"] {
+		t.Errorf("another message: got %d %s", refused.Code, refused.Text)
+	}
+	wrong := `{"messages":[{"type":"approval","approvals":[{"type":"approval","approve":true,"tool_call_id":"x"}]}]}`
+	if got := r.call("POST", r.path(), wrong); got.Code != 400 {
+		t.Errorf("an approval of nothing: got %d %s", got.Code, got.Text)
+	}
+	got = r.send(`{"messages":[{"type":"tool_return","tool_returns":[{"type":"tool","tool_call_id":"w",
+		"tool_return":"Rain","status":"success"}]}],` + tools + `}`)
+	if got.StopReason.StopReason != "requires_approval" || len(r.model.Requests()) != 1 {
+		t.Errorf("one of two: got %+v after %d prompts", got, len(r.model.Requests()))
+	}
+	r.model.Says(callOf("j", "memory_insert", `{"label":"human","new_string":"Rain."}`))
+	got = r.send(`{"messages":[{"type":"approval","approvals":[{"type":"approval","approve":true,"tool_call_id":"i"}]}]}`)
+	checkSaid(t, "approved", itemTexts(got.Messages), []string{"tool_return_message i success",
+		"approval_request_message memory_insert"})
+	r.model.Says(modeltest.Answer{Text: "As you like."})
+	got = r.send(`{"messages":[{"type":"approval","approve":false,"approval_request_id":"` +
+		fmt.Sprint(got.Messages[1]["id"]) + `","reason":"No rain"}]}`)
+	checkSaid(t, "denied", itemTexts(got.Messages), []string{"assistant_message As you like."})
+	block := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", "")
+	if !strings.Contains(block, "In Oslo.") || strings.Contains(block, "Rain.") {
+		t.Errorf("the block is %s", block)
+	}
+	if asked := r.model.Requests(); !strings.Contains(string(asked[len(asked)-1].Body), "No rain") {
+		t.Error("the model was not told why")
+	}
+}
+
+func TestRulesOfToolsHold(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+		"tool_rules":[{"type":"run_first","tool_name":"conversation_search"},
+		{"type":"constrain_child_tools","tool_name":"conversation_search","children":["memory_insert","memory_replace"]},
+		{"type":"exit_loop","tool_name":"memory_insert"}]}`)
+	r.model.Says(callOf("a", "memory_replace", `{}`), callOf("b", "conversation_search", `{"query":"x"}`),
+		callOf("c", "memory_insert", `{"label":"human","new_string":"x"}`))
+	got := r.send(hello)
+	checkSaid(t, "the answer", itemTexts(got.Messages), []string{"tool_call_message memory_replace",
+		"tool_return_message a error", "tool_call_message conversation_search", "tool_return_message b success",
+		"tool_call_message memory_insert", "tool_return_message c success"})
+	if got.StopReason.StopReason != "tool_rule" {
+		t.Errorf("got %+v", got.StopReason)
+	}
+	asked := r.model.Requests()
+	if string(asked[0].Fields["tool_choice"]) != `{"function":{"name":"conversation_search"},"type":"function"}` ||
+		string(asked[2].Fields["tool_choice"]) != `"required"` ||
+		strings.Contains(string(asked[2].Fields["tools"]), `"archival_memory_insert"`) {
+		t.Errorf("the choices were %s and %s", asked[0].Fields["tool_choice"], asked[2].Fields["tool_choice"])
+	}
+	r = newRunner(t, `{"name":"a","include_base_tools":true,
+		"tool_rules":[{"type":"required_before_exit","tool_name":"conversation_search"}]}`)
+	r.model.Says(modeltest.Answer{Text: "Bye"}, callOf("b", "conversation_search", `{"query":"x"}`),
+		modeltest.Answer{Text: "Bye now"})
+	if got := r.send(hello); got.StopReason.StopReason != "end_turn" || len(r.model.Requests()) != 3 {
+		t.Errorf("got %+v after %d prompts", got, len(r.model.Requests()))
+	}
+	r = newRunner(t, "")
+	r.model.Reply = func(modeltest.Asked) modeltest.Answer { return callOf("", "conversation_search", `{"query":"x"}`) }
+	if got := r.send(`{"input":"x","max_steps":3}`); got.StopReason.StopReason != "max_steps" || got.Usage.Steps != 3 {
+		t.Errorf("got %+v", got)
+	}
+	r.model.Reply = func(modeltest.Asked) modeltest.Answer { return callOf("", "nothing", `{}`) }
+	if got := r.send(`{"input":"x"}`); got.StopReason.StopReason != "invalid_tool_call" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// begun sends a request and waits until the model is asked.
+func (r runner) begun(body string) (reply chan servertest.Reply) {
+	r.t.Helper()
+	n := len(r.model.Requests())
+	reply = make(chan servertest.Reply, 1)
+	go func() { reply <- r.call("POST", r.path(), body) }()
+	deadline := time.Now().Add(patience)
+	for len(r.model.Requests()) == n {
+		if time.Now().After(deadline) {
+			r.t.Fatal("the model is not asked")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return reply
+}
+
+func TestOneRunAtATimeAndItsCancellation(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	wait := make(chan struct{})
+	said1 := `{"messages":[{"role":"user","content":"Hello","otid":"one"}]}`
+	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
+	first := r.begun(said1)
+	for _, body := range []string{said1, hello} {
+		got := r.call("POST", r.path(), body)
+		if run := fmt.Sprint(fields(t, got.Text)["run_id"]); got.Code != 409 || !strings.HasPrefix(run, "run-") ||
+			got.Header().Get("X-Should-Retry") != "false" {
+			t.Errorf("a second request: got %d %s", got.Code, got.Text)
+		}
+	}
+	close(wait)
+	var done answer
+	if err := json.Unmarshal([]byte((<-first).Text), &done); err != nil || len(done.Messages) != 1 {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	again := r.send(said1)
+	if diff := cmp.Diff(done, again); diff != "" {
+		t.Errorf("the same otid again (-first +again):\n%s", diff)
+	}
+	other := `{"messages":[{"role":"user","content":"Other","otid":"one"}]}`
+	if got := r.call("POST", r.path(), other); got.Code != 409 {
+		t.Errorf("another text of the same otid: got %d %s", got.Code, got.Text)
+	}
+	if got := r.call("POST", r.path()+"/cancel", `{}`); got.Code != 409 || !strings.Contains(got.Text, "No active runs") {
+		t.Errorf("nothing to cancel: got %d %s", got.Code, got.Text)
+	}
+	r.model.Says(modeltest.Answer{Text: "Hello", Wait: make(chan struct{})})
+	second := r.begun(hello)
+	if got := fields(t, r.must("POST", r.path()+"/cancel", `{}`)); len(got) != 1 {
+		t.Errorf("cancelled %v", got)
+	}
+	if err := json.Unmarshal([]byte((<-second).Text), &done); err != nil || done.StopReason.StopReason != "cancelled" {
+		t.Errorf("got %+v, %v", done, err)
+	}
+	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "assistant_message Hello", "user_message Hello"})
+}
+
+func TestBackgroundRunsAreAttachedToAgain(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	wait := make(chan struct{})
+	r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`), modeltest.Answer{Text: "Done", Wait: wait})
+	web := httptest.NewServer(r.client)
+	defer web.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, "POST", web.URL+r.path(), strings.NewReader(
+		`{"input":"Hello","streaming":true,"background":true,"stream_tokens":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	var run string
+	last := 0.0
+	for lines := bufio.NewScanner(reply.Body); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		item := fields(t, data)
+		if run = fmt.Sprint(item["run_id"]); item["seq_id"] != nil {
+			last = item["seq_id"].(float64)
+		}
+		if item["message_type"] == "tool_return_message" {
+			break
+		}
+	}
+	cancel()
+	close(wait)
+	items, _ := r.stream("/v1/runs/"+run+"/stream", fmt.Sprintf(`{"starting_after":%v,"include_pings":false}`, last))
+	checkSaid(t, "the rest", itemTexts(items), []string{"assistant_message Do", "assistant_message ne",
+		"stop_reason end_turn", "usage_statistics"})
+	for i, item := range items {
+		if item["seq_id"] != last+1+float64(i) {
+			t.Errorf("item %d after %v has the number %v", i, last, item["seq_id"])
+		}
+	}
+	all, _ := readStream(t, r.must("GET", "/v1/runs/"+run+"/stream?starting_after=0", ""))
+	if len(all) != int(last)+4+1 { // a ping
+		t.Errorf("the whole stream has %d items, want %v", len(all), last+5)
+	}
+	if got := r.call("POST", "/v1/conversations/"+r.agent+"/stream", `{}`); got.Code != 400 ||
+		!strings.Contains(got.Text, "No active runs found") {
+		t.Errorf("no active run: got %d %s", got.Code, got.Text)
+	}
+	foreground := r.send(hello).RunID
+	if got := r.call("POST", "/v1/runs/"+foreground+"/stream", `{}`); got.Code != 400 {
+		t.Errorf("a run of the foreground: got %d %s", got.Code, got.Text)
+	}
+	async := fields(t, r.must("POST", r.path()+"/async", hello))
+	items, _ = r.stream("/v1/runs/"+fmt.Sprint(async["id"])+"/stream", `{"include_pings":false}`)
+	checkSaid(t, "async", itemTexts(items), []string{"assistant_message Done.", "stop_reason end_turn",
+		"usage_statistics"})
+}
+
+func TestRunsAndStepsAreRecords(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`), modeltest.Answer{Text: "Done"})
+	got := r.send(hello)
+	run := "/v1/runs/" + got.RunID
+	if shown := fields(t, r.must("GET", run, "")); shown["status"] != "completed" || shown["agent_id"] != r.agent ||
+		shown["completed_at"] == nil || shown["ttft_ns"] == nil {
+		t.Errorf("the run is %v", shown)
+	}
+	for path, want := range map[string]int{"/v1/runs": 1, "/v1/runs/active": 0, "/v1/runs?agent_id=" + r.agent: 1,
+		"/v1/runs?statuses=failed": 0, "/v1/jobs": 1, run + "/steps": 2, "/v1/steps": 2, "/v1/steps?has_feedback=true": 0,
+		run + "/messages": 4, "/v1/runs?after=" + got.RunID: 0, run + "/messages?limit=2": 2} {
+		if list := r.list(path); len(list) != want {
+			t.Errorf("GET %s: got %d items, want %d", path, len(list), want)
+		}
+	}
+	step := r.list(run + "/steps?order=asc")[0]
+	if list := r.list("/v1/steps/" + fmt.Sprint(step["id"]) + "/messages"); len(list) != 2 {
+		t.Errorf("the first step has %v", itemTexts(list))
+	}
+	if usage := fields(t, r.must("GET", run+"/usage", "")); usage["total_tokens"] == 0.0 {
+		t.Errorf("the usage is %v", usage)
+	}
+	metrics := fields(t, r.must("GET", run+"/metrics", ""))
+	if fmt.Sprint(metrics["tools_used"]) != "[conversation_search]" || metrics["num_steps"] != 2.0 {
+		t.Errorf("the metrics are %v", metrics)
+	}
+	liked := fields(t, r.must("PATCH", "/v1/steps/"+fmt.Sprint(step["id"])+"/feedback", `{"feedback":"positive"}`))
+	if liked["feedback"] != "positive" {
+		t.Errorf("the step is %v", liked)
+	}
+	r.must("GET", "/v1/steps/"+fmt.Sprint(step["id"])+"/metrics", "")
+	r.must("DELETE", run, "")
+	if got := r.call("GET", run, ""); got.Code != 404 {
+		t.Errorf("a deleted run: got %d", got.Code)
+	}
+	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "tool_call_message conversation_search",
+		"tool_return_message a success", "assistant_message Done"})
+}
+
+func TestRequestsToAgentsAreChecked(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	for body, word := range map[string]string{
+		`{}`:              "expected messages",
+		`{"messages":[]}`: "expected messages",
+		`{"input":"a","messages":[{"role":"user","content":"x"}]}`: "body.input",
+		`{"input":"a","stream_tokens":true}`:                       "stream_tokens",
+		`{"input":"a","background":true}`:                          "background",
+		`{"input":"a","include_pings":false}`:                      "include_pings",
+		`{"input":"a","max_steps":0}`:                              "max_steps",
+		`{"messages":[{"role":"tool","content":"x"}]}`:             "role",
+		`{"messages":[{"role":"user"}]}`:                           "content",
+		`{"messages":[{"type":"other"}]}`:                          "type",
+		`{"messages":[{"type":"approval"}]}`:                       "approvals",
+		`{"messages":[{"role":"user","content":7}]}`:               "content",
+	} {
+		if got := r.call("POST", r.path(), body); got.Code != 422 || !strings.Contains(got.Text, word) {
+			t.Errorf("%s: got %d %s, want a 422 with %s", body, got.Code, got.Text, word)
+		}
+	}
+	if got := r.call("POST", r.path(), `{"inputs":"a"`); got.Code != 400 {
+		t.Errorf("a broken body: got %d %s", got.Code, got.Text)
+	}
+	if n := len(r.model.Requests()); n > 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

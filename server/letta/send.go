@@ -1,0 +1,241 @@
+package letta
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// SendMessages asks an agent to answer messages. Exactly one of messages and input is given.
+type SendMessages struct {
+	Messages     []SentMessage           `json:"messages,omitempty" doc:"Messages, approvals, or results of tools."`
+	Input        rest.Opt[SentContent]   `json:"input,omitzero" doc:"In place of messages: one message of the user."`
+	MaxSteps     rest.Opt[int]           `json:"max_steps,omitzero" doc:"Answers of the model at most; 50 if absent."`
+	Speech       rest.Opt[bool]          `json:"use_assistant_message,omitzero" deprecated:"true"`
+	SpeechTool   rest.Opt[string]        `json:"assistant_message_tool_name,omitzero" deprecated:"true"`
+	SpeechArg    rest.Opt[string]        `json:"assistant_message_tool_kwarg,omitzero" deprecated:"true"`
+	Types        rest.Opt[itemTypeNames] `json:"include_return_message_types,omitzero" doc:"Of the answer; all if absent."`
+	ClientTools  rest.Opt[[]ClientTool]  `json:"client_tools,omitzero" doc:"Tools that the client runs itself."`
+	Model        rest.Opt[string]        `json:"override_model,omitzero" doc:"The handle of another model."`
+	System       rest.Opt[string]        `json:"override_system,omitzero" doc:"Other instructions."`
+	Streaming    rest.Opt[bool]          `json:"streaming,omitzero" doc:"Answer with server-sent events."`
+	StreamTokens rest.Opt[bool]          `json:"stream_tokens,omitzero" doc:"Send answers piece by piece."`
+	Pings        rest.Opt[bool]          `json:"include_pings,omitzero" doc:"Keep the stream alive with pings."`
+	Background   rest.Opt[bool]          `json:"background,omitzero" doc:"Keep the stream, to be attached to again."`
+	AgentID      rest.Opt[string]        `json:"agent_id,omitzero" doc:"The agent of a conversation named 'default'."`
+}
+
+// SentMessage is a message of the client, an answer to requests for approval, or results of tools that the client ran.
+type SentMessage struct {
+	Type      rest.Opt[string]         `json:"type,omitzero" doc:"message, approval or tool_return."`
+	Role      rest.Opt[string]         `json:"role,omitzero" doc:"user, system or assistant."`
+	Content   rest.Opt[SentContent]    `json:"content,omitzero"`
+	Name      rest.Opt[string]         `json:"name,omitzero"`
+	OTID      rest.Opt[string]         `json:"otid,omitzero" doc:"The client's own id: a message is stored once by it."`
+	Sender    rest.Opt[string]         `json:"sender_id,omitzero"`
+	Group     rest.Opt[string]         `json:"group_id,omitzero"`
+	Approvals rest.Opt[[]SentApproval] `json:"approvals,omitzero" doc:"Approvals, or results of the client's tools."`
+	Approve   rest.Opt[bool]           `json:"approve,omitzero" deprecated:"true"`
+	RequestID rest.Opt[string]         `json:"approval_request_id,omitzero" deprecated:"true"`
+	Reason    rest.Opt[string]         `json:"reason,omitzero" deprecated:"true"`
+	Returns   rest.Opt[[]SentApproval] `json:"tool_returns,omitzero" doc:"Results of tools that the client ran."`
+}
+
+// SentApproval approves or denies a call, or is the result of a tool.
+type SentApproval struct {
+	Type    rest.Opt[string]      `json:"type,omitzero" doc:"approval or tool."`
+	CallID  string                `json:"tool_call_id" minLength:"1"`
+	Approve rest.Opt[bool]        `json:"approve,omitzero"`
+	Reason  rest.Opt[string]      `json:"reason,omitzero"`
+	Return  rest.Opt[SentContent] `json:"tool_return,omitzero"`
+	Status  rest.Opt[string]      `json:"status,omitzero" doc:"success or error."`
+	Stdout  rest.Opt[[]string]    `json:"stdout,omitzero"`
+	Stderr  rest.Opt[[]string]    `json:"stderr,omitzero"`
+}
+
+// ClientTool is a tool that the client runs: the run stops with requires_approval when the model calls it.
+type ClientTool struct {
+	Name        string           `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9_-]+$"`
+	Description rest.Opt[string] `json:"description,omitzero"`
+	Parameters  rest.Object      `json:"parameters,omitempty" doc:"A JSON schema of its arguments."`
+}
+
+// Bounds of max_steps.
+const (
+	defaultSteps = 50
+	mostSteps    = 1_000
+)
+
+// Request returns the run that is asked for. streaming says whether the answer is a stream.
+func (m SendMessages) Request(streaming bool) (loop.Request, error) {
+	r := loop.Request{Background: m.Background.Value, Options: loop.Options{Model: notEmpty(m.Model),
+		System: notEmpty(m.System), StreamTokens: m.StreamTokens.Value, View: m.view()}}
+	r.Options.MaxSteps = defaultSteps
+	if steps := m.MaxSteps.Pointer(); steps != nil {
+		r.Options.MaxSteps = *steps
+	}
+	if r.Options.MaxSteps < 1 || r.Options.MaxSteps > mostSteps {
+		return r, rest.Unprocessable("body.max_steps", fmt.Sprintf("expected a number of 1 to %d", mostSteps))
+	}
+	if err := m.checkStreaming(streaming); err != nil {
+		return r, err
+	}
+	for _, t := range m.ClientTools.Value {
+		r.Options.ClientTools = append(r.Options.ClientTools, loop.ClientTool{Name: t.Name,
+			Description: t.Description.Value, Parameters: json.RawMessage(t.Parameters)})
+	}
+	messages := m.Messages
+	if in := m.Input.Pointer(); in != nil {
+		if messages != nil {
+			return r, rest.Unprocessable("body.input", "cannot stand beside messages: give one of them")
+		}
+		messages = []SentMessage{{Role: rest.Opt[string]{Set: true, Value: "user"}, Content: m.Input}}
+	}
+	if len(messages) == 0 {
+		return r, rest.Unprocessable("body", "expected messages, with at least one, or input")
+	}
+	for i, sent := range messages {
+		if err := sent.addTo(&r, fmt.Sprintf("body.messages[%d]", i)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (m SendMessages) checkStreaming(streaming bool) error {
+	if streaming {
+		return nil
+	}
+	for name, set := range map[string]bool{"stream_tokens": m.StreamTokens.Value, "background": m.Background.Value,
+		"include_pings": m.Pings.Set && !m.Pings.Null && !m.Pings.Value} {
+		if set {
+			return rest.Unprocessable("body."+name, "asks for something of a stream: set streaming to true, too")
+		}
+	}
+	return nil
+}
+
+// view is how a client sees the messages of its run.
+type view struct {
+	Types    []string `json:"types,omitempty"`
+	Speaker  string   `json:"speaker,omitempty"`
+	Argument string   `json:"argument,omitempty"`
+}
+
+func (m SendMessages) view() json.RawMessage {
+	v := view{Types: m.Types.Value}
+	if !m.Speech.Set || m.Speech.Null || m.Speech.Value {
+		v.Speaker, v.Argument = cmp.Or(m.SpeechTool.Value, speechTool), cmp.Or(m.SpeechArg.Value, speechArgument)
+	}
+	raw, _ := json.Marshal(v) // strings
+	return raw
+}
+
+// addTo adds a message to a request.
+func (m SentMessage) addTo(r *loop.Request, at string) error {
+	kind := m.Type.Value
+	if kind == "" && (m.Approve.Set || m.RequestID.Set || m.Approvals.Set) {
+		kind = "approval"
+	}
+	switch {
+	case kind == "approval":
+		return m.addApproval(r, at)
+	case kind == "tool_return" || m.Returns.Set:
+		return m.addReturns(r, at+".tool_returns", m.Returns.Value)
+	case kind != "" && kind != "message":
+		return rest.Unprocessable(at+".type", fmt.Sprintf("expected one of message, approval, tool_return. Got: %q", kind))
+	}
+	role := recall.Role(m.Role.Value)
+	if role != recall.User && role != recall.System && role != recall.Assistant {
+		return rest.Unprocessable(at+".role", fmt.Sprintf("expected one of user, system, assistant. Got: %q", role))
+	}
+	parts, err := partsOf(m.Content.Value, at+".content")
+	if err != nil {
+		return err
+	}
+	if len(parts) == 0 {
+		return rest.Unprocessable(at+".content", "expected a text, or a list of texts and images")
+	}
+	d := m.draft(role)
+	d.Content = parts
+	r.Input = append(r.Input, d)
+	return nil
+}
+
+func (m SentMessage) draft(role recall.Role) recall.Draft {
+	return recall.Draft{Role: role, Name: m.Name.Pointer(), OTID: m.OTID.Pointer(), SenderID: m.Sender.Pointer(),
+		GroupID: m.Group.Pointer()}
+}
+
+// addApproval adds approvals, and results among them. An older client approves a message as a whole.
+func (m SentMessage) addApproval(r *loop.Request, at string) error {
+	var returns []SentApproval
+	for i, a := range m.Approvals.Value {
+		switch {
+		case a.Type.Value == "tool" || a.Return.Set:
+			returns = append(returns, a)
+		case a.Approve.Pointer() == nil:
+			return rest.Unprocessable(fmt.Sprintf("%s.approvals[%d].approve", at, i), "expected true or false")
+		default:
+			r.Approvals = append(r.Approvals, loop.Approval{CallID: a.CallID, Approve: a.Approve.Value,
+				Reason: a.Reason.Value})
+		}
+	}
+	if approve := m.Approve.Pointer(); approve != nil && len(m.Approvals.Value) == 0 {
+		r.Approvals = append(r.Approvals, loop.Approval{MessageID: m.RequestID.Value, Approve: *approve,
+			Reason: m.Reason.Value})
+		return nil
+	}
+	if len(m.Approvals.Value) == 0 {
+		return rest.Unprocessable(at+".approvals", "expected at least one")
+	}
+	if len(returns) == 0 {
+		return nil
+	}
+	return m.addReturns(r, at+".approvals", returns)
+}
+
+func (m SentMessage) addReturns(r *loop.Request, at string, returns []SentApproval) error {
+	d := m.draft(recall.Tool)
+	for i, a := range returns {
+		parts, err := partsOf(a.Return.Value, fmt.Sprintf("%s[%d].tool_return", at, i))
+		if err != nil {
+			return err
+		}
+		p := recall.Part{Type: recall.ToolReturn, CallID: a.CallID, IsError: a.Status.Value == "error",
+			Stdout: a.Stdout.Value, Stderr: a.Stderr.Value}
+		for _, part := range parts {
+			if part.Type == recall.Image {
+				p.Images = append(p.Images, part.Source)
+				continue
+			}
+			if p.Text != "" {
+				p.Text += "\n"
+			}
+			p.Text += part.Text
+		}
+		d.Content = append(d.Content, p)
+	}
+	if len(d.Content) == 0 {
+		return rest.Unprocessable(at, "expected at least one")
+	}
+	r.Input = append(r.Input, d)
+	return nil
+}
+
+// partsOf returns a content as parts of a message.
+func partsOf(content SentContent, at string) (parts []recall.Part, err error) {
+	for i, p := range content {
+		part := recall.Part{Type: recall.PartType(p.Type), Text: p.Text, Source: json.RawMessage(p.Source)}
+		if part.Type == recall.Image && part.Source == nil {
+			return nil, rest.Unprocessable(fmt.Sprintf("%s[%d].source", at, i),
+				"expected required property source to be present")
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}

@@ -1,0 +1,159 @@
+// Package loop runs agents: it asks their models, runs the tools that they call, stores each step before the next one,
+// and goes on with the runs of servers that are gone. It owns the tables of runs and steps.
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/loop/model"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// Loop runs agents. All fields must be set but Models, without which no run can start. Run must be running.
+type Loop struct {
+	DB     db.DB
+	Agents *agent.Store
+	Recall *recall.Store
+	Tools  *tool.Set
+	Server string // this server's id, by which queue.Presence announces it
+	Log    *slog.Logger
+
+	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
+	Models func(handle string) (Model, error)
+
+	// Render returns the items that the client of a background run is sent of an event. The first has the number seq.
+	Render func(r Run, e Event, seq int64) []json.RawMessage
+
+	*registry
+	starts chan *session
+}
+
+// registry holds the runs on this server.
+type registry struct {
+	mu     sync.Mutex
+	active map[string]*session // by the ids of their runs
+}
+
+// Model is a model that answers.
+type Model struct {
+	model.Client
+	Name string // as its provider names it
+}
+
+// Provider returns the provider's name in Letta's words.
+func (m Model) Provider() string {
+	if m.Format() == model.FormatAnthropic {
+		return "anthropic"
+	}
+	return "openai"
+}
+
+// ErrNoModel means that no model is configured for an agent.
+var ErrNoModel = errors.New("no model is configured")
+
+// New returns a Loop with the fields of l.
+func New(l Loop) *Loop {
+	l.registry, l.starts = &registry{active: map[string]*session{}}, make(chan *session)
+	return &l
+}
+
+// adoptEvery is the time between two looks for the runs of servers that are gone.
+const adoptEvery = 2 * time.Second
+
+// Run works on runs until ctx ends, and waits for them to stop. Their next steps are another server's, or this one's
+// when it runs again. present is closed when this server is announced; only
+// then it takes over runs.
+func (l *Loop) Run(ctx context.Context, present <-chan struct{}) {
+	announced := false
+	var working sync.WaitGroup
+	defer working.Wait()
+	adopt := time.NewTicker(adoptEvery)
+	defer adopt.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-present:
+			announced, present = true, nil
+			l.adopt(ctx)
+		case <-adopt.C:
+			if announced {
+				l.adopt(ctx)
+			}
+		case s := <-l.starts:
+			working.Go(func() { l.work(ctx, s) })
+		}
+	}
+}
+
+// session is a run on this server.
+type session struct {
+	*Feed
+	org    db.Org
+	run    Run
+	model  Model // its client is nil if the run began on another server
+	cancel chan struct{}
+	once   sync.Once
+}
+
+func newSession(org db.Org, r Run, m Model) *session {
+	return &session{Feed: newFeed(), org: org, run: r, model: m, cancel: make(chan struct{})}
+}
+
+// stop ends the run at once, and what it waits for.
+func (s *session) stop() { s.once.Do(func() { close(s.cancel) }) }
+
+// hold makes a session known to the server; false if its run is there already.
+func (r *registry) hold(s *session) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.active[s.run.ID] != nil {
+		return false
+	}
+	r.active[s.run.ID] = s
+	return true
+}
+
+func (r *registry) release(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.active, s.run.ID)
+}
+
+func (r *registry) held(id string) *session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.active[id]
+}
+
+// work works on a run until it ends, or until ctx does.
+func (l *Loop) work(ctx context.Context, s *session) {
+	defer l.release(s)
+	defer s.close()
+	w := &worker{Loop: l, session: s}
+	if err := w.work(ctx); err != nil {
+		l.Log.ErrorContext(ctx, "a run stopped; it goes on later", "run", s.run.ID, "error", err)
+	}
+}
+
+// isCancelled reports whether the client cancelled the run on this server.
+func (s *session) isCancelled() bool {
+	select {
+	case <-s.cancel:
+		return true
+	default:
+		return false
+	}
+}
+
+func newID(prefix string) string { return prefix + uuid.NewString() }

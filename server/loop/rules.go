@@ -1,0 +1,135 @@
+package loop
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// rule is a rule for the use of a tool, as Letta's clients store it.
+type rule struct {
+	Type     string             `json:"type"`
+	Tool     string             `json:"tool_name"`
+	Children []string           `json:"children"`
+	Max      int                `json:"max_count_limit"`
+	Outputs  map[string]*string `json:"child_output_mapping"`
+	Default  *string            `json:"default_child"`
+	Required bool               `json:"require_output_mapping"`
+}
+
+type rules []rule
+
+// readRules reads an agent's rules. It ignores what is none.
+func readRules(stored json.RawMessage) (all rules) {
+	var list []json.RawMessage
+	_ = json.Unmarshal(stored, &list) // clients may store anything
+	for _, raw := range list {
+		var r rule
+		if json.Unmarshal(raw, &r) == nil && r.Tool != "" {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// has reports whether a tool has a rule of a type.
+func (r rules) has(kind, tool string) bool {
+	return slices.ContainsFunc(r, func(one rule) bool { return one.Type == kind && one.Tool == tool })
+}
+
+// done is a call of a run that has a result.
+type done struct {
+	tool, result string
+	failed       bool
+}
+
+// narrowing is which tools an answer may call: Only if it is not nil, and one of them if Must is true.
+type narrowing struct {
+	only []string
+	must bool
+}
+
+// allows reports whether a tool may be called.
+func (n narrowing) allows(tool string) bool { return n.only == nil || slices.Contains(n.only, tool) }
+
+// narrow returns which of some tools may be called after some calls.
+func (r rules) narrow(tools []string, calls []done) narrowing {
+	n := narrowing{only: slices.Clone(tools)}
+	keep := func(ok func(string) bool) {
+		n.only = slices.DeleteFunc(n.only, func(t string) bool { return !ok(t) })
+	}
+	var first []string
+	for _, one := range r {
+		if one.Type == "run_first" && slices.Contains(tools, one.Tool) {
+			first = append(first, one.Tool)
+		}
+	}
+	if len(calls) == 0 && len(first) > 0 {
+		return narrowing{only: first, must: true}
+	}
+	last := done{}
+	if len(calls) > 0 {
+		last = calls[len(calls)-1]
+	}
+	for _, one := range r {
+		after := len(calls) > 0 && last.tool == one.Tool
+		switch one.Type {
+		case "constrain_child_tools":
+			if after {
+				keep(func(t string) bool { return slices.Contains(one.Children, t) })
+				n.must = true
+			}
+		case "conditional":
+			if child := one.child(last.result); after && child != "" {
+				keep(func(t string) bool { return t == child })
+				n.must = true
+			}
+		case "parent_last_tool":
+			if !after {
+				keep(func(t string) bool { return !slices.Contains(one.Children, t) })
+			}
+		case "max_count_per_step":
+			count := 0
+			for _, c := range calls {
+				if c.tool == one.Tool {
+					count++
+				}
+			}
+			if one.Max > 0 && count >= one.Max {
+				keep(func(t string) bool { return t != one.Tool })
+			}
+		}
+	}
+	if len(n.only) == len(tools) {
+		n.only = nil
+	}
+	n.must = n.must && (n.only == nil || len(n.only) > 0)
+	return n
+}
+
+// child returns the tool that follows an output of a conditional rule's tool; empty for any.
+func (r rule) child(output string) string {
+	for key, tool := range r.Outputs {
+		if tool != nil && strings.EqualFold(strings.TrimSpace(output), key) {
+			return *tool
+		}
+	}
+	if r.Default != nil {
+		return *r.Default
+	}
+	return ""
+}
+
+// missing returns the tools that must be called before a run ends, and were not.
+func (r rules) missing(tools []string, calls []done) (names []string) {
+	for _, one := range r {
+		called := slices.ContainsFunc(calls, func(c done) bool { return c.tool == one.Tool && !c.failed })
+		if one.Type == "required_before_exit" && !called && slices.Contains(tools, one.Tool) {
+			names = append(names, one.Tool)
+		}
+	}
+	return names
+}
+
+// ends reports whether a call ends a run.
+func (r rules) ends(c done) bool { return !c.failed && r.has("exit_loop", c.tool) }

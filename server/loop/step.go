@@ -1,0 +1,225 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/loop/model"
+)
+
+// step asks the model once and stores its answer. It returns a stop if there is no answer.
+func (w *worker) step(ctx context.Context) (*stop, error) {
+	s := Step{ID: newID("step-"), Status: Succeeded, Model: w.model.Name, Handle: w.handle(), Provider: w.model.Provider(),
+		EndpointType: w.model.Format()}
+	id, began := newID("message-"), time.Now()
+	answer, window, err := w.ask(ctx, id, s.ID)
+	s.ContextWindow, s.ModelNS = window, time.Since(began).Nanoseconds()
+	if err == nil {
+		s.Prompt, s.Completion, s.Cached = answer.Usage.Prompt, answer.Usage.Completion, answer.Usage.Cached
+		s.CacheWrite, s.Reasoning = answer.Usage.CacheWrite, answer.Usage.Reasoning
+		err = w.keep(ctx, &s, id, answer)
+	}
+	if err == nil || ctx.Err() != nil || unavailable(err) {
+		return nil, err
+	}
+	if w.isCancelled() && errors.Is(err, context.Canceled) {
+		return &stop{reason: StopCancelled}, nil
+	}
+	failed := w.explain(ctx, err)
+	if failed == nil {
+		return nil, err
+	}
+	s.Status, s.StopReason, s.ErrorType, s.Error = Failed, &failed.reason, &failed.failed.Type, &failed.failed.Text
+	return failed, insertStep(ctx, w.DB, w.org, w.run, s)
+}
+
+func (w *worker) handle() string {
+	if w.run.Options.Model != nil {
+		return *w.run.Options.Model
+	}
+	return w.agent.ModelIn(w.conversation)
+}
+
+// explain returns the stop of a failure that the run's client reads; nil for the server's own fault.
+func (w *worker) explain(ctx context.Context, err error) *stop {
+	if f, ok := errors.AsType[*model.Fault](err); ok {
+		w.Log.WarnContext(ctx, "a model did not answer an agent", "run", w.run.ID, "error", f)
+		reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
+			model.Credits: NoCredits, model.Broken: BrokenAnswer}[f.Kind]
+		return &stop{reason, &Failure{reason, f.Public()}}
+	}
+	switch {
+	case errors.Is(err, errAnswerRefused):
+		return &stop{BrokenAnswer, &Failure{BrokenAnswer, err.Error()}}
+	case errors.Is(err, db.ErrInvalid):
+		return &stop{PromptTooLarge, &Failure{PromptTooLarge, err.Error()}}
+	case errors.Is(err, db.ErrBusy):
+		return &stop{StopError, &Failure{"busy", err.Error()}}
+	}
+	return nil
+}
+
+// maxAttempts bounds how often a model is asked for one answer.
+const maxAttempts = 3
+
+// ask asks the model for an answer to the next prompt, and again if that may help and the client has seen nothing of
+// the answer. It compacts the conversation once if the provider finds the prompt too long.
+func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-w.cancel:
+			cancel()
+		case <-asking.Done():
+		}
+	}()
+	n := w.rules.narrow(w.tools, w.done(1<<31-1))
+	compacted := false
+	for attempt := 1; ; attempt++ {
+		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
+		if err != nil {
+			return a, 0, err
+		}
+		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must}
+		if n.must && len(n.only) == 1 {
+			r.Tool = n.only[0]
+		}
+		w.streamed = false
+		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(asking, d, id, stepID) })
+		f, isFault := errors.AsType[*model.Fault](err)
+		switch {
+		case isFault && f.Kind == model.Overflow && !compacted:
+			compacted = true
+			if _, failed := w.Agents.Compact(asking, w.org, w.conversation, agent.CompactOptions{}); failed != nil {
+				return a, p.Window, errors.Join(err, ignoreNothing(failed))
+			}
+		case isFault && f.Again && !w.streamed && attempt < maxAttempts:
+		default:
+			return a, p.Window, err
+		}
+	}
+}
+
+// ignoreNothing returns nil for an error that says that there is nothing to compact.
+func ignoreNothing(err error) error {
+	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
+		return nil
+	}
+	return err
+}
+
+// target returns the prompt that the run needs next.
+func (w *worker) target(n narrowing) agent.PromptTarget {
+	o := w.run.Options
+	t := agent.PromptTarget{AgentID: w.agent.ID, Conversation: w.conversation.ID, Format: agent.Format(w.model.Format()),
+		Model: o.Model, System: o.System, OnlyTools: n.only}
+	for _, c := range o.ClientTools {
+		if len(bytes.TrimSpace(c.Parameters)) == 0 {
+			c.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		schema := map[string]any{"name": c.Name, "description": c.Description, "parameters": c.Parameters}
+		t.MoreTools = append(t.MoreTools, agent.Definition{Name: c.Name, Schema: chat.Encode(schema)})
+	}
+	return t
+}
+
+// show sends a piece of an answer to a client that wants them.
+func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
+	now := time.Now()
+	if w.run.FirstTokenAt == nil {
+		w.run.FirstTokenAt = &now
+		_, err := w.DB.Exec(ctx, `
+			UPDATE runs SET first_token_at = coalesce(first_token_at, $3) WHERE org = $1 AND key = $2`, w.org, w.run.Key, now)
+		if err != nil {
+			w.Log.DebugContext(ctx, "the time of a first token is not stored", "run", w.run.ID, "error", err)
+		}
+	}
+	if !w.run.Options.StreamTokens {
+		return
+	}
+	w.streamed = true
+	asked := d.Name != "" && w.run.Options.asks(w.rules, d.CallID, d.Name) || d.Name == "" && w.items.asked[d.CallID]
+	if asked {
+		w.items.ask(d.CallID)
+	}
+	err := w.emit(ctx, Event{Delta: &Delta{Delta: d, MessageID: id, StepID: stepID, Asked: asked, At: now}})
+	if err != nil {
+		w.Log.WarnContext(ctx, "a piece of an answer is not stored for its client", "run", w.run.ID, "error", err)
+	}
+}
+
+// errAnswerRefused is an answer that the log does not take.
+var errAnswerRefused = errors.New("the answer cannot be stored")
+
+// keep stores an answer and its step, reports the usage, and shows the answer.
+func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) error {
+	if len(a.Calls()) == 0 {
+		reason := EndTurn
+		if a.Finish == model.Length {
+			reason = MaxTokens
+		}
+		s.StopReason, w.finish = &reason, reason
+	}
+	d := recall.Draft{ID: id, Role: recall.Assistant, Content: a.Content, RunID: &w.run.ID, StepID: &s.ID, Model: &s.Model}
+	position := 0
+	err := db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
+		appended, err := w.Recall.With(tx).Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
+		if err != nil {
+			if errors.Is(err, db.ErrInvalid) {
+				err = fmt.Errorf("%w: %w", errAnswerRefused, err)
+			}
+			return err
+		}
+		position = appended[0].Position
+		return insertStep(ctx, tx, w.org, w.run, *s)
+	})
+	if err != nil {
+		return err
+	}
+	w.steps++
+	w.report(ctx, position-1, a.Usage)
+	m, err := w.Recall.Message(ctx, w.org, id)
+	if err != nil {
+		return err
+	}
+	return w.emit(ctx, Event{Message: &m, Asked: w.run.Options.asked(w.rules, m), Streamed: w.streamed})
+}
+
+// report passes the provider's count of a prompt on, and queues a check of the window. The answer is stored already: a
+// failure is no error of the run.
+func (w *worker) report(ctx context.Context, position int, u model.Usage) {
+	c, err := w.Recall.Conversation(ctx, w.org, w.agent.ID, w.conversation.ID)
+	if err == nil && u.Prompt > 0 {
+		err = w.Agents.ReportUsage(ctx, w.org, c, position, u.Prompt)
+	}
+	if err == nil {
+		err = w.Agents.CheckWindowSoon(ctx, w.org, c)
+	}
+	if err != nil {
+		w.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", w.conversation.ID, "error", err)
+	}
+}
+
+func isObject(text string) bool {
+	var o map[string]json.RawMessage
+	return json.Unmarshal([]byte(text), &o) == nil
+}
+
+// failedWith returns the result of a call that was not run.
+func failedWith(d recall.Draft, callID, why string) func(pgx.Tx) (recall.Draft, error) {
+	d.Role = recall.Tool
+	d.Content = []recall.Part{{Type: recall.ToolReturn, CallID: callID, Text: why, IsError: true}}
+	return func(pgx.Tx) (recall.Draft, error) { return d, nil }
+}

@@ -1,0 +1,64 @@
+package loop
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// tail is the end of a conversation: the newest answer, unless a message of a user came after it.
+type tail struct {
+	answer  *recall.Message // nil if there is none
+	pending []recall.Part   // its calls without a result
+	results map[string]recall.Part
+	notice  bool // a system message came after it
+}
+
+// waitsFor reports whether a call waits for its result.
+func (t tail) waitsFor(callID string) bool {
+	return slices.ContainsFunc(t.pending, func(p recall.Part) bool { return p.CallID == callID })
+}
+
+// tailPage is how many messages are read at once. An answer and the results of its calls are mostly fewer.
+const tailPage = 20
+
+// readTail reads the end of a conversation.
+func readTail(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation) (t tail, err error) {
+	t.results = map[string]recall.Part{}
+	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true}
+	for {
+		list, err := in.Messages(ctx, org, f, page)
+		if err != nil {
+			return t, err
+		}
+		if slices.ContainsFunc(list, t.add) || len(list) < page.Limit {
+			return t, nil
+		}
+		page.After = list[len(list)-1].ID
+	}
+}
+
+// add adds a message before those that were added, and reports whether it is the last that matters.
+func (t *tail) add(m recall.Message) bool {
+	switch m.Role {
+	case recall.User:
+		return true
+	case recall.System:
+		t.notice = true
+	case recall.Tool:
+		for _, p := range m.Content {
+			t.results[p.CallID] = p
+		}
+	case recall.Assistant:
+		t.answer = &m
+		for _, p := range m.Content {
+			if _, has := t.results[p.CallID]; p.Type == recall.ToolCall && !has {
+				t.pending = append(t.pending, p)
+			}
+		}
+		return true
+	}
+	return false
+}

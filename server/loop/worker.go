@@ -1,0 +1,313 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// worker works on a run. What it does next follows from the log, so that it can go on where another one stopped.
+type worker struct {
+	*Loop
+	*session
+	agent        agent.Agent
+	conversation recall.Conversation
+	rules        rules
+	tools        []string // the names of those that the model has
+	calls        []call   // of the run, that have results
+	steps        int
+	finish       string // the reason for which the last answer ends the run, if it calls no tool
+	items        items  // of a background run
+	streamed     bool   // the last answer's deltas were sent
+}
+
+// call is a call of the run, at the position of its message.
+type call struct {
+	done
+	position int
+	broken   bool // the tool does not exist, or the arguments are no JSON
+}
+
+// maxBroken is how many calls in a row may be broken. The model reads of each why.
+const maxBroken = 6
+
+// stop is the end of a run: a reason, and what failed.
+type stop struct {
+	reason string
+	failed *Failure
+}
+
+// work works on the run until it ends. Its error is that of ctx, or one that lasts: the run then goes on later.
+func (w *worker) work(ctx context.Context) error {
+	err := w.load(ctx)
+	for err == nil {
+		var s *stop
+		if s, err = w.next(ctx); s != nil {
+			return w.end(ctx, *s)
+		}
+	}
+	if ctx.Err() != nil || unavailable(err) {
+		return err
+	}
+	w.Log.ErrorContext(ctx, "a run failed", "run", w.run.ID, "error", err)
+	return w.end(ctx, stop{StopError, &Failure{"internal_error", "The server has a fault. Its log has the cause"}})
+}
+
+// unavailable reports whether an error may pass: the database does not answer, or has no room.
+func unavailable(err error) bool { return errors.Is(err, db.ErrUnreachable) || db.IsFull(err) }
+
+// load reads what the run has done so far.
+func (w *worker) load(ctx context.Context) (err error) {
+	if w.agent, err = w.Agents.Agent(ctx, w.org, w.run.AgentID); err != nil {
+		return err
+	}
+	if w.conversation, err = w.Recall.Conversation(ctx, w.org, w.run.AgentID, w.run.Conversation); err != nil {
+		return err
+	}
+	w.rules = readRules(w.agent.Settings.ToolRules)
+	if w.tools, err = w.toolNames(ctx); err != nil {
+		return err
+	}
+	if w.model.Client == nil {
+		if w.model, err = w.modelFor(w.agent.ModelIn(w.conversation), w.run.Options); err != nil {
+			return err
+		}
+	}
+	steps, err := w.Steps(ctx, w.org, StepFilter{RunID: w.run.ID}, db.Page{})
+	if err != nil {
+		return err
+	}
+	if w.steps = len(steps); w.steps > 0 && steps[0].StopReason != nil {
+		w.finish = *steps[0].StopReason
+	}
+	return w.loadCalls(ctx)
+}
+
+func (w *worker) toolNames(ctx context.Context) ([]string, error) {
+	has, err := w.Agents.Files.HasFolder(ctx, w.org, w.agent.ID)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, t := range w.Tools.Of(w.agent, has) {
+		names = append(names, t.Name)
+	}
+	for _, t := range w.run.Options.ClientTools {
+		if !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	return names, nil
+}
+
+// loadCalls reads the calls of the run that have results.
+func (w *worker) loadCalls(ctx context.Context) error {
+	messages, err := w.produced(ctx, w.org, w.run)
+	if err != nil {
+		return err
+	}
+	open := recall.OpenCalls[call]{}
+	for _, m := range messages {
+		for _, p := range m.Content {
+			switch p.Type {
+			case recall.ToolCall:
+				open.Add(p.CallID, call{done: done{tool: p.Name}, position: m.Position})
+			case recall.ToolReturn:
+				if c, ok := open.Answer(p.CallID); ok {
+					c.result, c.failed = p.Text, p.IsError
+					w.calls = append(w.calls, c)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// next takes the run's next step: it runs a tool or asks the model. It returns a stop if the run ends here.
+func (w *worker) next(ctx context.Context) (*stop, error) {
+	cancelled, err := w.isCancelledNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if cancelled {
+		return &stop{reason: StopCancelled}, nil
+	}
+	t, err := readTail(ctx, w.Recall, w.org, w.conversation)
+	if err != nil {
+		return nil, err
+	}
+	own := t.answer != nil && t.answer.RunID != nil && *t.answer.RunID == w.run.ID
+	for _, p := range t.pending {
+		if slices.Contains(w.run.Options.Approved, p.CallID) || own && !w.run.Options.asks(w.rules, p.CallID, p.Name) {
+			return nil, w.runTool(ctx, *t.answer, p)
+		}
+	}
+	switch {
+	case len(t.pending) > 0 && (own || w.waits(t)):
+		return &stop{reason: RequiresApproval}, nil
+	case own:
+		if s, err := w.afterAnswer(ctx, t); s != nil || err != nil {
+			return s, err
+		}
+	}
+	if w.steps >= w.run.Options.MaxSteps {
+		return &stop{reason: MaxSteps}, nil
+	}
+	return w.step(ctx)
+}
+
+// waits reports whether calls of an earlier run wait for the client: the input of this one answered others of them.
+func (w *worker) waits(t tail) bool {
+	return t.answer.RunID != nil && len(t.results) > 0
+}
+
+// afterAnswer returns a stop if the run's last answer ends it. It tells the model once which tools it must still call.
+func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
+	calls := 0
+	for _, p := range t.answer.Content {
+		if p.Type != recall.ToolCall {
+			continue
+		}
+		calls++
+		if r := t.results[p.CallID]; w.rules.ends(done{tool: p.Name, failed: r.IsError}) {
+			return &stop{reason: ToolRule}, nil
+		}
+	}
+	if calls > 0 {
+		if n := len(w.calls); n >= maxBroken && !slices.ContainsFunc(w.calls[n-maxBroken:],
+			func(c call) bool { return !c.broken }) {
+			return &stop{BrokenCalls, &Failure{BrokenCalls, fmt.Sprintf("The model's last %d calls of tools were of tools "+
+				"that it does not have, or had arguments that are no JSON", maxBroken)}}, nil
+		}
+		return nil, nil
+	}
+	missing := w.rules.missing(w.tools, w.done(t.answer.Position+1))
+	switch {
+	case len(missing) == 0 || w.finish == MaxTokens:
+		return &stop{reason: cmp.Or(w.finish, EndTurn)}, nil
+	case t.notice:
+		return nil, nil
+	}
+	text := chat.SystemNotice + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
+	_, err := w.Recall.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{{Role: recall.System,
+		RunID: &w.run.ID, Content: []recall.Part{{Type: recall.Text, Text: text}}}})
+	return nil, err
+}
+
+// done returns the calls before a position.
+func (w *worker) done(position int) (all []done) {
+	for _, c := range w.calls {
+		if c.position < position {
+			all = append(all, c.done)
+		}
+	}
+	return all
+}
+
+// isCancelledNow reports whether the client cancelled the run, on any server.
+func (w *worker) isCancelledNow(ctx context.Context) (bool, error) {
+	if w.isCancelled() {
+		return true, nil
+	}
+	r, err := w.RunByID(ctx, w.org, w.run.ID)
+	return r.CancelledAt != nil, err
+}
+
+// place returns where a call of an answer stands.
+func (w *worker) place(answer recall.Message, p recall.Part) recall.CallPlace {
+	return recall.CallPlace{AgentID: w.agent.ID, Conversation: w.conversation.ID, ID: p.CallID, Position: answer.Position}
+}
+
+// runTool runs the tool of a call of an answer and stores its result.
+func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Part) error {
+	id := newID("message-")
+	place := w.place(answer, p)
+	result := recall.Draft{ID: id, RunID: &w.run.ID, StepID: answer.StepID}
+	c := call{done: done{tool: p.Name}, position: answer.Position}
+	refusal := w.refusal(answer, p)
+	if refusal == "" {
+		got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: place, Name: p.Name,
+			Arguments: []byte(p.Input), Result: result})
+		c.result, c.failed = got.Text, got.IsError
+		c.broken = got.IsError && !isObject(p.Input)
+		switch {
+		case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
+			refusal, c.broken = err.Error(), true
+		case err != nil:
+			return err
+		case !stored: // another request has answered it
+			return nil
+		}
+	}
+	if refusal != "" {
+		c.result, c.failed = refusal, true
+		stored, err := w.Recall.AnswerCall(ctx, w.org, place, failedWith(result, p.CallID, refusal))
+		if err != nil || !stored {
+			return err
+		}
+	}
+	w.calls = append(w.calls, c)
+	m, err := w.Recall.Message(ctx, w.org, id)
+	if err != nil {
+		return err
+	}
+	return w.emit(ctx, Event{Message: &m})
+}
+
+// refusal returns why a call is not run; empty if it is.
+func (w *worker) refusal(answer recall.Message, p recall.Part) string {
+	if answer.RunID == nil || *answer.RunID != w.run.ID { // it was approved
+		return ""
+	}
+	n := w.rules.narrow(w.tools, w.done(answer.Position))
+	switch {
+	case w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name):
+		return "The tool " + p.Name + " is not attached to you. Your tools are " + strings.Join(w.tools, ", ") + "."
+	case slices.Contains(w.tools, p.Name) && !n.allows(p.Name):
+		return "The rules of your tools do not allow " + p.Name + " now. You may call " + strings.Join(n.only, ", ") + "."
+	}
+	return ""
+}
+
+func (w *worker) caller() tool.Caller {
+	c := tool.Caller{Org: w.org, Agent: w.agent, Confined: w.agent.Settings.RecallScope == agent.ScopeConversation}
+	if !w.conversation.IsDefault {
+		c.Conversation = w.conversation.ID
+	}
+	return c
+}
+
+// answerPending gives the calls of the run that have no result one that says why.
+func (w *worker) answerPending(ctx context.Context, why string) error {
+	t, err := readTail(ctx, w.Recall, w.org, w.conversation)
+	if err != nil {
+		return err
+	}
+	for _, p := range t.pending {
+		place := w.place(*t.answer, p)
+		result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: t.answer.StepID}
+		stored, err := w.Recall.AnswerCall(ctx, w.org, place, failedWith(result, p.CallID, why))
+		if err != nil {
+			return err
+		}
+		if stored {
+			m, err := w.Recall.Message(ctx, w.org, result.ID)
+			if err != nil {
+				return err
+			}
+			if err := w.emit(ctx, Event{Message: &m}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

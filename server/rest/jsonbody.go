@@ -1,0 +1,63 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+)
+
+// ReadJSON reads the body of a streamed operation, of at most limitBytes: an object that has the schema of T. An empty
+// body is {}. The warnings name the fields that T lacks.
+func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, error) {
+	held := &heldBody{Reader: Body(c, limitBytes), in: a.bodies, org: Org(c.Request().Context())}
+	defer held.release()
+	body, err := io.ReadAll(held)
+	if err != nil {
+		return nil, nil, bodyError(err)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	if err := checkRaw("body", body, 0); err != nil {
+		return nil, nil, err
+	}
+	var warnings Warnings
+	schemas, schema := a.OpenAPI().Components.Schemas, SchemaOf[T](a)
+	body, refused := checkNames(schemas, schema, "", body, &warnings)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return nil, nil, bodyError(err)
+	}
+	if err := validate(schemas, schema, value); err != nil {
+		return nil, nil, err
+	}
+	into := new(T)
+	if err := json.Unmarshal(body, into); err != nil {
+		return nil, nil, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: "body", Message: err.Error()}))
+	}
+	return into, warnings, nil
+}
+
+// validate returns a *Problem with all violations of a schema.
+func validate(schemas Registry, schema *Schema, value any) error {
+	var broken huma.ValidateResult
+	huma.Validate(schemas, schema, huma.NewPathBuffer([]byte("body"), len("body")), huma.ModeWriteToServer, value, &broken)
+	if len(broken.Errors) == 0 {
+		return nil
+	}
+	var sentences []string
+	for _, err := range broken.Errors {
+		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
+			sentences = append(sentences, violation(detail))
+		}
+	}
+	return newProblem(codeInvalid, strings.Join(sentences, "; "))
+}

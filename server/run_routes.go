@@ -1,0 +1,288 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) runRoutes(a *rest.API) {
+	rest.Get(a, "/v1/runs", "list_runs: List the runs of agents. A run is the work on one request.", s.listRuns)
+	rest.Get(a, "/v1/runs/active", "list_active_runs: List the runs that are at work.", s.activeRuns)
+	rest.Get(a, "/v1/runs/{run_id}", "get_run: Get a run.", s.getRun)
+	rest.Delete(a, "/v1/runs/{run_id}", "delete_run: Delete the record of a run that has ended. Its messages stay.",
+		s.deleteRun)
+	rest.Get(a, "/v1/runs/{run_id}/messages", "list_run_messages: List the messages of a run.", s.runMessages)
+	rest.Get(a, "/v1/runs/{run_id}/usage", "get_run_usage: Get what the models of a run counted.", s.runUsage)
+	rest.Get(a, "/v1/runs/{run_id}/metrics", "get_run_metrics: Get how long a run took.", s.runMetrics)
+	rest.Get(a, "/v1/runs/{run_id}/steps", "list_run_steps: List the steps of a run.", s.runSteps)
+	rest.Get(a, "/v1/steps", "list_steps: List steps. A step is one answer of a model.", s.listSteps)
+	rest.Get(a, "/v1/steps/{step_id}", "get_step: Get a step.", s.getStep)
+	rest.Get(a, "/v1/steps/{step_id}/messages", "list_step_messages: List the messages of a step.", s.stepMessages)
+	rest.Get(a, "/v1/steps/{step_id}/metrics", "get_step_metrics: Get how long a step took.", s.stepMetrics)
+	rest.Patch(a, "/v1/steps/{step_id}/feedback", "update_step_feedback: Say whether a step was good. Null deletes it.",
+		s.stepFeedback)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		doc := "stream_run: Attach to the stream of a background run again. From the item after starting_after on."
+		if method == http.MethodGet {
+			doc = "stream_run_from: Attach to the stream of a background run again. The parameters are in the query."
+		}
+		o := huma.Operation{Method: method, Path: "/v1/runs/{run_id}/stream", Summary: doc,
+			Parameters: []*huma.Param{rest.IDParam("run_id", "run")}, Responses: streamed(a)}
+		if method == http.MethodPost {
+			o.RequestBody = &huma.RequestBody{Content: rest.Content[letta.Attach](a, rest.JSON)}
+		} else {
+			o.Parameters = append(o.Parameters, &huma.Param{Name: "starting_after", In: "query",
+				Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "The number of the last item that the client has."})
+		}
+		a.Stream(o, func(c echo.Context) error { return s.attachToRun(a, c) })
+	}
+	a.Stream(huma.Operation{Method: http.MethodPost, Path: "/v1/conversations/{conversation_id}/stream",
+		Summary:    "stream_conversation: Attach to the stream of a conversation's background run again.",
+		Parameters: []*huma.Param{rest.ConversationParam()}, Responses: streamed(a),
+		RequestBody: &huma.RequestBody{Content: rest.Content[letta.Attach](a, rest.JSON)},
+	}, func(c echo.Context) error { return s.attachToConversation(a, c) })
+	s.jobRoutes(a)
+}
+
+func streamed(a *rest.API) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {Description: "Server-sent events: the items of the run.",
+		Content: rest.Content[letta.MessageItem](a, "text/event-stream")}}
+}
+
+// jobRoutes registers the older spelling of runs.
+func (s *Server) jobRoutes(a *rest.API) {
+	rest.Get(a, "/v1/jobs", "list_jobs: List runs under their older name.", s.listRuns, rest.Deprecated)
+	rest.Get(a, "/v1/jobs/active", "list_active_jobs: List the runs at work under their older name.", s.activeRuns,
+		rest.Deprecated)
+	rest.Get(a, "/v1/jobs/{run_id}", "get_job: Get a run under its older name.", s.getRun, rest.Deprecated)
+	rest.Patch(a, "/v1/jobs/{run_id}/cancel", "cancel_job: Cancel a run under its older name.", s.cancelJob,
+		rest.Deprecated)
+	rest.Delete(a, "/v1/jobs/{run_id}", "delete_job: Delete the record of a run under its older name.", s.deleteRun,
+		rest.Deprecated)
+}
+
+// OfRun is the path of what belongs to a run.
+type OfRun struct {
+	RunID rest.RunID `path:"run_id"`
+}
+
+// OfStep is the path of what belongs to a step.
+type OfStep struct {
+	StepID rest.StepID `path:"step_id"`
+}
+
+// defaultRuns is the number of runs, steps of a run or messages in a page, as in Letta.
+const defaultRuns = 100
+
+func (s *Server) listRuns(ctx context.Context, in *struct {
+	rest.Paging
+	letta.RunFilter
+}) ([]letta.Run, error) {
+	return s.runs(ctx, in.Filter(), in.Page(defaultRuns, rest.NewestFirst))
+}
+
+func (s *Server) activeRuns(ctx context.Context, in *struct {
+	AgentID    string         `query:"agent_id"`
+	AgentIDs   []string       `query:"agent_ids,explode" doc:"Of these agents."`
+	Background rest.Opt[bool] `query:"background" doc:"Only those of the background, or only the others."`
+}) ([]letta.Run, error) {
+	f := letta.RunFilter{AgentID: in.AgentID, AgentIDs: in.AgentIDs, Background: in.Background}.Filter()
+	f.Active = true
+	return s.runs(ctx, f, db.Page{Limit: rest.MaxPage})
+}
+
+func (s *Server) runs(ctx context.Context, f loop.Filter, p db.Page) ([]letta.Run, error) {
+	list, err := s.Loop.Runs(ctx, rest.Org(ctx), f, p)
+	return rest.Each(list, letta.RunOf), err
+}
+
+func (s *Server) getRun(ctx context.Context, in *OfRun) (letta.Run, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	return letta.RunOf(r), err
+}
+
+func (s *Server) deleteRun(ctx context.Context, in *OfRun) (letta.Run, error) {
+	r, err := s.Loop.DeleteRun(ctx, rest.Org(ctx), string(in.RunID))
+	return letta.RunOf(r), err
+}
+
+func (s *Server) cancelJob(ctx context.Context, in *OfRun) (letta.Run, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	if err != nil {
+		return letta.Run{}, err
+	}
+	if _, err := s.cancel(ctx, r.Conversation, []string{r.ID}); err != nil {
+		return letta.Run{}, err
+	}
+	return s.getRun(ctx, in)
+}
+
+func (s *Server) runMessages(ctx context.Context, in *struct {
+	OfRun
+	rest.Paging
+}) ([]letta.MessageItem, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	if err != nil {
+		return nil, err
+	}
+	return s.itemsOf(ctx, recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID}, in.Paging)
+}
+
+func (s *Server) stepMessages(ctx context.Context, in *struct {
+	OfStep
+	rest.Paging
+}) ([]letta.MessageItem, error) {
+	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(in.StepID))
+	if err != nil {
+		return nil, err
+	}
+	return s.itemsOf(ctx, recall.MessageFilter{AgentID: st.AgentID, StepID: st.ID}, in.Paging)
+}
+
+// itemsOf lists the items of messages, the oldest first if the caller does not say.
+func (s *Server) itemsOf(ctx context.Context, f recall.MessageFilter, p rest.Paging) ([]letta.MessageItem, error) {
+	f.WithErrors, f.WithReset = true, true
+	shown, err := s.messages(ctx, f, p.Page(defaultRuns, rest.OldestFirst), letta.SpeechTool{}.Options(nil))
+	return letta.ItemsOf(shown, false), err
+}
+
+func (s *Server) runUsage(ctx context.Context, in *OfRun) (letta.RunUsage, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	if err != nil {
+		return letta.RunUsage{}, err
+	}
+	u, err := s.Loop.UsageOf(ctx, rest.Org(ctx), r)
+	return letta.RunUsageOf(u), err
+}
+
+func (s *Server) runMetrics(ctx context.Context, in *OfRun) (letta.RunMetrics, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	if err != nil {
+		return letta.RunMetrics{}, err
+	}
+	u, err := s.Loop.UsageOf(ctx, rest.Org(ctx), r)
+	if err != nil {
+		return letta.RunMetrics{}, err
+	}
+	f := recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID, Parts: []recall.PartType{recall.ToolCall},
+		Roles: []recall.Role{recall.Assistant}}
+	messages, err := s.Recall.Messages(ctx, rest.Org(ctx), f, db.Page{Ascending: true, Limit: rest.MaxPage})
+	return letta.RunMetricsOf(r, u, messages), err
+}
+
+func (s *Server) runSteps(ctx context.Context, in *struct {
+	OfRun
+	rest.Paging
+}) ([]letta.RunStep, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	if err != nil {
+		return nil, err
+	}
+	return s.steps(ctx, loop.StepFilter{RunID: r.ID}, in.Page(defaultRuns, rest.NewestFirst))
+}
+
+func (s *Server) listSteps(ctx context.Context, in *struct {
+	rest.Paging
+	letta.StepFilter
+}) ([]letta.RunStep, error) {
+	f, err := in.Filter()
+	if err != nil {
+		return nil, err
+	}
+	return s.steps(ctx, f, in.Page(50, rest.NewestFirst))
+}
+
+func (s *Server) steps(ctx context.Context, f loop.StepFilter, p db.Page) ([]letta.RunStep, error) {
+	list, err := s.Loop.Steps(ctx, rest.Org(ctx), f, p)
+	return rest.Each(list, letta.StepOf), err
+}
+
+func (s *Server) getStep(ctx context.Context, in *OfStep) (letta.RunStep, error) {
+	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(in.StepID))
+	return letta.StepOf(st), err
+}
+
+func (s *Server) stepMetrics(ctx context.Context, in *OfStep) (letta.StepMetrics, error) {
+	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(in.StepID))
+	return letta.StepMetricsOf(st), err
+}
+
+func (s *Server) stepFeedback(ctx context.Context, in *struct {
+	OfStep
+	Body letta.Feedback
+}) (letta.RunStep, error) {
+	st, err := s.Loop.SetFeedback(ctx, rest.Org(ctx), string(in.StepID), in.Body.Feedback.Pointer(), in.Body.Tags.Value)
+	return letta.StepOf(st), err
+}
+
+// attachToRun sends the items of a background run from a number on.
+func (s *Server) attachToRun(a *rest.API, c echo.Context) error {
+	id, err := rest.PathID(c, "run_id", "run")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.bounded(c)
+	defer cancel()
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), id)
+	if err != nil {
+		return err
+	}
+	in, _, err := rest.ReadJSON[letta.Attach](a, c, maxMessageBytes)
+	if err != nil {
+		return err
+	}
+	if in.After.Value, err = rest.QueryInt(c, "starting_after", in.After.Value); err != nil {
+		return err
+	}
+	return s.attach(c, r, *in)
+}
+
+// attachToConversation sends the items of the run of a conversation: that of an id or of an otid, or the active one.
+func (s *Server) attachToConversation(a *rest.API, c echo.Context) error {
+	path, err := rest.PathConversation(c)
+	if err != nil {
+		return err
+	}
+	in, _, err := rest.ReadJSON[letta.Attach](a, c, maxMessageBytes)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.bounded(c)
+	defer cancel()
+	conversation, err := s.named(ctx, path, in.AgentID.Value)
+	if err != nil {
+		return err
+	}
+	r, err := s.Loop.Find(ctx, rest.Org(ctx), conversation, in.RunID.Value, in.OTID.Value)
+	if errors.Is(err, db.ErrNotFound) {
+		return db.Invalid("No active runs found for this conversation")
+	}
+	if err != nil {
+		return err
+	}
+	return s.attach(c, r, *in)
+}
+
+func (s *Server) attach(c echo.Context, r loop.Run, in letta.Attach) error {
+	switch {
+	case !r.Background:
+		return db.Invalid("Run %s was not made in the background, so that its stream is not kept: send messages with "+
+			"background, or read GET /v1/runs/%s/messages", r.ID, r.ID)
+	case r.CompletedAt != nil && time.Since(*r.CompletedAt) > loop.ItemsKept:
+		return rest.Expired("EXPIRED: The stream of run " + r.ID + " is no longer kept; its messages are at /v1/runs/" +
+			r.ID + "/messages")
+	}
+	return s.streamItems(c, r, itemStream{after: int64(in.After.Value), pings: !in.Pings.Set || in.Pings.Null ||
+		in.Pings.Value, poll: time.Duration(in.Poll.Value * float64(time.Second)), batch: in.Batch.Value})
+}
