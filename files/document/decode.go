@@ -168,13 +168,35 @@ func guessUTF16(raw []byte) *boundMark {
 	if nuls[1] > nuls[0] {
 		m = &marks[3]
 	}
-	if high, low := max(nuls[0], nuls[1]), min(nuls[0], nuls[1]); high*100 < len(sample) || high == 0 || low*20 > high {
+	high, low := max(nuls[0], nuls[1]), min(nuls[0], nuls[1])
+	if high == 0 {
 		return nil
+	}
+	if high*100 < len(sample) || low*20 > high {
+		return guessHan(sample)
 	}
 	if !isWritten(decoded(sample, m.encoding)) {
 		return nil
 	}
 	return m
+}
+
+// guessHan returns the byte order in which a text with NULs is Chinese, nil if it is not: of random characters a third
+// are. Such a text has hardly any ASCII characters.
+func guessHan(sample []byte) *boundMark {
+	for i := range marks[3:5] {
+		m, han := &marks[3+i], 0
+		text := decoded(sample, m.encoding)
+		for _, r := range text {
+			if unicode.Is(unicode.Han, r) {
+				han++
+			}
+		}
+		if han*3 > utf8.RuneCountInString(text)*2 && isWritten(text) {
+			return m
+		}
+	}
+	return nil
 }
 
 // isWritten reports whether at least 98 in 100 characters are assigned and not private.

@@ -46,6 +46,11 @@ var (
 	utf16be = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
 )
 
+// lines returns 40 long lines, each a text without its line ends.
+func lines(text string) string {
+	return strings.Repeat(strings.Repeat(strings.ReplaceAll(text, "\n", ""), 9)+"\n", 40)
+}
+
 // samples are texts in the encodings that people's files are in.
 var samples = []struct {
 	name, charset, text string
@@ -62,6 +67,8 @@ var samples = []struct {
 	{"UTF-16 big-endian in Russian", "utf-16be", russian, utf16be},
 	{"UTF-16 little-endian in Korean", "utf-16le", hangul, utf16le},
 	{"UTF-16 little-endian in Japanese", "utf-16le", kana, utf16le},
+	{"UTF-16 little-endian in Chinese", "utf-16le", lines(chinese), utf16le},
+	{"UTF-16 big-endian in Chinese", "utf-16be", lines(taiwan), utf16be},
 	{"UTF-32 little-endian with a mark", "utf-32le", greek, utf32.UTF32(utf32.LittleEndian, utf32.UseBOM)},
 	{"Windows-1252 in French", "windows-1252", french, charmap.Windows1252},
 	{"Latin-1 in German", "windows-1252", german, charmap.ISO8859_1},
