@@ -22,6 +22,9 @@ type Model struct {
 	Window   int           // its context window in tokens; 0 if unknown. Ignored for the agent's own model
 	Patience time.Duration // how long all calls for one summary may take; 0 means the constant Patience
 
+	// List returns the names of the models of the same endpoint; nil if nobody knows them.
+	List func(context.Context) []string
+
 	// Redact removes secrets from a summary, with the key of the organization. Nil redacts with a shared key.
 	Redact func(string) string
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -30,6 +31,9 @@ func (s *Server) routes(a *rest.API) {
 		s.previewRoutes, s.promptRoutes, s.runRoutes, s.stepRoutes, s.toolRoutes, s.uploadRoutes,
 	} {
 		register(a)
+	}
+	for _, r := range letta.Routes() {
+		a.NotServed(r.Method, r.Path, r.WhyNot())
 	}
 }
 

@@ -66,7 +66,7 @@ func (c language) models() (func(context.Context, string) *compaction.Model, err
 	shared := &sharedSummarizer{Summarizer: client, calls: db.NewShares(maxSummaries, maxSummaries/4)}
 	return func(_ context.Context, handle string) *compaction.Model {
 		name := handle[strings.IndexByte(handle, '/')+1:]
-		m := &compaction.Model{Summarizer: shared, Name: name, Patience: c.SummaryPatience}
+		m := &compaction.Model{Summarizer: shared, Name: name, Patience: c.SummaryPatience, List: client.Models}
 		if m.Name == "" || m.Name == client.Model() {
 			m.Name, m.Window = client.Model(), client.Window()
 		}

@@ -57,16 +57,10 @@ func (s *Store) EndpointModels(ctx context.Context) (handles []string) {
 		return nil
 	}
 	m := s.Compaction.Models(ctx, "")
-	if m == nil {
+	if m == nil || m.List == nil {
 		return nil
 	}
-	lister, ok := m.Summarizer.(interface {
-		Models(ctx context.Context) []string
-	})
-	if !ok {
-		return nil
-	}
-	for _, name := range lister.Models(ctx) {
+	for _, name := range m.List(ctx) {
 		handles = append(handles, "openai/"+name)
 	}
 	return handles

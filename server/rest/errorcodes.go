@@ -47,6 +47,7 @@ const (
 	codeTooMany    = "too_many_requests"
 	codeClientGone = "client_gone"
 	codeInternal   = "internal_error"
+	codeNotServed  = "not_implemented"
 	codeBusy       = "busy"
 	codeNoDatabase = "database_unavailable"
 	codeNoRoom     = "no_room"
@@ -90,6 +91,8 @@ var errorCodes = []ErrorCode{
 	{codeClientGone, typeRequest, statusClientGone, "The client closed the connection; only logs show this."},
 	{codeInternal, typeServer, http.StatusInternalServerError,
 		"The server has a fault. Its log has the cause under the answer's X-Request-Id."},
+	{codeNotServed, typeRequest, http.StatusNotImplemented,
+		"The route is one of Letta's that this server does not have; detail says why. The same request fails again."},
 	{codeBusy, typeUnavailable, http.StatusServiceUnavailable,
 		"What the request needs is at work for others. Send it again after Retry-After seconds."},
 	{codeNoDatabase, typeUnavailable, http.StatusServiceUnavailable,

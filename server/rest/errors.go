@@ -71,6 +71,13 @@ func NotAllowed(detail string) *Problem {
 	return p
 }
 
+// notServed is the problem of a route of Letta's that this server does not have. why is a sentence.
+func notServed(why string) *Problem {
+	p := newProblem(codeNotServed, why+" See docs/letta.md#the-routes")
+	p.header = http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
+	return p
+}
+
 // TooLarge is a body beyond its limit.
 func TooLarge(limitBytes int64) *Problem {
 	return newProblem(codeTooLarge, fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))

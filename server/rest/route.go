@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -148,6 +149,30 @@ func (a *API) Head(path string, handle echo.HandlerFunc) { a.stream(http.MethodH
 
 func (a *API) stream(method, path string, handle echo.HandlerFunc) {
 	a.echo.Add(method, echoPath(path), handle)
+}
+
+// inPath matches the parameters of a path, and wildcards those that may have slashes.
+var (
+	inPath    = regexp.MustCompile(`\{[^}]*\}`)
+	wildcards = regexp.MustCompile(`\{[^}]*:path\}`)
+)
+
+// NotServed answers requests of a route with a 501 that says why, as a sentence, unless an operation serves the route.
+// It is called after the last operation was registered.
+func (a *API) NotServed(method, path, why string) {
+	path = strings.TrimSuffix(path, "/")
+	form := inPath.ReplaceAllString(path, "{}")
+	for known, item := range a.OpenAPI().Paths {
+		if inPath.ReplaceAllString(known, "{}") == form && operationOf(item, method) != nil {
+			return
+		}
+	}
+	a.stream(method, wildcards.ReplaceAllString(path, "*"), func(echo.Context) error { return notServed(why) })
+}
+
+func operationOf(item *huma.PathItem, method string) *huma.Operation {
+	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put,
+		http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[method]
 }
 
 // echoPath is a path as echo's routes have it.

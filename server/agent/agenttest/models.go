@@ -15,6 +15,7 @@ func Models(p *llmtest.Provider, patience time.Duration) (func(context.Context, 
 	client, err := llm.New(llm.Config{BaseURL: p.BaseURL(), Model: "summariser", Window: p.Window,
 		FirstPause: time.Nanosecond})
 	return func(context.Context, string) *compaction.Model {
-		return &compaction.Model{Summarizer: client, Name: client.Model(), Window: client.Window(), Patience: patience}
+		return &compaction.Model{Summarizer: client, Name: client.Model(), Window: client.Window(), Patience: patience,
+			List: client.Models}
 	}, err
 }

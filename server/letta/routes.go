@@ -1,0 +1,75 @@
+package letta
+
+import (
+	_ "embed" // for the table
+	"encoding/csv"
+	"strings"
+)
+
+//go:embed routes.csv
+var routesTable string
+
+// Route is a route of Letta V1.
+type Route struct {
+	Method, Path string
+	SDK          string // the method of Letta's SDKs that calls it; empty if none does
+	subject      string
+}
+
+// Routes returns the routes of Letta V1 and of its SDKs, in the order of the SDKs' methods.
+func Routes() (all []Route) {
+	rows, err := csv.NewReader(strings.NewReader(routesTable)).ReadAll()
+	if err != nil {
+		panic("letta: the table of routes is broken: " + err.Error()) // it is part of the program
+	}
+	for _, r := range rows[1:] {
+		all = append(all, Route{Method: r[0], Path: r[1], SDK: r[2], subject: r[3]})
+	}
+	return all
+}
+
+// WhyNot says why a route is not served, as a sentence.
+func (r Route) WhyNot() string {
+	if why := unserved[r.subject]; why != "" {
+		return why
+	}
+	return "This version does not serve this route."
+}
+
+// unserved says why the routes of a subject are not served.
+var unserved = map[string]string{
+	"admin":        "Organizations are managed by id with /v1/admin/orgs; there are no users.",
+	"batches":      "Loci sends no batches of requests to models.",
+	"environments": "Environments belong to Letta's cloud.",
+	"files":        "This version neither exports nor imports agents.",
+	"generate":     "Loci does not write tools or texts with a model.",
+	"git":          "Blocks have versions of their own (/v1/blocks/{block_id}/versions); there is no repository of them.",
+	"groups":       "Loci runs no groups of agents.",
+	"identities":   "This version keeps no identities; use tags of agents.",
+	"internal":     "This route is for Letta's own services.",
+	"loop":         "This version runs no agents; POST /v1/agents/{agent_id}/step serves a loop of your own.",
+	"mcp":          "Loci calls no MCP servers; a client runs their tools and sends the results.",
+	"providers":    "The operator configures the endpoints of models; clients cannot add providers.",
+	"proxies":      "Loci is no proxy of a provider; GET /v1/agents/{agent_id}/prompt makes the request to send to it.",
+	"runs":         "This version keeps no runs, steps and jobs.",
+	"sandbox":      "Loci runs no code of its users, so that there is no sandbox to configure.",
+	"schedules":    "Loci sends no messages at set times; use a scheduler such as cron.",
+	"storage":      "Loci does not report the size of its vectors.",
+	"telemetry":    "Loci keeps no traces, metrics and feedback of steps.",
+	"templates":    "Loci has no templates; create each agent with its fields.",
+	"tokens":       "Tokens of clients belong to Letta's cloud; create keys with loci keys create.",
+	"tools":        "This version keeps no tools of its users; a client runs its own tools and sends the results.",
+	"toolsearch":   "The few tools are listed by GET /v1/tools.",
+	"voice":        "Loci has no voice.",
+}
+
+// Otherwise are the routes that are served in another way than Letta serves them, and how.
+var Otherwise = map[string]string{
+	"PATCH /v1/agents/{agent_id}/messages/{message_id}": "always a 405: messages never change; capture a correction",
+	"POST /v1/agents/{agent_id}/messages/capture":       "takes more formats ([more](api.md#formats-of-messages))",
+	"POST /v1/agents/{agent_id}/summarize":              "a compaction never throws history away",
+	"POST /v1/conversations/{conversation_id}/compact":  "a compaction never throws history away",
+	"GET /v1/models/":                                  "the configured model, those of its endpoint, and known ones",
+	"GET /v1/models/embedding":                         "the one model that the operator configured, or `words`",
+	"PATCH /v1/agents/{agent_id}/files/{file_id}/open": "shows the file at once",
+}

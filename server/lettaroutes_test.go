@@ -1,0 +1,93 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// inPath matches the parameters of a path.
+var inPath = regexp.MustCompile(`\{[^}]*\}`)
+
+// Each of Letta's routes is served, or says in a sentence why it is not; no client gets a bare 404 or 405, or is told
+// to try again. docs/letta.md lists them.
+func TestLettasRoutesAreServedOrExplained(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	var table strings.Builder
+	table.WriteString("| route | method of the SDKs | |\n| --- | --- | --- |\n")
+	counts := map[string]int{}
+	for _, r := range letta.Routes() {
+		named := strings.NewReplacer("{conversation_id}", "conv-123e4567-e89b-42d3-8456-426614174000", "{agent_id}",
+			"agent-123e4567-e89b-42d3-8456-426614174000").Replace(r.Path)
+		got := c.call(r.Method, inPath.ReplaceAllString(named, "x"), "")
+		how := "served"
+		switch otherwise := letta.Otherwise[r.Method+" "+r.Path]; {
+		case got.Code == http.StatusNotImplemented:
+			how = "not served: " + strings.TrimSuffix(lowered(r.WhyNot()), ".")
+			checkNotServed(t, r, got)
+		case otherwise != "":
+			how = "otherwise: " + otherwise
+		case got.Code == http.StatusMethodNotAllowed ||
+			got.Code == http.StatusNotFound && strings.Contains(got.Text, `"unknown_route"`):
+			t.Errorf("%s %s: got %d %s", r.Method, r.Path, got.Code, got.Text)
+		}
+		word, _, _ := strings.Cut(how, ":")
+		counts[word]++
+		fmt.Fprintf(&table, "| `%s %s` | %s | %s |\n", r.Method, r.Path, sdkMethod(r.SDK), how)
+	}
+	fmt.Fprintf(&table, "\nOf %d routes %d are served, %d of them otherwise than by Letta, and %d are not.\n",
+		len(letta.Routes()), counts["served"]+counts["otherwise"], counts["otherwise"], counts["not served"])
+	checkTable(t, "../docs/letta.md", "<!-- routes -->\n", table.String())
+}
+
+func sdkMethod(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "`" + name + "`"
+}
+
+func lowered(sentence string) string {
+	if strings.HasPrefix(sentence, "Loci") || strings.HasPrefix(sentence, "MCP") {
+		return sentence
+	}
+	return strings.ToLower(sentence[:1]) + sentence[1:]
+}
+
+func checkNotServed(t *testing.T, r letta.Route, got servertest.Reply) {
+	t.Helper()
+	if r.Method != http.MethodHead {
+		servertest.CheckProblem(t, got, http.StatusNotImplemented, map[string]any{"detail": r.WhyNot() +
+			" See docs/letta.md#the-routes"})
+	}
+	if retry := got.Header().Get("X-Should-Retry"); retry != "false" {
+		t.Errorf("%s %s: x-should-retry is %q: Letta's clients would try three times", r.Method, r.Path, retry)
+	}
+}
+
+// checkTable compares the table after a mark in a page of the documentation, up to <!-- end -->, with what it must be.
+func checkTable(t *testing.T, page, mark, want string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), mark)
+	old, after, end := strings.Cut(rest, "<!-- end -->")
+	if !found || !end {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	if *update {
+		err = os.WriteFile(page, []byte(before+mark+want+"<!-- end -->"+after), 0o600)
+	}
+	if err != nil || !*update && old != want {
+		t.Errorf("%s has another table: run this test with -update (%v)", page, err)
+	}
+}
