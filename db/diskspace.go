@@ -16,7 +16,26 @@ func IsFull(err error) bool {
 		// insufficient_resources, disk_full, io_error, read_only_sql_transaction
 		return slices.Contains([]string{"53000", "53100", "58030", "25006"}, pg.Code)
 	}
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS) ||
+		errors.Is(err, ErrReadOnly)
+}
+
+// ErrReadOnly is the error of CheckWritable.
+var ErrReadOnly = errors.New("the database is read-only")
+
+// IsReadOnly reports whether an error says that the database is read-only.
+func IsReadOnly(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "25006" || errors.Is(err, ErrReadOnly)
+}
+
+// CheckWritable returns ErrReadOnly if the database takes no changes.
+func CheckWritable(ctx context.Context, d DB) error {
+	readOnly, err := One[string](ctx, d, `SHOW transaction_read_only`)
+	if err == nil && readOnly == "on" {
+		return ErrReadOnly
+	}
+	return err
 }
 
 // UnlessFull returns an error of a write that a read can do without: nil if it says that nothing can be stored.

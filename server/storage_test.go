@@ -110,12 +110,15 @@ func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
 	c := newIdleClient(t)
 	readOnly := c.readOnly()
 	readOnly("on")
+	if got := c.call("GET", "/v1/ready", ""); got.Code != 503 || !strings.Contains(got.Text, "read-only") {
+		t.Errorf("ready before a change: got %d %s, want 503", got.Code, got.Text)
+	}
 	for range 2 {
 		got := c.call("POST", "/v1/blocks", `{"label":"notes","value":"x"}`)
-		if got.Code != 503 || !strings.Contains(got.Text, "no room") {
+		if got.Code != 503 || !strings.Contains(got.Text, "read-only") {
 			t.Errorf("a change: got %d %s, want 503", got.Code, got.Text)
 		}
-		if got := c.call("GET", "/v1/ready", ""); got.Code != 503 || !strings.Contains(got.Text, "no room") {
+		if got := c.call("GET", "/v1/ready", ""); got.Code != 503 || !strings.Contains(got.Text, "read-only") {
 			t.Errorf("ready: got %d %s, want 503", got.Code, got.Text)
 		}
 		if got := c.call("GET", "/v1/blocks", ""); got.Code != 200 {

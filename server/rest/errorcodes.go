@@ -101,7 +101,7 @@ var errorCodes = []ErrorCode{
 		"No language model is configured, so that the server can run no agent. The operator sets LOCI_LLM_BASE_URL and " +
 			"LOCI_LLM_MODEL. A program with a model of its own needs neither: it uses prompt and capture."},
 	{codeNoRoom, typeUnavailable, http.StatusServiceUnavailable,
-		"The database's disk is full. Reading works; storing does when the operator has made room."},
+		"The database's disk is full, or it is read-only. Reading works; storing does when the operator has mended that."},
 }
 
 // codeOf returns what a code means.

@@ -124,8 +124,12 @@ func Unavailable() *Problem {
 	return retryLater(codeNoDatabase, "The database does not answer; try again in a moment", "1")
 }
 
-// noRoom is a change that cannot be stored until the operator makes room.
-func noRoom() *Problem {
+// noRoom is a change that cannot be stored until the operator makes room, or makes the database writable.
+func noRoom(err error) *Problem {
+	if db.IsReadOnly(err) {
+		return retryLater(codeNoRoom, "The server's database is read-only; try again when its operator has made it writable",
+			"30")
+	}
 	return retryLater(codeNoRoom, "The server has no room to store anything; try again when its operator has made some",
 		"30")
 }
@@ -203,7 +207,7 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, context.Canceled):
 		return newProblem(codeClientGone, "Client disconnected")
 	case db.IsFull(err):
-		return noRoom()
+		return noRoom(err)
 	case unavailable(err):
 		return Unavailable()
 	}
@@ -269,10 +273,10 @@ func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	return p
 }
 
-// CheckRoom returns an error if changes can still not be stored, after one could not.
+// CheckRoom returns an error if the database is read-only, or if changes can still not be stored after one could not.
 func (a *API) CheckRoom(ctx context.Context, d db.DB) error {
-	if !a.full.Load() {
-		return nil
+	if err := db.CheckWritable(ctx, d); err != nil || !a.full.Load() {
+		return err
 	}
 	if err := db.CheckRoom(ctx, d); err != nil {
 		return err
