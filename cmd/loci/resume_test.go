@@ -135,8 +135,8 @@ func readMigration(t *testing.T, name string) string {
 	return string(sql)
 }
 
-// orgKeysStatements counts the statements of migration 22 that change the schema. A stop in a later one would leave that
-// applied, and the next round without as many.
+// orgKeysStatements counts the statements of migration 22 that change the schema. A stop in a later migration would
+// leave this one applied, and the next round without as many.
 func orgKeysStatements(t *testing.T) int {
 	t.Helper()
 	changes := regexp.MustCompile(`(?m)^(ALTER|CREATE|DROP) `)
