@@ -1,6 +1,8 @@
 package recall
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -152,9 +154,12 @@ func (p *Part) check(role Role) error {
 			return db.Invalid("a part has %d bytes; it may have at most %d", len(text), MaxPartBytes)
 		}
 	}
-	for _, image := range p.Images {
+	for _, image := range append(slices.Clip(p.Images), p.Source) {
 		if len(image) > MaxPartBytes {
 			return db.Invalid("an image has %d bytes; it may have at most %d", len(image), MaxPartBytes)
+		}
+		if err := checkImage(image); err != nil {
+			return err
 		}
 	}
 	if (p.Type == ToolCall || p.Type == ToolReturn) && (p.CallID == "" || len(p.CallID) > maxIDBytes) {
@@ -162,6 +167,28 @@ func (p *Part) check(role Role) error {
 	}
 	if p.Type == ToolCall && (p.Name == "" || len(p.Name) > maxIDBytes) {
 		return db.Invalid("the name of a called tool has %d bytes; it must have from 1 to %d", len(p.Name), maxIDBytes)
+	}
+	return nil
+}
+
+// checkImage returns ErrInvalid for the source of an image that every provider refuses.
+func checkImage(source json.RawMessage) error {
+	var s struct{ Type, URL, Data string }
+	_ = json.Unmarshal(source, &s) // what is no source has no type
+	data := s.Data
+	switch s.Type {
+	case "url":
+		scheme, _, _ := strings.Cut(s.URL, ":")
+		if !slices.Contains([]string{"http", "https", "data"}, strings.ToLower(scheme)) {
+			return db.Invalid("the url of an image is %q; it must begin with http://, https:// or data:", db.Short(s.URL))
+		}
+		_, data, _ = strings.Cut(s.URL, ";base64,")
+	case "base64":
+	default:
+		return nil
+	}
+	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
+		return db.Invalid("the data of an image is no base64: %v", err)
 	}
 	return nil
 }

@@ -637,3 +637,91 @@ func TestRequestsToAgentsAreChecked(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
+
+func TestOnlyAWholeRequestIsARepetition(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	hi := `{"role":"user","content":"Hi","otid":"o1"}`
+	other := `{"role":"user","content":"IMPORTANT","otid":"o2"}`
+	first := r.send(`{"messages":[` + hi + `]}`)
+	got := r.call("POST", r.path(), `{"messages":[`+hi+`,`+other+`]}`)
+	if got.Code != 409 || !strings.Contains(got.Text, "o1") {
+		t.Errorf("a message that is new and one that is not: got %d %s", got.Code, got.Text)
+	}
+	checkSaid(t, "the log", r.log(), []string{"user_message Hi", "assistant_message Done."})
+	second := r.send(`{"messages":[` + other + `]}`)
+	if again := r.send(`{"messages":[` + hi + `]}`); again.RunID != first.RunID {
+		t.Errorf("a repetition: got %+v, want %+v", again, first)
+	}
+	if second.RunID == first.RunID || len(r.model.Requests()) != 2 {
+		t.Errorf("the new message alone: got %+v", second)
+	}
+	if got := r.call("POST", r.path(), `{"messages":[`+hi+`,`+other+`]}`); got.Code != 409 {
+		t.Errorf("messages of two requests: got %d %s", got.Code, got.Text)
+	}
+	conversation := r.made("/v1/conversations?agent_id="+r.agent, `{}`)
+	before := r.log()
+	got = r.call("POST", "/v1/conversations/"+conversation+"/messages", `{"messages":[`+hi+`],"streaming":false}`)
+	if got.Code != 409 || !strings.Contains(got.Text, "another conversation") || strings.Contains(got.Text, "Done.") {
+		t.Errorf("the otid in another conversation: got %d %s", got.Code, got.Text)
+	}
+	checkSaid(t, "the log at the end", r.log(), before)
+}
+
+func TestAnImpossibleUsageLosesNoAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.model.Says(modeltest.Answer{Raw: `data: {"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop"}]}` +
+		"\n\n" + `data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1000000000000000}}` +
+		"\n\ndata: [DONE]\n\n"})
+	got := r.send(hello)
+	checkSaid(t, "the answer", itemTexts(got.Messages), []string{"assistant_message Hello"})
+	if got.StopReason.StopReason != "end_turn" || got.Usage.Prompt != 0 || len(r.model.Requests()) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestImagesThatProvidersRefuseAreRefused(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	for source, word := range map[string]string{
+		`{"type":"base64","media_type":"image/png","data":"!!notb64"}`: "base64",
+		`{"type":"url","url":"data:image/png;base64,!!notb64"}`:        "base64",
+		`{"type":"url","url":"file:///etc/passwd"}`:                    "https",
+		`{"type":"url","url":"picture.png"}`:                           "https",
+	} {
+		body := `{"messages":[{"role":"user","content":[{"type":"image","source":` + source + `}]}]}`
+		for _, path := range []string{r.path(), r.path() + "/capture"} {
+			if got := r.call("POST", path, body); got.Code != 422 || !strings.Contains(got.Text, word) {
+				t.Errorf("%s %s: got %d %s", path, source, got.Code, got.Text)
+			}
+		}
+	}
+	checkSaid(t, "the log", r.log(), []string{})
+	r.send(`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png",
+		"data":"aGk="}},{"type":"image","source":{"type":"url","url":"HTTPS://x/a.png"}}]}]}`)
+}
+
+func TestAnApprovalIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+		"tool_rules":[{"type":"requires_approval","tool_name":"memory_insert"}]}`)
+	for _, answer := range []string{`{"type":"approval","approve":true,"tool_call_id":"i"}`,
+		`{"type":"approval","approve":false,"tool_call_id":"i","reason":"No"}`} {
+		r.model.Says(callOf("i", "memory_insert", `{"label":"human","new_string":"Tea."}`),
+			modeltest.Answer{Text: "Noted."})
+		r.send(hello)
+		otid := fmt.Sprint("otid-", strings.Contains(answer, "true"))
+		body := `{"messages":[{"type":"approval","otid":"` + otid + `","approvals":[` + answer + `]}]}`
+		first, asked := r.send(body), len(r.model.Requests())
+		if diff := cmp.Diff(first, r.send(body)); diff != "" || len(r.model.Requests()) != asked {
+			t.Errorf("%s again (-first +again):\n%s", answer, diff)
+		}
+		for _, other := range []string{strings.Replace(body, otid, "unknown", 1), strings.Replace(body, `]}]}`,
+			`]},{"role":"user","content":"New","otid":"new"}]}`, 1)} {
+			if got := r.call("POST", r.path(), other); got.Code != 400 {
+				t.Errorf("%s: got %d %s", other, got.Code, got.Text)
+			}
+		}
+	}
+}

@@ -443,7 +443,7 @@ func TestAnAgentBeginsWithWhatItIsGiven(t *testing.T) {
 	c := newIdleClient(t)
 	agent := fields(t, c.must("POST", "/v1/agents", `{"initial_message_sequence":[{"role":"assistant","content":"Hi."},
 		{"role":"user","name":"Ann","content":[{"type":"text","text":"See?"},{"type":"image","source":{"type":"url",
-		"url":"u"}}]}]}`))
+		"url":"https://x/u"}}]}]}`))
 	items := c.list("/v1/agents/" + agent["id"].(string) + "/messages")
 	var got []string
 	for _, item := range items {

@@ -255,6 +255,10 @@ func TestAStepRefusesAndStoresNothing(t *testing.T) {
 		`{"response":{"choices":[{}]}}`:              "response.choices[0].message: expected an object",
 		`{"response":{"error":{"a":1}}}`:             "response.error: expected an answer of the model",
 		`{"response":{"role":"user","content":"x"}}`: "response.role: expected one of assistant",
+		`{"response":{"choices":[{"message":{"role":"user","content":"x"}}]}}`: "response.choices[0].message.role: " +
+			"expected one of assistant",
+		`{"response":{"output":[{"type":"message","role":"user","content":"x"}]}}`: "response.output[0].role: expected " +
+			"one of assistant",
 		`{"response":{"choices":[{"message":{"tool_calls":[{"id":"c","function":{}}]}}]}}`: "response.choices[0].message." +
 			"tool_calls[0].function.name: expected a text that is not empty",
 		`{"response":{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":"many"}}}`: "response.usage." +

@@ -20,7 +20,7 @@ func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
 		answer.Refuse("error", "expected an answer of the model, not an error of its provider")
 	case answer.Has("choices"):
 		message := answer.choice()
-		d.Content, at = readAnswer(message), message.At
+		d.Content, at = readAnswer(message.ofAssistant()), message.At
 	case answer.Has("output"):
 		d.Content = answer.readOutput()
 	case answer.Has("role"):
@@ -49,6 +49,14 @@ func (i Object) choice() Object {
 	return choices[0].Object("message")
 }
 
+// ofAssistant refuses a message that names another role than assistant.
+func (i Object) ofAssistant() Object {
+	if i.Has("role") {
+		i.OneOf("role", "assistant")
+	}
+	return i
+}
+
 // readOutput reads the items of a response.
 func (i Object) readOutput() (all []recall.Part) {
 	for _, m := range i.Items("output", "a list of items") {
@@ -60,7 +68,7 @@ func (i Object) readOutput() (all []recall.Part) {
 				m.Refuse("type", "expected what the model wrote; send what tools returned as messages")
 			}
 		case m.kind() == "message":
-			all = append(all, readAnswer(m)...)
+			all = append(all, readAnswer(m.ofAssistant())...)
 		default:
 			m.Refuse("type", "expected message, function_call, reasoning, or another item that a model writes")
 		}

@@ -182,12 +182,12 @@ func (m SentMessage) addApproval(r *loop.Request, at string) error {
 			return rest.Unprocessable(fmt.Sprintf("%s.approvals[%d].approve", at, i), "expected true or false")
 		default:
 			r.Approvals = append(r.Approvals, loop.Approval{CallID: a.CallID, Approve: a.Approve.Value,
-				Reason: a.Reason.Value})
+				Reason: a.Reason.Value, OTID: m.OTID.Value})
 		}
 	}
 	if approve := m.Approve.Pointer(); approve != nil && len(m.Approvals.Value) == 0 {
 		r.Approvals = append(r.Approvals, loop.Approval{MessageID: m.RequestID.Value, Approve: *approve,
-			Reason: m.Reason.Value})
+			Reason: m.Reason.Value, OTID: m.OTID.Value})
 		return nil
 	}
 	if len(m.Approvals.Value) == 0 {

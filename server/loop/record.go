@@ -55,6 +55,7 @@ type Options struct {
 	System       *string         `json:"system,omitempty"` // instructions, in place of the agent's
 	StreamTokens bool            `json:"stream_tokens,omitempty"`
 	Approved     []string        `json:"approved,omitempty"` // ids of calls that the client approved
+	OTIDs        []string        `json:"otids,omitempty"`    // of the client's approvals and denials
 	View         json.RawMessage `json:"view,omitempty"`     // how the client wants to see messages; the caller's
 }
 

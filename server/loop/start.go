@@ -29,6 +29,7 @@ type Approval struct {
 	MessageID string
 	Approve   bool
 	Reason    string // why it does not
+	OTID      string // the client's own id of the answer; empty if it has none
 }
 
 // Started is a run that was started, or that was found by the otid of a message.
@@ -77,6 +78,7 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 	if err != nil {
 		return Started{}, err
 	}
+	r.Options.OTIDs = otidsOf(r.Approvals)
 	run := Run{ID: newID("run-"), Background: r.Background, Options: r.Options}
 	s := newSession(org, run, m)
 	l.hold(s)
@@ -144,6 +146,11 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 			return err
 		}
 		drafts, approved, err := l.input(ctx, in, org, c, r)
+		if errors.Is(err, db.ErrInvalid) {
+			if repeats = l.answered(ctx, tx, org, c, r); repeats != "" {
+				return errRepeated
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -163,21 +170,82 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(appended, func(a recall.Appended) bool { return a.Repeated })
-		if i < 0 {
-			return nil
+		repeats, err = repetition(ctx, in, org, c, appended)
+		if err == nil && repeats != "" {
+			return errRepeated
 		}
-		m, err := in.Message(ctx, org, appended[i].ID)
-		if err != nil || m.RunID == nil { // a message that was captured has no run yet
-			return err
-		}
-		repeats = *m.RunID
-		return errRepeated
+		return err
 	})
 	if errors.Is(err, errRepeated) {
 		err = nil
 	}
 	return repeats, err
+}
+
+// otidsOf returns the otids of approvals.
+func otidsOf(approvals []Approval) (otids []string) {
+	for _, a := range approvals {
+		if a.OTID != "" && !slices.Contains(otids, a.OTID) {
+			otids = append(otids, a.OTID)
+		}
+	}
+	return otids
+}
+
+// answered returns the run that was made of the same approvals and messages, by their otids; empty if there is none.
+func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation, r Request) string {
+	if len(r.Approvals) == 0 || slices.ContainsFunc(r.Approvals, func(a Approval) bool { return a.OTID == "" }) {
+		return ""
+	}
+	var run string
+	err := tx.QueryRow(ctx, `
+		SELECT id FROM runs
+		WHERE org = $1 AND conversation_key = $2 AND status <> 'running' AND request -> 'otids' @> $3::jsonb
+		ORDER BY created_at DESC, key DESC LIMIT 1`, org, c.Key, r.Options.OTIDs).Scan(&run)
+	if err != nil {
+		return "" // the request is refused for its approvals
+	}
+	for _, d := range r.Input {
+		if d.OTID == nil {
+			return ""
+		}
+		m, err := l.Recall.With(tx).ByOTID(ctx, org, c.AgentKey, *d.OTID)
+		if err != nil || m.RunID == nil || *m.RunID != run {
+			return ""
+		}
+	}
+	return run
+}
+
+// repetition returns the run that was made of the messages if all of them were stored before; empty for messages that
+// no run has. ErrConflict if only some were stored before, in several runs, or in another conversation.
+func repetition(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, appended []recall.Appended) (
+	run string, err error) {
+	var last *recall.Appended // that a run has
+	for i, a := range appended {
+		if !a.Repeated {
+			continue
+		}
+		m, err := in.Message(ctx, org, a.ID)
+		switch {
+		case err != nil:
+			return "", err
+		case (m.ConversationID == nil) != c.IsDefault || m.ConversationID != nil && *m.ConversationID != c.ID:
+			return "", db.Conflict("The otid %q belongs to a message of another conversation of the agent; a new message "+
+				"needs an otid of its own", db.Short(*a.OTID))
+		case m.RunID == nil: // it was captured
+			continue
+		case last != nil && *m.RunID != run:
+			return "", db.Conflict("The otids %q and %q belong to messages of two earlier requests; a new message needs an "+
+				"otid of its own", db.Short(*last.OTID), db.Short(*a.OTID))
+		}
+		last, run = &appended[i], *m.RunID
+	}
+	if last != nil && slices.ContainsFunc(appended, func(a recall.Appended) bool { return !a.Repeated }) {
+		return "", db.Conflict("The message with the otid %q was sent before, without others of this request: nothing is "+
+			"stored. Send the new messages alone", db.Short(*last.OTID))
+	}
+	return run, nil
 }
 
 // input returns the messages that a request appends, its own and the results of calls that it denies, and the ids of

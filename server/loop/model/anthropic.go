@@ -78,8 +78,10 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 	defer stream.Close()
 	var message anthropic.Message
 	inputs := map[int64]string{} // of calls, which the message has only if they are JSON
+	var usage anthropicUsage
 	for stream.Next() {
 		event := stream.Current()
+		usage.add(event)
 		if err := message.Accumulate(event); err != nil {
 			return Answer{}, broken(&at, "with a stream whose events have no order")
 		}
@@ -99,7 +101,45 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		}
 		return Answer{}, &Fault{Kind: Failed, Again: true, Err: at.Wrong("with a stream that ends before the answer does")}
 	}
-	return finish(&at, anthropicAnswer(message, inputs))
+	answer := anthropicAnswer(message, inputs)
+	answer.Usage = usage.total()
+	return finish(&at, answer)
+}
+
+// anthropicUsage is what a stream says of its tokens. Its last event repeats counts of the first.
+type anthropicUsage struct {
+	Input      tokens `json:"input_tokens"`
+	Cached     tokens `json:"cache_read_input_tokens"`
+	CacheWrite tokens `json:"cache_creation_input_tokens"`
+	Output     tokens `json:"output_tokens"`
+	impossible bool
+}
+
+// add adds the counts of an event.
+func (u *anthropicUsage) add(e anthropic.MessageStreamEventUnion) {
+	var of struct {
+		Usage   json.RawMessage `json:"usage"`
+		Message struct {
+			Usage json.RawMessage `json:"usage"`
+		} `json:"message"`
+	}
+	if e.Type != "message_start" && e.Type != "message_delta" || json.Unmarshal([]byte(e.RawJSON()), &of) != nil {
+		return
+	}
+	for _, raw := range []json.RawMessage{of.Message.Usage, of.Usage} {
+		if len(raw) > 0 && json.Unmarshal(raw, u) != nil {
+			u.impossible = true
+		}
+	}
+}
+
+// total returns the counts; none if one of them is impossible.
+func (u *anthropicUsage) total() Usage {
+	prompt := u.Input + u.Cached + u.CacheWrite
+	if u.impossible || prompt > maxTokens {
+		return Usage{}
+	}
+	return Usage{Prompt: int(prompt), Completion: int(u.Output), Cached: int(u.Cached), CacheWrite: int(u.CacheWrite)}
 }
 
 // anthropicFault returns the fault of a request that failed, or the error of ctx.
@@ -144,10 +184,7 @@ func anthropicDelta(m anthropic.Message, e anthropic.MessageStreamEventUnion) (D
 }
 
 func anthropicAnswer(m anthropic.Message, inputs map[int64]string) Answer {
-	u := m.Usage
-	a := Answer{Finish: Stop, Usage: Usage{Completion: int(u.OutputTokens), Cached: int(u.CacheReadInputTokens),
-		CacheWrite: int(u.CacheCreationInputTokens),
-		Prompt:     int(u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens)}}
+	a := Answer{Finish: Stop}
 	switch m.StopReason {
 	case anthropic.StopReasonMaxTokens:
 		a.Finish = Length

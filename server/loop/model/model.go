@@ -52,6 +52,25 @@ type Usage struct {
 	Prompt, Completion, Cached, CacheWrite, Reasoning int
 }
 
+// maxTokens is the largest count of tokens that is possible.
+const maxTokens = 1<<31 - 1
+
+// tokens is a provider's count. One that is negative, no whole number or too large is an error.
+type tokens int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *tokens) UnmarshalJSON(raw []byte) error {
+	var n uint32
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return err
+	}
+	if n > maxTokens {
+		return errors.New("more tokens than there can be")
+	}
+	*t = tokens(n)
+	return nil
+}
+
 // The reasons for which an answer ends.
 const (
 	Stop    = "stop"

@@ -73,6 +73,42 @@ func TestAnswersAreStreamedAndWhole(t *testing.T) {
 	}
 }
 
+func TestAnImpossibleUsageIsIgnored(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	for _, count := range []string{"1000000000000000", "1e30", "-5", "1.5", `"many"`, "[]", "{}", "2147483648"} {
+		for format, c := range clients(t, m) {
+			raw := `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}` + "\n\n" +
+				`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":` + count + "}}\n\ndata: [DONE]\n\n"
+			if format == model.FormatAnthropic {
+				raw = anthropicEvents(
+					`{"type":"message_start","message":{"role":"assistant","content":[],`+
+						`"usage":{"input_tokens":7,"output_tokens":1}}}`,
+					`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hello"}}`,
+					`{"type":"content_block_stop","index":0}`,
+					`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":`+count+`}}`,
+					`{"type":"message_stop"}`)
+			}
+			m.Says(modeltest.Answer{Raw: raw})
+			before := len(m.Requests())
+			got, err := c.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+			if err != nil || len(got.Content) != 1 || got.Content[0].Text != "Hello" || got.Usage != (model.Usage{}) ||
+				len(m.Requests()) != before+1 {
+				t.Errorf("%s, %s: got %+v, %v", format, count, got, err)
+			}
+		}
+	}
+}
+
+// anthropicEvents returns a stream of events.
+func anthropicEvents(events ...string) (stream string) {
+	for _, e := range events {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`)
+		stream += "event: " + kind + "\ndata: " + e + "\n\n"
+	}
+	return stream
+}
+
 func TestAToolCanBeRequired(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)

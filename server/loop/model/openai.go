@@ -162,7 +162,7 @@ type chunk struct {
 			Calls     []openai.ToolCall `json:"tool_calls"`
 		} `json:"delta"`
 	} `json:"choices"`
-	Usage *openai.Usage   `json:"usage"`
+	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
@@ -188,8 +188,8 @@ func (o *openAIReader) chunk(ctx context.Context, at *provider.Endpoint, raw []b
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return broken(at, "with a stream whose events are no JSON")
 	}
-	if c.Usage != nil {
-		o.usage = usageOf(*c.Usage)
+	if u, ok := openAIUsage(c.Usage); ok {
+		o.usage = u
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return streamFault(ctx, at, c.Error)
@@ -235,15 +235,23 @@ func textOf(raw json.RawMessage) (text string) {
 	return text
 }
 
-func usageOf(u openai.Usage) Usage {
-	all := Usage{Prompt: u.PromptTokens, Completion: u.CompletionTokens}
-	if u.PromptTokensDetails != nil {
-		all.Cached = u.PromptTokensDetails.CachedTokens
+// openAIUsage reads a provider's counts; false if it has none, or if one is impossible.
+func openAIUsage(raw json.RawMessage) (Usage, bool) {
+	var u struct {
+		Prompt     tokens `json:"prompt_tokens"`
+		Completion tokens `json:"completion_tokens"`
+		OfPrompt   struct {
+			Cached tokens `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+		OfCompletion struct {
+			Reasoning tokens `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
 	}
-	if u.CompletionTokensDetails != nil {
-		all.Reasoning = u.CompletionTokensDetails.ReasoningTokens
+	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &u) != nil {
+		return Usage{}, false
 	}
-	return all
+	return Usage{Prompt: int(u.Prompt), Completion: int(u.Completion), Cached: int(u.OfPrompt.Cached),
+		Reasoning: int(u.OfCompletion.Reasoning)}, true
 }
 
 // add adds a piece of a text and shows it.
