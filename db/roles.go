@@ -31,7 +31,7 @@ func Open(ctx context.Context, u URLs) (*pgxpool.Pool, error) {
 		}
 	}
 	if owns {
-		if _, err := Migrate(ctx, u); err != nil {
+		if _, err := Migrate(ctx, u); UnlessFull(err) != nil { // what can store nothing may have the schema already
 			return nil, err
 		}
 	}

@@ -88,3 +88,28 @@ func dial(t *testing.T, url string) *pgx.Conn {
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }
+
+// A database that can store nothing can be read.
+func TestAReadOnlyDatabaseIsOpenedWithItsOwner(t *testing.T) {
+	t.Parallel()
+	owner := dbtest.EmptyURL(t)
+	urls := db.URLs{Server: owner, Owner: owner}
+	pool, err := db.Open(t.Context(), urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `
+		DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`,
+	); err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+	pool, err = db.Open(t.Context(), urls)
+	if err != nil {
+		t.Fatalf("open the database: %v", err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), `SELECT FROM agents`); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,38 @@ func (fx *fixture) crowd(folder files.Folder, n int) {
 
 // A deleted folder is gone at once, though its rows are cleared away later: nobody finds it, what was in it, or work on
 // that.
+// deletes is the body of an upload during which the folder is deleted.
+type deletes struct {
+	io.Reader
+	folder func() error
+}
+
+func (d deletes) Read(p []byte) (int, error) {
+	if err := d.folder(); err != nil && !errors.Is(err, db.ErrNotFound) {
+		return 0, err
+	}
+	return d.Reader.Read(p)
+}
+
+func TestAFolderIsDeletedDuringAnUpload(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	for name, purged := range map[string]bool{"its rows are there": false, "its rows are gone": true} {
+		folder := fx.folder(name)
+		body := deletes{strings.NewReader("text"), func() error {
+			err := fx.DeleteFolder(t.Context(), org, folder.ID)
+			if purged && err == nil {
+				_, err = fx.pool.Exec(t.Context(), `DELETE FROM folders WHERE org = $1 AND key = $2`, org, folder.Key)
+			}
+			return err
+		}}
+		_, _, err := fx.Upload(t.Context(), org, folder.ID, files.Upload{Name: "a.txt", Body: body})
+		if !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("%s: got %v, want ErrNotFound", name, err)
+		}
+	}
+}
+
 func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, files.Options{})

@@ -88,6 +88,9 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
+		if err := in.lockFolder(ctx, org, folder.Key, "KEY SHARE"); err != nil { // it may be deleted meanwhile
+			return err
+		}
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled}
 		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.size); err != nil {
 			return err

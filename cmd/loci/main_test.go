@@ -445,10 +445,10 @@ func TestAnotherDimensionStopsTheStart(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	url := dbtest.EmptyURL(t)
-	command := func(args ...string) string {
+// commands returns a function that runs a command on a database, and returns what it prints.
+func commands(t *testing.T, url string) func(args ...string) string {
+	t.Helper()
+	return func(args ...string) string {
 		t.Helper()
 		out, errs := newLines(), newLines()
 		if code := run(t.Context(), append(args, "--database-url="+url), out, errs); code != 0 {
@@ -456,6 +456,35 @@ func TestKeys(t *testing.T) {
 		}
 		return strings.TrimSpace(out.String())
 	}
+}
+
+// Nothing but a server, or the same command again, deletes the data of an organization that is deleted already.
+func TestADeletionIsWaitedForLater(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	command := commands(t, url)
+	id := command("orgs", "create", "acme")
+	for round := range 2 {
+		named := []string{"acme", id}[round]
+		command("orgs", "delete", "acme")
+		command("orgs", "delete", named, "--wait")
+		if list := command("orgs", "list"); strings.Contains(list, "acme") {
+			t.Errorf("after it was deleted as %s:\n%s", named, list)
+		}
+		id = command("orgs", "create", "acme")
+	}
+	command("orgs", "delete", id, "--wait")
+	errs := newLines()
+	args := []string{"orgs", "delete", id, "--wait", "--database-url=" + url}
+	if code := run(t.Context(), args, newLines(), errs); code != 1 {
+		t.Errorf("the deletion of one that is gone ended with %d: %s", code, errs)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	url := dbtest.EmptyURL(t)
+	command := commands(t, url)
 	p := serve(t, "--database-url="+url)
 	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
 		t.Errorf("without any key: status %d", status)

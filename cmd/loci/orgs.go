@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -80,6 +83,9 @@ type orgsDeleteCmd struct {
 func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
 		o, err := keys.DeleteOrg(ctx, c.Organization)
+		if c.Wait && errors.Is(err, db.ErrNotFound) {
+			err = c.checkDeleted(ctx, keys, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -90,6 +96,20 @@ func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 			"background.\n", o.Name, o.ID)
 		return err
 	})
+}
+
+// checkDeleted returns nil if the organization is deleted already and its data is not, and else the given error.
+func (c orgsDeleteCmd) checkDeleted(ctx context.Context, keys *apikey.Store, notFound error) error {
+	list, err := keys.AllOrgs(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(o apikey.Organization) bool {
+		return o.DeletedAt != nil && (o.ID == c.Organization || o.Name == c.Organization)
+	}) {
+		return nil
+	}
+	return notFound
 }
 
 // clearOrganizations deletes the data of deleted organizations, those of earlier commands included, until none is left.

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -83,6 +84,12 @@ func checkName(what, name string) error {
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return db.Invalid("the %s's name %q has control characters", what, name)
+	}
+	if strings.TrimSpace(name) == "" {
+		return db.Invalid("the %s's name is blank", what)
+	}
+	if id, ok := strings.CutPrefix(name, "org-"); ok && uuid.Validate(id) == nil {
+		return db.Invalid("%s is the id of an organization, and no name: give the name", name)
 	}
 	return nil
 }

@@ -102,6 +102,24 @@ func TestRevokeAsksWhichKey(t *testing.T) {
 	}
 }
 
+// A name that looks like an id would be found before the organization with that id, or after it.
+func TestNamesOfOrganizationsAreNames(t *testing.T) {
+	t.Parallel()
+	keys := &apikey.Store{DB: dbtest.New(t)}
+	o, err := keys.CreateOrg(t.Context(), "org-chart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{o.ID, "  ", ""} {
+		if _, err := keys.CreateOrg(t.Context(), name); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("an organization %q: got %v, want ErrInvalid", name, err)
+		}
+		if _, _, err := keys.Create(t.Context(), apikey.NewKey{Org: name, Name: "k"}); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("a key of the organization %q: got %v, want ErrInvalid", name, err)
+		}
+	}
+}
+
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	ctx, keys := context.Background(), &apikey.Store{DB: dbtest.New(t)}
