@@ -84,7 +84,8 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 	l.hold(s)
 	repeats, err := l.begin(ctx, org, c, r, run)
 	if err == nil && repeats == "" {
-		if s.run, err = l.RunByID(ctx, org, run.ID); err == nil {
+		if run, err = l.RunByID(ctx, org, run.ID); err == nil {
+			s.run = run // Run changes the session's from now on
 			err = l.hand(ctx, s)
 		}
 	}
@@ -99,7 +100,7 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 	case repeats != "":
 		return l.found(ctx, org, repeats)
 	}
-	return Started{s.run, s.Feed}, nil
+	return Started{run, s.Feed}, nil
 }
 
 // hand gives a session to Run. Without a Run the session is interrupted, and its run is taken over later.
