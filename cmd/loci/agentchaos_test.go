@@ -92,6 +92,8 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 	for _, item := range call[[]map[string]any](p, "GET", "/v1/agents/"+agent+"/messages?order=asc&limit=1000", nil)[1:] {
 		text := fmt.Sprint(item["message_type"])
 		switch item["message_type"] {
+		case "summary_message": // the window was full; what a summary hides stays in the log
+			continue
 		case "tool_call_message":
 			text += " " + fmt.Sprint(item["tool_call"].(map[string]any)["tool_call_id"])
 		case "tool_return_message":
