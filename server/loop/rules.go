@@ -19,7 +19,7 @@ type rule struct {
 
 type rules []rule
 
-// readRules reads an agent's rules. It ignores what is none.
+// readRules reads an agent's rules. It ignores entries that are no rules.
 func readRules(stored json.RawMessage) (all rules) {
 	var list []json.RawMessage
 	_ = json.Unmarshal(stored, &list) // clients may store anything
