@@ -125,39 +125,78 @@ func restore(v reflect.Value) {
 
 func unmarked(s string) string { return recall.UnmarkLineEnds(chat.Restore(s)) }
 
-// replaced puts a text in the place of another in a value: of one that it has as a prompt shows it, where marks may be
-// cut, without its marks, or as it is. labels are the names of tags that a prompt marks in values.
+// replaced puts a text in the place of another in a value: of one that it has as a prompt or a result shows it, where
+// marks may be cut, without its marks, or verbatim. labels are the names of tags that a prompt marks in values.
 func replaced(value string, labels []string, old, text selection,
 	replace func(value, old, text string) (string, error)) (string, error) {
-	given, in, shown := string(old), string(text), chat.Neutralize(value, labels...)
-	asShown := func(old string) (string, error) {
-		edited, err := replace(shown, old, in)
-		return chat.Restore(edited), err
+	given, in := string(old), string(text)
+	form, found := findShown(value, labels, given, in)
+	asShown := func() (string, error) {
+		edited, err := replace(form.shown, form.selected, in)
+		return form.restore(edited), err
 	}
-	bracket := given[len(given)-1:]
-	cutsMark := strings.Contains("<[", bracket) && !strings.HasSuffix(in, bracket) // the mark goes with its bracket
-	marked := strings.Contains(given, "<~") || strings.Contains(given, "[~")
-	switch has := strings.Contains; {
-	case marked && cutsMark && has(shown, given+"~"):
-		return asShown(given + "~")
-	case marked && has(shown, given):
-		return asShown(given)
-	case has(value, unmarked(given)):
+	switch marked := strings.Contains(given, "<~") || strings.Contains(given, "[~"); {
+	case marked && found:
+		return asShown()
+	case strings.Contains(value, unmarked(given)):
 		return replace(value, unmarked(given), unmarked(in))
-	case has(value, given):
+	case strings.Contains(value, given):
 		return replace(value, given, in)
-	case cutsMark && has(shown, given+"~"):
-		return asShown(given + "~")
-	case has(shown, given) && strings.Trim(given, "~") != "":
-		return asShown(given)
-	case strings.HasPrefix(given, "⏎") && given != "⏎": // the selection lacks the line end that has the mark
-		given, in = strings.TrimPrefix(given, "⏎"), strings.TrimPrefix(in, "⏎")
+	case found && strings.Trim(given, "~") != "":
+		return asShown()
 	}
 	return replace(value, unmarked(given), unmarked(in))
 }
 
-// cutFrame matches a mark, also one whose bracket or line end a selection lacks.
-var cutFrame = regexp.MustCompile(`(^|[<\[])~|^⏎`)
+// shownForm is a value as a model is shown it, the selection as it stands there, and what makes it the value again.
+type shownForm struct {
+	shown, selected string
+	restore         func(string) string
+}
+
+// findShown finds a selection in a value as prompts show it, then as results show it, with stray line ends marked. A
+// mark goes with the bracket that the selection ends with, unless the text that takes its place ends with it, too.
+func findShown(value string, labels []string, given, in string) (f shownForm, found bool) {
+	bracket := given[len(given)-1:]
+	cutsMark := strings.Contains("<[", bracket) && !strings.HasSuffix(in, bracket)
+	for _, f := range []shownForm{{value, given, chat.Restore}, {recall.MarkLineEnds(value), given, unmarked}} {
+		f.shown = chat.Neutralize(f.shown, labels...)
+		if cutsMark && strings.Contains(f.shown, given+"~") {
+			f.selected += "~"
+		}
+		if strings.Contains(f.shown, f.selected) {
+			return f, true
+		}
+	}
+	return shownForm{}, false
+}
+
+// A mark that a selection may have cut: at its beginning, where the bracket or the line end before it is missing, and at
+// its end, where the rest of the tag or label is.
+var (
+	firstMark = regexp.MustCompile(`^[~⏎]`)
+	lastMark  = regexp.MustCompile(`([<\[])~(~*[^<\[]*)$`)
+	anyMark   = regexp.MustCompile(`(^|[<\[])~|^⏎`)
+)
+
+// readings returns the texts that a selection may have been taken from, the likeliest first: without its marks, without
+// those that it may have cut, and verbatim.
+func readings(given string) (all []string) {
+	last, first := lastMark.ReplaceAllString(given, "$1$2"), firstMark.ReplaceAllString(given, "")
+	for _, s := range []string{given, last, first, lastMark.ReplaceAllString(first, "$1$2"),
+		anyMark.ReplaceAllString(given, "$1")} {
+		all = append(all, unmarked(s))
+	}
+	tail := strings.LastIndexAny(given, "<[") // it begins a tag only where the selection ends with it
+	all = append(all, unmarked(given[:max(tail, 0)])+given[max(tail, 0):], recall.UnmarkLineEnds(given), given)
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" && given != "" })
+	for i := len(all) - 1; i > 0; i-- {
+		if slices.Contains(all[:i], all[i]) {
+			all = slices.Delete(all, i, i+1)
+		}
+	}
+	return all
+}
 
 func absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null" || string(raw) == `""`

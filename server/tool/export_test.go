@@ -49,7 +49,7 @@ func ReadGrep(args string) (files.GrepQuery, error) {
 	if err := decode("grep_files", json.RawMessage(args), &a); err != nil {
 		return files.GrepQuery{}, err
 	}
-	return a.query(), nil
+	return a.query(unmarked(string(a.Pattern))), nil
 }
 
 func ReadSearch(args string) (files.Query, error) {

@@ -15,31 +15,36 @@ const (
 )
 
 type grepArgs struct {
-	Pattern       text    `json:"pattern"`
-	Include       text    `json:"include"`
-	ContextLines  *number `json:"context_lines"`
-	Offset        start   `json:"offset"`
-	CaseSensitive flag    `json:"case_sensitive"`
-	Literal       flag    `json:"literal"`
+	Pattern       selection `json:"pattern"`
+	Include       text      `json:"include"`
+	ContextLines  *number   `json:"context_lines"`
+	Offset        start     `json:"offset"`
+	CaseSensitive flag      `json:"case_sensitive"`
+	Literal       flag      `json:"literal"`
 }
 
 func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, error) {
-	query := a.query()
-	found, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, query)
-	if cut := cutFrame.ReplaceAllString(query.Pattern, "$1"); err == nil && found.Total == 0 && cut != "" &&
-		cut != query.Pattern {
-		uncut := query
-		uncut.Pattern = cut
-		if again, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, uncut); err == nil && again.Total > 0 {
-			query, found = uncut, again
+	var query files.GrepQuery
+	var found files.GrepResult
+	for i, pattern := range readings(string(a.Pattern)) {
+		q := a.query(pattern)
+		again, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, q)
+		if i == 0 && err != nil {
+			return Result{}, err
+		}
+		if i == 0 || err == nil && again.Total > 0 {
+			query, found = q, again
+		}
+		if found.Total > 0 {
+			break
 		}
 	}
-	return Result{Text: grepText(query, found, c.has())}, err
+	return Result{Text: grepText(query, found, c.has())}, nil
 }
 
-// query returns the search that the arguments ask for.
-func (a grepArgs) query() files.GrepQuery {
-	return files.GrepQuery{Pattern: string(a.Pattern), Include: string(a.Include), Offset: int(a.Offset),
+// query returns the search that the arguments ask for, for a reading of the pattern.
+func (a grepArgs) query(pattern string) files.GrepQuery {
+	return files.GrepQuery{Pattern: pattern, Include: string(a.Include), Offset: int(a.Offset),
 		ContextLines:  int(deref(a.ContextLines, contextLines)),
 		CaseSensitive: bool(a.CaseSensitive), Literal: bool(a.Literal)}
 }
