@@ -171,8 +171,8 @@ func findShown(value string, labels []string, given, in string) (f shownForm, fo
 	return shownForm{}, false
 }
 
-// A mark that a selection may have cut: at its beginning, where the bracket or the line end before it is missing, and at
-// its end, where the rest of the tag or label is.
+// A mark that a selection may have cut: at its beginning, where the bracket or the line end before it is missing, and
+// at its end, where the rest of the tag or label is.
 var (
 	firstMark = regexp.MustCompile(`^[~⏎]`)
 	lastMark  = regexp.MustCompile(`([<\[])~(~*[^<\[]*)$`)
