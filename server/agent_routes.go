@@ -13,30 +13,31 @@ import (
 )
 
 func (s *Server) agentRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents",
+	rest.Post(a.For(rest.Write), "/v1/agents",
 		"create_agent: Create an agent. Without model and tools, it has the server's default model and the standard tools.",
 		s.createAgent)
-	rest.Get(a, "/v1/agents",
+	rest.Get(a.For(rest.Read), "/v1/agents",
 		"list_agents: List agents. All filters must hold. Filters by what Loci does not keep select nothing.", s.listAgents)
-	rest.Get(a, "/v1/agents/count", "count_agents: Count agents. The filters are those of the list.", s.countAgents)
-	rest.Get(a, "/v1/agents/{agent_id}", "get_agent: Get an agent.", withAgent(s, s.getAgent))
-	rest.Patch(a, "/v1/agents/{agent_id}",
+	rest.Get(a.For(rest.Read), "/v1/agents/count",
+		"count_agents: Count agents. The filters are those of the list.", s.countAgents)
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}", "get_agent: Get an agent.", withAgent(s, s.getAgent))
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}",
 		"update_agent: Change an agent. Fields that are absent stay; null restores a default where there is one.",
 		s.updateAgent)
-	rest.Delete(a, "/v1/agents/{agent_id}",
+	rest.Delete(a.For(rest.Write), "/v1/agents/{agent_id}",
 		"delete_agent: Delete an agent. Its messages, conversations and events go with it; blocks, archives and folders "+
 			"stay.",
 		s.deleteAgent)
-	rest.Post(a, "/v1/agents/{agent_id}/recompile",
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/recompile",
 		"recompile_agent: Compile an agent's system prompt. It is the answer.", s.recompile)
-	rest.Post(a, "/v1/agents/{agent_id}/system-prompt/recompile",
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/system-prompt/recompile",
 		"recompile_system_prompt: Compile an agent's system prompt. It is the answer.", s.recompile,
 		rest.Deprecated)
-	rest.Get(a, "/v1/agents/{agent_id}/core-memory",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/core-memory",
 		"get_core_memory: Get an agent's core memory. The blocks of the agent, and those of its open files.",
 		withAgent(s, s.coreMemory),
 		rest.Deprecated)
-	rest.Get(a, "/v1/tags", "list_tags: List the tags of agents. In alphabetical order.", s.listTags)
+	rest.Get(a.For(rest.Read), "/v1/tags", "list_tags: List the tags of agents. In alphabetical order.", s.listTags)
 }
 
 func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateAgent }) (letta.AgentState, error) {

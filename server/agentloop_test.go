@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -497,7 +498,13 @@ func TestOneRunAtATimeAndItsCancellation(t *testing.T) {
 	}
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: make(chan struct{})})
 	second := r.begun(hello)
-	if got := fields(t, r.must("POST", r.path()+"/cancel", `{}`)); len(got) != 1 {
+	run := regexp.MustCompile(`run-[0-9a-f-]{36}`).FindString(r.must("GET", "/v1/runs/active", ""))
+	another := r.made("/v1/agents", `{"name":"another"}`)
+	got := r.call("POST", "/v1/agents/"+another+"/messages/cancel", fmt.Sprintf(`{"run_ids":[%q]}`, run))
+	if got.Code != 409 {
+		t.Errorf("the run of another agent: got %d %s", got.Code, got.Text)
+	}
+	if got := fields(t, r.must("POST", r.path()+"/cancel", fmt.Sprintf(`{"run_ids":[%q]}`, run))); len(got) != 1 {
 		t.Errorf("cancelled %v", got)
 	}
 	if err := json.Unmarshal([]byte((<-second).Text), &done); err != nil || done.StopReason.StopReason != "cancelled" {

@@ -12,25 +12,28 @@ import (
 )
 
 func (s *Server) archiveRoutes(a *rest.API) {
-	rest.Post(a, "/v1/archives", "create_archive: Create an archive.", s.createArchive)
-	rest.Get(a, "/v1/archives", "list_archives: List archives.", s.listArchives)
-	rest.Get(a, "/v1/archives/{archive_id}", "get_archive: Get an archive.", s.getArchive)
-	rest.Patch(a, "/v1/archives/{archive_id}", "update_archive: Change an archive. Fields that are absent stay.",
+	rest.Post(a.For(rest.Write), "/v1/archives", "create_archive: Create an archive.", s.createArchive)
+	rest.Get(a.For(rest.Read), "/v1/archives", "list_archives: List archives.", s.listArchives)
+	rest.Get(a.For(rest.Read), "/v1/archives/{archive_id}", "get_archive: Get an archive.", s.getArchive)
+	rest.Patch(a.For(rest.Write), "/v1/archives/{archive_id}",
+		"update_archive: Change an archive. Fields that are absent stay.",
 		s.updateArchive)
-	rest.Delete(a, "/v1/archives/{archive_id}", "delete_archive: Delete an archive. Its passages go with it.",
+	rest.Delete(a.For(rest.Write), "/v1/archives/{archive_id}",
+		"delete_archive: Delete an archive. Its passages go with it.",
 		s.deleteArchive, rest.NoContent)
-	rest.Get(a, "/v1/archives/{archive_id}/agents", "list_archive_agents: List the agents that have an archive.",
+	rest.Get(a.For(rest.Read), "/v1/archives/{archive_id}/agents",
+		"list_archive_agents: List the agents that have an archive.",
 		s.archiveAgents)
-	rest.Post(a, "/v1/archives/{archive_id}/passages",
+	rest.Post(a.For(rest.Write), "/v1/archives/{archive_id}/passages",
 		"create_archive_passage: Insert a passage into an archive. A long text becomes several passages; the answer is "+
 			"the first.",
 		s.createArchivePassage)
-	rest.Delete(a, "/v1/archives/{archive_id}/passages/{passage_id}",
+	rest.Delete(a.For(rest.Write), "/v1/archives/{archive_id}/passages/{passage_id}",
 		"delete_archive_passage: Delete a passage of an archive.",
 		s.deleteArchivePassage, rest.NoContent)
-	rest.Patch(a, "/v1/agents/{agent_id}/archives/attach/{archive_id}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/archives/attach/{archive_id}",
 		"attach_archive: Attach an archive to an agent. Again changes nothing.", s.attachArchive)
-	rest.Patch(a, "/v1/agents/{agent_id}/archives/detach/{archive_id}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/archives/detach/{archive_id}",
 		"detach_archive: Detach an archive from an agent. The archive stays.", s.detachArchive)
 }
 

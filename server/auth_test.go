@@ -17,7 +17,8 @@ import (
 
 func newKey(t *testing.T, keys *apikey.Store, org string) (secret string) {
 	t.Helper()
-	secret, _, err := keys.Create(context.Background(), apikey.NewKey{Org: org, Name: "test"})
+	secret, _, err := keys.Create(context.Background(), apikey.NewKey{Org: org, Name: "test",
+		Scopes: []string{apikey.Admin}})
 	if err != nil {
 		t.Fatalf("create a key for %s: %v", org, err)
 	}
@@ -28,9 +29,10 @@ func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, dbtest.New(t))
 	h := s.Handler()
-	unauthorized := map[string]any{"code": "unauthorized", "type": "authentication", "link": "/v1/errors/unauthorized",
-		"detail": "Unauthorized: the request has no API key, or one that this server does not know or that was revoked; " +
-			"send 'Authorization: Bearer KEY' with a key of 'loci keys create'"}
+	const remedy = "; send 'Authorization: Bearer KEY' with a key of 'loci keys create'"
+	unauthorized := map[string]any{"code": "unauthorized", "type": "authentication", "link": "/v1/errors/unauthorized"}
+	noKey, unknown := "Unauthorized: the request has no API key"+remedy,
+		"Unauthorized: this server does not know the API key, or it was revoked"+remedy
 
 	if got := servertest.Send(h, "GET", "/v1/agents", ""); got.Code != 200 {
 		t.Errorf("without any key: got %d %s, want 200", got.Code, got.Text)
@@ -40,10 +42,13 @@ func TestAuthentication(t *testing.T) {
 	}
 	secret := newKey(t, s.Keys, "acme")
 	for _, headers := range [][]string{
-		nil, {"Authorization", "Bearer"}, {"Authorization", "Bearer x" + secret}, {"Authorization", "Basic " +
-			secret}, {"Authorization", secret},
-		{"X-BARE-PASSWORD", "password x"},
+		nil, {"Authorization", "Bearer"}, {"Authorization", "Basic " + secret}, {"Authorization", secret},
+		{"Authorization", "Bearer x" + secret}, {"X-BARE-PASSWORD", "password x"},
 	} {
+		unauthorized["detail"] = noKey
+		if strings.HasSuffix(strings.Join(headers, " "), " x"+secret) || strings.HasPrefix(strings.Join(headers, ""), "X") {
+			unauthorized["detail"] = unknown
+		}
 		servertest.CheckProblem(t, servertest.Send(h, "GET", "/v1/agents", "", headers...), 401, unauthorized)
 		servertest.CheckProblem(t, servertest.Send(h, "GET", "/v1/nowhere", "", headers...), 401, unauthorized)
 		servertest.CheckProblem(t, servertest.Send(h, "GET", "/openapi.json", "", headers...), 401, unauthorized)

@@ -11,40 +11,44 @@ import (
 )
 
 func (s *Server) blockRoutes(a *rest.API) {
-	rest.Post(a, "/v1/blocks", "create_block: Create a block.", s.createBlock)
-	rest.Get(a, "/v1/blocks",
+	rest.Post(a.For(rest.Write), "/v1/blocks", "create_block: Create a block.", s.createBlock)
+	rest.Get(a.For(rest.Read), "/v1/blocks",
 		"list_blocks: List blocks. All filters must hold. Filters by what Loci does not keep select nothing.", s.listBlocks)
-	rest.Get(a, "/v1/blocks/count", "count_blocks: Count blocks. The filters are those of the list.", s.countBlocks)
-	rest.Get(a, "/v1/blocks/{block_id}", "get_block: Get a block.", s.getBlock)
-	rest.Patch(a, "/v1/blocks/{block_id}",
+	rest.Get(a.For(rest.Read), "/v1/blocks/count",
+		"count_blocks: Count blocks. The filters are those of the list.", s.countBlocks)
+	rest.Get(a.For(rest.Read), "/v1/blocks/{block_id}", "get_block: Get a block.", s.getBlock)
+	rest.Patch(a.For(rest.Write), "/v1/blocks/{block_id}",
 		"update_block: Change a block. With If-Match or expected_version, only if the block is still that version; else "+
 			"a 409.",
 		s.updateBlock)
-	rest.Delete(a, "/v1/blocks/{block_id}", "delete_block: Delete a block. It leaves all agents that have it.",
+	rest.Delete(a.For(rest.Write), "/v1/blocks/{block_id}",
+		"delete_block: Delete a block. It leaves all agents that have it.",
 		s.deleteBlock)
-	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks", "list_agent_blocks: List an agent's blocks.",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/core-memory/blocks",
+		"list_agent_blocks: List an agent's blocks.",
 		withAgent(s, s.agentBlocks))
-	rest.Get(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/core-memory/blocks/{block_label}",
 		"get_agent_block: Get an agent's block by its label.",
 		withAgent(s, s.agentBlock))
-	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/{block_label}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/core-memory/blocks/{block_label}",
 		"update_agent_block: Change an agent's block. As the change of the block itself.",
 		withAgent(s, s.updateAgentBlock))
-	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/attach/{block_id}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/core-memory/blocks/attach/{block_id}",
 		"attach_block: Attach a block to an agent. A 409 if the agent has a block with that label.",
 		thenState(s, s.attachBlock))
-	rest.Patch(a, "/v1/agents/{agent_id}/core-memory/blocks/detach/{block_id}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/core-memory/blocks/detach/{block_id}",
 		"detach_block: Detach a block from an agent. The block stays.",
 		thenState(s, s.detachBlock))
-	rest.Get(a, "/v1/blocks/{block_id}/agents", "list_block_agents: List the agents that have a block.", s.blockAgents)
-	rest.Get(a, "/v1/blocks/{block_id}/diff",
+	rest.Get(a.For(rest.Read), "/v1/blocks/{block_id}/agents",
+		"list_block_agents: List the agents that have a block.", s.blockAgents)
+	rest.Get(a.For(rest.Read), "/v1/blocks/{block_id}/diff",
 		"diff_block: Compare two versions of a block. The answer has a unified diff of the values.", s.blockDiff, rest.Own)
-	rest.Get(a, "/v1/blocks/{block_id}/versions",
+	rest.Get(a.For(rest.Read), "/v1/blocks/{block_id}/versions",
 		"list_block_versions: List the versions of a block. The newest version first.",
 		s.blockVersions, rest.Own)
-	rest.Get(a, "/v1/blocks/{block_id}/versions/{version}", "get_block_version: Get a version of a block.",
+	rest.Get(a.For(rest.Read), "/v1/blocks/{block_id}/versions/{version}", "get_block_version: Get a version of a block.",
 		s.blockVersion, rest.Own)
-	rest.Post(a, "/v1/blocks/{block_id}/versions/{version}/restore",
+	rest.Post(a.For(rest.Write), "/v1/blocks/{block_id}/versions/{version}/restore",
 		"restore_block_version: Restore a version of a block. The restored text becomes a new version.",
 		s.restoreBlock, rest.Own)
 }

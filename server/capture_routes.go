@@ -15,7 +15,7 @@ import (
 )
 
 func (s *Server) captureRoutes(a *rest.API) {
-	a.Stream(huma.Operation{
+	a.For(rest.Tools).Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages/capture",
 		Summary:     "capture_messages: Store turns that were made elsewhere. All are stored, or none.",
 		Parameters:  []*huma.Param{rest.IDParam("agent_id", "agent")},

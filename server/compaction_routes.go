@@ -14,17 +14,18 @@ import (
 )
 
 func (s *Server) compactionRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/summarize",
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/summarize",
 		"compact_agent: Compact an agent's default conversation. With dry_run, only the plan is answered.", s.summarize,
 		rest.Slow(modelTimeout))
-	rest.Post(a, "/v1/conversations/{conversation_id}/compact",
+	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/compact",
 		"compact_conversation: Compact a conversation. With dry_run, only the plan is answered.", s.compactConversation,
 		rest.Slow(modelTimeout))
-	rest.Get(a, "/v1/agents/{agent_id}/compactions",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/compactions",
 		"list_compactions: List the compactions of an agent's conversations.", s.listCompactions, rest.Own)
-	rest.Get(a, "/v1/agents/{agent_id}/compactions/{compaction_id}", "get_compaction: Get a compaction.",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/compactions/{compaction_id}",
+		"get_compaction: Get a compaction.",
 		s.getCompaction, rest.Own)
-	rest.Post(a, "/v1/agents/{agent_id}/compactions/{compaction_id}/revert",
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/compactions/{compaction_id}/revert",
 		"revert_compaction: Restore the view that a conversation had before a compaction. Only the last compaction of a "+
 			"conversation can be reverted.",
 		s.revertCompaction, rest.Own)

@@ -11,18 +11,19 @@ import (
 )
 
 func (s *Server) conversationRoutes(a *rest.API) {
-	rest.Post(a, "/v1/conversations",
+	rest.Post(a.For(rest.Write), "/v1/conversations",
 		"create_conversation: Create a conversation. It has a system prompt of its own, and shares the agent's memory.",
 		s.createConversation)
-	rest.Get(a, "/v1/conversations", "list_conversations: List conversations.", s.listConversations)
-	rest.Get(a, "/v1/conversations/{conversation_id}", "get_conversation: Get a conversation.", s.getConversation)
-	rest.Get(a, "/v1/conversations/{conversation_id}/messages",
+	rest.Get(a.For(rest.Read), "/v1/conversations", "list_conversations: List conversations.", s.listConversations)
+	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}",
+		"get_conversation: Get a conversation.", s.getConversation)
+	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/messages",
 		"list_conversation_messages: List a conversation's messages.", s.conversationMessages)
-	rest.Patch(a, "/v1/conversations/{conversation_id}",
+	rest.Patch(a.For(rest.Write), "/v1/conversations/{conversation_id}",
 		"update_conversation: Change a conversation. Fields that are absent stay.", s.updateConversation)
-	rest.Delete(a, "/v1/conversations/{conversation_id}", "delete_conversation: Delete a conversation.",
+	rest.Delete(a.For(rest.Write), "/v1/conversations/{conversation_id}", "delete_conversation: Delete a conversation.",
 		s.deleteConversation)
-	rest.Post(a, "/v1/conversations/{conversation_id}/recompile",
+	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/recompile",
 		"recompile_conversation: Compile a conversation's system prompt again. The answer is the prompt.",
 		s.recompileConversation)
 }

@@ -19,18 +19,21 @@ import (
 )
 
 func (s *Server) eventRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/events",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/events",
 		"list_events: Read an agent's events. Everything that happened to the agent, by its position; see also the stream.",
 		s.agentEvents, rest.Own)
-	rest.Get(a, "/v1/agents/{agent_id}/consumers", "list_consumers: List the named readers of an agent's events.",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/consumers",
+		"list_consumers: List the named readers of an agent's events.",
 		s.listConsumers, rest.Own)
-	rest.Get(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "get_consumer: Get the position of a named reader.",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/consumers/{consumer_name}",
+		"get_consumer: Get the position of a named reader.",
 		s.getConsumer, rest.Own)
-	rest.Put(a, "/v1/agents/{agent_id}/consumers/{consumer_name}",
+	rest.Put(a.For(rest.Tools), "/v1/agents/{agent_id}/consumers/{consumer_name}",
 		"commit_consumer: Store the position of a named reader. With expected_seq, only if the reader still stands "+
 			"there; else a 409.",
 		s.commitConsumer, rest.Own)
-	rest.Delete(a, "/v1/agents/{agent_id}/consumers/{consumer_name}", "delete_consumer: Delete a named reader.",
+	rest.Delete(a.For(rest.Tools), "/v1/agents/{agent_id}/consumers/{consumer_name}",
+		"delete_consumer: Delete a named reader.",
 		s.deleteConsumer,
 		rest.NoContent, rest.Own)
 }
@@ -117,7 +120,7 @@ func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (rest.Null,
 func (s *Server) eventStreamRoutes(a *rest.API) {
 	number := &huma.Schema{Type: huma.TypeInteger, Maximum: new(float64(9e15))}
 	text := &huma.Schema{Type: huma.TypeString}
-	a.Stream(huma.Operation{
+	a.For(rest.ReadAgent).Stream(huma.Operation{
 		Method: http.MethodGet, Path: "/v1/agents/{agent_id}/events/stream",
 		Summary: "stream_events: Follow an agent's events. Comments keep the connection alive.",
 		Parameters: []*huma.Param{

@@ -399,12 +399,12 @@ func TestStreamsOfOneOrganizationStarveNoOther(t *testing.T) {
 	c := newIdleClient(t)
 	greedy, other := c.as("greedy"), c.as("other")
 	agent := greedy.made("/v1/agents", `{"name":"a"}`)
-	org, _, err := c.server.Keys.Lookup(t.Context(), greedy.key)
+	key, err := c.server.Keys.Lookup(t.Context(), greedy.key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range event.MaxSubscriptions {
-		follower, err := c.server.Followers.Follow(t.Context(), org, agent, 0, nil)
+		follower, err := c.server.Followers.Follow(t.Context(), key.Org, agent, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

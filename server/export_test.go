@@ -8,7 +8,18 @@ import (
 
 // HandlerWithoutKeys returns the API of a server that asks for no keys.
 func HandlerWithoutKeys(s *Server) http.Handler {
+	_, h := withoutKeys(s)
+	return h
+}
+
+func withoutKeys(s *Server) (*rest.API, http.Handler) {
 	a := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log})
 	s.routes(a)
-	return a.Handler()
+	return a, a.Handler()
+}
+
+// Routes returns all routes of the API.
+func Routes(s *Server) []rest.Route {
+	a, _ := withoutKeys(s)
+	return a.Routes()
 }

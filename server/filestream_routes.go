@@ -24,13 +24,13 @@ func (s *Server) fileStreamRoutes(a *rest.API) {
 				Parameters: []*huma.Param{rest.IDParam("folder_id", "source"), rest.IDParam("file_id", "file")},
 				Responses:  map[string]*huma.Response{"200": {Description: answer, Content: content}}}
 		}
-		a.Stream(get(file+"/original",
+		a.For(rest.Read).Stream(get(file+"/original",
 			"download_folder_file: Download a file as it was uploaded. Ranges and If-None-Match are honoured.",
 			"The file's bytes.", map[string]*huma.MediaType{
 				"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}),
 			s.original, options...)
-		a.Head(file+"/original", s.original)
-		a.Stream(get(file+"/events", "stream_folder_file_progress: Follow the work on a file.",
+		a.For(rest.Read).Head(file+"/original", s.original)
+		a.For(rest.Read).Stream(get(file+"/events", "stream_folder_file_progress: Follow the work on a file.",
 			"Server-sent events named progress, until the file is completed, failed or deleted.",
 			rest.Content[files.Progress](a, "text/event-stream")), s.events, options...)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 func (s *Server) folderRoutes(a *rest.API) {
-	rest.Get(a, "/v1/folders", "list_folders: List folders.", s.listFolders(50))
-	rest.Get(a, "/v1/sources",
+	rest.Get(a.For(rest.Read), "/v1/folders", "list_folders: List folders.", s.listFolders(50))
+	rest.Get(a.For(rest.Read), "/v1/sources",
 		"list_sources: List folders. Up to 1,000 if limit is absent: older clients ask for all.",
 		s.listFolders(rest.MaxPage), rest.Deprecated)
 	s.folderRoutesAt(a, "/v1/folders", rest.NewestFirst)
@@ -32,34 +32,38 @@ func (s *Server) folderRoutesAt(a *rest.API, base, order string) {
 	byID := base + "/{folder_id}"
 	with := func(one rest.Option) []rest.Option { return append([]rest.Option{one}, options...) }
 
-	rest.Post(a, base, "create_folder: Create a folder.", s.createFolder, options...)
-	rest.Get(a, base+"/count", "count_folders: Count folders.", s.countFolders, options...)
-	rest.Get(a, base+"/metadata", "summarize_folders: Sum up what folders hold. Numbers of files and their sizes.",
+	rest.Post(a.For(rest.Write), base, "create_folder: Create a folder.", s.createFolder, options...)
+	rest.Get(a.For(rest.Read), base+"/count", "count_folders: Count folders.", s.countFolders, options...)
+	rest.Get(a.For(rest.Read), base+"/metadata",
+		"summarize_folders: Sum up what folders hold. Numbers of files and their sizes.",
 		s.folderTotals, options...)
-	rest.Get(a, base+"/name/{folder_name}", "find_folder: Get a folder's id by its name.", s.folderNamed,
+	rest.Get(a.For(rest.Read), base+"/name/{folder_name}", "find_folder: Get a folder's id by its name.", s.folderNamed,
 		with(rest.Deprecated)...)
-	rest.Get(a, byID, "get_folder: Get a folder.", s.getFolder, options...)
-	rest.Patch(a, byID, "update_folder: Change a folder. Fields that are absent stay.", s.updateFolder, options...)
-	rest.Delete(a, byID, "delete_folder: Delete a folder with its files.", s.deleteFolder, options...)
-	rest.Get(a, byID+"/agents", "list_folder_agents: List the agents that have a folder. The answer has ids.",
+	rest.Get(a.For(rest.Read), byID, "get_folder: Get a folder.", s.getFolder, options...)
+	rest.Patch(a.For(rest.Write), byID,
+		"update_folder: Change a folder. Fields that are absent stay.", s.updateFolder, options...)
+	rest.Delete(a.For(rest.Write), byID, "delete_folder: Delete a folder with its files.", s.deleteFolder, options...)
+	rest.Get(a.For(rest.Read), byID+"/agents",
+		"list_folder_agents: List the agents that have a folder. The answer has ids.",
 		s.folderAgents(order), options...)
-	rest.Get(a, byID+"/passages",
+	rest.Get(a.For(rest.Read), byID+"/passages",
 		"list_folder_passages: List a folder's chunks. The parts of its files that searches find.",
 		s.folderPassages, options...)
-	rest.Get(a, byID+"/files", "list_folder_files: List a folder's files.", s.folderFiles, options...)
-	rest.Get(a, byID+"/files/{file_id}", "get_folder_file: Get a file.", s.getFile, options...)
-	rest.Post(a, byID+"/reparse",
+	rest.Get(a.For(rest.Read), byID+"/files", "list_folder_files: List a folder's files.", s.folderFiles, options...)
+	rest.Get(a.For(rest.Read), byID+"/files/{file_id}", "get_folder_file: Get a file.", s.getFile, options...)
+	rest.Post(a.For(rest.Write), byID+"/reparse",
 		"reparse_folder: Parse all files of a folder again. The old texts stay until the new ones are there.",
 		s.reparseFolder, with(rest.Own)...)
-	rest.Post(a, byID+"/files/{file_id}/cancel",
+	rest.Post(a.For(rest.Write), byID+"/files/{file_id}/cancel",
 		"cancel_folder_file: Stop the work on a file. The file that it was to replace stays.",
 		s.cancelFile, with(rest.Own)...)
-	rest.Post(a, byID+"/files/{file_id}/retry",
+	rest.Post(a.For(rest.Write), byID+"/files/{file_id}/retry",
 		"retry_folder_file: Work again on a file that failed. It goes on where it stopped.", s.retryFile, with(rest.Own)...)
-	rest.Post(a, byID+"/files/{file_id}/reparse",
+	rest.Post(a.For(rest.Write), byID+"/files/{file_id}/reparse",
 		"reparse_folder_file: Parse a file again. The old text stays until the new one is there.",
 		s.reparseFile, with(rest.Own)...)
-	rest.Delete(a, byID+"/{file_id}", "delete_folder_file: Delete a file.", s.deleteFile, with(rest.NoContent)...)
+	rest.Delete(a.For(rest.Write), byID+"/{file_id}",
+		"delete_folder_file: Delete a file.", s.deleteFile, with(rest.NoContent)...)
 }
 
 func (s *Server) createFolder(ctx context.Context, in *struct{ Body letta.CreateFolder }) (letta.Source, error) {

@@ -41,22 +41,24 @@ func (s *Server) loopRoutes(a *rest.API) {
 			"conversation. The answer is a stream of server-sent events unless streaming is false.", conversation,
 			s.sendToConversation},
 	} {
-		a.Stream(huma.Operation{Method: http.MethodPost, Path: o.path, Summary: o.doc, Parameters: []*huma.Param{o.param},
+		a.For(rest.Tools).Stream(huma.Operation{Method: http.MethodPost, Path: o.path, Summary: o.doc,
+			Parameters:  []*huma.Param{o.param},
 			RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[letta.SendMessages](a, rest.JSON)},
 			Responses: map[string]*huma.Response{"200": {Description: "What the agent did.",
 				Content: rest.Content[letta.Answer](a, rest.JSON)}},
 		}, func(c echo.Context) error { return o.handle(a, c) })
 	}
-	a.Stream(huma.Operation{Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages/async",
+	a.For(rest.Tools).Stream(huma.Operation{Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages/async",
 		Summary:     "create_message_async: Send messages to an agent and do not wait. The answer is the run.",
 		Parameters:  []*huma.Param{agent},
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[letta.SendMessages](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "The run.",
 			Content: rest.Content[letta.Run](a, rest.JSON)}},
 	}, func(c echo.Context) error { return s.sendAsync(a, c) })
-	rest.Post(a, "/v1/agents/{agent_id}/messages/cancel",
+	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/messages/cancel",
 		"cancel_runs: Cancel the run of an agent. That of the default conversation, or those of the ids.", s.cancelRuns)
-	rest.Post(a, "/v1/conversations/{conversation_id}/cancel", "cancel_conversation: Cancel the run of a conversation.",
+	rest.Post(a.For(rest.Tools), "/v1/conversations/{conversation_id}/cancel",
+		"cancel_conversation: Cancel the run of a conversation.",
 		s.cancelConversation)
 }
 

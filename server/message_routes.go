@@ -10,19 +10,20 @@ import (
 )
 
 func (s *Server) messageRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/expand/{clip_id}",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/expand/{clip_id}",
 		"expand_clip: Read a clipped text, or a range of the log.", s.expand, rest.Own)
-	rest.Get(a, "/v1/agents/{agent_id}/messages",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/messages",
 		"list_agent_messages: List an agent's messages. A page is in the order of time, whatever the order of the pages.",
 		s.agentMessages)
-	rest.Patch(a, "/v1/agents/{agent_id}/messages/{message_id}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/messages/{message_id}",
 		"update_message: Refuse to change a message. Messages never change: always a 405 for a message that exists.",
 		s.changeMessage,
 		rest.Deprecated)
-	rest.Patch(a, "/v1/agents/{agent_id}/reset-messages",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/reset-messages",
 		"reset_messages: Hide the messages of an agent's default conversation. The log keeps what was said.", s.resetMessages)
-	rest.Get(a, "/v1/messages", "list_messages: List the messages of all agents.", s.allMessages)
-	rest.Get(a, "/v1/messages/{message_id}", "get_message: Get a message. The items that lists show of it.", s.getMessage)
+	rest.Get(a.For(rest.Read), "/v1/messages", "list_messages: List the messages of all agents.", s.allMessages)
+	rest.Get(a.For(rest.Read), "/v1/messages/{message_id}",
+		"get_message: Get a message. The items that lists show of it.", s.getMessage)
 }
 
 // messages lists the items of a page of messages. The limit counts messages that have items.

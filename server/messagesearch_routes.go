@@ -14,10 +14,10 @@ import (
 )
 
 func (s *Server) messageSearchRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/messages/search",
+	rest.Post(a.For(rest.Read), "/v1/agents/messages/search",
 		"search_agent_messages: Search the messages of agents, with tool calls and results. By meaning and by words.",
 		s.searchInternal)
-	rest.Post(a, "/v1/messages/search",
+	rest.Post(a.For(rest.Read), "/v1/messages/search",
 		"search_messages: Search messages. Texts of users and agents, by meaning and by words.", s.searchMessages)
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 func (s *Server) modelRoutes(a *rest.API) {
-	rest.Get(a, "/v1/models",
+	rest.Get(a.For(rest.Read), "/v1/models",
 		"list_models: List language models. The operator's first, then those that its endpoint lists, and those whose "+
 			"windows are known.", s.listModels)
-	rest.Get(a, "/v1/models/embedding",
+	rest.Get(a.For(rest.Read), "/v1/models/embedding",
 		"list_embedding_models: List embedding models. The one that texts are embedded with.", s.listEmbeddingModels)
 }
 

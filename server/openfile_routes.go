@@ -18,24 +18,29 @@ func (s *Server) openFileRoutes(a *rest.API) {
 		opened  = "/v1/agents/{agent_id}/files"
 	)
 	attach, detach := withAgent(s, s.attachFolder), withAgent(s, s.detachFolder)
-	rest.Get(a, folders, "list_agent_folders: List an agent's folders.", withAgent(s, s.agentFolders))
-	rest.Patch(a, folders+"/attach/{folder_id}",
+	rest.Get(a.For(rest.ReadAgent), folders, "list_agent_folders: List an agent's folders.", withAgent(s, s.agentFolders))
+	rest.Patch(a.For(rest.Write), folders+"/attach/{folder_id}",
 		"attach_folder: Attach a folder to an agent. Its files can be opened and searched.", attach)
-	rest.Patch(a, folders+"/detach/{folder_id}", "detach_folder: Detach a folder from an agent. Its open files close.",
+	rest.Patch(a.For(rest.Write), folders+"/detach/{folder_id}",
+		"detach_folder: Detach a folder from an agent. Its open files close.",
 		detach)
-	rest.Get(a, sources, "list_agent_sources: List an agent's folders.", withAgent(s, s.agentFolders), rest.Deprecated)
-	rest.Patch(a, sources+"/attach/{folder_id}",
+	rest.Get(a.For(rest.ReadAgent), sources,
+		"list_agent_sources: List an agent's folders.", withAgent(s, s.agentFolders), rest.Deprecated)
+	rest.Patch(a.For(rest.Write), sources+"/attach/{folder_id}",
 		"attach_source: Attach a folder to an agent. Its files can be opened and searched.",
 		thenState(s, attach), rest.Deprecated)
-	rest.Patch(a, sources+"/detach/{folder_id}", "detach_source: Detach a folder from an agent. Its open files close.",
+	rest.Patch(a.For(rest.Write), sources+"/detach/{folder_id}",
+		"detach_source: Detach a folder from an agent. Its open files close.",
 		thenState(s, detach), rest.Deprecated)
-	rest.Get(a, opened, "list_agent_files: List the files of an agent's folders.", withAgent(s, s.agentFiles))
-	rest.Patch(a, opened+"/close-all",
+	rest.Get(a.For(rest.ReadAgent), opened,
+		"list_agent_files: List the files of an agent's folders.", withAgent(s, s.agentFiles))
+	rest.Patch(a.For(rest.Write), opened+"/close-all",
 		"close_agent_files: Close all of an agent's open files. The answer has their names.", withAgent(s, s.closeAllFiles))
-	rest.Patch(a, opened+"/{file_id}/open",
+	rest.Patch(a.For(rest.Write), opened+"/{file_id}/open",
 		"open_agent_file: Open a file for an agent. The answer has the names of files that were closed to make room.",
 		withAgent(s, s.openFile))
-	rest.Patch(a, opened+"/{file_id}/close", "close_agent_file: Close a file for an agent.", withAgent(s, s.closeFile))
+	rest.Patch(a.For(rest.Write), opened+"/{file_id}/close",
+		"close_agent_file: Close a file for an agent.", withAgent(s, s.closeFile))
 }
 
 // AgentFolder is the path of an agent's folder.

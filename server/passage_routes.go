@@ -15,19 +15,21 @@ import (
 )
 
 func (s *Server) passageRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/archival-memory",
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/archival-memory",
 		"create_agent_passage: Insert a passage into an agent's archive. An agent without an archive gets one.",
 		withAgent(s, s.createPassage))
-	rest.Get(a, "/v1/agents/{agent_id}/archival-memory", "list_agent_passages: List an agent's passages.", s.listPassages)
-	rest.Get(a, "/v1/agents/{agent_id}/archival-memory/search",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/archival-memory",
+		"list_agent_passages: List an agent's passages.", s.listPassages)
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/archival-memory/search",
 		"search_agent_passages: Search an agent's passages. By meaning and by words.",
 		withAgent(s, s.searchPassages))
-	rest.Patch(a, "/v1/agents/{agent_id}/archival-memory/{memory_id}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/archival-memory/{memory_id}",
 		"update_agent_passage: Change a passage of an agent. Fields that are absent stay.", s.updatePassage, rest.Own)
-	rest.Delete(a, "/v1/agents/{agent_id}/archival-memory/{memory_id}",
+	rest.Delete(a.For(rest.Write), "/v1/agents/{agent_id}/archival-memory/{memory_id}",
 		"delete_agent_passage: Delete a passage of an agent.",
 		withAgent(s, s.deletePassage))
-	rest.Post(a, "/v1/passages/search", "search_passages: Search passages. Of an agent, an archive, or all.",
+	rest.Post(a.For(rest.Read), "/v1/passages/search",
+		"search_passages: Search passages. Of an agent, an archive, or all.",
 		s.searchAllPassages)
 }
 

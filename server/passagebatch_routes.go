@@ -24,7 +24,7 @@ const batchTimeout = 15 * time.Minute
 // passageBatchRoutes registers the route whose body and answer are read and written passage by passage.
 func (s *Server) passageBatchRoutes(a *rest.API) {
 	passages := rest.NewListReader[letta.NewPassage](a, "passages")
-	a.Stream(huma.Operation{
+	a.For(rest.Write).Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/archives/{archive_id}/passages/batch",
 		Summary: "create_archive_passages: Insert passages into an archive, all or none. Up to 10,000, answered as " +
 			"they are read back.",

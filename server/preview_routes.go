@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Server) previewRoutes(a *rest.API) {
-	rest.Post(a, "/v1/agents/{agent_id}/messages/preview-raw-payload",
+	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/messages/preview-raw-payload",
 		"preview_prompt: Get the request to an agent's model that messages would make. It stores nothing, and compacts "+
 			"nothing.",
 		func(ctx context.Context, in *struct {
@@ -24,7 +24,7 @@ func (s *Server) previewRoutes(a *rest.API) {
 			return s.preview(ctx, agent.PromptTarget{AgentID: string(in.AgentID),
 				Conversation: recall.DefaultConversation}, in.Body)
 		})
-	rest.Post(a, "/v1/conversations/{conversation_id}/messages/preview-raw-payload",
+	rest.Post(a.For(rest.Tools), "/v1/conversations/{conversation_id}/messages/preview-raw-payload",
 		"preview_conversation_prompt: Get the request to a model that messages in a conversation would make. It stores "+
 			"nothing, and compacts nothing.",
 		func(ctx context.Context, in *struct {

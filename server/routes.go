@@ -11,7 +11,7 @@ import (
 
 // Handler returns the API. Its document is at /openapi.json.
 func (s *Server) Handler() http.Handler {
-	keys := &rest.Keys{Org: s.Keys.Lookup}
+	keys := &rest.Keys{Lookup: s.Keys.Lookup, AgentOf: s.agentOf, Used: s.Keys.Used, Limits: s.KeyLimits}
 	if s.Loopback {
 		keys.OpenOrg = s.Keys.OpenOrg
 	}
@@ -21,12 +21,13 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) routes(a *rest.API) {
-	rest.Get(a, "/v1/health", "get_health: Check that the server runs.", s.health, rest.Public)
-	rest.Get(a, "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
-		s.ready(a), rest.Public)
+	rest.Get(a.For(rest.Public), "/v1/health", "get_health: Check that the server runs.", s.health)
+	rest.Get(a.For(rest.Public), "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
+		s.ready(a))
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes, s.conversationRoutes,
-		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.messageRoutes, s.messageSearchRoutes,
+		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.keyRoutes, s.messageRoutes,
+		s.messageSearchRoutes,
 		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,
 		s.previewRoutes, s.promptRoutes, s.runRoutes, s.stepRoutes, s.toolRoutes, s.uploadRoutes,
 	} {

@@ -17,20 +17,26 @@ import (
 )
 
 func (s *Server) runRoutes(a *rest.API) {
-	rest.Get(a, "/v1/runs", "list_runs: List the runs of agents. A run is the work on one request.", s.listRuns)
-	rest.Get(a, "/v1/runs/active", "list_active_runs: List the runs that are at work.", s.activeRuns)
-	rest.Get(a, "/v1/runs/{run_id}", "get_run: Get a run.", s.getRun)
-	rest.Delete(a, "/v1/runs/{run_id}", "delete_run: Delete the record of a run that has ended. Its messages stay.",
+	rest.Get(a.For(rest.Read), "/v1/runs",
+		"list_runs: List the runs of agents. A run is the work on one request.", s.listRuns)
+	rest.Get(a.For(rest.Read), "/v1/runs/active", "list_active_runs: List the runs that are at work.", s.activeRuns)
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}", "get_run: Get a run.", s.getRun)
+	rest.Delete(a.For(rest.Write), "/v1/runs/{run_id}",
+		"delete_run: Delete the record of a run that has ended. Its messages stay.",
 		s.deleteRun)
-	rest.Get(a, "/v1/runs/{run_id}/messages", "list_run_messages: List the messages of a run.", s.runMessages)
-	rest.Get(a, "/v1/runs/{run_id}/usage", "get_run_usage: Get what the models of a run counted.", s.runUsage)
-	rest.Get(a, "/v1/runs/{run_id}/metrics", "get_run_metrics: Get how long a run took.", s.runMetrics)
-	rest.Get(a, "/v1/runs/{run_id}/steps", "list_run_steps: List the steps of a run.", s.runSteps)
-	rest.Get(a, "/v1/steps", "list_steps: List steps. A step is one answer of a model.", s.listSteps)
-	rest.Get(a, "/v1/steps/{step_id}", "get_step: Get a step.", s.getStep)
-	rest.Get(a, "/v1/steps/{step_id}/messages", "list_step_messages: List the messages of a step.", s.stepMessages)
-	rest.Get(a, "/v1/steps/{step_id}/metrics", "get_step_metrics: Get how long a step took.", s.stepMetrics)
-	rest.Patch(a, "/v1/steps/{step_id}/feedback", "update_step_feedback: Say whether a step was good. Null deletes it.",
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/messages",
+		"list_run_messages: List the messages of a run.", s.runMessages)
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/usage",
+		"get_run_usage: Get what the models of a run counted.", s.runUsage)
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/metrics", "get_run_metrics: Get how long a run took.", s.runMetrics)
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/steps", "list_run_steps: List the steps of a run.", s.runSteps)
+	rest.Get(a.For(rest.Read), "/v1/steps", "list_steps: List steps. A step is one answer of a model.", s.listSteps)
+	rest.Get(a.For(rest.Read), "/v1/steps/{step_id}", "get_step: Get a step.", s.getStep)
+	rest.Get(a.For(rest.Read), "/v1/steps/{step_id}/messages",
+		"list_step_messages: List the messages of a step.", s.stepMessages)
+	rest.Get(a.For(rest.Read), "/v1/steps/{step_id}/metrics", "get_step_metrics: Get how long a step took.", s.stepMetrics)
+	rest.Patch(a.For(rest.Write), "/v1/steps/{step_id}/feedback",
+		"update_step_feedback: Say whether a step was good. Null deletes it.",
 		s.stepFeedback)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		doc := "stream_run: Attach to the stream of a background run again. From the item after starting_after on."
@@ -45,9 +51,10 @@ func (s *Server) runRoutes(a *rest.API) {
 			o.Parameters = append(o.Parameters, &huma.Param{Name: "starting_after", In: "query",
 				Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "The number of the last item that the client has."})
 		}
-		a.Stream(o, func(c echo.Context) error { return s.attachToRun(a, c) })
+		a.For(rest.ReadAgent).Stream(o, func(c echo.Context) error { return s.attachToRun(a, c) })
 	}
-	a.Stream(huma.Operation{Method: http.MethodPost, Path: "/v1/conversations/{conversation_id}/stream",
+	a.For(rest.ReadAgent).Stream(huma.Operation{Method: http.MethodPost,
+		Path:       "/v1/conversations/{conversation_id}/stream",
 		Summary:    "stream_conversation: Attach to the stream of a conversation's background run again.",
 		Parameters: []*huma.Param{rest.ConversationParam()}, Responses: streamed(a),
 		RequestBody: &huma.RequestBody{Content: rest.Content[letta.Attach](a, rest.JSON)},
@@ -62,13 +69,17 @@ func streamed(a *rest.API) map[string]*huma.Response {
 
 // jobRoutes registers the older spelling of runs.
 func (s *Server) jobRoutes(a *rest.API) {
-	rest.Get(a, "/v1/jobs", "list_jobs: List runs under their older name.", s.listRuns, rest.Deprecated)
-	rest.Get(a, "/v1/jobs/active", "list_active_jobs: List the runs at work under their older name.", s.activeRuns,
+	rest.Get(a.For(rest.Read), "/v1/jobs", "list_jobs: List runs under their older name.", s.listRuns, rest.Deprecated)
+	rest.Get(a.For(rest.Read), "/v1/jobs/active",
+		"list_active_jobs: List the runs at work under their older name.", s.activeRuns,
 		rest.Deprecated)
-	rest.Get(a, "/v1/jobs/{run_id}", "get_job: Get a run under its older name.", s.getRun, rest.Deprecated)
-	rest.Patch(a, "/v1/jobs/{run_id}/cancel", "cancel_job: Cancel a run under its older name.", s.cancelJob,
+	rest.Get(a.For(rest.ReadAgent), "/v1/jobs/{run_id}",
+		"get_job: Get a run under its older name.", s.getRun, rest.Deprecated)
+	rest.Patch(a.For(rest.Tools), "/v1/jobs/{run_id}/cancel",
+		"cancel_job: Cancel a run under its older name.", s.cancelJob,
 		rest.Deprecated)
-	rest.Delete(a, "/v1/jobs/{run_id}", "delete_job: Delete the record of a run under its older name.", s.deleteRun,
+	rest.Delete(a.For(rest.Write), "/v1/jobs/{run_id}",
+		"delete_job: Delete the record of a run under its older name.", s.deleteRun,
 		rest.Deprecated)
 }
 

@@ -20,7 +20,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but RequestTimeout and Loopback must be set.
+// Server answers the API's requests. All fields but KeyLimits, RequestTimeout and
+// Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -37,6 +38,8 @@ type Server struct {
 	Version        string
 	MaxUploadBytes int64
 	Ping           func(ctx context.Context) error // of the database
+
+	KeyLimits rest.KeyLimits // of keys without limits of their own
 
 	// RequestTimeout limits each request but uploads, downloads and streams, which have limits of their own.
 	// 0 is rest.DefaultTimeout.

@@ -18,7 +18,7 @@ import (
 )
 
 func (s *Server) stepRoutes(a *rest.API) {
-	a.Stream(huma.Operation{
+	a.For(rest.Tools).Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/step",
 		Summary: "take_step: Take a step of a loop of your own. It stores what the model answered, runs the memory tools " +
 			"that the answer calls, and returns the next prompt with the calls that are the caller's.",

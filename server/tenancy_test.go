@@ -31,10 +31,13 @@ func quietModel(t *testing.T) *modeltest.Model {
 	return m
 }
 
-func newTenant(c *client, org string) tenant {
+func newTenant(c *client, org string) tenant { return newTenantNamed(c, org, org) }
+
+// newTenantNamed is another tenant of an organization, all of whose texts have a name.
+func newTenantNamed(c *client, org, name string) tenant {
 	c = c.as(org)
 	c.server.Loop = newLoop(c.t, c.server, quietModel(c.t).URL)
-	name := "secret of " + org
+	name = "secret of " + name
 	folder := c.made("/v1/folders", fmt.Sprintf(`{"name":%q,"description":%q}`, name, name))
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":%q,"tags":[%q],"folder_ids":[%q]}`, name, name, folder))
 	file := c.uploaded(folder, name+".txt", name)
@@ -60,6 +63,7 @@ func newTenant(c *client, org string) tenant {
 		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage,
 		"memory_id":     passage,
 		"org_id":        c.orgNamed(org).ID,
+		"key_id":        c.keyID(),
 		"compaction_id": compaction, "run_id": run, "step_id": step}}
 }
 
@@ -76,6 +80,16 @@ func (c *client) clip(agent, text string) string {
 		"arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":`+string(long)+`}]}`)
 	return clipIDs.FindString(c.must("GET", "/v1/messages/"+got.Messages[1].ID, ""))
+}
+
+// keyID is the id of the client's key.
+func (c *client) keyID() string {
+	c.t.Helper()
+	key, err := c.server.Keys.Lookup(c.t.Context(), c.key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return key.ID
 }
 
 // state is everything that a tenant sees of its own.
@@ -167,8 +181,9 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		{"POST", "/v1/messages/search", fmt.Sprintf(`{"query":"secret","agent_id":%q}`, alice.has["agent_id"])},
 		{"POST", "/v1/messages/search", fmt.Sprintf(`{"query":"secret","conversation_id":%q}`, alice.has["conversation_id"])},
 		{"POST", "/v1/agents/messages/search", fmt.Sprintf(`{"agent_id":%q}`, alice.has["agent_id"])},
-		{"PATCH", "/v1/admin/orgs?org_id=" + alice.has["org_id"], `{"name":"x"}`},
-		{"DELETE", "/v1/admin/orgs?org_id=" + alice.has["org_id"], ""},
+		{"GET", "/v1/admin/keys?org_id=" + alice.has["org_id"], ""},
+		{"POST", "/v1/admin/keys", fmt.Sprintf(`{"name":"k","scopes":["read"],"org_id":%q}`, alice.has["org_id"])},
+		{"POST", "/v1/admin/keys", fmt.Sprintf(`{"name":"k","scopes":["tools"],"agent_ids":[%q]}`, alice.has["agent_id"])},
 	} {
 		if got := mallory.call(call[0], call[1], call[2]); got.Code != 404 {
 			t.Errorf("%v: got %d %s, want 404", call, got.Code, got.Text)
@@ -213,7 +228,7 @@ func combinations(path string) [][]string {
 	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true,
 		"conversation_id": true,
 		"message_id":      true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true,
-		"compaction_id": true, "run_id": true, "step_id": true}
+		"compaction_id": true, "run_id": true, "step_id": true, "key_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
 		if !tenants[match[1]] {

@@ -13,18 +13,20 @@ import (
 )
 
 func (s *Server) toolRoutes(a *rest.API) {
-	rest.Get(a, "/v1/agents/{agent_id}/tools", "list_agent_tools: List an agent's tools.", withAgent(s, s.agentTools))
-	rest.Patch(a, "/v1/agents/{agent_id}/tools/attach/{tool_id}",
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/tools",
+		"list_agent_tools: List an agent's tools.", withAgent(s, s.agentTools))
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/tools/attach/{tool_id}",
 		"attach_tool: Attach a tool to an agent. Again changes nothing.", s.attachTool)
-	rest.Patch(a, "/v1/agents/{agent_id}/tools/detach/{tool_id}",
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/tools/detach/{tool_id}",
 		"detach_tool: Detach a tool from an agent. Again changes nothing.", s.detachTool)
-	rest.Post(a, "/v1/agents/{agent_id}/tools/{tool_name}/run",
+	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/tools/{tool_name}/run",
 		"run_tool: Run one of an agent's tools. An error of the tool is a 200 with the status 'error', for the model to "+
 			"read.",
 		withAgent(s, s.runTool))
-	rest.Get(a, "/v1/tools", "list_tools: List tools.", s.listTools)
-	rest.Get(a, "/v1/tools/count", "count_tools: Count tools. The filters are those of the list.", s.countTools)
-	rest.Get(a, "/v1/tools/{tool_id}", "get_tool: Get a tool.", s.getTool)
+	rest.Get(a.For(rest.Read), "/v1/tools", "list_tools: List tools.", s.listTools)
+	rest.Get(a.For(rest.Read), "/v1/tools/count",
+		"count_tools: Count tools. The filters are those of the list.", s.countTools)
+	rest.Get(a.For(rest.Read), "/v1/tools/{tool_id}", "get_tool: Get a tool.", s.getTool)
 }
 
 func toolKey(t letta.Tool) string { return t.ID }

@@ -29,7 +29,7 @@ func (s *Server) uploadRoutes(a *rest.API) {
 		Properties: map[string]*huma.Schema{partFile: {Type: huma.TypeString, Format: "binary",
 			Description: "The document."}}}
 	for base, options := range folderPaths() {
-		a.Stream(huma.Operation{
+		a.For(rest.Write).Stream(huma.Operation{
 			Method: http.MethodPost, Path: base + "/{folder_id}/upload",
 			Summary: "upload_folder_file: Upload a file to a folder. The answer comes at once; the text follows.",
 			Parameters: []*huma.Param{

@@ -35,7 +35,7 @@ var house = map[string][]string{
 	"server/capture": {"db", "recall", "recall/chat", "server/rest"},
 	"server/letta": {"db", "db/event", "files", "recall", "archival", "compaction", "server/agent", "server/apikey",
 		"server/block", "server/loop", "server/rest", "server/tool"},
-	"server/rest":       {"db", "files", "files/document", "recall"},
+	"server/rest":       {"db", "files", "files/document", "recall", "server/apikey"},
 	"server/servertest": {},
 	"server/mcp":        {"server/tool"},
 	"server/tool":       {"db", "files", "recall", "recall/chat", "archival", "server/agent", "server/block"},

@@ -1,17 +1,39 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/rest"
 )
+
+// keyLimits are the limits of API keys that have none of their own.
+type keyLimits struct {
+	PerMinute int `env:"LOCI_KEY_REQUESTS_PER_MINUTE" default:"0" help:"Requests a minute of a key; 0: no limit."`
+	AtOnce    int `env:"LOCI_KEY_REQUESTS_AT_ONCE" default:"0" help:"Requests of a key under way at once; 0: no limit."`
+}
+
+func (k keyLimits) limits() rest.KeyLimits {
+	return rest.KeyLimits{PerMinute: k.PerMinute, AtOnce: k.AtOnce}
+}
+
+func (k keyLimits) check() error {
+	if k.PerMinute < 0 || k.AtOnce < 0 {
+		return settingError{fmt.Errorf("LOCI_KEY_REQUESTS_PER_MINUTE is %d and LOCI_KEY_REQUESTS_AT_ONCE is %d; "+
+			"neither may be negative", k.PerMinute, k.AtOnce)}
+	}
+	return nil
+}
 
 // keysCmd manages the API keys of a database, whether a server runs on it or not.
 type keysCmd struct {
@@ -24,13 +46,66 @@ type keysCreateCmd struct {
 	database
 	Org      string `default:"default" aliases:"organization" help:"Organization of the key, created if it is new."`
 	Name     string `default:"key" help:"What the key is for."`
-	Operator bool   `help:"Let the key create, rename and delete organizations over REST."`
+	Operator bool   `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
+
+	Scope   []string `placeholder:"SCOPE" help:"What the key may do: read, tools, write or admin (default: write)."`
+	Agent   []string `placeholder:"AGENT-ID" help:"An agent that the scope tools is for. It may be given several times."`
+	Expires string   `placeholder:"WHEN" help:"A time from now such as 12h or 90d, a date, or a time of RFC 3339."`
+
+	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`
+	RequestsAtOnce    *int `placeholder:"N" help:"Requests under way at once, in place of LOCI_KEY_REQUESTS_AT_ONCE."`
 }
+
+// newKey returns the key to create.
+func (c keysCreateCmd) newKey(now time.Time) (apikey.NewKey, error) {
+	expires, err := expiry(c.Expires, now)
+	key := apikey.NewKey{Org: c.Org, Name: c.Name, Operator: c.Operator, Scopes: c.Scope, AgentIDs: c.Agent,
+		ExpiresAt: expires, RequestsPerMinute: c.RequestsPerMinute, RequestsAtOnce: c.RequestsAtOnce}
+	switch {
+	case len(key.Scopes) > 0:
+	case c.Operator:
+		key.Scopes = []string{apikey.Admin}
+	case len(c.Agent) > 0:
+		key.Scopes = []string{apikey.Tools}
+	default:
+		key.Scopes = []string{apikey.Write}
+	}
+	return key, err
+}
+
+// expiry reads when a key expires; nil if the text is empty.
+func expiry(text string, now time.Time) (*time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= maxDays {
+			return new(now.AddDate(0, 0, n)), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return new(now.Add(d)), nil
+	}
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(form, text); err == nil {
+			return &t, nil
+		}
+	}
+	return nil, fmt.Errorf("--expires is '%s'; it must be a time from now such as 12h or 90d, a date such as 2027-01-31, "+
+		"or a time such as 2027-01-31T18:05:00Z", text)
+}
+
+// maxDays is the longest time from now, of some hundred years.
+const maxDays = 36_500
 
 // Run implements the command.
 func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
+	key, err := c.newKey(time.Now())
+	if err != nil {
+		return err
+	}
 	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		secret, _, err := keys.Create(ctx, apikey.NewKey{Org: c.Org, Name: c.Name, Operator: c.Operator})
+		secret, _, err := keys.Create(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -49,14 +124,43 @@ func (c keysListCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tBEGINS WITH\tORGANIZATION\tNAME\tCREATED\tOPERATOR")
+		fmt.Fprintln(w, "ID\tBEGINS WITH\tORGANIZATION\tNAME\tSCOPES\tCREATED\tLAST USED\tEXPIRES\tLIMITS\tAGENTS")
 		for _, k := range list {
-			created, operator := k.CreatedAt.UTC().Format(time.DateTime), map[bool]string{true: "yes", false: "no"}[k.Operator]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Org, k.Name, created, operator)
+			fmt.Fprintln(w, strings.Join([]string{k.ID, k.Prefix, k.OrgName, k.Name, scopesOf(k), shownTime(&k.CreatedAt),
+				shownTime(k.LastUsedAt), shownTime(k.ExpiresAt), limitsOf(k), dash(strings.Join(k.AgentIDs, ","))}, "\t"))
 		}
 		return w.Flush()
 	})
 }
+
+func scopesOf(k apikey.Key) string {
+	if k.Operator {
+		return "operator"
+	}
+	return strings.Join(k.Scopes, ",")
+}
+
+// limitsOf shows the limits that a key has of its own.
+func limitsOf(k apikey.Key) string {
+	var limits []string
+	if k.RequestsPerMinute != nil {
+		limits = append(limits, fmt.Sprintf("%d/minute", *k.RequestsPerMinute))
+	}
+	if k.RequestsAtOnce != nil {
+		limits = append(limits, fmt.Sprintf("%d at once", *k.RequestsAtOnce))
+	}
+	return dash(strings.Join(limits, ", "))
+}
+
+// shownTime shows a time of a list to the second, in UTC; a dash for nil.
+func shownTime(t *time.Time) string {
+	if t == nil {
+		return dash("")
+	}
+	return t.UTC().Format(time.DateTime)
+}
+
+func dash(text string) string { return cmp.Or(text, "-") }
 
 type keysRevokeCmd struct {
 	database

@@ -45,6 +45,7 @@ type serveCmd struct {
 	language
 	anthropic
 	documents
+	keyLimits `prefix:"key-requests-"`
 }
 
 const (
@@ -67,6 +68,9 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	if c.MaxUploadBytes < 1 {
 		return settingError{fmt.Errorf("LOCI_MAX_UPLOAD_BYTES is %d; it must be at least 1", c.MaxUploadBytes)}
+	}
+	if err := c.check(); err != nil {
+		return err
 	}
 	embedder, err := c.embedder(ctx, log)
 	if err != nil {
@@ -224,7 +228,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Archival: s.passages, Tools: s.tools, Loop: s.loop, Progress: progress, Followers: followers, DB: p.pool,
 		Keys: p.keys, Log: p.log,
 		Version:        version(),
-		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, RequestTimeout: p.RequestTimeout}
+		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, RequestTimeout: p.RequestTimeout,
+		KeyLimits: p.limits()}
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	for _, run := range []func() error{

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -23,13 +25,29 @@ type Store struct{ DB db.DB }
 
 // Key describes an API key.
 type Key struct {
-	ID        string    `db:"id"` // key- and a UUID
-	Org       string    `db:"org_name"`
-	Name      string    `db:"name"`
-	Prefix    string    `db:"prefix"`   // the first characters of the secret, to tell keys apart
-	Operator  bool      `db:"operator"` // whether the key manages organizations
-	CreatedAt time.Time `db:"created_at"`
+	ID         string     `db:"id"` // key- and a UUID
+	Org        db.Org     `db:"org"`
+	OrgID      string     `db:"org_id"`
+	OrgName    string     `db:"org_name"`
+	Name       string     `db:"name"`
+	Prefix     string     `db:"prefix"` // the first characters of the secret, to tell keys apart
+	Scopes     []string   `db:"scopes"`
+	AgentIDs   []string   `db:"agent_ids"` // those that the scope Tools is for
+	Operator   bool       `db:"operator"`  // whether the key manages organizations
+	CreatedAt  time.Time  `db:"created_at"`
+	ExpiresAt  *time.Time `db:"expires_at"`
+	LastUsedAt *time.Time `db:"last_used_at"` // to about a minute
+
+	RequestsPerMinute *int `db:"requests_per_minute"` // nil for the server's setting, as below
+	RequestsAtOnce    *int `db:"requests_at_once"`
 }
+
+// selectKeys selects keys k of organizations o. A condition may follow.
+const selectKeys = `
+	SELECT k.id, k.org, o.id AS org_id, o.name AS org_name, k.name, k.prefix, k.scopes, k.agent_ids, k.operator,
+		k.created_at, k.expires_at, k.last_used_at, k.requests_per_minute, k.requests_at_once
+	FROM api_keys k JOIN organizations o USING (org)
+	WHERE o.deleted_at IS NULL`
 
 const (
 	defaultOrg    = "default"
@@ -37,44 +55,97 @@ const (
 	secretPrefix  = "loci_"
 	secretChars   = 40 // of five random bits each
 	minSecretSize = 16
+	maxPrefix     = 12
+	idPrefix      = "key-"
 )
 
 // NewKey says what key to create.
 type NewKey struct {
-	Org      string // name of the organization, which is created if it is new
-	Name     string
-	Operator bool // of the default organization only
+	Org       string // name of the organization, which is created if it is new
+	In        db.Org // the organization instead of its name; 0 if the name is given
+	Name      string
+	Scopes    []string
+	AgentIDs  []string // of the scope Tools
+	Operator  bool     // of the default organization only; it has the scope Admin
+	ExpiresAt *time.Time
+
+	RequestsPerMinute, RequestsAtOnce *int // nil for the server's setting
+
+	Maker *Key // the key that asks for the new one; nil for the operator of the machine
 }
 
-// Create creates a key and returns its secret, which cannot be read again. ErrInvalid if a name is not allowed.
+// Create creates a key and returns its secret, which cannot be read again. ErrInvalid if a rule is broken, ErrNotFound
+// if the organization has no such agent, a *StrongerError if the maker could do less.
 func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, err error) {
-	if err := errors.Join(checkName("organization", n.Org), checkName("key", n.Name)); err != nil {
+	err = errors.Join(checkName("key", n.Name), n.check(), n.checkLimits())
+	if err == nil && n.In == 0 {
+		err = checkName("organization", n.Org)
+	}
+	if err == nil && n.Name == registered {
+		err = db.Invalid("%s is the name of the key in the server's settings; choose another", registered)
+	}
+	if err == nil && n.Maker != nil {
+		err = n.checkNotStronger(*n.Maker)
+	}
+	if err != nil {
 		return "", Key{}, err
 	}
-	if n.Name == registered {
-		return "", Key{}, db.Invalid("%s is the name of the key in the server's settings; choose another", registered)
-	}
-	if n.Operator && n.Org != defaultOrg {
-		return "", Key{}, db.Invalid("an operator's key belongs to the organization %s, not to %s", defaultOrg, n.Org)
-	}
 	secret = secretPrefix + (rand.Text() + rand.Text())[:secretChars]
-	sum := sha256.Sum256([]byte(secret))
-	key, err = db.One[Key](ctx, s.DB, `
-		WITH o AS (
-			INSERT INTO organizations (name) VALUES (@org)
+	err = pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
+		key, err = n.insert(ctx, tx, secret)
+		return err
+	})
+	return secret, key, err
+}
+
+// organization returns the organization of the new key, locked until the transaction ends.
+func (n NewKey) organization(ctx context.Context, tx pgx.Tx) (o Organization, err error) {
+	if n.In == 0 {
+		o, err = db.One[Organization](ctx, tx, `
+			INSERT INTO organizations (name) VALUES ($1)
 			ON CONFLICT (name) WHERE deleted_at IS NULL DO UPDATE SET name = excluded.name
-			RETURNING org, name
-		), k AS (
-			INSERT INTO api_keys (org, name, prefix, sha256, operator)
-			SELECT org, @name, @prefix, @sum, @operator FROM o
-			RETURNING id, name, prefix, operator, created_at
-		), c AS (
+			RETURNING `+orgColumns, n.Org)
+	} else {
+		o, err = db.One[Organization](ctx, tx, `
+			SELECT `+orgColumns+` FROM organizations WHERE org = $1 AND deleted_at IS NULL FOR SHARE`, n.In)
+	}
+	if err == nil && n.Operator && o.Name != defaultOrg {
+		err = db.Invalid("an operator's key belongs to the organization %s, not to %s", defaultOrg, o.Name)
+	}
+	return o, err
+}
+
+func (n NewKey) insert(ctx context.Context, tx pgx.Tx, secret string) (key Key, err error) {
+	o, err := n.organization(ctx, tx)
+	if err != nil {
+		return key, err
+	}
+	unknown, err := db.All[string](ctx, tx, `
+		SELECT id FROM unnest($2::text[]) id WHERE NOT EXISTS (SELECT FROM agents a WHERE a.org = $1 AND a.id = id.id)`,
+		o.Org, n.AgentIDs)
+	if err == nil && len(unknown) > 0 {
+		err = db.NotFound("Agent with ID %s not found", unknown[0])
+	}
+	if err != nil {
+		return key, err
+	}
+	sum := sha256.Sum256([]byte(secret))
+	id, err := db.One[string](ctx, tx, `
+		WITH c AS (
 			INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
 		)
-		SELECT k.id, o.name AS org_name, k.name, k.prefix, k.operator, k.created_at FROM k, o`,
-		pgx.StrictNamedArgs{"org": n.Org, "name": n.Name, "prefix": prefixOf(secret), "sum": sum[:],
-			"operator": n.Operator})
-	return secret, key, err
+		INSERT INTO api_keys (org, name, prefix, sha256, scopes, agent_ids, operator, expires_at, requests_per_minute,
+			requests_at_once)
+		VALUES (@org, @name, @prefix, @sum, @scopes, coalesce(@agents::text[], '{}'), @operator, @expires, @per_minute,
+			@at_once)
+		RETURNING id`,
+		pgx.StrictNamedArgs{"org": o.Org, "name": n.Name, "prefix": prefixOf(secret), "sum": sum[:], "scopes": n.Scopes,
+			"agents": n.AgentIDs, "operator": n.Operator, "expires": n.ExpiresAt, "per_minute": n.RequestsPerMinute,
+			"at_once": n.RequestsAtOnce})
+	if err != nil {
+		return key, err
+	}
+	return db.One[Key](ctx, tx, selectKeys+` AND k.id = $1`, id)
 }
 
 // checkName returns an ErrInvalid if a text cannot be the name of an organization or a key.
@@ -94,30 +165,65 @@ func checkName(what, name string) error {
 	return nil
 }
 
+// secrets matches keys that Create made.
+var secrets = regexp.MustCompile(secretPrefix + fmt.Sprintf("[A-Z2-7]{%d}", secretChars))
+
+// Mask returns a text without the keys in it, so that it can be logged.
+func Mask(text string) string {
+	return secrets.ReplaceAllStringFunc(text, func(secret string) string { return prefixOf(secret) + "…" })
+}
+
 // prefixOf returns the part of a secret that may be shown.
-func prefixOf(secret string) string { return secret[:min(len(secret)/4, 12)] }
+func prefixOf(secret string) string { return secret[:min(len(secret)/4, maxPrefix)] }
 
 // List returns every key, oldest first.
 func (s *Store) List(ctx context.Context) ([]Key, error) {
-	return db.All[Key](ctx, s.DB, `
-		SELECT k.id, o.name AS org_name, k.name, k.prefix, k.operator, k.created_at
-		FROM api_keys k JOIN organizations o USING (org)
-		ORDER BY k.created_at, k.id`)
+	return db.All[Key](ctx, s.DB, selectKeys+` ORDER BY k.created_at, k.id`)
+}
+
+// Keys returns a page of an organization's keys; of all organizations' if org is 0.
+func (s *Store) Keys(ctx context.Context, org db.Org, p db.Page) ([]Key, error) {
+	p.Order = "created_at, id"
+	return db.List[Key](ctx, s.DB, p, selectKeys+` AND @only IN (0, k.org)`, pgx.StrictNamedArgs{"only": org})
+}
+
+// Key returns the key with an id, of an organization unless org is 0.
+func (s *Store) Key(ctx context.Context, org db.Org, id string) (Key, error) {
+	key, err := db.One[Key](ctx, s.DB, selectKeys+` AND k.id = $1 AND $2::integer IN (0, k.org)`, id, org)
+	return key, db.OrNotFound(err, "API key with ID %s not found", id)
+}
+
+// Delete revokes a key of an organization; of any if org is 0. A *StrongerError if by, the key that asks for it, could
+// do less.
+func (s *Store) Delete(ctx context.Context, org db.Org, id string, by Key) (Key, error) {
+	key, err := s.Key(ctx, org, id)
+	if err == nil && key.Operator && !by.Operator {
+		err = stronger("Only an operator's key revokes another one")
+	}
+	if err == nil {
+		err = db.Exec(ctx, s.DB, `DELETE FROM api_keys WHERE id = $1`, id)
+	}
+	return key, err
 }
 
 // Revoke deletes the key with an id, prefix or secret. ErrNotFound if no key has it, ErrConflict if several keys have
-// the prefix.
-func (s *Store) Revoke(ctx context.Context, idOrPrefix string) error {
-	sum := sha256.Sum256([]byte(idOrPrefix))
+// the prefix. The database sees no secret.
+func (s *Store) Revoke(ctx context.Context, named string) error {
+	sum, shown := sha256.Sum256([]byte(named)), ""
+	if len(named) <= maxPrefix || strings.HasPrefix(named, idPrefix) {
+		shown = named
+	}
 	ids, err := db.All[string](ctx, s.DB, `
-		SELECT id FROM api_keys WHERE id = $1 OR prefix = $1 OR sha256 = $2 ORDER BY id`, idOrPrefix, sum[:])
+		SELECT id FROM api_keys WHERE $1 IN (id, prefix) OR sha256 = $2 ORDER BY id`, shown, sum[:])
 	switch {
 	case err != nil:
 		return err
+	case len(ids) == 0 && shown == "":
+		return db.NotFound("there is no such API key")
 	case len(ids) == 0:
-		return db.NotFound("there is no API key %s", idOrPrefix)
+		return db.NotFound("there is no API key %s", named)
 	case len(ids) > 1:
-		return db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), idOrPrefix)
+		return db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), named)
 	}
 	return db.Exec(ctx, s.DB, `DELETE FROM api_keys WHERE id = $1`, ids[0])
 }
@@ -149,22 +255,38 @@ func (s *Store) Any(ctx context.Context) (bool, error) {
 	return db.One[bool](ctx, s.DB, `SELECT EXISTS (SELECT FROM api_keys)`)
 }
 
-// Lookup returns the organization of the key with a secret, and whether it is an operator's key. ErrNotFound if no key
-// has it.
-func (s *Store) Lookup(ctx context.Context, secret string) (org db.Org, operator bool, err error) {
+// ErrExpired is the look-up of a key that has expired.
+var ErrExpired = errors.New("expired")
+
+// Lookup returns the key with a secret. ErrNotFound if no key has it, ErrExpired with the key if it has expired.
+func (s *Store) Lookup(ctx context.Context, secret string) (Key, error) {
 	type row struct {
-		Org      db.Org `db:"org"`
-		Sum      []byte `db:"sha256"`
-		Operator bool   `db:"operator"`
+		Key
+		Sum     []byte `db:"sha256"`
+		Expired bool   `db:"expired"`
 	}
 	sum := sha256.Sum256([]byte(secret))
 	found, err := db.One[row](ctx, s.DB, `
-		SELECT k.org, k.sha256, k.operator FROM api_keys k JOIN organizations o USING (org)
-		WHERE k.sha256 = $1 AND o.deleted_at IS NULL`, sum[:])
-	if err == nil && subtle.ConstantTimeCompare(found.Sum, sum[:]) != 1 {
-		return 0, false, db.ErrNotFound
+		SELECT k.*, h.sha256, coalesce(k.expires_at <= now(), false) AS expired
+		FROM (`+selectKeys+`) k JOIN api_keys h USING (id)
+		WHERE h.sha256 = $1`, sum[:])
+	switch {
+	case err != nil:
+		return Key{}, err
+	case subtle.ConstantTimeCompare(found.Sum, sum[:]) != 1:
+		return Key{}, db.ErrNotFound
+	case found.Expired:
+		return found.Key, ErrExpired
 	}
-	return found.Org, found.Operator, err
+	return found.Key, nil
+}
+
+// Used stores that a key was used now, unless that was stored within the last minute.
+func (s *Store) Used(ctx context.Context, id string) error {
+	_, err := s.DB.Exec(ctx, `
+		UPDATE api_keys SET last_used_at = now()
+		WHERE id = $1 AND coalesce(last_used_at < now() - interval '1 minute', true)`, id)
+	return db.Error(err)
 }
 
 // OpenOrg returns the default organization until the first key is made, and from then on ErrNotFound, whether or not

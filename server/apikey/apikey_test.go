@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/apikey"
@@ -16,7 +18,8 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func newKey(t *testing.T, keys *apikey.Store, org, name string) (string, apikey.Key) {
 	t.Helper()
-	secret, key, err := keys.Create(context.Background(), apikey.NewKey{Org: org, Name: name})
+	secret, key, err := keys.Create(context.Background(), apikey.NewKey{Org: org, Name: name,
+		Scopes: []string{apikey.Write}})
 	if err != nil {
 		t.Fatalf("create a key for %s: %v", org, err)
 	}
@@ -32,7 +35,7 @@ func TestKeys(t *testing.T) {
 	secret, key := newKey(t, keys, "acme", "ci")
 	if !regexp.MustCompile(`^loci_[A-Z2-7]{40}$`).MatchString(secret) || !strings.HasPrefix(secret, key.Prefix) ||
 		len(key.Prefix) > 12 ||
-		key.Org != "acme" || key.Name != "ci" || !strings.HasPrefix(key.ID, "key-") {
+		key.OrgName != "acme" || key.Name != "ci" || !strings.HasPrefix(key.ID, "key-") {
 		t.Errorf("got secret %q and %+v", secret, key)
 	}
 	other, otherKey := newKey(t, keys, "other", "ci")
@@ -44,7 +47,8 @@ func TestKeys(t *testing.T) {
 	if got := lookup(t, keys, other); got == acme {
 		t.Errorf("keys of two organizations: got %d for both", got)
 	}
-	if list, err := keys.List(ctx); err != nil || len(list) != 3 || list[0] != key || list[1] != otherKey {
+	if list, err := keys.List(ctx); err != nil || len(list) != 3 ||
+		!cmp.Equal(list[0], key) || !cmp.Equal(list[1], otherKey) {
 		t.Errorf("got list %+v, %v, want the three in the order of their making", list, err)
 	}
 	if err := keys.Revoke(ctx, key.ID); err != nil {
@@ -54,7 +58,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("revoke by prefix: %v", err)
 	}
 	for _, gone := range []string{secret, other, "", "loci_"} {
-		if _, _, err := keys.Lookup(ctx, gone); !errors.Is(err, db.ErrNotFound) {
+		if _, err := keys.Lookup(ctx, gone); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("look up %q: got %v, want ErrNotFound", gone, err)
 		}
 	}
@@ -68,11 +72,11 @@ func TestKeys(t *testing.T) {
 
 func lookup(t *testing.T, keys *apikey.Store, secret string) db.Org {
 	t.Helper()
-	org, _, err := keys.Lookup(context.Background(), secret)
+	key, err := keys.Lookup(context.Background(), secret)
 	if err != nil {
 		t.Fatalf("look up %s: %v", secret, err)
 	}
-	return org
+	return key.Org
 }
 
 func TestKeysRefuseNames(t *testing.T) {
@@ -82,6 +86,7 @@ func TestKeysRefuseNames(t *testing.T) {
 	for _, c := range []apikey.NewKey{{Org: "", Name: "a"}, {Org: "a", Name: ""}, {Org: long, Name: "a"},
 		{Org: "a", Name: long}, {Org: "a", Name: "LOCI_API_KEY"}, {Org: "a\nb", Name: "a"}, {Org: "a", Name: "a\x1b[2J"},
 		{Org: "a", Name: "a\u0085"}, {Org: "a", Name: "a", Operator: true}} {
+		c.Scopes = []string{apikey.Admin}
 		if _, _, err := keys.Create(context.Background(), c); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("organization %.5q, key %.5q: got %v, want ErrInvalid", c.Org, c.Name, err)
 		}
@@ -114,7 +119,8 @@ func TestNamesOfOrganizationsAreNames(t *testing.T) {
 		if _, err := keys.CreateOrg(t.Context(), name); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("an organization %q: got %v, want ErrInvalid", name, err)
 		}
-		if _, _, err := keys.Create(t.Context(), apikey.NewKey{Org: name, Name: "k"}); !errors.Is(err, db.ErrInvalid) {
+		if _, _, err := keys.Create(t.Context(), apikey.NewKey{Org: name, Name: "k",
+			Scopes: []string{apikey.Write}}); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("a key of the organization %q: got %v, want ErrInvalid", name, err)
 		}
 	}
@@ -138,7 +144,7 @@ func TestRegister(t *testing.T) {
 	if err := keys.Register(ctx, "another-of-sixteen"); err != nil {
 		t.Fatalf("register another: %v", err)
 	}
-	if _, _, err := keys.Lookup(ctx, "sixteen-letters-"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := keys.Lookup(ctx, "sixteen-letters-"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("the registered key's predecessor: got %v, want ErrNotFound", err)
 	}
 	list, err := keys.List(ctx)

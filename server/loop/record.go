@@ -270,8 +270,8 @@ func (l *Loop) Cancel(ctx context.Context, org db.Org, conversation string, runs
 	ids, err := db.All[string](ctx, l.DB, `
 		UPDATE runs r SET cancelled_at = now()
 		FROM conversations c
-		WHERE r.org = $1 AND c.org = $1 AND c.key = r.conversation_key AND r.status = 'running'
-		  AND CASE WHEN $3::text[] IS NULL THEN c.id = $2 ELSE r.id = ANY ($3) END
+		WHERE r.org = $1 AND c.org = $1 AND c.id = $2 AND r.agent_key = c.agent_key AND r.status = 'running'
+		  AND CASE WHEN $3::text[] IS NULL THEN r.conversation_key = c.key ELSE r.id = ANY ($3) END
 		RETURNING r.id`, org, conversation, runs)
 	for _, id := range ids {
 		if s := l.held(id); s != nil && s.org == org {

@@ -8,64 +8,99 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
 )
 
-// Keys finds the organization that a request is served for. Both functions return db.ErrNotFound if they find none.
+// Keys finds the key of a request. The functions return db.ErrNotFound if they find nothing.
 type Keys struct {
-	// Org returns the organization of the key with a secret, and whether it is a key of the operator.
-	Org     func(ctx context.Context, secret string) (org db.Org, operator bool, err error)
+	// Lookup returns the key with a secret, or apikey.ErrExpired.
+	Lookup  func(ctx context.Context, secret string) (apikey.Key, error)
 	OpenOrg func(ctx context.Context) (db.Org, error) // of requests without a key; nil refuses them
+
+	// AgentOf returns the agent to which a conversation or a run belongs, whose id a parameter of a path is.
+	AgentOf func(ctx context.Context, org db.Org, param, id string) (agentID string, err error)
+	Used    func(ctx context.Context, keyID string) error // stores that a key was used; may be nil
+	Limits  KeyLimits                                     // of keys without limits of their own
 }
 
 // authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
 // open organization, if there is one. The server then refuses what a web page of another site sends through a browser
 // on this machine: a request to a host name that is not this machine's (DNS rebinding), or from another origin's page.
+// It refuses what the key may not do, and what exceeds its limits.
 func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if a.public[c.Path()] {
+		if a.isPublic(c.Path()) {
 			return next(c)
 		}
 		r := c.Request()
-		org, operator, err := a.organization(r)
+		key, err := a.caller(r)
 		if err != nil {
 			return err
 		}
-		c.SetRequest(r.WithContext(db.WithOrg(r.Context(), org)))
-		setContext(c, keyOperator, operator)
+		if key.ID != "" {
+			end, err := a.count(r, key)
+			if err != nil {
+				return err
+			}
+			defer end()
+		}
+		if err := a.authorize(c, key); err != nil {
+			return err
+		}
+		c.SetRequest(r.WithContext(db.WithOrg(r.Context(), key.Org)))
+		setContext(c, keyCaller, key)
 		setContext(c, keyRecheck, func() error {
-			_, _, err := a.organization(r)
+			_, err := a.caller(r)
 			return err
 		})
 		return next(c)
 	}
 }
 
-// organization returns the organization that a request is served for, and whether the operator sent it: with a key of
-// theirs, or without one to a server that needs none.
-func (a *API) organization(r *http.Request) (org db.Org, operator bool, err error) {
+// caller returns the key of a request. A request without one, to a server that needs none, is the operator's.
+func (a *API) caller(r *http.Request) (apikey.Key, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 	defer cancel()
+	refused := errNoKey
 	if secret := secretOf(r); secret != "" {
-		org, operator, err = a.Keys.Org(ctx, secret)
-		if !errors.Is(err, db.ErrNotFound) {
-			return org, operator, err
+		key, err := a.Keys.Lookup(ctx, secret)
+		if errors.Is(err, apikey.ErrExpired) {
+			return key, expiredKey(key)
 		}
+		if !errors.Is(err, db.ErrNotFound) {
+			return key, err
+		}
+		refused = errUnknownKey
 	}
 	if a.Keys.OpenOrg == nil {
-		return 0, false, ErrUnauthorized
+		return apikey.Key{}, refused
 	}
-	org, err = a.Keys.OpenOrg(ctx)
+	org, err := a.Keys.OpenOrg(ctx)
 	if errors.Is(err, db.ErrNotFound) {
-		return 0, false, ErrUnauthorized
+		err = refused
 	}
 	if err != nil {
-		return 0, false, err
+		return apikey.Key{}, err
 	}
-	return org, true, refuseOtherSites(r)
+	return apikey.Key{Org: org, Operator: true, Scopes: []string{apikey.Admin}}, refuseOtherSites(r)
+}
+
+// count counts a request of a key, and stores now and then that the key is used.
+func (a *API) count(r *http.Request, key apikey.Key) (end func(), err error) {
+	end, store, err := a.usage.begin(key, time.Now())
+	if store && a.Keys.Used != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+		defer cancel()
+		if err := a.Keys.Used(ctx, key.ID); err != nil { // as of a database that is read-only
+			a.Log.DebugContext(ctx, "store the use of a key", "key", key.ID, "error", err)
+		}
+	}
+	return end, err
 }
 
 // refuseOtherSites returns an error unless a request names this machine, and comes from no other origin's page, which

@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -21,20 +22,22 @@ import (
 // small ones are not. What was held is free again after the answer.
 func TestLargeBodiesShareABudget(t *testing.T) {
 	t.Parallel()
-	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, bool, error) {
-		return db.Org(len(secret)), false, nil
+	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
+		return apikey.Key{Org: db.Org(len(secret))}, nil
 	}}
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys,
 		Budget: rest.BodyBudget{Server: 700 << 10, Org: 400 << 10}})
 	entered, leave := make(chan bool), make(chan bool)
-	rest.Post(a, "/v1/held", "hold_toy: A toy.", func(context.Context, *struct{ Body strictBody }) (*int, error) {
-		entered <- true
-		<-leave
-		return nil, nil
-	})
-	rest.Post(a, "/v1/toys", "make_toy: A toy.", func(context.Context, *struct{ Body strictBody }) (*int, error) {
-		return nil, nil
-	})
+	rest.Post(a.For(rest.AnyKey), "/v1/held", "hold_toy: A toy.",
+		func(context.Context, *struct{ Body strictBody }) (*int, error) {
+			entered <- true
+			<-leave
+			return nil, nil
+		})
+	rest.Post(a.For(rest.AnyKey), "/v1/toys", "make_toy: A toy.",
+		func(context.Context, *struct{ Body strictBody }) (*int, error) {
+			return nil, nil
+		})
 	h := a.Handler()
 	large := `{"name":"` + strings.Repeat("x", 400<<10) + `"}`
 	done := make(chan int)
@@ -87,7 +90,7 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 	t.Parallel()
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler),
 		Budget: rest.BodyBudget{Server: 400 << 10, Org: 400 << 10}})
-	a.Stream(huma.Operation{Method: "POST", Path: "/v1/toys"}, func(c echo.Context) error {
+	a.For(rest.AnyKey).Stream(huma.Operation{Method: "POST", Path: "/v1/toys"}, func(c echo.Context) error {
 		body, err := a.Spool(c, 8<<20)
 		if err != nil {
 			return err

@@ -16,17 +16,18 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
 )
 
 // served starts a server of toys on a socket, and returns its address. Its only key is "k".
 func served(t *testing.T, pace rest.BodyPace) string {
 	t.Helper()
-	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, bool, error) {
+	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
 		if secret != "k" {
-			return 0, false, db.ErrNotFound
+			return apikey.Key{}, db.ErrNotFound
 		}
-		return 1, false, nil
+		return apikey.Key{Org: 1}, nil
 	}}
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Pace: pace, Keys: keys})
 	toys(a)

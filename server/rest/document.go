@@ -20,7 +20,9 @@ func (a *API) document() {
 	d.Info.Contact = &huma.Contact{Name: "Loci"}
 	d.Servers = []*huma.Server{{URL: "/", Description: "The server that this document came from."}}
 	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer",
-		Description: "An API key of 'loci keys create'. A server that has none answers its own machine without one."}}
+		Description: "An API key of 'loci keys create', with the scopes read, tools, write or admin. An operation names " +
+			"those that it needs; write includes read and tools, and admin all. A server without keys answers its own " +
+			"machine without one."}}
 	d.Security = []map[string][]string{{"key": {}}}
 	a.documentErrors()
 	d.Components.Parameters = map[string]*huma.Param{}
@@ -36,9 +38,7 @@ func (a *API) document() {
 	for path, item := range d.Paths {
 		for _, op := range operationsOf(item) {
 			tags[op.Tags[0]] = true
-			if a.public[echoPath(path)] {
-				op.Security = []map[string][]string{}
-			}
+			op.Security = a.access[echoPath(path)][op.Method].security()
 			c.operation(op)
 			a.declareErrors(op)
 			declareUnmatched(op)
@@ -52,7 +52,7 @@ func (a *API) document() {
 
 // tagWords are the groups of operations: the first segments of their paths.
 var tagWords = map[string]string{
-	"admin":         "Organizations: only the operator creates, renames and deletes them.",
+	"admin":         "Organizations, which only the operator creates, renames and deletes, and API keys.",
 	"agents":        "Agents, and what belongs to one: its prompt, messages, events, tools, open files and memories.",
 	"archives":      "Archives of passages, which agents share.",
 	"blocks":        "Blocks of core memory, which agents share, with their versions.",
@@ -135,7 +135,7 @@ func errorResponse(name string) *huma.Response {
 
 // declareErrors gives an operation the errors that its method, parameters and body make possible.
 func (a *API) declareErrors(op *huma.Operation) {
-	body, public := op.RequestBody != nil, op.Security != nil
+	body, public := op.RequestBody != nil, len(op.Security) == 0
 	inPath := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "path" })
 	var file, upload bool
 	if ok := op.Responses["200"]; ok != nil {
@@ -157,7 +157,7 @@ func (a *API) declareErrors(op *huma.Operation) {
 		http.StatusUnsupportedMediaType:         upload,
 		http.StatusRequestedRangeNotSatisfiable: file,
 		http.StatusUnprocessableEntity:          body || len(op.Parameters) > 0 && !public,
-		http.StatusTooManyRequests:              body || strings.Contains(op.Path, "/events"),
+		http.StatusTooManyRequests:              !public,
 		http.StatusInternalServerError:          true,
 		http.StatusServiceUnavailable:           !public || op.Path == "/v1/ready",
 	} {

@@ -33,6 +33,9 @@ const (
 	codeMalformed  = "malformed_request"
 	codeInvalid    = "invalid_value"
 	codeKey        = "unauthorized"
+	codeKeyExpired = "key_expired"
+	codeScope      = "insufficient_scope"
+	codeKeyLimit   = "key_limit"
 	codeForbidden  = "forbidden"
 	codeNotFound   = "not_found"
 	codeRoute      = "unknown_route"
@@ -62,9 +65,12 @@ var errorCodes = []ErrorCode{
 		"The request cannot be read: its body is not JSON or ends early. Send it whole."},
 	{codeKey, typeKey, http.StatusUnauthorized,
 		"The request has no API key that the server knows. Send 'Authorization: Bearer KEY'."},
+	{codeKeyExpired, typeKey, http.StatusUnauthorized, "The API key has expired. Use a new one."},
 	{codeForbidden, typePermission, http.StatusForbidden,
-		"A server without API keys answers only programs on its own machine: create a key. Organizations are the " +
-			"operator's: use a key of 'loci keys create --operator'."},
+		"A server without API keys answers only programs on its own machine: create a key."},
+	{codeScope, typePermission, http.StatusForbidden,
+		"The API key may not do this; detail names the scope that it lacks, or the agent. Use a key that has it. The same " +
+			"request fails again."},
 	{codeNotFound, typeNotFound, http.StatusNotFound,
 		"What the path or the body names does not exist, or belongs to another organization."},
 	{codeRoute, typeNotFound, http.StatusNotFound, "There is no such path. /openapi.json lists all."},
@@ -88,6 +94,8 @@ var errorCodes = []ErrorCode{
 			"is also Letta's, a value of the right form that breaks a rule is a 400, as in Letta. Change what detail names."},
 	{codeTooMany, typeLimit, http.StatusTooManyRequests,
 		"The organization has too much under way at once. Send it again after Retry-After seconds."},
+	{codeKeyLimit, typeLimit, http.StatusTooManyRequests,
+		"The API key sends more requests than it may, a minute or at once. Send it again after Retry-After seconds."},
 	{codeClientGone, typeRequest, statusClientGone, "The client closed the connection; only logs show this."},
 	{codeInternal, typeServer, http.StatusInternalServerError,
 		"The server has a fault. Its log has the cause under the answer's X-Request-Id."},
@@ -114,10 +122,11 @@ const errorsPath = "/v1/errors"
 
 // explainErrors registers the operations that explain the codes of errors.
 func (a *API) explainErrors() {
-	Get(a, errorsPath, "list_errors: List the codes of errors.", func(context.Context, *struct{}) ([]ErrorCode, error) {
-		return errorCodes, nil
-	}, Public)
-	Get(a, errorsPath+"/{code}", "get_error: Explain a code of errors. An error's link leads here.",
+	Get(a.For(Public), errorsPath, "list_errors: List the codes of errors.",
+		func(context.Context, *struct{}) ([]ErrorCode, error) {
+			return errorCodes, nil
+		})
+	Get(a.For(Public), errorsPath+"/{code}", "get_error: Explain a code of errors. An error's link leads here.",
 		func(_ context.Context, in *struct {
 			Code string `path:"code" doc:"The code of an answer."`
 		}) (ErrorCode, error) {
@@ -126,5 +135,5 @@ func (a *API) explainErrors() {
 				return ErrorCode{}, db.NotFound("there is no error with the code '%s'; GET %s lists all", in.Code, errorsPath)
 			}
 			return errorCodes[i], nil
-		}, Public)
+		})
 }

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/apikey"
 )
 
 // Problem is an error as a caller sees it.
@@ -137,10 +139,17 @@ func noRoom(err error) *Problem {
 // unknown is the server's own fault, whose cause is not told.
 func unknown() *Problem { return newProblem(codeInternal, "An unknown error occurred") }
 
-// unauthorized is a request without a key that the server knows.
-func unauthorized() *Problem {
-	p := newProblem(codeKey, ErrUnauthorized.Error())
-	p.header = http.Header{"Www-Authenticate": {`Bearer realm="Loci"`}}
+// unauthorized is a request without a key that the server accepts.
+func unauthorized(err error) *Problem {
+	code, challenge := codeKey, `Bearer realm="Loci"`
+	if !errors.Is(err, errNoKey) {
+		challenge += `, error="invalid_token"`
+	}
+	if errors.Is(err, apikey.ErrExpired) {
+		code = codeKeyExpired
+	}
+	p := newProblem(code, err.Error())
+	p.header = http.Header{"Www-Authenticate": {challenge}, "X-Should-Retry": {"false"}}
 	return p
 }
 
@@ -164,9 +173,21 @@ func (p *Problem) GetHeaders() http.Header { return p.header }
 // statusClientGone is nginx's and Letta's word for a caller who did not wait; nobody reads it but the log.
 const statusClientGone = 499
 
-// ErrUnauthorized is a request without a key that this server knows.
-var ErrUnauthorized = errors.New("Unauthorized: the request has no API key, or one that this server does not know or " +
-	"that was revoked; send 'Authorization: Bearer KEY' with a key of 'loci keys create'")
+// ErrUnauthorized is a request without a key that this server accepts.
+var ErrUnauthorized = errors.New("Unauthorized")
+
+var (
+	errNoKey = fmt.Errorf("%w: the request has no API key; send 'Authorization: Bearer KEY' with a key of "+
+		"'loci keys create'", ErrUnauthorized)
+	errUnknownKey = fmt.Errorf("%w: this server does not know the API key, or it was revoked; send "+
+		"'Authorization: Bearer KEY' with a key of 'loci keys create'", ErrUnauthorized)
+)
+
+// expiredKey is a request with a key that has expired. Who has the key may know when.
+func expiredKey(key apikey.Key) error {
+	return fmt.Errorf("%w: the API key has %w at %s; use a new one of 'loci keys create'", ErrUnauthorized,
+		apikey.ErrExpired, key.ExpiresAt.UTC().Format(time.RFC3339))
+}
 
 // ProblemOf decides what an error is to a caller. No other file gives an error its status.
 func ProblemOf(err error) *Problem {
@@ -175,6 +196,7 @@ func ProblemOf(err error) *Problem {
 		routing     *echo.HTTPError
 		unsupported *files.UnsupportedError
 		upload      *files.TooLargeError
+		stronger    *apikey.StrongerError
 		bodyLimit   *http.MaxBytesError
 	)
 	switch {
@@ -189,7 +211,9 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &bodyLimit):
 		return TooLarge(bodyLimit.Limit)
 	case errors.Is(err, ErrUnauthorized):
-		return unauthorized()
+		return unauthorized(err)
+	case errors.As(err, &stronger):
+		return forbiddenScope(apikey.Admin, stronger.Error())
 	case errors.Is(err, db.ErrNotFound):
 		return newProblem(codeNotFound, sentence(err, "what the request names does not exist"))
 	case errors.Is(err, db.ErrConflict):

@@ -48,23 +48,25 @@ func newNested(t *testing.T) http.Handler {
 	t.Helper()
 	a := rest.New(rest.Config{Title: "Nested", Version: "1", Log: slog.New(slog.DiscardHandler)})
 	echo := func(_ context.Context, in *struct{ Body nestedBody }) (nestedBody, error) { return in.Body, nil }
-	rest.Post(a, "/v1/object", "create_object: An object.", echo)
-	rest.Put(a, "/v1/object", "put_object: An object.", echo)
-	rest.Patch(a, "/v1/object", "update_object: An object.", echo)
-	rest.Post(a, "/v1/list", "list_all: A list.",
+	rest.Post(a.For(rest.AnyKey), "/v1/object", "create_object: An object.", echo)
+	rest.Put(a.For(rest.AnyKey), "/v1/object", "put_object: An object.", echo)
+	rest.Patch(a.For(rest.AnyKey), "/v1/object", "update_object: An object.", echo)
+	rest.Post(a.For(rest.AnyKey), "/v1/list", "list_all: A list.",
 		func(_ context.Context, in *struct{ Body nestedBody }) ([]string, error) {
 			return []string{in.Body.Name}, nil
 		})
-	rest.Post(a, "/v1/nothing", "create_nothing: Nothing.", func(context.Context, *struct{}) (rest.Null, error) {
-		return rest.Null{}, nil
-	})
-	rest.Post(a, "/v1/gone", "create_gone: No content.",
+	rest.Post(a.For(rest.AnyKey), "/v1/nothing", "create_nothing: Nothing.",
+		func(context.Context, *struct{}) (rest.Null, error) {
+			return rest.Null{}, nil
+		})
+	rest.Post(a.For(rest.AnyKey), "/v1/gone", "create_gone: No content.",
 		func(context.Context, *struct{}) (*int, error) { return nil, nil },
 		rest.NoContent)
-	rest.Post(a, "/v1/empty", "create_empty: An empty object.", func(context.Context, *struct{}) (struct{}, error) {
-		return struct{}{}, nil
-	})
-	rest.Post(a, "/v1/things/search", "search_things: A search.",
+	rest.Post(a.For(rest.AnyKey), "/v1/empty", "create_empty: An empty object.",
+		func(context.Context, *struct{}) (struct{}, error) {
+			return struct{}{}, nil
+		})
+	rest.Post(a.For(rest.AnyKey), "/v1/things/search", "search_things: A search.",
 		func(context.Context, *struct{ Body nestedBody }) ([]string, error) {
 			return []string{"found"}, nil
 		})

@@ -36,6 +36,7 @@ type (
 	org        struct{}
 	run        struct{}
 	step       struct{}
+	key        struct{}
 )
 
 // The ids of resources.
@@ -62,6 +63,8 @@ type (
 	RunID = ID[run]
 	// StepID is a step's.
 	StepID = ID[step]
+	// KeyID is an API key's.
+	KeyID = ID[key]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

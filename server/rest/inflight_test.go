@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -13,17 +14,18 @@ import (
 // An organization whose requests take all that it may have is refused at once; another one is served.
 func TestAnOrganizationLeavesRequestsToOthers(t *testing.T) {
 	t.Parallel()
-	keys := &rest.Keys{Org: func(_ context.Context, secret string) (db.Org, bool, error) {
-		return db.Org(len(secret)), false, nil
+	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
+		return apikey.Key{Org: db.Org(len(secret))}, nil
 	}}
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys})
 	entered, leave := make(chan bool), make(chan bool)
-	rest.Post(a, "/v1/held", "hold_toy: A toy.", func(context.Context, *struct{}) (*int, error) {
+	rest.Post(a.For(rest.AnyKey), "/v1/held", "hold_toy: A toy.", func(context.Context, *struct{}) (*int, error) {
 		entered <- true
 		<-leave
 		return nil, nil
 	})
-	rest.Get(a, "/v1/toys", "list_toys: Toys.", func(context.Context, *struct{}) (*int, error) { return nil, nil })
+	rest.Get(a.For(rest.AnyKey), "/v1/toys", "list_toys: Toys.",
+		func(context.Context, *struct{}) (*int, error) { return nil, nil })
 	h := a.Handler()
 	const most = 768 // three quarters of all
 	done := make(chan int)

@@ -10,13 +10,14 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
 )
 
 type contextKey int
 
 const (
 	keyRequestID contextKey = iota
-	keyOperator
+	keyCaller
 	keyRecheck
 	keyWarnings
 )
@@ -49,8 +50,13 @@ func Org(ctx context.Context) db.Org { return db.OrgOf(ctx) }
 // IsOperator reports whether the operator sent a request: with a key of theirs, or without one to a server that needs
 // none.
 func IsOperator(ctx context.Context) bool {
-	operator, _ := ctx.Value(keyOperator).(bool)
-	return operator
+	return Caller(ctx).Operator
+}
+
+// Caller returns the key with which a request was sent. Its ID is empty if the request has none.
+func Caller(ctx context.Context) apikey.Key {
+	key, _ := ctx.Value(keyCaller).(apikey.Key)
+	return key
 }
 
 func setContext(c echo.Context, key contextKey, value any) {
@@ -66,7 +72,8 @@ func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 			c.Error(err)
 		}
 		r := c.Request()
-		a.Log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
+		a.Log.DebugContext(r.Context(), "request", "method", r.Method, "path", apikey.Mask(r.URL.Path),
+			"status", c.Response().Status,
 			"bytes", c.Response().Size, "took", time.Since(start), "request_id", requestID(r.Context()))
 		return nil
 	}

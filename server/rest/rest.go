@@ -41,10 +41,11 @@ type API struct {
 	huma.API
 	Config
 	echo   *echo.Echo
-	public map[string]bool // routes that need no key
-	bodies *db.Shares      // bytes of bodies that are held
-	served *db.Shares      // requests, but for streams that are only read
-	full   atomic.Bool     // a change could not be stored
+	access map[string]map[string]Access // of echo's routes, by path and method
+	bodies *db.Shares                   // bytes of bodies that are held
+	served *db.Shares                   // requests, but for streams that are only read
+	usage  *keyUsage                    // of keys
+	full   atomic.Bool                  // a change could not be stored
 }
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
@@ -56,11 +57,12 @@ func New(c Config) *API {
 	config.Transformers = []huma.Transformer{showProblem, warn}
 	e := echo.New()
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	a := &API{Config: c, echo: e, public: map[string]bool{}, bodies: c.Budget.shares(),
+	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, bodies: c.Budget.shares(),
 		served: db.NewShares(maxRequests, maxRequests/4)}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics())
 	if c.Keys != nil {
+		a.usage = newKeyUsage(c.Keys.Limits)
 		e.Use(a.authenticate)
 	}
 	e.Use(unescapeParams, refuseBrokenQueries)
@@ -80,7 +82,10 @@ func (a *API) Handler() http.Handler {
 	if err != nil {
 		panic(err) // the operations are part of the program
 	}
-	a.echo.GET("/openapi.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, document) })
+	a.For(AnyKey).stream(http.MethodGet, "/openapi.json", func(c echo.Context) error {
+		return c.JSONBlob(http.StatusOK, document)
+	})
+	a.checkAccess()
 	return normalize(a.echo)
 }
 

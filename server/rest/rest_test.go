@@ -27,7 +27,7 @@ type strictBody struct {
 
 // toys are operations that answer with what they were given.
 func toys(a *rest.API) {
-	rest.Get(a, "/v1/toys", "get_toy1: A toy.", func(_ context.Context, in *struct {
+	rest.Get(a.For(rest.AnyKey), "/v1/toys", "get_toy1: A toy.", func(_ context.Context, in *struct {
 		Tags  []string       `query:"tags,explode"`
 		Name  string         `query:"name"`
 		Limit int            `query:"limit" minimum:"1" maximum:"1000"`
@@ -36,35 +36,39 @@ func toys(a *rest.API) {
 	}) (map[string]any, error) {
 		return map[string]any{"tags": in.Tags, "name": in.Name, "limit": in.Limit, "open": in.Open.Pointer()}, nil
 	})
-	rest.Get(a, "/v1/toys/count", "get_toy2: A toy.", func(context.Context, *struct{}) (int, error) { return 7, nil })
-	rest.Get(a, "/v1/toys/{label}", "get_toy3: A toy.", func(_ context.Context, in *struct {
+	rest.Get(a.For(rest.AnyKey), "/v1/toys/count", "get_toy2: A toy.",
+		func(context.Context, *struct{}) (int, error) { return 7, nil })
+	rest.Get(a.For(rest.AnyKey), "/v1/toys/{label}", "get_toy3: A toy.", func(_ context.Context, in *struct {
 		Label string `path:"label"`
 	}) (string, error) {
 		return in.Label, nil
 	})
-	rest.Patch(a, "/v1/toys", "get_toy4: A toy.", func(_ context.Context, in *struct{ Body toyBody }) (toyBody,
-		error) {
-		return in.Body, nil
-	})
-	rest.Post(a, "/v1/toys", "get_toy5: A toy.", func(_ context.Context, in *struct{ Body strictBody }) (strictBody,
-		error) {
-		return in.Body, nil
-	})
-	rest.Get(a, "/v1/agents/{agent_id}", "get_toy6: A toy.", func(_ context.Context, in *struct {
+	rest.Patch(a.For(rest.AnyKey), "/v1/toys", "get_toy4: A toy.",
+		func(_ context.Context, in *struct{ Body toyBody }) (toyBody,
+			error) {
+			return in.Body, nil
+		})
+	rest.Post(a.For(rest.AnyKey), "/v1/toys", "get_toy5: A toy.",
+		func(_ context.Context, in *struct{ Body strictBody }) (strictBody,
+			error) {
+			return in.Body, nil
+		})
+	rest.Get(a.For(rest.AnyKey), "/v1/agents/{agent_id}", "get_toy6: A toy.", func(_ context.Context, in *struct {
 		ID rest.AgentID `path:"agent_id"`
 	}) (*int, error) {
 		return nil, db.NotFound("no agent %s", in.ID)
 	})
-	rest.Delete(a, "/v1/toys/{label}", "get_toy7: A toy.", func(context.Context, *struct {
+	rest.Delete(a.For(rest.AnyKey), "/v1/toys/{label}", "get_toy7: A toy.", func(context.Context, *struct {
 		Label string `path:"label"`
 	}) (*int, error) {
 		return nil, nil
 	}, rest.NoContent)
-	rest.Post(a, "/v1/null", "get_toy8: A toy.", func(context.Context, *struct{}) (*int, error) { return nil, nil })
-	rest.Post(a, "/v1/panic", "get_toy9: A toy.", func(context.Context, *struct{}) (*int, error) {
+	rest.Post(a.For(rest.AnyKey), "/v1/null", "get_toy8: A toy.",
+		func(context.Context, *struct{}) (*int, error) { return nil, nil })
+	rest.Post(a.For(rest.AnyKey), "/v1/panic", "get_toy9: A toy.", func(context.Context, *struct{}) (*int, error) {
 		panic("a secret of ours")
 	})
-	rest.Post(a, "/v1/broken", "get_toy10: A toy.", func(context.Context, *struct{}) (*int, error) {
+	rest.Post(a.For(rest.AnyKey), "/v1/broken", "get_toy10: A toy.", func(context.Context, *struct{}) (*int, error) {
 		return nil,
 			errors.New("a secret of ours")
 	})

@@ -18,12 +18,8 @@ type Option func(*operation)
 type operation struct {
 	huma.Operation
 	timeout time.Duration
-	public  bool
 	own     bool
 }
-
-// Public lets an operation be called without a key.
-func Public(op *operation) { op.public = true }
 
 // Own marks an operation that Letta does not have: a value that breaks a rule is a 422 there. Where Letta has it, it is
 // a 400, as in Letta.
@@ -50,38 +46,39 @@ type Handler[I, O any] = func(context.Context, *I) (O, error)
 
 // Get registers an operation. doc is its id, a verb and a noun, and its description, whose first sentence is its
 // summary: "list_agents: List agents. All filters must hold."
-func Get[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodGet, Path: path, Summary: doc}, handle, options)
+func Get[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
+	register(r, huma.Operation{Method: http.MethodGet, Path: path, Summary: doc}, handle, options)
 }
 
 // Post registers an operation.
-func Post[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodPost, Path: path, Summary: doc}, handle, options)
+func Post[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
+	register(r, huma.Operation{Method: http.MethodPost, Path: path, Summary: doc}, handle, options)
 }
 
 // Put registers an operation.
-func Put[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodPut, Path: path, Summary: doc}, handle, options)
+func Put[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
+	register(r, huma.Operation{Method: http.MethodPut, Path: path, Summary: doc}, handle, options)
 }
 
 // Patch registers an operation.
-func Patch[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodPatch, Path: path, Summary: doc}, handle, options)
+func Patch[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
+	register(r, huma.Operation{Method: http.MethodPatch, Path: path, Summary: doc}, handle, options)
 }
 
 // Delete registers an operation.
-func Delete[I, O any](a *API, path, doc string, handle Handler[I, O], options ...Option) {
-	register(a, huma.Operation{Method: http.MethodDelete, Path: path, Summary: doc}, handle, options)
+func Delete[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
+	register(r, huma.Operation{Method: http.MethodDelete, Path: path, Summary: doc}, handle, options)
 }
 
-func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], options []Option) {
+func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O], options []Option) {
+	a := r.API
 	type output struct{ Body O }
 	described.MaxBodyBytes, described.BodyReadTimeout = -1, -1
 	op := operation{Operation: described, timeout: a.Timeout}
 	for _, option := range options {
 		option(&op)
 	}
-	a.public[echoPath(op.Path)] = op.public
+	r.declare(op.Method, op.Path)
 	a.complete(&op.Operation)
 	if filters(op.Method, op.Path) {
 		op.Middlewares = append(op.Middlewares, noteUnmatched)
@@ -110,14 +107,15 @@ func register[I, O any](a *API, described huma.Operation, handle Handler[I, O], 
 }
 
 // Stream registers an operation whose body or answer is streamed: no timeout bounds it.
-func (a *API) Stream(described huma.Operation, handle echo.HandlerFunc, options ...Option) {
+func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, options ...Option) {
+	a := r.API
 	op := operation{Operation: described}
 	for _, option := range options {
 		option(&op)
 	}
 	a.complete(&op.Operation)
 	a.OpenAPI().AddOperation(&op.Operation)
-	a.stream(op.Method, op.Path, func(c echo.Context) error {
+	r.stream(op.Method, op.Path, func(c echo.Context) error {
 		warnings := unknownParameters(&op.Operation, c.QueryParams())
 		setContext(c, keyWarnings, warnings)
 		warnings.InHeader(c)
@@ -145,10 +143,11 @@ func (a *API) serve(ctx context.Context, handle func() error) error {
 }
 
 // Head serves HEAD on the path of a GET.
-func (a *API) Head(path string, handle echo.HandlerFunc) { a.stream(http.MethodHead, path, handle) }
+func (r Routes) Head(path string, handle echo.HandlerFunc) { r.stream(http.MethodHead, path, handle) }
 
-func (a *API) stream(method, path string, handle echo.HandlerFunc) {
-	a.echo.Add(method, echoPath(path), handle)
+func (r Routes) stream(method, path string, handle echo.HandlerFunc) {
+	r.declare(method, path)
+	r.API.echo.Add(method, echoPath(path), handle)
 }
 
 // inPath matches the parameters of a path, and wildcards those that may have slashes.
@@ -167,7 +166,9 @@ func (a *API) NotServed(method, path, why string) {
 			return
 		}
 	}
-	a.stream(method, wildcards.ReplaceAllString(path, "*"), func(echo.Context) error { return notServed(why) })
+	a.For(AnyKey).stream(method, wildcards.ReplaceAllString(path, "*"), func(echo.Context) error {
+		return notServed(why)
+	})
 }
 
 func operationOf(item *huma.PathItem, method string) *huma.Operation {

@@ -1,0 +1,107 @@
+package apikey
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// The scopes of keys. Each later one includes those before it.
+const (
+	Read  = "read"  // to read everything in the organization
+	Tools = "tools" // to work as one of the key's agents
+	Write = "write" // to read and change everything in the organization but its keys
+	Admin = "admin" // the organization's keys too
+)
+
+// Scopes are all scopes, the weakest first.
+var Scopes = []string{Read, Tools, Write, Admin}
+
+// Bounds of a key.
+const (
+	maxAgents = 100
+	maxLimit  = 1_000_000 // of requests
+)
+
+// May reports whether a key has a scope, or one that includes it. Tools is that of any agent.
+func (k Key) May(scope string) bool {
+	has := func(s string) bool { return slices.Contains(k.Scopes, s) }
+	return k.Operator || has(Admin) || has(Write) && scope != Admin || has(scope)
+}
+
+// MayActAs reports whether a key may work as an agent.
+func (k Key) MayActAs(agentID string) bool {
+	return k.May(Write) || k.May(Tools) && slices.Contains(k.AgentIDs, agentID)
+}
+
+// StrongerError is a key that another one may not make or revoke, because it could do more.
+type StrongerError struct{ text string }
+
+func (e *StrongerError) Error() string { return e.text }
+
+func stronger(format string, args ...any) error { return &StrongerError{fmt.Sprintf(format, args...)} }
+
+// check returns an ErrInvalid if a new key breaks a rule.
+func (n NewKey) check() error {
+	for _, s := range n.Scopes {
+		if !slices.Contains(Scopes, s) {
+			return db.Invalid("there is no scope '%s'; the scopes are %s", s, strings.Join(Scopes, ", "))
+		}
+	}
+	tools := slices.Contains(n.Scopes, Tools)
+	switch {
+	case len(n.Scopes) == 0:
+		return db.Invalid("the key has no scope; the scopes are %s", strings.Join(Scopes, ", "))
+	case n.Operator && !slices.Contains(n.Scopes, Admin):
+		return db.Invalid("an operator's key has the scope %s", Admin)
+	case tools && len(n.AgentIDs) == 0:
+		return db.Invalid("a key with the scope %s names the agents that it works as, and this one names none", Tools)
+	case !tools && len(n.AgentIDs) > 0:
+		return db.Invalid("only a key with the scope %s names agents", Tools)
+	case len(n.AgentIDs) > maxAgents:
+		return db.Invalid("the key names %d agents; it may name %d", len(n.AgentIDs), maxAgents)
+	case n.ExpiresAt != nil && !n.ExpiresAt.After(time.Now()):
+		return db.Invalid("the key would have expired at %s already", n.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// checkLimits returns an ErrInvalid if a limit of a new key is none.
+func (n NewKey) checkLimits() error {
+	for what, limit := range map[string]*int{"requests_per_minute": n.RequestsPerMinute,
+		"requests_at_once": n.RequestsAtOnce} {
+		if limit != nil && (*limit < 1 || *limit > maxLimit) {
+			return db.Invalid("%s is %d; it must be from 1 to %d, or absent", what, *limit, maxLimit)
+		}
+	}
+	return nil
+}
+
+// checkNotStronger returns a *StrongerError if a new key could do more than the key that makes it, or longer.
+func (n NewKey) checkNotStronger(maker Key) error {
+	for _, s := range n.Scopes {
+		if s == Tools && !maker.May(Write) || !maker.May(s) {
+			return stronger("The API key cannot make one with the scope %s, which it lacks itself", s)
+		}
+	}
+	switch {
+	case n.Operator && !maker.Operator:
+		return stronger("Only an operator's key makes another one")
+	case maker.ExpiresAt != nil && (n.ExpiresAt == nil || n.ExpiresAt.After(*maker.ExpiresAt)):
+		return stronger("The API key expires at %s and cannot make one that works longer: set expires_at",
+			maker.ExpiresAt.UTC().Format(time.RFC3339))
+	case above(n.RequestsPerMinute, maker.RequestsPerMinute):
+		return stronger("The API key has at most %d requests_per_minute and cannot make one that has more",
+			*maker.RequestsPerMinute)
+	case above(n.RequestsAtOnce, maker.RequestsAtOnce):
+		return stronger("The API key has at most %d requests_at_once and cannot make one that has more",
+			*maker.RequestsAtOnce)
+	}
+	return nil
+}
+
+// above reports whether a limit, which may be absent, exceeds another one.
+func above(limit, most *int) bool { return most != nil && (limit == nil || *limit > *most) }

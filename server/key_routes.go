@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) keyRoutes(a *rest.API) {
+	const path = "/v1/admin/keys"
+	admin := a.For(rest.Admin)
+	rest.Get(admin, path, "list_keys: List API keys. Those of the organization; for the operator those of all.",
+		s.listKeys, rest.Own)
+	rest.Post(admin, path, "create_key: Create an API key. It is shown only in this answer. It cannot do more than the "+
+		"key that makes it, and not for longer.", s.createKey, rest.Own)
+	rest.Get(admin, path+"/{key_id}", "get_key: Get an API key. Without the key itself, of which only a hash is stored.",
+		s.getKey, rest.Own)
+	rest.Delete(admin, path+"/{key_id}", "delete_key: Revoke an API key. No server accepts it from then on, and its "+
+		"streams end.", s.revokeKey, rest.Own)
+}
+
+// APIKey is an API key as the API shows it.
+type APIKey struct {
+	ID                string     `json:"id"`
+	OrgID             string     `json:"org_id" doc:"The id of the key's organization."`
+	Name              string     `json:"name"`
+	Prefix            string     `json:"prefix" doc:"What the key begins with."`
+	Scopes            []string   `json:"scopes" doc:"What the key may do: read, tools, write or admin."`
+	AgentIDs          []string   `json:"agent_ids" doc:"The agents that the scope tools is for."`
+	Operator          bool       `json:"operator" doc:"Whether the key manages organizations."`
+	CreatedAt         time.Time  `json:"created_at"`
+	ExpiresAt         *time.Time `json:"expires_at" doc:"From when on the key is refused; null for never."`
+	LastUsedAt        *time.Time `json:"last_used_at" doc:"When the key was used last, to about a minute; null for never."`
+	RequestsPerMinute *int       `json:"requests_per_minute" doc:"Null for the server's setting."`
+	RequestsAtOnce    *int       `json:"requests_at_once" doc:"Null for the server's setting."`
+}
+
+// MadeAPIKey is a new API key, with the key itself.
+type MadeAPIKey struct {
+	APIKey
+	Key string `json:"key" doc:"The key. It is not shown again."`
+}
+
+func apiKeyOf(k apikey.Key) APIKey {
+	return APIKey{ID: k.ID, OrgID: k.OrgID, Name: k.Name, Prefix: k.Prefix, Scopes: k.Scopes, AgentIDs: k.AgentIDs,
+		Operator: k.Operator, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt,
+		RequestsPerMinute: k.RequestsPerMinute, RequestsAtOnce: k.RequestsAtOnce}
+}
+
+// NewAPIKey is what an API key is created from.
+type NewAPIKey struct {
+	Name              string              `json:"name" doc:"What the key is for: from 1 to 200 characters."`
+	Scopes            []string            `json:"scopes" enum:"read,tools,write,admin" doc:"What the key may do."`
+	AgentIDs          []rest.AgentID      `json:"agent_ids,omitzero" doc:"The agents that the scope tools is for."`
+	ExpiresAt         *time.Time          `json:"expires_at,omitzero" doc:"From when on the key is refused."`
+	RequestsPerMinute *int                `json:"requests_per_minute,omitzero" doc:"The server's setting if absent."`
+	RequestsAtOnce    *int                `json:"requests_at_once,omitzero" doc:"The server's setting if absent."`
+	OrgID             rest.OrganizationID `json:"org_id,omitempty" doc:"For the operator: of which organization."`
+	Operator          bool                `json:"operator,omitzero" doc:"Whether the key manages organizations."`
+}
+
+// keysOf returns the organization whose keys a request may see, 0 for all.
+func keysOf(ctx context.Context) db.Org {
+	if rest.IsOperator(ctx) {
+		return 0
+	}
+	return rest.Org(ctx)
+}
+
+func (s *Server) listKeys(ctx context.Context, in *struct {
+	rest.Paging
+	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
+}) ([]APIKey, error) {
+	org := keysOf(ctx)
+	if in.OrgID != "" {
+		named, err := s.organizationOf(ctx, string(in.OrgID))
+		if err != nil {
+			return nil, err
+		}
+		org = named
+	}
+	list, err := s.Keys.Keys(ctx, org, in.Page(50, rest.OldestFirst))
+	return rest.Each(list, apiKeyOf), err
+}
+
+// organizationOf returns the organization with an id. ErrNotFound if a request may not see it.
+func (s *Server) organizationOf(ctx context.Context, id string) (db.Org, error) {
+	o, err := s.Keys.Organization(ctx, id)
+	if err == nil && keysOf(ctx) != 0 && o.Org != rest.Org(ctx) {
+		err = db.NotFound("Organization with ID %s not found", id)
+	}
+	return o.Org, err
+}
+
+func (s *Server) createKey(ctx context.Context, in *struct{ Body NewAPIKey }) (MadeAPIKey, error) {
+	b, org, maker := in.Body, rest.Org(ctx), rest.Caller(ctx)
+	if b.OrgID != "" {
+		named, err := s.organizationOf(ctx, string(b.OrgID))
+		if err != nil {
+			return MadeAPIKey{}, err
+		}
+		org = named
+	}
+	agents := rest.Each(b.AgentIDs, func(id rest.AgentID) string { return string(id) })
+	secret, key, err := s.Keys.Create(ctx, apikey.NewKey{In: org, Name: b.Name, Scopes: b.Scopes, AgentIDs: agents,
+		Operator: b.Operator, ExpiresAt: b.ExpiresAt, RequestsPerMinute: b.RequestsPerMinute,
+		RequestsAtOnce: b.RequestsAtOnce, Maker: &maker})
+	return MadeAPIKey{APIKey: apiKeyOf(key), Key: secret}, err
+}
+
+// OfKey is the path of an API key.
+type OfKey struct {
+	KeyID rest.KeyID `path:"key_id"`
+}
+
+func (s *Server) getKey(ctx context.Context, in *OfKey) (APIKey, error) {
+	key, err := s.Keys.Key(ctx, keysOf(ctx), string(in.KeyID))
+	return apiKeyOf(key), err
+}
+
+func (s *Server) revokeKey(ctx context.Context, in *OfKey) (APIKey, error) {
+	key, err := s.Keys.Delete(ctx, keysOf(ctx), string(in.KeyID), rest.Caller(ctx))
+	return apiKeyOf(key), err
+}
+
+// agentOf returns the agent of a conversation or a run.
+func (s *Server) agentOf(ctx context.Context, org db.Org, param, id string) (string, error) {
+	if param == "run_id" {
+		r, err := s.Loop.RunByID(ctx, org, id)
+		return r.AgentID, err
+	}
+	if id == "default" {
+		return "", db.ErrNotFound
+	}
+	c, err := s.Recall.Conversation(ctx, org, "", id)
+	return c.AgentID, err
+}

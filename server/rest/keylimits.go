@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/server/apikey"
+)
+
+// KeyLimits bound the requests of each key to this server. 0 is no limit.
+type KeyLimits struct {
+	PerMinute int // requests that begin; as many at once, and evenly as many more a minute
+	AtOnce    int // requests that are being answered, streams included
+}
+
+// usedEvery is how often the last use of a key is stored.
+const usedEvery = time.Minute
+
+// keyUsage is what the keys that were used within the last minutes have used.
+type keyUsage struct {
+	defaults KeyLimits
+
+	mu      sync.Mutex
+	of      map[string]*usage
+	sweepAt int // the number of keys at which those that rest are dropped
+}
+
+// usage is what one key has used.
+type usage struct {
+	running int
+	next    time.Time // when the next request would begin if requests came evenly
+	last    time.Time // when the last one began
+	stored  time.Time // when the last use was stored
+}
+
+// minSweep is the least number of keys at which those that rest are dropped.
+const minSweep = 1024
+
+func newKeyUsage(defaults KeyLimits) *keyUsage {
+	return &keyUsage{defaults: defaults, of: map[string]*usage{}, sweepAt: minSweep}
+}
+
+// limits are those of a key, and where it has none, the defaults.
+func (k *keyUsage) limits(key apikey.Key) KeyLimits {
+	limits := k.defaults
+	if key.RequestsPerMinute != nil {
+		limits.PerMinute = *key.RequestsPerMinute
+	}
+	if key.RequestsAtOnce != nil {
+		limits.AtOnce = *key.RequestsAtOnce
+	}
+	return limits
+}
+
+// begin counts a request of a key, which end ends. A *Problem of status 429 if the key has as many as it may have.
+// store says that the use of the key is to be stored.
+func (k *keyUsage) begin(key apikey.Key, now time.Time) (end func(), store bool, err error) {
+	limits := k.limits(key)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	u := k.of[key.ID]
+	if u == nil {
+		k.sweep(now)
+		u = &usage{}
+		k.of[key.ID] = u
+	}
+	if store = now.Sub(u.stored) >= usedEvery; store {
+		u.stored = now
+	}
+	u.last = now
+	if limits.AtOnce > 0 && u.running >= limits.AtOnce {
+		return nil, store, retryLater(codeKeyLimit, fmt.Sprintf("The API key has %d requests under way, which is the most "+
+			"it may have at once: wait until one is answered", u.running), "1")
+	}
+	if wait := u.take(limits.PerMinute, now); wait > 0 {
+		return nil, store, tooFast(limits.PerMinute, wait)
+	}
+	u.running++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		u.running--
+	}, store, nil
+}
+
+// take counts one request of so many a minute, or returns how long it has to wait.
+func (u *usage) take(perMinute int, now time.Time) time.Duration {
+	if perMinute == 0 {
+		return 0
+	}
+	next := now
+	if u.next.After(now) {
+		next = u.next
+	}
+	next = next.Add(time.Minute / time.Duration(perMinute))
+	if wait := next.Sub(now) - time.Minute; wait > 0 {
+		return wait
+	}
+	u.next = next
+	return 0
+}
+
+// sweep drops the keys that no request has used for a minute, whose next request has all that the limits give.
+func (k *keyUsage) sweep(now time.Time) {
+	if len(k.of) < k.sweepAt {
+		return
+	}
+	for id, u := range k.of {
+		if u.running == 0 && now.Sub(u.last) > time.Minute {
+			delete(k.of, id)
+		}
+	}
+	k.sweepAt = max(minSweep, 2*len(k.of))
+}
+
+// tooFast is a request that comes before the key's rate allows it. Letta's clients wait as long as Retry-After says if
+// that is less than a minute, and otherwise too short, so that they are told not to try.
+func tooFast(perMinute int, wait time.Duration) *Problem {
+	seconds := int(math.Ceil(wait.Seconds()))
+	p := retryLater(codeKeyLimit, fmt.Sprintf("The API key may send %d requests a minute; send the next one in %s",
+		perMinute, cmp.Or(wait.Round(time.Millisecond), time.Millisecond)), strconv.Itoa(seconds))
+	if seconds >= 60 {
+		p.header.Set("X-Should-Retry", "false")
+	}
+	return p
+}
