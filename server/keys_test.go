@@ -226,7 +226,8 @@ func TestKeysOfAgentsReachTheirAgents(t *testing.T) {
 			t.Errorf("%s: got %d %s", target, got.Code, got.Text)
 		}
 	}
-	key.must("POST", "/v1/agents/"+own.has["agent_id"]+"/messages/capture", `{"messages":[{"role":"user","content":"Hello."}]}`)
+	key.must("POST", "/v1/agents/"+own.has["agent_id"]+"/messages/capture",
+		`{"messages":[{"role":"user","content":"Hello."}]}`)
 	key.must("POST", "/v1/agents/"+own.has["agent_id"]+"/tools/conversation_search/run", `{"args":{"query":"Hello"}}`)
 }
 

@@ -507,6 +507,21 @@ func TestKeys(t *testing.T) {
 	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusUnauthorized {
 		t.Errorf("a revoked key: status %d", status)
 	}
+	for _, wrong := range []string{"--agent=agent-123e4567-e89b-42d3-8456-426614174000", "--scope=all", "--expires=soon",
+		"--scope=tools", "--requests-at-once=0"} {
+		if code := run(t.Context(), []string{"keys", "create", wrong, "--database-url=" + url}, newLines(),
+			newLines()); code == 0 {
+			t.Errorf("keys create %s made a key", wrong)
+		}
+	}
+	p.key = command("keys", "create", "--scope=read,admin", "--expires=90d", "--requests-per-minute=5")
+	if list := command("keys", "list"); !strings.Contains(list, "read,admin") || !strings.Contains(list, "5/minute") {
+		t.Errorf("list:\n%s", list)
+	}
+	if status, _ := p.send("GET", "/v1/admin/keys", nil); status != http.StatusOK {
+		t.Errorf("the keys over REST: status %d", status)
+	}
+	command("keys", "revoke", p.key)
 	command("keys", "revoke", first)
 	if list := command("keys", "list"); strings.Contains(list, "key-") {
 		t.Errorf("after both are revoked:\n%s", list)

@@ -147,7 +147,7 @@ func (r Routes) Head(path string, handle echo.HandlerFunc) { r.stream(http.Metho
 
 func (r Routes) stream(method, path string, handle echo.HandlerFunc) {
 	r.declare(method, path)
-	r.API.echo.Add(method, echoPath(path), handle)
+	r.echo.Add(method, echoPath(path), handle)
 }
 
 // inPath matches the parameters of a path, and wildcards those that may have slashes.
