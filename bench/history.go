@@ -299,9 +299,12 @@ func arrayOf(terms []int32) string {
 const insertScript = `\set agent :first + :client_id
 INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens,
                       created_at, lex, terms)
-SELECT gen_random_uuid(), 1, :agent::bigint, n, -n, 1, 1, 'user', :content::json, false, :tokens::int,
-       now(), :lex::sparsevec, (SELECT array_agg((:agent::bigint << 24) | t) FROM unnest(:terms::int[]) AS t)
-FROM (SELECT 1000000000 + (random() * 1e15)::bigint AS n) place;
+SELECT gen_random_uuid(), 1, c.agent_key, n, c.key, -1 - (n % 2000000000)::int, 1, 'user', :content::json, false,
+       :tokens::int, now(), :lex::sparsevec,
+       (SELECT array_agg((:agent::bigint << 24) | t) FROM unnest(:terms::int[]) AS t)
+FROM (SELECT 1000000000 + (random() * 1e15)::bigint AS n) place
+JOIN conversations c ON c.org = 1 AND c.agent_key = :agent::bigint AND c.is_default
+ON CONFLICT DO NOTHING;
 `
 
 // appendScript sends the statements that the server sends to append a message.

@@ -13,18 +13,8 @@ const clearRows = 5000
 // Clear deletes, in every organization, one batch of the messages of deleted agents and one of the long results that no
 // Clip names. It returns the number of rows deleted; while that is not 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
-	messages, err := s.clear(ctx, "forgotten messages", `
-		DELETE FROM messages WHERE (org, key) IN (
-			SELECT m.org, m.key FROM forgotten_agents f JOIN messages m ON m.org = f.org AND m.agent_key = f.agent_key
-			ORDER BY m.org, m.agent_key, m.seq
-			LIMIT $1)`, clearRows)
-	if err == nil && messages == 0 {
-		_, err = s.clear(ctx, "forgotten agents", `
-			DELETE FROM forgotten_agents f
-			WHERE NOT EXISTS (SELECT FROM messages m WHERE m.org = f.org AND m.agent_key = f.agent_key)`)
-	}
-	if err != nil {
-		return messages, err
+	if rows, err = s.clearLogs(ctx); err != nil {
+		return rows, err
 	}
 	// An append that uses a stored text again sets its used_at first, which takes it out of both conditions.
 	texts, err := s.clear(ctx, "unused texts", `
@@ -35,7 +25,42 @@ func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 			LIMIT $1
 		) unused
 		WHERE b.org = unused.org AND b.sha256 = unused.sha256 AND b.used_at < now() - interval '1 hour'`, clearRows)
-	return messages + texts, err
+	return rows + texts, err
+}
+
+// clearLogs deletes one batch of the rows of deleted agents' logs: messages, then what else is of their conversations,
+// then the conversations and the logs.
+func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
+	rows, err = s.clear(ctx, "deleted agents' messages", `
+		DELETE FROM messages WHERE (org, key) IN (
+			SELECT m.org, m.key FROM agent_logs l JOIN messages m ON m.org = l.org AND m.agent_key = l.key
+			WHERE l.agent_key IS NULL
+			ORDER BY m.org, m.agent_key, m.seq
+			LIMIT $1)`, clearRows)
+	for _, table := range []string{"tool_calls", "compactions"} {
+		if err == nil && rows == 0 {
+			rows, err = s.clear(ctx, "deleted agents' "+table, `
+				DELETE FROM `+table+` WHERE ctid = ANY (ARRAY(
+					SELECT t.ctid FROM agent_logs l
+					JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
+					JOIN `+table+` t ON t.org = c.org AND t.conversation_key = c.key
+					WHERE l.agent_key IS NULL
+					LIMIT $1))`, clearRows)
+		}
+	}
+	if err == nil && rows == 0 {
+		rows, err = s.clear(ctx, "deleted agents' conversations", `
+			DELETE FROM conversations WHERE (org, key) IN (
+				SELECT c.org, c.key FROM agent_logs l JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
+				WHERE l.agent_key IS NULL
+				ORDER BY c.org, c.key
+				LIMIT $1)`, clearRows)
+	}
+	if err == nil && rows == 0 {
+		rows, err = s.clear(ctx, "deleted agents' logs", `DELETE FROM agent_logs WHERE (org, key) IN (
+				SELECT org, key FROM agent_logs WHERE agent_key IS NULL LIMIT $1)`, clearRows)
+	}
+	return rows, err
 }
 
 func (s *Store) clear(ctx context.Context, what, sql string, args ...any) (rows int, err error) {

@@ -62,6 +62,10 @@ const conversationRows = `SELECT ` + conversationColumns + fromConversations
 // its first message.
 func (s *Store) Begin(ctx context.Context, org db.Org, agentID, instructions string) error {
 	_, err := s.db.Exec(ctx, `
+		WITH log AS (
+			INSERT INTO agent_logs (org, key, agent_key) SELECT org, key, key FROM agents WHERE org = $1 AND id = $2
+			ON CONFLICT DO NOTHING
+		)
 		INSERT INTO conversations (org, agent_key, is_default)
 		SELECT org, key, true FROM agents WHERE org = $1 AND id = $2`, org, agentID)
 	if err != nil {
@@ -264,16 +268,22 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile f
 	})
 }
 
-// Forget marks the messages of an agent for Clear, in the transaction that deletes the agent. It locks the agent's
-// conversations, so that no message is appended until that transaction ends.
+// Forget hides the conversations of an agent and marks its log for Clear, in the transaction that deletes the agent. It
+// locks the conversations, so that no message is appended until that transaction ends.
 func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 	_, err := s.db.Exec(ctx, `
 		WITH locked AS (
-			SELECT c.agent_key FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+			SELECT c.key FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 			WHERE c.org = $1 AND a.id = $2
 			ORDER BY c.key
 			FOR UPDATE OF c
 		)
-		INSERT INTO forgotten_agents (org, agent_key) SELECT DISTINCT $1::integer, agent_key FROM locked`, org, agentID)
+		UPDATE conversations SET deleted_at = coalesce(deleted_at, now())
+		WHERE org = $1 AND key IN (SELECT key FROM locked)`, org, agentID)
+	if err == nil {
+		_, err = s.db.Exec(ctx, `
+			UPDATE agent_logs SET agent_key = NULL
+			WHERE org = $1 AND agent_key = (SELECT key FROM agents WHERE org = $1 AND id = $2)`, org, agentID)
+	}
 	return db.Error(err)
 }

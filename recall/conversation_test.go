@@ -141,7 +141,7 @@ func TestADeletedAgentLeavesNothing(t *testing.T) {
 		f.must(err)
 	}
 	for table, want := range map[string]int{"messages": 1, "conversations": 1, // of the other agent
-		"tool_calls": 0, "clips": 0, "blobs": 0, "forgotten_agents": 0} {
+		"tool_calls": 0, "clips": 0, "blobs": 0, "agent_logs": 1} {
 		if n := f.count(`SELECT count(*) FROM ` + table); n != want {
 			t.Errorf("%s has %d rows, want %d", table, n, want)
 		}

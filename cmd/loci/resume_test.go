@@ -44,11 +44,18 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	execute(t, e.url, `
 		INSERT INTO folders (org, name) VALUES (NULL, 'deleted, without files'), (NULL, 'deleted, without files');
 		INSERT INTO forgotten_agents VALUES (9999)`) // without messages
-	statements := orgKeysStatements(t)
-	for round := range scale.Of(4, 12, 40) {
-		e.stopAt(1+dice.IntN(statements), round%2 == 0)
+	orgKeys, references := statementsOf(t, "0022", "0022"), statementsOf(t, "0027", "0027")
+	for round := range scale.Of(2, 6, 20) {
+		e.stopAt(1+dice.IntN(orgKeys), round%2 == 0)
 	}
-	e.outlive(1 + dice.IntN(statements))
+	e.stopAt(statementsOf(t, "0022", "0026")+prepared, true)
+	for round := range scale.Of(2, 6, 20) {
+		e.stopAt(1+dice.IntN(references), round%2 == 0)
+	}
+	if v := e.query(`SELECT version FROM schema_migrations`); v != "27" {
+		t.Errorf("the migration was stopped at version %s, want 27", v)
+	}
+	e.outlive(1 + dice.IntN(references))
 	if diff := cmp.Diff(schemaOf(t, dbtest.URL(t)), schemaOf(t, e.url)); diff != "" {
 		t.Errorf("the schema is not that of a new database (-new +upgraded):\n%s", diff)
 	}
@@ -56,6 +63,9 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 		t.Errorf("rows differ from before (-before +now):\n%s", diff)
 	}
 	e.rowsHaveTheOrganizationsOfTheirParents()
+	if n := e.query(`SELECT count(*) FROM agent_logs WHERE agent_key IS NULL`); n != "3" {
+		t.Errorf("%s logs are of deleted agents, want 3", n)
+	}
 	e.isServed()
 }
 
@@ -80,6 +90,36 @@ func TestRowsOfAnotherOrganizationThanTheirParentsStopTheMigration(t *testing.T)
 			t.Errorf("the schema after a migration that failed (-before +now):\n%s", diff)
 		}
 		execute(t, e.url, change)
+	}
+	if err := migrateTo(t.Context(), e.url); err != nil {
+		t.Errorf("after the rows were mended: %v", err)
+	}
+}
+
+// Rows of the same organization that repeat a column of their parent wrongly, and rows without a parent.
+func TestRowsThatNameNoRowStopTheMigration(t *testing.T) {
+	t.Parallel()
+	e := newEarlier(t, 1000)
+	for _, c := range []struct{ table, change, mend, columns string }{
+		{"chunks", "folder_key = folder_key + 3 WHERE key = 1", "folder_key = folder_key - 3 WHERE key = 1",
+			"folder_key, file_key no row of table files"},
+		{"messages", "conversation_key = 4, position = 99999 WHERE key = 1",
+			"conversation_key = (SELECT conversation_key FROM messages WHERE key = 31), position = 1 WHERE key = 1",
+			"agent_key, conversation_key no row of table conversations"},
+		{"chunk_vectors", "folder_key = 99 WHERE chunk_key = 1",
+			"folder_key = (SELECT folder_key FROM chunks WHERE key = 1) WHERE chunk_key = 1",
+			"folder_key, chunk_key no row of table chunks"},
+		{"passage_vectors", "archive_key = 99 WHERE passage_key = 2",
+			"archive_key = (SELECT archive_key FROM passages WHERE key = 2) WHERE passage_key = 2",
+			"archive_key, passage_key no row of table passages"},
+	} {
+		execute(t, e.url, `UPDATE `+c.table+` SET `+c.change)
+		err := migrateTo(t.Context(), e.url)
+		want := " of table " + c.table + " name by their columns " + c.columns
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+			t.Fatalf("%s: error %v, want one with %q", c.table, err, want)
+		}
+		execute(t, e.url, `UPDATE `+c.table+` SET `+c.mend)
 	}
 	if err := migrateTo(t.Context(), e.url); err != nil {
 		t.Errorf("after the rows were mended: %v", err)
@@ -135,12 +175,20 @@ func readMigration(t *testing.T, name string) string {
 	return string(sql)
 }
 
-// orgKeysStatements counts the statements of migration 22 that change the schema. A stop in a later migration would
-// leave this one applied, and the next round without as many.
-func orgKeysStatements(t *testing.T) int {
+// prepared is more than the statements that change the schema, or could, before the first migration.
+const prepared = 6
+
+// statementsOf counts the statements of some migrations that change the schema. A stop in a later migration would leave
+// these applied, and the next round without as many.
+func statementsOf(t *testing.T, first, last string) (n int) {
 	t.Helper()
 	changes := regexp.MustCompile(`(?m)^(ALTER|CREATE|DROP) `)
-	return len(changes.FindAllString(readMigration(t, "0022_org_keys.up.sql"), -1))
+	for _, name := range migrationFiles(t) {
+		if name >= first && name[:len(last)] <= last {
+			n += len(changes.FindAllString(readMigration(t, name), -1))
+		}
+	}
+	return n
 }
 
 // setTrap takes the lock for which the session waits that runs the statement of number trap.next.
@@ -209,7 +257,7 @@ func (e *earlier) stopAt(statement int, kill bool) {
 	if kill {
 		_ = program.Process.Kill()
 	}
-	e.query(`SELECT pg_terminate_backend($1::text::int)`, session)
+	e.query(`SELECT pg_terminate_backend($1::text::int, 60000)`, session)
 	if err := program.Wait(); err == nil {
 		e.t.Errorf("the program ended well though its migration was stopped after statement %d", statement)
 	}
@@ -237,7 +285,7 @@ func (e *earlier) outlive(statement int) {
 }
 
 // sumQueries returns, by table, a query for the number and a checksum of the rows, over the columns of now. A deleted
-// folder got its organization back.
+// folder got its organization back, and the messages of deleted agents their conversations.
 func (e *earlier) sumQueries() map[string]string {
 	e.t.Helper()
 	queries := map[string]string{}
@@ -247,11 +295,12 @@ func (e *earlier) sumQueries() map[string]string {
 			string_agg(quote_ident(attname), ', ' ORDER BY attnum), c.relname)
 		FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
 		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
-		  AND relname <> 'schema_migrations' AND (relname, attname) <> ('folders', 'org')
+		  AND relname NOT IN ('schema_migrations', 'forgotten_agents') AND (relname, attname) <> ('folders', 'org')
 		GROUP BY c.relname`) {
 		table, query, _ := strings.Cut(line, " ")
 		queries[table] = query
 	}
+	queries["conversations"] += ` c WHERE EXISTS (SELECT FROM agents a WHERE a.key = c.agent_key)`
 	return queries
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -38,9 +39,10 @@ func (s *Searcher) UpdateIndex(ctx context.Context, d db.DB) (blocks int, err er
 // made.
 func (s *Searcher) PruneIndex(ctx context.Context, d db.DB) (blocks int, err error) {
 	due, err := db.All[folder](ctx, d, `
-		SELECT b.org, b.folder_key FROM gram_blocks b JOIN gram_units u ON u.org = b.org AND u.block_key = b.key
+		SELECT b.org, b.folder_key FROM gram_blocks b
+		LEFT JOIN gram_units u ON u.org = b.org AND u.block_key = b.key
 		LEFT JOIN files f ON f.org = u.org AND f.key = u.file_key AND f.generation = u.generation
-		GROUP BY b.org, b.key HAVING count(f.key) * 2 < count(*)
+		GROUP BY b.org, b.key HAVING count(f.key) * 2 < b.parts
 		ORDER BY b.key`)
 	if err != nil {
 		return 0, fmt.Errorf("find stale blocks of the index: %w", err)
@@ -137,19 +139,20 @@ func (s *Searcher) plannedBlock(ctx context.Context, tx pgx.Tx, f folder) (block
 func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars int64) error {
 	type block struct {
 		Key     int64 `db:"key"`
-		Parts   int   `db:"parts"`   // of files in its units
+		Parts   int   `db:"parts"`   // of files in its units, those of deleted files included
 		Current int   `db:"current"` // of these, with the text that the file still has
 		Chars   int64 `db:"chars"`   // of the current files
 	}
 	blocks, err := db.All[block](ctx, tx, `
-		SELECT b.key, count(*) AS parts, count(f.key) AS current,
+		SELECT b.key, b.parts, count(f.key) AS current,
 		       coalesce((
 				SELECT sum(l.chars) FROM files l WHERE l.org = $1 AND l.key = ANY (array_agg(DISTINCT f.key))
 		       ), 0)::bigint AS chars
-		FROM gram_blocks b JOIN gram_units u ON u.org = b.org AND u.block_key = b.key
+		FROM gram_blocks b
+		LEFT JOIN gram_units u ON u.org = b.org AND u.block_key = b.key
 		LEFT JOIN files f ON f.org = u.org AND f.key = u.file_key AND f.generation = u.generation
 		WHERE b.org = $1 AND b.folder_key = $2
-		GROUP BY b.key ORDER BY chars, b.key`, f.Org, f.Key)
+		GROUP BY b.org, b.key ORDER BY chars, b.key`, f.Org, f.Key)
 	if err != nil {
 		return err
 	}
@@ -217,41 +220,47 @@ func (b *block) add(t text, segments iter.Seq2[Segment, error]) error {
 	return nil
 }
 
-// commitBlock writes a block in place of those that it replaces, and marks its files as indexed, unless their text has
-// changed. It locks files, in the order of their keys, before the folder that the block belongs to.
+// commitBlock writes a block in place of those that it replaces, and marks its files as indexed. It leaves out files
+// that were deleted, or whose text has changed, since they were read. It locks files, in the order of their keys, before
+// the folder that the block belongs to.
 func commitBlock(ctx context.Context, tx pgx.Tx, f folder, todo blockPlan, b *block) error {
 	keys, generations := make([]int64, len(todo.texts)), make([]int, len(todo.texts))
 	for i, t := range todo.texts {
 		keys[i], generations[i] = t.Key, t.Generation
 	}
+	current, err := db.All[int64](ctx, tx, `
+		SELECT f.key FROM files f
+		JOIN unnest($2::bigint[], $3::int[]) AS n (key, generation) ON n.key = f.key AND n.generation = f.generation
+		WHERE f.org = $1 ORDER BY f.key FOR NO KEY UPDATE OF f`, f.Org, keys, generations)
+	if err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, `
-		WITH read AS (
-			SELECT f.key FROM files f
-			JOIN unnest($2::bigint[], $3::int[]) AS n (key, generation) ON n.key = f.key AND n.generation = f.generation
-			WHERE f.org = $1 ORDER BY f.key FOR NO KEY UPDATE OF f
-		)
 		UPDATE files SET gram_generation = generation
-		WHERE org = $1 AND key IN (SELECT key FROM read) AND gram_generation <> generation`,
-		f.Org, keys, generations); err != nil {
+		WHERE org = $1 AND key = ANY ($2) AND gram_generation <> generation`, f.Org, current); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `
 		DELETE FROM gram_blocks WHERE org = $1 AND key = ANY ($2)`, f.Org, todo.replaced); err != nil {
 		return err
 	}
-	if len(b.sets) == 0 {
+	units := slices.DeleteFunc(b.units, func(u unit) bool {
+		_, found := slices.BinarySearch(current, u.text.Key)
+		return !found
+	})
+	if len(units) == 0 {
 		return nil
 	}
 	key, err := db.One[int64](ctx, tx, `
-		INSERT INTO gram_blocks (org, folder_key, units, bits) VALUES ($1, $2, $3, $4) RETURNING key`,
-		f.Org, f.Key, len(b.sets), gramRows(b.sets))
+		INSERT INTO gram_blocks (org, folder_key, units, parts, bits) VALUES ($1, $2, $3, $4, $5) RETURNING key`,
+		f.Org, f.Key, len(b.sets), len(units), gramRows(b.sets))
 	if err != nil {
 		return err
 	}
 	_, err = tx.CopyFrom(ctx, pgx.Identifier{"gram_units"},
 		[]string{"org", "block_key", "unit", "file_key", "generation", "first_ordinal", "end_ordinal"},
-		pgx.CopyFromSlice(len(b.units), func(i int) ([]any, error) {
-			u := b.units[i]
+		pgx.CopyFromSlice(len(units), func(i int) ([]any, error) {
+			u := units[i]
 			return []any{f.Org, key, u.number, u.text.Key, u.text.Generation, u.first, u.end}, nil
 		}))
 	return err

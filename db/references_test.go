@@ -1,0 +1,141 @@
+package db_test
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// notReferences are the columns of tenants' tables that look like a name of another row and have no foreign key, each
+// with the reason: by their names, or by their tables and names.
+var notReferences = map[string]string{
+	"seq":                      "a number of an event, which its agent counts",
+	"last_used_seq":            "a number of an event, which its agent counts",
+	"from_seq":                 "a number of an event, which its agent counts",
+	"to_seq":                   "a number of an event, which its agent counts",
+	"tokens":                   "a count",
+	"hidden_tokens":            "a count",
+	"prompt_tokens":            "a count",
+	"output_tokens":            "a count",
+	"duration_ms":              "a time",
+	"model_ns":                 "a time",
+	"size_bytes":               "a size",
+	"start_byte":               "a place in a text",
+	"chars":                    "a size",
+	"bytes":                    "contents",
+	"bits":                     "contents",
+	"sha256":                   "a hash of the row's own contents",
+	"otid_sha256":              "a hash of the row's own contents",
+	"embedded_space":           "a space that was deleted since counts as none",
+	"events.ref_id":            "the id of a file, folder, message or other thing, which may be deleted since",
+	"chunks.id":                "the row's own, which no other row has by chance",
+	"prompts.parts":            "an array of hashes of prompt_parts, for which Postgres has no foreign keys",
+	"tool_calls.call_id":       "the caller's name of the call",
+	"messages.step_id":         "the caller's, or that of a step which may be deleted since",
+	"messages.run_id":          "the caller's, or that of a run which may be deleted since",
+	"messages.sender_id":       "the caller's",
+	"messages.group_id":        "the caller's",
+	"compaction_claims.holder": "a process",
+	"runs.owner":               "a server",
+	"deleted_places.id":        "of a row that is deleted",
+	"deleted_places.key":       "of a row that is deleted",
+}
+
+// looksLikeReference matches the names of columns that name rows, whatever their types.
+var looksLikeReference = regexp.MustCompile(`(^|_)(id|key|ref|of|by|space|owner|holder|replaces)$`)
+
+// column is a column of a tenant's table.
+type column struct {
+	Table   string `db:"table"`
+	Name    string `db:"name"`
+	Type    string `db:"type"`
+	Own     bool   `db:"own"`     // with org, it is the table's own key
+	Refers  bool   `db:"refers"`  // it is in a foreign key in which org comes first on both sides
+	Foreign bool   `db:"foreign"` // it refers to a shared table
+}
+
+func (c column) suspect() bool {
+	numbers := []string{"bigint", "bigint[]", "uuid", "uuid[]", "bytea", "bytea[]"}
+	return slices.Contains(numbers, c.Type) && c.Name != "terms" || looksLikeReference.MatchString(c.Name)
+}
+
+const columnsSQL = `
+	WITH keys AS (
+		SELECT conrelid, contype, confrelid, conkey,
+		       (SELECT attname FROM pg_attribute WHERE attrelid = conrelid AND attnum = conkey[1]) AS first,
+		       (SELECT attname FROM pg_attribute WHERE attrelid = confrelid AND attnum = confkey[1]) AS first_there
+		FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+	)
+	SELECT c.relname::text AS table, a.attname::text AS name, format_type(a.atttypid, -1) AS type,
+	       EXISTS (SELECT FROM keys WHERE conrelid = c.oid AND contype IN ('p', 'u') AND first = 'org'
+	               AND cardinality(conkey) = 2 AND conkey[2] = a.attnum AND a.attname IN ('id', 'key')) AS own,
+	       EXISTS (SELECT FROM keys WHERE conrelid = c.oid AND contype = 'f' AND a.attnum = ANY (conkey)
+	               AND first = 'org' AND first_there = 'org') AS refers,
+	       EXISTS (SELECT FROM keys WHERE conrelid = c.oid AND contype = 'f' AND a.attnum = ANY (conkey)
+	               AND first_there <> 'org') AS foreign
+	FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+	WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attname <> 'org'
+	ORDER BY 1, 2`
+
+// untied returns the columns of tenants' tables that look like a name of another row and have no foreign key, by what
+// excuses them; those that nothing excuses by the empty text.
+func untied(columns []column) map[string][]string {
+	found := map[string][]string{}
+	for _, c := range columns {
+		if db.Shared(c.Table) || !c.suspect() || c.Refers || c.Foreign {
+			continue
+		}
+		excuse := ""
+		for _, name := range []string{c.Table + "." + c.Name, c.Name} {
+			if notReferences[name] != "" {
+				excuse = name
+				break
+			}
+		}
+		if excuse != "" || !c.Own {
+			found[excuse] = append(found[excuse], c.Table+"."+c.Name)
+		}
+	}
+	return found
+}
+
+func TestEachColumnThatNamesARowOfATenantHasAForeignKey(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	columns, err := db.All[column](t.Context(), pool, columnsSQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := untied(columns)
+	for _, c := range found[""] {
+		t.Errorf("column %s may name another row and is in no foreign key with org first; a new exception needs a reason", c)
+	}
+	for name := range notReferences {
+		if found[name] == nil {
+			t.Errorf("the exception %s excuses no column", name)
+		}
+	}
+}
+
+// Columns of a new table are found by their types and by their names.
+func TestAColumnWithoutAForeignKeyIsFound(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	if _, err := dbtest.Owner(t, pool).Exec(t.Context(), `
+		CREATE TABLE notes (
+			org integer REFERENCES organizations (org), key bigint, agent_key bigint, about uuid, file_id text,
+			tied bigint, title text,
+			PRIMARY KEY (org, key), FOREIGN KEY (org, tied) REFERENCES agents (org, key))`); err != nil {
+		t.Fatal(err)
+	}
+	columns, err := db.All[column](t.Context(), pool, columnsSQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := untied(columns)[""]; !slices.Equal(got, []string{"notes.about", "notes.agent_key", "notes.file_id"}) {
+		t.Errorf("got %q, want the three columns of notes without a foreign key", got)
+	}
+}
