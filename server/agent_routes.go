@@ -45,7 +45,11 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateA
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	if n.Settings.Tools, err = s.Tools.Choose(in.Body.Choice(), tool.NewAgent(), false); err != nil {
+	n.Settings.Tools, n.ToolIDs, err = s.chosenTools(ctx, in.Body.Choice(), tool.NewAgent(), false)
+	if err != nil {
+		return letta.AgentState{}, err
+	}
+	if err := s.checkRules(ctx, n.Settings.ToolRules, nil); err != nil {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Create(ctx, rest.Org(ctx), n)
@@ -64,7 +68,14 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	if u.Settings.Tools, err = s.chosenTools(ctx, string(in.AgentID), in.Body.Choice()); err != nil {
+	was, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
+	if err != nil {
+		return letta.AgentState{}, err
+	}
+	if err := s.checkRules(ctx, u.Settings.ToolRules, letta.ToolRuleNames(was.Settings.ToolRules)); err != nil {
+		return letta.AgentState{}, err
+	}
+	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, was, in.Body.Choice()); err != nil {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
@@ -86,7 +97,11 @@ func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (lett
 		return letta.AgentState{}, err
 	}
 	a.System = a.Instructions(s.Tools.Definitions(a, len(r.Folders) > 0))
-	state := letta.StateOf(a, r, rest.Each(s.Tools.Of(a, len(r.Folders) > 0), letta.ToolOf))
+	tools, err := s.toolsOf(ctx, a, len(r.Folders) > 0)
+	if err != nil {
+		return letta.AgentState{}, err
+	}
+	state := letta.StateOf(a, r, tools)
 	if set := s.Tools.NameOf(a); set != "" {
 		state.ToolSet = &set
 	}

@@ -52,7 +52,8 @@ func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
 		"timezone":"Europe/Berlin",
 		"model":"openai/gpt-4o-mini","max_files_open":7,"per_file_view_window_char_limit":900,"hidden":false,
 		"agent_type":"memgpt_v2_agent",
-		"model_settings":{"provider_type":"openai","temperature":1.0},"tool_rules":[{"type":"exit_loop"}],
+		"model_settings":{"provider_type":"openai","temperature":1.0},
+		"tool_rules":[{"tool_name":"expand","type":"exit_loop"}],
 		"tools":["open_files"],"unheard_of":1}`)
 	all := []string{"name", "description", "system", "tags", "metadata", "timezone", "model", "max_files_open",
 		"per_file_view_window_char_limit",
@@ -63,7 +64,7 @@ func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
 		`"metadata":{"k":[1]},"model":"openai/gpt-4o-mini","model_settings":{"provider_type":"openai","temperature":1},` +
 		`"name":"a",` +
 		`"per_file_view_window_char_limit":900,"system":"s","tags":["x","y"],"timezone":"Europe/Berlin",` +
-		`"tool_rules":[{"type":"exit_loop"}]}`; was != want {
+		`"tool_rules":[{"tool_name":"expand","type":"exit_loop"}]}`; was != want {
 		t.Errorf("created: got\n%s, want\n%s", was, want)
 	}
 	for _, same := range []string{"", "{}", `{"name":null,"description":null,"system":null,"tags":null,"metadata":null,

@@ -131,7 +131,7 @@ func (s *Server) newCallRunner(ctx context.Context, of agent.Agent, conversation
 
 // runs reports whether a tool is one of the agent's memory tools. The caller runs the others.
 func (r callRunner) runs(name string) bool {
-	return slices.ContainsFunc(r.tools, func(t tool.Tool) bool { return t.Name == name })
+	return slices.ContainsFunc(r.tools, func(t tool.Tool) bool { return t.Name == name && !t.ByClient })
 }
 
 // run runs the memory tools that the message at a position calls, unless the calls have results. It returns all calls

@@ -23,10 +23,20 @@ func (s *Server) toolRoutes(a *rest.API) {
 		"run_tool: Run one of an agent's tools. An error of the tool is a 200 with the status 'error', for the model to "+
 			"read.",
 		withAgent(s, s.runTool))
-	rest.Get(a.For(rest.Read), "/v1/tools", "list_tools: List tools.", s.listTools)
+	rest.Get(a.For(rest.Read), "/v1/tools",
+		"list_tools: List tools. Built-in tools come before those of the organization.", s.listTools)
 	rest.Get(a.For(rest.Read), "/v1/tools/count",
 		"count_tools: Count tools. The filters are those of the list.", s.countTools)
 	rest.Get(a.For(rest.Read), "/v1/tools/{tool_id}", "get_tool: Get a tool.", s.getTool)
+	rest.Post(a, "/v1/tools",
+		"create_tool: Create a tool that the caller runs. It changes the tool of that name if there is one. Models are "+
+			"given its schema, and its calls wait for their results.",
+		s.putTool)
+	rest.Put(a, "/v1/tools", "upsert_tool: Create a tool, or change the one of its name.", s.putTool)
+	rest.Patch(a, "/v1/tools/{tool_id}", "update_tool: Change a tool. Fields that are absent or null stay.", s.updateTool)
+	rest.Delete(a, "/v1/tools/{tool_id}", "delete_tool: Delete a tool. It leaves all agents that have it.", s.deleteTool)
+	rest.Post(a, "/v1/tools/add-base-tools",
+		"list_base_tools: List the built-in tools. They are always there, so that nothing is added.", s.baseTools)
 }
 
 func toolKey(t letta.Tool) string { return t.ID }
@@ -36,21 +46,70 @@ func (s *Server) agentTools(ctx context.Context, a agent.Agent, in *struct {
 	rest.Paging
 }) ([]letta.Tool, error) {
 	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
-	tools := rest.Each(s.Tools.Of(a, has), letta.ToolOf)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := s.toolsOf(ctx, a, has)
 	return rest.Paged(tools, in.Page(10, rest.NewestFirst), toolKey), err
 }
 
-// chosenTools returns the tools that an agent has after a choice, nil if it chooses nothing.
-func (s *Server) chosenTools(ctx context.Context, agentID string, c tool.Choice) ([]string, error) {
-	a, err := s.Agents.Agent(ctx, rest.Org(ctx), agentID)
-	if err != nil {
-		return nil, err
+// toolsOf returns the tools of an agent in Letta's shape.
+func (s *Server) toolsOf(ctx context.Context, a agent.Agent, hasFolder bool) ([]letta.Tool, error) {
+	var ids []string
+	for _, t := range a.Attached {
+		ids = append(ids, t.ID)
 	}
-	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), agentID)
-	if err != nil {
-		return nil, err
+	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), nil, ids)
+	tools := []letta.Tool{}
+	for _, t := range s.Tools.Of(a, hasFolder) {
+		if !t.ByClient {
+			tools = append(tools, letta.ToolOf(t))
+			continue
+		}
+		for _, d := range definitions {
+			if d.ID == t.ID {
+				tools = append(tools, letta.CustomToolOf(d))
+			}
+		}
 	}
-	return s.Tools.Choose(c, a, has)
+	return tools, err
+}
+
+// chosenTools returns the built-in tools that an agent has after a choice, and the ids of its definitions; nil for what
+// the choice leaves unchanged.
+func (s *Server) chosenTools(ctx context.Context, c tool.Choice, was agent.Agent, hasFolder bool) (names, ids []string,
+	err error) {
+	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), c.Names, c.IDs)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, ids = c.Own(definitions)
+	names, err = s.Tools.Choose(c, was, hasFolder)
+	return names, ids, err
+}
+
+// changedTools returns what chosenTools does for an agent that there is.
+func (s *Server) changedTools(ctx context.Context, a agent.Agent, c tool.Choice) (names, ids []string, err error) {
+	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.chosenTools(ctx, c, a, has)
+}
+
+// checkRules returns an ErrInvalid if rules name a tool that there is not. known are names that need no tool.
+func (s *Server) checkRules(ctx context.Context, rules json.RawMessage, known []string) error {
+	names := slices.DeleteFunc(letta.ToolRuleNames(rules), func(name string) bool {
+		return s.Tools.Has(name) || slices.Contains(known, name)
+	})
+	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), names, nil)
+	for _, name := range names {
+		if err == nil && !slices.ContainsFunc(definitions, func(t agent.CustomTool) bool { return t.Name == name }) {
+			err = db.Invalid("tool_rules: there is no tool %q; create it first (POST /v1/tools), also one that your program "+
+				"sends with its messages", db.Short(name))
+		}
+	}
+	return err
 }
 
 // AgentTool is the path of an agent's tool.
@@ -60,20 +119,22 @@ type AgentTool struct {
 }
 
 func (s *Server) attachTool(ctx context.Context, in *AgentTool) (rest.Null, error) {
-	return rest.Null{}, s.changeTools(ctx, in, s.Tools.With)
+	return rest.Null{}, s.changeTools(ctx, in, s.Tools.With, s.Agents.AttachTool)
 }
 
 func (s *Server) detachTool(ctx context.Context, in *AgentTool) (rest.Null, error) {
-	return rest.Null{}, s.changeTools(ctx, in, s.Tools.Without)
+	return rest.Null{}, s.changeTools(ctx, in, s.Tools.Without, s.Agents.DetachTool)
 }
 
-func (s *Server) changeTools(ctx context.Context, in *AgentTool, change func(agent.Agent, string) []string) error {
+// changeTools changes the tools of an agent: own is for a built-in one, custom for a definition.
+func (s *Server) changeTools(ctx context.Context, in *AgentTool, own func(agent.Agent, string) []string,
+	custom func(ctx context.Context, org db.Org, agentID, toolID string) error) error {
 	t, err := s.Tools.ByID(string(in.ToolID))
 	if err != nil {
-		return err
+		return custom(ctx, rest.Org(ctx), string(in.AgentID), string(in.ToolID))
 	}
 	return s.Agents.ChangeTools(ctx, rest.Org(ctx), string(in.AgentID), func(a agent.Agent) []string {
-		return change(a, t.Name)
+		return own(a, t.Name)
 	})
 }
 
@@ -118,7 +179,11 @@ func caller(ctx context.Context, a agent.Agent) tool.Caller {
 func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, name string) error {
 	tools := s.Tools.Tools()
 	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name })
-	if i < 0 {
+	switch {
+	case i < 0 && slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name }):
+		return rest.NotServed("Tool " + name + " is a definition, and this server runs no code of its users: run it in " +
+			"your own program.")
+	case i < 0:
 		return nil
 	}
 	if !a.HasTool(name) {
@@ -135,24 +200,103 @@ func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, na
 		"(PATCH /v1/agents/%s/folders/attach/{folder_id})", name, a.ID, a.ID)
 }
 
-func (s *Server) listTools(_ context.Context, in *struct {
+func (s *Server) listTools(ctx context.Context, in *struct {
 	letta.ToolFilter
 	rest.Paging
 }) ([]letta.Tool, error) {
-	return rest.Paged(s.toolsIn(in.ToolFilter), in.Page(50, rest.NewestFirst), toolKey), nil
+	f, own, err := in.Filter(s.Tools.Tools())
+	if err != nil {
+		return nil, err
+	}
+	ids, err := s.Agents.ToolIDs(ctx, rest.Org(ctx), f, in.Page(50, rest.NewestFirst))
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), nil, ids)
+	all := slices.Concat(own, rest.Each(definitions, letta.CustomToolOf))
+	listed := []letta.Tool{}
+	for _, id := range ids {
+		if i := slices.IndexFunc(all, func(t letta.Tool) bool { return t.ID == id }); i >= 0 {
+			listed = append(listed, all[i])
+		}
+	}
+	return listed, err
 }
 
-func (s *Server) countTools(_ context.Context, in *letta.ToolFilter) (int, error) {
-	return len(s.toolsIn(*in)), nil
+func (s *Server) countTools(ctx context.Context, in *letta.ToolFilter) (int, error) {
+	f, own, err := in.Filter(s.Tools.Tools())
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.Agents.CountTools(ctx, rest.Org(ctx), f)
+	return n + len(own), err
 }
 
-func (s *Server) toolsIn(f letta.ToolFilter) []letta.Tool {
-	return slices.DeleteFunc(rest.Each(s.Tools.Tools(), letta.ToolOf), f.Excludes)
+func (s *Server) baseTools(context.Context, *struct{}) ([]letta.Tool, error) {
+	return rest.Each(s.Tools.Tools(), letta.ToolOf), nil
 }
 
-func (s *Server) getTool(_ context.Context, in *struct {
+// OfTool is the path of a tool.
+type OfTool struct {
 	ToolID rest.ToolID `path:"tool_id"`
+}
+
+func (s *Server) getTool(ctx context.Context, in *OfTool) (letta.Tool, error) {
+	if t, err := s.Tools.ByID(string(in.ToolID)); err == nil {
+		return letta.ToolOf(t), nil
+	}
+	t, err := s.Agents.Tool(ctx, rest.Org(ctx), string(in.ToolID))
+	return letta.CustomToolOf(t), err
+}
+
+func (s *Server) putTool(ctx context.Context, in *struct{ Body letta.ToolFields }) (letta.Tool, error) {
+	t, err := in.Body.New()
+	if err != nil {
+		return letta.Tool{}, err
+	}
+	if err := s.checkToolName(t.Name); err != nil {
+		return letta.Tool{}, err
+	}
+	t, err = s.Agents.PutTool(ctx, rest.Org(ctx), t)
+	return letta.CustomToolOf(t), err
+}
+
+// checkToolName returns an ErrConflict for the name of a built-in tool.
+func (s *Server) checkToolName(name string) error {
+	if s.Tools.Has(name) {
+		return db.Conflict("%s is the name of a built-in tool: give the function another name", name)
+	}
+	return nil
+}
+
+func (s *Server) updateTool(ctx context.Context, in *struct {
+	OfTool
+	Body letta.ToolFields
 }) (letta.Tool, error) {
-	t, err := s.Tools.ByID(string(in.ToolID))
-	return letta.ToolOf(t), err
+	if err := s.mustBeCustom(string(in.ToolID)); err != nil {
+		return letta.Tool{}, err
+	}
+	t, err := s.Agents.ChangeTool(ctx, rest.Org(ctx), string(in.ToolID), func(t *agent.CustomTool) error {
+		if err := in.Body.Change(t); err != nil {
+			return err
+		}
+		return s.checkToolName(t.Name)
+	})
+	return letta.CustomToolOf(t), err
+}
+
+// mustBeCustom returns an ErrConflict for a built-in tool.
+func (s *Server) mustBeCustom(id string) error {
+	if t, err := s.Tools.ByID(id); err == nil {
+		return db.Conflict("%s is a built-in tool, which cannot be changed or deleted: detach it from agents that must not "+
+			"have it", t.Name)
+	}
+	return nil
+}
+
+func (s *Server) deleteTool(ctx context.Context, in *OfTool) (rest.Null, error) {
+	if err := s.mustBeCustom(string(in.ToolID)); err != nil {
+		return rest.Null{}, err
+	}
+	return rest.Null{}, s.Agents.DeleteTool(ctx, rest.Org(ctx), string(in.ToolID))
 }

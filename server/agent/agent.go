@@ -65,6 +65,8 @@ type Agent struct {
 	Settings     Settings  `db:"settings" json:"-"`
 	CreatedAt    time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
+
+	Attached []AttachedTool `db:"attached_tools" json:"-"` // the tools that the agent's programs run
 }
 
 // Zone returns the agent's timezone; UTC if the stored name is unknown.
@@ -100,7 +102,7 @@ const (
 // EveryTool in a list of tools means every tool, those of later versions too.
 const EveryTool = "all"
 
-// HasTool reports whether an agent has a tool, or would have it with a folder.
+// HasTool reports whether an agent has a built-in tool, or would have it with a folder.
 func (a Agent) HasTool(name string) bool {
 	t := a.Settings.Tools
 	return t == nil || slices.Contains(t, EveryTool) || slices.Contains(t, name)
@@ -119,6 +121,7 @@ type New struct {
 	Messages                             []recall.Draft // of the default conversation, after the system prompt
 	Blocks                               []block.New    // created for the agent
 	BlockIDs                             []string       // attached to the agent
+	ToolIDs                              []string       // of definitions
 }
 
 // Update says what to change. A nil pointer or slice leaves a field unchanged; a slice that is not nil replaces it. A
@@ -133,6 +136,7 @@ type Update struct {
 	ModelSettings                                         json.RawMessage // an object; a null field is not set any more
 	FolderIDs                                             []string
 	BlockIDs                                              []string
+	ToolIDs                                               []string // of definitions
 }
 
 // Limit changes a number or resets it to its default.

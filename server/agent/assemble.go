@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -212,11 +213,11 @@ func toolsIn(f Format, definitions []Definition) []json.RawMessage {
 		}
 		d := schemaOf(definition)
 		if f == Responses { // whose schemas are strict unless they say otherwise, and ours have optional arguments
+			d.Strict = cmp.Or(d.Strict, new(false))
 			all[i] = chat.Encode(struct {
 				Type string `json:"type"`
 				schema
-				Strict bool `json:"strict"`
-			}{"function", d, false})
+			}{"function", d})
 			continue
 		}
 		all[i] = chat.Encode(struct {
@@ -233,11 +234,12 @@ type schema struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
+	Strict      *bool           `json:"strict,omitempty"`
 }
 
 func schemaOf(definition Definition) (s schema) {
 	if err := json.Unmarshal(definition.Schema, &s); err != nil {
-		panic("agent: the definition of a tool is broken: " + err.Error()) // they are part of the program
+		panic("agent: the definition of a tool is broken: " + err.Error()) // they are checked before
 	}
 	return s
 }

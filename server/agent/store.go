@@ -24,7 +24,8 @@ func (s *Store) with(tx pgx.Tx) *Store {
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
-	context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at`
+	context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at,
+	` + attachedTools
 
 // DefaultType is the type of an agent that names none, as in Letta.
 const DefaultType = "letta_v1_agent"
@@ -65,6 +66,14 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		}
 		if err := in.attachBlocks(ctx, org, a.ID, n); err != nil {
 			return err
+		}
+		if len(n.ToolIDs) > 0 {
+			if err := in.setTools(ctx, org, a.ID, n.ToolIDs); err != nil {
+				return err
+			}
+			if a, err = in.Agent(ctx, org, a.ID); err != nil {
+				return err
+			}
 		}
 		prompt, err := in.SystemPrompt(ctx, org, a)
 		if err != nil {
@@ -229,6 +238,11 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		}
 		if u.FolderIDs != nil {
 			if err := in.Files.LockFolders(ctx, org, id, u.FolderIDs); err != nil {
+				return err
+			}
+		}
+		if u.ToolIDs != nil {
+			if err := in.setTools(ctx, org, id, u.ToolIDs); err != nil {
 				return err
 			}
 		}

@@ -147,7 +147,10 @@ func (c CreateAgent) New() (agent.New, error) {
 	if err != nil {
 		return agent.New{}, err
 	}
-	settings := c.settings()
+	settings, err := c.settings()
+	if err != nil {
+		return agent.New{}, err
+	}
 	settings.ModelSettings = withoutNulls(c.modelSettings())
 	return agent.New{
 		Messages: messages, Blocks: rest.Each(c.MemoryBlocks.Value, CreateBlock.New), BlockIDs: c.BlockIDs.Value,
@@ -165,6 +168,10 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 	if err := cmp.Or(u.check(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings())); err != nil {
 		return agent.Update{}, err
 	}
+	settings, err := u.settings()
+	if err != nil {
+		return agent.Update{}, err
+	}
 	config := readLLMConfig(u.LLMConfig.Value)
 	window := limitOf(u.WindowLimit)
 	if !window.Set && config.ContextWindow != nil {
@@ -173,25 +180,23 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 	return agent.Update{
 		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(),
 		Timezone: notEmpty(u.Timezone), Model: cmp.Or(notEmpty(u.Model), config.handle()), Embedding: notEmpty(u.Embedding),
-		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: u.settings(),
+		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: settings,
 		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value, ModelSettings: u.modelSettings(),
 		WindowLimit: window, MaxFilesOpen: agent.Limit{Set: u.MaxFilesOpen.Set, Value: u.MaxFilesOpen.Pointer()},
 		ViewChars: agent.Limit{Set: u.ViewChars.Set, Value: u.ViewChars.Pointer()},
 	}, nil
 }
 
-func (f AgentFields) settings() agent.Settings {
-	settings := agent.Settings{
+func (f AgentFields) settings() (settings agent.Settings, err error) {
+	settings = agent.Settings{
 		CompactionSettings:     json.RawMessage(f.Compaction.Value.Object),
 		ResponseFormat:         json.RawMessage(f.Response.Value),
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
 		RecallScope: f.RecallScope.Value,
 	}
-	if f.ToolRules.Value != nil {
-		settings.ToolRules, _ = json.Marshal(f.ToolRules.Value) // each is JSON already
-	}
-	return settings
+	settings.ToolRules, err = toolRules(f.ToolRules.Value)
+	return settings, err
 }
 
 // Choice returns the caller's choice of the agent's tools.

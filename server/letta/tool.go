@@ -5,40 +5,44 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Tool is a tool in Letta's shape. Loci's tools have no source code to show, and cannot be changed.
+// Tool is a tool in Letta's shape. Built-in tools have no source code to show, and cannot be changed.
 type Tool struct {
 	ID                      string          `json:"id"`
 	Name                    string          `json:"name"`
 	Description             string          `json:"description"`
-	SourceCode              rest.Null       `json:"source_code"`
+	SourceCode              *string         `json:"source_code" doc:"Kept for its readers; it is never run."`
 	SourceType              string          `json:"source_type"`
 	JSONSchema              json.RawMessage `json:"json_schema" doc:"For the model: name, description and parameters."`
-	ArgsJSONSchema          rest.Null       `json:"args_json_schema"`
+	ArgsJSONSchema          json.RawMessage `json:"args_json_schema"`
 	Tags                    []string        `json:"tags"`
 	ToolType                string          `json:"tool_type"`
 	ReturnCharLimit         int             `json:"return_char_limit"`
-	PipRequirements         rest.Null       `json:"pip_requirements"`
-	NPMRequirements         rest.Null       `json:"npm_requirements"`
-	DefaultRequiresApproval rest.Null       `json:"default_requires_approval"`
+	PipRequirements         json.RawMessage `json:"pip_requirements"`
+	NPMRequirements         json.RawMessage `json:"npm_requirements"`
+	DefaultRequiresApproval *bool           `json:"default_requires_approval"`
 	EnableParallelExecution bool            `json:"enable_parallel_execution"`
-	Metadata                rest.Null       `json:"metadata_"`
+	Metadata                json.RawMessage `json:"metadata_"`
 	ProjectID               rest.Null       `json:"project_id"`
 	CreatedByID             rest.Null       `json:"created_by_id"`
 	LastUpdatedByID         rest.Null       `json:"last_updated_by_id"`
 }
 
-// Letta's types of tools: those that come with a folder, and those that every agent has.
+// Letta's types of tools: those that come with a folder, the other built-in ones, and those of an organization's own
+// programs.
 const (
-	typeFiles = "letta_files_core"
-	typeCore  = "letta_core"
+	typeFiles  = "letta_files_core"
+	typeCore   = "letta_core"
+	typeCustom = "custom"
 )
 
-// ToolOf returns a tool in Letta's shape.
+// ToolOf returns a built-in tool in Letta's shape.
 func ToolOf(t tool.Tool) Tool {
 	kind := typeCore
 	if t.NeedsFolder {
@@ -46,6 +50,15 @@ func ToolOf(t tool.Tool) Tool {
 	}
 	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema,
 		SourceType: "python", Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars}
+}
+
+// CustomToolOf returns a definition in Letta's shape.
+func CustomToolOf(t agent.CustomTool) Tool {
+	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, SourceCode: t.Source, SourceType: t.SourceType,
+		JSONSchema: t.Schema, ArgsJSONSchema: t.ArgsSchema, Tags: t.Tags, ToolType: typeCustom,
+		ReturnCharLimit: t.ReturnCharLimit, PipRequirements: t.Pip, NPMRequirements: t.NPM,
+		DefaultRequiresApproval: t.RequiresApproval, EnableParallelExecution: t.Parallel != nil && *t.Parallel,
+		Metadata: t.Metadata}
 }
 
 // RunTool is a request to run a tool.
@@ -69,20 +82,66 @@ type ToolRun struct {
 
 // ToolFilter narrows a list of tools.
 type ToolFilter struct {
-	Name    string   `query:"name"`
-	Names   []string `query:"names,explode"`
-	IDs     []string `query:"tool_ids,explode"`
-	Search  string   `query:"search" doc:"Part of the name, in any case."`
-	Types   []string `query:"tool_types,explode"`
-	Without []string `query:"exclude_tool_types,explode"`
+	Name      string   `query:"name"`
+	Names     []string `query:"names,explode"`
+	IDs       []string `query:"tool_ids,explode"`
+	Search    string   `query:"search" doc:"Part of the name, in any case."`
+	Types     []string `query:"tool_types,explode" doc:"Repeated, or with commas."`
+	Without   []string `query:"exclude_tool_types,explode" doc:"Repeated, or with commas."`
+	OnlyLetta bool     `query:"return_only_letta_tools" doc:"Only built-in tools."`
 }
 
-// Excludes reports whether the list lacks a tool.
-func (f ToolFilter) Excludes(t Tool) bool {
+// toolTypes are Letta's.
+var toolTypes = []string{typeCustom, typeCore, "letta_memory_core", "letta_multi_agent_core", "letta_sleeptime_core",
+	"letta_voice_sleeptime_core", "letta_builtin", typeFiles, "external_langchain", "external_composio", "external_mcp"}
+
+// Filter returns the store's filter, and the built-in tools that the list has. ErrInvalid for a type that Letta does
+// not have.
+func (f ToolFilter) Filter(builtin []tool.Tool) (agent.ToolFilter, []Tool, error) {
+	var err error
+	if f.Types, err = readToolTypes("tool_types", f.Types); err != nil {
+		return agent.ToolFilter{}, nil, err
+	}
+	if f.Without, err = readToolTypes("exclude_tool_types", f.Without); err != nil {
+		return agent.ToolFilter{}, nil, err
+	}
+	own := slices.DeleteFunc(rest.Each(builtin, ToolOf), f.excludes)
+	custom := agent.ToolFilter{Names: f.Names, IDs: f.IDs, Contains: f.Search,
+		None: f.OnlyLetta || f.lacksType(typeCustom)}
+	if f.Name != "" {
+		custom.None = custom.None || len(f.Names) > 0 && !slices.Contains(f.Names, f.Name)
+		custom.Names = []string{f.Name}
+	}
+	for _, t := range own {
+		custom.Builtin = append(custom.Builtin, t.ID)
+	}
+	return custom, own, nil
+}
+
+func readToolTypes(name string, given []string) (types []string, err error) {
+	for _, list := range given {
+		for one := range strings.SplitSeq(list, ",") {
+			if one = strings.TrimSpace(one); one == "" {
+				continue
+			}
+			if !slices.Contains(toolTypes, one) {
+				return nil, db.Invalid("%s: there is no type %q; the types are %s", name, db.Short(one),
+					strings.Join(toolTypes, ", "))
+			}
+			types = append(types, one)
+		}
+	}
+	return types, nil
+}
+
+func (f ToolFilter) lacksType(kind string) bool {
+	return len(f.Types) > 0 && !slices.Contains(f.Types, kind) || slices.Contains(f.Without, kind)
+}
+
+// excludes reports whether the list lacks a built-in tool.
+func (f ToolFilter) excludes(t Tool) bool {
 	return f.Name != "" && t.Name != f.Name ||
 		len(f.Names) > 0 && !slices.Contains(f.Names, t.Name) ||
 		len(f.IDs) > 0 && !slices.Contains(f.IDs, t.ID) ||
-		!strings.Contains(t.Name, strings.ToLower(f.Search)) ||
-		len(f.Types) > 0 && !slices.Contains(f.Types, t.ToolType) ||
-		slices.Contains(f.Without, t.ToolType)
+		!strings.Contains(t.Name, strings.ToLower(f.Search)) || f.lacksType(t.ToolType)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/server/agent"
 )
 
 // rule is a rule for the use of a tool, as Letta's clients store it.
@@ -19,10 +21,17 @@ type rule struct {
 
 type rules []rule
 
-// readRules reads an agent's rules. It ignores entries that are no rules.
-func readRules(stored json.RawMessage) (all rules) {
+// byClient is the type of a rule that says that an agent's program runs a tool.
+const byClient = "by_client"
+
+// readRules reads an agent's rules, and adds one for each tool that its program runs. It ignores entries that are no
+// rules.
+func readRules(a agent.Agent) (all rules) {
+	for _, t := range a.Attached {
+		all = append(all, rule{Type: byClient, Tool: t.Name})
+	}
 	var list []json.RawMessage
-	_ = json.Unmarshal(stored, &list) // clients may store anything
+	_ = json.Unmarshal(a.Settings.ToolRules, &list) // clients may store anything
 	for _, raw := range list {
 		var r rule
 		if json.Unmarshal(raw, &r) == nil && r.Tool != "" {

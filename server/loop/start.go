@@ -376,7 +376,7 @@ func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, rules := newFeed(), readRules(a.Settings.ToolRules)
+	f, rules := newFeed(), readRules(a)
 	for _, m := range messages {
 		f.add(Event{Message: &m, Asked: r.Options.asked(rules, m)})
 	}
@@ -394,7 +394,7 @@ func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 // asks reports whether a call of a tool is the client's to run or to approve.
 func (o Options) asks(r rules, callID, tool string) bool {
 	return slices.ContainsFunc(o.ClientTools, func(t ClientTool) bool { return t.Name == tool }) ||
-		r.has("requires_approval", tool) && !slices.Contains(o.Approved, callID)
+		r.has(byClient, tool) || r.has("requires_approval", tool) && !slices.Contains(o.Approved, callID)
 }
 
 // asked returns the ids of the calls of a message that are the client's to run or to approve.

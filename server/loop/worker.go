@@ -73,7 +73,7 @@ func (w *worker) load(ctx context.Context) (err error) {
 	if w.conversation, err = w.Recall.Conversation(ctx, w.org, w.run.AgentID, w.run.Conversation); err != nil {
 		return err
 	}
-	w.rules = readRules(w.agent.Settings.ToolRules)
+	w.rules = readRules(w.agent)
 	if w.tools, err = w.toolNames(ctx); err != nil {
 		return err
 	}
@@ -147,7 +147,8 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	}
 	own := t.answer != nil && t.answer.RunID != nil && *t.answer.RunID == w.run.ID
 	for _, p := range t.pending {
-		if slices.Contains(w.run.Options.Approved, p.CallID) || own && !w.run.Options.asks(w.rules, p.CallID, p.Name) {
+		approved := slices.Contains(w.run.Options.Approved, p.CallID) && !w.rules.has(byClient, p.Name)
+		if approved || own && !w.run.Options.asks(w.rules, p.CallID, p.Name) {
 			return nil, w.runTool(ctx, *t.answer, p)
 		}
 	}

@@ -74,8 +74,11 @@ func NotAllowed(detail string) *Problem {
 }
 
 // notServed is the problem of a route of Letta's that this server does not have. why is a sentence.
-func notServed(why string) *Problem {
-	p := newProblem(codeNotServed, why+" See docs/letta.md#the-routes")
+func notServed(why string) *Problem { return NotServed(why + " See docs/letta.md#the-routes") }
+
+// NotServed is a request for something that this server never does. why is a sentence.
+func NotServed(why string) *Problem {
+	p := newProblem(codeNotServed, why)
 	p.header = http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
 	return p
 }

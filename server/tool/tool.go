@@ -42,15 +42,16 @@ type Set struct {
 	tools    []Tool
 }
 
-// Tool is a tool of a Set. ID is the same in every installation. Schema, for the model, is an object of name,
-// description and parameters, the last a JSON schema. If NeedsFolder is true, an agent has the tool only while it has a
-// folder.
+// Tool is a tool of a Set, whose ID is the same in every installation, or of an agent's program. Schema, for the model,
+// is an object of name, description and parameters, the last a JSON schema. If NeedsFolder is true, an agent has the
+// tool only while it has a folder.
 type Tool struct {
 	ID          string
 	Name        string
 	Description string
 	Schema      json.RawMessage
 	NeedsFolder bool
+	ByClient    bool // it is a definition of the agent's program, which runs it
 
 	reads     bool     // it changes nothing, and may ask an embeddings endpoint
 	arguments []string // the names it takes, in the order of its struct
@@ -111,11 +112,16 @@ func New(m Memories) *Set {
 // Tools returns every tool.
 func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
 
-// Of returns the tools that an agent has.
+// Of returns the tools that an agent has, those of its program last.
 func (s *Set) Of(a agent.Agent, hasFolder bool) (all []Tool) {
 	for _, t := range s.tools {
 		if a.HasTool(t.Name) && (hasFolder || !t.NeedsFolder) {
 			all = append(all, t)
+		}
+	}
+	for _, t := range a.Attached {
+		if !s.Has(t.Name) { // a later version may have a tool of the name
+			all = append(all, Tool{ID: t.ID, Name: t.Name, Schema: t.Schema, ByClient: true})
 		}
 	}
 	return all

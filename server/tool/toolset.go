@@ -30,8 +30,25 @@ type Choice struct {
 	Names, IDs  []string
 }
 
-// Choose returns the names of the tools that an agent has after a choice; nil if it chooses nothing. They are the named
-// tools, the named set, and the standard set if IncludeBase is true. An agent without a folder
+// Own returns the choice without the definitions that it names, and their ids; nil if it names no tools at all.
+func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
+	if c.Names == nil && c.IDs == nil {
+		return c, nil
+	}
+	ids := []string{}
+	for _, d := range definitions {
+		c.Names = slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return name == d.Name })
+		c.IDs = slices.DeleteFunc(slices.Clone(c.IDs), func(id string) bool { return id == d.ID })
+		ids = append(ids, d.ID)
+	}
+	if c.Names == nil && c.IDs == nil {
+		c.Names = []string{}
+	}
+	return c, ids
+}
+
+// Choose returns the names of the built-in tools that an agent has after a choice; nil if it chooses nothing. They are
+// the named tools, the named set, and the standard set if IncludeBase is true. An agent without a folder
 // shows no file tools: a choice without file tools keeps those that the agent would have with a folder. ErrInvalid for
 // an unknown set or tool, ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {

@@ -1,0 +1,299 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+)
+
+// CustomTool is the definition of a tool that a program of the organization runs. Schema is an object of name,
+// description, parameters and perhaps strict. Its other fields are kept for their readers.
+type CustomTool struct {
+	Key              int64           `db:"key"`
+	ID               string          `db:"id"`
+	Name             string          `db:"name"`
+	Description      string          `db:"description"`
+	Schema           json.RawMessage `db:"json_schema"`
+	ArgsSchema       json.RawMessage `db:"args_json_schema"`
+	Source           *string         `db:"source_code"`
+	SourceType       string          `db:"source_type"`
+	Tags             []string        `db:"tags"`
+	ReturnCharLimit  int             `db:"return_char_limit"`
+	Pip              json.RawMessage `db:"pip_requirements"`
+	NPM              json.RawMessage `db:"npm_requirements"`
+	RequiresApproval *bool           `db:"default_requires_approval"`
+	Parallel         *bool           `db:"enable_parallel_execution"`
+	Metadata         json.RawMessage `db:"metadata"`
+	CreatedAt        time.Time       `db:"created_at"`
+	UpdatedAt        time.Time       `db:"updated_at"`
+}
+
+// AttachedTool is what an agent's model is given of a CustomTool.
+type AttachedTool struct {
+	ID     string          `json:"id"`
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// attachedTools selects the AttachedTools of a row of agents.
+const attachedTools = `(
+	SELECT coalesce(json_agg(json_build_object('id', t.id, 'name', t.name, 'schema', t.json_schema)
+	                         ORDER BY x.attached_at, t.key), '[]')
+	FROM agent_tools x JOIN tools t ON t.org = x.org AND t.key = x.tool_key
+	WHERE x.org = agents.org AND x.agent_id = agents.id) AS attached_tools`
+
+const toolColumns = `t.key, t.id, t.name, t.description, t.json_schema, t.args_json_schema, t.source_code,
+	t.source_type, t.tags, t.return_char_limit, t.pip_requirements, t.npm_requirements, t.default_requires_approval,
+	t.enable_parallel_execution, t.metadata, t.created_at, t.updated_at`
+
+// maxTools bounds the definitions of an organization.
+const maxTools = 10_000
+
+// PutTool creates a definition, or changes the one of its name.
+func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTool, error) {
+	var put CustomTool
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		n, err := db.One[int](ctx, tx, `
+			SELECT count(*) FROM tools WHERE org = $1 AND name <> $2`, org, t.Name)
+		if err == nil && n >= maxTools {
+			err = db.Invalid("the organization has %d tools; it may have at most %d", n, maxTools)
+		}
+		if err != nil {
+			return err
+		}
+		put, err = db.One[CustomTool](ctx, tx, `
+			INSERT INTO tools AS t (org, name, description, json_schema, args_json_schema, source_code, source_type, tags,
+			                        return_char_limit, pip_requirements, npm_requirements, default_requires_approval,
+			                        enable_parallel_execution, metadata)
+			VALUES (@org, @name, @description, @schema, @args, @source, @source_type, @tags, @limit, @pip, @npm, @approval,
+			        @parallel, @metadata)
+			ON CONFLICT (org, name) DO UPDATE SET `+setTool+`
+			RETURNING `+toolColumns, t.args(org))
+		if err != nil {
+			return err
+		}
+		return s.with(tx).toolChanged(ctx, org, put)
+	})
+	return put, err
+}
+
+// setTool sets the columns of a definition to those of an argument.
+const setTool = `name = @name, description = @description, json_schema = @schema, args_json_schema = @args,
+	source_code = @source, source_type = @source_type, tags = @tags, return_char_limit = @limit, pip_requirements = @pip,
+	npm_requirements = @npm, default_requires_approval = @approval, enable_parallel_execution = @parallel,
+	metadata = @metadata, updated_at = now()`
+
+func (t CustomTool) args(org db.Org) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"org": org, "name": t.Name, "description": db.Clean(t.Description), "schema": t.Schema,
+		"args": t.ArgsSchema, "source": t.Source, "source_type": t.SourceType, "tags": db.Tags(t.Tags),
+		"limit": t.ReturnCharLimit, "pip": t.Pip, "npm": t.NPM, "approval": t.RequiresApproval, "parallel": t.Parallel,
+		"metadata": t.Metadata}
+}
+
+// toolChanged appends an event to the log of each agent that has a tool, in the transaction that changes it.
+func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool) error {
+	agents, err := db.All[string](ctx, s.DB, `
+		SELECT agent_id FROM agent_tools WHERE org = $1 AND tool_key = $2 ORDER BY agent_id`, org, t.Key)
+	if err != nil {
+		return err
+	}
+	events := make([]event.Event, len(agents))
+	for i, id := range agents {
+		events[i] = event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}
+	}
+	_, err = event.Append(ctx, s.DB.(pgx.Tx), org, events...)
+	return err
+}
+
+// ChangeTool changes a definition. ErrConflict if another one has its new name.
+func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change func(*CustomTool) error) (CustomTool,
+	error) {
+	var changed CustomTool
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		t, err := in.lockTool(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if err := change(&t); err != nil {
+			return err
+		}
+		args := t.args(org)
+		args["key"] = t.Key
+		changed, err = db.One[CustomTool](ctx, tx, `
+			UPDATE tools t SET `+setTool+` WHERE t.org = @org AND t.key = @key RETURNING `+toolColumns, args)
+		if db.Constraint(err) == "tools_name_key" {
+			return db.Conflict("another tool has the name %s", t.Name)
+		}
+		if err != nil {
+			return err
+		}
+		return in.toolChanged(ctx, org, changed)
+	})
+	return changed, err
+}
+
+// lockTool returns a definition and locks it: until the transaction ends no other one changes, attaches or detaches it.
+func (s *Store) lockTool(ctx context.Context, org db.Org, id string) (CustomTool, error) {
+	t, err := db.One[CustomTool](ctx, s.DB, `
+		SELECT `+toolColumns+` FROM tools t WHERE t.org = $1 AND t.id = $2 FOR UPDATE`, org, id)
+	return t, orNoTool(err, id)
+}
+
+func orNoTool(err error, id string) error {
+	return db.OrNotFound(err, "Tool with ID %s not found", db.Short(id))
+}
+
+// DeleteTool deletes a definition, and detaches it from its agents.
+func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		t, err := in.lockTool(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		if err := in.toolChanged(ctx, org, t); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `DELETE FROM tools WHERE org = $1 AND key = $2`, org, t.Key)
+	})
+}
+
+// Tool returns a definition by its id.
+func (s *Store) Tool(ctx context.Context, org db.Org, id string) (CustomTool, error) {
+	t, err := db.One[CustomTool](ctx, s.DB, `
+		SELECT `+toolColumns+` FROM tools t WHERE t.org = $1 AND t.id = $2`, org, id)
+	return t, orNoTool(err, id)
+}
+
+// ToolFilter narrows a list of tools. Nil lists select all.
+type ToolFilter struct {
+	Names, IDs []string
+	Contains   string   // a part of the name, in any case
+	None       bool     // no definitions
+	Builtin    []string // the ids of built-in tools that the list has, which come before all definitions
+}
+
+const filteredTools = ` FROM tools t
+	WHERE t.org = @org AND NOT @none AND (@names::text[] IS NULL OR t.name = ANY (@names))
+	  AND (@ids::text[] IS NULL OR t.id = ANY (@ids))
+	  AND (@contains = '' OR strpos(lower(t.name), lower(@contains)) > 0)`
+
+func (f ToolFilter) args(org db.Org) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"org": org, "names": f.Names, "ids": f.IDs, "contains": f.Contains, "none": f.None}
+}
+
+// ToolIDs lists the ids of tools.
+func (s *Store) ToolIDs(ctx context.Context, org db.Org, f ToolFilter, p db.Page) ([]string, error) {
+	args := f.args(org)
+	args["builtin"] = notNil(f.Builtin)
+	listed, err := db.List[struct {
+		ID        string    `db:"id"`
+		Key       int64     `db:"key"`
+		CreatedAt time.Time `db:"created_at"`
+	}](ctx, s.DB, p, `
+		SELECT t.id, t.key, t.created_at`+filteredTools+`
+		UNION ALL
+		SELECT b.id, b.ordinal, 'epoch' FROM unnest(@builtin::text[]) WITH ORDINALITY AS b (id, ordinal)`, args)
+	ids := make([]string, len(listed))
+	for i, t := range listed {
+		ids[i] = t.ID
+	}
+	return ids, err
+}
+
+// CountTools counts the definitions that match a filter.
+func (s *Store) CountTools(ctx context.Context, org db.Org, f ToolFilter) (int, error) {
+	return db.One[int](ctx, s.DB, `SELECT count(*)`+filteredTools, f.args(org))
+}
+
+// ToolsNamed returns the definitions that have one of some names or one of some ids.
+func (s *Store) ToolsNamed(ctx context.Context, org db.Org, names, ids []string) ([]CustomTool, error) {
+	if len(names)+len(ids) == 0 {
+		return nil, nil
+	}
+	return db.All[CustomTool](ctx, s.DB, `
+		SELECT `+toolColumns+` FROM tools t
+		WHERE t.org = $1 AND (t.name = ANY ($2) OR t.id = ANY ($3))
+		ORDER BY t.key`, org, notNil(names), notNil(ids))
+}
+
+// AttachTool attaches a definition to an agent; again changes nothing. ErrNotFound if either does not exist.
+func (s *Store) AttachTool(ctx context.Context, org db.Org, agentID, id string) error {
+	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, t CustomTool, attached bool) error {
+		if attached {
+			return nil
+		}
+		if err := appendUpdated(ctx, tx, org, agentID); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `
+			INSERT INTO agent_tools (org, agent_id, tool_key) VALUES ($1, $2, $3)`, org, agentID, t.Key)
+	})
+}
+
+// DetachTool detaches a definition from an agent; again changes nothing. ErrNotFound if either does not exist.
+func (s *Store) DetachTool(ctx context.Context, org db.Org, agentID, id string) error {
+	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, t CustomTool, attached bool) error {
+		if !attached {
+			return nil
+		}
+		if err := appendUpdated(ctx, tx, org, agentID); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `
+			DELETE FROM agent_tools WHERE org = $1 AND agent_id = $2 AND tool_key = $3`, org, agentID, t.Key)
+	})
+}
+
+// withAttachment calls do with a locked definition and whether it is attached to an agent.
+func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id string,
+	do func(tx pgx.Tx, t CustomTool, attached bool) error) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		t, err := s.with(tx).lockTool(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		attached, err := db.One[bool](ctx, tx, `
+			SELECT EXISTS (SELECT FROM agent_tools WHERE org = $1 AND agent_id = $2 AND tool_key = $3)
+			FROM agents WHERE org = $1 AND id = $2`, org, agentID, t.Key)
+		if err != nil {
+			return orNoAgent(err, agentID)
+		}
+		return do(tx, t, attached)
+	})
+}
+
+// appendUpdated appends the event of a changed agent.
+func appendUpdated(ctx context.Context, tx pgx.Tx, org db.Org, agentID string) error {
+	_, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.AgentUpdated, RefID: agentID})
+	return err
+}
+
+// setTools gives an agent these definitions and no others. ErrNotFound if one does not exist.
+func (s *Store) setTools(ctx context.Context, org db.Org, agentID string, ids []string) error {
+	for _, id := range slices.Sorted(slices.Values(ids)) { // one order for all transactions that lock several
+		if _, err := s.lockTool(ctx, org, id); err != nil {
+			return err
+		}
+	}
+	if _, err := s.DB.Exec(ctx, `
+		DELETE FROM agent_tools x USING tools t
+		WHERE x.org = $1 AND t.org = $1 AND x.agent_id = $2 AND t.key = x.tool_key AND t.id <> ALL ($3)`,
+		org, agentID, notNil(ids)); err != nil {
+		return db.Error(err)
+	}
+	_, err := s.DB.Exec(ctx, `
+		INSERT INTO agent_tools (org, agent_id, tool_key)
+		SELECT t.org, $2, t.key FROM tools t
+		WHERE t.org = $1 AND t.id = ANY ($3)
+		ORDER BY array_position($3, t.id)
+		ON CONFLICT (org, agent_id, tool_key) DO NOTHING`, org, agentID, notNil(ids))
+	return db.Error(err)
+}

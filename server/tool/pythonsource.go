@@ -1,0 +1,459 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Signature is what a model needs to know of a Python function. Parameters is a JSON schema.
+type Signature struct {
+	Name        string
+	Description string // of the docstring, without its sections; empty without one
+	Parameters  json.RawMessage
+}
+
+// maxAnnotationBytes bounds the type of a parameter.
+const maxAnnotationBytes = 2000
+
+// pythonParam is a parameter of a Python function.
+type pythonParam struct {
+	name, annotation string
+	optional         bool // it has a default
+}
+
+// injected are the parameters that Letta's server fills in; a model does not see them.
+var injected = map[string]bool{"self": true, "agent_state": true, "client": true}
+
+// functionHead matches the head of a function that stands at the beginning of a line.
+var functionHead = regexp.MustCompile(`^(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)[ \t]*\(`)
+
+// ReadSignature reads the last function of a Python source that stands at the beginning of a line: its parameters with
+// their types, unless the caller has them already, and its docstring in Google's style. Its error is a sentence for the
+// caller.
+func ReadSignature(source string, hasParameters bool) (Signature, error) {
+	source = strings.ReplaceAll(strings.ReplaceAll(source, "\r\n", "\n"), "\t", "    ")
+	code, strs, err := scanPython(source)
+	if err != nil {
+		return Signature{}, err
+	}
+	at := lastFunction(code)
+	if at < 0 {
+		return Signature{}, fmt.Errorf("the source has no function that begins a line with def")
+	}
+	head := functionHead.FindStringSubmatch(code[at:])
+	open := at + len(head[0]) - 1
+	closing := matching(code, open)
+	body := bodyStart(code, closing)
+	if closing < 0 || body < 0 {
+		return Signature{}, fmt.Errorf("the function %s is cut: its parentheses are not closed, or it has no body", head[1])
+	}
+	doc := docstring(code, strs, body)
+	s := Signature{Name: head[1], Description: docSummary(doc)}
+	if hasParameters {
+		return s, nil
+	}
+	params, err := readParams(head[1], source[open+1:closing], code[open+1:closing])
+	if err != nil {
+		return Signature{}, err
+	}
+	s.Parameters, err = parametersOf(s.Name, params, docArguments(doc))
+	return s, err
+}
+
+// scanPython returns a source with its strings and comments blanked, of the same length, and the strings by where they
+// begin.
+func scanPython(source string) (code string, strs map[int]string, err error) {
+	blank := []byte(source)
+	strs = map[int]string{}
+	for i := 0; i < len(source); {
+		switch source[i] {
+		case '#':
+			for i < len(source) && source[i] != '\n' {
+				blank[i] = ' '
+				i++
+			}
+		case '"', '\'':
+			quote := source[i : i+1]
+			if triple := strings.Repeat(quote, 3); strings.HasPrefix(source[i:], triple) {
+				quote = triple
+			}
+			end := stringEnd(source, i, quote)
+			if end < 0 {
+				return "", nil, fmt.Errorf("the source has a string that is not closed, in line %d",
+					strings.Count(source[:i], "\n")+1)
+			}
+			raw := i > 0 && strings.ContainsRune("rR", rune(source[i-1]))
+			strs[i] = unquoted(source[i+len(quote):end-len(quote)], raw)
+			for ; i < end; i++ {
+				if blank[i] != '\n' {
+					blank[i] = '_' // a string is a value, as a name is
+				}
+			}
+		default:
+			i++
+		}
+	}
+	return string(blank), strs, nil
+}
+
+// stringEnd returns where the string that begins at a place ends, -1 if it does not.
+func stringEnd(source string, at int, quote string) int {
+	for i := at + len(quote); i < len(source); i++ {
+		switch {
+		case source[i] == '\\':
+			i++
+		case strings.HasPrefix(source[i:], quote):
+			return i + len(quote)
+		case source[i] == '\n' && len(quote) == 1:
+			return -1
+		}
+	}
+	return -1
+}
+
+// unquoted returns the text of a string literal. It reads the escapes that docstrings have.
+func unquoted(text string, raw bool) string {
+	if raw {
+		return text
+	}
+	return strings.NewReplacer("\\\n", "", `\\`, `\`, `\n`, "\n", `\t`, "    ", `\"`, `"`, `\'`, "'").Replace(text)
+}
+
+// lastFunction returns where the last function at the beginning of a line begins, -1 without one.
+func lastFunction(code string) int {
+	found, at := -1, 0
+	for line := range strings.Lines(code) {
+		if functionHead.MatchString(code[at:]) {
+			found = at
+		}
+		at += len(line)
+	}
+	return found
+}
+
+// matching returns where the bracket that opens at a place closes, -1 if it does not.
+func matching(code string, open int) int {
+	depth := 0
+	for i := open; i < len(code); i++ {
+		switch code[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// bodyStart returns where the body of a function begins whose parameters end at a place, -1 if it has none.
+func bodyStart(code string, closing int) int {
+	if closing < 0 {
+		return -1
+	}
+	for i, depth := closing+1, 0; i < len(code); i++ {
+		switch code[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case ':':
+			if depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}
+
+// docstring returns the string that is the first statement of a body; empty without one.
+func docstring(code string, strs map[int]string, body int) string {
+	first := body + len(code[body:]) - len(strings.TrimLeft(code[body:], " \n"))
+	for _, at := range []int{first, first + 1} { // a prefix such as r may stand before it
+		if text, ok := strs[at]; ok && (at == first || strings.ContainsRune("rRuU", rune(code[first]))) {
+			return dedented(text)
+		}
+	}
+	return ""
+}
+
+// dedented returns a docstring without the indentation that its lines after the first share.
+func dedented(text string) string {
+	lines := strings.Split(text, "\n")
+	least := -1
+	for _, line := range lines[1:] {
+		if strings.TrimSpace(line) != "" && (least < 0 || indent(line) < least) {
+			least = indent(line)
+		}
+	}
+	for i, line := range lines {
+		if i > 0 && least > 0 {
+			line = line[min(least, len(line)):]
+		}
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	lines[0] = strings.TrimLeft(lines[0], " ")
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// docSection matches the head of a section of a docstring in Google's style.
+var docSection = regexp.MustCompile(`^(Args|Arguments|Parameters|Params|Returns?|Yields?|Raises|Examples?|Notes?|` +
+	`Attributes|Warnings?|See Also|Todo):\s*$`)
+
+// docSummary returns the text of a docstring before its sections.
+func docSummary(doc string) string {
+	var kept []string
+	for line := range strings.SplitSeq(doc, "\n") {
+		if docSection.MatchString(line) {
+			break
+		}
+		kept = append(kept, line)
+	}
+	return strings.TrimSpace(strings.Join(kept, "\n"))
+}
+
+// docArgument matches the first line of an argument in a docstring: its name, perhaps a type, and its description.
+var docArgument = regexp.MustCompile(`^\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?\s*:\s*(.*)$`)
+
+// docArguments returns the descriptions of a docstring's arguments by their names.
+func docArguments(doc string) map[string]string {
+	lines, inside, name, depth := map[string][]string{}, false, "", -1
+	for line := range strings.SplitSeq(doc, "\n") {
+		if head := docSection.FindStringSubmatch(line); head != nil {
+			inside, name, depth = strings.HasPrefix(head[1], "Arg") || strings.HasPrefix(head[1], "Param"), "", -1
+			continue
+		}
+		text := strings.TrimSpace(line)
+		if !inside || text == "" {
+			continue
+		}
+		if depth < 0 {
+			depth = indent(line)
+		}
+		switch m := docArgument.FindStringSubmatch(text); {
+		case indent(line) < depth:
+			inside = false
+		case m != nil && indent(line) == depth:
+			name = m[1]
+			lines[name] = []string{m[2]}
+		case name != "":
+			lines[name] = append(lines[name], text)
+		}
+	}
+	about := map[string]string{}
+	for name, texts := range lines {
+		about[name] = strings.TrimSpace(strings.Join(texts, " "))
+	}
+	return about
+}
+
+// readParams reads the parameters of a function. code is their text with blanked strings and comments.
+func readParams(function, text, code string) (params []pythonParam, err error) {
+	for _, part := range splitTop(text, code, ',') {
+		name := strings.TrimSpace(part.code)
+		switch {
+		case name == "" || name == "*" || name == "/":
+			continue
+		case strings.HasPrefix(name, "*"):
+			return nil, fmt.Errorf("the function %s takes %s: a model is given each parameter by its name. Name them, or send "+
+				"json_schema", function, name)
+		}
+		p := pythonParam{}
+		declared := splitTop(part.text, part.code, '=')
+		p.optional = len(declared) > 1
+		halves := splitTop(declared[0].text, declared[0].code, ':')
+		if p.name = strings.TrimSpace(halves[0].code); injected[p.name] {
+			continue
+		}
+		if len(halves) > 1 {
+			p.annotation = withoutComments(halves[1])
+		}
+		if len(p.annotation) > maxAnnotationBytes {
+			return nil, fmt.Errorf("the type of the parameter %s of %s has %d bytes; at most %d are read. Send json_schema",
+				p.name, function, len(p.annotation), maxAnnotationBytes)
+		}
+		if p.annotation == "" {
+			return nil, fmt.Errorf("the parameter %s of %s has no type: write one, such as %s: str, or send json_schema",
+				p.name, function, p.name)
+		}
+		params = append(params, p)
+	}
+	return params, nil
+}
+
+// pythonPart is a part of a source, also with its strings and comments blanked.
+type pythonPart struct{ text, code string }
+
+// withoutComments returns the text of a part on one line. Where the code is blank and the text is not, is a comment.
+func withoutComments(p pythonPart) string {
+	kept := []byte(p.text)
+	for i := range kept {
+		if p.code[i] == ' ' || p.code[i] == '\n' {
+			kept[i] = ' '
+		}
+	}
+	return strings.TrimSpace(string(kept))
+}
+
+// splitTop splits a source at a separator that stands in no bracket.
+func splitTop(text, code string, separator byte) (parts []pythonPart) {
+	depth, from := 0, 0
+	for i := range len(code) {
+		switch c := code[i]; {
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case c == separator && depth == 0:
+			parts = append(parts, pythonPart{text[from:i], code[from:i]})
+			from = i + 1
+		}
+	}
+	return append(parts, pythonPart{text[from:], code[from:]})
+}
+
+// parametersOf returns the JSON schema of parameters.
+func parametersOf(function string, params []pythonParam, about map[string]string) (json.RawMessage, error) {
+	var properties strings.Builder
+	required := []string{}
+	for i, p := range params {
+		schema, nullable, err := typeSchema(p.annotation)
+		if err != nil {
+			return nil, fmt.Errorf("the type %s of the parameter %s of %s cannot be read: %w. Send json_schema or "+
+				"args_json_schema", echo(p.annotation), p.name, function, err)
+		}
+		if text := about[p.name]; text != "" {
+			schema["description"] = text
+		}
+		raw, err := json.Marshal(schema)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			properties.WriteString(",")
+		}
+		fmt.Fprintf(&properties, "%q:%s", p.name, raw)
+		if !p.optional && !nullable {
+			required = append(required, p.name)
+		}
+	}
+	names, err := json.Marshal(required)
+	return json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` + string(names) +
+		`}`), err
+}
+
+// simpleTypes are the JSON types of Python's.
+var simpleTypes = map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean",
+	"list": "array", "List": "array", "dict": "object", "Dict": "object", "set": "array", "Set": "array",
+	"Sequence": "array", "Iterable": "array", "tuple": "array", "Tuple": "array", "Mapping": "object",
+	"datetime": "string", "date": "string", "None": "null", "Any": "", "object": ""}
+
+// typeSchema returns the JSON schema of a type, and whether it may be None.
+func typeSchema(annotation string) (schema map[string]any, nullable bool, err error) {
+	annotation = strings.TrimSpace(strings.Trim(strings.TrimSpace(annotation), `"'`))
+	if options := splitAnnotation(annotation, '|'); len(options) > 1 {
+		return unionSchema(options)
+	}
+	name, inner, generic := strings.Cut(annotation, "[")
+	name = strings.TrimSpace(name[strings.LastIndexByte(name, '.')+1:])
+	if generic && !strings.HasSuffix(inner, "]") {
+		return nil, false, fmt.Errorf("its brackets do not match")
+	}
+	arguments := splitAnnotation(strings.TrimSuffix(inner, "]"), ',')
+	switch {
+	case generic && name == "Optional":
+		return unionSchema(append(arguments, "None"))
+	case generic && name == "Union":
+		return unionSchema(arguments)
+	case generic && name == "Annotated":
+		return typeSchema(arguments[0])
+	case generic && name == "Literal":
+		return literalSchema(arguments)
+	}
+	kind, known := simpleTypes[name]
+	switch {
+	case !known || generic && kind != "array" && kind != "object":
+		return nil, false, fmt.Errorf("it is none of str, int, float, bool, list, dict, Optional, Union, Literal and Any")
+	case kind == "":
+		return map[string]any{}, false, nil
+	}
+	schema = map[string]any{"type": kind}
+	if kind == "array" {
+		schema["items"] = map[string]any{}
+		if generic && strings.TrimSpace(arguments[0]) != "" {
+			if schema["items"], _, err = typeSchema(arguments[0]); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	if kind == "object" && generic && len(arguments) > 1 {
+		if schema["additionalProperties"], _, err = typeSchema(arguments[1]); err != nil {
+			return nil, false, err
+		}
+	}
+	return schema, kind == "null", nil
+}
+
+// splitAnnotation splits a type at a separator that stands in no bracket and in no string.
+func splitAnnotation(annotation string, separator byte) (parts []string) {
+	code, _, err := scanPython(annotation)
+	if err != nil {
+		code = annotation
+	}
+	for _, p := range splitTop(annotation, code, separator) {
+		if text := strings.TrimSpace(p.text); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{""}
+	}
+	return parts
+}
+
+// unionSchema returns the schema of a value that has one of several types.
+func unionSchema(options []string) (map[string]any, bool, error) {
+	var schemas []any
+	nullable := false
+	for _, o := range options {
+		schema, null, err := typeSchema(o)
+		if err != nil {
+			return nil, false, err
+		}
+		if nullable = nullable || null; schema["type"] != "null" {
+			schemas = append(schemas, schema)
+		}
+	}
+	if len(schemas) == 1 {
+		return schemas[0].(map[string]any), nullable, nil
+	}
+	return map[string]any{"anyOf": schemas}, nullable, nil
+}
+
+// literalSchema returns the schema of one of several values.
+func literalSchema(values []string) (map[string]any, bool, error) {
+	schema := map[string]any{}
+	var enum []any
+	for _, v := range values {
+		var value any
+		switch {
+		case len(v) > 1 && strings.ContainsRune(`"'`, rune(v[0])) && v[len(v)-1] == v[0]:
+			value, schema["type"] = unquoted(v[1:len(v)-1], false), "string"
+		case v == "True" || v == "False":
+			value, schema["type"] = v == "True", "boolean"
+		case v != "" && !strings.ContainsFunc(strings.TrimPrefix(v, "-"), func(r rune) bool { return !unicode.IsDigit(r) }):
+			value, schema["type"] = json.Number(v), "integer"
+		default:
+			return nil, false, fmt.Errorf("the literal %s is no text, whole number or boolean", echo(v))
+		}
+		enum = append(enum, value)
+	}
+	schema["enum"] = enum
+	return schema, false, nil
+}
