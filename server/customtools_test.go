@@ -287,12 +287,13 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 		}
 	}
 	check("created")
-	for body, want := range map[string]string{
-		`[{"type":"exit_loop"}]`:                                                              "body.tool_rules[0].tool_name: required",
-		`[{"type":"x","tool_name":"expand"}]`:                                                 "body.tool_rules[0].type: expected one of run_first",
-		`[{"type":"exit_loop","tool_name":"nobody"}]`:                                         `there is no tool "nobody"`,
-		`[{"type":"conditional","tool_name":"expand","child_output_mapping":{"a":"nobody"}}]`: `there is no tool "nobody"`,
+	for _, refused := range [][2]string{
+		{`[{"type":"exit_loop"}]`, "body.tool_rules[0].tool_name: required"},
+		{`[{"type":"x","tool_name":"expand"}]`, "body.tool_rules[0].type: expected one of run_first"},
+		{`[{"type":"exit_loop","tool_name":"nobody"}]`, `there is no tool "nobody"`},
+		{`[{"type":"conditional","tool_name":"expand","child_output_mapping":{"a":"nobody"}}]`, `there is no tool "nobody"`},
 	} {
+		body, want := refused[0], refused[1]
 		for _, call := range [][2]string{{"POST", "/v1/agents"}, {"PATCH", path}} {
 			got := c.call(call[0], call[1], `{"tool_rules":`+body+`}`)
 			if detail, _ := fields(t, got.Text)["detail"].(string); got.Code/100 != 4 || !strings.Contains(detail, want) {
