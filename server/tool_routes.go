@@ -28,14 +28,16 @@ func (s *Server) toolRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/tools/count",
 		"count_tools: Count tools. The filters are those of the list.", s.countTools)
 	rest.Get(a.For(rest.Read), "/v1/tools/{tool_id}", "get_tool: Get a tool.", s.getTool)
-	rest.Post(a, "/v1/tools",
+	rest.Post(a.For(rest.Write), "/v1/tools",
 		"create_tool: Create a tool that the caller runs. It changes the tool of that name if there is one. Models are "+
 			"given its schema, and its calls wait for their results.",
 		s.putTool)
-	rest.Put(a, "/v1/tools", "upsert_tool: Create a tool, or change the one of its name.", s.putTool)
-	rest.Patch(a, "/v1/tools/{tool_id}", "update_tool: Change a tool. Fields that are absent or null stay.", s.updateTool)
-	rest.Delete(a, "/v1/tools/{tool_id}", "delete_tool: Delete a tool. It leaves all agents that have it.", s.deleteTool)
-	rest.Post(a, "/v1/tools/add-base-tools",
+	rest.Put(a.For(rest.Write), "/v1/tools", "upsert_tool: Create a tool, or change the one of its name.", s.putTool)
+	rest.Patch(a.For(rest.Write), "/v1/tools/{tool_id}",
+		"update_tool: Change a tool. Fields that are absent or null stay.", s.updateTool)
+	rest.Delete(a.For(rest.Write), "/v1/tools/{tool_id}",
+		"delete_tool: Delete a tool. It leaves all agents that have it.", s.deleteTool)
+	rest.Post(a.For(rest.Write), "/v1/tools/add-base-tools",
 		"list_base_tools: List the built-in tools. They are always there, so that nothing is added.", s.baseTools)
 }
 
