@@ -44,16 +44,16 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	execute(t, e.url, `
 		INSERT INTO folders (org, name) VALUES (NULL, 'deleted, without files'), (NULL, 'deleted, without files');
 		INSERT INTO forgotten_agents VALUES (9999)`) // without messages
-	orgKeys, references := statementsOf(t, "0022", "0022"), statementsOf(t, "0027", "0027")
+	orgKeys, references := statementsOf(t, "0022", "0022"), statementsOf(t, "0029", "0029")
 	for round := range scale.Of(2, 6, 20) {
 		e.stopAt(1+dice.IntN(orgKeys), round%2 == 0)
 	}
-	e.stopAt(statementsOf(t, "0022", "0026")+prepared, true)
+	e.stopAt(statementsOf(t, "0022", "0028")+prepared, true)
 	for round := range scale.Of(2, 6, 20) {
 		e.stopAt(1+dice.IntN(references), round%2 == 0)
 	}
-	if v := e.query(`SELECT version FROM schema_migrations`); v != "27" {
-		t.Errorf("the migration was stopped at version %s, want 27", v)
+	if v := e.query(`SELECT version FROM schema_migrations`); v != "29" {
+		t.Errorf("the migration was stopped at version %s, want 29", v)
 	}
 	e.outlive(1 + dice.IntN(references))
 	if diff := cmp.Diff(schemaOf(t, dbtest.URL(t)), schemaOf(t, e.url)); diff != "" {
