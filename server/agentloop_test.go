@@ -46,14 +46,19 @@ func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 		}
 	}
 	l := loop.New(config)
+	t.Cleanup(runLoop(l, nil)) // it takes over no runs: a test's servers are not announced
+	return l
+}
+
+// runLoop runs a loop until the function that it returns is called.
+func runLoop(l *loop.Loop, present <-chan struct{}) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx, nil) }) // it takes over no runs: a test's servers are not announced
-	t.Cleanup(func() {
+	running.Go(func() { l.Run(ctx, present) })
+	return func() {
 		cancel()
 		running.Wait()
-	})
-	return l
+	}
 }
 
 // runner is a client of a server whose agents are answered by a scripted model.
@@ -726,9 +731,82 @@ func TestAnApprovalIsAnsweredOnce(t *testing.T) {
 		}
 		for _, other := range []string{strings.Replace(body, otid, "unknown", 1), strings.Replace(body, `]}]}`,
 			`]},{"role":"user","content":"New","otid":"new"}]}`, 1)} {
-			if got := r.call("POST", r.path(), other); got.Code != 400 {
+			if got := r.call("POST", r.path(), other); got.Code != 400 && got.Code != 409 {
 				t.Errorf("%s: got %d %s", other, got.Code, got.Text)
 			}
+		}
+	}
+}
+
+// Rules hold between the calls of one answer, as if they were made one after the other.
+func TestRulesHoldWithinAnAnswer(t *testing.T) {
+	t.Parallel()
+	agent := func(rules string) string {
+		return `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],"tool_rules":[` +
+			rules + `]}`
+	}
+	insert := func(id, text string) modeltest.Call {
+		return modeltest.Call{ID: id, Name: "memory_insert", Arguments: `{"label":"human","new_string":"` + text + `"}`}
+	}
+	search := modeltest.Call{ID: "s", Name: "conversation_search", Arguments: `{"query":"x"}`}
+	r := newRunner(t, agent(`{"type":"max_count_per_step","tool_name":"memory_insert","max_count_limit":1}`))
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{insert("a", "Tea."), search, insert("b", "Rum.")}})
+	got := r.send(hello)
+	checkSaid(t, "at most once", itemTexts(got.Messages), []string{
+		"tool_call_message memory_insert conversation_search memory_insert", "tool_return_message a success",
+		"tool_return_message s success", "tool_return_message b error", "assistant_message Done."})
+	r = newRunner(t, agent(`{"type":"constrain_child_tools","tool_name":"conversation_search",
+		"children":["memory_replace"]}`))
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{search, insert("a", "Tea.")}}, modeltest.Answer{Text: "Bye"})
+	got = r.send(hello)
+	checkSaid(t, "children", itemTexts(got.Messages), []string{"tool_call_message conversation_search memory_insert",
+		"tool_return_message s success", "tool_return_message a error", "assistant_message Bye"})
+	if asked := r.model.Requests(); string(asked[1].Fields["tool_choice"]) == "" {
+		t.Error("the refused call counts: the next answer may be any")
+	}
+	// The client's tools, of which two are asked for and one is allowed.
+	for _, stream := range []string{`false`, `true,"stream_tokens":true,"include_pings":false`} {
+		r = newRunner(t, "")
+		r.must("POST", "/v1/tools", weatherTool)
+		r.must("PATCH", "/v1/agents/"+r.agent,
+			`{"tool_rules":[{"type":"max_count_per_step","tool_name":"weather","max_count_limit":1}]}`)
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{{ID: "w", Name: "weather", Arguments: `{}`},
+			{ID: "x", Name: "weather", Arguments: `{}`}}})
+		text := r.must("POST", r.path(), `{"input":"Hello","streaming":`+stream+`,`+clientWeather+`}`)
+		if !strings.Contains(text, "requires_approval") || strings.Count(text, `"message_type":"tool_return_message"`) != 1 {
+			t.Errorf("streaming %s: got %s", stream, text)
+		}
+		r.model.Says(modeltest.Answer{Text: "Noted."})
+		got = r.send(`{"messages":[{"type":"approval","approvals":[` + resultW + `]}]}`)
+		checkSaid(t, "the one result", itemTexts(got.Messages), []string{"assistant_message Noted."})
+	}
+}
+
+// Two calls of one id are two calls, in the stream as in the log.
+func TestCallsOfOneIDAreToldApart(t *testing.T) {
+	t.Parallel()
+	for _, handle := range []string{"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"} {
+		r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{{ID: "w", Name: "weather", Arguments: `{"place":"Oslo"}`},
+			{ID: "w", Name: "weather", Arguments: `{"place":"Rome"}`}, {Name: "weather", Arguments: `{"place":"Bern"}`}}})
+		items, _ := r.stream(r.path(), `{"input":"Hello","streaming":true,"stream_tokens":true,"include_pings":false,`+
+			clientWeather+`}`)
+		arguments := map[string]string{}
+		for _, item := range items {
+			if call, ok := item["tool_call"].(map[string]any); ok {
+				arguments[fmt.Sprint(call["tool_call_id"])] += fmt.Sprint(call["arguments"])
+			}
+		}
+		log := map[string]string{}
+		for _, m := range r.list(r.path()) {
+			calls, _ := m["tool_calls"].([]any)
+			for _, c := range calls {
+				of := c.(map[string]any)
+				log[fmt.Sprint(of["tool_call_id"])] = fmt.Sprint(of["arguments"])
+			}
+		}
+		if diff := cmp.Diff(log, arguments); diff != "" || len(log) != 3 {
+			t.Errorf("%s: the stream and the log differ (-log +stream):\n%s", handle, diff)
 		}
 	}
 }

@@ -72,35 +72,57 @@ func (s *Server) streamMessages(a *rest.API, c echo.Context) error {
 }
 
 func (s *Server) sendToAgent(a *rest.API, c echo.Context, streams func(*letta.SendMessages) bool) error {
-	id, err := s.pathAgent(c)
+	in, err := s.toAgent(a, c)
 	if err != nil {
 		return err
 	}
-	body, warnings, err := rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes)
-	if err != nil {
-		return err
+	in.streams = streams(in.body)
+	return s.send(c, in)
+}
+
+// toAgent reads a request to the agent in the path.
+func (s *Server) toAgent(a *rest.API, c echo.Context) (in sending, err error) {
+	if in.agentID, err = s.pathAgent(c); err != nil {
+		return in, err
 	}
-	return s.send(c, sending{id, recall.DefaultConversation, body, warnings, streams(body)})
+	in.conversation = recall.DefaultConversation
+	if in.body, in.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes); err != nil {
+		return in, err
+	}
+	return in, in.body.CheckAgent(in.agentID)
 }
 
 // sendToConversation answers a request to the agent of a conversation.
 func (s *Server) sendToConversation(a *rest.API, c echo.Context) error {
-	in, err := rest.PathConversation(c)
+	in := sending{}
+	conversation, err := s.inConversation(c, func() (agentID string, err error) {
+		in.body, in.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes)
+		if err == nil {
+			agentID = in.body.AgentID.Value
+		}
+		return agentID, err
+	})
 	if err != nil {
 		return err
 	}
-	body, warnings, err := rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes)
+	in.agentID, in.conversation = conversation.AgentID, conversation.ID
+	in.streams = !in.body.Streaming.Set || in.body.Streaming.Null || in.body.Streaming.Value
+	return s.send(c, in)
+}
+
+// inConversation returns the conversation in the path. read reads the body, and returns the agent that it names.
+func (s *Server) inConversation(c echo.Context, read func() (agentID string, err error)) (recall.Conversation, error) {
+	in, err := rest.PathConversation(c)
 	if err != nil {
-		return err
+		return recall.Conversation{}, err
+	}
+	agentID, err := read()
+	if err != nil {
+		return recall.Conversation{}, err
 	}
 	ctx, cancel := s.bounded(c)
 	defer cancel()
-	conversation, err := s.named(ctx, in, body.AgentID.Value)
-	if err != nil {
-		return err
-	}
-	streams := !body.Streaming.Set || body.Streaming.Null || body.Streaming.Value
-	return s.send(c, sending{conversation.AgentID, conversation.ID, body, warnings, streams})
+	return s.named(ctx, in, agentID)
 }
 
 // pathAgent returns the id of the agent in the path. ErrNotFound if it does not exist.
@@ -153,8 +175,8 @@ func runProblem(err error) error {
 	case isDraft && errors.Is(err, db.ErrInvalid):
 		return rest.Unprocessable(fmt.Sprintf("body.messages[%d]", draft.At), draft.Err.Error())
 	case errors.Is(err, loop.ErrNoModel):
-		return rest.NoModel("No language model is configured, so this server cannot run the agent: set LOCI_LLM_BASE_URL " +
-			"and LOCI_LLM_MODEL, and for anthropic/ handles LOCI_ANTHROPIC_API_KEY. A loop of your own needs none of them: " +
+		return rest.NoModel("This server cannot run the agent, because " + err.Error() + ": set LOCI_LLM_BASE_URL and " +
+			"LOCI_LLM_MODEL, and for anthropic/ handles LOCI_ANTHROPIC_API_KEY. A loop of your own needs none of them: " +
 			"GET /v1/agents/{agent_id}/prompt hands out prompts, and POST /v1/agents/{agent_id}/messages/capture stores turns")
 	}
 	return err
@@ -177,19 +199,16 @@ func (s *Server) send(c echo.Context, in sending) error {
 }
 
 func (s *Server) sendAsync(a *rest.API, c echo.Context) error {
-	id, err := s.pathAgent(c)
+	in, err := s.toAgent(a, c)
 	if err != nil {
 		return err
 	}
-	body, warnings, err := rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes)
+	in.streams = true
+	started, err := s.start(c, in, true)
 	if err != nil {
 		return err
 	}
-	started, err := s.start(c, sending{id, recall.DefaultConversation, body, warnings, true}, true)
-	if err != nil {
-		return err
-	}
-	return warnings.Answer(c, letta.RunOf(started.Run))
+	return in.warnings.Answer(c, letta.RunOf(started.Run))
 }
 
 // answerWhole answers with all that a run did. While it waits it sends spaces, which JSON may begin with, because
@@ -204,10 +223,8 @@ func answerWhole(c echo.Context, started loop.Started) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the client is gone; the run goes on
-		case errors.Is(err, loop.ErrInterrupted) && !begun:
-			return rest.Unavailable()
 		case err != nil:
-			return nil //nolint:nilerr // the answer has begun and breaks off
+			return err
 		}
 		if events = append(events, more...); len(more) > 0 {
 			continue
@@ -241,7 +258,7 @@ func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) 
 	for n := 0; ; {
 		events, err := started.Next(ctx, n, pingEvery)
 		if err != nil {
-			return nil //nolint:nilerr // the client is gone, or the server stops; the run goes on
+			return nil //nolint:nilerr // the client is gone; the run goes on
 		}
 		n += len(events)
 		var items []rest.Event
@@ -323,6 +340,12 @@ func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
 		}
 		select {
 		case <-poll.C:
+		case <-s.Loop.Stopped():
+			if more, err := out.Send(itemEvent(letta.InterruptionOf(r), true)); err != nil || !more {
+				return err
+			}
+			out.SendDone()
+			return nil
 		case <-ctx.Done():
 			return nil
 		}

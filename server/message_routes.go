@@ -119,6 +119,13 @@ func (s *Server) resetMessages(ctx context.Context, in *struct {
 		AddDefault rest.Opt[bool] `json:"add_default_initial_messages,omitzero" doc:"Ignored: there is only a prompt."`
 	}
 }) (letta.AgentState, error) {
+	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
+	if err != nil {
+		return letta.AgentState{}, err
+	}
+	if _, err := s.Loop.Cancel(ctx, rest.Org(ctx), c.ID, nil); err != nil {
+		return letta.AgentState{}, err
+	}
 	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))
 	return s.shown(ctx, a, err)
 }

@@ -261,20 +261,18 @@ func (s *Server) attachToRun(a *rest.API, c echo.Context) error {
 
 // attachToConversation sends the items of the run of a conversation: that of an id or of an otid, or the active one.
 func (s *Server) attachToConversation(a *rest.API, c echo.Context) error {
-	path, err := rest.PathConversation(c)
-	if err != nil {
-		return err
-	}
-	in, _, err := rest.ReadJSON[letta.Attach](a, c, maxMessageBytes)
+	var in *letta.Attach
+	conversation, err := s.inConversation(c, func() (agentID string, err error) {
+		if in, _, err = rest.ReadJSON[letta.Attach](a, c, maxMessageBytes); err == nil {
+			agentID = in.AgentID.Value
+		}
+		return agentID, err
+	})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := s.bounded(c)
 	defer cancel()
-	conversation, err := s.named(ctx, path, in.AgentID.Value)
-	if err != nil {
-		return err
-	}
 	r, err := s.Loop.Find(ctx, rest.Org(ctx), conversation, in.RunID.Value, in.OTID.Value)
 	if errors.Is(err, db.ErrNotFound) {
 		return db.Invalid("No active runs found for this conversation")

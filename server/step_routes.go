@@ -2,19 +2,16 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/capture"
 	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 func (s *Server) stepRoutes(a *rest.API) {
@@ -51,7 +48,14 @@ func (StepBody) Schema(huma.Registry) *huma.Schema {
 			"conversation_id": {Type: huma.TypeString, Nullable: true, Description: "Or \"default\", as if absent."},
 			"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider " +
 				"counted, if the response does not have it."},
-			"format":  {Type: huma.TypeString, Enum: []any{"openai", "anthropic", "responses"}, Description: "Of the prompt."},
+			"format": {Type: huma.TypeString, Enum: []any{"openai", "anthropic", "responses"}, Description: "Of the prompt."},
+			"approvals": {Type: huma.TypeArray, Description: "Of calls that need one: those that are approved are run. A step " +
+				"may have nothing else.", Items: &huma.Schema{Type: huma.TypeObject, Required: []string{"tool_call_id", "approve"},
+				Properties: map[string]*huma.Schema{
+					"tool_call_id": {Type: huma.TypeString, Description: "Of the call."},
+					"approve":      {Type: huma.TypeBoolean, Description: "Whether it is run."},
+					"reason":       {Type: huma.TypeString, Nullable: true, Description: "For the model to read, if it is not run."},
+				}}},
 			"pending": {Type: huma.TypeString, Enum: []any{"keep", "answer"}, Description: "answer gives them one."},
 		}}
 }
@@ -68,117 +72,38 @@ func (s *Server) step(a *rest.API, c echo.Context) error {
 
 // takeStep stores a step's messages, runs the memory tools that are called, and returns what comes next.
 func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Batch) (out letta.Step, err error) {
-	stored, err := s.append(ctx, of, batch)
+	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), of, batch.Conversation)
 	if err != nil {
 		return out, err
 	}
-	r, err := s.newCallRunner(ctx, of, batch.Conversation)
+	approved, err := o.Approve(ctx, rest.Each(batch.Step.Approvals, func(a capture.Approval) loop.Approval {
+		return loop.Approval{CallID: a.CallID, Approve: a.Approve, Reason: a.Reason}
+	}))
 	if err != nil {
 		return out, err
 	}
-	out = letta.Step{ConversationID: stored.ConversationID, Messages: stored.Messages, Results: []letta.StepResult{},
-		Calls: []letta.StepCall{}, Next: "model"}
+	stored := Captured{}
+	if !o.Conversation.IsDefault {
+		stored.ConversationID = &o.Conversation.ID
+	}
+	if batch.Step.Stores {
+		if stored, err = s.append(ctx, of, batch); err != nil {
+			return out, err
+		}
+	}
+	out = letta.NewStep(stored.ConversationID, stored.Messages)
+	out.AddResults(approved)
 	if batch.Step.Answer {
-		calls, err := r.run(ctx, stored.Messages[0].Position)
+		calls, err := o.Run(ctx, stored.Messages[0].Position)
 		if err != nil {
 			return out, err
 		}
-		for _, c := range calls {
-			if c.Result != nil && r.runs(c.Name) {
-				out.Results = append(out.Results, letta.StepResultOf(c))
-			}
-		}
+		out.AddResults(calls)
 	}
-	target := agent.PromptTarget{AgentID: of.ID, Conversation: r.conversation.ID,
-		Format: agent.Format(batch.Step.Format), AnswerPending: batch.Step.AnswerPending}
-	prompt, calls, err := r.nextPrompt(ctx, target)
+	next, err := o.Next(ctx, agent.PromptTarget{AgentID: of.ID, Conversation: o.Conversation.ID,
+		Format: agent.Format(batch.Step.Format), AnswerPending: batch.Step.AnswerPending})
 	if err != nil {
 		return out, err
 	}
-	for _, c := range calls {
-		out.Calls = append(out.Calls, letta.StepCallOf(c))
-	}
-	switch {
-	case len(out.Calls) > 0:
-		out.Next = "calls"
-	case prompt.Answered:
-		out.Next = "user"
-	}
-	out.Prompt, err = letta.PromptOf(prompt, nil)
-	return out, err
-}
-
-// callRunner runs the memory tools that are called in a conversation.
-type callRunner struct {
-	*Server
-	caller       tool.Caller
-	conversation recall.Conversation
-	tools        []tool.Tool
-}
-
-func (s *Server) newCallRunner(ctx context.Context, of agent.Agent, conversation string) (r callRunner, err error) {
-	r = callRunner{Server: s, caller: caller(ctx, of)}
-	if r.conversation, err = s.Recall.Conversation(ctx, r.caller.Org, of.ID, conversation); err != nil {
-		return r, err
-	}
-	if !r.conversation.IsDefault {
-		r.caller.Conversation = r.conversation.ID
-	}
-	has, err := s.Files.HasFolder(ctx, r.caller.Org, of.ID)
-	r.tools = s.Tools.Of(of, has)
-	return r, err
-}
-
-// runs reports whether a tool is one of the agent's memory tools. The caller runs the others.
-func (r callRunner) runs(name string) bool {
-	return slices.ContainsFunc(r.tools, func(t tool.Tool) bool { return t.Name == name && !t.ByClient })
-}
-
-// run runs the memory tools that the message at a position calls, unless the calls have results. It returns all calls
-// of the message.
-func (r callRunner) run(ctx context.Context, position int) ([]recall.AnsweredCall, error) {
-	calls, err := r.Recall.CallsAt(ctx, r.caller.Org, r.conversation.Key, position)
-	if err != nil {
-		return nil, err
-	}
-	ran := false
-	for _, c := range calls {
-		if c.Result != nil || !r.runs(c.Name) {
-			continue
-		}
-		at := recall.CallPlace{AgentID: r.caller.Agent.ID, Conversation: r.conversation.ID, ID: c.CallID,
-			Position: position}
-		if _, _, err := r.Tools.Answer(ctx, r.caller, tool.Call{CallPlace: at, Name: c.Name,
-			Arguments: json.RawMessage(c.Input)}); err != nil {
-			return nil, err
-		}
-		ran = true
-	}
-	if !ran {
-		return calls, nil
-	}
-	return r.Recall.CallsAt(ctx, r.caller.Org, r.conversation.Key, position)
-}
-
-// nextPrompt returns the next prompt, and the calls for which it waits: those that are the caller's. Calls of memory
-// tools that nobody has run yet are run.
-func (r callRunner) nextPrompt(ctx context.Context, at agent.PromptTarget) (p agent.StoredPrompt,
-	waiting []recall.AnsweredCall, err error) {
-	p, err = r.Agents.NextPrompt(ctx, r.caller.Org, at)
-	if err != nil || len(p.Pending) == 0 {
-		return p, nil, err
-	}
-	calls, err := r.run(ctx, p.Pending[0].Position)
-	if err != nil {
-		return p, nil, err
-	}
-	for _, c := range calls {
-		if c.Result == nil {
-			waiting = append(waiting, c)
-		}
-	}
-	if len(waiting) < len(p.Pending) {
-		p, err = r.Agents.NextPrompt(ctx, r.caller.Org, at)
-	}
-	return p, waiting, err
+	return out, out.SetNext(next)
 }

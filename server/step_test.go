@@ -26,7 +26,9 @@ type stepped struct {
 		ToolCallID string `json:"tool_call_id"`
 		Name       string
 		Arguments  string
+		Reason     string
 	}
+	Reason string `json:"stop_reason"`
 	Next   string
 	Prompt struct {
 		Format  string
@@ -291,16 +293,153 @@ func TestAStepRefusesAndStoresNothing(t *testing.T) {
 		map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
 }
 
-// Models sometimes answer with nothing, and providers return that as an answer.
-func TestAStepTakesAnEmptyAnswer(t *testing.T) {
+// Models sometimes answer with nothing, and providers return that as an answer. The model is asked again, as the
+// server's own loop does; an answer that was cut for its length is kept.
+func TestAStepRefusesAnEmptyAnswer(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
+	agent := c.stepper()
 	for _, answer := range []string{`{"choices":[{"message":{"role":"assistant","content":null}}]}`,
+		`{"choices":[{"message":{"role":"assistant","content":"","reasoning_content":"Hm."}}]}`,
 		`{"type":"message","role":"assistant","content":[],"stop_reason":"end_turn"}`, `{"object":"response","output":[]}`} {
-		agent := c.stepper()
-		got := c.step(agent, `{"response":`+answer+`}`)
-		if got.Next != "user" || len(c.log(agent)) != 1 {
-			t.Errorf("%s: got %+v and %q", answer, got, c.said(agent))
+		got := c.call("POST", "/v1/agents/"+agent+"/step", `{"response":`+answer+`}`)
+		if got.Code != 422 || !strings.Contains(got.Text, "ask it again") {
+			t.Errorf("%s: got %d %s", answer, got.Code, got.Text)
 		}
+	}
+	if said := c.said(agent); len(said) > 0 {
+		t.Errorf("stored %q, want nothing", said)
+	}
+	got := c.step(agent, `{"response":{"choices":[{"finish_reason":"length","message":{"role":"assistant",
+		"content":""}}]}}`)
+	if got.Next != "user" || len(c.log(agent)) != 1 {
+		t.Errorf("an answer that was cut: got %+v and %q", got, c.said(agent))
+	}
+}
+
+// appends is a call of core_memory_append with an id, in the form of OpenAI's.
+func appends(id, text string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":"core_memory_append",
+		"arguments":"{\"label\": \"notes\", \"content\": \"%s\"}"}}`, id, text)
+}
+
+func ownCall(id string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":"weather","arguments":"{}"}}`, id)
+}
+
+// answering is a step with an answer that calls tools.
+func answering(otid string, calls ...string) string {
+	return fmt.Sprintf(`{"otid":%q,"response":{"choices":[{"message":{"role":"assistant","content":null,
+		"tool_calls":[%s]}}]}}`,
+		otid, strings.Join(calls, ","))
+}
+
+// Two calls with one id are two calls: the later one gets an id of its own, the same one each time the step comes.
+func TestAStepNamesCallsWithOneID(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.stepper()
+	body := answering("s1", appends("a", "tea"), appends("a", "rum"), ownCall("a"))
+	first, again := c.step(agent, body), c.step(agent, body)
+	if len(first.Results) != 2 || len(first.Calls) != 1 || first.Calls[0].ToolCallID == "a" ||
+		again.Calls[0].ToolCallID != first.Calls[0].ToolCallID || first.Results[1].ToolCallID == "a" {
+		t.Errorf("got %+v, and again %+v", first.Results, again.Calls)
+	}
+	if notes := c.notes(agent); notes != "milk\ntea\nrum" {
+		t.Errorf("the notes are %q", notes)
+	}
+}
+
+// A call that needs an approval is the caller's to decide.
+func TestAStepAsksForApproval(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.stepper()
+	c.must("PATCH", "/v1/agents/"+agent, `{"tool_rules":[{"type":"requires_approval","tool_name":"core_memory_append"}]}`)
+	step := "/v1/agents/" + agent + "/step"
+	got := c.step(agent, answering("s1", appends("a", "tea"), ownCall("b"), appends("d", "rum")))
+	reasons := ""
+	for _, call := range got.Calls {
+		reasons += call.ToolCallID + " " + call.Reason + ";"
+	}
+	if reasons != "a requires_approval;b own_tool;d requires_approval;" || got.Next != "calls" || len(got.Results) > 0 {
+		t.Errorf("got %s %+v", reasons, got)
+	}
+	for body, status := range map[string]int{
+		`{"approvals":[{"tool_call_id":"b","approve":true}]}`:                                      422,
+		`{"approvals":[{"tool_call_id":"x","approve":true}]}`:                                      422,
+		`{"approvals":[{"tool_call_id":"a","approve":true},{"tool_call_id":"a","approve":false}]}`: 422,
+		`{"approvals":[{"tool_call_id":"a"}]}`:                                                     422,
+		`{"approvals":[]}`:                                                                         422,
+	} {
+		if got := c.call("POST", step, body); got.Code != status {
+			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
+		}
+	}
+	if notes := c.notes(agent); notes != "milk" {
+		t.Errorf("before the approval the notes are %q", notes)
+	}
+	decide := `{"approvals":[{"tool_call_id":"a","approve":true},{"tool_call_id":"d","approve":false,"reason":"No rum"}]}`
+	for range 2 {
+		got = c.step(agent, decide)
+		if notes := c.notes(agent); notes != "milk\ntea" || len(got.Calls) != 1 || got.Calls[0].ToolCallID != "b" {
+			t.Errorf("the notes are %q, and the calls %+v", notes, got.Calls)
+		}
+	}
+	if got := c.call("POST", step, `{"approvals":[{"tool_call_id":"a","approve":false}]}`); got.Code != 409 {
+		t.Errorf("another decision: got %d %s", got.Code, got.Text)
+	}
+	got = c.step(agent, `{"messages":[`+dialects["openai"].result+`]}`)
+	if got.Next != "model" || !strings.Contains(string(got.Prompt.Request["messages"]), "No rum") {
+		t.Errorf("after all: %+v", got)
+	}
+	checkSendable(t, "openai", got)
+}
+
+// A step keeps the rules of the agent's tools.
+func TestAStepKeepsTheRulesOfTools(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	c.must("POST", "/v1/tools", weatherTool)
+	rules := func(list string) string {
+		agent := c.stepper()
+		c.must("PATCH", "/v1/agents/"+agent, `{"tool_rules":[`+list+`]}`)
+		c.step(agent, `{"messages":[{"role":"user","content":"Hello"}]}`)
+		return agent
+	}
+	agent := rules(`{"type":"max_count_per_step","tool_name":"core_memory_append","max_count_limit":1},
+		{"type":"max_count_per_step","tool_name":"weather","max_count_limit":1}`)
+	got := c.step(agent, answering("s1", appends("a", "tea"), appends("b", "rum"), ownCall("c"), ownCall("d")))
+	if c.notes(agent) != "milk\ntea" || len(got.Calls) != 1 || got.Calls[0].ToolCallID != "c" || len(got.Results) != 3 ||
+		!strings.Contains(got.Results[1].Return, "do not allow core_memory_append") ||
+		strings.Contains(string(got.Prompt.Request["tools"]), `"core_memory_append"`) {
+		t.Errorf("at most one: got %+v, %+v", got.Results, got.Calls)
+	}
+	got = c.step(agent, `{"messages":[{"role":"tool","tool_call_id":"c","content":"Rain."},
+		{"role":"user","content":"Again"}]}`)
+	if !strings.Contains(string(got.Prompt.Request["tools"]), `"core_memory_append"`) {
+		t.Error("the count goes on after the next message of the user")
+	}
+	agent = rules(`{"type":"constrain_child_tools","tool_name":"core_memory_append","children":["weather"]}`)
+	got = c.step(agent, answering("s2", appends("a", "tea"), appends("b", "rum"), ownCall("c")))
+	if c.notes(agent) != "milk\ntea" || len(got.Calls) != 1 || len(got.Results) != 2 || got.Results[1].Status != "error" {
+		t.Errorf("children: got %+v, %+v", got.Results, got.Calls)
+	}
+	agent = rules(`{"type":"exit_loop","tool_name":"core_memory_append"}`)
+	if got = c.step(agent, answering("s3", appends("a", "tea"))); got.Next != "user" || got.Reason != "tool_rule" {
+		t.Errorf("the end: got %+v", got)
+	}
+	agent = rules(`{"type":"required_before_exit","tool_name":"core_memory_append"}`)
+	bye := `{"otid":"s4","response":{"choices":[{"message":{"role":"assistant","content":"Bye"}}]}}`
+	for range 2 {
+		got = c.step(agent, bye)
+		if got.Next != "model" || len(c.log(agent)) != 3 ||
+			!strings.Contains(string(got.Prompt.Request["messages"]), "you must call core_memory_append") {
+			t.Errorf("before the end: got %s %q", got.Next, c.said(agent))
+		}
+	}
+	c.step(agent, answering("s5", appends("a", "tea")))
+	if got = c.step(agent, strings.Replace(bye, "s4", "s6", 1)); got.Next != "user" {
+		t.Errorf("at the end: got %s", got.Next)
 	}
 }

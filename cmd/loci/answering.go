@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/loci-memory/loci/server/loop"
@@ -41,12 +42,13 @@ func (c *serveCmd) answering() (func(handle string) (loop.Model, error), error) 
 		if !named {
 			name = handle
 		}
-		switch {
-		case claude != nil && provider == "anthropic" && named:
-			return loop.Model{Client: claude, Name: name}, nil
-		case chat != nil:
-			return loop.Model{Client: chat, Name: cmp.Or(name, c.language.Model)}, nil
+		client := chat
+		if named && provider == "anthropic" {
+			client = claude
 		}
-		return loop.Model{}, loop.ErrNoModel
+		if client == nil {
+			return loop.Model{}, fmt.Errorf("%w for the handle %q", loop.ErrNoModel, handle)
+		}
+		return loop.Model{Client: client, Name: cmp.Or(name, c.language.Model)}, nil
 	}, nil
 }

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/loci-memory/loci/recall"
 )
@@ -37,6 +38,40 @@ func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
 		d.Content = []recall.Part{{Type: recall.Text}}
 	}
 	return d, at
+}
+
+// IsCut reports whether the answer in a field, of one of the forms of ReadAnswer, ended for its length.
+func (i Object) IsCut(name string) bool {
+	answer := i.Object(name)
+	if !answer.Has("choices") {
+		return answer.Text("stop_reason") == "max_tokens" || answer.Text("status") == "incomplete"
+	}
+	choices := answer.Items("choices", "a list of choices")
+	return len(choices) > 0 && choices[0].Text("finish_reason") == "length"
+}
+
+// IsEmpty reports whether an answer has neither a text nor a call.
+func IsEmpty(answer []recall.Part) bool {
+	return !slices.ContainsFunc(answer, func(p recall.Part) bool {
+		return p.Type == recall.ToolCall || p.Type != recall.Reasoning && p.Type != recall.RedactedReasoning &&
+			(p.Type != recall.Text || p.Text != "")
+	})
+}
+
+// NameCalls gives the calls of an answer ids that are unique in it: newID returns one for the call at an index that has
+// none, or that of an earlier call.
+func NameCalls(answer []recall.Part, newID func(index int) string) {
+	ids := map[string]bool{}
+	for n := range answer {
+		p := &answer[n]
+		if p.Type != recall.ToolCall {
+			continue
+		}
+		if p.CallID == "" || ids[p.CallID] {
+			p.CallID = newID(n)
+		}
+		ids[p.CallID] = true
+	}
 }
 
 // choice returns the message of the first choice of a chat completion.

@@ -29,9 +29,10 @@ type PromptTarget struct {
 	Format        Format // empty is that of the model
 	AnswerPending bool   // gives calls that wait for their results one that says so
 
-	// What a request changes for its prompts: the handle of the model, the instructions, tools in addition to the agent's,
-	// and the names of the tools that may be called. Nil changes nothing.
+	// What a request changes for its prompts: the handle of the model, the instructions, a text after them, tools in
+	// addition to the agent's, and the names of the tools that may be called. Nil changes nothing.
 	Model, System *string
+	Addition      string
 	MoreTools     []Definition
 	OnlyTools     []string
 
@@ -95,6 +96,9 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 		return p, err
 	}
 	p.definitions = at.toolsOf(p.definitions)
+	if at.Addition != "" {
+		own.System = own.Instructions(p.definitions) + "\n\n" + at.Addition
+	}
 	p.tools = toolsIn(p.format, p.definitions)
 	model := p.Agent.model()
 	p.count = func(text string) int { return s.Tokens.Count(model, text) }

@@ -1,8 +1,11 @@
 package capture
 
 import (
+	"fmt"
 	"iter"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -12,17 +15,27 @@ import (
 // Step is what a step of an agent's loop asks for besides its messages.
 type Step struct {
 	OTID   string // the caller's own id of the step; empty if it has none
+	Stores bool   // it has messages
 	Answer bool   // the first of the messages is what the model answered
 	Format string // of the next prompt; empty is that of the agent's model
 
+	Approvals []Approval // of calls that need one
+
 	AnswerPending bool // gives calls that wait for their results one that says so, in the next prompt
+}
+
+// Approval approves or denies a call.
+type Approval struct {
+	CallID  string
+	Approve bool
+	Reason  string // why it is denied
 }
 
 // ReadStep reads a step without its messages: what a model answered, and the messages that follow the answer. Either
 // may be missing.
 func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
-		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending"}})
+		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending", "approvals"}})
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +55,47 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	if in.Has("input") && !in.Has(name) {
 		name = "input"
 	}
-	if b.read = readStep(name); !b.Step.Answer {
+	if in.Has("approvals") {
+		b.Step.Approvals = readApprovals(in)
+	}
+	b.Step.Stores = b.Step.Answer || in.Has(name) || len(b.Step.Approvals) == 0
+	if b.read = readStep(name); b.Step.Stores && !b.Step.Answer {
 		b.checkList(in, name)
 	}
 	return b, unprocessable(in.Err())
+}
+
+// readApprovals reads the approvals of a step.
+func readApprovals(in chat.Object) (all []Approval) {
+	for _, item := range in.Items("approvals", "a list of approvals") {
+		a := Approval{CallID: item.Needed("tool_call_id"), Approve: item.Flag("approve"), Reason: item.Text("reason")}
+		if !item.Has("approve") {
+			item.Refuse("approve", "expected true or false")
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// readModelAnswer reads what the model answered, and gives its calls ids that are unique in it: the same ones, if a
+// step with an otid comes again.
+func (b *Batch) readModelAnswer(body chat.Object) (message, error) {
+	m, err := readAnswer(body, "response")
+	if err != nil {
+		return m, err
+	}
+	if chat.IsEmpty(m.Content) && !body.IsCut("response") {
+		body.Refuse("response", "the model answered with neither a text nor a call: ask it again")
+		return m, body.Err()
+	}
+	chat.NameCalls(m.Content, func(n int) string {
+		if b.Step.OTID == "" {
+			return "call_" + uuid.NewString()
+		}
+		return "call_" + uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%d %s", n, b.Step.OTID)).String()
+	})
+	m.OTID = given(b.Step.OTID)
+	return m, nil
 }
 
 // readStep reads the answer, and the messages in a field.
@@ -53,8 +103,7 @@ func readStep(name string) func(*Batch, chat.Object) iter.Seq2[message, error] {
 	return func(b *Batch, body chat.Object) iter.Seq2[message, error] {
 		return func(yield func(message, error) bool) {
 			if b.Step.Answer {
-				m, err := readAnswer(body, "response")
-				if m.OTID = given(b.Step.OTID); !yield(m, err) || err != nil {
+				if m, err := b.readModelAnswer(body); !yield(m, err) || err != nil {
 					return
 				}
 			}

@@ -22,11 +22,52 @@ type SendMessages struct {
 	ClientTools  rest.Opt[[]ClientTool]  `json:"client_tools,omitzero" doc:"Tools that the client runs itself."`
 	Model        rest.Opt[string]        `json:"override_model,omitzero" doc:"The handle of another model."`
 	System       rest.Opt[string]        `json:"override_system,omitzero" doc:"Other instructions."`
+	SystemAlias  rest.Opt[string]        `json:"system,omitzero" deprecated:"true" doc:"In place of override_system."`
+	Skills       rest.Opt[[]ClientSkill] `json:"client_skills,omitzero" doc:"Are shown to the model in this run."`
+	Compactions  rest.Opt[bool]          `json:"include_compaction_messages,omitzero" doc:"Show summaries, too."`
 	Streaming    rest.Opt[bool]          `json:"streaming,omitzero" doc:"Answer with server-sent events."`
 	StreamTokens rest.Opt[bool]          `json:"stream_tokens,omitzero" doc:"Send answers piece by piece."`
 	Pings        rest.Opt[bool]          `json:"include_pings,omitzero" doc:"Keep the stream alive with pings."`
 	Background   rest.Opt[bool]          `json:"background,omitzero" doc:"Keep the stream, to be attached to again."`
 	AgentID      rest.Opt[string]        `json:"agent_id,omitzero" doc:"The agent of a conversation named 'default'."`
+	UnservedOfRun
+}
+
+// UnservedOfRun are fields of Letta's that ask for what Loci does not do. Clients send them empty; any content is
+// refused.
+type UnservedOfRun struct {
+	Callback    rest.Opt[string] `json:"callback_url,omitzero" deprecated:"true" doc:"Not served: leave it out."`
+	Thinking    rest.Opt[string] `json:"enable_thinking,omitzero" deprecated:"true" doc:"Not served: leave it out."`
+	Logprobs    rest.Opt[bool]   `json:"return_logprobs,omitzero" deprecated:"true" doc:"Not served: leave it out."`
+	TopLogprobs rest.Opt[int]    `json:"top_logprobs,omitzero" deprecated:"true" doc:"Not served: leave it out."`
+	TokenIDs    rest.Opt[bool]   `json:"return_token_ids,omitzero" deprecated:"true" doc:"Not served: leave it out."`
+}
+
+func (u UnservedOfRun) check() error {
+	const noLogprobs = "the model's probabilities and token ids are not kept; leave it out"
+	for _, field := range []struct {
+		name string
+		set  bool
+		why  string
+	}{
+		{"callback_url", u.Callback.Value != "", "this server calls no URLs; leave it out, and read GET /v1/runs/{run_id}"},
+		{"enable_thinking", u.Thinking.Value != "", "the agent's model_settings say whether it thinks; leave it out"},
+		{"return_logprobs", u.Logprobs.Value, noLogprobs},
+		{"top_logprobs", u.TopLogprobs.Value != 0, noLogprobs},
+		{"return_token_ids", u.TokenIDs.Value, noLogprobs},
+	} {
+		if field.set {
+			return rest.Unprocessable("body."+field.name, field.why)
+		}
+	}
+	return nil
+}
+
+// ClientSkill is a text that the client has, of which the model is told.
+type ClientSkill struct {
+	Name        string `json:"name" minLength:"1"`
+	Description string `json:"description"`
+	Location    string `json:"location" doc:"Where the client's tools find it."`
 }
 
 // SentMessage is a message of the client, an answer to requests for approval, or results of tools that the client ran.
@@ -38,6 +79,7 @@ type SentMessage struct {
 	OTID      rest.Opt[string]         `json:"otid,omitzero" doc:"The client's own id: a message is stored once by it."`
 	Sender    rest.Opt[string]         `json:"sender_id,omitzero"`
 	Group     rest.Opt[string]         `json:"group_id,omitzero"`
+	BatchItem rest.Opt[string]         `json:"batch_item_id,omitzero" deprecated:"true" doc:"Not served: leave it out."`
 	Approvals rest.Opt[[]SentApproval] `json:"approvals,omitzero" doc:"Approvals, or results of the client's tools."`
 	Approve   rest.Opt[bool]           `json:"approve,omitzero" deprecated:"true"`
 	RequestID rest.Opt[string]         `json:"approval_request_id,omitzero" deprecated:"true"`
@@ -70,10 +112,19 @@ const (
 	mostSteps    = 1_000
 )
 
+// CheckAgent returns a 422 for a request that names another agent than its path does.
+func (m SendMessages) CheckAgent(path string) error {
+	if id := m.AgentID.Value; id != "" && id != path {
+		return rest.Unprocessable("body.agent_id", "is another agent than that of the path: leave it out")
+	}
+	return nil
+}
+
 // Request returns the run that is asked for. streaming says whether the answer is a stream.
 func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 	r := loop.Request{Background: m.Background.Value, Options: loop.Options{Model: notEmpty(m.Model),
-		System: notEmpty(m.System), StreamTokens: m.StreamTokens.Value, View: m.view()}}
+		System: cmp.Or(notEmpty(m.System), notEmpty(m.SystemAlias)), StreamTokens: m.StreamTokens.Value,
+		Compactions: m.Compactions.Value, View: m.view()}}
 	r.Options.MaxSteps = defaultSteps
 	if steps := m.MaxSteps.Pointer(); steps != nil {
 		r.Options.MaxSteps = *steps
@@ -81,12 +132,8 @@ func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 	if r.Options.MaxSteps < 1 || r.Options.MaxSteps > mostSteps {
 		return r, rest.Unprocessable("body.max_steps", fmt.Sprintf("expected a number of 1 to %d", mostSteps))
 	}
-	if err := m.checkStreaming(streaming); err != nil {
+	if err := cmp.Or(m.check(), m.checkStreaming(streaming), m.addClientTools(&r)); err != nil {
 		return r, err
-	}
-	for _, t := range m.ClientTools.Value {
-		r.Options.ClientTools = append(r.Options.ClientTools, loop.ClientTool{Name: t.Name,
-			Description: t.Description.Value, Parameters: json.RawMessage(t.Parameters)})
 	}
 	messages := m.Messages
 	if in := m.Input.Pointer(); in != nil {
@@ -104,6 +151,24 @@ func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 		}
 	}
 	return r, nil
+}
+
+// addClientTools adds the client's tools and skills to a request.
+func (m SendMessages) addClientTools(r *loop.Request) error {
+	names := map[string]bool{}
+	for i, t := range m.ClientTools.Value {
+		if names[t.Name] {
+			return rest.Unprocessable(fmt.Sprintf("body.client_tools[%d].name", i), fmt.Sprintf("%s is the name of an earlier "+
+				"one: give each tool a name of its own", t.Name))
+		}
+		names[t.Name] = true
+		r.Options.ClientTools = append(r.Options.ClientTools, loop.ClientTool{Name: t.Name,
+			Description: t.Description.Value, Parameters: json.RawMessage(t.Parameters)})
+	}
+	for _, s := range m.Skills.Value {
+		r.Options.Skills = append(r.Options.Skills, loop.Skill(s))
+	}
+	return nil
 }
 
 func (m SendMessages) checkStreaming(streaming bool) error {
@@ -137,6 +202,9 @@ func (m SendMessages) view() json.RawMessage {
 
 // addTo adds a message to a request.
 func (m SentMessage) addTo(r *loop.Request, at string) error {
+	if m.BatchItem.Value != "" {
+		return rest.Unprocessable(at+".batch_item_id", "this server has no batches of requests; leave it out")
+	}
 	kind := m.Type.Value
 	if kind == "" && (m.Approve.Set || m.RequestID.Set || m.Approvals.Set) {
 		kind = "approval"
@@ -182,12 +250,12 @@ func (m SentMessage) addApproval(r *loop.Request, at string) error {
 			return rest.Unprocessable(fmt.Sprintf("%s.approvals[%d].approve", at, i), "expected true or false")
 		default:
 			r.Approvals = append(r.Approvals, loop.Approval{CallID: a.CallID, Approve: a.Approve.Value,
-				Reason: a.Reason.Value, OTID: m.OTID.Value})
+				Reason: a.Reason.Value, OTID: m.OTID.Value, GroupID: m.Group.Value})
 		}
 	}
 	if approve := m.Approve.Pointer(); approve != nil && len(m.Approvals.Value) == 0 {
 		r.Approvals = append(r.Approvals, loop.Approval{MessageID: m.RequestID.Value, Approve: *approve,
-			Reason: m.Reason.Value, OTID: m.OTID.Value})
+			Reason: m.Reason.Value, OTID: m.OTID.Value, GroupID: m.Group.Value})
 		return nil
 	}
 	if len(m.Approvals.Value) == 0 {

@@ -1,6 +1,9 @@
 package letta
 
-import "github.com/loci-memory/loci/recall"
+import (
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop"
+)
 
 // Step is the answer to a step of an agent's loop.
 type Step struct {
@@ -8,8 +11,10 @@ type Step struct {
 
 	Messages []recall.Appended `json:"messages" doc:"The places of the model's answer, and of the messages after it."`
 	Results  []StepResult      `json:"tool_results" doc:"Of the memory tools that the answer calls."`
-	Calls    []StepCall        `json:"calls" doc:"For the caller to run, before the model is asked again."`
+	Calls    []StepCall        `json:"calls" doc:"For the caller to run or to decide, before the model is asked again."`
 	Prompt   Prompt            `json:"prompt"`
+
+	Reason *string `json:"stop_reason" doc:"tool_rule, if a rule of a tool ends the turn; else null."`
 
 	// The model's turn, with the prompt's request; the caller's, to run the calls; or the user's.
 	Next string `json:"next" enum:"model,calls,user" doc:"Whose turn it is; the user's if the answer calls no tool."`
@@ -28,6 +33,39 @@ type StepCall struct {
 	ToolCallID string `json:"tool_call_id" doc:"Send the result with this id."`
 	Name       string `json:"name" doc:"Of the tool."`
 	Arguments  string `json:"arguments" doc:"JSON, as the model wrote it."`
+	Reason     string `json:"reason" enum:"own_tool,requires_approval" doc:"Why it is the caller's."`
+}
+
+// NewStep returns the answer to a step that stored messages.
+func NewStep(conversation *string, stored []recall.Appended) Step {
+	return Step{ConversationID: conversation, Messages: append([]recall.Appended{}, stored...), Results: []StepResult{},
+		Calls: []StepCall{}, Next: "model"}
+}
+
+// AddResults adds the results of the calls that the server ran.
+func (s *Step) AddResults(calls []loop.OutsideCall) {
+	for _, c := range calls {
+		if c.Ran {
+			s.Results = append(s.Results, StepResultOf(c.AnsweredCall))
+		}
+	}
+}
+
+// SetNext adds what follows.
+func (s *Step) SetNext(next loop.Next) (err error) {
+	for _, c := range next.Calls {
+		s.Calls = append(s.Calls, stepCallOf(c))
+	}
+	switch {
+	case len(s.Calls) > 0:
+		s.Next = "calls"
+	case next.Ended:
+		s.Next, s.Reason = "user", new(loop.ToolRule)
+	case next.Prompt.Answered && !next.Reminded:
+		s.Next = "user"
+	}
+	s.Prompt, err = PromptOf(next.Prompt, nil)
+	return err
 }
 
 // StepResultOf returns a call of a memory tool that has a result.
@@ -35,7 +73,11 @@ func StepResultOf(c recall.AnsweredCall) StepResult {
 	return StepResult{ToolCallID: c.CallID, Name: c.Name, Status: statusOf(*c.Result), Return: c.Result.Text}
 }
 
-// StepCallOf returns a call that has no result.
-func StepCallOf(c recall.AnsweredCall) StepCall {
-	return StepCall{ToolCallID: c.CallID, Name: c.Name, Arguments: c.Input}
+// stepCallOf returns a call that has no result.
+func stepCallOf(c loop.OutsideCall) StepCall {
+	call := StepCall{ToolCallID: c.CallID, Name: c.Name, Arguments: c.Input, Reason: "own_tool"}
+	if c.NeedsApproval {
+		call.Reason = loop.RequiresApproval
+	}
+	return call
 }

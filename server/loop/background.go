@@ -77,10 +77,11 @@ func (w *worker) flush(ctx context.Context, d db.DB) (err error) {
 	return db.Error(err)
 }
 
-// end ends the run.
+// end ends the run. One that is gone, or has ended, ends for its clients alone.
 func (w *worker) end(ctx context.Context, s stop) error {
 	if s.reason != RequiresApproval {
-		if err := w.answerPending(ctx, "The call was not run: the run stopped before it ("+s.reason+")."); err != nil {
+		err := w.answerPending(ctx, "The call was not run: the run stopped before it ("+s.reason+").")
+		if ignoreNotFound(err) != nil {
 			w.Log.WarnContext(ctx, "calls without a result stay", "run", w.run.ID, "error", err)
 		}
 	}
@@ -101,7 +102,7 @@ func (w *worker) end(ctx context.Context, s stop) error {
 		}
 		return err
 	})
-	if err != nil && ctx.Err() != nil {
+	if err = ignoreNotFound(err); err != nil && ctx.Err() != nil {
 		return err
 	}
 	w.add(Event{End: &e})

@@ -53,8 +53,8 @@ type Usage struct {
 	Context    int `db:"context_tokens"` // of the last prompt, and of its answer
 }
 
-// ErrInterrupted means that a server stopped before its run ended. Another one goes on with the run.
-var ErrInterrupted = errors.New("the run was interrupted, and goes on later")
+// errClosed means that no more events come.
+var errClosed = errors.New("the run has no more events")
 
 // Feed holds the events of a run for the clients on this server.
 type Feed struct {
@@ -82,8 +82,8 @@ func (f *Feed) close() {
 	f.more = make(chan struct{})
 }
 
-// Next returns the events from a number on, waiting for the first for a time at most. ErrInterrupted if no more come
-// although the run has not ended.
+// Next returns the events from a number on, waiting for the first for a time at most. The last one is an End, of the
+// failure Interrupted if the run goes on later.
 func (f *Feed) Next(ctx context.Context, from int, patience time.Duration) ([]Event, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -95,7 +95,7 @@ func (f *Feed) Next(ctx context.Context, from int, patience time.Duration) ([]Ev
 		case len(events) > 0:
 			return events, nil
 		case closed:
-			return nil, ErrInterrupted
+			return nil, errClosed
 		}
 		select {
 		case <-more:

@@ -35,7 +35,8 @@ type Loop struct {
 	Render func(r Run, e Event, seq int64) []json.RawMessage
 
 	*registry
-	starts chan *session
+	starts  chan *session
+	stopped chan struct{} // is closed when Run ends
 }
 
 // registry holds the runs on this server.
@@ -59,22 +60,27 @@ func (m Model) Provider() string {
 }
 
 // ErrNoModel means that no model is configured for an agent.
-var ErrNoModel = errors.New("no model is configured")
+var ErrNoModel = errors.New("no language model is configured")
 
 // New returns a Loop with the fields of l.
 func New(l Loop) *Loop {
 	l.registry, l.starts = &registry{active: map[string]*session{}}, make(chan *session)
+	l.stopped = make(chan struct{})
 	return &l
 }
+
+// Stopped returns a channel that is closed when the server works on runs no more.
+func (l *Loop) Stopped() <-chan struct{} { return l.stopped }
 
 // adoptEvery is the time between two looks for the runs of servers that are gone.
 const adoptEvery = 2 * time.Second
 
-// Run works on runs until ctx ends, and waits for them to stop. Their next steps are another server's, or this one's
-// when it runs again. present is closed when this server is announced; only
-// then it takes over runs.
+// Run works on runs until ctx ends, and waits for them to stop. It is called once. The next steps of these runs are
+// another server's, or this one's when it runs again. present is closed when this server is announced; only then it
+// takes over runs.
 func (l *Loop) Run(ctx context.Context, present <-chan struct{}) {
 	announced := false
+	defer close(l.stopped)
 	var working sync.WaitGroup
 	defer working.Wait()
 	adopt := time.NewTicker(adoptEvery)
@@ -140,10 +146,32 @@ func (r *registry) held(id string) *session {
 func (l *Loop) work(ctx context.Context, s *session) {
 	defer l.release(s)
 	defer s.close()
+	ctx = db.WithOrg(ctx, s.org)
 	w := &worker{Loop: l, session: s}
-	if err := w.work(ctx); err != nil {
+	err := w.work(ctx)
+	switch {
+	case err == nil:
+		return
+	case ctx.Err() != nil:
+		l.Log.InfoContext(ctx, "a run goes on when a server works again", "run", s.run.ID)
+	default:
 		l.Log.ErrorContext(ctx, "a run stopped; it goes on later", "run", s.run.ID, "error", err)
 	}
+	s.interrupt()
+}
+
+// interrupt ends the run for its clients on this server.
+func (s *session) interrupt() {
+	s.add(Event{End: &End{StopReason: StopError, Failure: &Failure{Interrupted, InterruptedText(s.run.ID)}}})
+}
+
+// Interrupted is the type of the failure of a run that goes on later.
+const Interrupted = "interrupted"
+
+// InterruptedText tells the client of a run that the run goes on later.
+func InterruptedText(run string) string {
+	return "The server stopped before the run ended. The run goes on later: GET /v1/runs/" + run + " tells how it ends, " +
+		"and /v1/runs/" + run + "/messages has what it says. Do not send the request again, unless with its otids"
 }
 
 // isCancelled reports whether the client cancelled the run on this server.

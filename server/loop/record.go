@@ -53,10 +53,13 @@ type Options struct {
 	ClientTools  []ClientTool    `json:"client_tools,omitempty"`
 	Model        *string         `json:"model,omitempty"`  // a handle, in place of the conversation's
 	System       *string         `json:"system,omitempty"` // instructions, in place of the agent's
+	Skills       []Skill         `json:"skills,omitempty"`
+	Compactions  bool            `json:"compactions,omitempty"` // show the summaries that the run makes
 	StreamTokens bool            `json:"stream_tokens,omitempty"`
-	Approved     []string        `json:"approved,omitempty"` // ids of calls that the client approved
-	OTIDs        []string        `json:"otids,omitempty"`    // of the client's approvals and denials
-	View         json.RawMessage `json:"view,omitempty"`     // how the client wants to see messages; the caller's
+	Approved     []string        `json:"approved,omitempty"`  // ids of calls that the client approved
+	Approvals    []Approval      `json:"approvals,omitempty"` // and denials, as the client sent them
+	OTIDs        []string        `json:"otids,omitempty"`     // of these
+	View         json.RawMessage `json:"view,omitempty"`      // how the client wants to see messages; the caller's
 }
 
 // ClientTool is a tool that the client runs.
@@ -64,6 +67,13 @@ type ClientTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// Skill is a text that the client has, of which the model is told.
+type Skill struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Location    string `json:"location"`
 }
 
 // Run is the work on one request.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -46,10 +47,52 @@ func (r rules) has(kind, tool string) bool {
 	return slices.ContainsFunc(r, func(one rule) bool { return one.Type == kind && one.Tool == tool })
 }
 
-// done is a call of a run that has a result.
+// done is a call of a run that the rules allowed.
 type done struct {
 	tool, result string
 	failed       bool
+	waits        bool // it has no result yet
+}
+
+// refusedByRules begins the results of calls that the rules refused.
+const refusedByRules = "The rules of your tools do not allow "
+
+// refusal returns why a tool may not be called after some calls; empty if it may. The rules are for tools alone.
+func (r rules) refusal(tools []string, calls []done, tool string) string {
+	n := r.narrow(tools, calls)
+	switch {
+	case !slices.Contains(tools, tool) || n.allows(tool):
+		return ""
+	case len(n.only) == 0:
+		return refusedByRules + tool + " now. You may call no tool."
+	}
+	return refusedByRules + tool + " now. You may call " + strings.Join(n.only, ", ") + "."
+}
+
+// refusals returns why calls of an answer are refused, by their ids. Its calls count as if they were made one after the
+// other, after those before.
+func (r rules) refusals(tools []string, before []done, answer recall.Message, results map[string]recall.Part) (
+	why map[string]string) {
+	why = map[string]string{}
+	for _, p := range answer.Content {
+		if p.Type != recall.ToolCall {
+			continue
+		}
+		result, has := results[p.CallID]
+		refusal := r.refusal(tools, before, p.Name)
+		switch {
+		case !has && refusal != "":
+			why[p.CallID] = refusal
+		case !has || !isRefused(result):
+			before = append(before, done{tool: p.Name, result: result.Text, failed: result.IsError, waits: !has})
+		}
+	}
+	return why
+}
+
+// isRefused reports whether a result says that the rules refused its call.
+func isRefused(result recall.Part) bool {
+	return result.IsError && strings.HasPrefix(result.Text, refusedByRules)
 }
 
 // narrowing is which tools an answer may call: Only if it is not nil, and one of them if Must is true.
@@ -89,7 +132,7 @@ func (r rules) narrow(tools []string, calls []done) narrowing {
 				n.must = true
 			}
 		case "conditional":
-			if child := one.child(last.result); after && child != "" {
+			if child := one.child(last.result); after && !last.waits && child != "" {
 				keep(func(t string) bool { return t == child })
 				n.must = true
 			}

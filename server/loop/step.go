@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,13 +80,7 @@ const maxAttempts = 3
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-w.cancel:
-			cancel()
-		case <-asking.Done():
-		}
-	}()
+	go w.watch(asking, cancel)
 	n := w.rules.narrow(w.tools, w.done(1<<31-1))
 	compacted := false
 	for attempt := 1; ; attempt++ {
@@ -92,11 +88,14 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		if err != nil {
 			return a, 0, err
 		}
+		if err := w.showSummaries(asking); err != nil {
+			return a, 0, err
+		}
 		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must}
 		if n.must && len(n.only) == 1 {
 			r.Tool = n.only[0]
 		}
-		w.streamed = false
+		w.streamed, w.streaming = false, w.done(1<<31-1)
 		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(asking, d, id, stepID) })
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
@@ -124,7 +123,7 @@ func ignoreNothing(err error) error {
 func (w *worker) target(n narrowing) agent.PromptTarget {
 	o := w.run.Options
 	t := agent.PromptTarget{AgentID: w.agent.ID, Conversation: w.conversation.ID, Format: agent.Format(w.model.Format()),
-		Model: o.Model, System: o.System, OnlyTools: n.only}
+		Model: o.Model, System: o.System, Addition: aboutSkills(o.Skills), OnlyTools: n.only}
 	for _, c := range o.ClientTools {
 		if len(bytes.TrimSpace(c.Parameters)) == 0 {
 			c.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -133,6 +132,42 @@ func (w *worker) target(n narrowing) agent.PromptTarget {
 		t.MoreTools = append(t.MoreTools, agent.Definition{Name: c.Name, Schema: chat.Encode(schema)})
 	}
 	return t
+}
+
+// showSummaries shows the summaries that were made since the run began to a client that wants them, each once.
+func (w *worker) showSummaries(ctx context.Context) error {
+	if !w.run.Options.Compactions {
+		return nil
+	}
+	all, err := w.Recall.Messages(ctx, w.org, recall.MessageFilter{AgentID: w.agent.ID, Conversation: w.conversation.ID,
+		Roles: []recall.Role{recall.Summary}}, db.Page{Limit: tailPage})
+	if err != nil {
+		return err
+	}
+	for _, m := range slices.Backward(all) {
+		if m.Position <= w.summarized || !m.CreatedAt.After(w.run.CreatedAt) {
+			continue
+		}
+		w.summarized = m.Position
+		if err := w.emit(ctx, Event{Message: &m}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aboutSkills tells the model of the client's skills.
+func aboutSkills(skills []Skill) string {
+	if len(skills) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("The user's program has these skills. Before you use one, read it at its place with the program's " +
+		"tools:")
+	for _, s := range skills {
+		fmt.Fprintf(&text, "\n- %s: %s (%s)", s.Name, s.Description, s.Location)
+	}
+	return text.String()
 }
 
 // show sends a piece of an answer to a client that wants them.
@@ -150,10 +185,13 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 		return
 	}
 	w.streamed = true
-	asked := d.Name != "" && w.run.Options.asks(w.rules, d.CallID, d.Name) || d.Name == "" && w.items.asked[d.CallID]
-	if asked {
-		w.items.ask(d.CallID)
+	if d.Name != "" && w.rules.refusal(w.tools, w.streaming, d.Name) == "" {
+		w.streaming = append(w.streaming, done{tool: d.Name, waits: true})
+		if w.run.Options.asks(w.rules, d.CallID, d.Name) {
+			w.items.ask(d.CallID)
+		}
 	}
+	asked := w.items.asked[d.CallID]
 	err := w.emit(ctx, Event{Delta: &Delta{Delta: d, MessageID: id, StepID: stepID, Asked: asked, At: now}})
 	if err != nil {
 		w.Log.WarnContext(ctx, "a piece of an answer is not stored for its client", "run", w.run.ID, "error", err)
@@ -194,7 +232,9 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 	if err != nil {
 		return err
 	}
-	return w.emit(ctx, Event{Message: &m, Asked: w.run.Options.asked(w.rules, m), Streamed: w.streamed})
+	refused := w.rules.refusals(w.tools, w.done(m.Position), m, nil)
+	asked := slices.DeleteFunc(w.run.Options.asked(w.rules, m), func(id string) bool { return refused[id] != "" })
+	return w.emit(ctx, Event{Message: &m, Asked: asked, Streamed: w.streamed})
 }
 
 // report passes the provider's count of a prompt on, and queues a check of the window. The answer is stored already: a

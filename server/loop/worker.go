@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -28,13 +28,17 @@ type worker struct {
 	finish       string // the reason for which the last answer ends the run, if it calls no tool
 	items        items  // of a background run
 	streamed     bool   // the last answer's deltas were sent
+	streaming    []done // the run's calls that count for the rules, with those of the answer that is streamed
+	summarized   int    // the position of the last summary that was shown
 }
 
 // call is a call of the run, at the position of its message.
 type call struct {
 	done
+	id       string
 	position int
 	broken   bool // the tool does not exist, or the arguments are no JSON
+	refused  bool // by the rules, for which it does not count
 }
 
 // maxBroken is how many calls in a row may be broken. The model reads of each why.
@@ -57,6 +61,9 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	if ctx.Err() != nil || unavailable(err) {
 		return err
+	}
+	if cancelled, failed := w.isCancelledNow(ctx); cancelled || failed != nil {
+		return cmp.Or(failed, w.end(ctx, stop{reason: StopCancelled}))
 	}
 	w.Log.ErrorContext(ctx, "a run failed", "run", w.run.ID, "error", err)
 	return w.end(ctx, stop{StopError, &Failure{"internal_error", "The server has a fault. Its log has the cause"}})
@@ -115,21 +122,30 @@ func (w *worker) loadCalls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n := len(messages); n > 0 {
+		w.summarized = messages[n-1].Position
+	}
+	w.calls = answeredCalls(messages)
+	return nil
+}
+
+// answeredCalls returns the calls of messages that have results among them.
+func answeredCalls(messages []recall.Message) (calls []call) {
 	open := recall.OpenCalls[call]{}
 	for _, m := range messages {
 		for _, p := range m.Content {
 			switch p.Type {
 			case recall.ToolCall:
-				open.Add(p.CallID, call{done: done{tool: p.Name}, position: m.Position})
+				open.Add(p.CallID, call{done: done{tool: p.Name}, id: p.CallID, position: m.Position})
 			case recall.ToolReturn:
 				if c, ok := open.Answer(p.CallID); ok {
-					c.result, c.failed = p.Text, p.IsError
-					w.calls = append(w.calls, c)
+					c.result, c.failed, c.refused = p.Text, p.IsError, isRefused(p)
+					calls = append(calls, c)
 				}
 			}
 		}
 	}
-	return nil
+	return calls
 }
 
 // next takes the run's next step: it runs a tool or asks the model. It returns a stop if the run ends here.
@@ -146,7 +162,14 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		return nil, err
 	}
 	own := t.answer != nil && t.answer.RunID != nil && *t.answer.RunID == w.run.ID
+	var refused map[string]string
+	if own {
+		refused = w.rules.refusals(w.tools, w.done(t.answer.Position), *t.answer, t.results)
+	}
 	for _, p := range t.pending {
+		if why := refused[p.CallID]; why != "" {
+			return nil, w.refuse(ctx, *t.answer, p, why)
+		}
 		approved := slices.Contains(w.run.Options.Approved, p.CallID) && !w.rules.has(byClient, p.Name)
 		if approved || own && !w.run.Options.asks(w.rules, p.CallID, p.Name) {
 			return nil, w.runTool(ctx, *t.answer, p)
@@ -198,29 +221,59 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	case t.notice:
 		return nil, nil
 	}
-	text := chat.SystemNotice + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
-	_, err := w.Recall.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{{Role: recall.System,
-		RunID: &w.run.ID, Content: []recall.Part{{Type: recall.Text, Text: text}}}})
+	d := reminder(missing)
+	d.RunID = &w.run.ID
+	_, err := w.Recall.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
 	return nil, err
 }
 
-// done returns the calls before a position.
-func (w *worker) done(position int) (all []done) {
-	for _, c := range w.calls {
-		if c.position < position {
+// done returns the calls before a position that count for the rules.
+func (w *worker) done(position int) []done { return counted(w.calls, position) }
+
+func counted(calls []call, position int) (all []done) {
+	for _, c := range calls {
+		if c.position < position && !c.refused {
 			all = append(all, c.done)
 		}
 	}
 	return all
 }
 
-// isCancelledNow reports whether the client cancelled the run, on any server.
+// isCancelledNow reports whether the run was cancelled on any server, has ended, or lost its agent, its conversation or
+// its organization.
 func (w *worker) isCancelledNow(ctx context.Context) (bool, error) {
 	if w.isCancelled() {
 		return true, nil
 	}
-	r, err := w.RunByID(ctx, w.org, w.run.ID)
-	return r.CancelledAt != nil, err
+	goesOn, err := db.One[bool](ctx, w.DB, `
+		SELECT r.status = 'running' AND r.cancelled_at IS NULL AND c.deleted_at IS NULL AND o.deleted_at IS NULL
+		FROM runs r
+		JOIN conversations c ON c.org = r.org AND c.key = r.conversation_key
+		JOIN organizations o ON o.org = r.org
+		WHERE r.org = $1 AND r.key = $2`, w.org, w.run.Key)
+	return err == nil && !goesOn || errors.Is(err, db.ErrNotFound), ignoreNotFound(err)
+}
+
+// watchEvery is the time between two looks whether a run was cancelled while its model is asked.
+const watchEvery = 2 * time.Second
+
+// watch calls cancel when the run is cancelled, until ctx ends.
+func (w *worker) watch(ctx context.Context, cancel context.CancelFunc) {
+	defer cancel()
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-w.cancel:
+			return
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			if cancelled, err := w.isCancelledNow(ctx); cancelled && err == nil {
+				w.stop()
+			}
+		}
+	}
 }
 
 // place returns where a call of an answer stands.
@@ -230,59 +283,52 @@ func (w *worker) place(answer recall.Message, p recall.Part) recall.CallPlace {
 
 // runTool runs the tool of a call of an answer and stores its result.
 func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Part) error {
-	id := newID("message-")
-	place := w.place(answer, p)
-	result := recall.Draft{ID: id, RunID: &w.run.ID, StepID: answer.StepID}
-	c := call{done: done{tool: p.Name}, position: answer.Position}
-	refusal := w.refusal(answer, p)
-	if refusal == "" {
-		got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: place, Name: p.Name,
-			Arguments: []byte(p.Input), Result: result})
-		c.result, c.failed = got.Text, got.IsError
-		c.broken = got.IsError && !isObject(p.Input)
-		switch {
-		case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
-			refusal, c.broken = err.Error(), true
-		case err != nil:
-			return err
-		case !stored: // another request has answered it
-			return nil
-		}
+	if w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name) {
+		return w.refuse(ctx, answer, p, "The tool "+p.Name+" is not attached to you. Your tools are "+
+			strings.Join(w.tools, ", ")+".")
 	}
-	if refusal != "" {
-		c.result, c.failed = refusal, true
-		stored, err := w.Recall.AnswerCall(ctx, w.org, place, failedWith(result, p.CallID, refusal))
-		if err != nil || !stored {
-			return err
-		}
+	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
+	got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
+		Arguments: []byte(p.Input), Result: result})
+	switch {
+	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
+		return w.refuse(ctx, answer, p, err.Error())
+	case err != nil || !stored: // not stored: another request has answered it
+		return err
 	}
+	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: got.Text, failed: got.IsError},
+		position: answer.Position, broken: got.IsError && !isObject(p.Input)})
+}
+
+// refuse stores why a call of an answer is not run as its result.
+func (w *worker) refuse(ctx context.Context, answer recall.Message, p recall.Part, why string) error {
+	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
+	stored, err := w.Recall.AnswerCall(ctx, w.org, w.place(answer, p), failedWith(result, p.CallID, why))
+	if err != nil || !stored {
+		return err
+	}
+	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: why, failed: true},
+		position: answer.Position, broken: !w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name),
+		refused: strings.HasPrefix(why, refusedByRules)})
+}
+
+// showResult notes a call and shows the message of its result.
+func (w *worker) showResult(ctx context.Context, message string, c call) error {
 	w.calls = append(w.calls, c)
-	m, err := w.Recall.Message(ctx, w.org, id)
+	m, err := w.Recall.Message(ctx, w.org, message)
 	if err != nil {
 		return err
 	}
 	return w.emit(ctx, Event{Message: &m})
 }
 
-// refusal returns why a call is not run; empty if it is.
-func (w *worker) refusal(answer recall.Message, p recall.Part) string {
-	if answer.RunID == nil || *answer.RunID != w.run.ID { // it was approved
-		return ""
-	}
-	n := w.rules.narrow(w.tools, w.done(answer.Position))
-	switch {
-	case w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name):
-		return "The tool " + p.Name + " is not attached to you. Your tools are " + strings.Join(w.tools, ", ") + "."
-	case slices.Contains(w.tools, p.Name) && !n.allows(p.Name):
-		return "The rules of your tools do not allow " + p.Name + " now. You may call " + strings.Join(n.only, ", ") + "."
-	}
-	return ""
-}
+func (w *worker) caller() tool.Caller { return callerOf(w.org, w.agent, w.conversation) }
 
-func (w *worker) caller() tool.Caller {
-	c := tool.Caller{Org: w.org, Agent: w.agent, Confined: w.agent.Settings.RecallScope == agent.ScopeConversation}
-	if !w.conversation.IsDefault {
-		c.Conversation = w.conversation.ID
+// callerOf returns an agent as the caller of tools in a conversation.
+func callerOf(org db.Org, a agent.Agent, conversation recall.Conversation) tool.Caller {
+	c := tool.Caller{Org: org, Agent: a, Confined: a.Settings.RecallScope == agent.ScopeConversation}
+	if !conversation.IsDefault {
+		c.Conversation = conversation.ID
 	}
 	return c
 }

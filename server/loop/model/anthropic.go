@@ -77,7 +77,7 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		option.WithRequestBody("application/json", []byte(exact)))
 	defer stream.Close()
 	var message anthropic.Message
-	inputs := map[int64]string{} // of calls, which the message has only if they are JSON
+	calls := blockCalls{}
 	var usage anthropicUsage
 	for stream.Next() {
 		event := stream.Current()
@@ -86,10 +86,10 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 			return Answer{}, broken(&at, "with a stream whose events have no order")
 		}
 		if d, ok := anthropicDelta(message, event); ok {
-			show(d)
 			if d.Kind == recall.ToolCall {
-				inputs[event.Index] += d.Text
+				d.CallID = calls.add(event.Index, d)
 			}
+			show(d)
 		}
 	}
 	if err := stream.Err(); err != nil {
@@ -101,7 +101,7 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		}
 		return Answer{}, &Fault{Kind: Failed, Again: true, Err: at.Wrong("with a stream that ends before the answer does")}
 	}
-	answer := anthropicAnswer(message, inputs)
+	answer := anthropicAnswer(message, calls)
 	answer.Usage = usage.total()
 	return finish(&at, answer)
 }
@@ -183,7 +183,28 @@ func anthropicDelta(m anthropic.Message, e anthropic.MessageStreamEventUnion) (D
 	return Delta{}, false
 }
 
-func anthropicAnswer(m anthropic.Message, inputs map[int64]string) Answer {
+// blockCalls are the calls of an answer, by the indices of their blocks. The message has their inputs only if they are
+// JSON.
+type blockCalls map[int64]*call
+
+// add adds a piece of the call of a block, and returns the id that the call keeps.
+func (b blockCalls) add(index int64, d Delta) string {
+	c := b[index]
+	if c == nil {
+		c = &call{id: cmp.Or(d.CallID, newCallID())}
+		for _, other := range b {
+			if other.id == c.id {
+				c.id = newCallID()
+				break
+			}
+		}
+		b[index] = c
+	}
+	c.input.WriteString(d.Text)
+	return c.id
+}
+
+func anthropicAnswer(m anthropic.Message, calls blockCalls) Answer {
 	a := Answer{Finish: Stop}
 	switch m.StopReason {
 	case anthropic.StopReasonMaxTokens:
@@ -201,8 +222,9 @@ func anthropicAnswer(m anthropic.Message, inputs map[int64]string) Answer {
 		case "redacted_thinking":
 			a.Content = append(a.Content, recall.Part{Type: recall.RedactedReasoning, Data: b.Data})
 		case "tool_use":
-			a.Content = append(a.Content, recall.Part{Type: recall.ToolCall, CallID: b.ID, Name: b.Name,
-				Input: cmp.Or(inputs[int64(i)], "{}")})
+			c := calls[int64(i)]
+			a.Content = append(a.Content, recall.Part{Type: recall.ToolCall, CallID: c.id, Name: b.Name,
+				Input: cmp.Or(c.input.String(), "{}")})
 		}
 	}
 	return a

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -128,32 +129,18 @@ func broken(at *provider.Endpoint, format string, args ...any) *Fault {
 	return &Fault{Kind: Broken, Again: true, Err: at.Wrong(format, args...)}
 }
 
+// newCallID returns an id for a call that has none of its own.
+func newCallID() string { return "call_" + uuid.NewString() }
+
 // finish checks a whole answer: it drops calls without a name, and gives calls ids that are unique. Of an answer that
 // ended for its length it drops calls whose arguments are not whole.
 func finish(at *provider.Endpoint, a Answer) (Answer, error) {
-	kept, ids := a.Content[:0], map[string]bool{}
-	useful := false
-	for _, p := range a.Content {
-		switch p.Type {
-		case recall.ToolCall:
-			if p.Name == "" || a.Finish == Length && !json.Valid([]byte(p.Input)) {
-				continue
-			}
-			if p.CallID == "" || ids[p.CallID] {
-				p.CallID = "call_" + uuid.NewString()
-			}
-			ids[p.CallID] = true
-			useful = true
-		case recall.Text:
-			if p.Text == "" {
-				continue
-			}
-			useful = true
-		}
-		kept = append(kept, p)
-	}
-	a.Content = kept
-	if !useful && a.Finish != Length {
+	a.Content = slices.DeleteFunc(a.Content, func(p recall.Part) bool {
+		return p.Type == recall.Text && p.Text == "" ||
+			p.Type == recall.ToolCall && (p.Name == "" || a.Finish == Length && !json.Valid([]byte(p.Input)))
+	})
+	chat.NameCalls(a.Content, func(int) string { return newCallID() })
+	if chat.IsEmpty(a.Content) && a.Finish != Length {
 		return a, broken(at, "with neither a text nor a call")
 	}
 	return a, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,7 +180,8 @@ type openAIReader struct {
 // call is a call whose arguments arrive piece by piece.
 type call struct {
 	index    int
-	id, name string
+	given    string // the provider's id; empty before it is known
+	id, name string // id is unique in the answer
 	input    strings.Builder
 }
 
@@ -262,30 +264,42 @@ func (o *openAIReader) add(kind recall.PartType, to *strings.Builder, piece stri
 	}
 }
 
-// call adds a piece of a call. One without an index, which some endpoints send, begins a call if it has an id or a
-// name, and else goes on with the last one.
+// call adds a piece of a call and shows it under the id that the call keeps.
 func (o *openAIReader) call(piece openai.ToolCall) {
-	var at *call
-	switch {
-	case piece.Index != nil:
-		for _, c := range o.calls {
-			if c.index == *piece.Index {
-				at = c
-			}
-		}
-	case piece.ID == "" && piece.Function.Name == "" && len(o.calls) > 0:
-		at = o.calls[len(o.calls)-1]
-	}
+	at := o.callOf(piece)
 	if at == nil {
-		at = &call{index: len(o.calls), id: piece.ID}
+		at = &call{index: len(o.calls), given: piece.ID, id: piece.ID}
 		if piece.Index != nil {
 			at.index = *piece.Index
 		}
+		if at.id == "" || slices.ContainsFunc(o.calls, func(c *call) bool { return c.id == at.id }) {
+			at.id = newCallID()
+		}
 		o.calls = append(o.calls, at)
 	}
-	at.id, at.name = cmp.Or(at.id, piece.ID), cmp.Or(at.name, piece.Function.Name)
+	at.given, at.name = cmp.Or(at.given, piece.ID), cmp.Or(at.name, piece.Function.Name)
 	at.input.WriteString(piece.Function.Arguments)
 	o.show(Delta{Kind: recall.ToolCall, CallID: at.id, Name: piece.Function.Name, Text: piece.Function.Arguments})
+}
+
+// callOf returns the call that a piece goes on with; nil if it begins one. A piece without an index, which some
+// endpoints send, begins a call if it has an id or a name. So does one with the index of another call and an id and a
+// name of its own: some endpoints give all calls the index 0.
+func (o *openAIReader) callOf(piece openai.ToolCall) *call {
+	for _, c := range slices.Backward(o.calls) {
+		switch {
+		case piece.Index == nil && (piece.ID != "" || piece.Function.Name != ""):
+			return nil
+		case piece.Index == nil:
+			return c
+		case c.index != *piece.Index:
+		case piece.Function.Name != "" && piece.ID != "" && c.given != "" && piece.ID != c.given:
+			return nil
+		default:
+			return c
+		}
+	}
+	return nil
 }
 
 // answer returns the whole answer. An answer without a reason for its end broke off.

@@ -1,0 +1,170 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// askingAgent is an agent whose notes may change with approval only.
+const askingAgent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+	"tool_rules":[{"type":"requires_approval","tool_name":"memory_insert"}]}`
+
+const clientWeather = `"client_tools":[{"name":"weather","parameters":{"type":"object","properties":{}}}]`
+
+// noteCall is the call i of memory_insert.
+func noteCall() modeltest.Call {
+	return modeltest.Call{ID: "i", Name: "memory_insert", Arguments: `{"label":"human","new_string":"Tea."}`}
+}
+
+// approvals is a request that answers calls.
+func approvals(otid string, answers ...string) string {
+	return `{"messages":[{"type":"approval","otid":"` + otid + `","approvals":[` + strings.Join(answers, ",") + `]}]}`
+}
+
+const (
+	approveI = `{"type":"approval","approve":true,"tool_call_id":"i"}`
+	denyI    = `{"type":"approval","approve":false,"tool_call_id":"i","reason":"No"}`
+	resultI  = `{"type":"tool","tool_call_id":"i","tool_return":"Done","status":"success"}`
+	approveW = `{"type":"approval","approve":true,"tool_call_id":"w"}`
+	resultW  = `{"type":"tool","tool_call_id":"w","tool_return":"Rain","status":"success"}`
+)
+
+// asks lets the agent's model call memory_insert and weather, and returns the message that asks.
+func (r runner) asks() string {
+	r.t.Helper()
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall(), {ID: "w", Name: "weather", Arguments: `{}`}}})
+	got := r.send(`{"input":"Hello",` + clientWeather + `}`)
+	if got.StopReason.StopReason != "requires_approval" {
+		r.t.Fatalf("got %+v", got)
+	}
+	return fmt.Sprint(got.Messages[0]["id"])
+}
+
+// A request answers a call once, and approves only calls that the server runs. What is refused changes nothing.
+func TestContradictoryAnswersToCallsAreRefused(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	message := r.asks()
+	before := r.log()
+	for name, body := range map[string]string{
+		"approved and denied":    approvals("o", approveI, denyI),
+		"denied and approved":    approvals("o", denyI, approveI),
+		"approved with a result": approvals("o", approveI, resultI),
+		"two results":            approvals("o", resultW, strings.Replace(resultW, "Rain", "Sun", 1)),
+		"in two messages": `{"messages":[{"type":"approval","approvals":[` + approveI + `]},
+			{"type":"tool_return","tool_returns":[` + resultI + `]}]}`,
+		"a client's tool": approvals("o", approveI, approveW),
+		"a client's tool with its definition": strings.TrimSuffix(approvals("o", approveW), "}") + `,` + clientWeather +
+			`}`,
+		"all, with a client's tool": `{"messages":[{"type":"approval","approve":true,"approval_request_id":"` + message +
+			`"}]}`,
+		"a result of nothing": approvals("o", strings.Replace(resultW, `"w"`, `"x"`, 1)),
+	} {
+		got := r.call("POST", r.path(), body)
+		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 400 || !strings.Contains(detail, " ") {
+			t.Errorf("%s: got %d %s", name, got.Code, got.Text)
+		}
+	}
+	checkSaid(t, "the log", r.log(), before)
+	r.model.Says(modeltest.Answer{Text: "Noted."})
+	got := r.send(approvals("o", approveI, approveI, resultW))
+	checkSaid(t, "the same answer twice", itemTexts(got.Messages), []string{"tool_return_message i success",
+		"assistant_message Noted."})
+	for name, body := range map[string]string{"later, denied": approvals("p", denyI),
+		"later, approved": approvals("q", approveI), "later, a result": approvals("r", resultW)} {
+		if got := r.call("POST", r.path(), body); got.Code != 400 {
+			t.Errorf("%s: got %d %s", name, got.Code, got.Text)
+		}
+	}
+}
+
+// An otid of approvals belongs to one request: sent again with another decision, it is a conflict.
+func TestARepeatedApprovalDecidesTheSame(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	for i, c := range []struct{ first, other string }{{approveI, denyI}, {denyI, approveI},
+		{denyI, strings.Replace(denyI, `"No"`, `"Never"`, 1)}, {approveI, approveI + `,` + resultW}} {
+		otid := fmt.Sprint("o", i)
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}}, modeltest.Answer{Text: "Noted."})
+		r.send(hello)
+		first := r.send(approvals(otid, c.first))
+		if again := r.send(approvals(otid, c.first)); again.RunID != first.RunID {
+			t.Errorf("%s again: got the run %s, want %s", c.first, again.RunID, first.RunID)
+		}
+		got := r.call("POST", r.path(), approvals(otid, c.other))
+		if got.Code != 409 || !strings.Contains(got.Text, otid) || got.Header().Get("X-Should-Retry") != "false" {
+			t.Errorf("%s and then %s: got %d %s", c.first, c.other, got.Code, got.Text)
+		}
+		// A provider may give a later call the same id. The otid is still that of the earlier answer.
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
+		r.send(hello)
+		if again := r.send(approvals(otid, c.first)); again.RunID != first.RunID {
+			t.Errorf("%s for a later call: got the run %s, want %s", c.first, again.RunID, first.RunID)
+		}
+		r.model.Says(modeltest.Answer{Text: "Well."})
+		r.send(approvals(otid+"-later", denyI))
+	}
+}
+
+func TestFieldsOfRequestsToAgentsAreHonouredOrRefused(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	for body, word := range map[string]string{
+		`"client_tools":[{"name":"a"},{"name":"b"},{"name":"a"}]`:              "client_tools[2].name",
+		`"callback_url":"https://example.com"`:                                 "callback_url",
+		`"enable_thinking":"true"`:                                             "enable_thinking",
+		`"return_logprobs":true`:                                               "return_logprobs",
+		`"top_logprobs":3`:                                                     "top_logprobs",
+		`"return_token_ids":true`:                                              "return_token_ids",
+		`"client_skills":[{"description":"d","location":"l"}]`:                 "name",
+		`"agent_id":"agent-123e4567-e89b-42d3-8456-426614174000"`:              "agent_id",
+		`"messages":[{"role":"user","content":"x","batch_item_id":"b"}],"x":1`: "batch_item_id",
+	} {
+		body = `{"input":"Hello",` + body + `}`
+		if strings.Contains(body, "batch") {
+			body = strings.Replace(body, `"input":"Hello",`, "", 1)
+		}
+		for _, path := range []string{"", "/stream", "/async"} {
+			if got := r.call("POST", r.path()+path, body); got.Code != 422 || !strings.Contains(got.Text, word) {
+				t.Errorf("%s: got %d %s, want a 422 with %s", body, got.Code, got.Text, word)
+			}
+		}
+	}
+	if n := len(r.model.Requests()); n > 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	// What the published clients send.
+	r.send(`{"input":"Hello","messages":null,"callback_url":null,"enable_thinking":"","return_logprobs":false,
+		"top_logprobs":null,"return_token_ids":false,"client_skills":[],"client_tools":null,"override_model":null,
+		"include_compaction_messages":false,"max_steps":50,"use_assistant_message":true,"streaming":false,"agent_id":"` +
+		r.agent + `"}`)
+	r.send(`{"input":"Hello","system":"Be brief.","client_skills":[{"name":"paint","description":"Paints a picture",
+		"location":"skills/paint.md"}]}`)
+	asked := r.model.Requests()
+	for _, word := range []string{"Be brief.", "paint", "Paints a picture", "skills/paint.md"} {
+		if strings.Contains(string(asked[0].Body), word) || !strings.Contains(string(asked[1].Body), word) {
+			t.Errorf("the model was told %q in the first prompt, or not in the second", word)
+		}
+	}
+}
+
+// A client that asks for them sees the summaries that its run makes.
+func TestSummariesOfARunAreShownToThoseWhoAsk(t *testing.T) {
+	t.Parallel()
+	for _, asks := range []bool{false, true} {
+		r := newRunner(t, `{"name":"a","system":"Be kind.","tool_set":"small","context_window_limit":8000}`)
+		r.capture(r.agent, chatter(1, 200, strings.Repeat("and so it goes on ", 10)))
+		body := fmt.Sprintf(`{"input":"Hello","include_compaction_messages":%v}`, asks)
+		want := []string{"assistant_message Done."}
+		got := r.send(body)
+		if asks && len(got.Messages) > 0 && got.Messages[0]["message_type"] == "summary_message" {
+			got.Messages = got.Messages[1:]
+		} else if asks {
+			t.Errorf("no summary is shown: %v", itemTexts(got.Messages))
+		}
+		checkSaid(t, fmt.Sprint("asks: ", asks), itemTexts(got.Messages), want)
+	}
+}

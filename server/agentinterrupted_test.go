@@ -1,0 +1,168 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// stoppable gives the runner's server a loop that stop stops. Its log goes to the buffer.
+func (r runner) stoppable() (stop func(), log *safeBuffer) {
+	log = &safeBuffer{}
+	l := *r.server.Loop
+	l.Server, l.Log = "stoppable-"+r.agent, slog.New(slog.NewTextHandler(log, nil))
+	r.server.Loop = loop.New(l)
+	stop = sync.OnceFunc(runLoop(r.server.Loop, nil))
+	r.t.Cleanup(stop)
+	return stop, log
+}
+
+// safeBuffer is a buffer for several goroutines.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// beginAt sends a request to a path and waits until the model is asked for the second time.
+func (r runner) beginAt(path, body string) (reply chan servertest.Reply) {
+	r.t.Helper()
+	n := len(r.model.Requests())
+	reply = make(chan servertest.Reply, 1)
+	go func() { reply <- r.call("POST", path, body) }()
+	for deadline := time.Now().Add(patience); len(r.model.Requests()) < n+2; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatal("the model is not asked")
+		}
+	}
+	return reply
+}
+
+// A server that stops tells its clients that their runs go on, so that they do not send their requests again. The runs
+// go on where they were.
+func TestAServerThatStopsTellsTheClientsOfItsRuns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ path, options string }{
+		"JSON":        {"", `"max_steps":50`},
+		"a stream":    {"", `"streaming":true`},
+		"pieces":      {"", `"streaming":true,"stream_tokens":true`},
+		"background":  {"", `"streaming":true,"background":true`},
+		"the SDK's":   {"/stream", `"max_steps":50`},
+		"without end": {"/stream", `"include_pings":false`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, "")
+			stop, log := r.stoppable()
+			r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
+				modeltest.Answer{Wait: make(chan struct{})})
+			reply := r.beginAt(r.path()+c.path, `{"messages":[{"role":"user","content":"Hello","otid":"o"}],`+c.options+`}`)
+			stop()
+			got := <-reply
+			if got.Code != 200 || !strings.Contains(got.Text, `"interrupted"`) || strings.Contains(log.String(), "ERROR") {
+				t.Fatalf("got %d %s, and the log %s", got.Code, got.Text, log)
+			}
+			run := ""
+			if strings.HasPrefix(got.Header().Get("Content-Type"), "application/json") {
+				var a answer
+				if err := json.Unmarshal([]byte(got.Text), &a); err != nil || a.StopReason.StopReason != "error" ||
+					a.Error == nil || len(a.Messages) != 2 {
+					t.Errorf("got %+v, %v", a, err)
+				}
+				run = a.RunID
+			} else {
+				items, names := readStream(t, got.Text)
+				last := items[len(items)-1]
+				if run = fmt.Sprint(last["run_id"]); len(names) != 1 || last["error_type"] != "interrupted" {
+					t.Errorf("the stream ends with %v", last)
+				}
+			}
+			if got := r.call("POST", r.path(), hello); got.Code != 503 || got.Header().Get("Retry-After") == "" {
+				t.Errorf("a new request to a server that stops: got %d %s", got.Code, got.Text)
+			}
+			if shown := fields(t, r.must("GET", "/v1/runs/"+run, "")); shown["status"] != "running" {
+				t.Errorf("the run is %v", shown)
+			}
+			r.goesOn(run)
+			checkSaid(t, "the log", r.log(), []string{"user_message Hello", "tool_call_message memory_insert",
+				"tool_return_message a success", "assistant_message Done."})
+		})
+	}
+}
+
+// goesOn starts the runner's server again, and waits until a run has ended.
+func (r runner) goesOn(run string) {
+	r.t.Helper()
+	r.server.Loop = loop.New(*r.server.Loop)
+	present := make(chan struct{})
+	close(present)
+	r.t.Cleanup(runLoop(r.server.Loop, present))
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		shown := fields(r.t, r.must("GET", "/v1/runs/"+run, ""))
+		if shown["status"] == "completed" {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("the run is %v", shown)
+		}
+	}
+}
+
+// A run whose conversation is reset, or whose agent or organization is deleted, is cancelled. That is no fault.
+func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(r runner){
+		"reset":   func(r runner) { r.must("PATCH", "/v1/agents/"+r.agent+"/reset-messages", `{}`) },
+		"deleted": func(r runner) { r.must("DELETE", "/v1/agents/"+r.agent, "") },
+		"an organization": func(r runner) {
+			if _, err := r.pool.Exec(r.t.Context(), `UPDATE organizations SET deleted_at = now() WHERE org = 1`); err != nil {
+				r.t.Fatal(err)
+			}
+		},
+	} {
+		for _, answers := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", the model answers: ", answers), func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, "")
+				_, log := r.stoppable()
+				wait := make(chan struct{})
+				r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
+					modeltest.Answer{Text: "Hello", Wait: wait})
+				reply := r.beginAt(r.path(), hello)
+				lose(r)
+				if answers {
+					close(wait)
+				}
+				var a answer
+				got := <-reply
+				if err := json.Unmarshal([]byte(got.Text), &a); err != nil || a.StopReason.StopReason != "cancelled" ||
+					a.Error != nil {
+					t.Errorf("got %s, %v", got.Text, err)
+				}
+				if text := log.String(); strings.Contains(text, "ERROR") || strings.Contains(text, "WARN") {
+					t.Errorf("the log has %s", text)
+				}
+			})
+		}
+	}
+}

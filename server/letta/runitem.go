@@ -1,0 +1,247 @@
+package letta
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// The types of items that only streams and answers of runs have.
+const (
+	pingItem  = "ping"
+	errorItem = "error_message"
+	stopItem  = "stop_reason"
+	usageItem = "usage_statistics"
+)
+
+// Answer is what an agent did for a request.
+type Answer struct {
+	Messages   []MessageItem `json:"messages" doc:"What the run made, in order."`
+	StopReason StopReason    `json:"stop_reason"`
+	Usage      Usage         `json:"usage"`
+	RunID      string        `json:"run_id"`
+	Error      *RunError     `json:"error,omitempty" doc:"Why the run failed, if it did."`
+	Logprobs   rest.Null     `json:"logprobs"`
+	Turns      rest.Null     `json:"turns"`
+}
+
+// StopReason is why a run ended.
+type StopReason struct {
+	MessageType string `json:"message_type" enum:"stop_reason"`
+	StopReason  string `json:"stop_reason" enum:"end_turn,error,llm_api_error,invalid_llm_response,invalid_tool_call,max_steps,max_tokens_exceeded,no_tool_call,tool_rule,cancelled,insufficient_credits,requires_approval,context_window_overflow_in_system_prompt"` //nolint:lll // a tag is one line
+	SeqID       *int64 `json:"seq_id,omitempty"`
+}
+
+// Usage is what the models of a run counted.
+type Usage struct {
+	MessageType      string   `json:"message_type" enum:"usage_statistics"`
+	PromptTokens     int      `json:"prompt_tokens"`
+	CompletionTokens int      `json:"completion_tokens"`
+	TotalTokens      int      `json:"total_tokens"`
+	StepCount        int      `json:"step_count"`
+	RunIDs           []string `json:"run_ids"`
+	CachedTokens     *int     `json:"cached_input_tokens"`
+	CacheWriteTokens *int     `json:"cache_write_tokens"`
+	ReasoningTokens  *int     `json:"reasoning_tokens"`
+	ContextTokens    *int     `json:"context_tokens"`
+	SeqID            *int64   `json:"seq_id,omitempty"`
+}
+
+// RunError is why a run failed.
+type RunError struct {
+	MessageType string `json:"message_type" enum:"error_message"`
+	RunID       string `json:"run_id"`
+	ErrorType   string `json:"error_type"`
+	Message     string `json:"message"`
+	SeqID       *int64 `json:"seq_id,omitempty"`
+}
+
+// Ping keeps a stream alive.
+type Ping struct {
+	ID          string `json:"id"`
+	Date        string `json:"date"`
+	MessageType string `json:"message_type"`
+	RunID       string `json:"run_id"`
+	SeqID       *int64 `json:"seq_id"`
+}
+
+// PingOf returns a ping of a run.
+func PingOf(r loop.Run) Ping {
+	return Ping{ID: "ping-" + uuid.NewString(), Date: toTheSecond(time.Now()), MessageType: pingItem, RunID: r.ID}
+}
+
+// RunView shows the events of a run as its client wants them.
+type RunView struct {
+	run     loop.Run
+	options ItemOptions
+}
+
+// ViewOf returns the view of a run's client.
+func ViewOf(r loop.Run) RunView {
+	var v view
+	_ = json.Unmarshal(r.Options.View, &v) // it was made by SendMessages
+	return RunView{r, ItemOptions{Types: v.Types, Speaker: v.Speaker, Argument: v.Argument}}
+}
+
+// Items returns the items of an event. A message whose deltas were sent has only those that had none.
+func (v RunView) Items(e loop.Event) []any {
+	switch {
+	case e.Delta != nil:
+		return v.delta(*e.Delta)
+	case e.End != nil:
+		return v.end(*e.End)
+	case e.Streamed:
+		return nil
+	}
+	o := v.options
+	o.Asked = e.Asked
+	var all []any
+	for _, item := range o.Items(*e.Message) {
+		all = append(all, item)
+	}
+	return all
+}
+
+func (v RunView) wants(kind string) bool {
+	return len(v.options.Types) == 0 || slices.Contains(v.options.Types, kind)
+}
+
+// ToolCallDelta is a piece of a call of a tool.
+type ToolCallDelta struct {
+	Name       *string `json:"name"`
+	Arguments  *string `json:"arguments"`
+	ToolCallID *string `json:"tool_call_id"`
+}
+
+// ToolCallPiece is a message with a piece of a call.
+type ToolCallPiece struct {
+	MessageHead
+	ToolCall  ToolCallDelta `json:"tool_call"`
+	ToolCalls ToolCallDelta `json:"tool_calls"`
+}
+
+func (v RunView) delta(d loop.Delta) []any {
+	kind, place := assistantMessage, 1
+	switch {
+	case d.Kind == recall.Reasoning:
+		kind, place = reasoningMessage, 0
+	case d.Kind == recall.ToolCall && d.Asked:
+		kind, place = approvalRequestMessage, 3
+	case d.Kind == recall.ToolCall:
+		kind, place = toolCallMessage, 2
+	}
+	if !v.wants(kind) {
+		return nil
+	}
+	otid := itemOTID(d.MessageID, place)
+	h := MessageHead{ID: d.MessageID, Date: toTheSecond(d.At), MessageType: kind, OTID: &otid, StepID: &d.StepID,
+		RunID: &v.run.ID, AgentID: v.run.AgentID}
+	if !v.run.IsDefault {
+		h.ConversationID = &v.run.Conversation
+	}
+	switch kind {
+	case reasoningMessage:
+		return []any{ReasoningMessage{h, d.Text, "reasoner_model", nil}}
+	case assistantMessage:
+		return []any{AssistantMessage{h, Content{textPart(d.Text)}}}
+	}
+	piece := ToolCallDelta{Name: given(d.Name), Arguments: &d.Text, ToolCallID: &d.CallID}
+	return []any{ToolCallPiece{h, piece, piece}}
+}
+
+func (v RunView) end(e loop.End) []any {
+	all := []any{StopReason{MessageType: stopItem, StopReason: e.StopReason}}
+	if e.Failure != nil {
+		return append(all, v.failure(*e.Failure))
+	}
+	return append(all, v.usage(e.Usage))
+}
+
+func (v RunView) failure(f loop.Failure) RunError {
+	return RunError{MessageType: errorItem, RunID: v.run.ID, ErrorType: f.Type, Message: f.Text}
+}
+
+func (v RunView) usage(u loop.Usage) Usage {
+	return Usage{MessageType: usageItem, PromptTokens: u.Prompt, CompletionTokens: u.Completion,
+		TotalTokens: u.Prompt + u.Completion, StepCount: u.Steps, RunIDs: []string{v.run.ID}, CachedTokens: &u.Cached,
+		CacheWriteTokens: &u.CacheWrite, ReasoningTokens: &u.Reasoning, ContextTokens: &u.Context}
+}
+
+// Answer returns the answer that the events of a run make, the last of which is its end.
+func (v RunView) Answer(events []loop.Event) Answer {
+	a := Answer{Messages: []MessageItem{}, RunID: v.run.ID}
+	for _, e := range events {
+		if e.End == nil {
+			for _, item := range v.Items(e) {
+				a.Messages = append(a.Messages, item.(MessageItem))
+			}
+			continue
+		}
+		a.StopReason, a.Usage = StopReason{MessageType: stopItem, StopReason: e.End.StopReason}, v.usage(e.End.Usage)
+		if e.End.Failure != nil {
+			failed := v.failure(*e.End.Failure)
+			a.Error = &failed
+		}
+	}
+	return a
+}
+
+// InterruptionOf returns the error of a stream whose run goes on later.
+func InterruptionOf(r loop.Run) RunError {
+	return ViewOf(r).failure(loop.Failure{Type: loop.Interrupted, Text: loop.InterruptedText(r.ID)})
+}
+
+// IsError reports whether an item is the error of a failed run, which streams send under a name.
+func IsError(item any) bool {
+	_, is := item.(RunError)
+	return is
+}
+
+// IsErrorItem reports whether an item in JSON is the error of a failed run.
+func IsErrorItem(item json.RawMessage) bool {
+	var head struct {
+		MessageType string `json:"message_type"`
+	}
+	return json.Unmarshal(item, &head) == nil && head.MessageType == errorItem
+}
+
+// Numbered returns the items of an event of a background run, the first of which has the number seq. It is loop.Loop's
+// Render.
+func Numbered(r loop.Run, e loop.Event, seq int64) (all []json.RawMessage) {
+	for i, item := range ViewOf(r).Items(e) {
+		raw, err := json.Marshal(item)
+		if err != nil {
+			panic("letta: an item is no JSON: " + err.Error()) // items are structs of texts and parsed JSON
+		}
+		all = append(all, withSeq(raw, seq+int64(i)))
+	}
+	return all
+}
+
+// withSeq returns an item with a number.
+func withSeq(item json.RawMessage, seq int64) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item, &fields) != nil {
+		return item
+	}
+	fields["seq_id"], _ = json.Marshal(seq) // a number
+	raw, _ := json.Marshal(fields)          // parsed JSON
+	return raw
+}
+
+// Attach asks for the stream of a background run.
+type Attach struct {
+	AgentID rest.Opt[string]  `json:"agent_id,omitzero" doc:"The agent of a conversation named 'default'."`
+	RunID   rest.Opt[string]  `json:"run_id,omitzero" doc:"Of the conversation; the active one if absent."`
+	OTID    rest.Opt[string]  `json:"otid,omitzero" doc:"Of a message of the run, in place of its id."`
+	After   rest.Opt[int]     `json:"starting_after,omitzero" doc:"The number of the last item that the client has."`
+	Pings   rest.Opt[bool]    `json:"include_pings,omitzero" doc:"Keep the stream alive with pings."`
+	Poll    rest.Opt[float64] `json:"poll_interval,omitzero" doc:"Seconds between two looks for items; 0.1 if absent."`
+	Batch   rest.Opt[int]     `json:"batch_size,omitzero" doc:"Items that are read at once; 100 if absent."`
+}

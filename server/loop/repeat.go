@@ -1,0 +1,167 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// otidsOf returns the otids of approvals.
+func otidsOf(approvals []Approval) (otids []string) {
+	for _, a := range approvals {
+		if a.OTID != "" && !slices.Contains(otids, a.OTID) {
+			otids = append(otids, a.OTID)
+		}
+	}
+	return otids
+}
+
+// answered returns the run that was made of the same approvals and messages, by the approvals' otids; empty if no run
+// has one of the otids. ErrConflict if a run has one, and other approvals or messages.
+func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation, r Request) (string, error) {
+	if len(r.Options.OTIDs) == 0 {
+		return "", nil
+	}
+	earlier, err := db.One[Run](ctx, tx, runRows+` AND c.key = @conversation AND r.status <> 'running'
+		AND r.request -> 'otids' ?| @otids ORDER BY r.created_at DESC, r.key DESC LIMIT 1`,
+		pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "otids": r.Options.OTIDs})
+	if err != nil {
+		return "", ignoreNotFound(err)
+	}
+	same := slices.Equal(earlier.Options.Approvals, r.Approvals)
+	for _, d := range r.Input {
+		if d.OTID == nil {
+			same = false
+			break
+		}
+		m, err := l.Recall.With(tx).ByOTID(ctx, org, c.AgentKey, *d.OTID)
+		if ignoreNotFound(err) != nil {
+			return "", err
+		}
+		same = same && err == nil && m.RunID != nil && *m.RunID == earlier.ID
+	}
+	if !same {
+		return "", db.Conflict("The otid %q belongs to an earlier request that approved or denied other calls, or came with "+
+			"other messages: nothing is stored. A new answer needs an otid of its own", db.Short(r.Options.OTIDs[0]))
+	}
+	return earlier.ID, nil
+}
+
+// repetition returns the run that was made of the messages if all of them were stored before; empty for messages that
+// no run has. ErrConflict if only some were stored before, in several runs, or in another conversation.
+func repetition(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, appended []recall.Appended) (
+	run string, err error) {
+	var last *recall.Appended // that a run has
+	for i, a := range appended {
+		if !a.Repeated {
+			continue
+		}
+		m, err := in.Message(ctx, org, a.ID)
+		switch {
+		case err != nil:
+			return "", err
+		case (m.ConversationID == nil) != c.IsDefault || m.ConversationID != nil && *m.ConversationID != c.ID:
+			return "", db.Conflict("The otid %q belongs to a message of another conversation of the agent; a new message "+
+				"needs an otid of its own", db.Short(*a.OTID))
+		case m.RunID == nil: // it was captured
+			continue
+		case last != nil && *m.RunID != run:
+			return "", db.Conflict("The otids %q and %q belong to messages of two earlier requests; a new message needs an "+
+				"otid of its own", db.Short(*last.OTID), db.Short(*a.OTID))
+		}
+		last, run = &appended[i], *m.RunID
+	}
+	if last != nil && slices.ContainsFunc(appended, func(a recall.Appended) bool { return !a.Repeated }) {
+		return "", db.Conflict("The message with the otid %q was sent before, without others of this request: nothing is "+
+			"stored. Send the new messages alone", db.Short(*last.OTID))
+	}
+	return run, nil
+}
+
+// known reports whether a message is stored already, by its otid.
+func (l *Loop) known(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, d recall.Draft) bool {
+	if d.OTID == nil {
+		return false
+	}
+	_, err := in.ByOTID(ctx, org, c.AgentKey, *d.OTID)
+	return err == nil
+}
+
+// found returns a run that was made of the same input: a *BusyError while it runs, else its events from the log.
+func (l *Loop) found(ctx context.Context, org db.Org, id string) (Started, error) {
+	r, err := l.RunByID(ctx, org, id)
+	if err != nil {
+		return Started{}, err
+	}
+	if r.Status == Running {
+		return Started{}, &BusyError{r.ID}
+	}
+	f, err := l.replay(ctx, org, r)
+	return Started{r, f}, err
+}
+
+// maxRunMessages bounds the messages of a run that are read at once.
+const maxRunMessages = 10_000
+
+// produced returns the messages that a run made.
+func (l *Loop) produced(ctx context.Context, org db.Org, r Run) ([]recall.Message, error) {
+	all, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID, WithErrors: true,
+		WithReset: true}, db.Page{Ascending: true, Limit: maxRunMessages})
+	return slices.DeleteFunc(all, func(m recall.Message) bool { return m.StepID == nil }), err
+}
+
+// replay returns the events of a run that has ended.
+func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
+	a, err := l.Agents.Agent(ctx, org, r.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := l.produced(ctx, org, r)
+	if err != nil {
+		return nil, err
+	}
+	f, rules, answered := newFeed(), readRules(a), map[string]bool{}
+	for _, c := range answeredCalls(messages) {
+		answered[fmt.Sprint(c.position, c.id)] = true
+	}
+	for _, m := range messages {
+		f.add(Event{Message: &m, Asked: slices.DeleteFunc(r.Options.asked(rules, m), func(id string) bool {
+			return answered[fmt.Sprint(m.Position, id)]
+		})})
+	}
+	e := End{StopReason: *r.StopReason}
+	if e.Usage, err = l.UsageOf(ctx, org, r); err != nil {
+		return nil, err
+	}
+	if r.ErrorType != nil {
+		e.Failure = &Failure{*r.ErrorType, *r.Error}
+	}
+	f.add(Event{End: &e})
+	return f, nil
+}
+
+// Find returns a run of a conversation: that of an id, or that of a message's otid, or else the one that is at work.
+// ErrNotFound if there is none.
+func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, otid string) (Run, error) {
+	if id == "" && otid != "" {
+		m, err := l.Recall.ByOTID(ctx, org, c.AgentKey, otid)
+		if err != nil || m.RunID == nil {
+			return Run{}, cmp.Or(err, db.ErrNotFound)
+		}
+		id = *m.RunID
+	}
+	if id == "" {
+		return l.activeIn(ctx, org, c.ID)
+	}
+	r, err := l.RunByID(ctx, org, id)
+	if err == nil && r.Conversation != c.ID {
+		err = db.ErrNotFound
+	}
+	return r, err
+}
