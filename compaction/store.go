@@ -231,6 +231,23 @@ func (s *Store) Latest(ctx context.Context, org db.Org, c recall.Conversation) (
 		pgx.StrictNamedArgs{"org": org, "of": c.Key})
 }
 
+// ViewAt returns what the model saw of a conversation when the message at a position of the agent's log was its last.
+// Where a compaction since then was reverted, it is what the reversal brought back.
+func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, seq int64) (recall.ContextView, error) {
+	next, err := db.One[json.RawMessage](ctx, s.DB, `
+		SELECT k.before FROM events e JOIN compactions k ON k.org = e.org AND k.id = e.ref_id
+		WHERE e.org = $1 AND e.agent_id = $2 AND e.seq > $3 AND e.type = $4 AND k.conversation_key = $5
+		ORDER BY e.seq LIMIT 1`, org, c.AgentID, seq, event.Compacted, c.Key)
+	if errors.Is(err, db.ErrNotFound) {
+		return c.ContextView, nil
+	}
+	var view recall.ContextView
+	if err == nil {
+		err = json.Unmarshal(next, &view)
+	}
+	return view, err
+}
+
 // Restored returns a conversation with the view from before a compaction and the messages appended since. ErrConflict
 // if the compaction was reverted already, or another came after it.
 func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.Conversation, error) {

@@ -23,6 +23,8 @@ func (s *Server) conversationRoutes(a *rest.API) {
 		"update_conversation: Change a conversation. Fields that are absent stay.", s.updateConversation)
 	rest.Delete(a.For(rest.Write), "/v1/conversations/{conversation_id}", "delete_conversation: Delete a conversation.",
 		s.deleteConversation)
+	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/fork",
+		"fork_conversation: Copy a conversation to a new one. Each then goes on by itself.", s.forkConversation)
 	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/recompile",
 		"recompile_conversation: Compile a conversation's system prompt again. The answer is the prompt.",
 		s.recompileConversation)
@@ -79,6 +81,20 @@ func (s *Server) getConversation(ctx context.Context, in *struct {
 	WithAgent
 }) (letta.Conversation, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	return s.conversation(ctx, c, err)
+}
+
+func (s *Server) forkConversation(ctx context.Context, in *struct {
+	rest.OfConversation
+	WithAgent
+	Hidden    bool   `query:"hidden" doc:"Lists leave the copy out."`
+	MessageID string `query:"message_id" doc:"The last message that is copied; all are if absent."`
+}) (letta.Conversation, error) {
+	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	if err != nil {
+		return letta.Conversation{}, err
+	}
+	c, err = s.Agents.Fork(ctx, rest.Org(ctx), c, in.MessageID, in.Hidden)
 	return s.conversation(ctx, c, err)
 }
 

@@ -31,6 +31,50 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	return c, err
 }
 
+// Fork copies a conversation to a new one: up to a message, or whole if messageID is empty. The copy's model sees what
+// that of the other saw then, with a system prompt of its own. ErrNotFound if the conversation lacks the message.
+func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, messageID string, hidden bool) (
+	forked recall.Conversation, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.with(tx)
+		a, err := in.Agent(ctx, org, c.AgentID)
+		if err != nil {
+			return err
+		}
+		if c, err = in.Recall.Conversation(ctx, org, a.ID, c.ID); err != nil {
+			return err
+		}
+		f := recall.Fork{To: c.Messages, View: c.ContextView, Hidden: hidden}
+		if messageID != "" {
+			m, err := in.Recall.Message(ctx, org, messageID)
+			if err != nil {
+				return err
+			}
+			if m.AgentID != a.ID || (m.ConversationID == nil) != c.IsDefault || !c.IsDefault && *m.ConversationID != c.ID {
+				return db.NotFound("Message with ID %s is not in conversation %s", messageID, c.ID)
+			}
+			if f.To = m.Position; f.To < c.Messages {
+				if f.View, err = in.Compaction.ViewAt(ctx, org, c, m.Seq); err != nil {
+					return err
+				}
+			}
+		}
+		if forked, err = in.Recall.Fork(ctx, org, c, f); err != nil {
+			return err
+		}
+		prompt, err := in.compileNow(ctx, org, a, forked)
+		if err != nil {
+			return err
+		}
+		if err := in.Recall.SetSystemPrompt(ctx, org, a.ID, forked.ID, prompt); err != nil {
+			return err
+		}
+		forked, err = in.Recall.Conversation(ctx, org, a.ID, forked.ID)
+		return err
+	})
+	return forked, err
+}
+
 // Recompile compiles the system prompt of a conversation and appends it to the log, unless dry is set or it is the
 // current one. It returns the prompt.
 func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation, dry bool) (string, error) {
