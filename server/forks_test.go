@@ -41,7 +41,7 @@ func (c *client) captured(agent, conversation, body string) string {
 func TestAForkHasThePromptOfItsPosition(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
-	agent := c.made("/v1/agents", `{"context_window_limit":6000,"compaction_settings":{"goal":0.3}}`)
+	agent := c.made("/v1/agents", `{"compaction_settings":{"mode":"all"}}`)
 	for _, conversation := range []string{"default", c.made("/v1/conversations?agent_id="+agent, `{"summary":"s"}`)} {
 		path, query := "/v1/conversations/"+conversation, "?agent_id="+agent
 		prompts, order := map[string][]string{}, []string{}
