@@ -56,7 +56,13 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateA
 	return s.shown(ctx, a, err)
 }
 
-func (s *Server) getAgent(ctx context.Context, a agent.Agent, _ *rest.OfAgent) (letta.AgentState, error) {
+// RetrievedAgent names an agent. Its state has all relations, also those that Included does not name.
+type RetrievedAgent struct {
+	rest.OfAgent
+	letta.Included
+}
+
+func (s *Server) getAgent(ctx context.Context, a agent.Agent, _ *RetrievedAgent) (letta.AgentState, error) {
 	return s.shown(ctx, a, nil)
 }
 

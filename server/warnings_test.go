@@ -69,6 +69,10 @@ func TestObjectsThatWereReadAreSentBackWithoutWarnings(t *testing.T) {
 			t.Errorf("%s: got %s, want no warning", body, got)
 		}
 	}
+	agent := c.must("GET", "/v1/agents/"+c.made("/v1/agents", "")+"?include=agent.tools&include=agent.blocks", "")
+	if strings.Contains(agent, `"warnings"`) || strings.Contains(agent, `"temperature":null`) {
+		t.Errorf("an agent: got %s, want neither a warning nor a null that Letta's types do not have", agent)
+	}
 	folder := c.must("POST", "/v1/folders/", `{"name":"f","embedding":"openai/text-embedding-3-small"}`)
 	if strings.Contains(folder, `"warnings"`) {
 		t.Errorf("a folder: got %s, want no warning", folder)

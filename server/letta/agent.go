@@ -66,22 +66,23 @@ type CoreMemory struct {
 }
 
 // LLMConfig describes the model that an agent is for, and how it is to answer. Loci does not call it: the endpoint's
-// type is the protocol that clients assume.
+// type is the protocol that clients assume. A setting that Letta's clients do not declare as nullable is absent if it is
+// not set.
 type LLMConfig struct {
 	Handle         *string         `json:"handle"`
 	Model          string          `json:"model"`
 	EndpointType   string          `json:"model_endpoint_type"`
 	ContextWindow  int             `json:"context_window" doc:"In tokens; 32768 is assumed if the model's is not known."`
-	Temperature    *float64        `json:"temperature"`
+	Temperature    *float64        `json:"temperature,omitempty"`
 	MaxTokens      *int            `json:"max_tokens"`
 	ParallelCalls  *bool           `json:"parallel_tool_calls"`
-	Reasons        *bool           `json:"enable_reasoner"`
+	Reasons        *bool           `json:"enable_reasoner,omitempty"`
 	ReasonEffort   *string         `json:"reasoning_effort"`
-	MaxThinking    *int            `json:"max_reasoning_tokens"`
+	MaxThinking    *int            `json:"max_reasoning_tokens,omitempty"`
 	Effort         *string         `json:"effort"`
 	Verbosity      *string         `json:"verbosity"`
 	Penalty        *float64        `json:"frequency_penalty"`
-	Strict         *bool           `json:"strict"`
+	Strict         *bool           `json:"strict,omitempty"`
 	ResponseFormat json.RawMessage `json:"response_format"`
 }
 

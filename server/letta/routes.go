@@ -53,7 +53,7 @@ var unserved = map[string]string{
 	"sandbox":      "Loci runs no code of its users, so that there is no sandbox to configure.",
 	"schedules":    "Loci sends no messages at set times; use a scheduler such as cron.",
 	"storage":      "Loci does not report the size of its vectors.",
-	"telemetry":    "Loci keeps no traces, metrics and feedback of steps.",
+	"telemetry":    "Loci keeps no traces of steps.",
 	"templates":    "Loci has no templates; create each agent with its fields.",
 	"tokens":       "Tokens of clients belong to Letta's cloud; create keys with loci keys create.",
 	"tools":        "This version keeps no tools of its users; a client runs its own tools and sends the results.",

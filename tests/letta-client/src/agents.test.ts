@@ -1,0 +1,97 @@
+import { assert, client, collect, createAgent, model, test, unique } from './fixture.js';
+import { NotFoundError } from '@letta-ai/letta-client';
+
+test('an agent is created, read, changed, listed and deleted', async () => {
+  const name = unique('keeper');
+  const agent = await client.agents.create({
+    name,
+    description: 'keeps things',
+    tags: ['b', 'a'],
+    metadata: { shelf: 3 },
+    timezone: 'Europe/Berlin',
+    memory_blocks: [
+      { label: 'human', value: 'Ada', limit: 500 },
+      { label: 'persona', value: 'calm', read_only: true },
+    ],
+  });
+  assert.match(agent.id, /^agent-[0-9a-f-]{36}$/);
+  assert.equal(agent.name, name);
+  assert.deepEqual(agent.metadata, { shelf: 3 });
+  assert.deepEqual([...agent.tags].sort(), ['a', 'b']);
+  assert.deepEqual(
+    agent.memory.blocks.map((b) => [b.label, b.value]),
+    [
+      ['human', 'Ada'],
+      ['persona', 'calm'],
+    ],
+  );
+  assert.equal(agent.model, null);
+  assert.equal(agent.timezone, 'Europe/Berlin');
+  assert.equal(agent.message_ids?.length, 1);
+
+  const read = await client.agents.retrieve(agent.id, { include: ['agent.blocks', 'agent.tools', 'agent.tags'] });
+  assert.deepEqual(
+    read.blocks.map((b) => b.label),
+    ['human', 'persona'],
+  );
+  assert.ok(read.tools.some((t) => t.name === 'conversation_search'));
+
+  const changed = await client.agents.update(agent.id, { description: 'keeps more', tags: ['c'] });
+  assert.equal(changed.description, 'keeps more');
+  assert.deepEqual(changed.tags, ['c']);
+  assert.deepEqual(changed.metadata, { shelf: 3 });
+
+  const named = await collect(client.agents.list({ name }));
+  assert.deepEqual(
+    named.map((a) => a.id),
+    [agent.id],
+  );
+  const tagged = await collect(client.agents.list({ tags: ['c', 'nobody'], match_all_tags: false }));
+  assert.deepEqual(
+    tagged.map((a) => a.id),
+    [agent.id],
+  );
+  assert.ok((await client.tags.list({ name: 'c' })).includes('c'));
+
+  await client.agents.delete(agent.id);
+  await assert.rejects(client.agents.retrieve(agent.id), NotFoundError);
+});
+
+test('an agent starts with the messages that it is given, and its prompt is compiled again', async () => {
+  const agent = await createAgent({
+    initial_message_sequence: [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Good day' },
+    ],
+    memory_blocks: [{ label: 'human', value: 'Ada' }],
+  });
+  const listed = await collect(client.agents.messages.list(agent.id));
+  assert.deepEqual(
+    listed.map((m) => m.message_type),
+    ['system_message', 'user_message', 'assistant_message'],
+  );
+  await client.agents.blocks.update('human', { agent_id: agent.id, value: 'Grace' });
+  const compiled = await client.agents.recompile(agent.id);
+  assert.equal(typeof compiled, 'string');
+  assert.match(compiled, /<memory_blocks>[^]*<human>[^]*Grace/);
+  assert.match(compiled, new RegExp(`- AGENT_ID: ${agent.id}`));
+});
+
+test('models are listed, and an agent may name any of them', async () => {
+  const listed = await client.models.list();
+  assert.equal(listed[0]?.handle, 'openai/scripted');
+  assert.equal(listed[0]?.max_context_window, 32000);
+  const embeddings = await client.models.embeddings.list();
+  assert.equal(embeddings.length, 1);
+  const agent = await createAgent({
+    model: 'openai/gpt-4o-mini',
+    model_settings: { provider_type: 'openai', temperature: 0.5, max_output_tokens: 300 },
+  });
+  assert.equal(agent.model, 'openai/gpt-4o-mini');
+  assert.equal((agent.model_settings as { temperature?: number }).temperature, 0.5);
+  await client.agents.messages.create(agent.id, { input: 'Hello' });
+  const asked = model.asked.at(-1)?.body;
+  assert.equal(asked?.['model'], 'gpt-4o-mini');
+  assert.equal(asked?.['temperature'], 0.5);
+  assert.equal((await client.health()).status, 'ok');
+});

@@ -1,0 +1,41 @@
+// The types of the answers, and those of the requests that prompts are, taken from the declarations of the clients.
+import type { Declarations } from './types.js';
+import type { Operation } from './surface.js';
+
+/** Methods whose streams are not events, or whose types say less than their answers have. */
+const narrower: Record<string, string> = {
+  'agents.messages.create': 'LettaResponse',
+};
+
+/** The type of each method's answer, of an event of a stream, and of the requests of models. */
+export function declarations(all: Operation[]): Declarations {
+  const answers = all.map(({ name }) => {
+    const method = name
+      .split('.')
+      .map((part) => `['${part}']`)
+      .join('');
+    return `  '${name}': ${narrower[name] ?? `Body<Awaited<ReturnType<Letta${method}>>>`};`;
+  });
+  return {
+    name: 'Declared',
+    source: `
+import type Letta from '@letta-ai/letta-client';
+import type { ArrayPage, NextFilesPage } from '@letta-ai/letta-client/core/pagination';
+import type { LettaResponse, LettaStreamingResponse } from '@letta-ai/letta-client/resources/agents/messages';
+import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
+import type { ResponseCreateParamsNonStreaming } from 'openai/resources/responses/responses';
+import type { MessageCreateParamsNonStreaming } from '@anthropic-ai/sdk/resources/messages';
+
+type Body<R> = R extends ArrayPage<infer I> ? I[]
+  : R extends NextFilesPage<infer I> ? { files: I[]; next_cursor: string | null; has_more: boolean } : R;
+
+export interface Declared {
+${answers.join('\n')}
+  event: LettaStreamingResponse;
+  openai: ChatCompletionCreateParamsNonStreaming;
+  responses: ResponseCreateParamsNonStreaming;
+  anthropic: MessageCreateParamsNonStreaming;
+}
+`,
+  };
+}

@@ -1,0 +1,38 @@
+// The fields that Loci adds to Letta's types. An answer with any other field that a type does not have fails the run.
+
+const block = ['version', 'created_at', 'updated_at'];
+const message = ['agent_id', 'conversation_id', 'position', 'seq'];
+const result = ['score', 'position', 'seq'];
+const file = ['total_lines', 'total_pages'];
+
+export const ownFields: Record<string, string[]> = {
+  AgentState: ['context_window_limit', 'tool_set', 'recall_scope', 'open_on_attach'],
+  Block: block,
+  BlockResponse: block,
+  SystemMessage: message,
+  UserMessage: message,
+  AssistantMessage: message,
+  ReasoningMessage: message,
+  HiddenReasoningMessage: message,
+  ToolCallMessage: message,
+  ToolReturnMessage: message,
+  ApprovalRequestMessage: message,
+  ApprovalResponseMessage: message,
+  SummaryMessage: message,
+  'LettaStreamingResponse.LettaStopReason': ['seq_id'],
+  'LettaStreamingResponse.LettaUsageStatistics': ['seq_id'],
+  Passage: ['stored_at'],
+  'PassageSearchResponse.Result': ['relevance'],
+  Archive: ['embedding_status'],
+  Folder: ['vector_db_provider'],
+  FileUploadResponse: file,
+  FileRetrieveResponse: file,
+  FileListResponse: file,
+  Conversation: ['hidden', 'message_count', 'embedding_status', 'isolated_block_ids'],
+  Run: ['job_type', 'user_id'],
+  Step: ['created_at'],
+  CompactionResponse: ['plan', 'compaction'],
+  'MessageSearchResponse.UserMessageListResult': result,
+  'MessageSearchResponse.AssistantMessageListResult': result,
+  LettaResponse: ['run_id', 'error'],
+};
