@@ -304,6 +304,11 @@ func TestArchivesAreSharedAndDeleted(t *testing.T) {
 	if _, err := f.store.Archive(t.Context(), org, c.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted: got %v, want ErrNotFound", err)
 	}
+	later := f.archive("later")
+	list, err := f.store.Archives(t.Context(), org, "", "", db.Page{After: c.ID, Ascending: true})
+	if err != nil || len(list) == 0 || list[len(list)-1].ID != later.ID {
+		t.Errorf("after the deleted archive: got %v, %v, want a list that ends with %s", list, err, later.ID)
+	}
 	if got := f.found(archival.Query{AgentID: bob}); len(got) != 0 {
 		t.Errorf("found in a deleted archive: %q", got)
 	}

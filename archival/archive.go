@@ -45,7 +45,7 @@ func checkName(name string) error {
 	if n := utf8.RuneCountInString(name); n < 1 || n > 255 {
 		return db.Invalid("an archive's name has %d characters; it must have from 1 to 255", n)
 	}
-	return nil
+	return db.CheckUTF8("the archive's name", name)
 }
 
 // Archive returns an archive by its id.
@@ -103,7 +103,12 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 		if _, err := tx.Exec(ctx, `DELETE FROM agent_archives WHERE org = $1 AND archive_key = $2`, org, key); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `UPDATE archives SET deleted_at = now() WHERE org = $1 AND key = $2`, org, key)
+		return db.Exec(ctx, tx, `
+			WITH gone AS (
+				UPDATE archives SET deleted_at = now() WHERE org = $1 AND key = $2 RETURNING id, created_at, key
+			)
+			INSERT INTO deleted_places (id, org, created_at, key) SELECT id, $1, created_at, key FROM gone
+			ON CONFLICT (org, id) DO NOTHING`, org, key)
 	})
 }
 

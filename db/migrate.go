@@ -40,6 +40,7 @@ type Migrated struct {
 	From, To Schema
 	Role     string // the role that serves, if it is not the owner
 	Created  bool   // the role is new
+	Open     bool   // the new role has no password
 	Granted  int    // statements that gave the role its rights; 0 if it had them
 }
 
@@ -55,6 +56,9 @@ func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
 	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockMigrate)); err != nil {
 		return m, fmt.Errorf("wait for the migration lock: %w", err)
+	}
+	if err := checkSameDatabase(ctx, conn, u); err != nil {
+		return m, err
 	}
 	if m.To, err = current(); err != nil {
 		return m, err

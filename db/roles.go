@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -35,7 +38,13 @@ func Open(ctx context.Context, u URLs) (*pgxpool.Pool, error) {
 			return nil, err
 		}
 	}
-	if err := dialed(ctx, u.Server, func(conn *pgx.Conn) error { return CheckSchema(ctx, conn) }); err != nil {
+	err := dialed(ctx, u.Server, func(conn *pgx.Conn) error {
+		if err := CheckSchema(ctx, conn); err != nil {
+			return err
+		}
+		return checkRights(ctx, conn)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return Connect(ctx, u.Server)
@@ -99,6 +108,7 @@ func (m *Migrated) grant(ctx context.Context, owner *pgx.Conn, url string) error
 	if m.Created, err = createRole(ctx, owner, role, password); err != nil {
 		return err
 	}
+	m.Open = m.Created && password == ""
 	rows, _ := owner.Query(ctx, missingRights, role) // its error is also in rows
 	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
@@ -135,6 +145,64 @@ func createRole(ctx context.Context, owner *pgx.Conn, role, password string) (cr
 		}
 	}
 	return err == nil, err
+}
+
+// checkSameDatabase returns an error if the URLs of the two roles name different databases. A session of the one sees
+// the advisory locks of the other's only in the same database. The role that serves may not exist yet.
+func checkSameDatabase(ctx context.Context, owner *pgx.Conn, u URLs) error {
+	if u.Server == "" || u.Server == owner.Config().ConnString() {
+		return nil
+	}
+	config, err := parse(u.Server)
+	if err != nil {
+		return err
+	}
+	serving := config.ConnConfig.Database
+	different := fmt.Errorf("the URL of the role that serves names database %s, and that of the owner of the schema "+
+		"another one, %s: let LOCI_DATABASE_URL and LOCI_DATABASE_OWNER_URL name the same", serving, owner.Config().Database)
+	conn, err := Dial(ctx, u.Server)
+	if err != nil {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == pgerrcode.InvalidCatalogName ||
+			serving != owner.Config().Database {
+			return different
+		}
+		return nil
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	key, same := rand.Int64(), false //nolint:gosec // no secret
+	if _, err := owner.Exec(ctx, `SELECT pg_advisory_lock($1)`, key); err != nil {
+		return err
+	}
+	if err := conn.QueryRow(ctx, `SELECT NOT pg_try_advisory_lock($1)`, key).Scan(&same); err != nil {
+		return err
+	}
+	if _, err := owner.Exec(ctx, `SELECT pg_advisory_unlock($1)`, key); err != nil || same {
+		return err
+	}
+	return different
+}
+
+// shownRights is how many missing rights an error names.
+const shownRights = 5
+
+// checkRights returns a *SchemaError with the statements that give d's role the rights to serve that it lacks.
+func checkRights(ctx context.Context, conn *pgx.Conn) error {
+	rows, _ := conn.Query(ctx, missingRights, conn.Config().User) // its error is also in rows
+	missing, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("look up the rights of role %s: %w", conn.Config().User, err)
+	}
+	missing = slices.DeleteFunc(missing, func(sql string) bool { return !strings.HasPrefix(sql, "GRANT ") })
+	if len(missing) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(missing) - shownRights; n > 0 {
+		missing, more = missing[:shownRights], fmt.Sprintf(", and %d more", n)
+	}
+	return schemaError("the database role %s lacks rights that a server needs (%s%s): run 'loci migrate' with "+
+		"LOCI_DATABASE_URL set to the URL of this role, and LOCI_DATABASE_OWNER_URL to that of the role that owns the schema",
+		conn.Config().User, strings.Join(missing, "; "), more)
 }
 
 // missingRights selects the statements that give the role $1 the rights to serve that it lacks: on Loci's tables,

@@ -2,8 +2,10 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -56,6 +58,54 @@ func TestTheRoleThatServesIsMade(t *testing.T) {
 	}
 	if _, err := pool.Exec(t.Context(), `INSERT INTO later DEFAULT VALUES`); err != nil {
 		t.Errorf("the role has no rights on a table that was made later: %v", err)
+	}
+}
+
+// Rights that a server needs are looked for before it serves.
+func TestMissingRightsAreNamed(t *testing.T) {
+	t.Parallel()
+	owner := dbtest.EmptyURL(t)
+	superuser := dial(t, owner)
+	role := roleName(t, superuser)
+	urls := db.URLs{Owner: owner, Server: dbtest.As(owner, role)}
+	if _, err := db.Migrate(t.Context(), urls); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := superuser.Exec(t.Context(), `REVOKE UPDATE ON passages FROM `+role); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Open(t.Context(), db.URLs{Server: urls.Server})
+	_, final := errors.AsType[*db.SchemaError](err)
+	want := "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE passages TO " + role + "): run 'loci migrate'"
+	if !final || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want a *SchemaError with %q", err, want)
+	}
+	if _, err := db.Migrate(t.Context(), urls); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := db.Open(t.Context(), db.URLs{Server: urls.Server})
+	if err != nil {
+		t.Fatalf("after the rights were given: %v", err)
+	}
+	pool.Close()
+}
+
+// The URLs of the owner and of the role that serves name one database, whether that role exists or not.
+func TestTwoDatabasesAreNotMigrated(t *testing.T) {
+	t.Parallel()
+	first, second := dbtest.EmptyURL(t), dbtest.EmptyURL(t)
+	for what, server := range map[string]string{
+		"the same role": second, "a role that is missing": dbtest.As(second, "nobody_yet"),
+		"no such database": strings.Replace(second, "/loci_test_", "/no_loci_test_", 1)} {
+		_, err := db.Migrate(t.Context(), db.URLs{Owner: first, Server: server})
+		if err == nil || !strings.Contains(err.Error(), "let LOCI_DATABASE_URL and LOCI_DATABASE_OWNER_URL name the same") {
+			t.Errorf("%s in another database: got %v", what, err)
+		}
+	}
+	var tables int
+	if err := dial(t, first).QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`).
+		Scan(&tables); err != nil || tables > 0 {
+		t.Errorf("the owner's database has %d tables, %v; want none", tables, err)
 	}
 }
 

@@ -33,6 +33,14 @@ func Short(text string) string {
 	return text
 }
 
+// CheckUTF8 returns ErrInvalid if a name is not UTF-8. JSON's decoder puts U+FFFD in the place of bytes that are not.
+func CheckUTF8(what, name string) error {
+	if !utf8.ValidString(name) || strings.ContainsRune(name, utf8.RuneError) {
+		return Invalid("%s %q is not UTF-8, or has U+FFFD, which replaces what is not", what, name)
+	}
+	return nil
+}
+
 // maxTagChars bounds a tag.
 const maxTagChars = 200
 

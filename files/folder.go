@@ -113,7 +113,7 @@ func folderName(raw string) (string, error) {
 	if n := len([]rune(name)); n > 255 {
 		return "", db.Invalid("the folder's name has %d characters; 255 are the most", n)
 	}
-	return name, nil
+	return name, db.CheckUTF8("the folder's name", name)
 }
 
 // folderError says in words that the folder does not exist, or that another one has its name.

@@ -19,11 +19,7 @@ func (s *Server) organizationRoutes(a *rest.API) {
 }
 
 func (s *Server) listOrgs(ctx context.Context, in *struct{ rest.Paging }) ([]letta.Organization, error) {
-	own := rest.Org(ctx)
-	if rest.IsOperator(ctx) {
-		own = 0
-	}
-	list, err := s.Keys.Orgs(ctx, own, in.Page(50, rest.OldestFirst))
+	list, err := s.Keys.Orgs(ctx, rest.Org(ctx), rest.IsOperator(ctx), in.Page(50, rest.OldestFirst))
 	return rest.Each(list, letta.OrganizationOf), err
 }
 

@@ -3,7 +3,10 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -154,6 +157,44 @@ func TestDeletedOrganizationsAreClosed(t *testing.T) {
 	again := c.as("acme")
 	if got := again.call("GET", "/v1/folders/"+folder, ""); got.Code != 404 {
 		t.Errorf("the folder under the same name: got %d %s, want 404", got.Code, got.Text)
+	}
+}
+
+// lateBody is a request's body that deletes the request's organization before its first byte is read.
+type lateBody struct {
+	io.Reader
+	remove func()
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	b.remove()
+	return b.Reader.Read(p)
+}
+
+// A request that was let in before its organization was deleted is answered as one after it.
+func TestARequestThatOutlivesItsOrganizationIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	for i, path := range []string{"/v1/agents/", "/v1/folders/", "/v1/blocks/", "/v1/archives/"} {
+		name := fmt.Sprintf("org %d", i)
+		of := c.as(name)
+		remove := sync.OnceFunc(func() {
+			if _, err := c.server.Keys.DeleteOrg(t.Context(), name); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.server.Keys.Clear(t.Context(), func(apikey.Organization, string, int) {}); err != nil {
+				t.Error(err)
+			}
+		})
+		r := httptest.NewRequestWithContext(t.Context(), "POST", path,
+			&lateBody{strings.NewReader(`{"name":"late","label":"late","value":"v"}`), remove})
+		r.Header.Set("Authorization", "Bearer "+of.key)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		of.ServeHTTP(w, r)
+		if w.Code != 401 && w.Code != 404 || strings.Contains(w.Body.String(), "_fkey") {
+			t.Errorf("%s: got %d %s, want 401 or 404 without the name of a constraint", path, w.Code, w.Body)
+		}
 	}
 }
 

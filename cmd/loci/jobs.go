@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -45,7 +46,8 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ReindexerSchedule: reindex,
-		ID:                p.id, Workers: workers, Logger: slog.New(quiet{p.log.Handler()}), FetchCooldown: fetchPause,
+		ID:                p.id, Workers: workers, FetchCooldown: fetchPause,
+		Logger:     slog.New(quiet{p.log.Handler(), new(atomic.Int64)}),
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, CompletedJobRetentionPeriod: jobsKept,
 		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight, &queue.ForOrg{}},
 	})
@@ -57,12 +59,14 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 	presence := queue.Presence{URL: p.pg.urls.Server, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
 	once := sync.OnceFunc(func() { close(ready) })
+	said := "" // the error that was logged last, until the lock is held again
 	for {
-		err := presence.Keep(ctx, once)
+		err := presence.Keep(ctx, func() { said = ""; once() })
 		if _, changed := errors.AsType[*db.SchemaError](err); changed {
 			return err
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
 			p.log.Warn("the server's lock on the database was lost", "error", err)
 		}
 		if !wait(ctx, retryEvery) {

@@ -16,6 +16,8 @@ import (
 	_ "time/tzdata" // agents have timezones, and the image has none
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/db"
 )
 
 func main() {
@@ -96,6 +98,10 @@ type settingError struct{ error }
 func exitCode(errs io.Writer, err error) int {
 	if err == nil {
 		return 0
+	}
+	if db.IsReadOnly(err) {
+		err = errors.New("the database is read-only, so nothing can be stored: make it writable, or name the one that is, " +
+			"and try again")
 	}
 	fmt.Fprintln(errs, "loci:", err)
 	if _, ok := errors.AsType[settingError](err); ok {

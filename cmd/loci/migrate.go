@@ -43,6 +43,10 @@ func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	printMigrated(s, done)
+	if done.Open && c.external() {
+		fmt.Fprintf(s.err, "loci: the role %[1]s was created without a password, as LOCI_DATABASE_URL has none: it can "+
+			"log in only where pg_hba.conf asks for none. ALTER ROLE %[1]s PASSWORD '…' sets one.\n", done.Role)
+	}
 	owner, err := db.Connect(ctx, cmp.Or(pg.urls.Owner, pg.urls.Server))
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func checkName(name string) error {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return db.Invalid("the agent's name %q has control characters", name)
 	}
-	return nil
+	return db.CheckUTF8("the agent's name", name)
 }
 
 func checkLimits(window, maxFiles, viewChars *int) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -90,6 +91,7 @@ func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, e
 	if err != nil {
 		return "", Key{}, err
 	}
+	n.Org = plain(n.Org)
 	secret = secretPrefix + (rand.Text() + rand.Text())[:secretChars]
 	err = pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
 		key, err = n.insert(ctx, tx, secret)
@@ -148,6 +150,9 @@ func (n NewKey) insert(ctx context.Context, tx pgx.Tx, secret string) (key Key, 
 	return db.One[Key](ctx, tx, selectKeys+` AND k.id = $1`, id)
 }
 
+// plain returns a name with single spaces and in Unicode's form NFC: names that look alike are the same.
+func plain(name string) string { return norm.NFC.String(strings.Join(strings.Fields(name), " ")) }
+
 // checkName returns an ErrInvalid if a text cannot be the name of an organization or a key.
 func checkName(what, name string) error {
 	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
@@ -162,7 +167,7 @@ func checkName(what, name string) error {
 	if id, ok := strings.CutPrefix(name, "org-"); ok && uuid.Validate(id) == nil {
 		return db.Invalid("%s is the id of an organization, and no name: give the name", name)
 	}
-	return nil
+	return db.CheckUTF8("the "+what+"'s name", name)
 }
 
 // secrets matches keys that Create made.

@@ -115,7 +115,7 @@ func TestNamesOfOrganizationsAreNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{o.ID, "  ", ""} {
+	for _, name := range []string{o.ID, "  ", "", "a\xffb", "a\uFFFDb"} {
 		if _, err := keys.CreateOrg(t.Context(), name); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("an organization %q: got %v, want ErrInvalid", name, err)
 		}
@@ -123,6 +123,52 @@ func TestNamesOfOrganizationsAreNames(t *testing.T) {
 			Scopes: []string{apikey.Write}}); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("a key of the organization %q: got %v, want ErrInvalid", name, err)
 		}
+	}
+}
+
+// Names that look alike are the same: white space and Unicode's forms do not make another organization.
+func TestNamesOfOrganizationsThatLookAlikeAreTheSame(t *testing.T) {
+	t.Parallel()
+	keys := &apikey.Store{DB: dbtest.New(t)}
+	o, err := keys.CreateOrg(t.Context(), " Cafe\u0301  Noir ")
+	if err != nil || o.Name != "Caf\u00e9 Noir" {
+		t.Fatalf("got %q, %v; want the name in the form NFC with single spaces", o.Name, err)
+	}
+	for _, name := range []string{"Caf\u00e9 Noir", "Cafe\u0301 Noir", "Caf\u00e9\u00a0Noir"} {
+		if _, err := keys.CreateOrg(t.Context(), name); !errors.Is(err, db.ErrConflict) {
+			t.Errorf("another organization %q: got %v, want ErrConflict", name, err)
+		}
+		if found, err := keys.Organization(t.Context(), name); err != nil || found.ID != o.ID {
+			t.Errorf("the organization %q: got %v, %v", name, found, err)
+		}
+		if _, key, err := keys.Create(t.Context(), apikey.NewKey{Org: name, Name: "k",
+			Scopes: []string{apikey.Write}}); err != nil || key.OrgID != o.ID {
+			t.Errorf("a key of %q: got organization %s, %v; want %s", name, key.OrgID, err, o.ID)
+		}
+	}
+}
+
+// A list goes on after an organization that was deleted since.
+func TestListsGoOnAfterADeletedOrganization(t *testing.T) {
+	t.Parallel()
+	keys := &apikey.Store{DB: dbtest.New(t)}
+	var made []apikey.Organization
+	for _, name := range []string{"a", "b", "c"} {
+		o, err := keys.CreateOrg(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, o)
+	}
+	if _, err := keys.DeleteOrg(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keys.Clear(t.Context(), func(apikey.Organization, string, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := keys.Orgs(t.Context(), 1, true, db.Page{After: made[1].ID, Ascending: true, Limit: 5})
+	if err != nil || len(list) != 1 || list[0].ID != made[2].ID {
+		t.Errorf("after the deleted one: got %v, %v; want %s", list, err, made[2].ID)
 	}
 }
 

@@ -21,11 +21,13 @@ type Organization struct {
 
 const orgColumns = `id, org AS key, name, created_at, deleted_at`
 
-// CreateOrg creates an organization. ErrInvalid if the name is not allowed, ErrConflict if another one has it.
+// CreateOrg creates an organization. Its name is stored without white space around it, with single spaces, and in
+// Unicode's form NFC. ErrInvalid if the name is not allowed, ErrConflict if another one has it.
 func (s *Store) CreateOrg(ctx context.Context, name string) (Organization, error) {
 	if err := checkName("organization", name); err != nil {
 		return Organization{}, err
 	}
+	name = plain(name)
 	o, err := db.One[Organization](ctx, s.DB, `INSERT INTO organizations (name) VALUES ($1) RETURNING `+orgColumns, name)
 	return o, takenName(err, name)
 }
@@ -38,11 +40,11 @@ func takenName(err error, name string) error {
 	return err
 }
 
-// Orgs returns a page of the organizations that are not deleted. Unless only is 0, it is the only one that is listed.
-func (s *Store) Orgs(ctx context.Context, only db.Org, p db.Page) ([]Organization, error) {
+// Orgs returns a page of the organizations that are not deleted: all of them, or the given one alone.
+func (s *Store) Orgs(ctx context.Context, own db.Org, all bool, p db.Page) ([]Organization, error) {
 	return db.List[Organization](ctx, s.DB, p, `
-		SELECT `+orgColumns+` FROM organizations WHERE deleted_at IS NULL AND @only IN (0, org)`,
-		pgx.StrictNamedArgs{"only": only})
+		SELECT `+orgColumns+` FROM organizations WHERE deleted_at IS NULL AND (@all OR org = @org)`,
+		pgx.StrictNamedArgs{"org": own, "all": all})
 }
 
 // AllOrgs returns every organization, oldest first, with those whose rows are being deleted.
@@ -54,9 +56,9 @@ func (s *Store) AllOrgs(ctx context.Context) ([]Organization, error) {
 func (s *Store) Organization(ctx context.Context, idOrName string) (Organization, error) {
 	o, err := db.One[Organization](ctx, s.DB, `
 		SELECT `+orgColumns+` FROM organizations
-		WHERE (id = $1 OR name = $1) AND deleted_at IS NULL
-		ORDER BY (id = $1) DESC
-		LIMIT 1`, idOrName)
+		WHERE (id = $1 OR name IN ($1, $2)) AND deleted_at IS NULL
+		ORDER BY (id = $1) DESC, (name = $1) DESC
+		LIMIT 1`, idOrName, plain(idOrName))
 	return o, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
 }
 
@@ -70,6 +72,7 @@ func (s *Store) RenameOrg(ctx context.Context, idOrName, name string) (Organizat
 	if err != nil {
 		return o, err
 	}
+	name = plain(name)
 	o, err = db.One[Organization](ctx, s.DB, `
 		UPDATE organizations SET name = $2 WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns, o.Org, name)
 	return o, db.OrNotFound(takenName(err, name), "Organization with ID %s not found", idOrName)
@@ -95,8 +98,14 @@ func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, e
 	deleted, err := db.One[Organization](ctx, s.DB, `
 		WITH k AS (
 			DELETE FROM api_keys WHERE org = $1
+		), place AS ( -- in the lists of the operator, who belongs to the default organization
+			INSERT INTO deleted_places (org, id, created_at, key)
+			SELECT d.org, o.id, o.created_at, o.org FROM organizations o JOIN organizations d ON d.name = $2
+			WHERE o.org = $1 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
+			ON CONFLICT DO NOTHING
 		)
-		UPDATE organizations SET deleted_at = now() WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns, o.Org)
+		UPDATE organizations SET deleted_at = now() WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns,
+		o.Org, defaultOrg)
 	return deleted, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
 }
 

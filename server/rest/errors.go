@@ -286,6 +286,9 @@ func unavailable(err error) bool {
 // fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told. own says that
 // the operation is not Letta's.
 func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
+	if outlived(ctx, err) {
+		err = errUnknownKey
+	}
 	p := ProblemOf(err)
 	if own && p.Code == codeInvalid {
 		p.status = http.StatusUnprocessableEntity
@@ -298,6 +301,13 @@ func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 		a.Log.ErrorContext(ctx, "request failed", "status", p.status, "request_id", requestID(ctx), "error", err)
 	}
 	return p
+}
+
+// outlived reports whether a request failed in the database as its organization was deleted meanwhile, with its keys.
+func outlived(ctx context.Context, err error) bool {
+	_, inDatabase := errors.AsType[*pgconn.PgError](err)
+	recheck, ok := ctx.Value(keyRecheck).(func() error)
+	return ok && inDatabase && errors.Is(recheck(), ErrUnauthorized)
 }
 
 // CheckRoom returns an error if the database is read-only, or if changes can still not be stored after one could not.
