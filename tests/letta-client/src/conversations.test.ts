@@ -85,3 +85,26 @@ test('a conversation is archived, compacted, and attached to while it works', as
   assert.deepEqual(await lists('archived'), [c.id]);
   assert.deepEqual(await lists('unarchived'), []);
 });
+
+test('a conversation is forked, whole and at a message', async () => {
+  const agent = await createAgent();
+  const c = await client.conversations.create({ agent_id: agent.id });
+  model.says({ text: 'One.' }, { text: 'Two.' });
+  for (const input of ['First?', 'Second?']) {
+    await collect(await client.conversations.messages.create(c.id, { input }));
+  }
+  const texts = async (id: string) =>
+    (await collect(client.conversations.messages.list(id, { order: 'asc' }))).flatMap((m) =>
+      m.message_type === 'user_message' || m.message_type === 'assistant_message' ? [textOf(m.content)] : [],
+    );
+  const whole = await client.conversations.fork(c.id);
+  assert.equal(whole.agent_id, agent.id);
+  assert.notEqual(whole.id, c.id);
+  assert.deepEqual(await texts(whole.id), ['First?', 'One.', 'Second?', 'Two.']);
+  const listed = await collect(client.conversations.messages.list(c.id, { order: 'asc' }));
+  const at = listed.find((m) => m.message_type === 'assistant_message')?.id ?? '';
+  const part = await client.conversations.fork(c.id, { message_id: at });
+  assert.deepEqual(await texts(part.id), ['First?', 'One.']);
+  await collect(await client.conversations.messages.create(part.id, { input: 'Third?' }));
+  assert.deepEqual(await texts(c.id), ['First?', 'One.', 'Second?', 'Two.']);
+});

@@ -11,7 +11,6 @@ const notServed: Record<string, string> = {
   'agents.schedule.': 'sends no messages at set times',
   'agents.tools.updateApproval': 'keeps no tools of its users',
   'tools.search': 'listed by GET /v1/tools',
-  'conversations.fork': 'does not serve this route',
   'mcpServers.': 'calls no MCP servers',
   'runs.trace.': 'keeps no traces of steps',
   'steps.trace.': 'keeps no traces of steps',

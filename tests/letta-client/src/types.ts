@@ -12,10 +12,21 @@ export interface Declarations {
   name: string;
 }
 
+/** What is read of the type of an object or a list. */
+interface Shape {
+  name: string;
+  element: ts.Type | undefined;
+  index: ts.Type | undefined;
+  fields: Map<string, ts.Type>;
+  required: string[];
+  tags: [string, string][]; // fields that are literals, and these
+}
+
 /** Checks values against the properties of a declared interface. Fields that a type does not have are problems. */
 export class Types {
   private readonly checker: ts.TypeChecker;
   private readonly types = new Map<string, ts.Type>();
+  private readonly shapes = new Map<ts.Type, Shape>();
   private readonly place: ts.SourceFile;
 
   /** own lists the fields that Loci adds to a type, by the type's name. */
@@ -85,34 +96,45 @@ export class Types {
   }
 
   private checkObject(value: object, type: ts.Type, at: string): string[] {
-    if (this.checker.isArrayType(type)) {
-      const element = this.checker.getTypeArguments(type as ts.TypeReference)[0];
+    const shape = this.shapeOf(type);
+    if (shape.element || Array.isArray(value)) {
+      const { element } = shape;
       if (!Array.isArray(value) || !element) return [this.wrong(value, type, at)];
       return value.flatMap((item, i) => this.check(item, element, `${at}[${i}]`));
     }
-    if (Array.isArray(value)) return [this.wrong(value, type, at)];
-    const found = this.missing(value, type, at);
-    const index = this.checker.getIndexTypeOfType(type, ts.IndexKind.String);
-    const allowed = this.own[this.nameOf(type)] ?? [];
+    const found: string[] = [];
+    for (const name of shape.required) {
+      if (!(name in value)) found.push(`${at}.${name}: is missing, and ${shape.name} needs it`);
+    }
     for (const [key, field] of Object.entries(value)) {
-      const property = this.checker.getPropertyOfType(type, key);
-      if (property) {
-        const of = this.checker.getTypeOfSymbolAtLocation(property, this.place);
-        found.push(...this.check(field, of, `${at}.${key}`), ...this.checkTime(key, field, at));
-      } else if (index) {
-        found.push(...this.check(field, index, `${at}.${key}`));
-      } else if (!allowed.includes(key)) {
-        found.push(`${at}.${key}: ${this.nameOf(type)} has no such field`);
-      }
+      const of = shape.fields.get(key) ?? shape.index;
+      if (of) found.push(...this.check(field, of, `${at}.${key}`), ...this.checkTime(key, field, at));
+      else if (!this.own[shape.name]?.includes(key)) found.push(`${at}.${key}: ${shape.name} has no such field`);
     }
     return found;
   }
 
-  private missing(value: object, type: ts.Type, at: string): string[] {
-    return this.checker
-      .getPropertiesOfType(type)
-      .filter((p) => !(p.flags & ts.SymbolFlags.Optional) && !(p.getName() in value))
-      .map((p) => `${at}.${p.getName()}: is missing, and ${this.nameOf(type)} needs it`);
+  private shapeOf(type: ts.Type): Shape {
+    let shape = this.shapes.get(type);
+    if (!shape) {
+      const properties = this.checker.getPropertiesOfType(type);
+      const typeOf = (p: ts.Symbol) => this.checker.getTypeOfSymbolAtLocation(p, this.place);
+      shape = {
+        name: this.nameOf(type),
+        element: this.checker.isArrayType(type)
+          ? this.checker.getTypeArguments(type as ts.TypeReference)[0]
+          : undefined,
+        index: this.checker.getIndexTypeOfType(type, ts.IndexKind.String),
+        fields: new Map(properties.map((p) => [p.getName(), typeOf(p)])),
+        required: properties.filter((p) => !(p.flags & ts.SymbolFlags.Optional)).map((p) => p.getName()),
+        tags: properties.flatMap((p) => {
+          const tag = this.checker.getNonNullableType(typeOf(p));
+          return tag.isStringLiteral() ? [[p.getName(), tag.value] as [string, string]] : [];
+        }),
+      };
+      this.shapes.set(type, shape);
+    }
+    return shape;
   }
 
   /** Letta's Python client reads the times that its types declare as strings here. */
@@ -125,24 +147,23 @@ export class Types {
   private checkUnion(value: unknown, members: ts.Type[], at: string): string[] {
     let nearest: string[] | undefined;
     for (const member of members) {
+      const object = (member.flags & (flags.Object | flags.Intersection)) !== 0;
+      if (object && !this.tagged(value, member)) continue;
       const found = this.check(value, member, at);
       if (found.length === 0) return [];
-      if (this.tagged(value, member) && (!nearest || found.length < nearest.length)) nearest = found;
+      if (object && (!nearest || found.length < nearest.length)) nearest = found;
     }
     return nearest ?? [`${at}: ${brief(value)} is none of ${members.map((m) => this.nameOf(m)).join(', ')}`];
   }
 
+  /** Reports whether a value can be of an object's type, by the fields that are literals. */
   private tagged(value: unknown, member: ts.Type): boolean {
-    if (typeof value !== 'object' || value === null || !(member.flags & (flags.Object | flags.Intersection)))
-      return false;
-    if (this.checker.isArrayType(member) || Array.isArray(value)) {
-      return this.checker.isArrayType(member) && Array.isArray(value);
-    }
-    return this.checker.getPropertiesOfType(member).every((property) => {
-      const type = this.checker.getNonNullableType(this.checker.getTypeOfSymbolAtLocation(property, this.place));
-      const field = (value as Record<string, unknown>)[property.getName()];
-      return !type.isStringLiteral() || field === undefined || field === type.value;
-    });
+    if (member.isIntersection() && typeof value !== 'object') return true; // such as string & {}
+    if (typeof value !== 'object' || value === null) return false;
+    const { element, tags } = this.shapeOf(member);
+    if (element || Array.isArray(value)) return element !== undefined && Array.isArray(value);
+    const fields = value as Record<string, unknown>;
+    return tags.every(([name, tag]) => fields[name] === undefined || fields[name] === tag);
   }
 
   private nameOf(type: ts.Type): string {
