@@ -9,8 +9,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +26,11 @@ import (
 // turnOf finds the number of the turn in the last message of a prompt.
 var turnOf = regexp.MustCompile(`turn-(\d+)\.`)
 
-// scriptedTurn answers each turn of a user by two calls and a text. What it answers follows from the prompt alone.
+// stormCalls is how many tools an answer of a storm calls; each eighth turn has one.
+const stormCalls = 8
+
+// scriptedTurn answers each turn of a user by two calls, or a storm of calls, and a text. What it answers follows from
+// the prompt alone.
 func scriptedTurn(asked modeltest.Asked) modeltest.Answer {
 	var messages []struct {
 		Role       string `json:"role"`
@@ -41,6 +47,15 @@ func scriptedTurn(asked modeltest.Asked) modeltest.Answer {
 	switch {
 	case last.Role == "user":
 		turn = turnOf.FindStringSubmatch(fmt.Sprint(last.Content))[1]
+		if n, _ := strconv.Atoi(turn); n%8 == 5 {
+			storm := modeltest.Answer{Wait: soon}
+			for i := range stormCalls {
+				storm.Calls = append(storm.Calls, modeltest.Call{ID: fmt.Sprintf("turn-%s-9%d", turn, i),
+					Name: "core_memory_replace", Arguments: `{"label":"facts","old_content":"Facts","new_content":"Facts"}`})
+			}
+			storm.Calls[0].Name, storm.Calls[0].Arguments = "core_memory_append", `{"label":"facts","content":"fact-`+turn+`."}`
+			return storm
+		}
 		return modeltest.Answer{Wait: soon, Calls: []modeltest.Call{{ID: "turn-" + turn + "-1", Name: "core_memory_append",
 			Arguments: `{"label":"facts","content":"fact-` + turn + `."}`}}}
 	case step == "1":
@@ -50,9 +65,72 @@ func scriptedTurn(asked modeltest.Asked) modeltest.Answer {
 	return modeltest.Answer{Wait: soon, Text: "Noted " + turn + "."}
 }
 
-// Two servers are killed at random moments while an agent works on one turn after the other. Its client sends a turn
-// again until it is answered. The log and the agent's memory are as if nothing had happened. LOCI_CHAOS_TURNS says how
-// many turns, LOCI_CHAOS_SEED repeats a run.
+// faulty returns a scripted model that fails at every fifth request, never twice in a row while it is told to.
+func faulty(on *atomic.Bool) func(modeltest.Asked) modeltest.Answer {
+	var asked atomic.Int64
+	return func(r modeltest.Asked) modeltest.Answer {
+		a := scriptedTurn(r)
+		if n := asked.Add(1); on.Load() && n%5 == 0 {
+			switch n / 5 % 5 {
+			case 0:
+				return modeltest.Answer{Status: http.StatusInternalServerError}
+			case 1:
+				return modeltest.Answer{Status: http.StatusTooManyRequests}
+			case 2:
+				a.Cut = true
+			case 3:
+				return modeltest.Answer{Raw: "data: {]\n\n"}
+			default:
+				return modeltest.Answer{Reasoning: "Nothing else."}
+			}
+		}
+		return a
+	}
+}
+
+// agentOf creates an agent whose window is full after some turns.
+func agentOf(p *program) string {
+	return call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tool_set": "all",
+		"context_window_limit": 16_000, "memory_blocks": []any{map[string]any{"label": "facts", "value": "Facts:"}}}).ID
+}
+
+// saidBy returns the log of an agent without ids and times, and how many summaries it has. What a summary hides stays
+// in the log; where summaries and warnings stand depends on the moment.
+func saidBy(p *program, agent string) (said []string, summaries int) {
+	const page = 1000
+	path := fmt.Sprintf("/v1/agents/%s/messages?order=asc&limit=%d", agent, page)
+	for after := ""; ; {
+		items := call[[]map[string]any](p, "GET", path+after, nil)
+		for _, item := range items {
+			text := fmt.Sprint(item["message_type"])
+			switch item["message_type"] {
+			case "summary_message":
+				summaries++
+				continue
+			case "system_message":
+				continue
+			case "tool_call_message":
+				for _, c := range item["tool_calls"].([]any) {
+					text += " " + fmt.Sprint(c.(map[string]any)["tool_call_id"])
+				}
+			case "tool_return_message":
+				text += " " + fmt.Sprint(item["tool_call_id"]) + " " + fmt.Sprint(item["status"])
+			default:
+				text += " " + fmt.Sprint(item["content"])
+			}
+			said = append(said, text)
+		}
+		if len(items) < page/4 { // a message may be several items
+			return said, summaries
+		}
+		after = "&after=" + fmt.Sprint(items[len(items)-1]["id"])
+	}
+}
+
+// Two servers are killed at random moments while an agent works on one turn after the other, some of which call many
+// tools, and the model fails now and then. Its client sends a turn again until it is answered. Histories are summarized
+// meanwhile. The log and the agent's memory are those of an agent to which none of this happened. LOCI_CHAOS_TURNS says
+// how many turns, LOCI_CHAOS_SEED repeats a run.
 func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -62,12 +140,13 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_TURNS=%d", seed, turns)
 	m := modeltest.New(t)
-	m.Reply = scriptedTurn
+	var faults atomic.Bool
+	faults.Store(true)
+	m.Reply = faulty(&faults)
 	servers := launchTwo(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
 		"--log-level=warn")
 	p := &program{t: t, base: servers[0].url()}
-	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tool_set": "all",
-		"memory_blocks": []any{map[string]any{"label": "facts", "value": "Facts:"}}}).ID
+	agent, calm := agentOf(p), agentOf(p)
 	ctx, stop := context.WithCancel(t.Context())
 	var killing sync.WaitGroup
 	killing.Go(func() {
@@ -78,33 +157,21 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 			victim.start() //nolint:contextcheck // it ends with the test
 		}
 	})
-	want := []string{}
 	for turn := range turns {
 		sendTurn(t, servers, agent, turn)
-		want = append(want, fmt.Sprintf("user_message turn-%d.", turn), fmt.Sprintf("tool_call_message turn-%d-1", turn),
-			fmt.Sprintf("tool_return_message turn-%d-1 success", turn), fmt.Sprintf("tool_call_message turn-%d-2", turn),
-			fmt.Sprintf("tool_return_message turn-%d-2 success", turn), fmt.Sprintf("assistant_message Noted %d.", turn))
 	}
 	stop()
 	killing.Wait()
-	p.base = servers[0].url()
-	var got []string
-	for _, item := range call[[]map[string]any](p, "GET", "/v1/agents/"+agent+"/messages?order=asc&limit=1000", nil)[1:] {
-		text := fmt.Sprint(item["message_type"])
-		switch item["message_type"] {
-		case "summary_message": // the window was full; what a summary hides stays in the log
-			continue
-		case "tool_call_message":
-			text += " " + fmt.Sprint(item["tool_call"].(map[string]any)["tool_call_id"])
-		case "tool_return_message":
-			text += " " + fmt.Sprint(item["tool_call_id"]) + " " + fmt.Sprint(item["status"])
-		default:
-			text += " " + fmt.Sprint(item["content"])
-		}
-		got = append(got, text)
+	faults.Store(false)
+	for turn := range turns {
+		sendTurn(t, servers[:1], calm, turn)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the log (-want +got):\n%s\nfirst server:\n%s\nsecond server:\n%s", diff, servers[0].log, servers[1].log)
+	p.base = servers[0].url()
+	want, _ := saidBy(p, calm)
+	got, summaries := saidBy(p, agent)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) < 6*turns || summaries == 0 {
+		t.Errorf("%d items, %d summaries; the log (-calm +chaos):\n%s\nfirst server:\n%s\nsecond server:\n%s", len(want),
+			summaries, diff, servers[0].log, servers[1].log)
 	}
 	facts := call[map[string]any](p, "GET", "/v1/agents/"+agent+"/core-memory/blocks/facts", nil)["value"]
 	for turn := range turns {
@@ -117,7 +184,8 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 // sendTurn sends a turn to one server or the other until it is answered.
 func sendTurn(t *testing.T, servers []*serverProcess, agent string, turn int) {
 	t.Helper()
-	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"turn-%d.","otid":"turn-%[1]d"}]}`, turn)
+	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"turn-%d.%s","otid":"%s-%[1]d"}]}`, turn,
+		strings.Repeat(" So it goes on and on.", 100), agent)
 	said := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		for _, s := range servers {
