@@ -128,7 +128,7 @@ func TestAgentsRefuse(t *testing.T) {
 			`"content":"hi","name":"` + strings.Repeat("n", 513) + `"}]}`,
 			400, "messages[0]: name has 513 bytes"},
 		{"secrets", "POST", "/v1/agents", `{"secrets":{"a":"b"}}`, 400, "secrets: this server runs no custom tools"},
-		{"identities", "POST", "/v1/agents", `{"identity_ids":["i"]}`, 400, "identity_ids: identities are not served"},
+		{"identities", "POST", "/v1/agents", `{"identity_ids":["i"]}`, 404, "Identity with ID i not found"},
 		{"a template", "POST", "/v1/agents", `{"from_template":"p/t:latest"}`, 400, "from_template: this server has"},
 		{"a template's id", "POST", "/v1/agents", `{"template_id":"t"}`, 400, "template_id: this server has no templates"},
 		{"a template's id later", "PATCH", "/v1/agents/" + id, `{"base_template_id":"t"}`, 400, "base_template_id: "},

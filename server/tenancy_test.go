@@ -57,7 +57,9 @@ func newTenantNamed(c *client, org, name string) tenant {
 	step := regexp.MustCompile(`step-[0-9a-f-]{36}`).FindString(c.must("GET", "/v1/runs/"+run+"/steps", ""))
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file,
 		"folder_name": strings.ReplaceAll(name, " ", "%20"),
-		"tool_name":   "open_files", "tool_id": c.made("/v1/tools", weatherTool), "consumer_name": "reader",
+		"tool_name":   "open_files", "tool_id": c.made("/v1/tools", weatherTool),
+		"identity_id": c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":%q,"name":%q,"identity_type":"user",
+			"agent_ids":[%q]}`, name, name, agent)), "consumer_name": "reader",
 		"clip_id":         c.clip(agent, name),
 		"conversation_id": conversation, "message_id": message,
 		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage,
@@ -103,7 +105,7 @@ func (t tenant) state() []string {
 		"/v1/agents/" + t.has["agent_id"] + "/messages", "/v1/conversations", "/v1/runs", "/v1/steps", "/v1/blocks",
 		"/v1/blocks/" + t.has["block_id"] + "/versions",
 		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] +
-			"/archival-memory", "/v1/tools?tool_types=custom", "/v1/agents/" + t.has["agent_id"] + "/tools",
+			"/archival-memory", "/v1/tools?tool_types=custom", "/v1/identities", "/v1/agents/" + t.has["agent_id"] + "/tools",
 		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"], "/v1/admin/orgs"} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
@@ -160,7 +162,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		}
 	}
 	for body, id := range map[string]string{`{"folder_ids":[%q]}`: "folder_id", `{"source_ids":[%q]}`: "folder_id",
-		`{"tool_ids":[%q]}`: "tool_id"} {
+		`{"tool_ids":[%q]}`: "tool_id", `{"identity_ids":[%q]}`: "identity_id"} {
 		body = fmt.Sprintf(body, alice.has[id])
 		for _, call := range [][2]string{{"POST", "/v1/agents"}, {"PATCH", "/v1/agents/" + mallory.has["agent_id"]}} {
 			if got := mallory.call(call[0], call[1], body); got.Code != 404 {
@@ -218,6 +220,9 @@ func (t tenant) attack(method, target string) servertest.Reply {
 		body, mediaType := form("file", "a.txt", "text/plain", "x")
 		return servertest.Send(t, method, target, body, append(t.headers(), "Content-Type", mediaType)...)
 	}
+	if strings.HasSuffix(target, "/properties") {
+		return t.call(method, target, "[]")
+	}
 	return t.call(method, target+map[bool]string{true: "?query=x&from=1&to=1"}[strings.HasSuffix(target, "/search") ||
 		strings.HasSuffix(target, "/diff")],
 		`{"args":{"file_requests":[]},"seq":0,"messages":[{"role":"user","content":"x"}],"text":"x",`+
@@ -229,7 +234,7 @@ func combinations(path string) [][]string {
 	tenants := map[string]bool{"agent_id": true, "folder_id": true, "file_id": true, "folder_name": true,
 		"conversation_id": true,
 		"message_id":      true, "clip_id": true, "block_id": true, "archive_id": true, "passage_id": true, "memory_id": true,
-		"compaction_id": true, "run_id": true, "step_id": true, "key_id": true, "tool_id": true}
+		"compaction_id": true, "run_id": true, "step_id": true, "key_id": true, "tool_id": true, "identity_id": true}
 	sets := [][]string{nil}
 	for _, match := range pathParams.FindAllStringSubmatch(path, -1) {
 		if !tenants[match[1]] {

@@ -122,6 +122,7 @@ type New struct {
 	Blocks                               []block.New    // created for the agent
 	BlockIDs                             []string       // attached to the agent
 	ToolIDs                              []string       // of definitions
+	IdentityIDs                          []string
 }
 
 // Update says what to change. A nil pointer or slice leaves a field unchanged; a slice that is not nil replaces it. A
@@ -137,6 +138,7 @@ type Update struct {
 	FolderIDs                                             []string
 	BlockIDs                                              []string
 	ToolIDs                                               []string // of definitions
+	IdentityIDs                                           []string
 }
 
 // Limit changes a number or resets it to its default.
@@ -150,8 +152,12 @@ type Filter struct {
 	Name     string // exact
 	Contains string // a part of the name, in any case
 	Tags     []string
-	AllTags  bool // the agent has all Tags; else any of them is enough
-	Hidden   bool // include hidden agents
+	AllTags  bool   // the agent has all Tags; else any of them is enough
+	Hidden   bool   // include hidden agents
+	Identity string // the id of an identity that the agent has
+
+	IdentifierKeys []string // of identities, one of which the agent has; nil selects all
+
 	ByUpdate bool // order by the last change; else by creation
 }
 

@@ -84,6 +84,7 @@ func orNil(text string) *string {
 type Relations struct {
 	CoreMemory
 	Folders    []files.Folder
+	Identities []Identity
 	MessageIDs []string               // of the default conversation's messages that the model sees
 	Embedding  *files.EmbeddingConfig // nil for an agent that names no embedding model
 }
@@ -100,6 +101,9 @@ func (s *Store) Relations(ctx context.Context, org db.Org, a Agent, withFiles bo
 		return r, err
 	}
 	if r.CoreMemory, err = s.CoreMemory(ctx, org, a, withFiles && len(r.Folders) > 0); err != nil {
+		return r, err
+	}
+	if r.Identities, err = s.IdentitiesOf(ctx, org, a.ID); err != nil {
 		return r, err
 	}
 	conversation, err := s.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)

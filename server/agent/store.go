@@ -67,6 +67,11 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		if err := in.attachBlocks(ctx, org, a.ID, n); err != nil {
 			return err
 		}
+		if len(n.IdentityIDs) > 0 {
+			if err := in.setIdentities(ctx, org, a.ID, n.IdentityIDs); err != nil {
+				return err
+			}
+		}
 		if len(n.ToolIDs) > 0 {
 			if err := in.setTools(ctx, org, a.ID, n.ToolIDs); err != nil {
 				return err
@@ -176,11 +181,15 @@ func (s *Store) Zone(ctx context.Context, org db.Org, ids ...string) (*time.Loca
 const filtered = ` FROM agents
 	WHERE org = @org AND (@name = '' OR name = @name) AND (@hidden OR NOT hidden)
 	  AND (@contains = '' OR strpos(lower(name), lower(@contains)) > 0)
-	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN tags @> @tags ELSE tags && @tags END)`
+	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN tags @> @tags ELSE tags && @tags END)
+	  AND (@identity = '' AND @identifiers::text[] IS NULL OR EXISTS (
+		SELECT FROM agent_identities x JOIN identities i ON i.org = x.org AND i.key = x.identity_key
+		WHERE x.org = agents.org AND x.agent_id = agents.id AND @identity IN ('', i.id)
+		  AND (@identifiers::text[] IS NULL OR i.identifier_key = ANY (@identifiers))))`
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "name": f.Name, "contains": f.Contains, "tags": notNil(f.Tags),
-		"all_tags": f.AllTags, "hidden": f.Hidden}
+		"all_tags": f.AllTags, "hidden": f.Hidden, "identity": f.Identity, "identifiers": f.IdentifierKeys}
 }
 
 // List lists the agents that match a filter.
@@ -243,6 +252,11 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		}
 		if u.ToolIDs != nil {
 			if err := in.setTools(ctx, org, id, u.ToolIDs); err != nil {
+				return err
+			}
+		}
+		if u.IdentityIDs != nil {
+			if err := in.setIdentities(ctx, org, id, u.IdentityIDs); err != nil {
 				return err
 			}
 		}

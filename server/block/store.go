@@ -80,6 +80,8 @@ type Filter struct {
 	AgentsMore       *int  // attached to more agents than this
 	AgentsFewer      *int  // to fewer
 	Agents           []int // to one of these numbers
+	Identity         string
+	IdentifierKeys   []string // of identities, one of which the block has; nil selects all
 }
 
 const filtered = ` FROM blocks b
@@ -93,13 +95,18 @@ const filtered = ` FROM blocks b
 	  AND (@more::int IS NULL AND @fewer::int IS NULL AND @agents::int[] IS NULL OR (
 		SELECT count(*) > coalesce(@more, -1) AND count(*) < coalesce(@fewer, 2147483647)
 		   AND (@agents::int[] IS NULL OR count(*) = ANY (@agents))
-		FROM agent_blocks a WHERE a.org = b.org AND a.block_key = b.key))`
+		FROM agent_blocks a WHERE a.org = b.org AND a.block_key = b.key))
+	  AND (@identity = '' AND @identifiers::text[] IS NULL OR EXISTS (
+		SELECT FROM block_identities x JOIN identities i ON i.org = x.org AND i.key = x.identity_key
+		WHERE x.org = b.org AND x.block_key = b.key AND @identity IN ('', i.id)
+		  AND (@identifiers::text[] IS NULL OR i.identifier_key = ANY (@identifiers))))`
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "label": f.Label, "label_contains": f.LabelContains,
 		"value_contains": f.ValueContains, "description_contains": f.DescriptContains, "template_name": f.TemplateName,
 		"templates": f.Templates, "tags": db.Tags(f.Tags), "all_tags": f.AllTags, "hidden": f.Hidden,
-		"more": f.AgentsMore, "fewer": f.AgentsFewer, "agents": f.Agents}
+		"more": f.AgentsMore, "fewer": f.AgentsFewer, "agents": f.Agents,
+		"identity": f.Identity, "identifiers": f.IdentifierKeys}
 }
 
 // List lists the blocks that match a filter.

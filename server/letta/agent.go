@@ -36,10 +36,10 @@ type AgentState struct {
 
 	OpenOnAttach bool `json:"open_on_attach" doc:"Whether files of attached folders open by themselves."`
 
-	Identities  []any    `json:"identities"`
-	IdentityIDs []string `json:"identity_ids"`
-	Secrets     []any    `json:"secrets"`
-	Environment []any    `json:"tool_exec_environment_variables"`
+	Identities  []Identity `json:"identities"`
+	IdentityIDs []string   `json:"identity_ids"`
+	Secrets     []any      `json:"secrets"`
+	Environment []any      `json:"tool_exec_environment_variables"`
 
 	ManagedGroup      rest.Null `json:"managed_group"`
 	MultiAgentGroup   rest.Null `json:"multi_agent_group"`
@@ -112,7 +112,9 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 		MaxFilesOpen:           limits.MaxOpen, ViewChars: limits.ViewChars,
 		OpenOnAttach: !limits.OpensNone,
 		RecallScope:  cmp.Or(settings.RecallScope, agent.ScopeAgent),
-		Identities:   []any{}, IdentityIDs: []string{}, Secrets: []any{}, Environment: []any{},
+		Identities:   rest.Each(r.Identities, IdentityOf),
+		IdentityIDs:  rest.Each(r.Identities, func(i agent.Identity) string { return i.ID }),
+		Secrets:      []any{}, Environment: []any{},
 	}
 }
 
@@ -148,11 +150,19 @@ type AgentFilter struct {
 	Tags         []string `query:"tags,explode"`
 	MatchAllTags bool     `query:"match_all_tags" doc:"All of the tags, not any."`
 	Hidden       bool     `query:"show_hidden_agents"`
+	IdentityFilters
+}
+
+// IdentityFilters narrow a list to what has an identity.
+type IdentityFilters struct {
+	IdentityID     string   `query:"identity_id" doc:"The id of an identity."`
+	IdentifierKeys []string `query:"identifier_keys,explode" doc:"Of identities; one of them is enough."`
 }
 
 // Filter returns the store's filter.
 func (f AgentFilter) Filter() agent.Filter {
-	return agent.Filter{Name: f.Name, Contains: f.QueryText, Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden}
+	return agent.Filter{Name: f.Name, Contains: f.QueryText, Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden,
+		Identity: f.IdentityID, IdentifierKeys: f.IdentifierKeys}
 }
 
 // Message is the answer of an operation without a result.

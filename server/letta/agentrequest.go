@@ -29,6 +29,7 @@ type AgentFields struct {
 	FolderIDs     rest.Opt[[]string]        `json:"folder_ids,omitzero"`
 	SourceIDs     rest.Opt[[]string]        `json:"source_ids,omitzero" deprecated:"true"`
 	BlockIDs      rest.Opt[[]string]        `json:"block_ids,omitzero" doc:"All blocks of the agent's core memory."`
+	IdentityIDs   rest.Opt[[]string]        `json:"identity_ids,omitzero" doc:"All identities of the agent."`
 	ModelSettings rest.Opt[ModelSettings]   `json:"model_settings,omitzero" doc:"A PATCH changes those that it has."`
 	Response      rest.Opt[rest.Object]     `json:"response_format,omitzero"`
 	ToolRules     rest.Opt[[]rest.Object]   `json:"tool_rules,omitzero"`
@@ -54,7 +55,6 @@ type AgentFields struct {
 
 // Unserved are fields of Letta's that Loci does not store. Clients send them empty; any content is refused.
 type Unserved struct {
-	IdentityIDs  rest.Opt[[]string]       `json:"identity_ids,omitzero" deprecated:"true"`
 	MessageIDs   rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
 	Secrets      rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
 	Environment  rest.Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
@@ -78,7 +78,6 @@ func (u Unserved) check() error {
 		size int
 		why  string
 	}{
-		{"identity_ids", len(u.IdentityIDs.Value), "identities are not served; leave the list empty and use tags"},
 		{"message_ids", len(u.MessageIDs.Value),
 			"what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
 		{"secrets", len(u.Secrets.Value), noSecrets},
@@ -154,7 +153,8 @@ func (c CreateAgent) New() (agent.New, error) {
 	settings.ModelSettings = withoutNulls(c.modelSettings())
 	return agent.New{
 		Messages: messages, Blocks: rest.Each(c.MemoryBlocks.Value, CreateBlock.New), BlockIDs: c.BlockIDs.Value,
-		Name: *cmp.Or(c.Name.Pointer(), new(randomName())), Type: string(c.Type.Value), System: c.System.Value,
+		IdentityIDs: c.IdentityIDs.Value,
+		Name:        *cmp.Or(c.Name.Pointer(), new(randomName())), Type: string(c.Type.Value), System: c.System.Value,
 		Description: c.Description.Pointer(), Timezone: c.Timezone.Value, Settings: settings,
 		Model: cmp.Or(notEmpty(c.Model), config.handle()), Embedding: notEmpty(c.Embedding), Hidden: c.Hidden.Value,
 		Metadata: json.RawMessage(c.Metadata.Value), Tags: c.Tags.Value, FolderIDs: c.folders(),
@@ -181,7 +181,7 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(),
 		Timezone: notEmpty(u.Timezone), Model: cmp.Or(notEmpty(u.Model), config.handle()), Embedding: notEmpty(u.Embedding),
 		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: settings,
-		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value, ModelSettings: u.modelSettings(),
+		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value, IdentityIDs: u.IdentityIDs.Value, ModelSettings: u.modelSettings(),
 		WindowLimit: window, MaxFilesOpen: agent.Limit{Set: u.MaxFilesOpen.Set, Value: u.MaxFilesOpen.Pointer()},
 		ViewChars: agent.Limit{Set: u.ViewChars.Set, Value: u.ViewChars.Pointer()},
 	}, nil

@@ -127,6 +127,7 @@ type BlockFilter struct {
 	AgentsMore    rest.Opt[int] `query:"connected_to_agents_count_gt"`
 	AgentsFewer   rest.Opt[int] `query:"connected_to_agents_count_lt"`
 	Agents        []int         `query:"connected_to_agents_count_eq,explode"`
+	IdentityFilters
 }
 
 // Filter returns the store's filter.
@@ -134,7 +135,8 @@ func (f BlockFilter) Filter() block.Filter {
 	return block.Filter{Label: f.Label, LabelContains: f.LabelSearch, ValueContains: f.ValueSearch,
 		DescriptContains: f.AboutSearch, TemplateName: f.Name, Templates: &f.TemplatesOnly,
 		Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden,
-		AgentsMore: f.AgentsMore.Pointer(), AgentsFewer: f.AgentsFewer.Pointer(), Agents: f.Agents}
+		AgentsMore: f.AgentsMore.Pointer(), AgentsFewer: f.AgentsFewer.Pointer(), Agents: f.Agents,
+		Identity: f.IdentityID, IdentifierKeys: f.IdentifierKeys}
 }
 
 // BlockDiff is how a block's value changed between two versions.

@@ -45,7 +45,6 @@ var unserved = map[string]string{
 	"generate":     "Loci does not write tools or texts with a model.",
 	"git":          "Blocks have versions of their own (/v1/blocks/{block_id}/versions); there is no repository of them.",
 	"groups":       "Loci runs no groups of agents.",
-	"identities":   "This version keeps no identities; use tags of agents.",
 	"internal":     "This route is for Letta's own services.",
 	"mcp":          "Loci calls no MCP servers; a client runs their tools and sends the results.",
 	"providers":    "The operator configures the endpoints of models; clients cannot add providers.",

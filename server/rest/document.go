@@ -59,6 +59,7 @@ var tagWords = map[string]string{
 	"conversations": "Conversations with agents.",
 	"errors":        "The codes of errors.",
 	"folders":       "Folders of files, which agents share.",
+	"identities":    "Whom or what agents and blocks belong to.",
 	"health":        "Whether the server runs.",
 	"messages":      "Messages of all agents.",
 	"models":        "Models of language, and of embeddings.",

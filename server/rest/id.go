@@ -36,6 +36,7 @@ type (
 	org        struct{}
 	run        struct{}
 	step       struct{}
+	identity   struct{}
 	key        struct{}
 )
 
@@ -63,6 +64,8 @@ type (
 	RunID = ID[run]
 	// StepID is a step's.
 	StepID = ID[step]
+	// IdentityID is an identity's.
+	IdentityID = ID[identity]
 	// KeyID is an API key's.
 	KeyID = ID[key]
 )

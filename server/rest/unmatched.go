@@ -9,7 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// unmatched are Letta's filters by fields that Loci does not store: a list, a count or a search with one is empty.
+// unmatched are Letta's filters by fields that Loci does not store, or not for what is listed: a list, a count or a
+// search with one is empty, unless the operation has a parameter of the name.
 var unmatched = []string{"identity_id", "identifier_keys", "project_id", "template_id", "base_template_id",
 	"deployment_id", "entity_id", "created_by_id", "last_stop_reason"}
 
@@ -26,7 +27,14 @@ func noteUnmatched(ctx huma.Context, next func(huma.Context)) {
 	if read, ok := ctx.(*lenient); ok {
 		_ = json.Unmarshal(read.body, &body) // the operation reports what is wrong with it
 	}
+	served := map[string]bool{}
+	for _, p := range ctx.Operation().Parameters {
+		served[p.Name] = true
+	}
 	for _, name := range unmatched {
+		if served[name] {
+			continue
+		}
 		if value := string(body[name]); ctx.Query(name) != "" || value != "" && value != "null" && value != "[]" {
 			ctx = huma.WithValue(ctx, unmatchedKey{}, true)
 			break
