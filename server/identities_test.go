@@ -47,11 +47,11 @@ func TestIdentitiesAreKept(t *testing.T) {
 	slices.Sort(both)
 	list, _ := json.Marshal(both)
 	c.must("PATCH", path, fmt.Sprintf(`{"agent_ids":[%q],"properties":[{"key":"age","value":3,"type":"number"}]}`, other))
-	check("added", shown+`"agent_ids":`+string(list)+`,"block_ids":["`+block+`"],"properties":[{"key":"plan","value":"free",
-		"type":"string"},{"key":"age","value":3,"type":"number"}]}`)
+	check("added", shown+`"agent_ids":`+string(list)+`,"block_ids":["`+block+`"],"properties":[{"key":"plan","value":
+		"free","type":"string"},{"key":"age","value":3,"type":"number"}]}`)
 	c.must("PUT", path+"/properties", `[{"key":"ok","value":true,"type":"boolean"}]`)
-	replaced := fields(t, c.must("PUT", "/v1/identities", fmt.Sprintf(`{"identifier_key":"u-1","name":"Ada","identity_type":
-		"user","agent_ids":[%q]}`, other)))
+	replaced := fields(t, c.must("PUT", "/v1/identities", fmt.Sprintf(`{"identifier_key":"u-1","name":"Ada",
+		"identity_type":"user","agent_ids":[%q]}`, other)))
 	if replaced["id"] != id {
 		t.Errorf("an upsert made %v", replaced)
 	}

@@ -184,7 +184,7 @@ const filtered = ` FROM agents
 	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN tags @> @tags ELSE tags && @tags END)
 	  AND (@identity = '' AND @identifiers::text[] IS NULL OR EXISTS (
 		SELECT FROM agent_identities x JOIN identities i ON i.org = x.org AND i.key = x.identity_key
-		WHERE x.org = agents.org AND x.agent_id = agents.id AND @identity IN ('', i.id)
+		WHERE x.org = @org AND i.org = @org AND x.agent_id = agents.id AND @identity IN ('', i.id)
 		  AND (@identifiers::text[] IS NULL OR i.identifier_key = ANY (@identifiers))))`
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {

@@ -98,7 +98,7 @@ const filtered = ` FROM blocks b
 		FROM agent_blocks a WHERE a.org = b.org AND a.block_key = b.key))
 	  AND (@identity = '' AND @identifiers::text[] IS NULL OR EXISTS (
 		SELECT FROM block_identities x JOIN identities i ON i.org = x.org AND i.key = x.identity_key
-		WHERE x.org = b.org AND x.block_key = b.key AND @identity IN ('', i.id)
+		WHERE x.org = @org AND i.org = @org AND x.block_key = b.key AND @identity IN ('', i.id)
 		  AND (@identifiers::text[] IS NULL OR i.identifier_key = ANY (@identifiers))))`
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {

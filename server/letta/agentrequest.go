@@ -181,8 +181,9 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(),
 		Timezone: notEmpty(u.Timezone), Model: cmp.Or(notEmpty(u.Model), config.handle()), Embedding: notEmpty(u.Embedding),
 		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: settings,
-		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value, IdentityIDs: u.IdentityIDs.Value, ModelSettings: u.modelSettings(),
-		WindowLimit: window, MaxFilesOpen: agent.Limit{Set: u.MaxFilesOpen.Set, Value: u.MaxFilesOpen.Pointer()},
+		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value, IdentityIDs: u.IdentityIDs.Value,
+		ModelSettings: u.modelSettings(),
+		WindowLimit:   window, MaxFilesOpen: agent.Limit{Set: u.MaxFilesOpen.Set, Value: u.MaxFilesOpen.Pointer()},
 		ViewChars: agent.Limit{Set: u.ViewChars.Set, Value: u.ViewChars.Pointer()},
 	}, nil
 }
