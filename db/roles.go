@@ -157,13 +157,16 @@ func checkSameDatabase(ctx context.Context, owner *pgx.Conn, u URLs) error {
 	if err != nil {
 		return err
 	}
-	serving := config.ConnConfig.Database
+	serving, own := config.ConnConfig.Database, owner.Config()
+	if config.ConnConfig.Host == own.Host && config.ConnConfig.Port == own.Port && serving == own.Database {
+		return nil // and a role that does not exist yet is no error in the log of Postgres
+	}
 	different := fmt.Errorf("the URL of the role that serves names database %s, and that of the owner of the schema "+
-		"another one, %s: let LOCI_DATABASE_URL and LOCI_DATABASE_OWNER_URL name the same", serving, owner.Config().Database)
+		"another one, %s: let LOCI_DATABASE_URL and LOCI_DATABASE_OWNER_URL name the same", serving, own.Database)
 	conn, err := Dial(ctx, u.Server)
 	if err != nil {
 		if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == pgerrcode.InvalidCatalogName ||
-			serving != owner.Config().Database {
+			serving != own.Database {
 			return different
 		}
 		return nil

@@ -95,3 +95,25 @@ test('models are listed, and an agent may name any of them', async () => {
   assert.equal(asked?.['temperature'], 0.5);
   assert.equal((await client.health()).status, 'ok');
 });
+
+test('an identity selects the agents that it is attached to', async () => {
+  const identifier_key = unique('ada');
+  const body = { identifier_key, name: 'Ada', identity_type: 'user' };
+  const identity = (await client.post('/v1/identities/', { body })) as { id: string };
+  const agent = await createAgent();
+  assert.equal(await client.agents.identities.attach(identity.id, { agent_id: agent.id }), null);
+  const state = await client.agents.retrieve(agent.id, { include: ['agent.identities'] });
+  assert.deepEqual(
+    state.identities?.map((i) => i.identifier_key),
+    [identifier_key],
+  );
+  const selected = async () => (await collect(client.agents.list({ identity_id: identity.id }))).map((a) => a.id);
+  assert.deepEqual(await selected(), [agent.id]);
+  const byKey = await collect(client.agents.list({ identifier_keys: [identifier_key] }));
+  assert.deepEqual(
+    byKey.map((a) => a.id),
+    [agent.id],
+  );
+  assert.equal(await client.agents.identities.detach(identity.id, { agent_id: agent.id }), null);
+  assert.deepEqual(await selected(), []);
+});

@@ -7,7 +7,6 @@ import { anything, calls } from './surface.js';
 const notServed: Record<string, string> = {
   'agents.exportFile': 'neither exports nor imports agents',
   'agents.importFile': 'neither exports nor imports agents',
-  'agents.identities.': 'keeps no identities',
   'agents.schedule.': 'sends no messages at set times',
   'agents.tools.updateApproval': 'keeps no tools of its users',
   'tools.search': 'listed by GET /v1/tools',
