@@ -166,3 +166,29 @@ func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 		}
 	}
 }
+
+// An organization has a number of runs at the same time; more are a 429 that says when to come again.
+func TestAnOrganizationsRunsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	l := *r.server.Loop
+	l.MaxRuns = 1
+	r.server.Loop = loop.New(l)
+	t.Cleanup(runLoop(r.server.Loop, nil))
+	wait := make(chan struct{})
+	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
+	first := r.begun(hello)
+	other := r
+	other.agent = r.made("/v1/agents", `{"name":"b"}`)
+	before := other.log()
+	got := r.call("POST", other.path(), hello)
+	if got.Code != 429 || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Text, "1 runs") {
+		t.Errorf("one more: got %d %s", got.Code, got.Text)
+	}
+	checkSaid(t, "the log of the other", other.log(), before)
+	close(wait)
+	<-first
+	if got := other.send(hello); got.StopReason.StopReason != "end_turn" {
+		t.Errorf("after the first: got %+v", got)
+	}
+}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model"
 )
@@ -15,24 +17,44 @@ type anthropic struct {
 	AnthropicURL string `name:"anthropic-base-url" env:"LOCI_ANTHROPIC_BASE_URL" help:"Its address, if another."`
 }
 
+// maxAnswers are asked for at the same time.
+const maxAnswers = 256
+
+// sharedModel lets the organizations share the answers that are asked for.
+type sharedModel struct {
+	model.Client
+	calls *db.Shares
+}
+
+// Answer implements model.Client. It waits until the organization may have one call more.
+func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(model.Delta)) (model.Answer, error) {
+	org := db.OrgOf(ctx)
+	if err := s.calls.Take(ctx, org); err != nil {
+		return model.Answer{}, err
+	}
+	defer s.calls.Give(org, 1)
+	return s.Client.Answer(ctx, r, show)
+}
+
 // answering checks the settings and returns a function from a handle to the model that answers agents; nil if no model
 // is configured.
 func (c *serveCmd) answering() (func(handle string) (loop.Model, error), error) {
 	var chat, claude model.Client
+	calls := db.NewShares(maxAnswers, maxAnswers/4)
 	if c.language.BaseURL != "" {
 		l := c.language
 		client, err := model.NewOpenAI(model.Config{BaseURL: l.BaseURL, APIKey: string(l.Key), Model: l.Model})
 		if err != nil {
 			return nil, settingError{err}
 		}
-		chat = client
+		chat = &sharedModel{client, calls}
 	}
 	if c.AnthropicKey != "" {
 		client, err := model.NewAnthropic(model.Config{BaseURL: c.AnthropicURL, APIKey: string(c.AnthropicKey)})
 		if err != nil {
 			return nil, settingError{err}
 		}
-		claude = client
+		claude = &sharedModel{client, calls}
 	}
 	if chat == nil && claude == nil {
 		return nil, nil

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model"
 )
 
 // A handle has the provider that it names: without the settings of that provider no other one is asked.
@@ -38,5 +43,67 @@ func TestAHandleHasTheProviderThatItNames(t *testing.T) {
 		case c.provider != "" && (err != nil || got.Provider() != c.provider || got.Name != c.model):
 			t.Errorf("%s: got %s of %s (%v), want %s of %s", c.name, got.Name, got.Provider(), err, c.model, c.provider)
 		}
+	}
+}
+
+// hangingModel answers when its context ends, and counts those who ask it.
+type hangingModel struct {
+	model.Client
+	asked chan db.Org
+}
+
+func (h *hangingModel) Answer(ctx context.Context, _ model.Request, _ func(model.Delta)) (model.Answer, error) {
+	h.asked <- db.OrgOf(ctx)
+	<-ctx.Done()
+	return model.Answer{}, ctx.Err()
+}
+
+// Complete hangs as Answer does.
+func (h *hangingModel) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+	h.asked <- db.OrgOf(ctx)
+	<-ctx.Done()
+	return compaction.Reply{}, ctx.Err()
+}
+
+// hangingSummarizer is a hangingModel that writes summaries.
+type hangingSummarizer struct {
+	compaction.Summarizer
+	*hangingModel
+}
+
+func (h hangingSummarizer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+	return h.hangingModel.Complete(ctx, r)
+}
+
+// An organization whose calls of models hang has its share of them, and holds no other one up.
+func TestHangingModelsOfOneOrganizationHoldNoOtherUp(t *testing.T) {
+	t.Parallel()
+	const total, reserve = 8, 2
+	for name, ask := range map[string]func(h *hangingModel, calls *db.Shares) func(context.Context){
+		"answers": func(h *hangingModel, calls *db.Shares) func(context.Context) {
+			shared := &sharedModel{h, calls}
+			return func(ctx context.Context) { _, _ = shared.Answer(ctx, model.Request{}, nil) }
+		},
+		"summaries": func(h *hangingModel, calls *db.Shares) func(context.Context) {
+			shared := &sharedSummarizer{hangingSummarizer{nil, h}, calls}
+			return func(ctx context.Context) { _, _ = shared.Complete(ctx, compaction.Request{}) }
+		},
+	} {
+		h := &hangingModel{asked: make(chan db.Org, 100)}
+		call := ask(h, db.NewShares(total, reserve))
+		ctx, cancel := context.WithCancel(t.Context())
+		var calling sync.WaitGroup
+		for range 3 * total {
+			calling.Go(func() { call(db.WithOrg(ctx, 1)) })
+		}
+		for range total - reserve {
+			<-h.asked
+		}
+		calling.Go(func() { call(db.WithOrg(ctx, 2)) })
+		if org := <-h.asked; org != 2 {
+			t.Errorf("%s: organization %d asks beyond its share", name, org)
+		}
+		cancel()
+		calling.Wait()
 	}
 }

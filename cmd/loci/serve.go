@@ -36,6 +36,7 @@ type serveCmd struct {
 	APIKey         secret `name:"api-key" env:"LOCI_API_KEY" help:"An API key to register for the default organization."`
 	Reopen         bool   `env:"LOCI_REOPEN" help:"Answer this machine without a key again, if every key is revoked."`
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
+	MaxRuns        int    `env:"LOCI_MAX_RUNS" default:"100" help:"Runs of agents at the same time, per organization."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
@@ -71,6 +72,9 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	if err := c.check(); err != nil {
 		return err
+	}
+	if c.MaxRuns < 1 {
+		return settingError{fmt.Errorf("LOCI_MAX_RUNS is %d; it must be at least 1", c.MaxRuns)}
 	}
 	embedder, err := c.embedder(ctx, log)
 	if err != nil {
@@ -207,7 +211,7 @@ func (p *process) stores() (s stores, err error) {
 		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
 		Tools:      s.tools.Definitions}
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
-		Models: p.answering, Render: server.RunItems})
+		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns})
 	s.agents.Jobs, err = p.jobs(s)
 	return s, err
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Loop runs agents. All fields must be set but Models, without which no run can start. Run must be running.
+// Loop runs agents. All fields must be set but MaxRuns and Models, without
+// which no run can start. Run must be running.
 type Loop struct {
 	DB     db.DB
 	Agents *agent.Store
@@ -27,6 +28,9 @@ type Loop struct {
 	Tools  *tool.Set
 	Server string // this server's id, by which queue.Presence announces it
 	Log    *slog.Logger
+
+	// MaxRuns bounds the runs that an organization has at the same time, on all servers; 0 means no bound.
+	MaxRuns int
 
 	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
 	Models func(handle string) (Model, error)

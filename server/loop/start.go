@@ -110,6 +110,25 @@ func (l *Loop) modelFor(handle string, o Options) (Model, error) {
 	return l.Models(handle)
 }
 
+// lockRuns is the first key of the lock under which an organization's runs are counted; the second is the organization.
+const lockRuns = 0x6c6f6f70
+
+// checkCount returns an ErrTooMany if the organization has more runs at once than it may, this one included.
+func (l *Loop) checkCount(ctx context.Context, tx pgx.Tx, org db.Org) error {
+	if l.MaxRuns == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1, $2)`, lockRuns, org); err != nil {
+		return db.Error(err)
+	}
+	n, err := db.One[int](ctx, tx, `SELECT count(*)::integer FROM runs WHERE org = $1 AND status = 'running'`, org)
+	if err == nil && n > l.MaxRuns {
+		err = db.TooMany("%d runs of the organization's agents are at work, which is as many as it may have: send the "+
+			"request again when one has ended", l.MaxRuns)
+	}
+	return err
+}
+
 // isTaken reports whether an error is that another run works in the conversation.
 func isTaken(err error) bool { return db.Constraint(err) == "runs_one_at_a_time" }
 
@@ -148,7 +167,7 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 			}
 		}
 		if len(drafts) == 0 {
-			return nil
+			return l.checkCount(ctx, tx, org)
 		}
 		for i := range drafts {
 			drafts[i].RunID = &run.ID
@@ -161,7 +180,7 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if err == nil && repeats != "" {
 			return errRepeated
 		}
-		return err
+		return cmp.Or(err, l.checkCount(ctx, tx, org))
 	})
 	if errors.Is(err, errRepeated) {
 		err = nil
