@@ -81,6 +81,55 @@ func TestContradictoryAnswersToCallsAreRefused(t *testing.T) {
 	}
 }
 
+// Whether a tool's calls wait for approval is changed for one tool, which the agent must have.
+func TestApprovalOfAToolIsSwitched(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","tools":["memory_insert","memory_replace"],"include_base_tools":false,
+		"memory_blocks":[{"label":"human","value":"Ada."}],"tool_rules":[{"type":"exit_loop","tool_name":"memory_replace"}]}`)
+	weather := r.made("/v1/tools", weatherTool)
+	r.must("PATCH", "/v1/agents/"+r.agent+"/tools/attach/"+weather, "")
+	path := "/v1/agents/" + r.agent + "/tools/approval/"
+	const own = "exit_loop memory_replace"
+	for _, c := range []struct {
+		target, body string
+		code         int
+		rules        []string
+	}{
+		{"memory_insert", `{"requires_approval":true}`, 200, []string{own, "requires_approval memory_insert"}},
+		{"memory_insert", `{"requires_approval":true}`, 200, []string{own, "requires_approval memory_insert"}},
+		{"weather?requires_approval=true", ``, 200, []string{own, "requires_approval memory_insert",
+			"requires_approval weather"}},
+		{"weather?requires_approval=true", `{"body_requires_approval":false}`, 200, []string{own,
+			"requires_approval memory_insert"}},
+		{"memory_insert", `{}`, 422, []string{own, "requires_approval memory_insert"}},
+		{"memory_insert", `{"requires_approval":null}`, 422, []string{own, "requires_approval memory_insert"}},
+		{"memory_insert", `{"requires_approval":"perhaps"}`, 422, []string{own, "requires_approval memory_insert"}},
+		{"archival_memory_insert", `{"requires_approval":true}`, 404, []string{own, "requires_approval memory_insert"}},
+		{"nothing", `{"requires_approval":true}`, 404, []string{own, "requires_approval memory_insert"}},
+	} {
+		if got := r.call("PATCH", path+c.target, c.body); got.Code != c.code || got.Code == 200 && got.Text != "null" {
+			t.Errorf("%s %s: got %d %s, want %d", c.target, c.body, got.Code, got.Text, c.code)
+		}
+		rules, _ := fields(t, r.must("GET", "/v1/agents/"+r.agent, ""))["tool_rules"].([]any)
+		got := []string{}
+		for _, rule := range rules {
+			got = append(got, fmt.Sprint(rule.(map[string]any)["type"], " ", rule.(map[string]any)["tool_name"]))
+		}
+		checkSaid(t, "the rules after "+c.target+" "+c.body, got, c.rules)
+	}
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
+	if got := r.send(hello); got.StopReason.StopReason != "requires_approval" {
+		t.Errorf("with the rule: got %+v", got.StopReason)
+	}
+	r.model.Says(modeltest.Answer{Text: "Well."})
+	r.send(approvals("o", denyI))
+	r.must("PATCH", path+"memory_insert", `{"requires_approval":false}`)
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}}, modeltest.Answer{Text: "Noted."})
+	if got := r.send(hello); got.StopReason.StopReason != "end_turn" {
+		t.Errorf("without the rule: got %+v", got.StopReason)
+	}
+}
+
 // An otid of approvals belongs to one request: sent again with another decision, it is a conflict.
 func TestARepeatedApprovalDecidesTheSame(t *testing.T) {
 	t.Parallel()

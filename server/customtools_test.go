@@ -248,6 +248,11 @@ func TestCallsOfDefinitionsAreHandedToTheClient(t *testing.T) {
 		!strings.Contains(string(r.model.Requests()[0].Body), `"Tells the weather."`) {
 		t.Errorf("got %+v after %s", got.StopReason, r.model.Requests()[0].Body)
 	}
+	for _, body := range []string{approvals("o", approveW), `{"messages":[{"type":"approval","approve":true}]}`} {
+		if got := r.call("POST", r.path(), body); got.Code != 400 || !strings.Contains(got.Text, "send its result") {
+			t.Errorf("approved by %s: got %d %s", body, got.Code, got.Text)
+		}
+	}
 	r.model.Says(modeltest.Answer{Text: "It rains."})
 	got = r.send(`{"messages":[{"type":"tool_return","tool_returns":[{"type":"tool","tool_call_id":"w",
 		"tool_return":"Rain","status":"success"}]}]}`)

@@ -19,6 +19,10 @@ func (s *Server) toolRoutes(a *rest.API) {
 		"attach_tool: Attach a tool to an agent. Again changes nothing.", s.attachTool)
 	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/tools/detach/{tool_id}",
 		"detach_tool: Detach a tool from an agent. Again changes nothing.", s.detachTool)
+	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/tools/approval/{tool_name}",
+		"update_tool_approval: Say whether calls of an agent's tool wait for approval. It adds or removes a "+
+			"requires_approval rule.",
+		s.changeApproval)
 	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/tools/{tool_name}/run",
 		"run_tool: Run one of an agent's tools. An error of the tool is a 200 with the status 'error', for the model to "+
 			"read.",
@@ -135,9 +139,44 @@ func (s *Server) changeTools(ctx context.Context, in *AgentTool, own func(agent.
 	if err != nil {
 		return custom(ctx, rest.Org(ctx), string(in.AgentID), string(in.ToolID))
 	}
-	return s.Agents.ChangeTools(ctx, rest.Org(ctx), string(in.AgentID), func(a agent.Agent) []string {
-		return own(a, t.Name)
-	})
+	change := func(a agent.Agent) (*agent.Settings, error) {
+		names := own(a, t.Name)
+		if names == nil {
+			return nil, nil
+		}
+		return &agent.Settings{Tools: names}, nil
+	}
+	return s.Agents.ChangeSettings(ctx, rest.Org(ctx), string(in.AgentID), change)
+}
+
+func (s *Server) changeApproval(ctx context.Context, in *struct {
+	rest.OfAgent
+	ToolName string         `path:"tool_name"`
+	Required rest.Opt[bool] `query:"requires_approval" deprecated:"true" doc:"Where the body does not say it."`
+	Body     letta.Approval
+}) (rest.Null, error) {
+	required, err := in.Body.Required(in.Required)
+	if err != nil {
+		return rest.Null{}, err
+	}
+	change := func(a agent.Agent) (*agent.Settings, error) {
+		if !s.hasTool(a, in.ToolName) {
+			return nil, db.NotFound("Agent %s has no tool %s: attach it first (PATCH /v1/agents/%s/tools/attach/{tool_id})",
+				a.ID, db.Short(in.ToolName), a.ID)
+		}
+		rules := letta.WithApproval(a.Settings.ToolRules, in.ToolName, required)
+		if rules == nil {
+			return nil, nil
+		}
+		return &agent.Settings{ToolRules: rules}, nil
+	}
+	return rest.Null{}, s.Agents.ChangeSettings(ctx, rest.Org(ctx), string(in.AgentID), change)
+}
+
+// hasTool reports whether an agent has a tool, or would have it with a folder.
+func (s *Server) hasTool(a agent.Agent, name string) bool {
+	return s.Tools.Has(name) && a.HasTool(name) ||
+		slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name })
 }
 
 func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {

@@ -282,13 +282,17 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 	return a, err
 }
 
-// ChangeTools changes which tools an agent has. change returns their names, or nil to change nothing; it may be called
-// twice.
-func (s *Store) ChangeTools(ctx context.Context, org db.Org, id string, change func(Agent) []string) error {
+// ChangeSettings changes settings of an agent. change returns those to change, or nil to change nothing; it may be
+// called twice.
+func (s *Store) ChangeSettings(ctx context.Context, org db.Org, id string,
+	change func(Agent) (*Settings, error)) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.with(tx)
 		a, err := in.Agent(ctx, org, id)
-		if err != nil || change(a) == nil {
+		if err != nil {
+			return err
+		}
+		if changed, err := change(a); err != nil || changed == nil {
 			return err
 		}
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
@@ -297,7 +301,11 @@ func (s *Store) ChangeTools(ctx context.Context, org db.Org, id string, change f
 		if a, err = in.Agent(ctx, org, id); err != nil { // under the agent's lock
 			return err
 		}
-		_, err = in.change(ctx, org, id, Update{Settings: Settings{Tools: change(a)}})
+		changed, err := change(a)
+		if err != nil || changed == nil {
+			return err
+		}
+		_, err = in.change(ctx, org, id, Update{Settings: *changed})
 		return err
 	})
 }

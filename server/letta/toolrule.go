@@ -1,6 +1,7 @@
 package letta
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -13,7 +14,7 @@ import (
 
 // ruleTypes are the types of rules of tools.
 var ruleTypes = []string{"run_first", "exit_loop", "continue_loop", "conditional", "constrain_child_tools",
-	"max_count_per_step", "parent_last_tool", "required_before_exit", "requires_approval"}
+	"max_count_per_step", "parent_last_tool", "required_before_exit", requiresApproval}
 
 // ToolRuleNames returns the tools that stored rules name.
 func ToolRuleNames(rules json.RawMessage) (names []string) {
@@ -66,4 +67,44 @@ func toolRules(given []rest.Object) (json.RawMessage, error) {
 		}
 	}
 	return chat.Encode(kept), nil
+}
+
+// requiresApproval is the type of the rule by which calls of a tool wait for the client's approval.
+const requiresApproval = "requires_approval"
+
+// Approval says whether calls of a tool wait for approval. One of Letta's clients writes the field's other name.
+type Approval struct {
+	Requires rest.Opt[bool] `json:"requires_approval,omitzero" doc:"Whether calls of the tool wait for approval."`
+	Alias    rest.Opt[bool] `json:"body_requires_approval,omitzero" deprecated:"true" doc:"In place of requires_approval."`
+}
+
+// Required returns what a body says, or else what the query says. A 422 if neither says anything.
+func (a Approval) Required(query rest.Opt[bool]) (bool, error) {
+	said := cmp.Or(a.Requires.Pointer(), a.Alias.Pointer(), query.Pointer())
+	if said == nil {
+		return false, rest.Unprocessable("body.requires_approval", "required: whether calls of the tool wait for approval")
+	}
+	return *said, nil
+}
+
+// WithApproval returns stored rules changed so that calls of a tool wait for approval, or do not. It returns nil if
+// nothing changes.
+func WithApproval(rules json.RawMessage, tool string, required bool) json.RawMessage {
+	var list []rest.Object
+	_ = json.Unmarshal(rules, &list) // older rules were not checked
+	kept := slices.DeleteFunc(append([]rest.Object{}, list...), func(raw rest.Object) bool {
+		var r struct {
+			Type string `json:"type"`
+			Tool string `json:"tool_name"`
+		}
+		return json.Unmarshal(raw, &r) == nil && r.Type == requiresApproval && r.Tool == tool
+	})
+	switch had := len(kept) < len(list); {
+	case had == required:
+		return nil
+	case required:
+		rule := chat.Encode(map[string]string{"tool_name": tool, "type": requiresApproval})
+		kept = append(kept, rest.Object(rule))
+	}
+	return chat.Encode(kept)
 }

@@ -8,7 +8,6 @@ const notServed: Record<string, string> = {
   'agents.exportFile': 'neither exports nor imports agents',
   'agents.importFile': 'neither exports nor imports agents',
   'agents.schedule.': 'sends no messages at set times',
-  'agents.tools.updateApproval': 'keeps no tools of its users',
   'tools.search': 'listed by GET /v1/tools',
   'mcpServers.': 'calls no MCP servers',
   'runs.trace.': 'keeps no traces of steps',

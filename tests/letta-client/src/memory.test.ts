@@ -164,6 +164,11 @@ test('tools of the server are listed, attached and detached', async () => {
   assert.equal(await client.agents.tools.attach(tool.id, { agent_id: agent.id }), null);
   const both = await collect(client.agents.tools.list(agent.id));
   assert.deepEqual(both.map((t) => t.name).sort(), ['archival_memory_search', 'conversation_search']);
+  const approval = { agent_id: agent.id, body_requires_approval: true };
+  assert.equal(await client.agents.tools.updateApproval(tool.name, approval), null);
+  assert.deepEqual((await client.agents.retrieve(agent.id)).tool_rules, [
+    { tool_name: 'archival_memory_search', type: 'requires_approval' },
+  ]);
   assert.equal(await client.agents.tools.detach(tool.id, { agent_id: agent.id }), null);
   await assert.rejects(
     client.agents.tools.run('archival_memory_search', { agent_id: agent.id, args: {} }),
