@@ -130,8 +130,8 @@ func TestNoIntegerIsTheServersFault(t *testing.T) {
 			t.Errorf("%s = %s: got %s, which does not name the limit", what, n, got.Text)
 		}
 	}
-	for _, operation := range mine.operations() {
-		method, path, _ := strings.Cut(operation, " ")
+	for _, o := range mine.operations() {
+		method, path, operation := o.Method, o.Path, o.String()
 		op := d.Paths[path][strings.ToLower(method)]
 		body := op.RequestBody.Content["application/json"].Schema
 		for _, n := range []json.Number{"-1", "2147483648", "9223372036854775808", "1e400"} {

@@ -82,10 +82,9 @@ func TestReadingNeedsNoRoom(t *testing.T) {
 		{"POST", agent + "/tools/semantic_search_files/run", `{"args":{"query":"secret"}}`},
 		{"POST", agent + "/tools/conversation_search/run", `{"args":{"query":"secret"}}`},
 		{"POST", agent + "/tools/archival_memory_search/run", `{"args":{"query":"secret"}}`}}
-	for _, operation := range mine.operations() {
-		method, path, _ := strings.Cut(operation, " ")
-		if method == "GET" && !strings.HasSuffix(path, "/stream") && path != "/v1/ready" {
-			calls = append(calls, [3]string{"GET", pathParams.ReplaceAllStringFunc(path,
+	for _, o := range mine.operations() {
+		if o.Method == "GET" && !strings.HasSuffix(o.Path, "/stream") && o.Path != "/v1/ready" {
+			calls = append(calls, [3]string{"GET", pathParams.ReplaceAllStringFunc(o.Path,
 				func(p string) string { return mine.has[strings.Trim(p, "{}")] })})
 		}
 	}

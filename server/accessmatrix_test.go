@@ -1,0 +1,665 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// idMeanings says what the ids in queries and bodies name: a parameter of a path, which a tenant has, or why they name
+// nothing of an organization's. A parameter or a field that holds ids, as holdsIDs finds them, fails the test until it
+// is here.
+var idMeanings = map[string]string{
+	"agent_id": "agent_id", "agent_ids": "agent_id", "archive_id": "archive_id", "block_ids": "block_id",
+	"conversation_id": "conversation_id", "folder_ids": "folder_id", "source_ids": "folder_id",
+	"message_ids": "- always refused", "org_id": "org_id", "run_id": "run_id", "run_ids": "run_id",
+	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
+
+	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
+	"group_id": "- not stored", "sender_id": "- not stored", "identity_id": "- not stored", "identity_ids": "- not stored",
+	"identifier_keys": "- not stored", "project_id": "- not stored", "template_id": "- not stored",
+	"base_template_id": "- not stored", "deployment_id": "- not stored", "entity_id": "- not stored",
+	"created_by_id": "- not stored", "return_token_ids": "- a switch", "client_tools[].name": "- a word of the client's",
+}
+
+// anyID means the id of an item of the list, which is of any kind.
+const anyID = "*"
+
+// bodiesWith are the bodies in which a field is read, where the operation's example with the field is not one.
+var bodiesWith = map[string]string{
+	"messages[].approval_request_id": `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
+	"agent_ids":                      `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
+}
+
+// refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
+var refusedWith = map[string]int{"messages[].approval_request_id": 400, "run_ids": 409, "run_id": 400,
+	"POST /v1/runs/{run_id}/stream agent_id": 400}
+
+// readers are the operations that only read although their method is not GET.
+var readers = []string{"POST /v1/agents/messages/search", "POST /v1/messages/search", "POST /v1/passages/search",
+	"POST /v1/conversations/{conversation_id}/stream", "POST /v1/runs/{run_id}/stream"}
+
+// holdsIDs matches the names of parameters and fields that hold ids.
+var holdsIDs = regexp.MustCompile(`(^|_)(id|ids|otid|key|keys|uuid)$|^(before|after|cursor)$`)
+
+// operation is a route with its description.
+type operation struct {
+	rest.Route
+	described map[string]any // of the document
+	document  *documentCheck
+}
+
+func (o operation) String() string { return o.Method + " " + o.Path }
+
+// routes are all routes of the server.
+func (c *client) routes() (all []operation) {
+	document := &documentCheck{t: c.t, root: fields(c.t, c.must("GET", "/openapi.json", ""))}
+	for _, r := range server.Routes(c.server) {
+		item, _ := document.root["paths"].(map[string]any)[r.Path].(map[string]any)
+		described, _ := item[strings.ToLower(r.Method)].(map[string]any)
+		if described == nil && r.Access != rest.AnyKey && r.Method != http.MethodHead {
+			c.t.Errorf("%s %s is not in the document", r.Method, r.Path)
+		}
+		all = append(all, operation{r, described, document})
+	}
+	return all
+}
+
+// operations are the routes that the document describes.
+func (c *client) operations() []operation {
+	return slices.DeleteFunc(c.routes(), func(o operation) bool { return o.described == nil })
+}
+
+// params are the parameters of the path.
+func (o operation) params() (names []string) {
+	for _, match := range pathParams.FindAllStringSubmatch(o.Path, -1) {
+		names = append(names, match[1])
+	}
+	return names
+}
+
+// target is the path with the values that of returns for its parameters, and the query's required parameters.
+func (o operation) target(of func(param string) string, query map[string]string) string {
+	path := pathParams.ReplaceAllStringFunc(o.Path, func(param string) string { return of(strings.Trim(param, "{}")) })
+	pairs := []string{}
+	for _, p := range o.document.list(o.described["parameters"]) {
+		name, schema := p["name"].(string), o.document.resolved(p["schema"].(map[string]any))
+		value, given := query[name]
+		switch {
+		case p["in"] != "query" || !given && p["required"] != true:
+			continue
+		case given:
+		case idMeanings[name] != "":
+			value = of(idMeanings[name])
+		case schema["type"] == "integer":
+			value = "1"
+		default:
+			value = "x"
+		}
+		pairs = append(pairs, name+"="+value)
+	}
+	return strings.Replace(path, "*", "x", 1) + "?" + strings.Join(pairs, "&")
+}
+
+// content is the description of the JSON body, nil if the operation takes none.
+func (o operation) content() map[string]any {
+	body, _ := o.described["requestBody"].(map[string]any)
+	contents, _ := body["content"].(map[string]any)
+	content, _ := contents[rest.JSON].(map[string]any)
+	return content
+}
+
+// example is a body that the operation takes, whose ids are a tenant's.
+func (o operation) example(of func(param string) string) map[string]any {
+	content := o.content()
+	value := content["example"]
+	examples, _ := content["examples"].(map[string]any)
+	for _, e := range examples {
+		value = o.document.resolved(e.(map[string]any))["value"]
+	}
+	body, _ := withIDs(value, of).(map[string]any)
+	if body == nil {
+		body = map[string]any{}
+	}
+	return body
+}
+
+// withIDs returns a copy of a value whose fields with ids have those of a tenant.
+func withIDs(value any, of func(param string) string) any {
+	switch value := value.(type) {
+	case []any:
+		list := []any{}
+		for _, v := range value {
+			list = append(list, withIDs(v, of))
+		}
+		return list
+	case map[string]any:
+		object := map[string]any{}
+		for name, v := range value {
+			object[name] = withIDs(v, of)
+			if id := of(idMeanings[name]); id != "" {
+				object[name] = as(v, id)
+			}
+		}
+		return object
+	}
+	return value
+}
+
+// as is an id, or a list of it where a field has a list.
+func as(like any, id string) any {
+	if _, list := like.([]any); list {
+		return []any{id}
+	}
+	return id
+}
+
+// idField is a parameter of the query or a field of the body that holds ids.
+type idField struct {
+	name, place string // a field's place is its path in the body; a parameter has none
+	list        bool
+}
+
+// idFields finds the parameters and fields that hold ids.
+func (o operation) idFields() (found []idField) {
+	for _, p := range o.document.list(o.described["parameters"]) {
+		kind := o.document.resolved(p["schema"].(map[string]any))["type"]
+		if name := p["name"].(string); p["in"] == "query" && holdsIDs.MatchString(name) && kind != "integer" {
+			found = append(found, idField{name: name})
+		}
+	}
+	if content := o.content(); content != nil {
+		o.walk(content["schema"].(map[string]any), "", nil, func(f idField) { found = append(found, f) })
+	}
+	return found
+}
+
+// walk calls found with the fields of a schema that hold ids. within are the types around it.
+func (o operation) walk(schema map[string]any, place string, within []string, found func(idField)) {
+	if ref, ok := schema["$ref"].(string); ok {
+		if slices.Contains(within, ref) {
+			return
+		}
+		within = append(slices.Clone(within), ref)
+	}
+	schema = o.document.resolved(schema)
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		of := o.document.resolved(properties[name].(map[string]any))
+		if holdsIDs.MatchString(name) {
+			found(idField{name, place + name, of["items"] != nil})
+		}
+		o.walk(properties[name].(map[string]any), place+name+".", within, found)
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		o.walk(items, strings.TrimSuffix(place, ".")+"[].", within, found)
+	}
+	for _, part := range slices.Concat(o.document.list(schema["oneOf"]), o.document.list(schema["anyOf"])) {
+		o.walk(part, place, within, found)
+	}
+}
+
+// body is a body that the operation takes, with an id at a field's place.
+func (o operation) body(of func(param string) string, f idField, id string) string {
+	value, _ := json.Marshal(id)
+	if template, ok := bodiesWith[f.place]; ok {
+		return fmt.Sprintf(template, value)
+	}
+	body := o.example(of)
+	if f.place != "" {
+		var like any
+		if f.list {
+			like = []any{}
+		}
+		place(body, strings.Split(f.place, "."), as(like, id))
+	}
+	text, _ := json.Marshal(body)
+	return string(text)
+}
+
+// place puts a value at a path of a body: name[] is the first item of a list.
+func place(body map[string]any, path []string, value any) {
+	name, list := strings.CutSuffix(path[0], "[]")
+	if len(path) == 1 {
+		body[name] = value
+		return
+	}
+	inner, _ := body[name].(map[string]any)
+	if items, _ := body[name].([]any); len(items) > 0 {
+		inner, _ = items[0].(map[string]any)
+	}
+	if inner == nil {
+		inner = map[string]any{}
+	}
+	if body[name] = inner; list {
+		body[name] = []any{inner}
+	}
+	place(inner, path[1:], value)
+}
+
+// send calls the operation.
+func (o operation) send(c *client, target, body string) servertest.Reply {
+	headers := c.headers()
+	if strings.HasSuffix(o.Path, "/upload") {
+		mediaType := ""
+		body, mediaType = form("file", "a.txt", "text/plain", "x")
+		headers = append(headers, "Content-Type", mediaType)
+	} else if o.content() == nil {
+		body = ""
+	}
+	return servertest.Send(c, o.Method, target, body, headers...)
+}
+
+// unknown returns an id like another one that nothing has.
+func unknown(id string) string {
+	if anyUUID.MatchString(id) {
+		return anyUUID.ReplaceAllStringFunc(id, func(string) string { return uuid.NewString() })
+	}
+	return id + "-none"
+}
+
+var (
+	anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	varying = regexp.MustCompile(anyUUID.String() + `|"\d{4}-\d\d-\d\dT[^"]*"|"trace_id":"[^"]*"`)
+)
+
+// shown is an answer without what differs between two equal requests: ids, times, the request's own id.
+func shown(got servertest.Reply) string {
+	text := strings.ReplaceAll(got.Text, "-none", "")
+	return fmt.Sprint(got.Code, " ", varying.ReplaceAllString(text, "*"))
+}
+
+// hashes are those of an organization's rows, by table, without the last use of its keys.
+func (c *client) hashes(org db.Org) map[string]string {
+	c.t.Helper()
+	type hash struct {
+		Table string `db:"name"`
+		Sum   string `db:"sum"`
+	}
+	var parts []string
+	for name := range c.orgTables(org) {
+		condition := "t.org = $1"
+		if name == "river_job" {
+			condition = "(t.args ->> 'org')::integer = $1"
+		}
+		parts = append(parts, fmt.Sprintf(`
+			SELECT '%s' AS name, md5(string_agg(row, '' ORDER BY row)) AS sum FROM (
+				SELECT (to_jsonb(t) - 'last_used_at')::text AS row FROM %s t WHERE %s
+			) r`, name, name, condition))
+	}
+	list, err := db.All[hash](c.t.Context(), c.pool, `
+		SELECT name, coalesce(sum, '') AS sum FROM (`+strings.Join(parts, " UNION ALL ")+`) h`, org)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	sums := map[string]string{}
+	for _, h := range list {
+		sums[h.Table] = h.Sum
+	}
+	return sums
+}
+
+// idle waits until the jobs on files have ended.
+func (c *client) idle() {
+	c.t.Helper()
+	queues := slices.Collect(maps.Keys(files.Queues()))
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		left, err := db.One[int](c.t.Context(), c.pool, `
+			SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND queue = ANY ($1)`, queues)
+		if err != nil || time.Now().After(deadline) {
+			c.t.Fatalf("%d jobs have not ended: %v", left, err)
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// matrix calls each route with what it should refuse.
+type matrix struct {
+	*client
+	routes        []operation
+	alice, second tenant // of one organization
+	mallory       tenant // of another
+	org           db.Org // alice's
+	rows          map[string]string
+	oneOrg        bool // the keys are of one organization: an item of its lists may end a page of any
+	calls         int
+}
+
+func newMatrix(t *testing.T) *matrix {
+	t.Helper()
+	c := newClient(t)
+	m := &matrix{client: c, alice: newTenant(c, "alice"), second: newTenantNamed(c, "alice", "second"),
+		mallory: newTenant(c, "mallory")}
+	m.routes = m.alice.routes()
+	key, err := c.server.Keys.Lookup(t.Context(), m.alice.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.org = key.Org
+	return m
+}
+
+// watch takes alice's rows as those that must not change.
+func (m *matrix) watch() {
+	m.idle()
+	m.rows = m.hashes(m.org)
+}
+
+// unchanged checks that a route changed none of alice's rows.
+func (m *matrix) unchanged(o operation) {
+	m.t.Helper()
+	rows := m.hashes(m.org)
+	if diff := cmp.Diff(m.rows, rows); diff != "" {
+		m.t.Errorf("%s changed rows of alice's:\n%s", o, diff)
+		m.rows = rows
+	}
+}
+
+// ids returns a function that gives a tenant's id for each parameter, and fails for one that the tenant has not.
+func (m *matrix) ids(o operation, of tenant) func(string) string {
+	return func(param string) string {
+		id, ok := of.has[param]
+		if !ok && strings.Contains(o.Path, "{"+param+"}") && o.Access != rest.Public && o.described != nil {
+			m.t.Errorf("%s: no tenant has a %s: say in newTenant what it names", o, param)
+		}
+		if !ok && o.described == nil {
+			return "x"
+		}
+		return id
+	}
+}
+
+// refused checks the form of a refusal.
+func (m *matrix) refused(o operation, what string, got servertest.Reply, status int, code string) {
+	m.t.Helper()
+	m.calls++
+	if o.Method == http.MethodHead { // without a body
+		if got.Code != status {
+			m.t.Errorf("%s %s: got %d, want %d", o, what, got.Code, status)
+		}
+		return
+	}
+	servertest.CheckForm(m.t, got)
+	retry := got.Header().Get("X-Should-Retry")
+	if got.Code != status || !strings.Contains(got.Text, `"code":"`+code+`"`) || status != 404 && retry != "false" ||
+		status == 401 != strings.HasPrefix(got.Header().Get("WWW-Authenticate"), "Bearer") && status != 403 {
+		m.t.Errorf("%s %s: got %d %s with %v, want %d %s", o, what, got.Code, got.Text, got.Header(), status, code)
+	}
+}
+
+// Each route refuses each wrong key alike for what exists and what does not, and stores nothing.
+func TestEachRouteRefusesEachWrongKey(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	end := time.Now().Add(time.Hour)
+	revoked := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Admin}})
+	expired := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Admin}, ExpiresAt: &end})
+	tools := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Tools},
+		AgentIDs: []string{m.second.has["agent_id"]}})
+	read := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
+	write := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Write}})
+	if _, err := m.pool.Exec(t.Context(), `
+		UPDATE api_keys SET expires_at = now() WHERE expires_at IS NOT NULL`); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+		t.Fatal(err)
+	}
+	unauthorized := map[string]*client{"no key": m.withKey(""), "a blank key": m.withKey(" "),
+		"an unknown key": m.withKey("loci_UNKNOWN"), "a revoked key": revoked, "an expired key": expired,
+		"a key with a letter more": m.withKey(m.alice.key + "A")}
+	weak := map[*client][]rest.Access{
+		read: {rest.Tools, rest.Write, rest.Admin, rest.Operator}, write: {rest.Admin, rest.Operator},
+		m.alice.client: {rest.Operator},
+		tools:          {rest.Read, rest.ReadAgent, rest.Tools, rest.Write, rest.Admin, rest.Operator},
+	}
+	m.watch()
+	for _, o := range m.routes {
+		if o.Access == rest.Public {
+			continue
+		}
+		own, none := m.ids(o, m.alice), func(param string) string { return unknown(m.ids(o, m.alice)(param)) }
+		for _, ids := range []func(string) string{own, none} {
+			target, body := o.target(ids, nil), o.body(ids, idField{}, "")
+			for what, c := range unauthorized {
+				code := "unauthorized"
+				if c == expired {
+					code = "key_expired"
+				}
+				m.refused(o, "with "+what, o.send(c, target, body), 401, code)
+			}
+			for c, lacks := range weak {
+				if slices.Contains(lacks, o.Access) {
+					m.refused(o, "with too weak a key", o.send(c, target, body), 403, "insufficient_scope")
+				}
+			}
+		}
+		m.unchanged(o)
+	}
+	if m.calls < 1000 {
+		t.Errorf("only %d calls were made: does the router have all routes?", m.calls)
+	}
+}
+
+// A key is let in where its scopes suffice, and operations that change something need more than a reader's.
+func TestEachRouteLetsTheRightKeysIn(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	scoped := func(scope string) *client {
+		return m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{scope}})
+	}
+	bound := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Tools},
+		AgentIDs: []string{m.alice.has["agent_id"]}})
+	admin := m.alice.client
+	suffices := map[rest.Access][]*client{
+		rest.Read: {scoped(apikey.Read), scoped(apikey.Write), admin}, rest.Write: {scoped(apikey.Write), admin},
+		rest.ReadAgent: {scoped(apikey.Read), scoped(apikey.Write), admin, bound}, rest.Admin: {admin, m.operator()},
+		rest.Tools: {scoped(apikey.Write), admin, bound}, rest.Operator: {m.operator()}}
+	for _, o := range m.routes {
+		reads := o.Method == http.MethodGet || o.Method == http.MethodHead || slices.Contains(readers, o.String())
+		if o.Access < rest.Tools && o.Access > rest.AnyKey && !reads || o.Access <= rest.AnyKey && o.described != nil &&
+			o.Access != rest.Public {
+			t.Errorf("%s changes something, and its access is a reader's: list it in readers if it only reads", o)
+		}
+		for _, c := range suffices[o.Access] {
+			ids := m.ids(o, m.alice)
+			if !reads || strings.HasSuffix(o.Path, "/stream") || strings.HasSuffix(o.Path, "/events") {
+				ids = func(param string) string {
+					if id := m.ids(o, m.alice)(param); c != bound || o.first() != param {
+						return unknown(id)
+					}
+					return "agent-" + m.alice.has["agent_id"][6:]
+				}
+			}
+			if c == bound && (o.first() != "agent_id" && !reads || strings.HasSuffix(o.Path, "/stream")) {
+				continue // what the path names must exist, and a stream has no end
+			}
+			got := o.send(c, o.target(ids, nil), `{"seq":"no number"}`)
+			if got.Code == 401 || got.Code == 403 {
+				t.Errorf("%s: got %d %s, want it let in", o, got.Code, got.Text)
+			}
+		}
+	}
+}
+
+// first is the parameter of the path that leads to an agent; empty if none does.
+func (o operation) first() string {
+	for _, name := range []string{"agent_id", "conversation_id", "run_id"} {
+		if slices.Contains(o.params(), name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// With the key of one organization and ids of another, all of a path's and each alone, and in each parameter and field
+// that holds ids, the answers are those for ids that nothing has.
+func TestTenantsDoNotMeet(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	m.watch()
+	for _, o := range m.routes {
+		if o.Access == rest.Public || o.Access == rest.AnyKey || o.Access == rest.Operator {
+			continue
+		}
+		m.foreignPaths(o)
+		m.foreignFields(o, m.mallory, m.alice)
+		if len(o.params()) == 0 && o.Method == http.MethodGet {
+			got := o.send(m.mallory.client, o.target(m.ids(o, m.mallory), nil), "")
+			if got.Code != 200 || strings.Contains(got.Text, "alice") {
+				t.Errorf("%s: got %d %s, want 200 and nothing of alice's", o, got.Code, got.Text)
+			}
+		}
+		m.unchanged(o)
+	}
+	if m.calls < 300 {
+		t.Errorf("only %d calls were made: does the router have all routes?", m.calls)
+	}
+}
+
+// settle waits until no agent is at work.
+func (m *matrix) settle() {
+	m.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		left, err := db.One[int](m.t.Context(), m.pool, `SELECT count(*) FROM runs WHERE org > 0 AND status = 'running'`)
+		if err != nil || time.Now().After(deadline) {
+			m.t.Fatalf("%d runs have not ended: %v", left, err)
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// shared are the parameters of paths that name nothing of an organization's.
+var shared = []string{"tool_name", "consumer_name", "block_label", "version"}
+
+// foreignPaths calls a route with each set of foreign ids in its path.
+func (m *matrix) foreignPaths(o operation) {
+	sets := [][]string{nil}
+	for _, param := range o.params() {
+		for _, set := range slices.Clone(sets) {
+			if !slices.Contains(shared, param) {
+				sets = append(sets, append(slices.Clone(set), param))
+			}
+		}
+	}
+	for _, foreign := range sets[1:] {
+		own := m.ids(o, m.mallory)
+		with := func(change func(string) string) servertest.Reply {
+			ids := func(param string) string {
+				if slices.Contains(foreign, param) {
+					return change(m.alice.has[param])
+				}
+				return own(param)
+			}
+			return o.send(m.mallory.client, o.target(ids, nil), o.body(own, idField{}, ""))
+		}
+		got, none := with(func(id string) string { return id }), with(unknown)
+		m.refused(o, fmt.Sprint("with alice's ", foreign), got, 404, "not_found")
+		if o.Method != http.MethodHead && shown(got) != shown(none) {
+			m.t.Errorf("%s with alice's %v: got %s, and with ids that nothing has %s", o, foreign, shown(got), shown(none))
+		}
+	}
+}
+
+// foreignFields calls a route with a victim's ids in each parameter of its query and field of its body that holds ids.
+func (m *matrix) foreignFields(o operation, attacker, victim tenant) {
+	for _, f := range o.idFields() {
+		at := f.place
+		if at == "" {
+			at = f.name
+		}
+		meaning := idMeanings[f.name]
+		if special := idMeanings[at]; special != "" {
+			meaning = special
+		}
+		switch {
+		case meaning == "":
+			m.t.Errorf("%s: %s holds ids: say in idMeanings what they name", o, at)
+		case meaning == anyID:
+			for _, kind := range []string{"agent_id", "folder_id", "file_id", "conversation_id", "message_id", "block_id",
+				"archive_id", "passage_id", "run_id", "step_id", "compaction_id", "key_id", "org_id"} {
+				m.foreignField(o, f, attacker, victim.has[kind])
+			}
+		case meaning[0] != '-':
+			m.foreignField(o, f, attacker, victim.has[meaning])
+		}
+	}
+}
+
+func (m *matrix) foreignField(o operation, f idField, attacker tenant, id string) {
+	own := func(param string) string {
+		if param == "conversation_id" && f.name == "agent_id" && !m.oneOrg && strings.Contains(o.Path, "{conversation_id}") {
+			return "default" // of the agent
+		}
+		return m.ids(o, attacker)(param)
+	}
+	with := func(id string) servertest.Reply {
+		query := map[string]string{}
+		if f.place == "" {
+			query[f.name] = id
+		}
+		answer := o.send(attacker.client, o.target(own, query), o.body(own, f, id))
+		m.settle()
+		return answer
+	}
+	m.calls++
+	got, none := with(id), with(unknown(id))
+	statuses := []int{200, 404, refusedWith[f.place], refusedWith[o.String()+" "+f.place]}
+	cursor := idMeanings[f.name] == anyID
+	if cursor {
+		statuses = append(statuses, 400, 422) // there is no such item, or a place is a number
+	}
+	same := shown(got) == shown(none) || got.Code == 200 && (o.Method != http.MethodGet || cursor && m.oneOrg)
+	if got.Code != none.Code || !same || strings.Contains(got.Text, "alice") || !slices.Contains(statuses, got.Code) {
+		m.t.Errorf("%s with alice's %s in %s%s: got %s, and with an id that nothing has %s", o, id, f.name, f.place,
+			shown(got), shown(none))
+	}
+}
+
+// A key of one agent, with ids of another agent of its organization in the query and the body, gets the answers for ids
+// that nothing has.
+func TestKeysOfAgentsDoNotMeet(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	m.oneOrg = true
+	m.second.client = m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Tools},
+		AgentIDs: []string{m.second.has["agent_id"]}})
+	before := m.alice.agentState()
+	for _, o := range m.routes {
+		if o.Access == rest.Tools || o.Access == rest.ReadAgent {
+			m.foreignFields(o, m.second, m.alice)
+		}
+	}
+	if diff := cmp.Diff(before, m.alice.agentState()); diff != "" || m.calls < 50 {
+		t.Errorf("%d calls were made, and what the other agent has was changed (-before +after):\n%s", m.calls, diff)
+	}
+}
+
+// agentState is what a tenant's agent has.
+func (t tenant) agentState() (seen []string) {
+	for _, part := range []string{"", "/messages", "/files", "/folders", "/events", "/consumers", "/compactions",
+		"/core-memory", "/archival-memory"} {
+		seen = append(seen, t.must("GET", "/v1/agents/"+t.has["agent_id"]+part, ""))
+	}
+	return seen
+}
