@@ -15,7 +15,8 @@ func (s *Server) Handler() http.Handler {
 	if s.Loopback {
 		keys.OpenOrg = s.Keys.OpenOrg
 	}
-	api := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys})
+	api := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
+		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes)})
 	s.routes(api)
 	return api.Handler()
 }

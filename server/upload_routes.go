@@ -42,7 +42,10 @@ func (s *Server) uploadRoutes(a *rest.API) {
 				Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: parts}}},
 			Responses: map[string]*huma.Response{"200": {Description: "The file; its text follows.",
 				Content: rest.Content[files.File](a, rest.JSON)}},
-		}, s.upload, options...)
+		}, func(c echo.Context) error {
+			defer a.CountSpooled(c)()
+			return s.upload(c)
+		}, options...)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -58,7 +60,27 @@ func (h *heldBody) Read(into []byte) (int, error) {
 // release counts the body no more.
 func (h *heldBody) release() { h.in.Give(h.org, h.bytes) }
 
-// overloaded is a request whose body would take too much memory beside those that are being worked on.
+// DefaultSpoolBytes is the most that the files of all bodies take that are being received, of which an organization that
+// is alone may take all, and else half.
+const DefaultSpoolBytes = 4 << 30
+
+// CountSpooled counts a request's body, which is being written to a file, until release is called. Reading the body
+// returns a *Problem of status 429 where the files of all would be larger than the API's SpoolBytes, or those of the
+// organization larger than its share.
+func (a *API) CountSpooled(c echo.Context) (release func()) {
+	r := c.Request()
+	held := &heldBody{Reader: r.Body, in: a.spooled, org: Org(r.Context())}
+	r.Body = countedBody{held, r.Body}
+	return held.release
+}
+
+// countedBody closes the body that it counts.
+type countedBody struct {
+	*heldBody
+	io.Closer
+}
+
+// overloaded is a request whose body would take too much room beside those that are being worked on.
 func overloaded() *Problem {
 	return retryLater(codeTooMany, fmt.Sprintf("Other large requests are being worked on; send those of more than %d "+
 		"bytes one after the other, or try again in a moment", freeBytes), "1")

@@ -136,3 +136,57 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 		}
 	}
 }
+
+// Bodies that lie in files take a share of their organization, until they are done with.
+func TestSpooledBodiesHaveShares(t *testing.T) {
+	t.Parallel()
+	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
+		return apikey.Key{Org: db.Org(len(secret))}, nil
+	}}
+	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys, SpoolBytes: 1 << 20})
+	entered, leave := make(chan bool), make(chan bool)
+	a.For(rest.AnyKey).Stream(huma.Operation{Method: "POST", Path: "/v1/held"}, func(c echo.Context) error {
+		body, err := a.Spool(c, 8<<20)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		entered <- true
+		<-leave
+		return c.NoContent(204)
+	})
+	a.For(rest.AnyKey).Stream(huma.Operation{Method: "POST", Path: "/v1/read"}, func(c echo.Context) error {
+		defer a.CountSpooled(c)()
+		_, err := io.Copy(io.Discard, c.Request().Body)
+		if err != nil {
+			return err
+		}
+		return c.NoContent(204)
+	})
+	h := a.Handler()
+	send := func(path, key string, kilobytes int) servertest.Reply {
+		return servertest.Send(h, "POST", path, `"`+strings.Repeat("x", kilobytes<<10)+`"`, "Authorization", "Bearer "+key)
+	}
+	done := make(chan int)
+	go func() { done <- send("/v1/held", "a", 464).Code }()
+	<-entered
+	for _, c := range []struct {
+		key       string
+		kilobytes int
+		want      int
+	}{
+		{"a", 400, 429}, {"a", 60, 204}, {"bb", 400, 204}, {"bb", 800, 429},
+	} {
+		got := send("/v1/read", c.key, c.kilobytes)
+		if got.Code != c.want || got.Code == 429 && got.Header().Get("Retry-After") != "1" {
+			t.Errorf("%d KiB of %s: got %d %s, want %d", c.kilobytes, c.key, got.Code, got.Text, c.want)
+		}
+	}
+	leave <- true
+	if got := <-done; got != 204 {
+		t.Errorf("the body that was held: got %d", got)
+	}
+	if got := send("/v1/read", "a", 900); got.Code != 204 {
+		t.Errorf("alone: got %d %s", got.Code, got.Text)
+	}
+}

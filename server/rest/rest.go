@@ -28,6 +28,7 @@ type Config struct {
 	Keys           *Keys         // nil serves every request without an organization
 	Pace           BodyPace      // of the bodies of requests
 	Budget         BodyBudget    // of the bodies that are in memory
+	SpoolBytes     int64         // of the files of bodies that are being received; DefaultSpoolBytes if 0
 }
 
 // DefaultTimeout is how long a request may take.
@@ -40,12 +41,13 @@ const maxRequests = 1024
 type API struct {
 	huma.API
 	Config
-	echo   *echo.Echo
-	access map[string]map[string]Access // of echo's routes, by path and method
-	bodies *db.Shares                   // bytes of bodies that are held
-	served *db.Shares                   // requests, but for streams that are only read
-	usage  *keyUsage                    // of keys
-	full   atomic.Bool                  // a change could not be stored
+	echo    *echo.Echo
+	access  map[string]map[string]Access // of echo's routes, by path and method
+	spooled *db.Shares                   // bytes of bodies in files
+	bodies  *db.Shares                   // bytes of bodies that are held
+	served  *db.Shares                   // requests, but for streams that are only read
+	usage   *keyUsage                    // of keys
+	full    atomic.Bool                  // a change could not be stored
 }
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
@@ -58,7 +60,7 @@ func New(c Config) *API {
 	e := echo.New()
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, bodies: c.Budget.shares(),
-		served: db.NewShares(maxRequests, maxRequests/4)}
+		spooled: c.spools(), served: db.NewShares(maxRequests, maxRequests/4)}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics())
 	if c.Keys != nil {
@@ -70,6 +72,12 @@ func New(c Config) *API {
 	a.UseMiddleware(a.readLeniently)
 	a.explainErrors()
 	return a
+}
+
+// spools returns the shares of SpoolBytes.
+func (c Config) spools() *db.Shares {
+	total := cmp.Or(c.SpoolBytes, DefaultSpoolBytes)
+	return db.NewShares(total, total/2)
 }
 
 // Handler serves the operations that are registered, and the document that describes them at /openapi.json.

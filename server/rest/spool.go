@@ -20,6 +20,7 @@ import (
 type Spool struct {
 	Warnings Warnings // of Fields
 	file     document.Spool
+	release  func() // counts the file no more
 	held     heldBody
 }
 
@@ -43,7 +44,9 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
+	release := a.CountSpooled(c)
 	if _, err := io.Copy(file, withoutBOM(Body(c, limitBytes))); err != nil {
+		release()
 		file.Close()
 		if _, own := errors.AsType[*fs.PathError](err); own {
 			return nil, fmt.Errorf("spool the request's body: %w", err)
@@ -51,13 +54,14 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 		return nil, bodyError(err)
 	}
 	ctx := c.Request().Context()
-	return &Spool{Warnings: WarningsOf(ctx), file: file, held: heldBody{in: a.bodies, org: Org(ctx)}}, nil
+	return &Spool{Warnings: WarningsOf(ctx), file: file, release: release, held: heldBody{in: a.bodies, org: Org(ctx)}}, nil
 }
 
 // Close deletes the file, and frees what the body took of the API's BodyBudget.
 func (s *Spool) Close() {
 	s.held.release()
 	s.file.Close()
+	s.release()
 }
 
 // List is a list in a Spool.
