@@ -60,8 +60,8 @@ func (h *heldBody) Read(into []byte) (int, error) {
 // release counts the body no more.
 func (h *heldBody) release() { h.in.Give(h.org, h.bytes) }
 
-// DefaultSpoolBytes is the most that the files of all bodies take that are being received, of which an organization that
-// is alone may take all, and else half.
+// DefaultSpoolBytes is the most that the files of all bodies take that are being received. Half is a reserve for other
+// organizations than one.
 const DefaultSpoolBytes = 4 << 30
 
 // CountSpooled counts a request's body, which is being written to a file, until release is called. Reading the body

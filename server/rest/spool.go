@@ -54,7 +54,8 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 		return nil, bodyError(err)
 	}
 	ctx := c.Request().Context()
-	return &Spool{Warnings: WarningsOf(ctx), file: file, release: release, held: heldBody{in: a.bodies, org: Org(ctx)}}, nil
+	return &Spool{Warnings: WarningsOf(ctx), file: file, release: release,
+		held: heldBody{in: a.bodies, org: Org(ctx)}}, nil
 }
 
 // Close deletes the file, and frees what the body took of the API's BodyBudget.
