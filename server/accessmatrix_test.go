@@ -32,7 +32,7 @@ var idMeanings = map[string]string{
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
 
 	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
-	"group_id": "- not stored", "sender_id": "- not stored", "identity_id": "- not stored", "identity_ids": "- not stored",
+	"message_id": "message_id", "batch_item_id": "- refused", "group_id": "- not stored", "sender_id": "- not stored", "identity_id": "- not stored", "identity_ids": "- not stored",
 	"identifier_keys": "- not stored", "project_id": "- not stored", "template_id": "- not stored",
 	"base_template_id": "- not stored", "deployment_id": "- not stored", "entity_id": "- not stored",
 	"created_by_id": "- not stored", "return_token_ids": "- a switch", "client_tools[].name": "- a word of the client's",
@@ -49,7 +49,9 @@ var bodiesWith = map[string]string{
 
 // refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
 var refusedWith = map[string]int{"messages[].approval_request_id": 400, "run_ids": 409, "run_id": 400,
-	"POST /v1/runs/{run_id}/stream agent_id": 400}
+	"POST /v1/runs/{run_id}/stream agent_id": 400, "POST /v1/agents/{agent_id}/messages agent_id": 422,
+	"POST /v1/agents/{agent_id}/messages/async agent_id":  422,
+	"POST /v1/agents/{agent_id}/messages/stream agent_id": 422}
 
 // readers are the operations that only read although their method is not GET.
 var readers = []string{"POST /v1/agents/messages/search", "POST /v1/messages/search", "POST /v1/passages/search",
