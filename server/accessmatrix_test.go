@@ -32,8 +32,9 @@ var idMeanings = map[string]string{
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
 
 	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
-	"message_id": "message_id", "batch_item_id": "- refused", "group_id": "- not stored", "sender_id": "- not stored", "identity_id": "- not stored", "identity_ids": "- not stored",
-	"identifier_keys": "- not stored", "project_id": "- not stored", "template_id": "- not stored",
+	"message_id": "message_id", "batch_item_id": "- refused", "group_id": "- not stored", "sender_id": "- not stored",
+	"identity_id": "identity_id", "identity_ids": "identity_id", "identifier_key": "- a name",
+	"identifier_keys": "- names", "key": "- the name of a property", "project_id": "- not stored", "template_id": "- not stored",
 	"base_template_id": "- not stored", "deployment_id": "- not stored", "entity_id": "- not stored",
 	"created_by_id": "- not stored", "return_token_ids": "- a switch", "client_tools[].name": "- a word of the client's",
 }
@@ -44,7 +45,7 @@ const anyID = "*"
 // bodiesWith are the bodies in which a field is read, where the operation's example with the field is not one.
 var bodiesWith = map[string]string{
 	"messages[].approval_request_id": `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
-	"agent_ids":                      `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
+	"POST /v1/admin/keys agent_ids":  `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
 }
 
 // refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
@@ -128,18 +129,17 @@ func (o operation) content() map[string]any {
 }
 
 // example is a body that the operation takes, whose ids are a tenant's.
-func (o operation) example(of func(param string) string) map[string]any {
+func (o operation) example(of func(param string) string) any {
 	content := o.content()
 	value := content["example"]
 	examples, _ := content["examples"].(map[string]any)
 	for _, e := range examples {
 		value = o.document.resolved(e.(map[string]any))["value"]
 	}
-	body, _ := withIDs(value, of).(map[string]any)
-	if body == nil {
-		body = map[string]any{}
+	if value == nil {
+		value = map[string]any{}
 	}
-	return body
+	return withIDs(value, of)
 }
 
 // withIDs returns a copy of a value whose fields with ids have those of a tenant.
@@ -220,18 +220,20 @@ func (o operation) walk(schema map[string]any, place string, within []string, fo
 // body is a body that the operation takes, with an id at a field's place.
 func (o operation) body(of func(param string) string, f idField, id string) string {
 	value, _ := json.Marshal(id)
-	if template, ok := bodiesWith[f.place]; ok {
-		return fmt.Sprintf(template, value)
+	for _, at := range []string{f.place, o.String() + " " + f.place} {
+		if template, ok := bodiesWith[at]; ok {
+			return fmt.Sprintf(template, value)
+		}
 	}
-	body := o.example(of)
-	if f.place != "" {
+	example := o.example(of)
+	if body, ok := example.(map[string]any); ok && f.place != "" {
 		var like any
 		if f.list {
 			like = []any{}
 		}
 		place(body, strings.Split(f.place, "."), as(like, id))
 	}
-	text, _ := json.Marshal(body)
+	text, _ := json.Marshal(example)
 	return string(text)
 }
 
