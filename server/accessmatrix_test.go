@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -267,8 +268,16 @@ func (o operation) send(c *client, target, body string) servertest.Reply {
 	} else if o.content() == nil {
 		body = ""
 	}
-	return servertest.Send(c, o.Method, target, body, headers...)
+	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), streamed) // a stream that should be refused has no end
+		defer cancel()
+		c.ServeHTTP(w, r.WithContext(ctx))
+	})
+	return servertest.Send(limited, o.Method, target, body, headers...)
 }
+
+// streamed is how long an answer may take.
+const streamed = 20 * time.Second
 
 // unknown returns an id like another one that nothing has.
 func unknown(id string) string {

@@ -27,7 +27,8 @@ func (s *Server) routes(a *rest.API) {
 		s.ready(a))
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes, s.conversationRoutes,
-		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.identityRoutes, s.keyRoutes, s.messageRoutes,
+		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.identityRoutes, s.keyRoutes,
+		s.messageRoutes,
 		s.messageSearchRoutes,
 		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,
 		s.previewRoutes, s.promptRoutes, s.runRoutes, s.stepRoutes, s.toolRoutes, s.uploadRoutes,
