@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/riverqueue/river/rivertype"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/queue"
@@ -24,6 +26,24 @@ func TestAServerEndsOnAnotherSchema(t *testing.T) {
 	err := presence.Keep(t.Context(), func() { t.Error("the server is ready") })
 	if _, ok := errors.AsType[*db.SchemaError](err); !ok || !strings.Contains(err.Error(), "version 9999") {
 		t.Errorf("got %v, want a SchemaError that names version 9999", err)
+	}
+}
+
+// A job works for the organization of its arguments, and for none if they name none.
+func TestAJobWorksForItsOrganization(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]db.Org{`{"org":7,"file_key":3}`: 7, `{}`: 0} {
+		got := db.Org(-1)
+		err := (&queue.ForOrg{}).Work(t.Context(), &rivertype.JobRow{EncodedArgs: []byte(args)},
+			func(ctx context.Context) error { got = db.OrgOf(ctx); return nil })
+		if err != nil || got != want {
+			t.Errorf("%s: got the organization %d, %v; want %d", args, got, err, want)
+		}
+	}
+	err := (&queue.ForOrg{}).Work(t.Context(), &rivertype.JobRow{EncodedArgs: []byte(`{"org":"seven"}`)},
+		func(context.Context) error { t.Error("a job without an organization works"); return nil })
+	if err == nil {
+		t.Error("an organization that is no number: got no error")
 	}
 }
 

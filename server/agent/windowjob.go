@@ -25,6 +25,7 @@ func Queues() map[string]river.QueueConfig {
 
 // windowArgs is the job that checks the window of a conversation.
 type windowArgs struct {
+	queue.Start
 	Org          db.Org `json:"org"`
 	AgentID      string `json:"agent_id"`
 	Conversation string `json:"conversation"`
@@ -82,9 +83,27 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 		return nil
 	}
 	return pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
-		_, err := s.Jobs.InsertTx(ctx, tx, windowArgs{Org: org, AgentID: c.AgentID, Conversation: c.ID}, nil)
+		turn, err := windowTurn(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		job := windowArgs{Start: queue.At(turn.Start), Org: org, AgentID: c.AgentID, Conversation: c.ID}
+		_, err = s.Jobs.InsertTx(ctx, tx, job, nil)
 		return err
 	})
+}
+
+// windowLength is the length of a check in the queue's virtual time.
+const windowLength = time.Millisecond
+
+// windowTurn returns the turn of an organization's next check. The organizations are the queue's owners: the checks of
+// one are first in, first out.
+func windowTurn(ctx context.Context, d db.DB, org db.Org) (queue.Turn, error) {
+	return db.One[queue.Turn](ctx, d, queue.FairTurn(`
+			SELECT max(scheduled_at) + @length::interval FROM river_job
+			WHERE state = 'available' AND queue = @queue AND attempt = 0 AND (args ->> 'org')::bigint = @owner`,
+		`SELECT NULL::bigint AS owner WHERE o.owner < 0`),
+		pgx.StrictNamedArgs{"queue": queueWindow, "owner": int64(org), "length": windowLength})
 }
 
 // CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above

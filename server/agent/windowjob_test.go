@@ -77,3 +77,46 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 		t.Errorf("got %d compactions (%v), want 1", len(list), err)
 	}
 }
+
+// The checks of an organization with many crowded conversations do not hold up another's one.
+func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	workers := river.NewWorkers()
+	s.Work(workers)
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, TestOnly: true,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Jobs = jobs
+	other, err := db.One[db.Org](t.Context(), pool, `INSERT INTO organizations (name) VALUES ('other') RETURNING org`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []db.Org{org, org, org, other, org, other} {
+		a, err := s.Create(t.Context(), of, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := []recall.Draft{said(recall.User, strings.Repeat("word ", 8000))}
+		if _, err := s.Recall.Append(t.Context(), of, a.ID, "", long); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Recall.Conversation(t.Context(), of, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckWindowSoon(t.Context(), of, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := db.All[db.Org](t.Context(), pool, `
+		SELECT (args ->> 'org')::integer FROM river_job ORDER BY priority, scheduled_at, id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]db.Org{org, other, org, other, org, org}, got); diff != "" {
+		t.Errorf("the organizations of the checks (-want +got):\n%s", diff)
+	}
+}
