@@ -335,6 +335,30 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 	}
 }
 
+// An answer is asked for three times, whatever is wrong with its stream.
+func TestAModelIsAskedThreeTimes(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]modeltest.Answer{
+		"events that are no JSON":       {Raw: "data: {]\n\n"},
+		"JSON of another shape":         {Raw: "data: {\"choices\":7}\n\n"},
+		"a page":                        {Raw: "<html></html>"},
+		"no data":                       {Raw: "data: \n\n"},
+		"an error that is no JSON":      {Raw: "{\"error\":{]"},
+		"an error that is a text":       {Raw: "data: {\"error\":\"overloaded\"}\n\n"},
+		"an error in place of an event": {Raw: "{\"error\":{\"message\":\"overloaded\"}}\n\n"},
+		"a stream that breaks off":      {Text: "Hello", Cut: true},
+		"a limit":                       {Status: 429},
+		"a fault":                       {Status: 503},
+	} {
+		r := newRunner(t, "")
+		r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
+		got := r.send(hello)
+		if n := len(r.model.Requests()); n != 3 || got.Error == nil {
+			t.Errorf("%s: the model is asked %d times, and the run ends with %+v", name, n, got.StopReason)
+		}
+	}
+}
+
 func TestAFailedStreamSaysWhy(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
