@@ -35,7 +35,8 @@ var idMeanings = map[string]string{
 	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
 	"message_id": "message_id", "batch_item_id": "- refused", "group_id": "- not stored", "sender_id": "- not stored",
 	"identity_id": "identity_id", "identity_ids": "identity_id", "identifier_key": "- a name",
-	"identifier_keys": "- names", "key": "- the name of a property", "project_id": "- not stored", "template_id": "- not stored",
+	"identifier_keys": "- names", "key": "- the name of a property", "project_id": "- not stored",
+	"template_id":      "- not stored",
 	"base_template_id": "- not stored", "deployment_id": "- not stored", "entity_id": "- not stored",
 	"created_by_id": "- not stored", "return_token_ids": "- a switch", "client_tools[].name": "- a word of the client's",
 }

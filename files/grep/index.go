@@ -221,8 +221,8 @@ func (b *block) add(t text, segments iter.Seq2[Segment, error]) error {
 }
 
 // commitBlock writes a block in place of those that it replaces, and marks its files as indexed. It leaves out files
-// that were deleted, or whose text has changed, since they were read. It locks files, in the order of their keys, before
-// the folder that the block belongs to.
+// that were deleted, or whose text has changed, since they were read. It locks files, in the order of their keys,
+// before the folder that the block belongs to.
 func commitBlock(ctx context.Context, tx pgx.Tx, f folder, todo blockPlan, b *block) error {
 	keys, generations := make([]int64, len(todo.texts)), make([]int, len(todo.texts))
 	for i, t := range todo.texts {

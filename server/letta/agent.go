@@ -66,8 +66,8 @@ type CoreMemory struct {
 }
 
 // LLMConfig describes the model that an agent is for, and how it is to answer. Loci does not call it: the endpoint's
-// type is the protocol that clients assume. A setting that Letta's clients do not declare as nullable is absent if it is
-// not set.
+// type is the protocol that clients assume. A setting that Letta's clients do not declare as nullable is absent if
+// it is not set.
 type LLMConfig struct {
 	Handle         *string         `json:"handle"`
 	Model          string          `json:"model"`
