@@ -41,7 +41,7 @@ func ToolRuleNames(rules json.RawMessage) (names []string) {
 }
 
 // toolRules returns the rules of a request without repeated ones, nil if it has none. A 422 for one without a tool or
-// of a type that there is not.
+// of a type that there is not, and for a count without a limit.
 func toolRules(given []rest.Object) (json.RawMessage, error) {
 	if given == nil {
 		return nil, nil
@@ -49,8 +49,9 @@ func toolRules(given []rest.Object) (json.RawMessage, error) {
 	kept, read := []rest.Object{}, []any{}
 	for i, raw := range given {
 		var r struct {
-			Type string `json:"type"`
-			Tool string `json:"tool_name"`
+			Type string          `json:"type"`
+			Tool string          `json:"tool_name"`
+			Max  json.RawMessage `json:"max_count_limit"`
 		}
 		at := fmt.Sprintf("body.tool_rules[%d]", i)
 		if json.Unmarshal(raw, &r) != nil || r.Tool == "" {
@@ -59,6 +60,9 @@ func toolRules(given []rest.Object) (json.RawMessage, error) {
 		if !slices.Contains(ruleTypes, r.Type) {
 			return nil, rest.Unprocessable(at+".type", fmt.Sprintf("expected one of %s. Got: %.50q",
 				strings.Join(ruleTypes, ", "), r.Type))
+		}
+		if limit := 0; r.Type == "max_count_per_step" && (json.Unmarshal(r.Max, &limit) != nil || limit < 1) {
+			return nil, rest.Unprocessable(at+".max_count_limit", "required: how often the tool may be called, 1 or more")
 		}
 		var value any
 		_ = json.Unmarshal(raw, &value) // it was read above

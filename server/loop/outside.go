@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -93,7 +91,7 @@ func (o *Outside) place(callID string, position int) recall.CallPlace {
 // Run runs the memory tools that the message at a position calls, unless the calls have results or need an approval,
 // and refuses calls that the rules do not allow. It returns all calls of the message.
 func (o *Outside) Run(ctx context.Context, position int) ([]OutsideCall, error) {
-	before, err := o.callsBefore(ctx, position)
+	turn, err := o.turn(ctx, position)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +100,7 @@ func (o *Outside) Run(ctx context.Context, position int) ([]OutsideCall, error) 
 		if err != nil {
 			return nil, err
 		}
-		all, changed, err := o.runNext(ctx, before, position, calls)
+		all, changed, err := o.runNext(ctx, turn.before(position), position, calls)
 		if err != nil || !changed {
 			return all, err
 		}
@@ -145,32 +143,12 @@ func (o *Outside) refusals(before []done, calls []recall.AnsweredCall) map[strin
 	return o.rules.refusals(tools, before, answer, results)
 }
 
-// callsBefore returns the calls between the newest message of a user and a position that count for the rules.
-func (o *Outside) callsBefore(ctx context.Context, position int) ([]done, error) {
+// turn returns the turn of the message at a position. Without rules it is empty.
+func (o *Outside) turn(ctx context.Context, position int) (turn, error) {
 	if len(o.rules) == 0 {
-		return nil, nil
+		return turn{}, nil
 	}
-	var turn []recall.Message
-	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: o.caller.Agent.ID,
-		Conversation: o.Conversation.ID, WithErrors: true}
-	for {
-		list, err := o.Recall.Messages(ctx, o.caller.Org, f, page)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range list {
-			if m.Role == recall.User && m.Position < position {
-				slices.Reverse(turn)
-				return counted(answeredCalls(turn), position), nil
-			}
-			turn = append(turn, m)
-		}
-		if len(list) < page.Limit || len(turn) >= maxRunMessages {
-			slices.Reverse(turn)
-			return counted(answeredCalls(turn), position), nil
-		}
-		page.After = list[len(list)-1].ID
-	}
+	return readTurn(ctx, o.Recall, o.caller.Org, o.Conversation, position)
 }
 
 // Next is what follows in a loop of a client.
@@ -189,13 +167,15 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 	if err != nil {
 		return next, err
 	}
-	if t.answer != nil && len(t.results) == 0 && len(t.pending) == 0 {
-		if next.Reminded, err = o.remind(ctx, t); err != nil {
+	if len(o.rules) > 0 {
+		turn, err := o.turn(ctx, lastPosition)
+		if err != nil {
 			return next, err
 		}
-	}
-	if next.Ended, err = o.narrow(ctx, &at, t); err != nil {
-		return next, err
+		if next.Ended, next.Reminded, err = o.afterAnswer(ctx, turn, t); err != nil {
+			return next, err
+		}
+		at.OnlyTools = o.rules.narrow(o.all, turn.before(lastPosition)).only
 	}
 	next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, at)
 	if err != nil || len(next.Prompt.Pending) == 0 {
@@ -216,45 +196,27 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 	return next, err
 }
 
-// narrow leaves tools out of a prompt that the rules do not allow now. It reports whether a call of the last answer
-// ends the turn.
-func (o *Outside) narrow(ctx context.Context, at *agent.PromptTarget, t tail) (ended bool, err error) {
-	calls, err := o.callsBefore(ctx, 1<<31-1)
-	if err != nil || len(o.rules) == 0 {
-		return false, err
-	}
-	at.OnlyTools = o.rules.narrow(o.all, calls).only
+// afterAnswer reports whether the last answer ends its turn by the rule of a tool, or else whether the model is
+// reminded of the tools that it must still call.
+func (o *Outside) afterAnswer(ctx context.Context, turn turn, t tail) (ended, reminded bool, err error) {
 	if t.answer == nil {
-		return false, nil
+		return false, false, nil
 	}
-	return slices.ContainsFunc(t.answer.Content, func(p recall.Part) bool {
-		r, has := t.results[p.CallID]
-		return p.Type == recall.ToolCall && has && o.rules.ends(done{tool: p.Name, failed: r.IsError})
-	}), nil
-}
-
-// remind tells the model once which tools it must call before its turn ends, after an answer without calls. It reports
-// whether there are such tools.
-func (o *Outside) remind(ctx context.Context, t tail) (bool, error) {
-	calls, err := o.callsBefore(ctx, t.answer.Position)
-	if err != nil {
-		return false, err
+	e := o.rules.after(o.all, turn.before(t.answer.Position), t)
+	switch {
+	case e.ended || !e.ends || len(e.missing) == 0 || len(t.pending) > 0:
+		return e.ended, false, nil
+	case t.notice:
+		return false, true, nil
 	}
-	missing := o.rules.missing(o.all, calls)
-	if len(missing) == 0 || t.notice {
-		return len(missing) > 0, nil
+	d, ok := turn.reminder(e.missing)
+	if !ok {
+		return e.calls, false, nil
 	}
-	d := reminder(missing)
 	d.OTID = new("reminder-" + t.answer.ID) // steps that come at the same time store it once
 	_, err = o.Recall.Append(ctx, o.caller.Org, o.caller.Agent.ID, o.Conversation.ID, []recall.Draft{d})
 	if errors.Is(err, db.ErrConflict) { // it says other tools
 		err = nil
 	}
-	return true, err
-}
-
-// reminder is the message that tells a model which tools it must call.
-func reminder(missing []string) recall.Draft {
-	text := chat.SystemNotice + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
-	return recall.Draft{Role: recall.System, Content: []recall.Part{{Type: recall.Text, Text: text}}}
+	return false, true, err
 }

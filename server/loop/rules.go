@@ -51,19 +51,31 @@ func (r rules) has(kind, tool string) bool {
 type done struct {
 	tool, result string
 	failed       bool
+	denied       bool // by the client
 	waits        bool // it has no result yet
+}
+
+// doneBy returns the call of a tool that has a result.
+func doneBy(tool string, result recall.Part) done {
+	return done{tool: tool, result: result.Text, failed: result.IsError, denied: isDenied(result)}
 }
 
 // refusedByRules begins the results of calls that the rules refused.
 const refusedByRules = "The rules of your tools do not allow "
 
-// refusal returns why a tool may not be called after some calls; empty if it may. The rules are for tools alone.
-func (r rules) refusal(tools []string, calls []done, tool string) string {
-	n := r.narrow(tools, calls)
+// refusal returns why a tool may not be called after the calls of earlier answers and those of the same answer; empty
+// if it may. The rules are for tools alone. Nothing may follow a call that ends the turn, even if that call fails: the
+// client is shown which calls it is asked for before one of them has run.
+func (r rules) refusal(tools []string, before, same []done, tool string) string {
+	tried := slices.Clone(same)
+	for i := range tried {
+		tried[i].failed = false
+	}
+	n, ended := r.narrow(tools, slices.Concat(before, same)), r.ended(tools, before, tried)
 	switch {
-	case !slices.Contains(tools, tool) || n.allows(tool):
+	case !slices.Contains(tools, tool) || !ended && n.allows(tool):
 		return ""
-	case len(n.only) == 0:
+	case ended || len(n.only) == 0:
 		return refusedByRules + tool + " now. You may call no tool."
 	}
 	return refusedByRules + tool + " now. You may call " + strings.Join(n.only, ", ") + "."
@@ -74,17 +86,20 @@ func (r rules) refusal(tools []string, calls []done, tool string) string {
 func (r rules) refusals(tools []string, before []done, answer recall.Message, results map[string]recall.Part) (
 	why map[string]string) {
 	why = map[string]string{}
+	var same []done
 	for _, p := range answer.Content {
 		if p.Type != recall.ToolCall {
 			continue
 		}
 		result, has := results[p.CallID]
-		refusal := r.refusal(tools, before, p.Name)
+		refusal := r.refusal(tools, before, same, p.Name)
 		switch {
 		case !has && refusal != "":
 			why[p.CallID] = refusal
-		case !has || !isRefused(result):
-			before = append(before, done{tool: p.Name, result: result.Text, failed: result.IsError, waits: !has})
+		case !has:
+			same = append(same, done{tool: p.Name, waits: true})
+		case !isRefused(result):
+			same = append(same, doneBy(p.Name, result))
 		}
 	}
 	return why
@@ -172,10 +187,10 @@ func (r rule) child(output string) string {
 	return ""
 }
 
-// missing returns the tools that must be called before a run ends, and were not.
+// missing returns the tools that must be called before a turn ends, and were not. A call that the client denied counts.
 func (r rules) missing(tools []string, calls []done) (names []string) {
 	for _, one := range r {
-		called := slices.ContainsFunc(calls, func(c done) bool { return c.tool == one.Tool && !c.failed })
+		called := slices.ContainsFunc(calls, func(c done) bool { return c.tool == one.Tool && (!c.failed || c.denied) })
 		if one.Type == "required_before_exit" && !called && slices.Contains(tools, one.Tool) {
 			names = append(names, one.Tool)
 		}
@@ -183,5 +198,41 @@ func (r rules) missing(tools []string, calls []done) (names []string) {
 	return names
 }
 
-// ends reports whether a call ends a run.
+// ends reports whether a call ends a turn, unless tools are missing.
 func (r rules) ends(c done) bool { return !c.failed && r.has("exit_loop", c.tool) }
+
+// ended reports whether a call of an answer ended its turn. before are the calls of earlier answers.
+func (r rules) ended(tools []string, before, same []done) bool {
+	for i, c := range same {
+		if r.ends(c) && len(r.missing(tools, slices.Concat(before, same[:i+1]))) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ending is how an answer whose calls have results leaves its turn.
+type ending struct {
+	calls   bool     // it has calls
+	ended   bool     // by a call
+	ends    bool     // it has no calls, or one that ends the turn when no tool is missing
+	missing []string // tools that must be called before
+}
+
+// after returns how an answer leaves its turn.
+func (r rules) after(tools []string, before []done, t tail) ending {
+	var same []done
+	e := ending{}
+	for _, p := range t.answer.Content {
+		if p.Type != recall.ToolCall {
+			continue
+		}
+		e.calls = true
+		if result, has := t.results[p.CallID]; has && !isRefused(result) {
+			same = append(same, doneBy(p.Name, result))
+		}
+	}
+	e.ended, e.ends = r.ended(tools, before, same), !e.calls || slices.ContainsFunc(same, r.ends)
+	e.missing = r.missing(tools, slices.Concat(before, same))
+	return e
+}

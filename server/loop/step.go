@@ -81,7 +81,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go w.watch(asking, cancel)
-	n := w.rules.narrow(w.tools, w.done(1<<31-1))
+	n := w.rules.narrow(w.tools, w.turn.before(lastPosition))
 	compacted := false
 	for attempt := 1; ; attempt++ {
 		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
@@ -95,7 +95,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		if n.must && len(n.only) == 1 {
 			r.Tool = n.only[0]
 		}
-		w.streamed, w.streaming = false, w.done(1<<31-1)
+		w.streamed, w.streaming = false, nil
 		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(asking, d, id, stepID) })
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
@@ -185,7 +185,7 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 		return
 	}
 	w.streamed = true
-	if d.Name != "" && w.rules.refusal(w.tools, w.streaming, d.Name) == "" {
+	if d.Name != "" && w.rules.refusal(w.tools, w.turn.before(lastPosition), w.streaming, d.Name) == "" {
 		w.streaming = append(w.streaming, done{tool: d.Name, waits: true})
 		if w.run.Options.asks(w.rules, d.CallID, d.Name) {
 			w.items.ask(d.CallID)
@@ -232,7 +232,7 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 	if err != nil {
 		return err
 	}
-	refused := w.rules.refusals(w.tools, w.done(m.Position), m, nil)
+	refused := w.rules.refusals(w.tools, w.turn.before(m.Position), m, nil)
 	asked := slices.DeleteFunc(w.run.Options.asked(w.rules, m), func(id string) bool { return refused[id] != "" })
 	return w.emit(ctx, Event{Message: &m, Asked: asked, Streamed: w.streamed})
 }

@@ -23,22 +23,13 @@ type worker struct {
 	conversation recall.Conversation
 	rules        rules
 	tools        []string // the names of those that the model has
-	calls        []call   // of the run, that have results
+	turn         turn
 	steps        int
 	finish       string // the reason for which the last answer ends the run, if it calls no tool
 	items        items  // of a background run
 	streamed     bool   // the last answer's deltas were sent
-	streaming    []done // the run's calls that count for the rules, with those of the answer that is streamed
+	streaming    []done // the calls of the answer that is streamed, without refused ones
 	summarized   int    // the position of the last summary that was shown
-}
-
-// call is a call of the run, at the position of its message.
-type call struct {
-	done
-	id       string
-	position int
-	broken   bool // the tool does not exist, or the arguments are no JSON
-	refused  bool // by the rules, for which it does not count
 }
 
 // maxBroken is how many calls in a row may be broken. The model reads of each why.
@@ -96,7 +87,7 @@ func (w *worker) load(ctx context.Context) (err error) {
 	if w.steps = len(steps); w.steps > 0 && steps[0].StopReason != nil {
 		w.finish = *steps[0].StopReason
 	}
-	return w.loadCalls(ctx)
+	return w.loadTurn(ctx)
 }
 
 func (w *worker) toolNames(ctx context.Context) ([]string, error) {
@@ -116,8 +107,8 @@ func (w *worker) toolNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// loadCalls reads the calls of the run that have results.
-func (w *worker) loadCalls(ctx context.Context) error {
+// loadTurn reads what the run has shown, and the turn that it goes on with.
+func (w *worker) loadTurn(ctx context.Context) error {
 	messages, err := w.produced(ctx, w.org, w.run)
 	if err != nil {
 		return err
@@ -125,28 +116,14 @@ func (w *worker) loadCalls(ctx context.Context) error {
 	if n := len(messages); n > 0 {
 		w.summarized = messages[n-1].Position
 	}
-	w.calls = answeredCalls(messages)
-	return nil
+	if len(w.rules) > 0 {
+		w.turn, err = readTurn(ctx, w.Recall, w.org, w.conversation, lastPosition)
+	}
+	return err
 }
 
-// answeredCalls returns the calls of messages that have results among them.
-func answeredCalls(messages []recall.Message) (calls []call) {
-	open := recall.OpenCalls[call]{}
-	for _, m := range messages {
-		for _, p := range m.Content {
-			switch p.Type {
-			case recall.ToolCall:
-				open.Add(p.CallID, call{done: done{tool: p.Name}, id: p.CallID, position: m.Position})
-			case recall.ToolReturn:
-				if c, ok := open.Answer(p.CallID); ok {
-					c.result, c.failed, c.refused = p.Text, p.IsError, isRefused(p)
-					calls = append(calls, c)
-				}
-			}
-		}
-	}
-	return calls
-}
+// lastPosition is after every message.
+const lastPosition = 1<<31 - 1
 
 // next takes the run's next step: it runs a tool or asks the model. It returns a stop if the run ends here.
 func (w *worker) next(ctx context.Context) (*stop, error) {
@@ -162,23 +139,24 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		return nil, err
 	}
 	own := t.answer != nil && t.answer.RunID != nil && *t.answer.RunID == w.run.ID
+	goesOn := own || w.waits(t)
 	var refused map[string]string
-	if own {
-		refused = w.rules.refusals(w.tools, w.done(t.answer.Position), *t.answer, t.results)
+	if goesOn {
+		refused = w.rules.refusals(w.tools, w.turn.before(t.answer.Position), *t.answer, t.results)
 	}
 	for _, p := range t.pending {
-		if why := refused[p.CallID]; why != "" {
+		approved := slices.Contains(w.run.Options.Approved, p.CallID) && !w.rules.has(byClient, p.Name)
+		if why := refused[p.CallID]; why != "" && (own || approved) {
 			return nil, w.refuse(ctx, *t.answer, p, why)
 		}
-		approved := slices.Contains(w.run.Options.Approved, p.CallID) && !w.rules.has(byClient, p.Name)
 		if approved || own && !w.run.Options.asks(w.rules, p.CallID, p.Name) {
 			return nil, w.runTool(ctx, *t.answer, p)
 		}
 	}
 	switch {
-	case len(t.pending) > 0 && (own || w.waits(t)):
+	case len(t.pending) > 0 && goesOn:
 		return &stop{reason: RequiresApproval}, nil
-	case own:
+	case own || goesOn && !t.notice:
 		if s, err := w.afterAnswer(ctx, t); s != nil || err != nil {
 			return s, err
 		}
@@ -189,54 +167,47 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	return w.step(ctx)
 }
 
-// waits reports whether calls of an earlier run wait for the client: the input of this one answered others of them.
+// waits reports whether calls of an earlier run waited for the client: the input of this one answered some of them.
 func (w *worker) waits(t tail) bool {
-	return t.answer.RunID != nil && len(t.results) > 0
+	return t.answer != nil && t.answer.RunID != nil && len(t.results) > 0
 }
 
-// afterAnswer returns a stop if the run's last answer ends it. It tells the model once which tools it must still call.
+// afterAnswer returns a stop if the last answer ends the run. It reminds the model of the tools that it must still
+// call.
 func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
-	calls := 0
-	for _, p := range t.answer.Content {
-		if p.Type != recall.ToolCall {
-			continue
-		}
-		calls++
-		if r := t.results[p.CallID]; w.rules.ends(done{tool: p.Name, failed: r.IsError}) {
-			return &stop{reason: ToolRule}, nil
-		}
+	e := w.rules.after(w.tools, w.turn.before(t.answer.Position), t)
+	reason := cmp.Or(w.finish, EndTurn)
+	if e.calls {
+		reason = ToolRule
 	}
-	if calls > 0 {
-		if n := len(w.calls); n >= maxBroken && !slices.ContainsFunc(w.calls[n-maxBroken:],
-			func(c call) bool { return !c.broken }) {
-			return &stop{BrokenCalls, &Failure{BrokenCalls, fmt.Sprintf("The model's last %d calls of tools were of tools "+
-				"that it does not have, or had arguments that are no JSON", maxBroken)}}, nil
-		}
-		return nil, nil
-	}
-	missing := w.rules.missing(w.tools, w.done(t.answer.Position+1))
 	switch {
-	case len(missing) == 0 || w.finish == MaxTokens:
-		return &stop{reason: cmp.Or(w.finish, EndTurn)}, nil
+	case e.ended:
+		return &stop{reason: ToolRule}, nil
+	case e.calls && (!e.ends || len(e.missing) == 0):
+		return w.afterBroken(), nil
+	case len(e.missing) == 0 || reason == MaxTokens:
+		return &stop{reason: reason}, nil
 	case t.notice:
 		return nil, nil
 	}
-	d := reminder(missing)
+	d, ok := w.turn.reminder(e.missing)
+	if !ok {
+		return &stop{reason: reason}, nil
+	}
 	d.RunID = &w.run.ID
+	w.turn.reminders = append(w.turn.reminders, d.Content[0].Text)
 	_, err := w.Recall.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
 	return nil, err
 }
 
-// done returns the calls before a position that count for the rules.
-func (w *worker) done(position int) []done { return counted(w.calls, position) }
-
-func counted(calls []call, position int) (all []done) {
-	for _, c := range calls {
-		if c.position < position && !c.refused {
-			all = append(all, c.done)
-		}
+// afterBroken returns a stop if the last calls were broken.
+func (w *worker) afterBroken() *stop {
+	n := len(w.turn.calls)
+	if n < maxBroken || slices.ContainsFunc(w.turn.calls[n-maxBroken:], func(c call) bool { return !c.broken }) {
+		return nil
 	}
-	return all
+	return &stop{BrokenCalls, &Failure{BrokenCalls, fmt.Sprintf("The model's last %d calls of tools were of tools "+
+		"that it does not have, or had arguments that are no JSON", maxBroken)}}
 }
 
 // isCancelledNow reports whether the run was cancelled on any server, has ended, or lost its agent, its conversation or
@@ -297,7 +268,7 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 		return err
 	}
 	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: got.Text, failed: got.IsError},
-		position: answer.Position, broken: got.IsError && !isObject(p.Input)})
+		position: answer.Position, part: partOf(answer, p), broken: got.IsError && !isObject(p.Input)})
 }
 
 // refuse stores why a call of an answer is not run as its result.
@@ -308,13 +279,20 @@ func (w *worker) refuse(ctx context.Context, answer recall.Message, p recall.Par
 		return err
 	}
 	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: why, failed: true},
-		position: answer.Position, broken: !w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name),
+		position: answer.Position, part: partOf(answer, p), broken: !w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name),
 		refused: strings.HasPrefix(why, refusedByRules)})
+}
+
+// partOf returns the index of a call of an answer.
+func partOf(answer recall.Message, p recall.Part) int {
+	return slices.IndexFunc(answer.Content, func(other recall.Part) bool {
+		return other.Type == recall.ToolCall && other.CallID == p.CallID
+	})
 }
 
 // showResult notes a call and shows the message of its result.
 func (w *worker) showResult(ctx context.Context, message string, c call) error {
-	w.calls = append(w.calls, c)
+	w.turn.calls = append(w.turn.calls, c)
 	m, err := w.Recall.Message(ctx, w.org, message)
 	if err != nil {
 		return err

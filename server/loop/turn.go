@@ -1,0 +1,112 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// turn is what counts for the rules: the calls with results since the newest message of a user, and the reminders of
+// tools that must be called.
+type turn struct {
+	calls     []call
+	reminders []string
+}
+
+// call is a call of a tool, at the position of its message and the index of its part.
+type call struct {
+	done
+	id       string
+	position int
+	part     int
+	broken   bool // the tool does not exist, or the arguments are no JSON
+	refused  bool // by the rules, for which it does not count
+}
+
+// readTurn reads the turn of the message at a position of a conversation.
+func readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, position int) (turn, error) {
+	var messages []recall.Message
+	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true}
+	for {
+		list, err := in.Messages(ctx, org, f, page)
+		if err != nil {
+			return turn{}, err
+		}
+		begin := slices.IndexFunc(list, func(m recall.Message) bool {
+			return m.Role == recall.User && m.Position < position
+		})
+		if begin >= 0 {
+			messages = append(messages, list[:begin]...)
+		} else {
+			messages = append(messages, list...)
+		}
+		if begin >= 0 || len(list) < page.Limit || len(messages) >= maxRunMessages {
+			slices.Reverse(messages)
+			return turn{answeredCalls(messages), remindersBefore(messages, position)}, nil
+		}
+		page.After = list[len(list)-1].ID
+	}
+}
+
+// answeredCalls returns the calls of messages that have results among them.
+func answeredCalls(messages []recall.Message) (calls []call) {
+	open := recall.OpenCalls[call]{}
+	for _, m := range messages {
+		for i, p := range m.Content {
+			switch p.Type {
+			case recall.ToolCall:
+				open.Add(p.CallID, call{done: done{tool: p.Name}, id: p.CallID, position: m.Position, part: i})
+			case recall.ToolReturn:
+				if c, ok := open.Answer(p.CallID); ok {
+					c.done, c.refused = doneBy(c.tool, p), isRefused(p)
+					calls = append(calls, c)
+				}
+			}
+		}
+	}
+	return calls
+}
+
+// before returns the calls before a position that count for the rules, in their order.
+func (t turn) before(position int) (all []done) {
+	calls := slices.Clone(t.calls)
+	slices.SortStableFunc(calls, func(a, b call) int {
+		return cmp.Or(cmp.Compare(a.position, b.position), cmp.Compare(a.part, b.part))
+	})
+	for _, c := range calls {
+		if c.position < position && !c.refused {
+			all = append(all, c.done)
+		}
+	}
+	return all
+}
+
+// maxReminders bounds how often a turn has the same reminder.
+const maxReminders = 3
+
+// reminder returns the message that tells the model which tools it must call; false if the turn has it often enough.
+func (t turn) reminder(missing []string) (d recall.Draft, ok bool) {
+	text := chat.SystemNotice + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
+	times := 0
+	for _, r := range t.reminders {
+		if r == text {
+			times++
+		}
+	}
+	d = recall.Draft{Role: recall.System, Content: []recall.Part{{Type: recall.Text, Text: text}}}
+	return d, times < maxReminders
+}
+
+func remindersBefore(messages []recall.Message, position int) (all []string) {
+	for _, m := range messages {
+		if m.Role == recall.System && m.Position < position && len(m.Content) == 1 {
+			all = append(all, m.Content[0].Text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,205 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+const ownTool = `"client_tools":[{"name":"cust1","parameters":{"type":"object","properties":{}}}]`
+
+// calling returns an answer that calls tools by these letters: i inserts its place into the memory, c is the client's
+// tool, s searches.
+func calling(letters string) modeltest.Answer {
+	var a modeltest.Answer
+	for i, letter := range letters {
+		id := fmt.Sprintf("%s%d", letters, i)
+		call := map[rune]modeltest.Call{
+			'i': {ID: id, Name: "memory_insert", Arguments: `{"label":"human","new_string":"+"}`},
+			'c': {ID: id, Name: "cust1", Arguments: `{}`},
+			's': {ID: id, Name: "conversation_search", Arguments: `{"query":"x"}`},
+		}[letter]
+		a.Calls = append(a.Calls, call)
+	}
+	if letters == "" {
+		a.Text = "Bye"
+	}
+	return a
+}
+
+// runTurn sends a message to an agent, and answers the calls that it asks for until its turn ends. It returns the last
+// stop reason.
+func (r runner) runTurn(approve bool) string {
+	got := r.send(`{"input":"Hello",` + ownTool + `}`)
+	for n := 0; got.StopReason.StopReason == "requires_approval"; n++ {
+		var answers []string
+		for _, m := range got.Messages {
+			if m["message_type"] != "approval_request_message" {
+				continue
+			}
+			for _, c := range m["tool_calls"].([]any) {
+				call := c.(map[string]any)
+				answer := fmt.Sprintf(`{"type":"approval","approve":%t,"tool_call_id":%q}`, approve, call["tool_call_id"])
+				if call["name"] == "cust1" {
+					answer = fmt.Sprintf(`{"type":"tool","tool_call_id":%q,"tool_return":"Done","status":"success"}`,
+						call["tool_call_id"])
+				}
+				answers = append(answers, answer)
+			}
+		}
+		otid := fmt.Sprint("otid-", n)
+		got = r.send(strings.TrimSuffix(approvals(otid, answers...), "}") + "," + ownTool + "}")
+	}
+	return got.StopReason.StopReason
+}
+
+// choices are the tools that the model was forced to call, a word for each request.
+func (r runner) choices() (all []string) {
+	for _, asked := range r.model.Requests() {
+		var named struct{ Function struct{ Name string } }
+		if raw := asked.Fields["tool_choice"]; json.Unmarshal(raw, &named) != nil {
+			named.Function.Name = string(raw)
+		}
+		all = append(all, named.Function.Name)
+	}
+	return all
+}
+
+// Rules count the calls since the user's newest message, over all runs of the turn.
+func TestRulesHoldOverTheRunsOfATurn(t *testing.T) {
+	t.Parallel()
+	exit := func(tool string) string { return `{"type":"exit_loop","tool_name":"` + tool + `"}` }
+	first := func(tool string) string { return `{"type":"run_first","tool_name":"` + tool + `"}` }
+	required := func(tool string) string { return `{"type":"required_before_exit","tool_name":"` + tool + `"}` }
+	approval := `{"type":"requires_approval","tool_name":"memory_insert"}`
+	for name, test := range map[string]struct {
+		rules   []string
+		answers string // of the model, between spaces; the last one again and again; - is a text
+		deny    bool
+		inserts int
+		reason  string
+		choices []string // one for each request to the model
+	}{
+		"a count goes on after a result": {[]string{`{"type":"max_count_per_step","tool_name":"memory_insert",
+			"max_count_limit":1}`}, "ic ic i -", false, 1, "end_turn", []string{"", "", "", ""}},
+		"the first tool is first once": {[]string{first("cust1")}, "c -", false, 0, "end_turn", []string{"cust1", ""}},
+		"children follow a client's tool": {[]string{`{"type":"constrain_child_tools","tool_name":"cust1",
+			"children":["memory_insert"]}`}, "c s i -", false, 1, "end_turn",
+			[]string{"", "memory_insert", "memory_insert", ""}},
+		"children follow the last call": {[]string{`{"type":"constrain_child_tools","tool_name":"cust1",
+			"children":["conversation_search"]}`}, "cs i -", false, 1, "end_turn", []string{"", "", ""}},
+		"a client's tool ends the turn": {[]string{exit("cust1")}, "c -", false, 0, "tool_rule", []string{""}},
+		"an approved tool ends the turn": {[]string{exit("memory_insert"), approval}, "i -", false, 1, "tool_rule",
+			[]string{""}},
+		"a denied tool does not end it": {[]string{exit("memory_insert"), approval}, "i -", true, 0, "end_turn",
+			[]string{"", ""}},
+		"a required tool was called before": {[]string{required("memory_insert")}, "ic -", false, 1, "end_turn",
+			[]string{"", ""}},
+		"a denied required tool is called": {[]string{required("memory_insert"), approval}, "i -", true, 0, "end_turn",
+			[]string{"", ""}},
+		"a denied first tool is called": {[]string{first("memory_insert"), approval}, "i -", true, 0, "end_turn",
+			[]string{"memory_insert", ""}},
+		"three reminders are enough": {[]string{required("memory_insert")}, "-", false, 0, "end_turn",
+			[]string{"", "", "", ""}},
+		"nothing follows the last tool": {[]string{exit("conversation_search")}, "sis -", false, 0, "tool_rule",
+			[]string{""}},
+		"nothing follows a client's last": {[]string{exit("cust1")}, "ci -", false, 0, "tool_rule", []string{""}},
+		"required tools come first": {[]string{exit("conversation_search"), required("memory_insert")}, "s i s -", false, 1,
+			"tool_rule", []string{"", "", ""}},
+		"required tools come first in an answer": {[]string{exit("conversation_search"), required("memory_insert")}, "sisi -",
+			false, 1, "tool_rule", []string{""}},
+		"required tools come first after a result": {[]string{exit("cust1"), required("memory_insert")}, "c i -", false, 1,
+			"end_turn", []string{"", "", ""}},
+		"three reminders are enough for the last tool": {[]string{exit("conversation_search"), required("memory_insert")},
+			"s", false, 0, "tool_rule", []string{"", "", "", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada"}]}`)
+			// A client's tool has no rule before it is known to the server.
+			r.must("POST", "/v1/tools", strings.Replace(weatherTool, `"weather"`, `"cust1"`, 1))
+			r.must("PATCH", "/v1/agents/"+r.agent, `{"tool_rules":[`+strings.Join(test.rules, ",")+`]}`)
+			script := strings.Fields(test.answers)
+			r.model.Reply = func(modeltest.Asked) modeltest.Answer {
+				next := script[0]
+				if len(script) > 1 {
+					script = script[1:]
+				}
+				return calling(strings.Trim(next, "-"))
+			}
+			reason := r.runTurn(!test.deny)
+			if diff := cmp.Diff(test.choices, r.choices()); diff != "" || reason != test.reason {
+				t.Errorf("ended with %s; the requests (-want +got):\n%s", reason, diff)
+			}
+			block := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", "")
+			if n := strings.Count(fmt.Sprint(fields(t, block)["value"]), "+"); n != test.inserts {
+				t.Errorf("%d inserts, want %d", n, test.inserts)
+			}
+		})
+	}
+}
+
+// The end of a turn by rules is the same in a loop of a client's own.
+func TestAStepEndsByTheRules(t *testing.T) {
+	t.Parallel()
+	const exit, required = `{"type":"exit_loop","tool_name":"weather"}`,
+		`{"type":"required_before_exit","tool_name":"core_memory_append"}`
+	a, w := appends("a", "tea"), ownCall("w")
+	result := `{"messages":[{"role":"tool","tool_call_id":"w","content":"Rain."}]}`
+	deny := `{"approvals":[{"tool_call_id":"a","approve":false}]}`
+	bye := func(otid string) string {
+		return `{"otid":"` + otid + `","response":{"choices":[{"message":{"role":"assistant","content":"Bye"}}]}}`
+	}
+	for name, test := range map[string]struct {
+		rules string
+		steps []string
+		next  []string // after each step
+		notes string
+	}{
+		"nothing follows the last tool": {exit, []string{answering("1", w, a), result}, []string{"calls", "user"}, "milk"},
+		"required tools come first": {exit + "," + required, []string{answering("1", w), result, answering("2", a),
+			answering("3", w), result}, []string{"calls", "model", "model", "calls", "user"}, "milk\ntea"},
+		"a denied required tool is called": {required + `,{"type":"requires_approval","tool_name":"core_memory_append"}`,
+			[]string{answering("1", a), deny, bye("2")}, []string{"calls", "model", "user"}, "milk"},
+		"three reminders are enough": {required, []string{bye("1"), bye("2"), bye("3"), bye("3"), bye("4"), bye("4")},
+			[]string{"model", "model", "model", "model", "user", "user"}, "milk"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newIdleClient(t)
+			c.must("POST", "/v1/tools", weatherTool)
+			agent := c.stepper()
+			c.must("PATCH", "/v1/agents/"+agent, `{"tool_rules":[`+test.rules+`]}`)
+			c.step(agent, `{"messages":[{"role":"user","content":"Hello"}]}`)
+			var next []string
+			for _, body := range test.steps {
+				next = append(next, c.step(agent, body).Next)
+			}
+			if diff := cmp.Diff(test.next, next); diff != "" || c.notes(agent) != test.notes {
+				t.Errorf("the notes are %q; next (-want +got):\n%s", c.notes(agent), diff)
+			}
+		})
+	}
+}
+
+// A rule that limits nothing is refused.
+func TestALimitOfARuleIsAtLeastOne(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.stepper()
+	for limit, status := range map[string]int{``: 422, `,"max_count_limit":0`: 422, `,"max_count_limit":-1`: 422,
+		`,"max_count_limit":null`: 422, `,"max_count_limit":1.5`: 422, `,"max_count_limit":"1"`: 422,
+		`,"max_count_limit":1`: 200} {
+		rules := `{"tool_rules":[{"type":"max_count_per_step","tool_name":"core_memory_append"` + limit + `}]}`
+		for method, path := range map[string]string{"PATCH": "/v1/agents/" + agent, "POST": "/v1/agents"} {
+			if got := c.call(method, path, rules); got.Code != status {
+				t.Errorf("%s %s: got %d %.200s", method, rules, got.Code, got.Text)
+			}
+		}
+	}
+}
