@@ -276,7 +276,7 @@ func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 			SELECT c.key FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 			WHERE c.org = $1 AND a.id = $2
 			ORDER BY c.key
-			FOR UPDATE OF c
+			FOR NO KEY UPDATE OF c
 		)
 		UPDATE conversations SET deleted_at = coalesce(deleted_at, now())
 		WHERE org = $1 AND key IN (SELECT key FROM locked)`, org, agentID)
