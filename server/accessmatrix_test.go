@@ -44,10 +44,11 @@ var idMeanings = map[string]string{
 // anyID means the id of an item of the list, which is of any kind.
 const anyID = "*"
 
-// bodiesWith are the bodies in which a field is read, where the operation's example with the field is not one.
+// bodiesWith are the bodies in which a field is read, or an operation without one, where the example is not one.
 var bodiesWith = map[string]string{
-	"messages[].approval_request_id": `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
-	"POST /v1/admin/keys agent_ids":  `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
+	"messages[].approval_request_id":                          `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
+	"POST /v1/admin/keys agent_ids":                           `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
+	"PATCH /v1/agents/{agent_id}/tools/approval/{tool_name} ": `{"requires_approval":true}`,
 }
 
 // refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
@@ -224,7 +225,7 @@ func (o operation) body(of func(param string) string, f idField, id string) stri
 	value, _ := json.Marshal(id)
 	for _, at := range []string{f.place, o.String() + " " + f.place} {
 		if template, ok := bodiesWith[at]; ok {
-			return fmt.Sprintf(template, value)
+			return strings.ReplaceAll(template, "%s", string(value))
 		}
 	}
 	example := o.example(of)

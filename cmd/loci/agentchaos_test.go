@@ -43,6 +43,9 @@ func scriptedTurn(asked modeltest.Asked) modeltest.Answer {
 	soon := make(chan struct{})
 	time.AfterFunc(10*time.Millisecond, func() { close(soon) })
 	last := messages[len(messages)-1]
+	for i := len(messages) - 1; i > 0 && last.ToolCallID == "" && !turnOf.MatchString(fmt.Sprint(last.Content)); i-- {
+		last = messages[i-1] // a warning of the system may stand last
+	}
 	turn, step, _ := strings.Cut(strings.TrimPrefix(last.ToolCallID, "turn-"), "-")
 	switch {
 	case last.Role == "user":
