@@ -46,8 +46,9 @@ const anyID = "*"
 
 // bodiesWith are the bodies in which a field is read, or an operation without one, where the example is not one.
 var bodiesWith = map[string]string{
-	"messages[].approval_request_id":                          `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
-	"POST /v1/admin/keys agent_ids":                           `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
+	"messages[].approval_request_id": `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
+	"POST /v1/admin/keys agent_ids":  `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
+
 	"PATCH /v1/agents/{agent_id}/tools/approval/{tool_name} ": `{"requires_approval":true}`,
 }
 
