@@ -196,6 +196,10 @@ func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress
 	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(db.LockIndex)).Scan(&mine); err != nil || !mine {
 		return false, err
 	}
+	// Closing the connection releases the lock only some time later, and the next index would not be built.
+	defer func() {
+		_, _ = conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(db.LockIndex))
+	}()
 	if valid, err := x.valid(ctx, pool); err != nil || valid {
 		return false, err
 	}
