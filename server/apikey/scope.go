@@ -69,7 +69,7 @@ func (n NewKey) check() error {
 	return nil
 }
 
-// checkLimits returns an ErrInvalid if a limit of a new key is none.
+// checkLimits returns an ErrInvalid if a limit of a new key is out of its range.
 func (n NewKey) checkLimits() error {
 	for what, limit := range map[string]*int{"requests_per_minute": n.RequestsPerMinute,
 		"requests_at_once": n.RequestsAtOnce} {

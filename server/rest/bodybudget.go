@@ -80,7 +80,7 @@ type countedBody struct {
 	io.Closer
 }
 
-// overloaded is a request whose body would take too much room beside those that are being worked on.
+// overloaded is the error of a request whose body does not fit the memory that other requests leave.
 func overloaded() *Problem {
 	return retryLater(codeTooMany, fmt.Sprintf("Other large requests are being worked on; send those of more than %d "+
 		"bytes one after the other, or try again in a moment", freeBytes), "1")

@@ -87,7 +87,7 @@ func (k *keyUsage) begin(key apikey.Key, now time.Time) (end func(), store bool,
 	}, store, nil
 }
 
-// take counts one request of so many a minute, or returns how long it has to wait.
+// take counts one request against the limit of a minute, or returns how long it has to wait.
 func (u *usage) take(perMinute int, now time.Time) time.Duration {
 	if perMinute == 0 {
 		return 0

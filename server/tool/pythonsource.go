@@ -173,7 +173,7 @@ func bodyStart(code string, closing int) int {
 // docstring returns the string that is the first statement of a body; empty without one.
 func docstring(code string, strs map[int]string, body int) string {
 	first := body + len(code[body:]) - len(strings.TrimLeft(code[body:], " \n"))
-	for _, at := range []int{first, first + 1} { // a prefix such as r may stand before it
+	for _, at := range []int{first, first + 1} { // a string may have a prefix: r"..."
 		if text, ok := strs[at]; ok && (at == first || strings.ContainsRune("rRuU", rune(code[first]))) {
 			return dedented(text)
 		}
