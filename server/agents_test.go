@@ -33,6 +33,31 @@ func pick(t *testing.T, body string, names ...string) string {
 	return string(text)
 }
 
+// A body that names another conversation than its route is refused: the other one would not be touched.
+func TestBodiesNameTheConversationOfTheRoute(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	one := c.made("/v1/conversations/?agent_id="+agent, `{}`)
+	other := c.made("/v1/conversations/?agent_id="+agent, `{}`)
+	body := fmt.Sprintf(`{"conversation_id":%q,"input":"Hello."}`, other)
+	for _, path := range []string{"agents/" + agent + "/messages", "agents/" + agent + "/messages/stream",
+		"agents/" + agent + "/messages/async", "agents/" + agent + "/messages/cancel", "agents/" + agent + "/summarize",
+		"conversations/" + one + "/messages"} {
+		got := c.call("POST", "/v1/"+path, body)
+		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 422 ||
+			!strings.Contains(got.Text, "conversation_id") {
+			t.Errorf("%s: got %d %s %s, want 422", path, got.Code, detail, got.Text)
+		}
+	}
+	for path, named := range map[string]string{"agents/" + agent: "default", "conversations/" + other: other} {
+		body := fmt.Sprintf(`{"conversation_id":%q,"input":"Hello."}`, named)
+		if got := c.call("POST", "/v1/"+path+"/messages", body); got.Code != 503 {
+			t.Errorf("%s: got %d %s, want 503 of a server without a model", path, got.Code, got.Text)
+		}
+	}
+}
+
 func TestAnAgentOfNothingHasAName(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

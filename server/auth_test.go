@@ -62,6 +62,15 @@ func TestAuthentication(t *testing.T) {
 			t.Errorf("%q: got %d %s, want 200", headers, got.Code, got.Text)
 		}
 	}
+	for _, name := range []string{"Authorization", "X-BARE-PASSWORD"} {
+		r := httptest.NewRequest("GET", "http://localhost/v1/agents", nil)
+		r.Header.Add(name, "Bearer "+secret)
+		r.Header.Add(name, "Bearer "+secret)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != 400 || !strings.Contains(w.Body.String(), "2 headers") {
+			t.Errorf("two headers %s: got %d %s, want 400", name, w.Code, w.Body)
+		}
+	}
 	challenge := servertest.Send(h, "GET", "/v1/agents", "").Header().Get("WWW-Authenticate")
 	if challenge != `Bearer realm="Loci"` {
 		t.Errorf("got the challenge %q", challenge)

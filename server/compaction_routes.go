@@ -39,6 +39,10 @@ func (s *Server) summarize(ctx context.Context, in *struct {
 	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
 	Body letta.CompactRequest
 }) (letta.Compacted, error) {
+	err := in.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/compact")
+	if err != nil {
+		return letta.Compacted{}, err
+	}
 	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return letta.Compacted{}, err
@@ -55,6 +59,9 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 		AgentID rest.Opt[string] `json:"agent_id,omitzero"`
 	}
 }) (letta.Compacted, error) {
+	if err := in.Body.CheckConversation(string(in.ConversationID), "it in the path"); err != nil {
+		return letta.Compacted{}, err
+	}
 	c, err := s.named(ctx, in.OfConversation, in.AgentID, in.Body.AgentID.Value)
 	if err != nil {
 		return letta.Compacted{}, err

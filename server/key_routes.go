@@ -52,14 +52,16 @@ func apiKeyOf(k apikey.Key) APIKey {
 
 // NewAPIKey is what an API key is created from.
 type NewAPIKey struct {
-	Name              string              `json:"name" doc:"What the key is for: from 1 to 200 characters."`
-	Scopes            []string            `json:"scopes" enum:"read,tools,write,admin" doc:"What the key may do."`
-	AgentIDs          []rest.AgentID      `json:"agent_ids,omitzero" doc:"The agents that the scope tools is for."`
-	ExpiresAt         *time.Time          `json:"expires_at,omitzero" doc:"From when on the key is refused."`
-	RequestsPerMinute *int                `json:"requests_per_minute,omitzero" doc:"The server's setting if absent."`
-	RequestsAtOnce    *int                `json:"requests_at_once,omitzero" doc:"The server's setting if absent."`
-	OrgID             rest.OrganizationID `json:"org_id,omitempty" doc:"For the operator: of which organization."`
-	Operator          bool                `json:"operator,omitzero" doc:"Whether the key manages organizations."`
+	Name      string              `json:"name" minLength:"1" maxLength:"200" doc:"What the key is for."`
+	Scopes    []string            `json:"scopes" enum:"read,tools,write,admin" doc:"What the key may do."`
+	AgentIDs  []rest.AgentID      `json:"agent_ids,omitzero" doc:"The agents that the scope tools is for."`
+	ExpiresAt *time.Time          `json:"expires_at,omitzero" doc:"From when on the key is refused."`
+	OrgID     rest.OrganizationID `json:"org_id,omitempty" doc:"For the operator: of which organization."`
+	Operator  bool                `json:"operator,omitzero" doc:"Whether the key manages organizations."`
+
+	// The server's settings if absent.
+	RequestsPerMinute *int `json:"requests_per_minute,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
+	RequestsAtOnce    *int `json:"requests_at_once,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
 }
 
 // keysOf returns the organization whose keys a request may see, 0 for all.
@@ -107,7 +109,7 @@ func (s *Server) createKey(ctx context.Context, in *struct{ Body NewAPIKey }) (M
 	agents := rest.Each(b.AgentIDs, func(id rest.AgentID) string { return string(id) })
 	secret, key, err := s.Keys.Create(ctx, apikey.NewKey{In: org, Name: b.Name, Scopes: b.Scopes, AgentIDs: agents,
 		Operator: b.Operator, ExpiresAt: b.ExpiresAt, RequestsPerMinute: b.RequestsPerMinute,
-		RequestsAtOnce: b.RequestsAtOnce, Maker: &maker})
+		RequestsAtOnce: b.RequestsAtOnce, Maker: &maker, Defaults: s.KeyLimits})
 	return MadeAPIKey{APIKey: apiKeyOf(key), Key: secret}, err
 }
 

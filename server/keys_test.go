@@ -182,7 +182,7 @@ func TestRefusalsOfKeysSayWhy(t *testing.T) {
 			`Bearer realm="Loci", error="insufficient_scope", scope="admin"`},
 		{writer, "POST", "/v1/admin/orgs", 403, "insufficient_scope", "Only the operator",
 			`Bearer realm="Loci", error="insufficient_scope", scope="operator"`},
-		{tools, "GET", "/v1/agents/" + other + "/prompt", 403, "insufficient_scope", "lacks the scope tools of the agent",
+		{tools, "GET", "/v1/agents/" + other + "/prompt", 403, "insufficient_scope", "lacks the scope tools of agent-",
 			`Bearer realm="Loci", error="insufficient_scope", scope="tools"`},
 	} {
 		got := r.c.call(r.method, r.path, "")

@@ -89,18 +89,19 @@ func (s *Server) toAgent(a *rest.API, c echo.Context) (in sending, err error) {
 	if in.body, in.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes); err != nil {
 		return in, err
 	}
-	return in, in.body.CheckAgent(in.agentID)
+	return in, cmp.Or(in.body.CheckAgent(in.agentID), in.body.CheckConversation("default",
+		"POST /v1/conversations/{conversation_id}/messages"))
 }
 
 // sendToConversation answers a request to the agent of a conversation.
 func (s *Server) sendToConversation(a *rest.API, c echo.Context) error {
-	in := sending{}
+	in, path := sending{}, c.Param("conversation_id")
 	conversation, err := s.inConversation(c, func() (agentID string, err error) {
 		in.body, in.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes)
-		if err == nil {
-			agentID = in.body.AgentID.Value
+		if err != nil {
+			return "", err
 		}
-		return agentID, err
+		return in.body.AgentID.Value, in.body.CheckConversation(path, "it in the path")
 	})
 	if err != nil {
 		return err
@@ -356,6 +357,9 @@ func (s *Server) cancelRuns(ctx context.Context, in *struct {
 	rest.OfAgent
 	Body letta.CancelRuns
 }) (map[string]string, error) {
+	if err := in.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/cancel"); err != nil {
+		return nil, err
+	}
 	conversation, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ type Server struct {
 	MaxUploadBytes int64
 	Ping           func(ctx context.Context) error // of the database
 
-	KeyLimits rest.KeyLimits // of keys without limits of their own
+	KeyLimits apikey.Limits // of keys without limits of their own
 
 	// RequestTimeout limits each request but uploads, downloads and streams, which have limits of their own.
 	// 0 is rest.DefaultTimeout.

@@ -6,15 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/rest"
 )
 
 // keyLimits are the limits of API keys that have none of their own.
@@ -23,14 +25,14 @@ type keyLimits struct {
 	AtOnce    int `env:"LOCI_KEY_REQUESTS_AT_ONCE" default:"0" help:"Requests of a key under way at once; 0: no limit."`
 }
 
-func (k keyLimits) limits() rest.KeyLimits {
-	return rest.KeyLimits{PerMinute: k.PerMinute, AtOnce: k.AtOnce}
+func (k keyLimits) limits() apikey.Limits {
+	return apikey.Limits{PerMinute: k.PerMinute, AtOnce: k.AtOnce}
 }
 
 func (k keyLimits) check() error {
-	if k.PerMinute < 0 || k.AtOnce < 0 {
-		return settingError{fmt.Errorf("LOCI_KEY_REQUESTS_PER_MINUTE is %d and LOCI_KEY_REQUESTS_AT_ONCE is %d; "+
-			"neither may be negative", k.PerMinute, k.AtOnce)}
+	err := k.limits().Check([2]string{"LOCI_KEY_REQUESTS_PER_MINUTE", "LOCI_KEY_REQUESTS_AT_ONCE"})
+	if err != nil {
+		return settingError{err}
 	}
 	return nil
 }
@@ -48,9 +50,9 @@ type keysCreateCmd struct {
 	Name     string `default:"key" help:"What the key is for."`
 	Operator bool   `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
 
-	Scope   []string `placeholder:"SCOPE" help:"What the key may do: read, tools, write or admin (default: write)."`
-	Agent   []string `placeholder:"AGENT-ID" help:"An agent that the scope tools is for. It may be given several times."`
-	Expires string   `placeholder:"WHEN" help:"A time from now such as 12h or 90d, a date, or a time of RFC 3339."`
+	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
+	Agent   words   `placeholder:"AGENT-ID,..." help:"An agent that the scope tools is for. It may be given several times."`
+	Expires *string `placeholder:"WHEN" help:"A time from now such as 12h, 90d or 2w, a date, or a time of RFC 3339."`
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`
 	RequestsAtOnce    *int `placeholder:"N" help:"Requests under way at once, in place of LOCI_KEY_REQUESTS_AT_ONCE."`
@@ -73,27 +75,53 @@ func (c keysCreateCmd) newKey(now time.Time) (apikey.NewKey, error) {
 	return key, err
 }
 
-// expiry reads when a key expires; nil if the text is empty.
-func expiry(text string, now time.Time) (*time.Time, error) {
-	if text == "" {
+// words are the values of a flag that are separated by commas. The flag may be given several times.
+type words []string
+
+// Decode implements kong.MapperValue. An empty value is an error: the key would do more than was meant.
+func (w *words) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
+		return err
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			return fmt.Errorf("'%s' has an empty value; leave the flag out, or give it values between commas", text)
+		}
+		*w = append(*w, word)
+	}
+	return nil
+}
+
+// expiry reads when a key expires; nil if no text is given.
+func expiry(given *string, now time.Time) (*time.Time, error) {
+	if given == nil {
 		return nil, nil
 	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= maxDays {
-			return new(now.AddDate(0, 0, n)), nil
+	text := *given
+	if parts := fromNow.FindStringSubmatch(text); parts != nil && text != "" {
+		weeks, err1 := strconv.Atoi(cmp.Or(parts[1], "0"))
+		days, err2 := strconv.Atoi(cmp.Or(parts[2], "0"))
+		rest, err3 := time.ParseDuration(cmp.Or(parts[3], "0s"))
+		if errors.Join(err1, err2, err3) != nil || weeks > maxDays || days > maxDays ||
+			float64(weeks*7+days)+rest.Hours()/24 > maxDays {
+			return nil, fmt.Errorf("--expires is '%s', which is too far ahead; it may be %d days from now", text, maxDays)
 		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return new(now.Add(d)), nil
+		if end := now.AddDate(0, 0, weeks*7+days).Add(rest); end.After(now) {
+			return &end, nil
+		}
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(form, text); err == nil {
 			return &t, nil
 		}
 	}
-	return nil, fmt.Errorf("--expires is '%s'; it must be a time from now such as 12h or 90d, a date such as 2027-01-31, "+
-		"or a time such as 2027-01-31T18:05:00Z", text)
+	return nil, fmt.Errorf("--expires is '%s'; it must be a time from now such as 12h, 90d or 1d12h, a date such as "+
+		"2027-01-31, or a time such as 2027-01-31T18:05:00Z; without the flag the key has no end", text)
 }
+
+// fromNow matches a time from now: weeks, days, and Go's hours, minutes and seconds.
+var fromNow = regexp.MustCompile(`^(?:(\d+)w)?(?:(\d+)d)?((?:\d+(?:\.\d+)?[hms])*)$`)
 
 // maxDays is the longest time from now, of some hundred years.
 const maxDays = 36_500

@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:len(args):len(args)], "--help")
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(joinNegative(args))
 	if err != nil {
 		fmt.Fprintln(errs, "loci:", err)
 		return 2
@@ -87,6 +87,24 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	}
 	return exitCode(errs, err)
 }
+
+// joinNegative joins flags with values that begin with a minus and a digit, which kong takes for flags.
+func joinNegative(args []string) (joined []string) {
+	for _, arg := range args {
+		last := len(joined) - 1
+		if last >= 0 && flagOnly.MatchString(joined[last]) && negative.MatchString(arg) {
+			joined[last] += "=" + arg
+			continue
+		}
+		joined = append(joined, arg)
+	}
+	return joined
+}
+
+var (
+	flagOnly = regexp.MustCompile(`^--[a-z-]+$`)
+	negative = regexp.MustCompile(`^-[0-9.]`)
+)
 
 // exit is the panic that leaves kong where kong would end the process, for example after --help.
 type exit struct{}

@@ -345,7 +345,11 @@ func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 		"a database URL that is none": {[]string{"--database-url=db:5432"}, []string{"LOCI_DATABASE_URL"}},
 		"a size that is no number":    {[]string{"--max-upload-bytes=many"}, []string{"max-upload-bytes"}},
 		"a size of nothing":           {[]string{"--max-upload-bytes=0"}, []string{"LOCI_MAX_UPLOAD_BYTES"}},
-		"a log level that is none":    {[]string{"--log-level=loud"}, []string{"LOCI_LOG_LEVEL", "loud"}},
+		"a limit of keys that is negative": {[]string{"--key-requests-per-minute=-5"},
+			[]string{"LOCI_KEY_REQUESTS_PER_MINUTE is -5"}},
+		"a limit of keys that no key may have": {[]string{"--key-requests-at-once=1000001"},
+			[]string{"LOCI_KEY_REQUESTS_AT_ONCE is 1000001"}},
+		"a log level that is none": {[]string{"--log-level=loud"}, []string{"LOCI_LOG_LEVEL", "loud"}},
 		"an endpoint that is no URL": {
 			[]string{"--embedding-base-url=here", "--embedding-model=m"},
 			[]string{"LOCI_EMBEDDING_BASE_URL"},

@@ -2,6 +2,7 @@
 package apikey
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -72,12 +74,14 @@ type NewKey struct {
 
 	RequestsPerMinute, RequestsAtOnce *int // nil for the server's setting
 
-	Maker *Key // the key that asks for the new one; nil for the operator of the machine
+	Maker    *Key   // the key that asks for the new one; nil for the operator of the machine
+	Defaults Limits // the server's setting, which a maker without limits of its own is held to unless it is an operator's
 }
 
 // Create creates a key and returns its secret, which cannot be read again. ErrInvalid if a rule is broken, ErrNotFound
 // if the organization has no such agent, a *StrongerError if the maker could do less.
 func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, err error) {
+	n.Scopes, n.AgentIDs = unique(n.Scopes), unique(n.AgentIDs)
 	err = errors.Join(checkName("key", n.Name), n.check(), n.checkLimits())
 	if err == nil && n.In == 0 {
 		err = checkName("organization", n.Org)
@@ -86,7 +90,7 @@ func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, e
 		err = db.Invalid("%s is the name of the key in the server's settings; choose another", registered)
 	}
 	if err == nil && n.Maker != nil {
-		err = n.checkNotStronger(*n.Maker)
+		err = cmp.Or(n.checkNotStronger(*n.Maker), n.checkFirst(*n.Maker))
 	}
 	if err != nil {
 		return "", Key{}, err
@@ -98,6 +102,16 @@ func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, e
 		return err
 	})
 	return secret, key, err
+}
+
+// unique returns a list without what it repeats.
+func unique(list []string) (once []string) {
+	for _, text := range list {
+		if !slices.Contains(once, text) {
+			once = append(once, text)
+		}
+	}
+	return once
 }
 
 // organization returns the organization of the new key, locked until the transaction ends.

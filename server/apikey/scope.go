@@ -37,6 +37,33 @@ func (k Key) MayActAs(agentID string) bool {
 	return k.May(Write) || k.May(Tools) && slices.Contains(k.AgentIDs, agentID)
 }
 
+// Limits bound the requests of a key to one server. 0 is no limit.
+type Limits struct {
+	PerMinute int // requests that begin; as many at once, and evenly as many more a minute
+	AtOnce    int // requests that are being answered, streams included
+}
+
+// Check returns an ErrInvalid if a limit is out of range. names are those of PerMinute and AtOnce.
+func (l Limits) Check(names [2]string) error {
+	for i, limit := range []int{l.PerMinute, l.AtOnce} {
+		if limit < 0 || limit > maxLimit {
+			return db.Invalid("%s is %d; it must be from 1 to %d, or 0 for no limit", names[i], limit, maxLimit)
+		}
+	}
+	return nil
+}
+
+// Limits returns the limits of a key, and where it has none, the defaults.
+func (k Key) Limits(defaults Limits) Limits {
+	if k.RequestsPerMinute != nil {
+		defaults.PerMinute = *k.RequestsPerMinute
+	}
+	if k.RequestsAtOnce != nil {
+		defaults.AtOnce = *k.RequestsAtOnce
+	}
+	return defaults
+}
+
 // StrongerError is a key that another one may not make or revoke, because it could do more.
 type StrongerError struct{ text string }
 
@@ -69,12 +96,14 @@ func (n NewKey) check() error {
 	return nil
 }
 
+// limitNames are the fields of RequestsPerMinute and RequestsAtOnce in answers.
+var limitNames = [2]string{"requests_per_minute", "requests_at_once"}
+
 // checkLimits returns an ErrInvalid if a limit of a new key is out of its range.
 func (n NewKey) checkLimits() error {
-	for what, limit := range map[string]*int{"requests_per_minute": n.RequestsPerMinute,
-		"requests_at_once": n.RequestsAtOnce} {
+	for i, limit := range []*int{n.RequestsPerMinute, n.RequestsAtOnce} {
 		if limit != nil && (*limit < 1 || *limit > maxLimit) {
-			return db.Invalid("%s is %d; it must be from 1 to %d, or absent", what, *limit, maxLimit)
+			return db.Invalid("%s is %d; it must be from 1 to %d, or absent", limitNames[i], *limit, maxLimit)
 		}
 	}
 	return nil
@@ -87,21 +116,36 @@ func (n NewKey) checkNotStronger(maker Key) error {
 			return stronger("The API key cannot make one with the scope %s, which it lacks itself", s)
 		}
 	}
+	most := maker.Limits(n.Defaults)
 	switch {
 	case n.Operator && !maker.Operator:
 		return stronger("Only an operator's key makes another one")
 	case maker.ExpiresAt != nil && (n.ExpiresAt == nil || n.ExpiresAt.After(*maker.ExpiresAt)):
 		return stronger("The API key expires at %s and cannot make one that works longer: set expires_at",
 			maker.ExpiresAt.UTC().Format(time.RFC3339))
-	case above(n.RequestsPerMinute, maker.RequestsPerMinute):
-		return stronger("The API key has at most %d requests_per_minute and cannot make one that has more",
-			*maker.RequestsPerMinute)
-	case above(n.RequestsAtOnce, maker.RequestsAtOnce):
-		return stronger("The API key has at most %d requests_at_once and cannot make one that has more",
-			*maker.RequestsAtOnce)
+	case maker.exceeded(n.RequestsPerMinute, maker.RequestsPerMinute, most.PerMinute):
+		return stronger("The API key has at most %d requests_per_minute and cannot make one that has more", most.PerMinute)
+	case maker.exceeded(n.RequestsAtOnce, maker.RequestsAtOnce, most.AtOnce):
+		return stronger("The API key has at most %d requests_at_once and cannot make one that has more", most.AtOnce)
 	}
 	return nil
 }
 
-// above reports whether a limit, which may be absent, exceeds another one.
-func above(limit, most *int) bool { return most != nil && (limit == nil || *limit > *most) }
+// exceeded reports whether the limit of a new key exceeds that of its maker: its own one, or else the server's, which
+// binds all but operators.
+func (k Key) exceeded(limit, own *int, most int) bool {
+	if own == nil {
+		return !k.Operator && most > 0 && limit != nil && *limit > most
+	}
+	return limit == nil || *limit > most
+}
+
+// checkFirst returns an ErrInvalid if the first key of a server, which a request without a key makes, would refuse all
+// further requests of its kind.
+func (n NewKey) checkFirst(maker Key) error {
+	if maker.ID == "" && (n.In != maker.Org || !slices.Contains(n.Scopes, Admin)) {
+		return db.Invalid("the first key closes the server to requests without one, so it must have the scope %s, in the "+
+			"organization %s", Admin, defaultOrg)
+	}
+	return nil
+}

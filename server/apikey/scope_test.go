@@ -2,6 +2,7 @@ package apikey_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -80,9 +81,9 @@ func TestKeysMakeNoStrongerOnes(t *testing.T) {
 	t.Parallel()
 	keys := &apikey.Store{DB: dbtest.New(t)}
 	soon, late := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	admin := apikey.Key{Scopes: []string{apikey.Admin}}
-	limited := apikey.Key{Scopes: []string{apikey.Admin}, RequestsPerMinute: new(10), RequestsAtOnce: new(2)}
-	short := apikey.Key{Scopes: []string{apikey.Admin}, ExpiresAt: &soon}
+	admin := apikey.Key{ID: "key-1", Scopes: []string{apikey.Admin}}
+	limited := apikey.Key{ID: "key-2", Scopes: []string{apikey.Admin}, RequestsPerMinute: new(10), RequestsAtOnce: new(2)}
+	short := apikey.Key{ID: "key-3", Scopes: []string{apikey.Admin}, ExpiresAt: &soon}
 	write := []string{apikey.Write}
 	for what, c := range map[string]struct {
 		maker apikey.Key
@@ -102,15 +103,53 @@ func TestKeysMakeNoStrongerOnes(t *testing.T) {
 		"one of more requests a minute": {limited, withLimits(11, 2), false},
 		"one of more requests at once":  {limited, withLimits(10, 3), false},
 		"one of as many":                {limited, withLimits(10, 2), true},
+		"one of more than the server's": {admin, withLimits(21, 3), false},
+		"one of more at once than its":  {admin, withLimits(20, 4), false},
+		"one of the server's limits":    {admin, withLimits(20, 3), true},
+		"one of more by an operator": {apikey.Key{ID: "key-4", Operator: true, Scopes: []string{apikey.Admin}},
+			withLimits(1000, 1000), true},
 		"an operator's of the operator's": {apikey.Key{Operator: true, Scopes: []string{apikey.Admin}},
 			apikey.NewKey{Scopes: []string{apikey.Admin}, Operator: true}, true},
 	} {
 		c.made.Org, c.made.Name, c.made.Maker = "default", "k", &c.maker
+		c.made.Defaults = apikey.Limits{PerMinute: 20, AtOnce: 3}
 		_, _, err := keys.Create(t.Context(), c.made)
 		_, stronger := errors.AsType[*apikey.StrongerError](err)
 		if c.want != (err == nil) || !c.want && !stronger {
 			t.Errorf("%s: got %v, want a key: %v", what, err, c.want)
 		}
+	}
+}
+
+// The first key closes the server to requests without one, such as the one that made it.
+func TestTheFirstKeyOverRESTManagesKeys(t *testing.T) {
+	t.Parallel()
+	keys := &apikey.Store{DB: dbtest.New(t)}
+	org, err := keys.OpenOrg(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := apikey.Key{Org: org, Operator: true, Scopes: []string{apikey.Admin}}
+	other, err := keys.CreateOrg(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		in     db.Org
+		scopes []string
+	}{"without admin": {org, []string{apikey.Write}}, "of another organization": {other.Org, []string{apikey.Admin}}} {
+		_, _, err := keys.Create(t.Context(), apikey.NewKey{In: c.in, Name: "k", Scopes: c.scopes, Maker: &open})
+		if !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("%s: got %v, want ErrInvalid", what, err)
+		}
+	}
+	if _, err := keys.OpenOrg(t.Context()); err != nil {
+		t.Errorf("after refusals: got %v, want an open server", err)
+	}
+	_, key, err := keys.Create(t.Context(), apikey.NewKey{In: org, Name: "k",
+		Scopes: []string{apikey.Admin, apikey.Read, apikey.Admin}, Maker: &open})
+	if want := []string{apikey.Admin, apikey.Read}; err != nil || !slices.Equal(key.Scopes, want) {
+		t.Errorf("got %v, %v, want a key of %v", key.Scopes, err, want)
 	}
 }
 

@@ -26,6 +26,7 @@ func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 type CompactRequest struct {
 	Settings rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero" doc:"Each replaces the agent's own."`
 	Dry      rest.Opt[bool]               `json:"dry_run,omitzero" doc:"Only say what would be done."`
+	OfDefault
 }
 
 // Compacted is the answer to a request to compact, in Letta's shape. Loci adds the plan and the compaction.

@@ -116,6 +116,7 @@ func RunMetricsOf(r loop.Run, u loop.Usage, messages []recall.Message) RunMetric
 // CancelRuns names the runs to cancel.
 type CancelRuns struct {
 	RunIDs rest.Opt[[]string] `json:"run_ids,omitzero" doc:"The run of the default conversation if absent."`
+	OfDefault
 }
 
 // RunFilter narrows a list of runs.

@@ -30,7 +30,23 @@ type SendMessages struct {
 	Pings        rest.Opt[bool]          `json:"include_pings,omitzero" doc:"Keep the stream alive with pings."`
 	Background   rest.Opt[bool]          `json:"background,omitzero" doc:"Keep the stream, to be attached to again."`
 	AgentID      rest.Opt[string]        `json:"agent_id,omitzero" doc:"The agent of a conversation named 'default'."`
+	OfDefault
 	UnservedOfRun
+}
+
+// OfDefault is part of a body of routes that work on an agent's default conversation.
+type OfDefault struct {
+	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Only that of the route: others have their own."`
+}
+
+// CheckConversation returns a 422 for a request that names another conversation than its route works on. elsewhere is
+// the route of others.
+func (o OfDefault) CheckConversation(path, elsewhere string) error {
+	if id := o.Conversation.Value; id != "" && id != path {
+		return rest.Unprocessable("body.conversation_id", "is another conversation than that of the route: send "+elsewhere+
+			" for another one, or leave it out")
+	}
+	return nil
 }
 
 // UnservedOfRun are fields of Letta's that ask for what Loci does not do. Clients send them empty; any content is

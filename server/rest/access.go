@@ -129,7 +129,7 @@ func (a *API) authorize(c echo.Context, key apikey.Key) error {
 			return nil
 		}
 		if key.May(apikey.Tools) {
-			return a.authorizeAgent(c, key)
+			return a.authorizeAgent(c, key, access)
 		}
 		may = false
 	}
@@ -140,7 +140,7 @@ func (a *API) authorize(c echo.Context, key apikey.Key) error {
 }
 
 // authorizeAgent returns an error unless the path of a request names an agent of a key, or what belongs to one.
-func (a *API) authorizeAgent(c echo.Context, key apikey.Key) error {
+func (a *API) authorizeAgent(c echo.Context, key apikey.Key, access Access) error {
 	i := slices.IndexFunc(agentParams, func(name string) bool { return c.Param(name) != "" })
 	param, id := agentParams[i], c.Param(agentParams[i])
 	agentID := id
@@ -153,7 +153,7 @@ func (a *API) authorizeAgent(c echo.Context, key apikey.Key) error {
 		}
 	}
 	if agentID == "" || !key.MayActAs(agentID) {
-		return otherAgent(param, id)
+		return otherAgent(param, id, access)
 	}
 	return nil
 }
@@ -172,13 +172,20 @@ func lacksScope(c echo.Context, key apikey.Key, needs Access) *Problem {
 }
 
 // otherAgent is a request of a key of agents for another agent, whether or not that exists.
-func otherAgent(param, id string) *Problem {
+func otherAgent(param, id string, access Access) *Problem {
 	if param == "conversation_id" && id == "default" {
 		return forbiddenScope(apikey.Tools, "The API key has the scope tools of single agents: name the agent's id in the "+
 			"path in place of 'default'")
 	}
-	return forbiddenScope(apikey.Tools, "The API key lacks the scope tools of the agent of "+id+
-		": use a key that names that agent, or one with the scope write")
+	agent, enough := id, apikey.Write
+	if !strings.HasPrefix(id, "agent-") {
+		agent = "the agent of " + id
+	}
+	if access == ReadAgent {
+		enough = apikey.Read
+	}
+	return forbiddenScope(apikey.Tools, "The API key lacks the scope tools of "+agent+
+		": use a key that names that agent, or one with the scope "+enough)
 }
 
 func forbiddenScope(scope, detail string) *Problem {

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -25,7 +26,7 @@ type Keys struct {
 	// AgentOf returns the agent to which a conversation or a run belongs, whose id a parameter of a path is.
 	AgentOf func(ctx context.Context, org db.Org, param, id string) (agentID string, err error)
 	Used    func(ctx context.Context, keyID string) error // stores that a key was used; may be nil
-	Limits  KeyLimits                                     // of keys without limits of their own
+	Limits  apikey.Limits                                 // of keys without limits of their own
 }
 
 // authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
@@ -66,6 +67,11 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 func (a *API) caller(r *http.Request) (apikey.Key, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 	defer cancel()
+	for _, name := range []string{"Authorization", "X-Bare-Password"} {
+		if n := len(r.Header.Values(name)); n > 1 {
+			return apikey.Key{}, newProblem(codeMalformed, fmt.Sprintf("the request has %d headers %s; send one", n, name))
+		}
+	}
 	refused := errNoKey
 	if secret := secretOf(r); secret != "" {
 		key, err := a.Keys.Lookup(ctx, secret)
@@ -134,7 +140,8 @@ func refuseOtherSites(r *http.Request) error {
 var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Original-Forwarded-For",
 	"X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip"}
 
-// secretOf returns the key that a request carries: a bearer token, or the password of Letta's self-hosted servers.
+// secretOf returns the key that a request carries: a bearer token, or X-BARE-PASSWORD, with or without the word password
+// before the key, as Letta's self-hosted servers have it.
 func secretOf(r *http.Request) string {
 	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)

@@ -22,7 +22,8 @@ func (a *API) document() {
 	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer",
 		Description: "An API key of 'loci keys create', with the scopes read, tools, write or admin. An operation names " +
 			"those that it needs; write includes read and tools, and admin all. A server without keys answers its own " +
-			"machine without one."}}
+			"machine without one. In place of Authorization, X-BARE-PASSWORD may have the key, with or without the word " +
+			"'password' before it, as clients of Letta's self-hosted servers send it."}}
 	d.Security = []map[string][]string{{"key": {}}}
 	a.documentErrors()
 	d.Components.Parameters = map[string]*huma.Param{}

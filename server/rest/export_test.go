@@ -22,7 +22,7 @@ func (w *Waiting) Read(n int, after time.Duration) { w.read(n, after) }
 type KeyUsage struct{ *keyUsage }
 
 // NewKeyUsage returns the usage of no key.
-func NewKeyUsage(defaults KeyLimits) KeyUsage { return KeyUsage{newKeyUsage(defaults)} }
+func NewKeyUsage(defaults apikey.Limits) KeyUsage { return KeyUsage{newKeyUsage(defaults)} }
 
 // Run begins a request of a key at a time.
 func (k KeyUsage) Run(key apikey.Key, at time.Time) (end func(), store bool, err error) {

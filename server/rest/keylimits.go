@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,18 +10,12 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 )
 
-// KeyLimits bound the requests of each key to this server. 0 is no limit.
-type KeyLimits struct {
-	PerMinute int // requests that begin; as many at once, and evenly as many more a minute
-	AtOnce    int // requests that are being answered, streams included
-}
-
 // usedEvery is how often the last use of a key is stored.
 const usedEvery = time.Minute
 
 // keyUsage is what the keys that were used within the last minutes have used.
 type keyUsage struct {
-	defaults KeyLimits
+	defaults apikey.Limits
 
 	mu      sync.Mutex
 	of      map[string]*usage
@@ -40,26 +33,14 @@ type usage struct {
 // minSweep is the least number of keys at which those that rest are dropped.
 const minSweep = 1024
 
-func newKeyUsage(defaults KeyLimits) *keyUsage {
+func newKeyUsage(defaults apikey.Limits) *keyUsage {
 	return &keyUsage{defaults: defaults, of: map[string]*usage{}, sweepAt: minSweep}
-}
-
-// limits are those of a key, and where it has none, the defaults.
-func (k *keyUsage) limits(key apikey.Key) KeyLimits {
-	limits := k.defaults
-	if key.RequestsPerMinute != nil {
-		limits.PerMinute = *key.RequestsPerMinute
-	}
-	if key.RequestsAtOnce != nil {
-		limits.AtOnce = *key.RequestsAtOnce
-	}
-	return limits
 }
 
 // begin counts a request of a key, which end ends. A *Problem of status 429 if the key has as many as it may have.
 // store says that the use of the key is to be stored.
 func (k *keyUsage) begin(key apikey.Key, now time.Time) (end func(), store bool, err error) {
-	limits := k.limits(key)
+	limits := key.Limits(k.defaults)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	u := k.of[key.ID]
@@ -73,8 +54,8 @@ func (k *keyUsage) begin(key apikey.Key, now time.Time) (end func(), store bool,
 	}
 	u.last = now
 	if limits.AtOnce > 0 && u.running >= limits.AtOnce {
-		return nil, store, retryLater(codeKeyLimit, fmt.Sprintf("The API key has %d requests under way, which is the most "+
-			"it may have at once: wait until one is answered", u.running), "1")
+		return nil, store, retryLater(codeKeyLimit, fmt.Sprintf("The API key has %s under way, which is the most it "+
+			"may have at once: wait until one is answered", requests(u.running)), "1")
 	}
 	if wait := u.take(limits.PerMinute, now); wait > 0 {
 		return nil, store, tooFast(limits.PerMinute, wait)
@@ -121,10 +102,17 @@ func (k *keyUsage) sweep(now time.Time) {
 // that is less than a minute, and otherwise too short, so that they are told not to try.
 func tooFast(perMinute int, wait time.Duration) *Problem {
 	seconds := int(math.Ceil(wait.Seconds()))
-	p := retryLater(codeKeyLimit, fmt.Sprintf("The API key may send %d requests a minute; send the next one in %s",
-		perMinute, cmp.Or(wait.Round(time.Millisecond), time.Millisecond)), strconv.Itoa(seconds))
+	p := retryLater(codeKeyLimit, fmt.Sprintf("The API key may send %s a minute; send the next one in %d s",
+		requests(perMinute), seconds), strconv.Itoa(seconds))
 	if seconds >= 60 {
 		p.header.Set("X-Should-Retry", "false")
 	}
 	return p
+}
+
+func requests(n int) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
 }

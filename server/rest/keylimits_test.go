@@ -20,7 +20,7 @@ import (
 // A key may send a minute's requests at once, and then as many more as time allows.
 func TestRatesOfKeys(t *testing.T) {
 	t.Parallel()
-	usage := rest.NewKeyUsage(rest.KeyLimits{PerMinute: 4})
+	usage := rest.NewKeyUsage(apikey.Limits{PerMinute: 4})
 	now := time.Now()
 	begin := func(key string, after time.Duration) string {
 		return usage.Begin(apikey.Key{ID: key}, now.Add(after))
@@ -48,7 +48,7 @@ func TestRatesOfKeys(t *testing.T) {
 // Keys that rest are forgotten, those with requests under way are not.
 func TestKeysThatRestAreForgotten(t *testing.T) {
 	t.Parallel()
-	usage := rest.NewKeyUsage(rest.KeyLimits{AtOnce: 1})
+	usage := rest.NewKeyUsage(apikey.Limits{AtOnce: 1})
 	now := time.Now()
 	end, _, err := usage.Run(apikey.Key{ID: "runs"}, now)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestKeysThatRestAreForgotten(t *testing.T) {
 // A stream counts as one request under way until it ends, and a key's own limit goes before that of the server.
 func TestRequestsOfAKeyAtOnce(t *testing.T) {
 	t.Parallel()
-	keys := &rest.Keys{Limits: rest.KeyLimits{AtOnce: 1},
+	keys := &rest.Keys{Limits: apikey.Limits{AtOnce: 1},
 		Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
 			if secret == "two" {
 				return apikey.Key{ID: secret, Org: 1, RequestsAtOnce: new(2)}, nil
@@ -98,7 +98,7 @@ func TestRequestsOfAKeyAtOnce(t *testing.T) {
 		<-entered
 	}
 	refused := call("one", "/v1/toys")
-	servertest.CheckProblem(t, refused, 429, map[string]any{"detail": "The API key has 1 requests under way, which is " +
+	servertest.CheckProblem(t, refused, 429, map[string]any{"detail": "The API key has 1 request under way, which is " +
 		"the most it may have at once: wait until one is answered"})
 	if got := refused.Header().Get("Retry-After"); got != "1" {
 		t.Errorf("got Retry-After %q, want 1", got)
@@ -123,7 +123,7 @@ func TestRequestsOfAKeyAtOnce(t *testing.T) {
 // A client that would not wait as long as Retry-After says is told not to try again.
 func TestLongWaitsAreNotRetried(t *testing.T) {
 	t.Parallel()
-	keys := &rest.Keys{Limits: rest.KeyLimits{PerMinute: 1},
+	keys := &rest.Keys{Limits: apikey.Limits{PerMinute: 1},
 		Lookup: func(context.Context, string) (apikey.Key, error) { return apikey.Key{ID: "k", Org: 1}, nil }}
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys})
 	toys(a)
