@@ -8,6 +8,7 @@ import "strings"
 var SharedTables = map[string]string{
 	"organizations":    "the organizations themselves",
 	"api_keys":         "a key is looked up before its organization is known",
+	"revoked_keys":     "a revoked key is looked up by its hash alone",
 	"keys_required":    "one row for the server: whether requests need a key",
 	"room_checks":      "it has rows only in transactions that are rolled back",
 	"embedding_spaces": "a space is a model's, and organizations share models",

@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -315,6 +316,20 @@ func (s *sse) ends(t *testing.T, what string) {
 	}
 }
 
+// isRefused reads a last event that is an error with a code.
+func (s *sse) isRefused(t *testing.T, what, code string) {
+	t.Helper()
+	var got []string
+	for s.lines.Scan() {
+		got = append(got, s.lines.Text())
+	}
+	text := strings.Join(got, "\n")
+	if !strings.Contains(text, "event: error\ndata: {") || strings.Count(text, "data: ") != 1 ||
+		!strings.Contains(text, `"code":"`+code+`"`) || s.lines.Err() != nil {
+		t.Errorf("%s: got %v, %q, want one event with the error %s", what, s.lines.Err(), text, code)
+	}
+}
+
 // isLast reads lines after which the stream ends.
 func (s *sse) isLast(t *testing.T, what string, want ...string) {
 	t.Helper()
@@ -389,9 +404,14 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept.say(agent, "a secret")
-	gone.ends(t, "its key was revoked")
-	open.ends(t, "there is a key now")
+	gone.isRefused(t, "its key was revoked", "unauthorized")
+	open.isRefused(t, "there is a key now", "unauthorized")
 	other.expect(t, "with the key that is left", 3)
+	if _, err := c.pool.Exec(t.Context(), `UPDATE api_keys SET expires_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	c.scoped(apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}}).say(agent, "a secret")
+	other.isRefused(t, "its key has expired", "key_expired")
 }
 
 func TestStreamsOfOneOrganizationStarveNoOther(t *testing.T) {

@@ -95,7 +95,8 @@ func (s *Server) events(c echo.Context) error {
 			return nil
 		case p, open := <-progress.Values:
 			if !open {
-				return nil
+				_, err = out.Send() // an error if the key is gone, too
+				return err
 			}
 			if more, err = out.Send(rest.Event{Head: "event: progress", Data: p}); err != nil || p.Done() {
 				return err

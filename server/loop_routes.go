@@ -326,6 +326,11 @@ func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
 		if len(events) == 0 && o.pings && time.Since(last) >= pingEvery {
 			events = append(events, rest.Event{Data: letta.PingOf(r)})
 		}
+		if len(events) == 0 && !o.pings && time.Since(last) >= pingEvery {
+			if last = time.Now(); !out.SendHeartbeat() {
+				return nil
+			}
+		}
 		if len(events) > 0 {
 			last = time.Now()
 			if more, err := out.Send(events...); err != nil || !more {

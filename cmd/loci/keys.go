@@ -132,7 +132,7 @@ func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
+	return c.withNewKeys(ctx, s, func(keys *apikey.Store) error {
 		secret, _, err := keys.Create(ctx, key)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
 }
 
 // withKeys calls fn with the keys of the database: that of a running server if there is one.
-func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) (err error) {
+func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) error {
 	log, err := logger(s, "warn")
 	if err != nil {
 		return err
@@ -210,6 +210,29 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store
 	if err != nil {
 		return err
 	}
+	return withKeysOf(ctx, pg, fn)
+}
+
+// withNewKeys is withKeys, and makes the private Postgres where there is none.
+func (d database) withNewKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) error {
+	home, err := d.home()
+	if d.external() || err != nil || local.Exists(home) {
+		return d.withKeys(ctx, s, fn)
+	}
+	log, err := logger(s, "warn")
+	if err != nil {
+		return err
+	}
+	pg, err := d.open(ctx, log)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.err, "loci: there was no database in %s, and one was made\n", home)
+	return withKeysOf(ctx, pg, fn)
+}
+
+// withKeysOf calls fn with the keys of a database, and closes it.
+func withKeysOf(ctx context.Context, pg opened, fn func(*apikey.Store) error) (err error) {
 	defer func() { err = errors.Join(err, pg.close()) }()
 	pool, err := db.Open(ctx, pg.urls)
 	if err != nil {
@@ -219,10 +242,15 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store
 	return fn(&apikey.Store{DB: pool})
 }
 
-// runningOrOpen returns the database of a running server if there is one, and else opens it.
+// runningOrOpen returns the database of a running server if there is one, and else opens it. It makes none: that it is
+// not there is mostly a wrong setting.
 func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, error) {
 	if pg, running := d.running(); running {
 		return pg, nil
+	}
+	if home, err := d.home(); err == nil && !d.external() && !local.Exists(home) {
+		return opened{}, settingError{fmt.Errorf("LOCI_HOME is '%s', which has no database: name the server's directory, "+
+			"or run 'loci serve' or 'loci keys create', which make one", home)}
 	}
 	return d.open(ctx, log)
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
@@ -59,5 +63,70 @@ func TestTimesFromNow(t *testing.T) {
 		if got, err := expiry(&text, now); err != nil || got.Sub(now) != want {
 			t.Errorf("%s: got %v, %v, want %v from %v", text, got, err, want, now)
 		}
+	}
+}
+
+// Only what serves, or makes a key, makes a private Postgres: elsewhere a home without one is a wrong setting.
+func TestCommandsMakeNoDatabase(t *testing.T) {
+	t.Parallel()
+	home := filepath.Join(t.TempDir(), "nowhere")
+	for _, args := range []string{"keys list", "keys revoke key-1", "orgs list", "orgs create a", "orgs delete a --yes",
+		"migrate", "migrate plan --citus"} {
+		errs := newLines()
+		code := run(t.Context(), append(strings.Fields(args), "--home="+home), newLines(), errs)
+		if _, err := os.Stat(home); code != 2 || !strings.Contains(errs.String(), "which has no database") || err == nil {
+			t.Errorf("%s ended with %d: %s; the directory: %v", args, code, errs, err)
+		}
+	}
+}
+
+// Without a terminal to ask on, an organization is deleted only with --yes.
+func TestOrganizationsAreDeletedWithYes(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	command, errs := commands(t, url), newLines()
+	command("orgs", "create", "acme")
+	code := run(t.Context(), []string{"orgs", "delete", "acme", "--database-url=" + url}, newLines(), errs)
+	if list := command("orgs", "list"); code != 2 || !strings.Contains(errs.String(), "give --yes") ||
+		!strings.Contains(list, "acme") || strings.Contains(list, "deleted)") {
+		t.Errorf("ended with %d: %s\n%s", code, errs, list)
+	}
+	command("orgs", "delete", "acme", "--yes")
+}
+
+// A key of the settings that was revoked, and --reopen that opens nothing, are said at the start.
+func TestTheStartSaysWhichKeysDoNothing(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	command := commands(t, url)
+	pool, err := db.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	const setting = "--api-key=sixteen-letters-"
+	serve(t, "--database-url="+url, setting)
+	command("keys", "revoke", "sixteen-letters-")
+	expired := command("keys", "create", "--expires=1h")
+	if _, err := pool.Exec(t.Context(), `UPDATE api_keys SET expires_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, "--database-url="+url, setting, "--reopen")
+	for _, want := range []string{"LOCI_API_KEY is a key that was revoked", "LOCI_REOPEN opens nothing",
+		"every API key is revoked or has expired"} {
+		if log := p.log.String(); !strings.Contains(log, want) {
+			t.Errorf("the log does not say %q:\n%s", want, log)
+		}
+	}
+	for _, key := range []string{"sixteen-letters-", "", expired} {
+		p.key = key
+		if status, body := p.send("GET", "/v1/agents/", nil); status != http.StatusUnauthorized {
+			t.Errorf("with the key %q: status %d, %s", key, status, body)
+		}
+	}
+	errs := newLines()
+	args := []string{"serve", "--addr=127.0.0.1:0", "--database-url=" + url, "--api-key=" + expired}
+	if code := run(t.Context(), args, newLines(), errs); code != 2 || !strings.Contains(errs.String(), "the key key-") {
+		t.Errorf("a setting that is an expired key: ended with %d: %s", code, errs)
 	}
 }

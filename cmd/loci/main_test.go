@@ -470,16 +470,16 @@ func TestADeletionIsWaitedForLater(t *testing.T) {
 	id := command("orgs", "create", "acme")
 	for round := range 2 {
 		named := []string{"acme", id}[round]
-		command("orgs", "delete", "acme")
-		command("orgs", "delete", named, "--wait")
+		command("orgs", "delete", "--yes", "acme")
+		command("orgs", "delete", "--yes", named, "--wait")
 		if list := command("orgs", "list"); strings.Contains(list, "acme") {
 			t.Errorf("after it was deleted as %s:\n%s", named, list)
 		}
 		id = command("orgs", "create", "acme")
 	}
-	command("orgs", "delete", id, "--wait")
+	command("orgs", "delete", "--yes", id, "--wait")
 	errs := newLines()
-	args := []string{"orgs", "delete", id, "--wait", "--database-url=" + url}
+	args := []string{"orgs", "delete", "--yes", id, "--wait", "--database-url=" + url}
 	if code := run(t.Context(), args, newLines(), errs); code != 1 {
 		t.Errorf("the deletion of one that is gone ended with %d: %s", code, errs)
 	}
@@ -537,7 +537,7 @@ func TestKeys(t *testing.T) {
 	if list := command("orgs", "list"); !strings.Contains(list, acme+"  umbrella") {
 		t.Errorf("organizations:\n%s", list)
 	}
-	if out := command("orgs", "delete", "umbrella", "--wait"); !strings.HasPrefix(out, "Deleted, with ") {
+	if out := command("orgs", "delete", "--yes", "umbrella", "--wait"); !strings.HasPrefix(out, "Deleted, with ") {
 		t.Errorf("the deletion says %q", out)
 	}
 	if list := command("orgs", "list"); strings.Contains(list, acme) {

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/mattn/go-isatty"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/apikey"
@@ -76,12 +81,16 @@ func (c orgsRenameCmd) Run(ctx context.Context, s streams) error {
 type orgsDeleteCmd struct {
 	database
 	Organization string `arg:"" help:"The organization's name or ID."`
+	Yes          bool   `help:"Delete it without asking."`
 	Wait         bool   `help:"Delete its data now, showing the progress, instead of in the background of a server."`
 }
 
 // Run implements the command.
 func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
+		if err := c.confirm(ctx, s, keys); err != nil {
+			return err
+		}
 		o, err := keys.DeleteOrg(ctx, c.Organization)
 		if c.Wait && errors.Is(err, db.ErrNotFound) {
 			err = c.checkDeleted(ctx, keys, err)
@@ -96,6 +105,29 @@ func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 			"background.\n", o.Name, o.ID)
 		return err
 	})
+}
+
+// confirm asks for the organization's name on a terminal. It returns an error if the answer is another one, and without
+// a terminal if --yes is not given.
+func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, keys *apikey.Store) error {
+	o, err := keys.Organization(ctx, c.Organization)
+	if c.Yes || errors.Is(err, db.ErrNotFound) { // the deletion says what is not found
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !isatty.IsTerminal(os.Stdin.Fd()) {
+		return settingError{fmt.Errorf("the organization %q (%s) would be deleted with its keys and everything in it, which "+
+			"cannot be restored: give --yes", o.Name, o.ID)}
+	}
+	fmt.Fprintf(s.err, "The organization %q (%s) is deleted with its keys and everything in it, which cannot be restored."+
+		"\nIts name, to delete it: ", o.Name, o.ID)
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil || strings.TrimSpace(answer) != o.Name {
+		return errors.New("that is not its name: nothing is deleted")
+	}
+	return nil
 }
 
 // checkDeleted returns nil if the organization is deleted already and its data is not, and else the given error.

@@ -115,7 +115,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		defer owner.Close()
 	}
 	keys := &apikey.Store{DB: pool}
-	if err := c.register(ctx, keys, loopback); err != nil {
+	if err := c.register(ctx, keys, log, loopback); err != nil {
 		return err
 	}
 	if err := warnIfClosed(ctx, keys, log); err != nil {
@@ -127,16 +127,21 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 }
 
 // register makes LOCI_API_KEY a key, and returns an error if other machines can reach the server and there is no key.
-func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, loopback bool) error {
+func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, log *slog.Logger, loopback bool) error {
 	if c.APIKey != "" {
-		if err := keys.Register(ctx, string(c.APIKey)); errors.Is(err, db.ErrInvalid) {
+		revoked, err := keys.Register(ctx, string(c.APIKey))
+		if errors.Is(err, db.ErrInvalid) {
 			return settingError{fmt.Errorf("LOCI_API_KEY: %w", err)}
 		} else if err != nil {
 			return err
 		}
+		if revoked {
+			log.Warn("LOCI_API_KEY is a key that was revoked, and stays revoked: requests with it are refused. Set another " +
+				"one, or leave it out")
+		}
 	}
 	if c.Reopen {
-		if err := keys.Reopen(ctx); err != nil {
+		if err := reopen(ctx, keys, log); err != nil {
 			return err
 		}
 	}
@@ -151,15 +156,28 @@ func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, loopback bo
 	return err
 }
 
-// warnIfClosed logs that nobody can use the server, if every key is revoked.
-func warnIfClosed(ctx context.Context, keys *apikey.Store, log *slog.Logger) error {
+// reopen answers this machine without a key again, or logs why not.
+func reopen(ctx context.Context, keys *apikey.Store, log *slog.Logger) error {
+	if err := keys.Reopen(ctx); err != nil {
+		return err
+	}
 	any, err := keys.Any(ctx)
+	if err == nil && any {
+		log.Warn("LOCI_REOPEN opens nothing: there are API keys, and one that has expired counts until it is revoked. " +
+			"'loci keys list' shows them, 'loci keys revoke' revokes one")
+	}
+	return err
+}
+
+// warnIfClosed logs that nobody can use the server, if every key is revoked or has expired.
+func warnIfClosed(ctx context.Context, keys *apikey.Store, log *slog.Logger) error {
+	any, err := keys.AnyValid(ctx)
 	if err != nil || any {
 		return err
 	}
 	if _, err = keys.OpenOrg(ctx); errors.Is(err, db.ErrNotFound) {
-		log.Warn("every API key is revoked, and every request is refused: run 'loci keys create', set LOCI_API_KEY, " +
-			"or start with --reopen (LOCI_REOPEN) to answer this machine without a key again")
+		log.Warn("every API key is revoked or has expired, and every request is refused: run 'loci keys create', set " +
+			"LOCI_API_KEY, or, once all are revoked, start with --reopen (LOCI_REOPEN) to answer this machine without one again")
 		return nil
 	}
 	return err

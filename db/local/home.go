@@ -20,6 +20,12 @@ type home struct {
 
 func (h *home) data() string { return filepath.Join(h.dir, "postgres") }
 
+// Exists reports whether a directory has a cluster.
+func Exists(dir string) bool {
+	_, err := os.Stat((&home{dir: dir}).data())
+	return err == nil
+}
+
 // openHome makes the directory if needed, locks it, and checks that Postgres will be able to enter it.
 func openHome(dir string) (*home, error) {
 	dir, err := makeHome(dir)

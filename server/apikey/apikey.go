@@ -220,7 +220,7 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string, by Key) (Key,
 		err = stronger("Only an operator's key revokes another one")
 	}
 	if err == nil {
-		err = db.Exec(ctx, s.DB, `DELETE FROM api_keys WHERE id = $1`, id)
+		err = s.revoke(ctx, id)
 	}
 	return key, err
 }
@@ -244,17 +244,37 @@ func (s *Store) Revoke(ctx context.Context, named string) error {
 	case len(ids) > 1:
 		return db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), named)
 	}
-	return db.Exec(ctx, s.DB, `DELETE FROM api_keys WHERE id = $1`, ids[0])
+	return s.revoke(ctx, ids[0])
+}
+
+// revoke deletes a key and keeps its hash, so that Register does not make it a key again.
+func (s *Store) revoke(ctx context.Context, id string) error {
+	return db.Exec(ctx, s.DB, `
+		WITH k AS (
+			DELETE FROM api_keys WHERE id = $1 RETURNING sha256
+		)
+		INSERT INTO revoked_keys (sha256) SELECT sha256 FROM k
+		ON CONFLICT (sha256) DO UPDATE SET revoked_at = now()`, id)
 }
 
 // Register makes the secret from the server's settings a key of the default organization and deletes the one registered
-// before. Registering a secret again changes nothing. ErrInvalid if the secret is too short.
-func (s *Store) Register(ctx context.Context, secret string) error {
+// before. Registering a secret again changes nothing. It returns whether the secret is that of a revoked key, which
+// stays revoked. ErrInvalid if the secret is too short, or that of a key that does other things.
+func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err error) {
 	if len(secret) < minSecretSize {
-		return db.Invalid("the API key has %d bytes; it must have at least %d", len(secret), minSecretSize)
+		return false, db.Invalid("the API key has %d bytes; it must have at least %d", len(secret), minSecretSize)
+	}
+	key, err := s.Lookup(ctx, secret)
+	switch {
+	case err == nil || errors.Is(err, ErrExpired):
+		if err := key.checkRegistered(); err != nil {
+			return false, err
+		}
+	case !errors.Is(err, db.ErrNotFound):
+		return false, err
 	}
 	sum := sha256.Sum256([]byte(secret))
-	_, err := s.DB.Exec(ctx, `
+	_, err = s.DB.Exec(ctx, `
 		WITH o AS (
 			SELECT org FROM organizations WHERE name = @org AND deleted_at IS NULL
 		), before AS (
@@ -263,15 +283,44 @@ func (s *Store) Register(ctx context.Context, secret string) error {
 			INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
 		)
 		INSERT INTO api_keys (org, name, prefix, sha256)
-		SELECT org, @name, @prefix, @sum FROM o
+		SELECT org, @name, @prefix, @sum FROM o WHERE NOT EXISTS (SELECT FROM revoked_keys r WHERE r.sha256 = @sum)
 		ON CONFLICT (sha256) DO NOTHING`,
 		pgx.StrictNamedArgs{"org": defaultOrg, "name": registered, "prefix": prefixOf(secret), "sum": sum[:]})
-	return db.Error(err)
+	if err != nil {
+		return false, db.Error(err)
+	}
+	return db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (SELECT FROM revoked_keys WHERE sha256 = $1)
+			AND NOT EXISTS (SELECT FROM api_keys WHERE sha256 = $1)`, sum[:])
+}
+
+// checkRegistered returns an ErrInvalid if a key does not do what one of the server's settings does: everything in the
+// default organization, without an end or limits of its own.
+func (k Key) checkRegistered() error {
+	if k.OrgName == defaultOrg && k.May(Write) && k.ExpiresAt == nil && k.Limits(Limits{}) == (Limits{}) {
+		return nil
+	}
+	does := "the scopes " + strings.Join(k.Scopes, ", ")
+	if k.ExpiresAt != nil {
+		does += ", the end " + k.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	if l := k.Limits(Limits{}); l != (Limits{}) {
+		does += ", and limits of its own"
+	}
+	return db.Invalid("it is the key %s already, which belongs to the organization %q and has %s; the one of the server's "+
+		"settings does everything in the organization %s: choose another secret, or revoke that key and leave out the setting",
+		k.ID, k.OrgName, does, defaultOrg)
 }
 
 // Any reports whether a key exists.
 func (s *Store) Any(ctx context.Context) (bool, error) {
 	return db.One[bool](ctx, s.DB, `SELECT EXISTS (SELECT FROM api_keys)`)
+}
+
+// AnyValid reports whether a key exists that has not expired.
+func (s *Store) AnyValid(ctx context.Context) (bool, error) {
+	return db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (SELECT FROM api_keys WHERE expires_at IS NULL OR expires_at > now())`)
 }
 
 // ErrExpired is the look-up of a key that has expired.

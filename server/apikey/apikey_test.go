@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -175,19 +176,19 @@ func TestListsGoOnAfterADeletedOrganization(t *testing.T) {
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	ctx, keys := context.Background(), &apikey.Store{DB: dbtest.New(t)}
-	if err := keys.Register(ctx, "fifteen-letters"); !errors.Is(err, db.ErrInvalid) {
+	if _, err := keys.Register(ctx, "fifteen-letters"); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a short key: got %v, want ErrInvalid", err)
 	}
 	made, _ := newKey(t, keys, "default", "made")
 	for range 2 {
-		if err := keys.Register(ctx, "sixteen-letters-"); err != nil {
+		if _, err := keys.Register(ctx, "sixteen-letters-"); err != nil {
 			t.Fatalf("register: %v", err)
 		}
 	}
 	if a, b := lookup(t, keys, made), lookup(t, keys, "sixteen-letters-"); a != b {
 		t.Errorf("got organizations %d and %d, want the default one", a, b)
 	}
-	if err := keys.Register(ctx, "another-of-sixteen"); err != nil {
+	if _, err := keys.Register(ctx, "another-of-sixteen"); err != nil {
 		t.Fatalf("register another: %v", err)
 	}
 	if _, err := keys.Lookup(ctx, "sixteen-letters-"); !errors.Is(err, db.ErrNotFound) {
@@ -196,5 +197,68 @@ func TestRegister(t *testing.T) {
 	list, err := keys.List(ctx)
 	if err != nil || len(list) != 2 || list[1].Name != "LOCI_API_KEY" || list[1].Prefix != "anot" {
 		t.Errorf("got %+v, %v, want the key that was made and the one registered last", list, err)
+	}
+}
+
+// A key of the settings that was revoked is not made a key again by the next start.
+func TestARevokedKeyOfTheSettingsStaysRevoked(t *testing.T) {
+	t.Parallel()
+	ctx, keys := t.Context(), &apikey.Store{DB: dbtest.New(t)}
+	const secret, other = "sixteen-letters-", "another-of-sixteen"
+	for i, revoke := range []func(secret, id string) error{
+		func(secret, _ string) error { return keys.Revoke(ctx, secret) },
+		func(_, id string) error { _, err := keys.Delete(ctx, 0, id, apikey.Key{Operator: true}); return err },
+	} {
+		secret := []string{secret, other}[i]
+		if revoked, err := keys.Register(ctx, secret); err != nil || revoked {
+			t.Fatalf("register: got %v, %v", revoked, err)
+		}
+		key, err := keys.Lookup(ctx, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := revoke(secret, key.ID); err != nil {
+			t.Fatal(err)
+		}
+		if revoked, err := keys.Register(ctx, secret); err != nil || !revoked {
+			t.Errorf("register a revoked key: got %v, %v, want that it stays revoked", revoked, err)
+		}
+		if _, err := keys.Lookup(ctx, secret); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("look up a revoked key: got %v, want ErrNotFound", err)
+		}
+	}
+	const third, fourth = "a third of sixteen", "a fourth of sixteen"
+	for _, secret := range []string{third, fourth, third} { // one that was only replaced is not revoked
+		if revoked, err := keys.Register(ctx, secret); err != nil || revoked {
+			t.Errorf("register %s: got %v, %v", secret, revoked, err)
+		}
+	}
+}
+
+// A key of the settings that is another key would do less than the settings say, or more.
+func TestAKeyOfTheSettingsIsNoOther(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	keys, end := &apikey.Store{DB: pool}, time.Now().Add(time.Hour)
+	for what, c := range map[string]struct {
+		key  apikey.NewKey
+		want bool
+	}{
+		"one that reads":              {apikey.NewKey{Org: "default", Scopes: []string{apikey.Read}}, false},
+		"one of another organization": {apikey.NewKey{Org: "other", Scopes: []string{apikey.Write}}, false},
+		"one that ends":               {apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}, ExpiresAt: &end}, false},
+		"one with a limit": {apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}, RequestsPerMinute: new(1)},
+			false},
+		"one that does the same": {apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}}, true},
+	} {
+		c.key.Name = "k"
+		secret, key, err := keys.Create(t.Context(), c.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = keys.Register(t.Context(), secret)
+		if c.want && err != nil || !c.want && (!errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), key.ID)) {
+			t.Errorf("%s: got %v, want it registered: %v", what, err, c.want)
+		}
 	}
 }

@@ -97,7 +97,9 @@ func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, e
 	}
 	deleted, err := db.One[Organization](ctx, s.DB, `
 		WITH k AS (
-			DELETE FROM api_keys WHERE org = $1
+			DELETE FROM api_keys WHERE org = $1 RETURNING sha256
+		), revoked AS (
+			INSERT INTO revoked_keys (sha256) SELECT sha256 FROM k ON CONFLICT DO NOTHING
 		), place AS ( -- in the lists of the operator, who belongs to the default organization
 			INSERT INTO deleted_places (org, id, created_at, key)
 			SELECT d.org, o.id, o.created_at, o.org FROM organizations o JOIN organizations d ON d.name = $2

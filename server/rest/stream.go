@@ -82,7 +82,8 @@ func (w *contentWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Events is an answer of server-sent events. It ends when the request's key is revoked.
+// Events is an answer of server-sent events. It ends when the request's key is revoked or expires, with a last event
+// named error, whose data is the answer that a new request would get.
 type Events struct {
 	out     io.Writer
 	answer  *echo.Response
@@ -113,7 +114,7 @@ func NewEvents(c echo.Context) *Events {
 // Send sends events at once. It reports whether the client is still there. ErrUnauthorized if the request's key was
 // revoked.
 func (e *Events) Send(events ...Event) (bool, error) {
-	if err := e.recheck(); err != nil {
+	if err := e.check(); err != nil {
 		return false, err
 	}
 	for _, event := range events {
@@ -136,7 +137,20 @@ func (e *Events) SendDone() { e.write("data: [DONE]\n\n") }
 
 // SendHeartbeat sends a comment, and reports whether the client is still there and its key is not revoked.
 func (e *Events) SendHeartbeat() bool {
-	return !errors.Is(e.recheck(), ErrUnauthorized) && e.write(": the server is here\n\n")
+	return !errors.Is(e.check(), ErrUnauthorized) && e.write(": the server is here\n\n")
+}
+
+// check returns ErrUnauthorized, after the last event, if the request's key no longer counts.
+func (e *Events) check() error {
+	err := e.recheck()
+	if !errors.Is(err, ErrUnauthorized) {
+		return err
+	}
+	text, failed := json.Marshal(ProblemOf(err))
+	if failed == nil {
+		e.write(fmt.Sprintf("event: error\ndata: %s\n\n", text))
+	}
+	return errors.Join(err, failed)
 }
 
 func (e *Events) write(text string) bool {
