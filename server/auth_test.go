@@ -63,7 +63,7 @@ func TestAuthentication(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"Authorization", "X-BARE-PASSWORD"} {
-		r := httptest.NewRequest("GET", "http://localhost/v1/agents", nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/v1/agents", nil)
 		r.Header.Add(name, "Bearer "+secret)
 		r.Header.Add(name, "Bearer "+secret)
 		w := httptest.NewRecorder()

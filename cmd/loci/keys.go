@@ -51,7 +51,7 @@ type keysCreateCmd struct {
 	Operator bool   `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
 
 	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
-	Agent   words   `placeholder:"AGENT-ID,..." help:"An agent that the scope tools is for. It may be given several times."`
+	Agent   words   `placeholder:"AGENT-ID,..." help:"An agent that the scope tools is for. Several are allowed."`
 	Expires *string `placeholder:"WHEN" help:"A time from now such as 12h, 90d or 2w, a date, or a time of RFC 3339."`
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`

@@ -307,8 +307,8 @@ func (k Key) checkRegistered() error {
 	if l := k.Limits(Limits{}); l != (Limits{}) {
 		does += ", and limits of its own"
 	}
-	return db.Invalid("it is the key %s already, which belongs to the organization %q and has %s; the one of the server's "+
-		"settings does everything in the organization %s: choose another secret, or revoke that key and leave out the setting",
+	return db.Invalid("it is the key %s already, which belongs to the organization %q and has %s; that of the "+
+		"server's settings does everything in the organization %s: choose another secret, or leave the setting out",
 		k.ID, k.OrgName, does, defaultOrg)
 }
 

@@ -246,7 +246,8 @@ func TestAKeyOfTheSettingsIsNoOther(t *testing.T) {
 	}{
 		"one that reads":              {apikey.NewKey{Org: "default", Scopes: []string{apikey.Read}}, false},
 		"one of another organization": {apikey.NewKey{Org: "other", Scopes: []string{apikey.Write}}, false},
-		"one that ends":               {apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}, ExpiresAt: &end}, false},
+		"one that ends": {apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}, ExpiresAt: &end},
+			false},
 		"one with a limit": {apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}, RequestsPerMinute: new(1)},
 			false},
 		"one that does the same": {apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}}, true},

@@ -140,8 +140,8 @@ func refuseOtherSites(r *http.Request) error {
 var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Original-Forwarded-For",
 	"X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip"}
 
-// secretOf returns the key that a request carries: a bearer token, or X-BARE-PASSWORD, with or without the word password
-// before the key, as Letta's self-hosted servers have it.
+// secretOf returns the key that a request carries: a bearer token, or X-BARE-PASSWORD, with or without the word
+// password before the key, as Letta's self-hosted servers have it.
 func secretOf(r *http.Request) string {
 	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
