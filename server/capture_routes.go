@@ -9,8 +9,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/capture"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -61,6 +63,8 @@ const messagesWords = "One message or several, each in the format of OpenAI's ch
 type Captured struct {
 	ConversationID *string           `json:"conversation_id" doc:"Null for the agent's default conversation."`
 	Messages       []recall.Appended `json:"messages"`
+
+	Left []chat.PendingCall `json:"pending_tool_calls" doc:"That waited for the client, and now stay without a result."`
 }
 
 // capture appends a body of messages in one transaction. A chunk of them at a time is in memory.
@@ -70,7 +74,7 @@ func (s *Server) capture(a *rest.API, c echo.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return s.append(ctx, of, batch)
+		return s.append(ctx, of, batch, true)
 	})
 }
 
@@ -99,13 +103,16 @@ func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
 	return body.Warnings.Answer(c, out)
 }
 
-func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch) (Captured, error) {
+// append stores a batch. leaves allows that calls that wait for the client are left without a result.
+func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch, leaves bool) (Captured, error) {
 	org := rest.Org(ctx)
-	appended, c, err := s.Recall.AppendTo(ctx, org, of.ID, batch.Conversation, batch.Drafts())
+	recorded, err := s.Loop.Record(ctx, org, of, loop.Record{Conversation: batch.Conversation, Drafts: batch.Drafts(),
+		Answer: batch.Step != nil && batch.Step.Answer, Leaves: leaves})
 	if err != nil {
-		return Captured{}, batch.Locate(err)
+		return Captured{}, runProblem(batch.Locate(err))
 	}
-	out := Captured{Messages: appended}
+	appended, c := recorded.Messages, recorded.Conversation
+	out := Captured{Messages: appended, Left: recorded.Left}
 	if !c.IsDefault {
 		out.ConversationID = &c.ID
 	}

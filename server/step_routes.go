@@ -76,6 +76,9 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	if err != nil {
 		return out, err
 	}
+	if err := s.Loop.RefuseBusy(ctx, rest.Org(ctx), o.Conversation); err != nil {
+		return out, runProblem(err)
+	}
 	approved, err := o.Approve(ctx, rest.Each(batch.Step.Approvals, func(a capture.Approval) loop.Approval {
 		return loop.Approval{CallID: a.CallID, Approve: a.Approve, Reason: a.Reason}
 	}))
@@ -87,7 +90,7 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 		stored.ConversationID = &o.Conversation.ID
 	}
 	if batch.Step.Stores {
-		if stored, err = s.append(ctx, of, batch); err != nil {
+		if stored, err = s.append(ctx, of, batch, batch.Step.AnswerPending); err != nil {
 			return out, err
 		}
 	}

@@ -42,9 +42,11 @@ func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall
 		return nil, nil, err
 	}
 	answers := answers{tail: end}
-	if answers.asked, err = l.askedBy(ctx, org, c, end); err != nil {
+	clients, err := l.clientCallsOf(ctx, org, c, r.rules, end)
+	if err != nil {
 		return nil, nil, err
 	}
+	answers.asked = clients.askedBy
 	if err := answers.approve(r.Approvals, l.Tools.Has); err != nil {
 		return nil, nil, err
 	}
@@ -57,8 +59,7 @@ func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall
 		drafts = append([]recall.Draft{answers.denied}, drafts...)
 	}
 	known := len(r.Input) > 0 && l.known(ctx, in, org, c, r.Input[0])
-	if asked := answers.asked; answers.to == nil && !known && len(end.pending) > 0 && asked.StopReason != nil &&
-		*asked.StopReason == RequiresApproval {
+	if answers.to == nil && !known && slices.ContainsFunc(end.pending, clients.has) {
 		err = &PendingError{end.answer.ID}
 	}
 	return drafts, answers.approved, err

@@ -133,8 +133,8 @@ func (l *Loop) Runs(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Run
 }
 
 // activeIn returns the run that works in a conversation; ErrNotFound if there is none.
-func (l *Loop) activeIn(ctx context.Context, org db.Org, conversation string) (Run, error) {
-	return db.One[Run](ctx, l.DB, runRows+` AND c.id = @conversation AND r.status = 'running'`,
+func activeIn(ctx context.Context, d db.DB, org db.Org, conversation string) (Run, error) {
+	return db.One[Run](ctx, d, runRows+` AND c.id = @conversation AND r.status = 'running'`,
 		pgx.StrictNamedArgs{"org": org, "conversation": conversation})
 }
 

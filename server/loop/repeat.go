@@ -157,7 +157,7 @@ func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, 
 		id = *m.RunID
 	}
 	if id == "" {
-		return l.activeIn(ctx, org, c.ID)
+		return activeIn(ctx, l.DB, org, c.ID)
 	}
 	r, err := l.RunByID(ctx, org, id)
 	if err == nil && r.Conversation != c.ID {

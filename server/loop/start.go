@@ -20,6 +20,8 @@ type Request struct {
 	Options      Options
 	Input        []recall.Draft // messages of the client, and results of tools that it ran
 	Approvals    []Approval
+
+	rules rules // of the agent
 }
 
 // Started is a run that was started, or that was found by the otid of a message.
@@ -61,6 +63,7 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 	if err != nil {
 		return Started{}, err
 	}
+	r.rules = readRules(a)
 	r.Options.OTIDs, r.Options.Approvals = otidsOf(r.Approvals), r.Approvals
 	run := Run{ID: newID("run-"), Background: r.Background, Options: r.Options}
 	s := newSession(org, run, m)
@@ -134,7 +137,7 @@ func isTaken(err error) bool { return db.Constraint(err) == "runs_one_at_a_time"
 
 // busy returns the error of a request that meets another one.
 func (l *Loop) busy(ctx context.Context, org db.Org, c recall.Conversation) error {
-	other, err := l.activeIn(ctx, org, c.ID)
+	other, err := activeIn(ctx, l.DB, org, c.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return err
 	}

@@ -25,9 +25,16 @@ func (t tail) waitsFor(callID string) bool {
 const tailPage = 20
 
 // readTail reads the end of a conversation.
-func readTail(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation) (t tail, err error) {
+func readTail(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation) (tail, error) {
+	return readTailBefore(ctx, in, org, c, "")
+}
+
+// readTailBefore reads the end that a conversation had before a message, by its id.
+func readTailBefore(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, message string) (t tail,
+	err error) {
 	t.results = map[string]recall.Part{}
-	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true}
+	page := db.Page{Limit: tailPage, After: message}
+	f := recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true}
 	for {
 		list, err := in.Messages(ctx, org, f, page)
 		if err != nil {

@@ -144,17 +144,25 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	if goesOn {
 		refused = w.rules.refusals(w.tools, w.turn.before(t.answer.Position), *t.answer, t.results)
 	}
+	asks := func(p recall.Part) bool { return w.run.Options.asks(w.rules, p.CallID, p.Name) }
+	if !own && len(t.pending) > 0 {
+		clients, err := w.clientCallsOf(ctx, w.org, w.conversation, w.rules, t)
+		if err != nil {
+			return nil, err
+		}
+		asks = clients.has
+	}
 	for _, p := range t.pending {
 		approved := slices.Contains(w.run.Options.Approved, p.CallID) && !w.rules.has(byClient, p.Name)
-		if why := refused[p.CallID]; why != "" && (own || approved) {
+		if why := refused[p.CallID]; why != "" && (own || approved || !asks(p)) {
 			return nil, w.refuse(ctx, *t.answer, p, why)
 		}
-		if approved || own && !w.run.Options.asks(w.rules, p.CallID, p.Name) {
+		if approved || !asks(p) {
 			return nil, w.runTool(ctx, *t.answer, p)
 		}
 	}
 	switch {
-	case len(t.pending) > 0 && goesOn:
+	case len(t.pending) > 0:
 		return &stop{reason: RequiresApproval}, nil
 	case own || goesOn && !t.notice:
 		if s, err := w.afterAnswer(ctx, t); s != nil || err != nil {

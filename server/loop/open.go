@@ -1,0 +1,144 @@
+package loop
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// clientCalls selects the calls of a conversation's last answer that the client runs or approves. The log and the
+// agent's rules decide: the answer may be of a run, of a step, of a capture or of a fork.
+type clientCalls struct {
+	rules   rules
+	askedBy Run                    // the run of the conversation that made the answer; empty if none did
+	runs    func(tool string) bool // the server runs the tool
+}
+
+func (l *Loop) clientCallsOf(ctx context.Context, org db.Org, c recall.Conversation, r rules, end tail) (
+	clientCalls, error) {
+	asked, err := l.askedBy(ctx, org, c, end)
+	return clientCalls{r, asked, l.Tools.Has}, err
+}
+
+// has reports whether a call without a result waits for the client.
+func (c clientCalls) has(call recall.Part) bool {
+	stop := c.askedBy.StopReason
+	return stop != nil && *stop == RequiresApproval || c.askedBy.Options.asks(c.rules, call.CallID, call.Name) ||
+		!c.runs(call.Name)
+}
+
+// Record is messages that were made outside of the loop.
+type Record struct {
+	Conversation string // an id, or recall.DefaultConversation
+	Drafts       iter.Seq2[recall.Draft, error]
+	Answer       bool // the first message is an answer of the caller's own loop
+	Leaves       bool // calls that wait for the client may be left without a result
+}
+
+// Recorded is what Record appended.
+type Recorded struct {
+	Messages     []recall.Appended
+	Conversation recall.Conversation
+	Left         []chat.PendingCall // waited for the client, and have no result although the conversation went on
+}
+
+// Record appends messages to a conversation of an agent, all or none. *BusyError if a run works in the conversation,
+// *PendingError if the messages would leave calls without a result and may not. Messages that are stored already
+// change nothing and are no error.
+func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
+	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
+		in := l.Recall.With(tx)
+		out = Recorded{Left: []chat.PendingCall{}}
+		out.Messages, out.Conversation, err = in.AppendTo(ctx, org, of.ID, r.Conversation, r.Drafts)
+		if err != nil {
+			return err
+		}
+		first := slices.IndexFunc(out.Messages, func(a recall.Appended) bool { return !a.Repeated })
+		if first < 0 {
+			return nil
+		}
+		// The append has locked the conversation: no run begins in it before this transaction ends.
+		if err := refuseBusy(ctx, tx, org, out.Conversation); err != nil {
+			return err
+		}
+		before, err := readTailBefore(ctx, in, org, out.Conversation, out.Messages[first].ID)
+		if err != nil {
+			return err
+		}
+		ends := []tail{before}
+		if r.Answer {
+			m, err := in.Message(ctx, org, out.Messages[0].ID)
+			if err != nil {
+				return err
+			}
+			ends = append(ends, tail{answer: &m})
+		}
+		for _, end := range ends {
+			left, err := l.leftBehind(ctx, in, org, leaving{of, out.Conversation, end})
+			if err != nil || len(left) > 0 && !r.Leaves {
+				return orPending(err, end)
+			}
+			out.Left = append(out.Left, left...)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func orPending(err error, end tail) error {
+	if err != nil {
+		return err
+	}
+	return &PendingError{end.answer.ID}
+}
+
+// leaving is a conversation that may have gone on after an answer.
+type leaving struct {
+	agent        agent.Agent
+	conversation recall.Conversation
+	tail
+}
+
+// leftBehind returns the calls of an answer that wait for the client if the conversation has gone on without their
+// results.
+func (l *Loop) leftBehind(ctx context.Context, in *recall.Store, org db.Org, at leaving) (left []chat.PendingCall,
+	err error) {
+	if at.answer == nil {
+		return nil, nil
+	}
+	now, err := readTail(ctx, in, org, at.conversation)
+	if err != nil || now.answer != nil && now.answer.Position == at.answer.Position {
+		return nil, err
+	}
+	calls, err := in.CallsAt(ctx, org, at.conversation.Key, at.answer.Position)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := l.clientCallsOf(ctx, org, at.conversation, readRules(at.agent), at.tail)
+	for _, c := range calls {
+		if c.Result == nil && clients.has(c.Part) {
+			left = append(left, chat.PendingCall{CallID: c.CallID, Name: c.Name, Position: at.answer.Position})
+		}
+	}
+	return left, err
+}
+
+// RefuseBusy returns a *BusyError if a run works in a conversation.
+func (l *Loop) RefuseBusy(ctx context.Context, org db.Org, c recall.Conversation) error {
+	return refuseBusy(ctx, l.DB, org, c)
+}
+
+func refuseBusy(ctx context.Context, d db.DB, org db.Org, c recall.Conversation) error {
+	r, err := activeIn(ctx, d, org, c.ID)
+	if err == nil {
+		return &BusyError{r.ID}
+	}
+	return ignoreNotFound(err)
+}
