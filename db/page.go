@@ -69,10 +69,10 @@ func (p Page) Clauses(order, place string, args pgx.StrictNamedArgs) Clauses {
 		args[name] = id
 	}
 	if cursor := cmp.Or(p.After, p.Before); cursor != "" {
-		bound(beyond, "cursor", cursor)
+		bound(beyond, "page_cursor", cursor)
 	}
 	if p.After != "" && p.Before != "" {
-		bound(opposite, "stop", p.Before)
+		bound(opposite, "page_stop", p.Before)
 	}
 	c.Order = " ORDER BY " + strings.ReplaceAll(order, ", ", " "+direction+", ") + " " + direction
 	if p.Limit > 0 {

@@ -21,6 +21,7 @@ var notReferences = map[string]string{
 	"prompt_tokens":             "a count",
 	"output_tokens":             "a count",
 	"duration_ms":               "a time",
+	"last_run_duration_ms":      "a time",
 	"model_ns":                  "a time",
 	"size_bytes":                "a size",
 	"start_byte":                "a place in a text",

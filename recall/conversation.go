@@ -35,6 +35,7 @@ type Conversation struct {
 	Tokens        int64      `db:"tokens" json:"-"`               // of all messages
 	Prompts       []int      `db:"prompts" json:"-"`              // positions of the system prompts; the last is current
 	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
+	LastRunAt     *time.Time `db:"last_run_completion" json:"-"` // when the newest of its runs that have ended did
 	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
 	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
 	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
@@ -46,7 +47,7 @@ type Conversation struct {
 const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description,
 	c.model, c.model_settings, c.context_window_limit, c.hidden, c.messages, c.tokens, c.frame, c.first_visible, c.kept,
 	c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
-	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.archived_at, c.created_at, c.updated_at,
+	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.last_run_completion, c.archived_at, c.created_at, c.updated_at,
 	CASE WHEN c.embedded_space IS NOT NULL OR c.embed_error IS NOT NULL THEN json_build_object(
 		'pending', CASE WHEN c.unembedded THEN c.messages - c.embedded ELSE 0 END,
 		'refused', c.embed_refused, 'error', c.embed_error)
@@ -179,16 +180,21 @@ type ConversationFilter struct {
 	AgentID  string
 	Contains string // a part of the summary, in any case
 	Archived *bool
-	Hidden   bool // include hidden ones
-	ByUse    bool // order by the last message instead of by creation
+	Hidden   bool   // include hidden ones
+	Order    string // one of OrderByMessage and OrderByRun; empty is by creation
 }
+
+// The orders of a list of conversations, as db.Page.Order has them. Conversations without a message or a run come as if
+// they had had one before all others.
+const (
+	OrderByMessage = "coalesce(last_message_at,'-infinity'), key"
+	OrderByRun     = "coalesce(last_run_completion,'-infinity'), key"
+)
 
 // Conversations lists the conversations of an agent or of the organization, without the default ones.
 func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFilter,
 	p db.Page) ([]Conversation, error) {
-	if f.ByUse {
-		p.Order = "last_message_at, key"
-	}
+	p.Order = f.Order
 	return db.List[Conversation](ctx, s.db, p, conversationRows+`
 		AND NOT c.is_default AND @agent IN ('', a.id) AND (@hidden OR NOT c.hidden)
 		AND (@contains = '' OR strpos(lower(c.summary), lower(@contains)) > 0)
@@ -229,6 +235,12 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 		return Conversation{}, conversationError(err, "", id)
 	}
 	return s.Conversation(ctx, org, "", id)
+}
+
+// RunEnded notes that a run in a conversation ended, at the start of the transaction.
+func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string) error {
+	return db.Exec(ctx, s.db, `
+		UPDATE conversations SET last_run_completion = now() WHERE org = $1 AND id = $2`, org, conversation)
 }
 
 // DeleteConversation hides a conversation and its messages from every read; the log keeps them. ErrConflict if it is an

@@ -251,3 +251,12 @@ func (s *Store) CallsAt(ctx context.Context, org db.Org, conversation int64, pos
 	}
 	return calls, err
 }
+
+// DefaultsWithOpenCalls returns the default conversations of agents, by their keys, that have calls without a result.
+func (s *Store) DefaultsWithOpenCalls(ctx context.Context, org db.Org, agents []int64) ([]Conversation, error) {
+	return db.All[Conversation](ctx, s.db, conversationRows+` AND c.is_default AND c.agent_key = ANY (@agents)
+		AND EXISTS (
+			SELECT FROM tool_calls t
+			WHERE t.org = @org AND t.conversation_key = c.key AND t.result_position IS NULL)`,
+		pgx.StrictNamedArgs{"org": org, "agents": agents})
+}

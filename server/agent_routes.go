@@ -93,10 +93,32 @@ func (s *Server) shown(ctx context.Context, a agent.Agent, err error) (letta.Age
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	return s.state(ctx, a, true)
+	states, err := s.states(ctx, []agent.Agent{a}, true)
+	if err != nil {
+		return letta.AgentState{}, err
+	}
+	return states[0], nil
 }
 
-// state returns an agent in Letta's shape, withFiles with the texts of its open files.
+// states returns agents in Letta's shape, withFiles with the texts of their open files.
+func (s *Server) states(ctx context.Context, agents []agent.Agent, withFiles bool) ([]letta.AgentState, error) {
+	pending, err := s.Loop.Pending(ctx, rest.Org(ctx), agents...)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]letta.AgentState, len(agents))
+	for i, a := range agents {
+		if states[i], err = s.state(ctx, a, withFiles); err != nil {
+			return nil, err
+		}
+		if p, ok := pending[a.ID]; ok {
+			states[i].PendingApproval = letta.PendingApprovalOf(p)
+		}
+	}
+	return states, nil
+}
+
+// state returns an agent in Letta's shape but for the calls that wait for its client.
 func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (letta.AgentState, error) {
 	r, err := s.Agents.Relations(ctx, rest.Org(ctx), a, withFiles)
 	if err != nil {
@@ -120,24 +142,20 @@ type AgentPage struct {
 	rest.Paging
 }
 
-// states returns a page of the agents with these ids in Letta's shape, or err.
-func (s *Server) states(ctx context.Context, p AgentPage, ids []string, err error) ([]letta.AgentState, error) {
+// statesOf returns a page of the agents with these ids in Letta's shape, or err.
+func (s *Server) statesOf(ctx context.Context, p AgentPage, ids []string, err error) ([]letta.AgentState, error) {
 	if err != nil {
 		return nil, err
 	}
-	states := []letta.AgentState{}
+	var agents []agent.Agent
 	for _, id := range rest.Paged(ids, p.Page(50, rest.NewestFirst), func(id string) string { return id }) {
 		a, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
 		if err != nil {
 			return nil, err
 		}
-		state, err := s.state(ctx, a, p.FileBlocks())
-		if err != nil {
-			return nil, err
-		}
-		states = append(states, state)
+		agents = append(agents, a)
 	}
-	return states, nil
+	return s.states(ctx, agents, p.FileBlocks())
 }
 
 // thenState returns a handler that does an operation on an agent and answers with the agent's state.
@@ -158,18 +176,17 @@ func (s *Server) listAgents(ctx context.Context, in *struct {
 	OrderBy string `query:"order_by" enum:"created_at,updated_at,last_run_completion"`
 }) ([]letta.AgentState, error) {
 	filter := in.Filter()
-	filter.ByUpdate = in.OrderBy == "updated_at"
+	switch in.OrderBy {
+	case "updated_at":
+		filter.Order = agent.OrderByUpdate
+	case "last_run_completion":
+		filter.Order = agent.OrderByRun
+	}
 	agents, err := s.Agents.List(ctx, rest.Org(ctx), filter, in.Page(50, rest.NewestFirst))
 	if err != nil {
 		return nil, err
 	}
-	states := make([]letta.AgentState, len(agents))
-	for i, a := range agents {
-		if states[i], err = s.state(ctx, a, in.FileBlocks()); err != nil {
-			return nil, err
-		}
-	}
-	return states, nil
+	return s.states(ctx, agents, in.FileBlocks())
 }
 
 func (s *Server) countAgents(ctx context.Context, in *letta.AgentFilter) (int, error) {

@@ -86,7 +86,7 @@ func (s *Server) archiveAgents(ctx context.Context, in *struct {
 	AgentPage
 }) ([]letta.AgentState, error) {
 	ids, err := s.Archival.ArchiveAgents(ctx, rest.Org(ctx), string(in.ArchiveID))
-	return s.states(ctx, in.AgentPage, ids, err)
+	return s.statesOf(ctx, in.AgentPage, ids, err)
 }
 
 // archiveZone returns the zone of times without an offset in an archive: that of the agents that have it, where they

@@ -123,7 +123,7 @@ func (s *Server) blockAgents(ctx context.Context, in *struct {
 	AgentPage
 }) ([]letta.AgentState, error) {
 	ids, err := s.Blocks.Agents(ctx, rest.Org(ctx), string(in.BlockID))
-	return s.states(ctx, in.AgentPage, ids, err)
+	return s.statesOf(ctx, in.AgentPage, ids, err)
 }
 
 func (s *Server) blockVersions(ctx context.Context, in *struct {

@@ -66,7 +66,7 @@ func (s *Server) identityAgents(ctx context.Context, in *struct {
 	AgentPage
 }) ([]letta.AgentState, error) {
 	i, err := s.Agents.Identity(ctx, rest.Org(ctx), string(in.IdentityID))
-	return s.states(ctx, in.AgentPage, i.AgentIDs, err)
+	return s.statesOf(ctx, in.AgentPage, i.AgentIDs, err)
 }
 
 func (s *Server) identityBlocks(ctx context.Context, in *struct {

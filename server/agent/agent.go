@@ -65,6 +65,7 @@ type Agent struct {
 	Settings     Settings  `db:"settings" json:"-"`
 	CreatedAt    time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
+	LastRun
 
 	Attached []AttachedTool `db:"attached_tools" json:"-"` // the tools that the agent's programs run
 }
@@ -76,6 +77,13 @@ func (a Agent) Zone() *time.Location {
 		return time.UTC
 	}
 	return zone
+}
+
+// LastRun is how the newest run of an agent ended; nil fields if none has.
+type LastRun struct {
+	Completion *time.Time `db:"last_run_completion" json:"last_run_completion"`
+	DurationMS *int64     `db:"last_run_duration_ms" json:"last_run_duration_ms"`
+	StopReason *string    `db:"last_stop_reason" json:"last_stop_reason"`
 }
 
 // Settings are stored by clients with an agent. Loci uses the tools, the compaction settings, the recall scope,
@@ -139,6 +147,7 @@ type Update struct {
 	BlockIDs                                              []string
 	ToolIDs                                               []string // of definitions
 	IdentityIDs                                           []string
+	LastRun                                               LastRun // nil fields stay
 }
 
 // Limit changes a number or resets it to its default.
@@ -158,8 +167,16 @@ type Filter struct {
 
 	IdentifierKeys []string // of identities, one of which the agent has; nil selects all
 
-	ByUpdate bool // order by the last change; else by creation
+	StopReason string // of the newest run that has ended
+	Order      string // one of OrderByUpdate and OrderByRun; empty is by creation
 }
+
+// The orders of a list of agents, as db.Page.Order has them. Agents that never ran come as if they had run before all
+// others.
+const (
+	OrderByUpdate = "updated_at, key"
+	OrderByRun    = "coalesce(last_run_completion,'-infinity'), key"
+)
 
 // FileBlock is an attached file as Letta shows it in an agent's memory: its label is folder/name, its value what the
 // model sees of it.

@@ -25,7 +25,7 @@ func (s *Store) with(tx pgx.Tx) *Store {
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 	context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at,
-	` + attachedTools
+	last_run_completion, last_run_duration_ms, last_stop_reason, ` + attachedTools
 
 // DefaultType is the type of an agent that names none, as in Letta.
 const DefaultType = "letta_v1_agent"
@@ -180,7 +180,7 @@ func (s *Store) Zone(ctx context.Context, org db.Org, ids ...string) (*time.Loca
 
 const filtered = ` FROM agents
 	WHERE org = @org AND (@name = '' OR name = @name) AND (@hidden OR NOT hidden)
-	  AND (@contains = '' OR strpos(lower(name), lower(@contains)) > 0)
+	  AND @stop_reason IN ('', last_stop_reason) AND (@contains = '' OR strpos(lower(name), lower(@contains)) > 0)
 	  AND (cardinality(@tags::text[]) = 0 OR CASE WHEN @all_tags THEN tags @> @tags ELSE tags && @tags END)
 	  AND (@identity = '' AND @identifiers::text[] IS NULL OR EXISTS (
 		SELECT FROM agent_identities x JOIN identities i ON i.org = x.org AND i.key = x.identity_key
@@ -189,14 +189,13 @@ const filtered = ` FROM agents
 
 func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "name": f.Name, "contains": f.Contains, "tags": notNil(f.Tags),
-		"all_tags": f.AllTags, "hidden": f.Hidden, "identity": f.Identity, "identifiers": f.IdentifierKeys}
+		"all_tags": f.AllTags, "hidden": f.Hidden, "identity": f.Identity, "identifiers": f.IdentifierKeys,
+		"stop_reason": f.StopReason}
 }
 
 // List lists the agents that match a filter.
 func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Agent, error) {
-	if f.ByUpdate {
-		p.Order = "updated_at, key"
-	}
+	p.Order = f.Order
 	return db.List[Agent](ctx, s.DB, p, `SELECT `+columns+filtered, f.args(org))
 }
 
@@ -326,7 +325,9 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 		            SELECT jsonb_object_agg(key, value)
 		            FROM jsonb_each(coalesce(nullif(settings -> 'model_settings', 'null'), '{}') || @model_settings)
 		            WHERE value <> 'null')) END,
-		    updated_at = now()
+		    last_run_completion = coalesce(@completion, last_run_completion),
+		    last_run_duration_ms = coalesce(@duration, last_run_duration_ms),
+		    last_stop_reason = coalesce(@stop, last_stop_reason), updated_at = now()
 		WHERE org = @org AND id = @id
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "system": u.System,
@@ -334,7 +335,16 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 			"hidden": u.Hidden, "set_window": u.WindowLimit.Set, "window": u.WindowLimit.Value,
 			"set_max_files": u.MaxFilesOpen.Set, "max_files": u.MaxFilesOpen.Value,
 			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings,
-			"model_settings": u.ModelSettings})
+			"model_settings": u.ModelSettings, "completion": u.LastRun.Completion, "duration": u.LastRun.DurationMS,
+			"stop": u.LastRun.StopReason})
+}
+
+// RunEnded notes in a transaction how a run of an agent ended, by the agent's key. The run ended when the transaction
+// began.
+func RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, agent int64, last LastRun) error {
+	return db.Exec(ctx, tx, `
+		UPDATE agents SET last_run_completion = now(), last_run_duration_ms = $3, last_stop_reason = $4
+		WHERE org = $1 AND key = $2`, org, agent, last.DurationMS, last.StopReason)
 }
 
 // Delete deletes an agent with its conversations, its events, and its list of open files. Folders stay.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -41,19 +42,17 @@ type AgentState struct {
 	Secrets     []any      `json:"secrets"`
 	Environment []any      `json:"tool_exec_environment_variables"`
 
-	ManagedGroup      rest.Null `json:"managed_group"`
-	MultiAgentGroup   rest.Null `json:"multi_agent_group"`
-	PendingApproval   rest.Null `json:"pending_approval"`
-	LastRunCompletion rest.Null `json:"last_run_completion"`
-	LastRunDurationMS rest.Null `json:"last_run_duration_ms"`
-	LastStopReason    rest.Null `json:"last_stop_reason"`
-	ProjectID         rest.Null `json:"project_id"`
-	TemplateID        rest.Null `json:"template_id"`
-	BaseTemplateID    rest.Null `json:"base_template_id"`
-	DeploymentID      rest.Null `json:"deployment_id"`
-	EntityID          rest.Null `json:"entity_id"`
-	CreatedByID       rest.Null `json:"created_by_id"`
-	LastUpdatedByID   rest.Null `json:"last_updated_by_id"`
+	PendingApproval *ApprovalRequest `json:"pending_approval" doc:"Of the default conversation."`
+
+	ManagedGroup    rest.Null `json:"managed_group"`
+	MultiAgentGroup rest.Null `json:"multi_agent_group"`
+	ProjectID       rest.Null `json:"project_id"`
+	TemplateID      rest.Null `json:"template_id"`
+	BaseTemplateID  rest.Null `json:"base_template_id"`
+	DeploymentID    rest.Null `json:"deployment_id"`
+	EntityID        rest.Null `json:"entity_id"`
+	CreatedByID     rest.Null `json:"created_by_id"`
+	LastUpdatedByID rest.Null `json:"last_updated_by_id"`
 }
 
 // CoreMemory is an agent's blocks and open files, which its model always sees.
@@ -118,6 +117,17 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 	}
 }
 
+// PendingApprovalOf returns calls that wait for the client in Letta's shape.
+func PendingApprovalOf(p loop.Pending) *ApprovalRequest {
+	o := ItemOptions{Types: []string{approvalRequestMessage}, Asked: p.Calls}
+	for _, item := range o.Items(p.Message) {
+		if request, ok := item.value.(ApprovalRequest); ok {
+			return &request
+		}
+	}
+	return nil
+}
+
 func llmConfigOf(a agent.Agent) LLMConfig {
 	m := a.ModelSettings()
 	c := LLMConfig{Handle: a.Model, EndpointType: "openai", ContextWindow: a.AssumedWindow(), Temperature: m.Temperature,
@@ -150,6 +160,7 @@ type AgentFilter struct {
 	Tags         []string `query:"tags,explode"`
 	MatchAllTags bool     `query:"match_all_tags" doc:"All of the tags, not any."`
 	Hidden       bool     `query:"show_hidden_agents"`
+	StopReason   string   `query:"last_stop_reason" doc:"Of the agent's newest run that has ended."`
 	IdentityFilters
 }
 
@@ -162,7 +173,7 @@ type IdentityFilters struct {
 // Filter returns the store's filter.
 func (f AgentFilter) Filter() agent.Filter {
 	return agent.Filter{Name: f.Name, Contains: f.QueryText, Tags: f.Tags, AllTags: f.MatchAllTags, Hidden: f.Hidden,
-		Identity: f.IdentityID, IdentifierKeys: f.IdentifierKeys}
+		Identity: f.IdentityID, IdentifierKeys: f.IdentifierKeys, StopReason: f.StopReason}
 }
 
 // Message is the answer of an operation without a result.

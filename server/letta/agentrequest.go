@@ -134,7 +134,20 @@ func (agentType) Schema(rest.Registry) *rest.Schema {
 }
 
 // UpdateAgent changes the fields that are present.
-type UpdateAgent struct{ AgentFields }
+type UpdateAgent struct {
+	AgentFields
+	LastRun        rest.Opt[time.Time]  `json:"last_run_completion,omitzero" doc:"When a program's own run of it ended."`
+	LastRunMS      rest.Opt[int64]      `json:"last_run_duration_ms,omitzero" minimum:"0"`
+	LastStopReason rest.Opt[stopReason] `json:"last_stop_reason,omitzero"`
+}
+
+type stopReason string
+
+func (stopReason) Schema(rest.Registry) *rest.Schema {
+	return rest.Enum("end_turn", "error", "llm_api_error", "invalid_llm_response", "invalid_tool_call", "max_steps",
+		"max_tokens_exceeded", "no_tool_call", "tool_rule", "cancelled", "insufficient_credits", "requires_approval",
+		"context_window_overflow_in_system_prompt")
+}
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
@@ -185,6 +198,8 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 		ModelSettings: u.modelSettings(),
 		WindowLimit:   window, MaxFilesOpen: agent.Limit{Set: u.MaxFilesOpen.Set, Value: u.MaxFilesOpen.Pointer()},
 		ViewChars: agent.Limit{Set: u.ViewChars.Set, Value: u.ViewChars.Pointer()},
+		LastRun: agent.LastRun{Completion: u.LastRun.Pointer(), DurationMS: u.LastRunMS.Pointer(),
+			StopReason: (*string)(u.LastStopReason.Pointer())},
 	}, nil
 }
 

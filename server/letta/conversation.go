@@ -65,8 +65,13 @@ type ConversationFilter struct {
 
 // Filter returns the store's filter.
 func (f ConversationFilter) Filter() recall.ConversationFilter {
-	out := recall.ConversationFilter{AgentID: f.AgentID, Contains: f.Summary,
-		ByUse: f.OrderBy != "" && f.OrderBy != "created_at"}
+	out := recall.ConversationFilter{AgentID: f.AgentID, Contains: f.Summary}
+	switch f.OrderBy {
+	case "last_message_at":
+		out.Order = recall.OrderByMessage
+	case "last_run_completion":
+		out.Order = recall.OrderByRun
+	}
 	if f.Archive != "all" {
 		archived := f.Archive == "archived"
 		out.Archived = &archived

@@ -92,7 +92,7 @@ func (w *worker) end(ctx context.Context, s stop) error {
 	e := End{StopReason: s.reason, Failure: s.failed, Usage: usage}
 	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
 		before := w.items
-		if err := end(ctx, tx, w.org, w.run, e); err != nil || !w.run.Background {
+		if err := w.storeEnd(ctx, tx, e); err != nil || !w.run.Background {
 			return err
 		}
 		w.items.waiting = append(w.items.waiting, Event{End: &e})

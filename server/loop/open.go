@@ -142,3 +142,48 @@ func refuseBusy(ctx context.Context, d db.DB, org db.Org, c recall.Conversation)
 	}
 	return ignoreNotFound(err)
 }
+
+// Pending is calls of an answer that wait for the client.
+type Pending struct {
+	Message recall.Message // the answer
+	Calls   []string       // their ids
+}
+
+// Pending returns the calls that wait for the clients of agents, by the agents' ids, in their default conversations. An
+// agent without any, or with a run that works there, has none.
+func (l *Loop) Pending(ctx context.Context, org db.Org, agents ...agent.Agent) (map[string]Pending, error) {
+	keys, of := []int64{}, map[string]agent.Agent{}
+	for _, a := range agents {
+		keys, of[a.ID] = append(keys, a.Key), a
+	}
+	list, err := l.Recall.DefaultsWithOpenCalls(ctx, org, keys)
+	pending := map[string]Pending{}
+	for _, c := range list {
+		p, err := l.pendingIn(ctx, org, of[c.AgentID], c)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Calls) > 0 {
+			pending[c.AgentID] = p
+		}
+	}
+	return pending, err
+}
+
+func (l *Loop) pendingIn(ctx context.Context, org db.Org, of agent.Agent, c recall.Conversation) (p Pending, err error) {
+	if _, err = activeIn(ctx, l.DB, org, c.ID); ignoreNotFound(err) != nil || err == nil {
+		return p, err
+	}
+	end, err := readTail(ctx, l.Recall, org, c)
+	if err != nil || end.answer == nil {
+		return p, err
+	}
+	clients, err := l.clientCallsOf(ctx, org, c, readRules(of), end)
+	p.Message = *end.answer
+	for _, call := range end.pending {
+		if clients.has(call) {
+			p.Calls = append(p.Calls, call.CallID)
+		}
+	}
+	return p, err
+}

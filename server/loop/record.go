@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
 )
 
 // Statuses of runs and steps.
@@ -126,10 +127,10 @@ type Filter struct {
 func (l *Loop) Runs(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Run, error) {
 	return db.List[Run](ctx, l.DB, p, runRows+`
 		AND (@agents::text[] IS NULL OR a.id = ANY (@agents)) AND @conversation IN ('', c.id)
-		AND (@statuses::text[] IS NULL OR r.status = ANY (@statuses)) AND @stop IN ('', r.stop_reason)
+		AND (@statuses::text[] IS NULL OR r.status = ANY (@statuses)) AND @stop_reason IN ('', r.stop_reason)
 		AND (@background::boolean IS NULL OR r.background = @background) AND (NOT @active OR r.status = 'running')`,
 		pgx.StrictNamedArgs{"org": org, "agents": f.AgentIDs, "conversation": f.Conversation, "statuses": f.Statuses,
-			"stop": f.StopReason, "background": f.Background, "active": f.Active})
+			"stop_reason": f.StopReason, "background": f.Background, "active": f.Active})
 }
 
 // activeIn returns the run that works in a conversation; ErrNotFound if there is none.
@@ -262,17 +263,31 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 		FROM steps WHERE org = $1 AND run_key = $2`, org, r.Key)
 }
 
-// end stores the end of a run.
-func end(ctx context.Context, d db.DB, org db.Org, r Run, e End) error {
+// storeEnd stores the end of the run. ErrNotFound if it is gone, or has ended. All transactions lock in this order:
+// conversations, agents, runs.
+func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	var failure Failure
 	if e.Failure != nil {
 		failure = *e.Failure
 	}
-	return db.Exec(ctx, d, `
+	durationMS, err := db.One[int64](ctx, tx, `
+		SELECT round(extract(epoch FROM now() - created_at) * 1000)::bigint
+		FROM runs WHERE org = $1 AND key = $2 AND status = 'running'`, w.org, w.run.Key)
+	if err != nil {
+		return err
+	}
+	if err := w.Recall.With(tx).RunEnded(ctx, w.org, w.run.Conversation); err != nil {
+		return err
+	}
+	last := agent.LastRun{DurationMS: &durationMS, StopReason: &e.StopReason}
+	if err := agent.RunEnded(ctx, tx, w.org, w.run.AgentKey, last); err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `
 		UPDATE runs SET status = $3, stop_reason = $4, completed_at = now(), error_type = nullif($5, ''),
 		       error = nullif($6, '')
 		WHERE org = $1 AND key = $2 AND status = 'running'`,
-		org, r.Key, statusOf(e.StopReason), e.StopReason, failure.Type, failure.Text)
+		w.org, w.run.Key, statusOf(e.StopReason), e.StopReason, failure.Type, failure.Text)
 }
 
 // Cancel asks the runs of a conversation, or those with some ids, to stop. It returns their ids: none if none runs.
