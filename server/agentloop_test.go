@@ -28,13 +28,13 @@ import (
 func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 	t.Helper()
 	config := loop.Loop{DB: s.DB, Agents: s.Agents, Recall: s.Recall, Tools: s.Tools, Server: "test-" + t.Name(),
-		Log: slog.New(slog.DiscardHandler), Render: server.RunItems}
+		Log: slog.New(slog.DiscardHandler), Render: server.RunItems, FirstPause: time.Nanosecond}
 	if baseURL != "" {
-		chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m", FirstPause: time.Nanosecond})
+		chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		claude, err := model.NewAnthropic(model.Config{BaseURL: baseURL, APIKey: "k", FirstPause: time.Nanosecond})
+		claude, err := model.NewAnthropic(model.Config{BaseURL: baseURL, APIKey: "k"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,6 +286,11 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 	}{
 		{"a limit", []modeltest.Answer{{Status: 429}, {Status: 429}, {Status: 429}}, "llm_api_error", nil},
 		{"no credit", []modeltest.Answer{{Status: 402}}, "insufficient_credits", nil},
+		{"a quota", []modeltest.Answer{{Status: 429, Text: `{"error":{"message":"No.","code":"insufficient_quota"}}`}},
+			"insufficient_credits", nil},
+		{"a limit that passes", []modeltest.Answer{{Status: 429}, {Status: 529}, {Text: "Hello"}}, "end_turn",
+			[]string{"assistant_message Hello"}},
+		{"a long limit", []modeltest.Answer{{Status: 429, Header: http.Header{"Retry-After": {"61"}}}}, "llm_api_error", nil},
 		{"a stream that breaks off is asked for again", []modeltest.Answer{{Text: "He", Cut: true}, {Text: "Hello"}},
 			"end_turn", []string{"assistant_message Hello"}},
 		{"streams that break off", []modeltest.Answer{{Text: "He", Cut: true}, {Text: "He", Cut: true}, {Text: "He",
@@ -296,6 +301,9 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 			"invalid_llm_response", nil},
 		{"an answer that is cut", []modeltest.Answer{{Text: "Hel", Finish: "length"}}, "max_tokens_exceeded",
 			[]string{"assistant_message Hel"}},
+		{"an answer that is cut within a call", []modeltest.Answer{{Finish: "length", Calls: []modeltest.Call{{ID: "a",
+			Name: "memory_insert", Arguments: `{"label":"hu`}}}}, "max_tokens_exceeded",
+			[]string{"assistant_message [This answer was cut off within a call of memory_insert, which was not made.]"}},
 		{"an unknown tool", []modeltest.Answer{callOf("a", "nothing", `{}`), {Text: "Sorry"}}, "end_turn",
 			[]string{"tool_call_message nothing", "tool_return_message a error", "assistant_message Sorry"}},
 		{"arguments that are no JSON", []modeltest.Answer{callOf("a", "memory_insert", `{"la`), {Text: "Sorry"}}, "end_turn",
@@ -332,30 +340,6 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 				t.Errorf("a call has no result: %s", prompt)
 			}
 		})
-	}
-}
-
-// An answer is asked for three times, whatever is wrong with its stream.
-func TestAModelIsAskedThreeTimes(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]modeltest.Answer{
-		"events that are no JSON":       {Raw: "data: {]\n\n"},
-		"JSON of another shape":         {Raw: "data: {\"choices\":7}\n\n"},
-		"a page":                        {Raw: "<html></html>"},
-		"no data":                       {Raw: "data: \n\n"},
-		"an error that is no JSON":      {Raw: "{\"error\":{]"},
-		"an error that is a text":       {Raw: "data: {\"error\":\"overloaded\"}\n\n"},
-		"an error in place of an event": {Raw: "{\"error\":{\"message\":\"overloaded\"}}\n\n"},
-		"a stream that breaks off":      {Text: "Hello", Cut: true},
-		"a limit":                       {Status: 429},
-		"a fault":                       {Status: 503},
-	} {
-		r := newRunner(t, "")
-		r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
-		got := r.send(hello)
-		if n := len(r.model.Requests()); n != 3 || got.Error == nil {
-			t.Errorf("%s: the model is asked %d times, and the run ends with %+v", name, n, got.StopReason)
-		}
 	}
 }
 

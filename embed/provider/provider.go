@@ -17,9 +17,6 @@ import (
 	"github.com/sashabaranov/go-openai"
 )
 
-// maxEmptyLines bounds the lines of a stream between two events. Most are comments that keep a connection alive.
-const maxEmptyLines = 1_000_000
-
 // maxReasonRunes bounds what an error repeats of a provider's message.
 const maxReasonRunes = 300
 
@@ -76,9 +73,6 @@ func (e *Endpoint) Client() (*openai.Client, error) {
 	config := openai.DefaultConfig(e.APIKey)
 	config.BaseURL = e.BaseURL
 	config.HTTPClient = e.HTTPClient()
-	if e.Streams {
-		config.EmptyMessagesLimit = maxEmptyLines
-	}
 	return openai.NewClientWithConfig(config), nil
 }
 

@@ -58,6 +58,21 @@ func IsEmpty(answer []recall.Part) bool {
 	})
 }
 
+// CutOff makes an answer that ended before it was whole one that can be sent again: it drops the last call if its
+// arguments are no JSON, and adds a text that says what happened if there is neither a text nor a call then.
+func CutOff(answer []recall.Part) []recall.Part {
+	why := "[This answer was cut off before it was complete.]"
+	if last := len(answer) - 1; last >= 0 && answer[last].Type == recall.ToolCall &&
+		!json.Valid([]byte(answer[last].Input)) {
+		why = "[This answer was cut off within a call of " + answer[last].Name + ", which was not made.]"
+		answer = answer[:last:last]
+	}
+	if IsEmpty(answer) {
+		answer = append(answer, recall.Part{Type: recall.Text, Text: why})
+	}
+	return answer
+}
+
 // NameCalls gives the calls of an answer ids that are unique in it: newID returns one for the call at an index that has
 // none, or that of an earlier call.
 func NameCalls(answer []recall.Part, newID func(index int) string) {

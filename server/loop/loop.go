@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Loop runs agents. All fields must be set but MaxRuns and Models, without
-// which no run can start. Run must be running.
+// Loop runs agents. All fields must be set but MaxRuns, FirstPause and Models, without which no run can start. Run must
+// be running.
 type Loop struct {
 	DB     db.DB
 	Agents *agent.Store
@@ -31,6 +31,9 @@ type Loop struct {
 
 	// MaxRuns bounds the runs that an organization has at the same time, on all servers; 0 means no bound.
 	MaxRuns int
+
+	// FirstPause is the longest pause before a model that failed is asked again; 0 means 500 ms. Further ones are longer.
+	FirstPause time.Duration
 
 	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
 	Models func(handle string) (Model, error)

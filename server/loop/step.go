@@ -72,9 +72,6 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 	return nil
 }
 
-// maxAttempts bounds how often a model is asked for one answer.
-const maxAttempts = 3
-
 // ask asks the model for an answer to the next prompt, and again if that may help and the client has seen nothing of
 // the answer. It compacts the conversation once if the provider finds the prompt too long.
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
@@ -99,12 +96,15 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(asking, d, id, stepID) })
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
-		case isFault && f.Kind == model.Overflow && !compacted:
+		case isFault && f.Kind == model.Overflow && !compacted && attempt < maxAttempts:
 			compacted = true
 			if _, failed := w.Agents.Compact(asking, w.org, w.conversation, agent.CompactOptions{}); failed != nil {
 				return a, p.Window, errors.Join(err, ignoreNothing(failed))
 			}
 		case isFault && f.Again && !w.streamed && attempt < maxAttempts:
+			if err := w.pause(asking, f, attempt); err != nil {
+				return a, p.Window, err
+			}
 		default:
 			return a, p.Window, err
 		}

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/loci-memory/loci/embed/provider"
 	"github.com/loci-memory/loci/recall"
 )
@@ -73,7 +72,8 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 	if err != nil {
 		return Answer{}, err
 	}
-	stream := a.client.Messages.NewStreaming(ctx, anthropic.MessageNewParams{},
+	var after time.Duration
+	stream := a.client.Messages.NewStreaming(provider.WithRetryAfter(ctx, &after), anthropic.MessageNewParams{},
 		option.WithRequestBody("application/json", []byte(exact)))
 	defer stream.Close()
 	var message anthropic.Message
@@ -93,13 +93,10 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return Answer{}, anthropicFault(ctx, &at, err)
+		return Answer{}, anthropicFault(ctx, &at, after, err)
 	}
 	if message.StopReason == "" {
-		if ctx.Err() != nil {
-			return Answer{}, ctx.Err()
-		}
-		return Answer{}, &Fault{Kind: Failed, Again: true, Err: at.Wrong("with a stream that ends before the answer does")}
+		return Answer{}, cut(ctx, &at)
 	}
 	answer := anthropicAnswer(message, calls)
 	answer.Usage = usage.total()
@@ -143,23 +140,16 @@ func (u *anthropicUsage) total() Usage {
 }
 
 // anthropicFault returns the fault of a request that failed, or the error of ctx.
-func anthropicFault(ctx context.Context, at *provider.Endpoint, err error) error {
+func anthropicFault(ctx context.Context, at *provider.Endpoint, after time.Duration, err error) error {
 	failed, ok := errors.AsType[*anthropic.Error](err)
 	if !ok {
 		return faultOf(ctx, at, err)
 	}
-	status, raw := failed.StatusCode, failed.RawJSON()
-	if status < http.StatusBadRequest { // the error came within the stream
-		status = http.StatusInternalServerError
+	r := reply{status: failed.StatusCode, body: []byte(failed.RawJSON()), after: after}
+	if r.status < http.StatusBadRequest { // the error came within the stream
+		r.status = 0
 	}
-	var said struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal([]byte(raw), &said) // an error of a proxy has another form
-	words := cmp.Or(said.Error.Message, raw)
-	return newFault(ctx, at, reply{status, at.Clean(words), &openai.APIError{HTTPStatusCode: status, Message: words}})
+	return r.fault(ctx, at)
 }
 
 // anthropicDelta returns what an event adds to a message; false if it adds nothing that is shown.
@@ -207,8 +197,10 @@ func (b blockCalls) add(index int64, d Delta) string {
 func anthropicAnswer(m anthropic.Message, calls blockCalls) Answer {
 	a := Answer{Finish: Stop}
 	switch m.StopReason {
-	case anthropic.StopReasonMaxTokens:
+	case anthropic.StopReasonMaxTokens, "model_context_window_exceeded":
 		a.Finish = Length
+	case anthropic.StopReasonPauseTurn:
+		a.Finish = Paused
 	case anthropic.StopReasonRefusal:
 		a.Finish = Refused
 	}
@@ -224,7 +216,7 @@ func anthropicAnswer(m anthropic.Message, calls blockCalls) Answer {
 		case "tool_use":
 			c := calls[int64(i)]
 			a.Content = append(a.Content, recall.Part{Type: recall.ToolCall, CallID: c.id, Name: b.Name,
-				Input: cmp.Or(c.input.String(), "{}")})
+				Input: c.input.String()})
 		}
 	}
 	return a

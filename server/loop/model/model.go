@@ -3,6 +3,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,30 +54,15 @@ type Usage struct {
 	Prompt, Completion, Cached, CacheWrite, Reasoning int
 }
 
-// maxTokens is the largest count of tokens that is possible.
-const maxTokens = 1<<31 - 1
-
-// tokens is a provider's count. One that is negative, no whole number or too large is an error.
-type tokens int
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *tokens) UnmarshalJSON(raw []byte) error {
-	var n uint32
-	if err := json.Unmarshal(raw, &n); err != nil {
-		return err
-	}
-	if n > maxTokens {
-		return errors.New("more tokens than there can be")
-	}
-	*t = tokens(n)
-	return nil
-}
+// errImpossible is a count of tokens that cannot be.
+var errImpossible = errors.New("no possible count of tokens")
 
 // The reasons for which an answer ends.
 const (
 	Stop    = "stop"
 	Length  = "length"
 	Refused = "refused"
+	Paused  = "paused" // the model goes on when it is asked again
 )
 
 // Answer is a model's answer. The ids of its calls are unique in it. The arguments of a call are what the model wrote,
@@ -97,50 +83,25 @@ func (a Answer) Calls() (calls []recall.Part) {
 	return calls
 }
 
-// FaultKind says what a failure is about.
-type FaultKind int
-
-// The kinds of faults.
-const (
-	Failed   FaultKind = iota // the provider fails, limits requests, or cannot be reached
-	Overflow                  // the prompt is larger than the model's window
-	Credits                   // the provider's account has no credit
-	Broken                    // the answer cannot be used
-)
-
-// Fault is a failure of a provider. Its text is the operator's; Public says what organizations read.
-type Fault struct {
-	Kind  FaultKind
-	Again bool // the same request may succeed at once
-	Err   error
-}
-
-// Error implements error.
-func (f *Fault) Error() string { return f.Err.Error() }
-
-// Unwrap returns the failure.
-func (f *Fault) Unwrap() error { return f.Err }
-
-// Public returns what organizations read of the failure.
-func (f *Fault) Public() string { return provider.Public(f.Err) }
-
-// broken returns the fault of an answer that cannot be used. A second answer to the same prompt may be a good one.
-func broken(at *provider.Endpoint, format string, args ...any) *Fault {
-	return &Fault{Kind: Broken, Again: true, Err: at.Wrong(format, args...)}
-}
-
 // newCallID returns an id for a call that has none of its own.
 func newCallID() string { return "call_" + uuid.NewString() }
 
-// finish checks a whole answer: it drops calls without a name, and gives calls ids that are unique. Of an answer that
-// ended for its length it drops calls whose arguments are not whole.
+// finish checks a whole answer: it drops empty texts and calls without a name, and gives calls ids that are unique and
+// arguments. An answer that ended for its length loses a call that is not whole, and is never empty.
 func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 	a.Content = slices.DeleteFunc(a.Content, func(p recall.Part) bool {
-		return p.Type == recall.Text && p.Text == "" ||
-			p.Type == recall.ToolCall && (p.Name == "" || a.Finish == Length && !json.Valid([]byte(p.Input)))
+		return p.Type == recall.Text && p.Text == "" || p.Type == recall.ToolCall && p.Name == ""
 	})
+	if a.Finish == Length {
+		a.Content = chat.CutOff(a.Content)
+	}
+	for i := range a.Content {
+		if p := &a.Content[i]; p.Type == recall.ToolCall {
+			p.Input = cmp.Or(p.Input, "{}")
+		}
+	}
 	chat.NameCalls(a.Content, func(int) string { return newCallID() })
-	if chat.IsEmpty(a.Content) && a.Finish != Length {
+	if chat.IsEmpty(a.Content) && a.Finish != Paused {
 		return a, broken(at, "with neither a text nor a call")
 	}
 	return a, nil
@@ -156,10 +117,4 @@ func body(prompt json.RawMessage, over map[string]any) (json.RawMessage, error) 
 		fields[name] = chat.Encode(value)
 	}
 	return chat.Encode(fields), nil
-}
-
-// isFault reports whether an error is a fault already.
-func isFault(err error) bool {
-	_, ok := errors.AsType[*Fault](err)
-	return ok
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 // clients returns a client of each format for a scripted model.
 func clients(t *testing.T, m *modeltest.Model) map[string]model.Client {
 	t.Helper()
-	c := model.Config{APIKey: "sk-secret", Model: "default", Attempts: 2, FirstPause: time.Nanosecond}
+	c := model.Config{APIKey: "sk-secret", Model: "default"}
 	c.BaseURL = m.BaseURL()
 	o, err := model.NewOpenAI(c)
 	if err != nil {
@@ -133,35 +134,42 @@ func TestAToolCanBeRequired(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	unavailable := func(status int, body string) modeltest.Answer { return modeltest.Answer{Status: status, Text: body} }
+	const quota = "You exceeded your current quota, please check your plan and billing details."
 	for _, c := range []struct {
-		name     string
-		answer   modeltest.Answer
-		kind     model.FaultKind
-		again    bool
-		requests int
-		formats  string // empty for both
+		name    string
+		answer  modeltest.Answer
+		kind    model.FaultKind
+		again   string // now, later or never
+		formats string // empty for both
 	}{
-		{"a limit", unavailable(429, "slow down"), model.Failed, false, 2, ""},
-		{"a failure", unavailable(500, "oh"), model.Failed, false, 2, ""},
-		{"an overload", unavailable(529, "overloaded"), model.Failed, false, 2, ""},
-		{"a wrong key", unavailable(401, "{}"), model.Failed, false, 1, ""},
-		{"no credit", unavailable(402, "pay"), model.Credits, false, 1, ""},
-		{"a quota", unavailable(429, `{"error":{"message":"You exceeded your current quota"}}`), model.Credits, false, 2, ""},
+		{"a limit", unavailable(429, "slow down"), model.Failed, "later", ""},
+		{"a failure", unavailable(500, "oh"), model.Failed, "now", ""},
+		{"an overload", unavailable(529, "overloaded"), model.Failed, "later", ""},
+		{"a wrong key", unavailable(401, "{}"), model.Failed, "never", ""},
+		{"a wrong request", unavailable(400, `{"message":"no"}`), model.Failed, "never", ""},
+		{"no credit", unavailable(402, "pay"), model.Credits, "never", ""},
+		{"a quota", unavailable(429, `{"error":{"message":"`+quota+`","code":"insufficient_quota"}}`), model.Credits,
+			"never", ""},
+		{"a quota by its code", unavailable(429, `{"error":{"message":"No.","type":"insufficient_quota"}}`), model.Credits,
+			"never", ""},
+		{"a quota that fills again", unavailable(429, `[{"error":{"code":429,"message":"`+quota+
+			`","status":"RESOURCE_EXHAUSTED"}}]`), model.Failed, "later", ""},
 		{"a long prompt", unavailable(400, `{"error":{"message":"prompt is too long: 300000 tokens > 200000 maximum"}}`),
-			model.Overflow, false, 1, ""},
-		{"a stream that breaks off", modeltest.Answer{Text: "Hel", Cut: true}, model.Failed, true, 1, ""},
-		{"a stream that ends early", modeltest.Answer{Text: "Hel", Ends: true}, model.Failed, true, 1, ""},
-		{"an empty answer", modeltest.Answer{Reasoning: "Hm."}, model.Broken, true, 1, ""},
-		{"a call of nothing", modeltest.Answer{Calls: []modeltest.Call{{ID: "a"}}}, model.Broken, true, 1, ""},
-		{"garbage", modeltest.Answer{Raw: "data: {]\n\n"}, model.Broken, true, 1, "openai"},
+			model.Overflow, "never", ""},
+		{"a connection that is closed", modeltest.Answer{Closes: true}, model.Failed, "now", ""},
+		{"a stream that breaks off", modeltest.Answer{Text: "Hel", Cut: true}, model.Failed, "now", ""},
+		{"a stream that ends early", modeltest.Answer{Text: "Hel", Ends: true}, model.Failed, "now", ""},
+		{"an empty answer", modeltest.Answer{Reasoning: "Hm."}, model.Broken, "now", ""},
+		{"a call of nothing", modeltest.Answer{Calls: []modeltest.Call{{ID: "a"}}}, model.Broken, "now", ""},
+		{"garbage", modeltest.Answer{Raw: "data: {]\n\n"}, model.Broken, "now", "openai"},
 		{"an error in the stream", modeltest.Answer{Raw: `data: {"id":"x","error":{"code":429,"message":"slow"}}` +
-			"\n\n"}, model.Failed, false, 1, "openai"},
+			"\n\n"}, model.Failed, "later", "openai"},
 		{"an error in place of the stream", modeltest.Answer{Raw: `data: {"error":{"message":"oh"}}` + "\n\n"}, model.Failed,
-			true, 1, "openai"},
+			"now", "openai"},
 		{"an error event", modeltest.Answer{Raw: "event: error\n" +
-			`data: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}` + "\n\n"}, model.Failed, false, 1,
+			`data: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}` + "\n\n"}, model.Failed, "later",
 			"anthropic"},
-		{"a page", modeltest.Answer{Raw: "<html>"}, model.Failed, true, 1, ""},
+		{"a page", modeltest.Answer{Raw: "<html>"}, model.Failed, "now", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -175,17 +183,31 @@ func TestFaults(t *testing.T) {
 				_, err := client.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)},
 					func(model.Delta) {})
 				f, ok := errors.AsType[*model.Fault](err)
-				if !ok || f.Kind != c.kind || f.Again != c.again {
-					t.Errorf("%s: got %+v (%v), want the kind %d, again %v", format, f, err, c.kind, c.again)
+				if !ok || f.Kind != c.kind || f.Again != (c.again != "never") || f.Limited != (c.again == "later") {
+					t.Fatalf("%s: got %+v (%v), want the kind %d, again %s", format, f, err, c.kind, c.again)
 				}
 				if err != nil && strings.Contains(err.Error(), "sk-secret") {
 					t.Errorf("%s: the error %q has the key", format, err)
 				}
-				if n := len(m.Requests()) - before; n != c.requests {
-					t.Errorf("%s: got %d requests, want %d", format, n, c.requests)
+				if n := len(m.Requests()) - before; n != 1 {
+					t.Errorf("%s: got %d requests, want one", format, n)
 				}
 			}
 		})
+	}
+}
+
+func TestThePauseThatAProviderAsksForIsKnown(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	m.Reply = func(modeltest.Asked) modeltest.Answer {
+		return modeltest.Answer{Status: 429, Header: http.Header{"Retry-After": {"7"}}}
+	}
+	for format, client := range clients(t, m) {
+		_, err := client.Answer(t.Context(), model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+		if f, ok := errors.AsType[*model.Fault](err); !ok || f.After != 7*time.Second || !f.Limited {
+			t.Errorf("%s: got %+v", format, f)
+		}
 	}
 }
 
@@ -195,7 +217,7 @@ func TestAnAnswerThatStopsComingIsAFault(t *testing.T) {
 	m.Reply = func(modeltest.Asked) modeltest.Answer {
 		return modeltest.Answer{Text: "Hello", After: make(chan struct{})}
 	}
-	c := model.Config{BaseURL: m.BaseURL(), Model: "m", Timeout: 50 * time.Millisecond, Attempts: 1}
+	c := model.Config{BaseURL: m.BaseURL(), Model: "m", Timeout: 50 * time.Millisecond}
 	client, err := model.NewOpenAI(c)
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +255,13 @@ func TestCallsCutByTheLengthAreDropped(t *testing.T) {
 		got, err := c.Answer(t.Context(), model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
 		if calls := got.Calls(); err != nil || len(calls) != 1 || calls[0].CallID != "a" || got.Finish != model.Length {
 			t.Errorf("%s: got %+v, %v", format, got, err)
+		}
+		for _, args := range []string{"", `{"q":`} {
+			m.Says(modeltest.Answer{Finish: "length", Calls: []modeltest.Call{{ID: "b", Name: "y", Arguments: args}}})
+			got, err = c.Answer(t.Context(), model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+			if err != nil || len(got.Content) != 1 || !strings.Contains(got.Content[0].Text, "a call of y") {
+				t.Errorf("%s: the only call, cut at %q: got %+v, %v", format, args, got, err)
+			}
 		}
 	}
 }

@@ -29,6 +29,7 @@ type Answer struct {
 
 	Status int             // of an error; Text is its body
 	Header http.Header     // of an error
+	Closes bool            // closes the connection before the answer begins
 	Cut    bool            // breaks the connection off before the answer's end
 	Ends   bool            // ends the stream without the reason for it
 	Raw    string          // is sent as it is, in place of a stream
@@ -92,6 +93,9 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := m.next(asked)
 	if !await(r, a.Wait) {
 		return
+	}
+	if a.Closes {
+		panic(http.ErrAbortHandler)
 	}
 	if a.Status != 0 {
 		maps.Copy(w.Header(), a.Header)
@@ -262,7 +266,8 @@ func (e *events) anthropic() {
 	if !e.end() {
 		return
 	}
-	finish := map[string]string{"": "end_turn", "stop": "end_turn", "length": "max_tokens"}[a.Finish]
+	finish := map[string]string{"": "end_turn", "stop": "end_turn", "length": "max_tokens",
+		"pause": "pause_turn"}[a.Finish]
 	if a.Finish == "" && len(a.Calls) > 0 {
 		finish = "tool_use"
 	}

@@ -1,0 +1,69 @@
+package server_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// An answer is asked for three times, whatever is wrong with its stream or its connection.
+func TestAModelIsAskedThreeTimes(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]modeltest.Answer{
+		"events that are no JSON":       {Raw: "data: {]\n\n"},
+		"JSON of another shape":         {Raw: "data: {\"choices\":7}\n\n"},
+		"a page":                        {Raw: "<html></html>"},
+		"no data":                       {Raw: "data: \n\n"},
+		"an error that is no JSON":      {Raw: "{\"error\":{]"},
+		"an error that is a text":       {Raw: "data: {\"error\":\"overloaded\"}\n\n"},
+		"an error in place of an event": {Raw: "{\"error\":{\"message\":\"overloaded\"}}\n\n"},
+		"a stream that breaks off":      {Text: "Hello", Cut: true},
+		"a limit":                       {Status: 429},
+		"a fault":                       {Status: 503},
+		"a connection that is closed":   {Closes: true},
+	} {
+		for _, handle := range []string{"openai/m", "anthropic/m"} {
+			if handle == "anthropic/m" && fault.Raw != "" {
+				continue // these are OpenAI's
+			}
+			r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
+			r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
+			got := r.send(hello)
+			if n := len(r.model.Requests()); n != 3 || got.Error == nil {
+				t.Errorf("%s, %s: the model is asked %d times, and the run ends with %+v", handle, name, n, got.StopReason)
+			}
+		}
+	}
+}
+
+// patient gives the runner's server a loop that waits for an hour before it asks a model again.
+func (r runner) patient() (stop func()) {
+	l := *r.server.Loop
+	l.FirstPause, l.Server = time.Hour, "patient-"+r.agent
+	r.server.Loop = loop.New(l)
+	stop = sync.OnceFunc(runLoop(r.server.Loop, nil))
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// A pause before a model is asked again ends when the run is cancelled, and when the server stops.
+func TestAPauseEndsWithItsRun(t *testing.T) {
+	t.Parallel()
+	for word, end := range map[string]func(r runner, stop func()){
+		`"cancelled"`:   func(r runner, _ func()) { r.must("POST", r.path()+"/cancel", `{}`) },
+		`"interrupted"`: func(_ runner, stop func()) { stop() },
+	} {
+		r := newRunner(t, "")
+		stop := r.patient()
+		r.model.Says(modeltest.Answer{Status: 500})
+		reply := r.begun(hello)
+		end(r, stop)
+		if got := <-reply; got.Code != 200 || !strings.Contains(got.Text, word) || len(r.model.Requests()) != 1 {
+			t.Errorf("got %d %s after %d requests, want %s", got.Code, got.Text, len(r.model.Requests()), word)
+		}
+	}
+}

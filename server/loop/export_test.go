@@ -1,0 +1,4 @@
+package loop
+
+// PauseAfter is pauseAfter.
+var PauseAfter = pauseAfter

@@ -1,0 +1,90 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// events reads the data of server-sent events: with any line ends, without the blank after the colon, and without the
+// empty line between two events. Lines that are no fields of events are read as JSON at the end: a server that does not
+// stream answers with a single object, and some send an error as one.
+type events struct {
+	lines *bufio.Reader
+	data  []byte // of the event that is read
+	other bytes.Buffer
+	json  *json.Decoder // of other, when the lines are read
+	ended bool          // there are no more lines
+	done  bool          // the stream said that it ends
+}
+
+func newEvents(r io.Reader) *events { return &events{lines: bufio.NewReader(r)} }
+
+var (
+	fieldData  = []byte("data:")
+	fieldError = []byte("error:") // llama.cpp's own
+	otherNames = [][]byte{[]byte(":"), []byte("event:"), []byte("id:"), []byte("retry:")}
+	doneMark   = []byte("[DONE]")
+)
+
+// next returns the data of the next event. io.EOF after the last.
+func (e *events) next() (json.RawMessage, error) {
+	for e.json == nil {
+		data, err := e.read()
+		switch {
+		case err != nil:
+			return nil, err
+		case bytes.Equal(data, doneMark):
+			e.done, e.json = true, json.NewDecoder(&e.other)
+		case len(data) > 0:
+			return data, nil
+		}
+	}
+	var raw json.RawMessage
+	if e.json.Decode(&raw) != nil {
+		return nil, io.EOF
+	}
+	return raw, nil
+}
+
+// read reads the next line, and returns the data of an event that ends with it.
+func (e *events) read() ([]byte, error) {
+	if e.ended {
+		e.json = json.NewDecoder(&e.other)
+		return e.data, nil
+	}
+	line, err := e.lines.ReadBytes('\n')
+	if e.ended = errors.Is(err, io.EOF); err != nil && !e.ended {
+		return nil, err
+	}
+	return e.line(bytes.TrimRight(line, "\r\n")), nil
+}
+
+// line reads a line, and returns the data of an event that has ended before it or with it.
+func (e *events) line(line []byte) (ended []byte) {
+	if data, is := bytes.CutPrefix(line, fieldData); is {
+		data = bytes.TrimPrefix(data, []byte(" "))
+		if len(e.data) > 0 && (json.Valid(e.data) || bytes.Equal(e.data, doneMark)) {
+			ended, e.data = e.data, bytes.TrimSpace(data)
+			return ended
+		}
+		e.data = bytes.TrimSpace(append(append(e.data, '\n'), data...))
+		return nil
+	}
+	switch {
+	case len(bytes.TrimSpace(line)) == 0:
+		ended, e.data = e.data, nil
+		return ended
+	case bytes.HasPrefix(line, fieldError):
+		line = append(append([]byte(`{"error":`), line[len(fieldError):]...), '}')
+	}
+	for _, name := range otherNames {
+		if bytes.HasPrefix(line, name) {
+			return nil
+		}
+	}
+	e.other.Write(append(line, '\n'))
+	return nil
+}

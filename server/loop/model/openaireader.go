@@ -1,0 +1,181 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/embed/provider"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// openAIReader joins the events of a stream to an answer.
+type openAIReader struct {
+	at            *provider.Endpoint
+	show          func(Delta)
+	tagged        chat.Thoughts // those in the text
+	thought, said strings.Builder
+	calls         []*call
+	refused       bool
+	whole         bool   // a message came in one piece
+	finish        string // as the server named it; empty before it did
+	usage         Usage
+}
+
+// call is a call whose arguments arrive piece by piece.
+type call struct {
+	index    int
+	given    string // the provider's id; empty before it is known
+	id, name string // id is unique in the answer
+	input    strings.Builder
+}
+
+// chunk adds an event.
+func (o *openAIReader) chunk(ctx context.Context, raw []byte) error {
+	var c chunk
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return broken(o.at, "with a stream whose events are no JSON")
+	}
+	if u, ok := openAIUsage(c.Usage); ok {
+		o.usage = u
+	}
+	if isSet(c.Error) || c.Object == "error" {
+		return reply{body: raw}.fault(ctx, o.at)
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 { // one is asked for
+			continue
+		}
+		if isSet(choice.Error) {
+			return reply{body: choice.Error}.fault(ctx, o.at)
+		}
+		if u, ok := openAIUsage(choice.Usage); ok {
+			o.usage = u
+		}
+		o.delta(choice.Delta)
+		if choice.Message != nil {
+			o.delta(*choice.Message)
+			o.whole = true
+		}
+		o.finish = cmp.Or(string(choice.Finish), o.finish)
+	}
+	return nil
+}
+
+// delta adds what an event adds to the answer.
+func (o *openAIReader) delta(d delta) {
+	o.think(string(cmp.Or(d.Thought, d.Reasoning)))
+	for _, p := range d.Content {
+		if p.kind == recall.Reasoning {
+			o.think(p.text)
+			continue
+		}
+		thought, text := o.tagged.Add(p.text)
+		o.think(thought)
+		o.say(text)
+	}
+	o.say(string(d.Refusal))
+	o.refused = o.refused || d.Refusal != ""
+	for _, piece := range d.Calls {
+		o.call(piece)
+	}
+	if d.Function != nil {
+		o.call(piece{Index: new(int), Function: *d.Function})
+	}
+}
+
+func (o *openAIReader) think(piece string) {
+	if piece != "" {
+		o.thought.WriteString(piece)
+		o.show(Delta{Kind: recall.Reasoning, Text: piece})
+	}
+}
+
+func (o *openAIReader) say(piece string) {
+	if piece != "" {
+		o.said.WriteString(piece)
+		o.show(Delta{Kind: recall.Text, Text: piece})
+	}
+}
+
+// call adds a piece of a call and shows it under the id that the call keeps.
+func (o *openAIReader) call(p piece) {
+	at := o.callOf(p)
+	if at == nil {
+		at = &call{index: len(o.calls), given: string(p.ID), id: string(p.ID)}
+		if p.Index != nil {
+			at.index = *p.Index
+		}
+		if at.id == "" || slices.ContainsFunc(o.calls, func(c *call) bool { return c.id == at.id }) {
+			at.id = newCallID()
+		}
+		o.calls = append(o.calls, at)
+	}
+	shown := Delta{Kind: recall.ToolCall, CallID: at.id, Text: string(p.Function.Arguments)}
+	if at.name == "" { // some servers repeat it in each piece
+		at.name, shown.Name = string(p.Function.Name), string(p.Function.Name)
+	}
+	at.given = cmp.Or(at.given, string(p.ID))
+	at.input.WriteString(shown.Text)
+	if shown.Name != "" || shown.Text != "" {
+		o.show(shown)
+	}
+}
+
+// callOf returns the call that a piece goes on with; nil if it begins one.
+func (o *openAIReader) callOf(p piece) *call {
+	for _, c := range slices.Backward(o.calls) {
+		if p.Index == nil || c.index == *p.Index {
+			if c.endsBefore(p) {
+				return nil
+			}
+			return c
+		}
+	}
+	return nil
+}
+
+// endsBefore reports whether a piece of the call's index, or without one, begins another call: some servers send whole
+// calls without an index, some give all the index 0, and some give them no ids, or one. A piece without a name goes on.
+func (c *call) endsBefore(p piece) bool {
+	switch {
+	case p.Function.Name == "" && (p.Index != nil || p.ID == ""):
+		return false
+	case p.ID != "" && c.given != "" && string(p.ID) != c.given:
+		return true
+	case p.Function.Name != "" && c.name != "" && string(p.Function.Name) != c.name:
+		return true
+	case p.Index == nil && p.ID == "":
+		return true
+	}
+	return p.Function.Arguments != "" && json.Valid([]byte(c.input.String()))
+}
+
+// answer returns the whole answer. One that is streamed without a reason for its end, and without a mark of it, broke
+// off.
+func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error) {
+	if o.finish == "" && !from.done && !o.whole || finishOf(o.finish) == broke {
+		return Answer{}, cut(ctx, o.at)
+	}
+	thought, text := o.tagged.End()
+	o.think(thought)
+	o.say(text)
+	a := Answer{Finish: finishOf(o.finish), Usage: o.usage}
+	if o.refused {
+		a.Finish = Refused
+	}
+	if o.thought.Len() > 0 {
+		a.Content = append(a.Content, recall.Part{Type: recall.Reasoning, Text: o.thought.String(), Native: true})
+	}
+	if o.said.Len() > 0 {
+		a.Content = append(a.Content, recall.Part{Type: recall.Text, Text: o.said.String()})
+	}
+	for _, c := range o.calls {
+		a.Content = append(a.Content,
+			recall.Part{Type: recall.ToolCall, CallID: c.id, Name: c.name, Input: c.input.String()})
+	}
+	return finish(o.at, a)
+}
