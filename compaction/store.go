@@ -213,10 +213,11 @@ func (s *Store) insert(ctx context.Context, org db.Org, args pgx.StrictNamedArgs
 		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before)
-		VALUES (@org, @conversation, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why,
-		        @from, @to, @from_seq, @to_seq, @summary, @window, @tokens_before, @tokens_after,
-		        @messages_before, @messages_after, @duration, @before)
+		                         before, after_position)
+		SELECT @org, @conversation, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why,
+		       @from, @to, @from_seq, @to_seq, @summary, @window, @tokens_before, @tokens_after,
+		       @messages_before, @messages_after, @duration, @before, coalesce(@summary - 1, messages)
+		FROM conversations WHERE org = @org AND key = @conversation
 		RETURNING id`, args)
 	if err != nil {
 		return Compaction{}, err
@@ -231,13 +232,14 @@ func (s *Store) Latest(ctx context.Context, org db.Org, c recall.Conversation) (
 		pgx.StrictNamedArgs{"org": org, "of": c.Key})
 }
 
-// ViewAt returns what the model saw of a conversation when the message at a position of the agent's log was its last.
-// Where a compaction since then was reverted, it is what the reversal brought back.
-func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, seq int64) (recall.ContextView, error) {
+// ViewAt returns what the model saw of a conversation when the message at a position was its last. Where a compaction
+// since then was reverted, it is what the reversal brought back.
+func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, position int) (recall.ContextView,
+	error) {
 	next, err := db.One[json.RawMessage](ctx, s.DB, `
-		SELECT k.before FROM events e JOIN compactions k ON k.org = e.org AND k.id = e.ref_id
-		WHERE e.org = $1 AND e.agent_id = $2 AND e.seq > $3 AND e.type = $4 AND k.conversation_key = $5
-		ORDER BY e.seq LIMIT 1`, org, c.AgentID, seq, event.Compacted, c.Key)
+		SELECT before FROM compactions
+		WHERE org = $1 AND conversation_key = $2 AND after_position >= $3
+		ORDER BY frame LIMIT 1`, org, c.Key, position)
 	if errors.Is(err, db.ErrNotFound) {
 		return c.ContextView, nil
 	}
@@ -246,6 +248,34 @@ func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, s
 		err = json.Unmarshal(next, &view)
 	}
 	return view, err
+}
+
+// Inherit gives a copy of a conversation, made by recall.Store.Fork, the compactions that made its view. head is the
+// Seq before that of its first message.
+func (s *Store) Inherit(ctx context.Context, org db.Org, c, forked recall.Conversation, head int64) error {
+	_, err := s.DB.Exec(ctx, `
+		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
+		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
+		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
+		                         before, after_position, created_at)
+		SELECT org, $3, frame, trigger, mode, how, model, model_calls, prompt_tokens, output_tokens, why, from_position,
+		       to_position, $5 + from_position, $5 + to_position, summary_position, window_tokens, tokens_before,
+		       tokens_after, messages_before, messages_after, duration_ms, before, after_position, created_at
+		FROM compactions
+		WHERE org = $1 AND conversation_key = $2 AND reverted_at IS NULL AND after_position < $4
+		ORDER BY frame`, org, c.Key, forked.Key, forked.Messages, head)
+	return db.Error(err)
+}
+
+// Restated returns the stats of a summary in a copy of its conversation, whose messages have other numbers in the
+// agent's log.
+func Restated(raw json.RawMessage, seqAt func(position int) int64) (json.RawMessage, error) {
+	var of stats
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return nil, fmt.Errorf("read the stats of a summary: %w", err)
+	}
+	of.FromSeq, of.ToSeq = seqAt(of.From), seqAt(of.To)
+	return json.Marshal(of)
 }
 
 // Restored returns a conversation with the view from before a compaction and the messages appended since. ErrConflict

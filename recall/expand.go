@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/wasilibs/go-re2"
 
 	"github.com/loci-memory/loci/db"
@@ -94,7 +95,7 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q Ex
 		return s.seqRangeText(ctx, org, agentID, r)
 	}
 	if seq, err := strconv.ParseInt(q.ID, 10, 64); err == nil {
-		if q.ID, err = s.messageAt(ctx, org, agentID, seq); err != nil {
+		if q.ID, err = s.messageAt(ctx, org, agentID, seq, q.Conversation); err != nil {
 			return "", err
 		}
 	}
@@ -110,9 +111,25 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q Ex
 	return s.longResult(ctx, org, agentID, q)
 }
 
-func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq int64) (id string, err error) {
+// messageAt returns the id of a message by its seq, or of a copy of it if it is gone. It is in a conversation, unless
+// that is empty.
+func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq int64, within string) (id string,
+	err error) {
 	id, err = db.One[string](ctx, s.db, `
-		SELECT 'message-' || m.id FROM `+messageTables+` WHERE m.org = $1 AND a.id = $2 AND m.seq = $3`, org, agentID, seq)
+		SELECT 'message-' || m.id FROM `+messageTables+`
+		WHERE m.org = @org AND a.id = @agent AND m.seq = @seq AND `+inConversation,
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "seq": seq, "within": within})
+	if !isNotFound(err) {
+		return id, err
+	}
+	source, err := s.rangeSource(ctx, org, agentID, seqRange{from: seq, to: seq, conversation: within})
+	if err == nil {
+		id, err = db.One[string](ctx, s.db, `
+			SELECT 'message-' || m.id FROM messages m JOIN messages o ON o.org = m.org AND o.position = m.position
+			WHERE m.org = $1 AND m.conversation_key = $2
+			  AND o.org = $1 AND o.agent_key = $3 AND o.conversation_key = $4 AND o.seq = $5`,
+			org, source.Read, source.agent, source.Named, seq)
+	}
 	return id, messageError(err, fmt.Sprint(seq))
 }
 

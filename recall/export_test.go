@@ -86,3 +86,15 @@ func (s *Store) ViewOf(ctx context.Context, org db.Org, agentID, conversation st
 
 // Snippet is snippet.
 var Snippet = snippet
+
+// Branch is a conversation of a lineage.
+type Branch = branch
+
+// Repeats returns what the lineage of conversations leaves out.
+func Repeats(branches []Branch, first int64) ([]int64, []int) {
+	l := lineage{}
+	for _, b := range branches {
+		l[b.Key] = b
+	}
+	return l.repeats(first)
+}

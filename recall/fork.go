@@ -2,97 +2,129 @@ package recall
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 )
 
 // Fork describes a copy of a conversation.
 type Fork struct {
+	ID     string      // of the copy
 	To     int         // the last message that is copied, by its position
 	View   ContextView // what a model sees of the copy
+	Prompt string      // the copy's own system prompt, in place of the last that is copied
 	Hidden bool
+
+	// Stats returns the Stats of the copy of a summary. seqAt returns the Seq of the copy at a position.
+	Stats func(stats json.RawMessage, seqAt func(position int) int64) (json.RawMessage, error)
+}
+
+// Of returns the copy of a conversation as it will be, without its key.
+func (f Fork) Of(c Conversation) Conversation {
+	f.View.Version = c.Version
+	c.Key, c.ID, c.IsDefault, c.Messages, c.ContextView = 0, f.ID, false, f.To, f.View
+	c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts), func(position int) bool { return position > f.To })
+	return c
 }
 
 // Fork copies a conversation up to a position to a new conversation of its agent, with its settings and without its
-// summary. The copies of messages have the same positions and texts, ids of their own, and neither otids nor runs.
-// Later changes of either conversation do not change the other. ErrNotFound if the conversation was deleted.
-func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (Conversation, error) {
-	var forked Conversation
-	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+// note of what it is about. The copies of messages have the same positions and texts, but for the system prompt, ids of
+// their own, and neither otids nor runs. Searches of more than one conversation find one of the copies, and Expand finds
+// them by the places of the originals. Later changes of either conversation do not change the other. It returns the
+// copy, and the Seq of its messages as Fork.Stats is given it. ErrNotFound if the conversation was deleted.
+func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
+	forked Conversation, seqAt func(position int) int64, err error) {
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		id, err := db.One[string](ctx, tx, `
-			INSERT INTO conversations (id, org, agent_key, description, model, model_settings, context_window_limit, hidden)
-			SELECT $3, org, agent_key, description, model, model_settings, context_window_limit, $4
-			FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL
-			RETURNING id`, org, c.Key, NewConversationID(), f.Hidden)
-		if err != nil {
-			return conversationError(err, c.AgentID, c.ID)
+		if err := in.insertFork(ctx, org, c, f); err != nil {
+			return err
 		}
+		head, err := event.Lock(ctx, tx, org, c.AgentID)
+		if err != nil {
+			return err
+		}
+		seqAt = func(position int) int64 { return head + int64(position) } // only these messages follow the head
+		copying := copying{Store: in, org: org, from: c, Fork: f, seqAt: seqAt}
 		for from := 1; from <= f.To; from += MaxMessages {
 			to := min(from+MaxMessages-1, f.To)
-			if _, _, err := in.AppendTo(ctx, org, c.AgentID, id, in.copies(ctx, org, c, from, to)); err != nil {
+			if _, _, err := in.AppendTo(ctx, org, c.AgentID, f.ID, copying.drafts(ctx, from, to)); err != nil {
 				return err
 			}
 		}
-		if err := in.setView(ctx, org, c, id, f); err != nil {
+		if err := in.setView(ctx, org, f.Of(c)); err != nil {
 			return err
 		}
-		forked, err = in.Conversation(ctx, org, c.AgentID, id)
+		forked, err = in.Conversation(ctx, org, c.AgentID, f.ID)
 		if err == nil && forked.Messages != f.To { // the other was deleted meanwhile
 			err = conversationError(db.ErrNotFound, c.AgentID, c.ID)
 		}
 		return err
 	})
-	return forked, err
+	return forked, seqAt, err
 }
 
-// setView gives a copy of a conversation its view.
-func (s *Store) setView(ctx context.Context, org db.Org, c Conversation, id string, f Fork) error {
-	v := f.View
+// insertFork creates a copy of a conversation, without its messages.
+func (s *Store) insertFork(ctx context.Context, org db.Org, c Conversation, f Fork) error {
+	err := db.Exec(ctx, s.db, `
+		INSERT INTO conversations (id, org, agent_key, description, model, model_settings, context_window_limit, hidden,
+		                           forked_from, forked_to)
+		SELECT $3, org, agent_key, description, model, model_settings, context_window_limit, $4, key, $5
+		FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL`, org, c.Key, f.ID, f.Hidden, f.To)
+	return conversationError(err, c.AgentID, c.ID)
+}
+
+// setView gives a copy of a conversation, which has its messages, its view.
+func (s *Store) setView(ctx context.Context, org db.Org, v Conversation) error {
 	if v.Kept == nil {
 		v.Kept = []int{}
 	}
 	if v.Clipped == nil {
 		v.Clipped = []byte(`[]`)
 	}
-	prompts := []int{}
-	for _, p := range c.Prompts {
-		if p <= f.To {
-			prompts = append(prompts, p)
-		}
-	}
 	return db.Exec(ctx, s.db, `
 		UPDATE conversations
-		SET prompts = @prompts, first_visible = @first, kept = @kept, summary_position = @summary, clipped = @clipped,
-		    hidden_tokens = @hidden
+		SET prompts = @prompts, frame = @frame, first_visible = @first, kept = @kept, summary_position = @summary,
+		    clipped = @clipped, hidden_tokens = @hidden
 		WHERE org = @org AND id = @id`,
-		pgx.StrictNamedArgs{"org": org, "id": id, "prompts": prompts, "first": v.FirstVisible, "kept": v.Kept,
-			"summary": v.SummaryAt, "clipped": v.Clipped, "hidden": v.HiddenTokens})
+		pgx.StrictNamedArgs{"org": org, "id": v.ID, "prompts": v.Prompts, "frame": v.Version, "first": v.FirstVisible,
+			"kept": v.Kept, "summary": v.SummaryAt, "clipped": v.Clipped, "hidden": v.HiddenTokens})
 }
 
 // copiedAtOnce is how many messages are read at a time.
 const copiedAtOnce = 100
 
-// copies yields drafts of the messages from one position of a conversation to another.
-func (s *Store) copies(ctx context.Context, org db.Org, c Conversation, from, to int) iter.Seq2[Draft, error] {
+// copying is the work on a fork.
+type copying struct {
+	*Store
+	Fork
+	org   db.Org
+	from  Conversation
+	seqAt func(position int) int64
+}
+
+// drafts yields drafts of the messages from one position of the original to another.
+func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, error] {
 	return func(yield func(Draft, error) bool) {
 		for ; from <= to; from += copiedAtOnce {
-			messages, err := db.All[Message](ctx, s.db, `
+			messages, err := db.All[Message](ctx, c.db, `
 				SELECT `+messageColumns+` FROM `+messageTables+`
 				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position BETWEEN $3 AND $4
-				ORDER BY m.position`, org, c.Key, from, min(from+copiedAtOnce-1, to))
+				ORDER BY m.position`, c.org, c.from.Key, from, min(from+copiedAtOnce-1, to))
 			if err == nil {
-				messages, err = s.whole(ctx, org, messages)
+				messages, err = c.whole(ctx, c.org, messages)
 			}
 			if err != nil {
 				yield(Draft{}, err)
 				return
 			}
 			for _, m := range messages {
-				if !yield(m.copied(), nil) {
+				d, err := c.draft(m)
+				if !yield(d, err) || err != nil {
 					return
 				}
 			}
@@ -100,13 +132,23 @@ func (s *Store) copies(ctx context.Context, org db.Org, c Conversation, from, to
 	}
 }
 
-// copied returns a draft that says the same as a message whose results are whole.
-func (m Message) copied() Draft {
+// draft returns the draft of the copy of a message whose results are whole.
+func (c copying) draft(m Message) (Draft, error) {
 	d := Draft{Role: m.Role, Name: m.Name, SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr,
 		CreatedAt: &m.CreatedAt}
+	if prompts := c.Of(c.from).Prompts; m.Position == prompts[len(prompts)-1] {
+		d.Content = instruct(c.Prompt).Content
+		return d, nil
+	}
 	for _, p := range m.Content {
 		p.Clip = nil // Append makes another
+		if m.Role == Summary && p.Stats != nil {
+			var err error
+			if p.Stats, err = c.Stats(p.Stats, c.seqAt); err != nil {
+				return d, err
+			}
+		}
 		d.Content = append(d.Content, p)
 	}
-	return d
+	return d, nil
 }

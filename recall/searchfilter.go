@@ -21,6 +21,8 @@ type searchFilter struct {
 	periods      []period
 	after        int64   // the message that the page is behind; 0 is none
 	deleted      []int64 // conversations whose messages are hidden
+	copies       []int64 // conversations of which copied messages are left out, as another one has them too
+	copiedTo     []int   // the position of the last that is left out, of each of copies
 	q            Query
 
 	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, but not those at the
@@ -48,20 +50,32 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 		}
 		f.agent, f.conversation = c.AgentKey, c.Key
 	}
+	asking, err := s.asking(ctx, f)
+	if err != nil {
+		return searchFilter{}, err
+	}
 	if q.Unseen && f.agent != 0 {
-		asking := f.conversation
-		if asking == 0 && q.Asking != "" {
-			c, err := s.Conversation(ctx, org, q.AgentID, q.Asking)
-			if err != nil {
-				return searchFilter{}, err
-			}
-			asking = c.Key
-		}
 		if err := s.excludeVisible(ctx, &f, asking); err != nil {
 			return searchFilter{}, err
 		}
 	}
+	if f.conversation == 0 {
+		l, err := s.lineageOf(ctx, org, f.agent, q.WithReset)
+		if err != nil {
+			return searchFilter{}, err
+		}
+		f.copies, f.copiedTo = l.repeats(asking)
+	}
 	return f, s.countMessages(ctx, &f)
+}
+
+// asking returns the conversation whose model asks; 0 if the query names none.
+func (s *Store) asking(ctx context.Context, f searchFilter) (int64, error) {
+	if f.conversation != 0 || f.q.Asking == "" || f.agent == 0 {
+		return f.conversation, nil
+	}
+	c, err := s.Conversation(ctx, f.org, f.q.AgentID, f.q.Asking)
+	return c.Key, err
 }
 
 // excludeVisible excludes the messages of a conversation (0 is the default one) that the model sees, because no summary
@@ -193,6 +207,12 @@ func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 		add(`NOT ($.conversation_key = @visible_in AND ($.position >= @visible_from AND $.position <> ALL (@unshown)
 			OR $.position = ANY (@visible_kept)))`, "visible_in", f.visibleIn)
 		args["visible_from"], args["visible_kept"], args["unshown"] = f.visibleFrom, f.visibleKept, f.unshown
+	}
+	if len(f.copies) > 0 {
+		add(`NOT EXISTS (
+			SELECT FROM unnest(@copies::bigint[], @copied_to::integer[]) AS copied (key, last)
+			WHERE copied.key = $.conversation_key AND $.position <= copied.last)`, "copies", f.copies)
+		args["copied_to"] = f.copiedTo
 	}
 	if len(f.q.Roles) == 0 {
 		where += ` AND $.role <> 'summary'` // the log has what a summary says

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -45,47 +46,40 @@ const maxSeqRangeBytes = 64 << 20
 
 // seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker, and
 // with its long results whole; lines after the first of a message are indented. They are of one conversation, that of
-// the range's first message; summaries and system prompts are left out.
+// the range's first message; summaries and system prompts are left out. Copies of messages that are gone, or that are
+// not of the range's conversation, are read in their place, under the seqs of the originals.
 func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange) (string, error) {
 	if r.from > r.to {
 		return "", db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
 	}
-	agent, err := db.AgentKey(ctx, s.db, org, agentID)
-	if err != nil {
-		return "", err
-	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": agent, "from": r.from, "to": r.to,
-		"within": r.conversation}
-	const inRange = ` FROM ` + messageTables + `
-		WHERE m.org = @org AND m.agent_key = @agent AND m.seq BETWEEN @from AND @to
-		  AND m.role <> 'summary' AND m.position <> ALL (c.prompts)
-		  AND ` + inConversation + `
-		`
-	type measured struct {
-		Conversation int64 `db:"conversation_key"`
-		Bytes        int64 `db:"bytes"`
-	}
-	size, err := db.One[measured](ctx, s.db, `
-		SELECT m.conversation_key, sum(octet_length(m.content::text) + coalesce((
-			SELECT sum(b.size_bytes) FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
-			WHERE k.org = m.org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0))::bigint AS bytes`+
-		inRange+`
-		GROUP BY m.conversation_key
-		ORDER BY min(m.seq)
-		LIMIT 1`, args)
+	source, err := s.rangeSource(ctx, org, agentID, r)
 	if isNotFound(err) {
 		return "", db.NotFound("The agent said nothing from seq %d to %d that can be read", r.from, r.to)
 	}
 	if err != nil {
 		return "", err
 	}
-	if size.Bytes > maxSeqRangeBytes {
-		return "", db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a part of "+
-			"the range", r.from, r.to, size.Bytes, maxSeqRangeBytes)
+	args := pgx.StrictNamedArgs{"org": org, "agent": source.agent, "from": r.from, "to": r.to, "named": source.Named,
+		"read": source.Read, "end": source.end}
+	const inRange = ` FROM ` + messageTables + `
+		JOIN messages o ON o.org = m.org AND o.position = m.position
+		WHERE m.org = @org AND m.conversation_key = @read AND m.position <= @end
+		  AND o.org = @org AND o.agent_key = @agent AND o.conversation_key = @named AND o.seq BETWEEN @from AND @to
+		  AND ` + isSaid
+	size, err := db.One[int64](ctx, s.db, `
+		SELECT coalesce(sum(octet_length(m.content::text) + coalesce((
+			SELECT sum(b.size_bytes) FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
+			WHERE k.org = m.org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0)), 0)::bigint`+
+		inRange, args)
+	if err != nil {
+		return "", err
 	}
-	args["conversation"] = size.Conversation
+	if size > maxSeqRangeBytes {
+		return "", db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a part of "+
+			"the range", r.from, r.to, size, maxSeqRangeBytes)
+	}
 	rows, err := db.All[Message](ctx, s.db,
-		`SELECT `+messageColumns+inRange+` AND m.conversation_key = @conversation ORDER BY m.seq`, args)
+		`SELECT `+strings.Replace(messageColumns, "m.seq", "o.seq", 1)+inRange+` ORDER BY m.position`, args)
 	if err == nil {
 		rows, err = s.whole(ctx, org, rows)
 	}
@@ -94,6 +88,74 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 		b.WriteString(m.line())
 	}
 	return b.String(), err
+}
+
+// isSaid is the condition that a message m of a conversation c is no summary and no system prompt.
+const isSaid = `m.role <> 'summary' AND m.position <> ALL (c.prompts)`
+
+// source says where a range is read.
+type source struct {
+	Named int64 `db:"named"` // the key of the conversation of the range's messages
+	Read  int64 `db:"read"`  // the same, or the conversation whose copies of them are read
+	end   int   // the position of the last message that both have
+	agent int64 // the key of the agent
+}
+
+// rangeSource returns where a range is read: in the conversation of its first message or, if that is gone or not the
+// range's, in one that has copies of its messages. ErrNotFound if there is none.
+func (s *Store) rangeSource(ctx context.Context, org db.Org, agentID string, r seqRange) (source, error) {
+	agent, err := db.AgentKey(ctx, s.db, org, agentID)
+	if err != nil {
+		return source{}, err
+	}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agent, "from": r.from, "to": r.to, "within": r.conversation}
+	found, err := db.One[source](ctx, s.db, `
+		SELECT m.conversation_key AS named, m.conversation_key AS read FROM `+messageTables+`
+		WHERE m.org = @org AND m.agent_key = @agent AND m.seq BETWEEN @from AND @to AND `+isSaid+` AND `+inConversation+`
+		ORDER BY m.seq
+		LIMIT 1`, args)
+	if !isNotFound(err) {
+		found.end, found.agent = lastPosition, agent
+		return found, err
+	}
+	return s.copiedSource(ctx, org, agent, r)
+}
+
+// lastPosition is after every message.
+const lastPosition = 1<<31 - 1
+
+// copiedSource returns where the copies of a range's messages are.
+func (s *Store) copiedSource(ctx context.Context, org db.Org, agent int64, r seqRange) (source, error) {
+	l, err := s.lineageOf(ctx, org, agent, false)
+	if err != nil || len(l) == 0 {
+		return source{}, cmp.Or(err, db.ErrNotFound)
+	}
+	within := int64(0)
+	if r.conversation != "" {
+		within, err = db.One[int64](ctx, s.db, `
+			SELECT c.key FROM conversations c
+			WHERE c.org = @org AND c.agent_key = @agent AND c.deleted_at IS NULL AND `+inConversation,
+			pgx.StrictNamedArgs{"org": org, "agent": agent, "within": r.conversation})
+		if err != nil {
+			return source{}, err
+		}
+	}
+	type first struct {
+		Key      int64 `db:"conversation_key"`
+		Position int   `db:"position"`
+	}
+	named, err := db.All[first](ctx, s.db, `
+		SELECT m.conversation_key, min(m.position) AS position
+		FROM messages m JOIN conversations c ON c.org = m.org AND c.key = m.conversation_key
+		WHERE m.org = $1 AND m.agent_key = $2 AND m.seq BETWEEN $3 AND $4 AND `+isSaid+`
+		GROUP BY m.conversation_key
+		ORDER BY min(m.seq)`, org, agent, r.from, r.to)
+	for _, n := range named {
+		if key, end := l.heir(n.Key, within); end >= n.Position {
+			return source{n.Key, key, end, agent}, err
+		}
+	}
+	return source{}, cmp.Or(err, db.ErrNotFound)
 }
 
 // line returns a message with its seq, its time in UTC and its speaker, as a line or more, of which only the first is

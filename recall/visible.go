@@ -213,10 +213,15 @@ func (s *Store) CountMessages(ctx context.Context, org db.Org, agentID string) (
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL`, org, agentID)
 }
 
-// CountSaid returns what CountMessages returns without the system prompts.
+// CountSaid returns what CountMessages returns without the system prompts, and without copies of messages that the
+// conversation they come from still has.
 func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string) (int, error) {
 	return db.One[int](ctx, s.db, `
-		SELECT coalesce(sum(c.messages - cardinality(c.prompts)), 0)::bigint
-		FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+		SELECT coalesce(sum(c.messages - own.first + 1 - (
+			SELECT count(*) FROM unnest(c.prompts) AS prompt (position) WHERE prompt.position >= own.first)), 0)::bigint
+		FROM conversations c
+		JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+		LEFT JOIN conversations o ON o.org = c.org AND o.key = c.forked_from AND o.deleted_at IS NULL
+		CROSS JOIN LATERAL (SELECT CASE WHEN o.key IS NULL THEN 1 ELSE c.forked_to + 1 END) AS own (first)
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL AND c.messages > 0`, org, agentID)
 }

@@ -3,6 +3,9 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +14,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// nextMessages are the messages of the next prompt of a conversation, without the system prompt. Ids of clips are the
-// conversation's own.
+// summaryRange matches the range of an agent's log that a summary names.
+var summaryRange = regexp.MustCompile(`seq (\d+)–(\d+)`)
+
+// nextMessages are the messages of the next prompt of a conversation, without the system prompt. Ids of clips and the
+// range of the summary are the conversation's own.
 func (c *client) nextMessages(agent, conversation string) []string {
 	c.t.Helper()
 	var p struct {
@@ -24,9 +30,45 @@ func (c *client) nextMessages(agent, conversation string) []string {
 	}
 	var texts []string
 	for _, m := range p.Request.Messages[1:] {
-		texts = append(texts, clipIDs.ReplaceAllString(string(m), "clip"))
+		texts = append(texts, summaryRange.ReplaceAllString(clipIDs.ReplaceAllString(string(m), "clip"), "seq"))
 	}
 	return texts
+}
+
+// listedMessage is an item of a list of messages.
+type listedMessage struct {
+	ID       string
+	Type     string `json:"message_type"`
+	Date     string
+	Text     string `json:"content"`
+	Position int
+	Seq      int64
+}
+
+func (c *client) messages(path string) (all []listedMessage) {
+	c.t.Helper()
+	if err := json.Unmarshal([]byte(c.must("GET", path, "")), &all); err != nil {
+		c.t.Fatal(err)
+	}
+	return all
+}
+
+// foundIn returns the conversations and the texts of messages that a search finds, in the order of these.
+func (c *client) foundIn(path, body string) []string {
+	c.t.Helper()
+	var hits []struct {
+		ConversationID string `json:"conversation_id"`
+		Content        string
+	}
+	if err := json.Unmarshal([]byte(c.must("POST", path, body)), &hits); err != nil {
+		c.t.Fatal(err)
+	}
+	found := []string{}
+	for _, h := range hits {
+		found = append(found, h.ConversationID+" "+h.Content)
+	}
+	slices.Sort(found)
+	return found
 }
 
 // captured captures messages in a conversation, and returns the id of the last.
@@ -131,4 +173,178 @@ func TestForksAreConversationsOfTheirOwn(t *testing.T) {
 	if n := len(again["in_context_message_ids"].([]any)); n != 3 {
 		t.Errorf("a copy of a copy shows %d messages", n)
 	}
+}
+
+// forkedAgent is an agent with a conversation of 40 messages, of which a summary hides the first, and a fork of it.
+func forkedAgent(c *client) (agent, original, fork string) {
+	c.t.Helper()
+	agent = c.made("/v1/agents", `{"compaction_settings":{"mode":"all"}}`)
+	original = c.made("/v1/conversations?agent_id="+agent, "")
+	c.captured(agent, original, chatter(1, 15, "the teapot is green"))
+	c.compact("/v1/conversations/"+original+"/compact", "")
+	c.captured(agent, original, chatter(16, 5, "cake"))
+	return agent, original, c.made("/v1/conversations/"+original+"/fork", "")
+}
+
+// What a fork's summary names is read in the fork, by its range and by the places that it cites, whether or not the
+// original is there.
+func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent, original, fork := forkedAgent(c)
+	prompt := func(conversation string) string {
+		return c.must("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+conversation, "")
+	}
+	own, others := summaryRange.FindString(prompt(fork)), summaryRange.FindString(prompt(original))
+	var cited string
+	for _, m := range c.messages("/v1/conversations/" + original + "/messages?limit=100&order=asc") {
+		if m.Text == "Answer 3: the teapot is green" {
+			cited = fmt.Sprint(m.Seq)
+		}
+	}
+	expand := func(id, query string) string {
+		return c.must("GET", "/v1/agents/"+agent+"/expand/"+url.PathEscape(id)+query, "")
+	}
+	if own == others {
+		t.Fatalf("the fork's summary names %q, the range of the original", own)
+	}
+	check := func(when string) {
+		t.Helper()
+		for name, id := range map[string]string{"its range": own, "the original's": others} {
+			got := expand(id, "")
+			contains(t, when+", "+name, got, "Question 1: the teapot is green", "Answer 15: the teapot is green")
+			if strings.Contains(got, "cake") || strings.Count(got, "Question 7:") != 1 {
+				t.Errorf("%s, %s: got %s", when, name, got)
+			}
+		}
+		contains(t, when+", a place", expand(cited, ""), "Answer 3: the teapot is green")
+		contains(t, when+", a place as a range", expand("seq "+cited, ""), "[seq "+cited+"]", "Answer 3:")
+	}
+	check("with the original")
+	later := c.captured(agent, original, chatter(30, 1, "never copied"))
+	c.must("DELETE", "/v1/conversations/"+original, "")
+	check("without the original")
+	if got := c.call("GET", "/v1/agents/"+agent+"/expand/"+later, ""); got.Code != 404 {
+		t.Errorf("a deleted message that was not copied: got %d %s", got.Code, got.Text)
+	}
+	second := c.made("/v1/conversations/"+fork+"/fork", "")
+	c.must("DELETE", "/v1/conversations/"+fork, "")
+	check("in a copy of the copy")
+	if got := summaryRange.FindString(prompt(second)); got == own || got == others {
+		t.Errorf("the summary of a copy's copy names %s", got)
+	}
+}
+
+// A fork has the compactions that made its view. They can be reverted there, and nowhere else by that.
+func TestAForkInheritsCompactions(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent, original, fork := forkedAgent(c)
+	list := func(conversation string) (all []map[string]any) {
+		body := c.must("GET", "/v1/agents/"+agent+"/compactions?conversation_id="+conversation, "")
+		if err := json.Unmarshal([]byte(body), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	theirs, own := list(original), list(fork)
+	if len(theirs) != 1 || len(own) != 1 || own[0]["summary"] != theirs[0]["summary"] || own[0]["id"] == theirs[0]["id"] ||
+		own[0]["conversation_id"] != fork || own[0]["from_seq"] == theirs[0]["from_seq"] ||
+		own[0]["summary_message_id"] == theirs[0]["summary_message_id"] {
+		t.Fatalf("got %v, want a copy of %v", own, theirs)
+	}
+	first := c.messages("/v1/conversations/" + fork + "/messages?limit=100&order=asc")[1].ID
+	early := c.made("/v1/conversations/"+fork+"/fork?message_id="+first, "")
+	if got := c.nextMessages(agent, early); len(got) != 1 || !strings.Contains(got[0], "Question 1:") {
+		t.Errorf("a copy of a copy before its compaction: got %v", got)
+	}
+	if got := list(early); len(got) != 0 {
+		t.Errorf("a copy before the compaction has the compactions %v", got)
+	}
+	before := c.nextMessages(agent, original)
+	c.captured(agent, fork, chatter(50, 5, "wine"))
+	c.compact("/v1/conversations/"+fork+"/compact", "")
+	if got := list(fork); len(got) != 2 || got[0]["from_seq"] != own[0]["from_seq"] {
+		t.Errorf("after another compaction: got %v", got)
+	}
+	for _, k := range list(fork) {
+		c.must("POST", fmt.Sprint("/v1/agents/", agent, "/compactions/", k["id"], "/revert"), "")
+	}
+	if got := c.nextMessages(agent, fork); len(got) != 50 {
+		t.Errorf("without its compactions the copy shows %d messages, want 50", len(got))
+	}
+	if diff := cmp.Diff(before, c.nextMessages(agent, original)); diff != "" || list(original)[0]["reverted_at"] != nil {
+		t.Errorf("the reversal changed the original: %s", diff)
+	}
+}
+
+// A search over more than one conversation finds a copied message once: the original while it is there. A search in one
+// conversation finds that one's.
+func TestACopiedMessageIsFoundOnce(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	original := c.made("/v1/conversations?agent_id="+agent, "")
+	first := c.captured(agent, original, `{"messages":[{"role":"user","content":"The parrot is named Zeno"}]}`)
+	c.captured(agent, original, `{"messages":[{"role":"user","content":"The parrot sleeps"}]}`)
+	short := c.made("/v1/conversations/"+original+"/fork?message_id="+first, "")
+	long := c.made("/v1/conversations/"+original+"/fork", "")
+	nested := c.made("/v1/conversations/"+long+"/fork", "")
+	c.captured(agent, short, `{"messages":[{"role":"user","content":"The parrot eats nuts"}]}`)
+	c.captured(agent, nested, `{"messages":[{"role":"user","content":"The parrot is blue"}]}`)
+	check := func(when string, want ...string) {
+		t.Helper()
+		slices.Sort(want)
+		for _, body := range []string{`{"query":"parrot","agent_id":"` + agent + `"}`, `{"query":"parrot"}`,
+			`{"query":"","agent_id":"` + agent + `"}`} {
+			if got := c.foundIn("/v1/messages/search", body); !slices.Equal(got, want) {
+				t.Errorf("%s, %s: got %q, want %q", when, body, got, want)
+			}
+		}
+	}
+	check("all", nested+" The parrot is blue", original+" The parrot is named Zeno", original+" The parrot sleeps",
+		short+" The parrot eats nuts")
+	for conversation, want := range map[string][]string{
+		original: {original + " The parrot is named Zeno", original + " The parrot sleeps"},
+		short:    {short + " The parrot eats nuts", short + " The parrot is named Zeno"},
+		nested: {nested + " The parrot is blue", nested + " The parrot is named Zeno",
+			nested + " The parrot sleeps"},
+	} {
+		body := `{"query":"parrot","agent_id":"` + agent + `","conversation_id":"` + conversation + `"}`
+		slices.Sort(want)
+		if got := c.foundIn("/v1/messages/search", body); !slices.Equal(got, want) {
+			t.Errorf("in one conversation: got %q, want %q", got, want)
+		}
+	}
+	c.must("DELETE", "/v1/conversations/"+original, "")
+	check("without the original", long+" The parrot sleeps", nested+" The parrot is blue", short+" The parrot eats nuts",
+		short+" The parrot is named Zeno")
+	c.must("DELETE", "/v1/conversations/"+long, "")
+	c.must("DELETE", "/v1/conversations/"+short, "")
+	check("only the last copy", nested+" The parrot is blue", nested+" The parrot is named Zeno",
+		nested+" The parrot sleeps")
+}
+
+// The newest message of a fork is the last that was copied; its own system prompt has the place of the original's.
+func TestAForksNewestMessageIsTheLastCopied(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	c.captured(agent, "default", chatter(1, 2, "tea"))
+	c.must("PATCH", "/v1/agents/"+agent, `{"system":"Be brief."}`)
+	c.must("POST", "/v1/agents/"+agent+"/recompile", "")
+	c.captured(agent, "default", chatter(3, 1, "tea"))
+	c.must("PATCH", "/v1/agents/"+agent, `{"system":"Be kind."}`)
+	fork := c.made("/v1/conversations/default/fork?agent_id="+agent, "")
+	all := c.messages("/v1/conversations/" + fork + "/messages?limit=100&order=asc")
+	originals := c.messages("/v1/conversations/default/messages?limit=100&order=asc&agent_id=" + agent)
+	if len(all) != len(originals) || all[len(all)-1].Text != "Answer 3: tea" {
+		t.Errorf("got %v, want the messages of %v", all, originals)
+	}
+	for i, m := range all {
+		if m.Position != originals[i].Position || m.Type != originals[i].Type || m.Date != originals[i].Date {
+			t.Errorf("got %+v, want a copy of %+v", m, originals[i])
+		}
+	}
+	contains(t, "the prompt", c.must("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+fork, ""), "Be kind.", fork)
 }

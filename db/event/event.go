@@ -56,6 +56,14 @@ type Event struct {
 	At      time.Time `db:"at" json:"at"`
 }
 
+// Lock locks the log of an agent until tx ends, and returns the Seq of its last event. ErrNotFound if the agent does not
+// exist.
+func Lock(ctx context.Context, tx pgx.Tx, org db.Org, agentID string) (int64, error) {
+	seq, err := db.One[int64](ctx, tx, `
+		SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, agentID)
+	return seq, db.OrNotFound(err, "there is no such agent")
+}
+
 // Append adds events to the logs of their agents and returns them with Seq and At, in the given order. It locks the
 // agents, in the order of their ids, until tx ends: no other transaction changes them in between. ErrNotFound if an
 // agent does not exist.

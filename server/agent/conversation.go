@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -44,35 +45,39 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, mes
 		if c, err = in.Recall.Conversation(ctx, org, a.ID, c.ID); err != nil {
 			return err
 		}
-		f := recall.Fork{To: c.Messages, View: c.ContextView, Hidden: hidden}
-		if messageID != "" {
-			m, err := in.Recall.Message(ctx, org, messageID)
-			if err != nil {
-				return err
-			}
-			if m.AgentID != a.ID || (m.ConversationID == nil) != c.IsDefault || !c.IsDefault && *m.ConversationID != c.ID {
-				return db.NotFound("Message with ID %s is not in conversation %s", messageID, c.ID)
-			}
-			if f.To = m.Position; f.To < c.Messages {
-				if f.View, err = in.Compaction.ViewAt(ctx, org, c, m.Seq); err != nil {
-					return err
-				}
-			}
-		}
-		if forked, err = in.Recall.Fork(ctx, org, c, f); err != nil {
-			return err
-		}
-		prompt, err := in.compileNow(ctx, org, a, forked)
+		f, err := in.forkAt(ctx, org, c, messageID)
 		if err != nil {
 			return err
 		}
-		if err := in.Recall.SetSystemPrompt(ctx, org, a.ID, forked.ID, prompt); err != nil {
+		f.Hidden = hidden
+		if f.Prompt, err = in.compileNow(ctx, org, a, f.Of(c)); err != nil {
 			return err
 		}
-		forked, err = in.Recall.Conversation(ctx, org, a.ID, forked.ID)
-		return err
+		var seqAt func(int) int64
+		if forked, seqAt, err = in.Recall.Fork(ctx, org, c, f); err != nil {
+			return err
+		}
+		return in.Compaction.Inherit(ctx, org, c, forked, seqAt(0))
 	})
 	return forked, err
+}
+
+// forkAt returns the copy of a conversation up to a message, or whole if messageID is empty.
+func (s *Store) forkAt(ctx context.Context, org db.Org, c recall.Conversation, messageID string) (recall.Fork, error) {
+	f := recall.Fork{ID: recall.NewConversationID(), To: c.Messages, View: c.ContextView, Stats: compaction.Restated}
+	if messageID == "" {
+		return f, nil
+	}
+	m, err := s.Recall.Message(ctx, org, messageID)
+	if err != nil {
+		return f, err
+	}
+	if m.AgentID != c.AgentID || (m.ConversationID == nil) != c.IsDefault || !c.IsDefault && *m.ConversationID != c.ID {
+		return f, db.NotFound("Message with ID %s is not in conversation %s", messageID, c.ID)
+	}
+	f.To = m.Position
+	f.View, err = s.Compaction.ViewAt(ctx, org, c, f.To)
+	return f, err
 }
 
 // Recompile compiles the system prompt of a conversation and appends it to the log, unless dry is set or it is the

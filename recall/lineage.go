@@ -1,0 +1,118 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// lineage says which conversations are copies of others: forks and what they were copied from, by their keys.
+type lineage map[int64]branch
+
+// branch is a conversation. If From is not nil, its messages up to the position To are copies of those of From.
+type branch struct {
+	Key  int64  `db:"key"`
+	From *int64 `db:"forked_from"`
+	To   int    `db:"forked_to"`
+	Gone bool   `db:"gone"` // it was deleted
+}
+
+// lineageOf reads the lineage of an agent's conversations, or of all of the organization's if the agent is 0. Those
+// that Reset hid are not gone if withReset is true.
+func (s *Store) lineageOf(ctx context.Context, org db.Org, agent int64, withReset bool) (lineage, error) {
+	rows, err := db.All[branch](ctx, s.db, `
+		WITH forks AS (
+			SELECT key, forked_from FROM conversations
+			WHERE org = @org AND (@agent = 0 OR agent_key = @agent) AND forked_from IS NOT NULL
+		)
+		SELECT key, forked_from, forked_to, deleted_at IS NOT NULL AND NOT (@reset AND reset_at IS NOT NULL) AS gone
+		FROM conversations
+		WHERE org = @org AND key IN (SELECT key FROM forks UNION SELECT forked_from FROM forks)`,
+		pgx.StrictNamedArgs{"org": org, "agent": agent, "reset": withReset})
+	l := make(lineage, len(rows))
+	for _, b := range rows {
+		l[b.Key] = b
+	}
+	return l, err
+}
+
+// path yields a conversation and those that it was copied from, the nearest first, each with the last position up to
+// which both have the same messages.
+func (l lineage) path(key int64) iter.Seq2[int64, int] {
+	return func(yield func(int64, int) bool) {
+		for to := math.MaxInt32; yield(key, to); {
+			b := l[key]
+			if b.From == nil {
+				return
+			}
+			key, to = *b.From, min(to, b.To)
+		}
+	}
+}
+
+// shared returns the last position up to which two conversations have the same messages; 0 if they have none.
+func (l lineage) shared(a, b int64) int {
+	ends := map[int64]int{}
+	for key, to := range l.path(a) {
+		ends[key] = to
+	}
+	for key, to := range l.path(b) {
+		if end, common := ends[key]; common {
+			return min(end, to)
+		}
+	}
+	return 0
+}
+
+// live returns the conversations that are not gone: first, if it is one of them, then the oldest ones first.
+func (l lineage) live(first int64) (keys []int64) {
+	for key, b := range l {
+		if !b.Gone {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b int64) int {
+		switch first {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
+	return keys
+}
+
+// repeats returns the conversations whose first messages another one has too, with the position of the last of these.
+// Each message is left to one conversation: to first, or else to the oldest that has it.
+func (l lineage) repeats(first int64) (keys []int64, ends []int) {
+	held := map[int64]int{} // up to which position the messages of a conversation are in those that came before
+	for _, key := range l.live(first) {
+		end := 0
+		for of, to := range l.path(key) {
+			end = max(end, min(to, held[of]))
+			held[of] = max(held[of], to)
+		}
+		if end > 0 {
+			keys, ends = append(keys, key), append(ends, end)
+		}
+	}
+	return keys, ends
+}
+
+// heir returns the conversation that has the messages of another one, gone or not, and the position of the last that
+// it has; 0 if none has any. It is within, unless that is 0.
+func (l lineage) heir(of, within int64) (key int64, end int) {
+	for _, other := range l.live(within) {
+		if shared := l.shared(of, other); shared > end && (within == 0 || other == within) {
+			key, end = other, shared
+		}
+	}
+	return key, end
+}
