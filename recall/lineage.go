@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 
@@ -58,10 +59,7 @@ func (l lineage) path(key int64) iter.Seq2[int64, int] {
 
 // shared returns the last position up to which two conversations have the same messages; 0 if they have none.
 func (l lineage) shared(a, b int64) int {
-	ends := map[int64]int{}
-	for key, to := range l.path(a) {
-		ends[key] = to
-	}
+	ends := maps.Collect(l.path(a))
 	for key, to := range l.path(b) {
 		if end, common := ends[key]; common {
 			return min(end, to)

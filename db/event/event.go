@@ -56,8 +56,8 @@ type Event struct {
 	At      time.Time `db:"at" json:"at"`
 }
 
-// Lock locks the log of an agent until tx ends, and returns the Seq of its last event. ErrNotFound if the agent does not
-// exist.
+// Lock locks the log of an agent until tx ends, and returns the Seq of its last event. ErrNotFound if there is no such
+// agent.
 func Lock(ctx context.Context, tx pgx.Tx, org db.Org, agentID string) (int64, error) {
 	seq, err := db.One[int64](ctx, tx, `
 		SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, agentID)
