@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -74,6 +75,13 @@ func New(l Loop) *Loop {
 	l.registry, l.starts = &registry{active: map[string]*session{}}, make(chan *session)
 	l.stopped = make(chan struct{})
 	return &l
+}
+
+// with returns a loop whose statements are tx's.
+func (l *Loop) with(tx pgx.Tx) *Loop {
+	in := *l
+	in.DB, in.Recall = tx, l.Recall.With(tx)
+	return &in
 }
 
 // Stopped returns a channel that is closed when the server works on runs no more.

@@ -81,7 +81,7 @@ func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record)
 			ends = append(ends, tail{answer: &m})
 		}
 		for _, end := range ends {
-			left, err := l.leftBehind(ctx, in, org, leaving{of, out.Conversation, end})
+			left, err := l.with(tx).leftBehind(ctx, in, org, leaving{of, out.Conversation, end})
 			if err != nil || len(left) > 0 && !r.Leaves {
 				return orPending(err, end)
 			}

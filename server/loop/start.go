@@ -159,7 +159,7 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if repeats, err = l.answered(ctx, tx, org, c, r); err != nil || repeats != "" {
 			return cmp.Or(err, errRepeated)
 		}
-		drafts, approved, err := l.input(ctx, in, org, c, r)
+		drafts, approved, err := l.with(tx).input(ctx, in, org, c, r)
 		if err != nil {
 			return err
 		}

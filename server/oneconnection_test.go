@@ -1,0 +1,34 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// No transaction of a run or a capture waits for a second connection: where each of them held one, all would wait.
+func TestRunsAndCapturesNeedOneConnection(t *testing.T) {
+	t.Parallel()
+	pool, err := db.Connect(t.Context(), dbtest.URL(t)+"&pool_max_conns=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s, m := newServer(t, pool), modeltest.New(t)
+	s.Loop = newLoop(t, s, m.URL)
+	r := runner{client: &client{Handler: s.Handler(), t: t, server: s, pool: pool}, model: m}
+	r.agent = r.made("/v1/agents", askingAgent)
+	r.asks()
+	m.Says(modeltest.Answer{Text: "Noted."})
+	if got := r.call("POST", r.path(), approvals("o", approveI, resultW)); got.Code != 200 {
+		t.Errorf("approve the calls of a run: got %d %s", got.Code, got.Text)
+	}
+	r.asks()
+	got := r.call("POST", "/v1/agents/"+r.agent+"/messages/capture", `{"messages":[{"role":"user","content":"Go on"}]}`)
+	if got.Code != 200 || !strings.Contains(got.Text, `"w"`) {
+		t.Errorf("a capture that leaves the calls of a run: got %d %s", got.Code, got.Text)
+	}
+}
