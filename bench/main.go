@@ -67,8 +67,12 @@ func run(ctx context.Context, args []string) (err error) {
 		"a set in LoCoMo's file format: only measure how well its questions are answered")
 	out := flags.String("out", "",
 		"directory for SCALE.json and SCALE.md of a whole run, and for drawings; empty keeps nothing")
+	asFlood := flags.Bool("flood", false, "flood a server as standard input says: the bench starts itself so")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *asFlood {
+		return runFlood(ctx, os.Stdin, os.Stdout)
 	}
 	chosen, err := choose(*only)
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,8 +17,10 @@ import (
 
 const (
 	smallTenants  = 100
-	tenantClients = 2  // of all small tenants together
-	floodClients  = 24 // of the tenant that floods
+	tenantClients = 2 // of all small tenants together
+	// requestEvery is the time from one request of such a client to its next: a small tenant sends one every two seconds.
+	requestEvery = 40 * time.Millisecond
+	floodBegins  = time.Second // from the beginning of a flood to what is measured in it
 )
 
 // tenant is an organization with an agent that has a folder.
@@ -27,39 +29,53 @@ type tenant struct {
 	agent, folder string
 }
 
-// tenants measures how long small tenants wait for an append, a prompt and a search, alone and while another one
-// floods the server with appends, uploads and searches.
+// circumstance is one under which the small tenants are measured: with a flood, or without.
+type circumstance struct {
+	flood   *flood // nil without one
+	phases  []map[string][]float64
+	tallies []floodTally
+}
+
+// tenants measures how long small tenants wait for an append, a prompt and a search: alone, while another one floods
+// their server, and while the same flood goes to another server of this machine, which shares only the machine with
+// theirs. The three take turns, in both orders, and each begins when both servers have nothing left to do.
 func (b *bench) tenants(ctx context.Context) (err error) {
-	home := filepath.Join(b.work, "tenants")
-	s, _, err := b.serve(ctx, home)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop(), os.RemoveAll(home)) }()
 	documents, err := b.corpus.write(filepath.Join(b.work, "documents"), b.IngestBytes/4, 13)
 	if err != nil {
 		return err
 	}
-	all, err := s.tenants(ctx, smallTenants+1)
-	if err != nil {
-		return err
-	}
-	small, flood := all[1:], all[0]
-	rows := map[string]*Row{}
-	for _, what := range tenantWork {
-		rows[what.name] = &Row{What: fmt.Sprintf("%s of %d small tenants while one floods: p50", what.name, smallTenants),
-			Unit: "ms", Versus: "the same without the flood", AtMost: 1.5}
-	}
-	for range b.Rounds {
-		if err := b.tenantRound(ctx, small, &flooding{tenant: flood, documents: documents}, rows); err != nil {
+	var servers [2]*instance
+	var floods [2]*flood
+	for i := range servers {
+		home := filepath.Join(b.work, fmt.Sprintf("tenants-%d", i))
+		s, _, err := b.serve(ctx, home)
+		if err != nil {
+			return err
+		}
+		servers[i] = s
+		defer func() { err = errors.Join(err, s.stop(), os.RemoveAll(home)) }()
+		if floods[i], err = s.newFlood(ctx, documents); err != nil {
 			return err
 		}
 	}
-	for _, what := range tenantWork {
-		row := rows[what.name]
-		row.settle(median)
-		b.report.add(*row)
+	small, err := servers[0].tenants(ctx, smallTenants)
+	if err != nil {
+		return err
 	}
+	of := [3]*circumstance{{}, {flood: floods[0]}, {flood: floods[1]}}
+	for range b.Rounds {
+		for _, i := range []int{0, 1, 2, 2, 1, 0} {
+			for _, s := range servers {
+				if err := s.awaitIdle(ctx); err != nil {
+					return err
+				}
+			}
+			if err := b.tenantPhase(ctx, small, of[i]); err != nil {
+				return err
+			}
+		}
+	}
+	b.reportTenants(of[0], of[1], of[2])
 	return nil
 }
 
@@ -69,132 +85,208 @@ var tenantWork = []struct {
 	do   func(ctx context.Context, t tenant, n int) error
 }{
 	{"append", func(ctx context.Context, t tenant, n int) error {
-		return t.say(ctx, fmt.Sprintf("The ferry number %d leaves at noon.", n))
+		return t.say(ctx, t.agent, fmt.Sprintf("The ferry number %d leaves at noon.", n))
 	}},
-	{"prompt", func(ctx context.Context, t tenant, _ int) error {
-		return t.call(ctx, http.MethodGet, "/v1/agents/"+t.agent+"/prompt", nil, nil)
-	}},
-	{"search", func(ctx context.Context, t tenant, _ int) error {
-		_, err := t.tool(ctx, t.agent, "conversation_search", map[string]any{"query": "when does the ferry leave"})
-		return err
-	}},
+	{"prompt", func(ctx context.Context, t tenant, _ int) error { return t.prompt(ctx, t.agent) }},
+	{"search", func(ctx context.Context, t tenant, _ int) error { return t.search(ctx, t.agent) }},
 }
 
-// tenantRound measures each kind of work without the flood and with it, one after the other.
-func (b *bench) tenantRound(ctx context.Context, small []tenant, flood *flooding, rows map[string]*Row) error {
-	for _, what := range tenantWork {
-		measure := func() (latencies, error) {
-			return repeat(ctx, tenantClients, b.SearchFor, func(client, n int) error {
-				return what.do(ctx, small[(client*len(small)/tenantClients+n)%len(small)], n)
-			})
+// tenantPhase measures each kind of work once in the circumstance.
+func (b *bench) tenantPhase(ctx context.Context, small []tenant, in *circumstance) error {
+	var run *floodRun
+	if in.flood != nil {
+		var err error
+		if run, err = in.flood.start(ctx); err != nil {
+			return err
 		}
-		alone, err := measure()
-		if err != nil {
-			return fmt.Errorf("%s, alone: %w", what.name, err)
+		if err := pause(ctx, floodBegins); err != nil {
+			return errors.Join(err, run.kill())
 		}
-		stop := flood.start(ctx)
-		err = pause(ctx, time.Second)
-		flooded, failed := measure()
-		done, broken := stop()
-		if err = errors.Join(err, failed, broken); err != nil {
-			return fmt.Errorf("%s, flooded: %w", what.name, err)
-		}
-		row := rows[what.name]
-		row.measured(flooded.p50()*1e3, alone.p50()*1e3)
-		row.Note = fmt.Sprintf("%d clients; the flood's %d do %.0f/s", tenantClients, floodClients, done)
-		say("%s: alone %.2f ms, flooded %.2f ms (%s)", row.What, last(row.Against.Raw), last(row.Loci.Raw), row.Note)
 	}
-	return nil
-}
-
-// flooding is a tenant whose clients append, search and upload.
-type flooding struct {
-	tenant
-	documents []Document
-	uploaded  atomic.Int64
-}
-
-// start floods until stop is called, which returns how much was done in a second. Refusals for now are no errors.
-func (f *flooding) start(ctx context.Context) (stop func() (rate float64, err error)) {
-	ctx, cancel := context.WithCancel(ctx)
-	var clients sync.WaitGroup
-	var done atomic.Int64
-	var mu sync.Mutex
-	var failed error
-	began := time.Now()
-	for i := range floodClients {
-		clients.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				err := f.once(ctx, i, n)
-				if _, later := errors.AsType[*laterError](err); err != nil && !later && ctx.Err() == nil {
-					mu.Lock()
-					failed = errors.Join(failed, err)
-					mu.Unlock()
-					return
-				}
-				done.Add(1)
-			}
-		})
+	seconds, err := measureTenants(ctx, small, b.SearchFor)
+	if run != nil {
+		tally, broken := run.end()
+		in.tallies = append(in.tallies, tally)
+		err = errors.Join(err, broken)
 	}
-	return func() (float64, error) {
-		rate := float64(done.Load()) / time.Since(began).Seconds()
-		cancel()
-		clients.Wait()
-		return rate, failed
-	}
-}
-
-func (f *flooding) once(ctx context.Context, client, n int) error {
-	switch client % 3 {
-	case 0:
-		return f.say(ctx, fmt.Sprintf("Client %d says for the time %d that the harbour is full.", client, n))
-	case 1:
-		return f.uploadOne(ctx, f.folder, f.documents[int(f.uploaded.Add(1))%len(f.documents)])
-	}
-	_, err := f.tool(ctx, f.agent, "conversation_search", map[string]any{"query": "is the harbour full of ferries"})
+	in.phases = append(in.phases, seconds)
 	return err
 }
 
+// measureTenants lets the clients of the small tenants work for a duration, and returns the seconds that each of their
+// requests took, by its kind.
+func measureTenants(ctx context.Context, small []tenant, d time.Duration) (map[string][]float64, error) {
+	type took struct {
+		work    string
+		seconds float64
+	}
+	all := make(chan took)
+	var failed error
+	go func() {
+		defer close(all)
+		_, failed = repeat(ctx, tenantClients, d, func(client, n int) error {
+			began := time.Now()
+			work := tenantWork[(n+client)%len(tenantWork)]
+			if err := work.do(ctx, small[(client*len(small)/tenantClients+n)%len(small)], n); err != nil {
+				return fmt.Errorf("%s: %w", work.name, err)
+			}
+			spent := time.Since(began)
+			all <- took{work.name, spent.Seconds()}
+			return pause(ctx, requestEvery-spent)
+		})
+	}()
+	seconds := map[string][]float64{}
+	for t := range all {
+		seconds[t.work] = append(seconds[t.work], t.seconds)
+	}
+	return seconds, failed
+}
+
+// reportTenants adds the rows of what was measured.
+func (b *bench) reportTenants(alone, flooded, control *circumstance) {
+	for _, work := range tenantWork {
+		for _, q := range []float64{0.5, 0.95} {
+			row := Row{What: fmt.Sprintf("%s of %d small tenants while one floods: p%.0f", work.name, smallTenants, 100*q),
+				Unit: "ms", Versus: "the same without the flood", Note: flooded.note()}
+			if q == 0.5 {
+				row.AtMost = 1.5
+			}
+			beside := Row{What: fmt.Sprintf("%s, the flood going to another server of the machine: p%.0f", work.name, 100*q),
+				Unit: "ms", Versus: "the same without the flood", Note: control.note()}
+			row.Against.Raw = alone.quantiles(work.name, q)
+			beside.Against = row.Against
+			row.Loci.Raw, beside.Loci.Raw = flooded.quantiles(work.name, q), control.quantiles(work.name, q)
+			for _, r := range []*Row{&row, &beside} {
+				r.settle(median)
+				say("%s: %.2f ms, alone %.2f ms: %.2f (%s)", r.What, r.Loci.Value, r.Against.Value, r.ratio(), r.Note)
+				b.report.add(*r)
+			}
+		}
+	}
+}
+
+// quantiles returns a quantile of what a kind of work took in each phase, in milliseconds.
+func (c *circumstance) quantiles(work string, q float64) (list []float64) {
+	for _, phase := range c.phases {
+		list = append(list, quantile(phase[work], q)*1e3)
+	}
+	return list
+}
+
+// quantile returns the value that the share q of a list does not exceed.
+func quantile(list []float64, q float64) float64 {
+	if q == 0.5 {
+		return median(list)
+	}
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}
+
+// note says how many requests the small tenants sent, and what the flood did.
+func (c *circumstance) note() string {
+	requests := 0
+	for _, phase := range c.phases {
+		for _, seconds := range phase {
+			requests += len(seconds)
+		}
+	}
+	return fmt.Sprintf("%d requests of %d clients; %s", requests, tenantClients, sum(c.tallies))
+}
+
 // say appends a message of the user and one of the agent.
-func (t tenant) say(ctx context.Context, text string) error {
-	return t.call(ctx, http.MethodPost, "/v1/agents/"+t.agent+"/messages/capture", map[string]any{
+func (c client) say(ctx context.Context, agent, text string) error {
+	return c.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages/capture", map[string]any{
 		"messages": []map[string]string{{"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}}}, nil)
+}
+
+func (c client) prompt(ctx context.Context, agent string) error {
+	return c.call(ctx, http.MethodGet, "/v1/agents/"+agent+"/prompt", nil, nil)
+}
+
+func (c client) search(ctx context.Context, agent string) error {
+	_, err := c.tool(ctx, agent, "conversation_search", map[string]any{"query": "when does the ferry leave the harbour"})
+	return err
 }
 
 // tenants makes organizations with a key, an agent, a folder and ten messages each.
 func (s *instance) tenants(ctx context.Context, number int) ([]tenant, error) {
-	url, err := s.postgres()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
 	list := make([]tenant, number)
 	for i := range list {
-		list[i].client = s.client
-		list[i].key = fmt.Sprintf("loci_benchmark_of_tenant_%d", i)
-		sum := sha256.Sum256([]byte(list[i].key))
-		if _, err := conn.Exec(ctx, `
-			WITH o AS (
-				INSERT INTO organizations (name) VALUES ($1) RETURNING org
-			), required AS (
-				INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
-			)
-			INSERT INTO api_keys (org, name, prefix, sha256) SELECT org, 'bench', 'loci_', $2 FROM o`,
-			fmt.Sprintf("tenant %d", i), sum[:]); err != nil {
+		c, err := s.organization(ctx, fmt.Sprintf("tenant %d", i))
+		if err != nil {
 			return nil, err
 		}
-		if list[i].folder, list[i].agent, err = list[i].client.folder(ctx, "harbour"); err != nil {
+		list[i].client = c
+		if list[i].folder, list[i].agent, err = c.folder(ctx, "harbour"); err != nil {
 			return nil, err
 		}
 		for n := range 5 {
-			if err := list[i].say(ctx, fmt.Sprintf("Ship number %d is in the harbour.", n)); err != nil {
+			if err := c.say(ctx, list[i].agent, fmt.Sprintf("Ship number %d is in the harbour.", n)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return list, nil
+}
+
+// organization makes an organization with a key, and returns a client with it.
+func (s *instance) organization(ctx context.Context, name string) (client, error) {
+	c := s.client
+	c.key = "loci_benchmark_of_" + name
+	sum := sha256.Sum256([]byte(c.key))
+	return c, s.query(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `
+			WITH o AS (
+				INSERT INTO organizations (name) VALUES ($1) RETURNING org
+			), required AS (
+				INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
+			)
+			INSERT INTO api_keys (org, name, prefix, sha256) SELECT org, 'bench', 'loci_', $2 FROM o`, name, sum[:])
+		return err
+	})
+}
+
+// query runs a function on a connection to the server's database.
+func (s *instance) query(ctx context.Context, run func(*pgx.Conn) error) error {
+	url, err := s.postgres()
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(conn), conn.Close(context.WithoutCancel(ctx)))
+}
+
+// drain bounds the wait for a server to do what a flood has left.
+const drain = 10 * time.Minute
+
+// awaitIdle waits until the server has no jobs left, its database runs no statement and no autovacuum, and what was
+// written is on disk.
+func (s *instance) awaitIdle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drain)
+	defer cancel()
+	return s.query(ctx, func(conn *pgx.Conn) error {
+		quiet := 0 // looks in a row
+		err := poll(ctx, lookEvery, func() (bool, error) {
+			var busy bool
+			err := conn.QueryRow(ctx, `
+				SELECT EXISTS (SELECT FROM river_job WHERE state IN ('available', 'pending', 'running', 'retryable'))
+				    OR EXISTS (SELECT FROM pg_stat_activity
+				               WHERE pid <> pg_backend_pid() AND (backend_type = 'autovacuum worker'
+				                  OR backend_type = 'client backend' AND state <> 'idle'))`).Scan(&busy)
+			if quiet++; busy {
+				quiet = 0
+			}
+			return quiet == 3, err
+		})
+		if err == nil {
+			_, err = conn.Exec(ctx, `CHECKPOINT`)
+		}
+		if err != nil {
+			err = fmt.Errorf("wait until the server has nothing to do: %w", err)
+		}
+		return err
+	})
 }
