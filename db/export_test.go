@@ -1,11 +1,14 @@
 package db
 
-// Waiting returns how many wait.
-func (s *Shares) Waiting() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, of := range s.orgs {
-		n += len(of.waiting)
-	}
-	return n
+// ConnectionLingers and ConnectionPatience are those of the shares of connections.
+const (
+	ConnectionLingers  = connectionLingers
+	ConnectionPatience = connectionPatience
+)
+
+// NewContendedShares returns shares as those of connections.
+func NewContendedShares(total, reserve, contended int64) *Shares {
+	s := NewShares(total, reserve)
+	s.contended, s.lingers, s.patience = contended, connectionLingers, connectionPatience
+	return s
 }

@@ -2,8 +2,10 @@ package db
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/multitracer"
@@ -17,21 +19,35 @@ import (
 type Shares struct {
 	total, reserve int64
 
+	// contended is the most that Take gives an organization while others are active; 0 is no such limit. An organization
+	// is active until lingers after it took or gave back a unit. One that waits and has taken no unit for patience gets
+	// one beyond contended, so that its long work holds up its short work for no longer.
+	contended         int64
+	lingers, patience time.Duration
+
 	mu      sync.Mutex
 	taken   int64
 	orgs    map[Org]*share
-	arrived int64 // how many have waited
+	arrived int64     // how many have waited
+	latest  [2]active // the organization that was active last, and the last one of the others
 }
 
 // share is what one organization has.
 type share struct {
 	taken   int64
+	tookAt  time.Time
 	waiting []*waiter
 }
 
+// active is an organization, and when it last took or gave back a unit.
+type active struct {
+	org Org
+	at  time.Time
+}
+
 type waiter struct {
-	number int64
-	served chan struct{} // closed when the unit is taken
+	number, units int64
+	served        chan struct{} // closed when the units are taken
 }
 
 // NewShares returns shares of a total, of which a reserve stays for other organizations than one.
@@ -49,28 +65,61 @@ func (s *Shares) TryTake(org Org, units, have int64) bool {
 	if !s.admits(of, units, have) {
 		return false
 	}
-	s.taken, of.taken = s.taken+units, of.taken+units
+	s.take(org, of, units)
 	return true
 }
 
-// Take takes a unit for an organization, and waits until it may have it. The error is that of ctx.
-func (s *Shares) Take(ctx context.Context, org Org) error {
+// Take takes units for an organization, at most the total, and waits until it may have them. The error is that of ctx.
+func (s *Shares) Take(ctx context.Context, org Org, units int64) error {
 	s.mu.Lock()
 	of := s.of(org)
-	if len(of.waiting) == 0 && s.admits(of, 1, 0) {
-		s.taken, of.taken = s.taken+1, of.taken+1
+	if len(of.waiting) == 0 && s.admitsNow(org, of, units) {
+		s.take(org, of, units)
 		s.mu.Unlock()
 		return nil
 	}
 	s.arrived++
-	w := &waiter{number: s.arrived, served: make(chan struct{})}
+	w := &waiter{number: s.arrived, units: units, served: make(chan struct{})}
 	of.waiting = append(of.waiting, w)
 	s.mu.Unlock()
-	select {
-	case <-w.served:
-		return nil
-	case <-ctx.Done():
+	if err := s.await(ctx, org, of, w); err != nil {
+		s.stopWaiting(org, of, w)
+		return err
 	}
+	return nil
+}
+
+// await waits until a waiter is served. The error is that of ctx.
+func (s *Shares) await(ctx context.Context, org Org, of *share, w *waiter) error {
+	var overdue <-chan time.Time
+	if s.contended > 0 {
+		timer := time.NewTicker(s.patience)
+		defer timer.Stop()
+		overdue = timer.C
+	}
+	for {
+		select {
+		case <-w.served:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-overdue:
+			s.serveOverdue(org, of)
+		}
+	}
+}
+
+// serveOverdue serves an organization that has taken nothing for the patience.
+func (s *Shares) serveOverdue(org Org, of *share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(of.waiting) > 0 && time.Since(of.tookAt) >= s.patience && s.admits(of, of.waiting[0].units, 0) {
+		s.serve(org, of)
+	}
+}
+
+// stopWaiting removes a waiter; if it was served meanwhile, it gives the unit back.
+func (s *Shares) stopWaiting(org Org, of *share, w *waiter) {
 	s.mu.Lock()
 	i := slices.Index(of.waiting, w)
 	if i >= 0 {
@@ -78,10 +127,19 @@ func (s *Shares) Take(ctx context.Context, org Org) error {
 		s.forget(org)
 	}
 	s.mu.Unlock()
-	if i < 0 { // it was served at the same moment
-		s.Give(org, 1)
+	if i < 0 {
+		s.Give(org, w.units)
 	}
-	return ctx.Err()
+}
+
+// Waiting returns how many wait.
+func (s *Shares) Waiting() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.orgs {
+		n += len(of.waiting)
+	}
+	return n
 }
 
 // Give returns units that an organization took.
@@ -90,6 +148,7 @@ func (s *Shares) Give(org Org, units int64) {
 	defer s.mu.Unlock()
 	of := s.of(org)
 	s.taken, of.taken = s.taken-units, of.taken-units
+	s.note(org)
 	for s.serveNext() {
 	}
 	s.forget(org)
@@ -117,22 +176,66 @@ func (s *Shares) admits(of *share, units, have int64) bool {
 		of.taken+units <= s.total/int64(len(s.orgs)+1))
 }
 
-// serveNext takes a unit for the organization that has the least of those that wait and may have it, and reports
-// whether there is one.
+// admitsNow reports whether Take may give an organization units at once.
+func (s *Shares) admitsNow(org Org, of *share, units int64) bool {
+	return s.admits(of, units, 0) && (s.contended == 0 || of.taken+units <= s.contended || s.alone(org))
+}
+
+// alone reports whether no other organization is active.
+func (s *Shares) alone(org Org) bool {
+	for other := range s.orgs {
+		if other != org {
+			return false
+		}
+	}
+	for _, other := range s.latest {
+		if other.org != org && time.Since(other.at) < s.lingers {
+			return false
+		}
+	}
+	return true
+}
+
+// note notes that an organization is active.
+func (s *Shares) note(org Org) {
+	if s.contended == 0 {
+		return
+	}
+	if s.latest[0].org != org {
+		s.latest[1] = s.latest[0]
+	}
+	s.latest[0] = active{org, time.Now()}
+}
+
+// take takes units for an organization that may have them.
+func (s *Shares) take(org Org, of *share, units int64) {
+	s.taken, of.taken = s.taken+units, of.taken+units
+	of.tookAt = time.Now()
+	s.note(org)
+}
+
+// serve takes the units for which the first of an organization waits.
+func (s *Shares) serve(org Org, of *share) {
+	s.take(org, of, of.waiting[0].units)
+	close(of.waiting[0].served)
+	of.waiting = slices.Delete(of.waiting, 0, 1)
+}
+
+// serveNext serves the organization that has the least of those that wait and may be served, and reports whether there
+// is one.
 func (s *Shares) serveNext() bool {
 	var next *share
-	for _, of := range s.orgs {
-		if len(of.waiting) > 0 && s.admits(of, 1, 0) && (next == nil || of.taken < next.taken ||
+	var nextOrg Org
+	for org, of := range s.orgs {
+		if len(of.waiting) > 0 && s.admitsNow(org, of, of.waiting[0].units) && (next == nil || of.taken < next.taken ||
 			of.taken == next.taken && of.waiting[0].number < next.waiting[0].number) {
-			next = of
+			next, nextOrg = of, org
 		}
 	}
 	if next == nil {
 		return false
 	}
-	s.taken, next.taken = s.taken+1, next.taken+1
-	close(next.waiting[0].served)
-	next.waiting = slices.Delete(next.waiting, 0, 1)
+	s.serve(nextOrg, next)
 	return true
 }
 
@@ -162,7 +265,7 @@ func (c *connections) TraceAcquireStart(
 	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
 ) context.Context {
 	org := OrgOf(ctx)
-	if org == 0 || c.shares.Take(ctx, org) != nil { // the pool returns the error of ctx
+	if org == 0 || c.shares.Take(ctx, org, 1) != nil { // the pool returns the error of ctx
 		return ctx
 	}
 	return context.WithValue(ctx, takenKey{}, org)
@@ -194,10 +297,19 @@ func (*connections) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Trac
 // TraceQueryEnd implements pgx.QueryTracer.
 func (*connections) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// shareConnections lets the organizations share the pool's connections; a quarter of them is the reserve.
+const (
+	connectionLingers  = time.Second
+	connectionPatience = time.Second
+)
+
+// shareConnections lets the organizations share the pool's connections; a quarter of them is the reserve. While several
+// organizations are active, each has fewer connections than this machine has processors (but one), so that those of
+// one that sends much leave a processor to the others.
 func shareConnections(config *pgxpool.Config, tracer pgx.QueryTracer) {
 	most := int64(config.MaxConns)
 	shared := &connections{shares: NewShares(most, most/4)}
+	shared.shares.contended = max(1, int64(runtime.GOMAXPROCS(0))-1)
+	shared.shares.lingers, shared.shares.patience = connectionLingers, connectionPatience
 	config.ConnConfig.Tracer = shared
 	if tracer != nil {
 		config.ConnConfig.Tracer = multitracer.New(shared, tracer)

@@ -70,7 +70,7 @@ func TestSharesServeWhoHasLeast(t *testing.T) {
 	for _, org := range []db.Org{1, 1, 1, 2, 2, 3} {
 		entered := s.Waiting()
 		waiting.Go(func() {
-			if err := s.Take(t.Context(), org); err != nil {
+			if err := s.Take(t.Context(), org, 1); err != nil {
 				t.Error(err)
 			}
 			served <- org
@@ -104,7 +104,7 @@ func TestSharesLoseNothing(t *testing.T) {
 					if rand.IntN(3) == 0 { // #nosec G404
 						cancel()
 					}
-					if s.Take(ctx, org) == nil {
+					if s.Take(ctx, org, 1) == nil {
 						most.Store(max(most.Load(), taken.Add(1)))
 						taken.Add(-1)
 						s.Give(org, 1)

@@ -199,7 +199,7 @@ func (j *job) tokens() int { return tokens(j.item.Text) }
 // no direction. A *refusal is the only error that sending less may help against.
 func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, error) {
 	org := db.OrgOf(ctx)
-	if err := o.slots.Take(ctx, org); err != nil {
+	if err := o.slots.Take(ctx, org, 1); err != nil {
 		return nil, err
 	}
 	defer o.slots.Give(org, 1)

@@ -29,7 +29,7 @@ type sharedModel struct {
 // Answer implements model.Client. It waits until the organization may have one call more.
 func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(model.Delta)) (model.Answer, error) {
 	org := db.OrgOf(ctx)
-	if err := s.calls.Take(ctx, org); err != nil {
+	if err := s.calls.Take(ctx, org, 1); err != nil {
 		return model.Answer{}, err
 	}
 	defer s.calls.Give(org, 1)

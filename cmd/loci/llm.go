@@ -43,7 +43,7 @@ type sharedSummarizer struct {
 // Complete implements compaction.Summarizer. It waits until the organization may have one call more.
 func (s *sharedSummarizer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
 	org := db.OrgOf(ctx)
-	if err := s.calls.Take(ctx, org); err != nil {
+	if err := s.calls.Take(ctx, org, 1); err != nil {
 		return compaction.Reply{}, err
 	}
 	defer s.calls.Give(org, 1)

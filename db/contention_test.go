@@ -1,0 +1,82 @@
+package db_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// While others are active, an organization takes less than it may alone; once they are gone, all again.
+func TestSharesAreSmallerWhileOthersAreActive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := db.NewContendedShares(16, 4, 2)
+		take := func(org db.Org) <-chan error {
+			served := make(chan error, 1)
+			go func() { served <- s.Take(t.Context(), org, 1) }()
+			synctest.Wait()
+			return served
+		}
+		for range 12 {
+			if err := s.Take(t.Context(), 1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Take(t.Context(), 2, 1); err != nil {
+			t.Fatal(err)
+		}
+		s.Give(2, 1)
+		waits := take(1)
+		s.Give(1, 10)
+		if synctest.Wait(); len(waits) != 0 {
+			t.Error("an organization with two units gets a third while another was active a moment ago")
+		}
+		s.Give(1, 1)
+		if synctest.Wait(); len(waits) != 1 {
+			t.Error("an organization with one unit gets no second one")
+		}
+		time.Sleep(db.ConnectionLingers)
+		for range 10 {
+			if len(take(1)) != 1 {
+				t.Fatal("an organization does not get all but the reserve when the others are gone")
+			}
+		}
+	})
+}
+
+// An organization whose work takes long gets one unit more in each span of its patience, up to its share of all.
+func TestLongWorkDoesNotHoldUpItsOrganization(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := db.NewContendedShares(4, 1, 1)
+		served := make(chan int, 8)
+		if err := s.Take(t.Context(), 2, 1); err != nil { // another is active all the time
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for range 4 {
+			go func() {
+				if s.Take(t.Context(), 1, 1) == nil {
+					served <- int(time.Since(began) / db.ConnectionPatience)
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(10 * db.ConnectionPatience)
+		for want := range 2 { // of 4 units one is another's, one the reserve
+			if got := <-served; got != want {
+				t.Errorf("unit %d is taken after %d spans, want %d", want, got, want)
+			}
+		}
+		if len(served) != 0 {
+			t.Error("the organization takes the reserve")
+		}
+		s.Give(1, 2)
+		s.Give(2, 1)
+		synctest.Wait()
+		s.Give(1, 1)
+		synctest.Wait()
+	})
+}
