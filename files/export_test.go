@@ -28,3 +28,6 @@ func ByMeaning(s *Store, ctx context.Context, org db.Org, folders ...int64) ([]i
 	}
 	return keys, err
 }
+
+// WaitsForMemory reports whether a document waits for the memory to parse it.
+func (s *Store) WaitsForMemory() bool { return s.parsing.Waiting() > 0 }

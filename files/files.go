@@ -49,6 +49,8 @@ type Store struct {
 	search *embed.Search
 	grep   *grep.Searcher
 	o      Options
+
+	parsing *db.Shares // bytes of documents that are being parsed
 }
 
 // New returns a store on d. It removes what a server that was killed left in TempDir.
@@ -65,7 +67,7 @@ func New(d db.DB, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
 	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
-	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o}, nil
+	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o, parsing: newParsing()}, nil
 }
 
 // With returns a store that works in tx.

@@ -64,10 +64,18 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 	if err != nil {
 		return ifNotFound(err, nil)
 	}
-	p, err := s.parse(ctx, src)
+	in := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes,
+		Body: &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org}}
+	held, err := s.startReading(ctx, src.Org, in)
 	if err != nil {
 		return err
 	}
+	defer held.shrink(0)
+	p, err := s.parse(ctx, src, in)
+	if err != nil {
+		return err
+	}
+	held.shrink(2 * int64(len(p.Text.Text))) // with its chunks
 	return s.commit(ctx, job, src, p)
 }
 
@@ -92,10 +100,8 @@ func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) e
 		job.Org, job.FileKey, job.Generation, reason)
 }
 
-// parse reads the text of an original, and splits it into chunks.
-func (s *Store) parse(ctx context.Context, src source) (parsed, error) {
-	original := &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org}
-	in := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes, Body: original}
+// parse reads the text of a document, and splits it into chunks.
+func (s *Store) parse(ctx context.Context, src source, in document.Input) (parsed, error) {
 	text, err := s.o.Read(ctx, in)
 	if err != nil {
 		return parsed{}, err

@@ -1,0 +1,66 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
+)
+
+// An organization's documents that are being read take no more memory than its share, though there are workers for
+// more; another organization's document is read meanwhile.
+func TestParsingHasSharesOfMemory(t *testing.T) {
+	t.Parallel()
+	reads, goOn := make(chan int64), make(chan bool)
+	fx := newFixtureWith(t, files.Options{Read: func(_ context.Context, in document.Input) (document.Text, error) {
+		reads <- in.SizeBytes
+		<-goOn
+		return document.Text{Text: "The ferry.\n"}, nil
+	}}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 4}})
+	if _, err := fx.pool.Exec(t.Context(), `
+		INSERT INTO organizations (org, name) OVERRIDING SYSTEM VALUE VALUES (2, 'b')`); err != nil {
+		t.Fatal(err)
+	}
+	upload := func(of db.Org, size int) {
+		t.Helper()
+		f, err := fx.CreateFolder(t.Context(), of, files.NewFolder{Name: fmt.Sprint(size)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pdf := "%PDF-1.7\n" + strings.Repeat(" ", size-len("%PDF-1.7\n"))
+		_, _, err = fx.Upload(t.Context(), of, f.ID, files.Upload{Name: "a.pdf", Body: strings.NewReader(pdf)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 { // the largest that text may be counts for each
+		upload(org, 100+i)
+		<-reads
+	}
+	upload(org, 102)
+	for !fx.WaitsForMemory() {
+		select {
+		case size := <-reads:
+			t.Fatalf("the document of %d bytes is read, too", size)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	upload(2, 200)
+	if size := <-reads; size != 200 {
+		t.Errorf("the document of %d bytes is read, want the other organization's of 200", size)
+	}
+	goOn <- true // of either organization: what it held is given back
+	goOn <- true
+	goOn <- true
+	if size := <-reads; size != 102 {
+		t.Errorf("the document of %d bytes is read, want that of 102 which waited", size)
+	}
+	goOn <- true
+}
