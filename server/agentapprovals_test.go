@@ -21,7 +21,11 @@ func noteCall() modeltest.Call {
 
 // approvals is a request that answers calls.
 func approvals(otid string, answers ...string) string {
-	return `{"messages":[{"type":"approval","otid":"` + otid + `","approvals":[` + strings.Join(answers, ",") + `]}]}`
+	return `{"messages":[` + strings.Replace(approvalOf(answers...), `{`, `{"otid":"`+otid+`",`, 1) + `]}`
+}
+
+func approvalOf(answers ...string) string {
+	return `{"type":"approval","approvals":[` + strings.Join(answers, ",") + `]}`
 }
 
 const (

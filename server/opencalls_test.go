@@ -155,6 +155,11 @@ func TestCallsThatWaitAreNotLostSilently(t *testing.T) {
 		r.checkRefused(id, step, of+answering("s2", ownCall("x"))[1:], "pending_approval")
 		r.checkRefused(id, step, of+`"messages":[{"role":"tool","tool_call_id":"w","content":"Rain"},`+
 			`{"role":"user","content":"And now?"}]}`, "pending_approval")
+		r.checkRefused(id, step, of+`"messages":[{"role":"system","content":"A note."}]}`, "pending_approval")
+		r.checkRefused(id, "/v1/conversations/"+id+"/messages", strings.Replace(in, `"messages":[`,
+			`"messages":[`+approvalOf(resultW)+`,`, 1), "pending_approval", "pending_request_id")
+		r.checkRefused(id, "/v1/conversations/"+id+"/messages", strings.Replace(in, `}]}`,
+			`},`+approvalOf(approveI)+`]}`, 1), "pending_approval", "pending_request_id")
 		var got struct {
 			Left []struct {
 				ID   string `json:"tool_call_id"`

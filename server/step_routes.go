@@ -2,11 +2,15 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/capture"
 	"github.com/loci-memory/loci/server/letta"
@@ -70,6 +74,26 @@ func (s *Server) step(a *rest.API, c echo.Context) error {
 	})
 }
 
+// checkAnsweredOnce returns an error if a step approves or denies a call, and has its result.
+func checkAnsweredOnce(batch *capture.Batch) error {
+	if len(batch.Step.Approvals) == 0 || !batch.Step.Stores {
+		return nil
+	}
+	for d, err := range batch.Drafts() {
+		if err != nil {
+			return err
+		}
+		for _, p := range d.Content {
+			if p.Type == recall.ToolReturn && slices.ContainsFunc(batch.Step.Approvals,
+				func(a capture.Approval) bool { return a.CallID == p.CallID }) {
+				return rest.Unprocessable("approvals", fmt.Sprintf("the call %s has a result in the same step: send one "+
+					"approval, denial or result of it", db.Short(p.CallID)))
+			}
+		}
+	}
+	return nil
+}
+
 // takeStep stores a step's messages, runs the memory tools that are called, and returns what comes next.
 func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Batch) (out letta.Step, err error) {
 	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), of, batch.Conversation)
@@ -78,6 +102,9 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	}
 	if err := s.Loop.RefuseBusy(ctx, rest.Org(ctx), o.Conversation); err != nil {
 		return out, runProblem(err)
+	}
+	if err := checkAnsweredOnce(batch); err != nil {
+		return out, err
 	}
 	approved, err := o.Approve(ctx, rest.Each(batch.Step.Approvals, func(a capture.Approval) loop.Approval {
 		return loop.Approval{CallID: a.CallID, Approve: a.Approve, Reason: a.Reason}

@@ -58,11 +58,20 @@ func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall
 	if drafts = slices.Clone(r.Input); len(answers.denied.Content) > 0 {
 		drafts = append([]recall.Draft{answers.denied}, drafts...)
 	}
-	known := len(r.Input) > 0 && l.known(ctx, in, org, c, r.Input[0])
-	if answers.to == nil && !known && slices.ContainsFunc(end.pending, clients.has) {
+	if answers.leave(r.Input, clients) && (len(r.Input) == 0 || !l.known(ctx, in, org, c, r.Input[0])) {
 		err = &PendingError{end.answer.ID}
 	}
 	return drafts, answers.approved, err
+}
+
+// leave reports whether the conversation would go on without the answers to calls that wait for the client: the
+// request answers none, or has other messages.
+func (a *answers) leave(input []recall.Draft, clients clientCalls) bool {
+	others := slices.ContainsFunc(input, func(d recall.Draft) bool { return d.Role != recall.Tool })
+	return (len(a.to) == 0 || others) && slices.ContainsFunc(a.pending, func(call recall.Part) bool {
+		_, has := a.to[call.CallID]
+		return !has && clients.has(call)
+	})
 }
 
 // askedBy returns the run of a conversation's last answer; an empty one if no run of the conversation made it.

@@ -114,7 +114,7 @@ func (l *Loop) leftBehind(ctx context.Context, in *recall.Store, org db.Org, at 
 		return nil, nil
 	}
 	now, err := readTail(ctx, in, org, at.conversation)
-	if err != nil || now.answer != nil && now.answer.Position == at.answer.Position {
+	if err != nil || !now.goesOnAfter(at.tail) {
 		return nil, err
 	}
 	calls, err := in.CallsAt(ctx, org, at.conversation.Key, at.answer.Position)

@@ -21,6 +21,11 @@ func (t tail) waitsFor(callID string) bool {
 	return slices.ContainsFunc(t.pending, func(p recall.Part) bool { return p.CallID == callID })
 }
 
+// goesOnAfter reports whether messages other than results of its calls have followed an earlier end's answer.
+func (t tail) goesOnAfter(earlier tail) bool {
+	return t.answer == nil || t.answer.Position != earlier.answer.Position || t.notice && !earlier.notice
+}
+
 // tailPage is how many messages are read at once. An answer and the results of its calls are mostly fewer.
 const tailPage = 20
 
