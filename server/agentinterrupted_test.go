@@ -167,6 +167,31 @@ func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 	}
 }
 
+// A run whose conversation is deleted is cancelled before its model has answered.
+func TestARunThatLosesItsConversationIsCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	_, log := r.stoppable()
+	conversation := "/v1/conversations/" + r.made("/v1/conversations?agent_id="+r.agent, "")
+	in := `{"streaming":false,"agent_id":"` + r.agent + `",` + hello[1:]
+	other := strings.Replace(in, r.agent, r.made("/v1/agents", `{"name":"b"}`), 1)
+	for path, status := range map[string]int{conversation: 404, "/v1/conversations/" + r.agent: 422} {
+		if got := r.call("POST", path+"/messages", other); got.Code != status {
+			t.Errorf("%s, another agent: got %d %s", path, got.Code, got.Text)
+		}
+	}
+	r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
+		modeltest.Answer{Text: "Hello", Wait: make(chan struct{})})
+	reply := r.beginAt(conversation+"/messages", in)
+	r.must("DELETE", conversation, "")
+	if got := <-reply; !strings.Contains(got.Text, `"stop_reason":"cancelled"`) {
+		t.Errorf("got %s", got.Text)
+	}
+	if text := log.String(); strings.Contains(text, "ERROR") || strings.Contains(text, "WARN") {
+		t.Errorf("the log has %s", text)
+	}
+}
+
 // An organization has a number of runs at the same time; more are a 429 that says when to come again.
 func TestAnOrganizationsRunsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -106,6 +106,9 @@ func (s *Server) sendToConversation(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := in.body.CheckAgent(conversation.AgentID); err != nil {
+		return err
+	}
 	in.agentID, in.conversation = conversation.AgentID, conversation.ID
 	in.streams = !in.body.Streaming.Set || in.body.Streaming.Null || in.body.Streaming.Value
 	return s.send(c, in)

@@ -20,6 +20,10 @@ import (
 // maxReasonRunes bounds what an error repeats of a provider's message.
 const maxReasonRunes = 300
 
+// minSecretBytes is how long a key is at least that errors must not repeat. Shorter ones, which servers without keys are
+// given, are parts of words.
+const minSecretBytes = 8
+
 // Endpoint holds the address and the settings of a model. Its fields do not change after Client has been called.
 type Endpoint struct {
 	Kind    string // in errors: embedding, language model
@@ -158,7 +162,7 @@ func (e *Endpoint) Host() string {
 // key.
 func (e *Endpoint) Clean(words string) string {
 	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
-	if e.APIKey != "" {
+	if len(e.APIKey) >= minSecretBytes {
 		words = strings.ReplaceAll(words, e.APIKey, "[key]")
 	}
 	if utf8.RuneCountInString(words) > maxReasonRunes {

@@ -167,13 +167,20 @@ func (n NewKey) insert(ctx context.Context, tx pgx.Tx, secret string) (key Key, 
 // plain returns a name with single spaces and in Unicode's form NFC: names that look alike are the same.
 func plain(name string) string { return norm.NFC.String(strings.Join(strings.Fields(name), " ")) }
 
+// isUnseen reports whether a character is not seen: it would make names that look alike.
+func isUnseen(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector) && r != zeroWidthJoiner
+}
+
+const zeroWidthJoiner = '\u200d' // between emoji, and in scripts of India
+
 // checkName returns an ErrInvalid if a text cannot be the name of an organization or a key.
 func checkName(what, name string) error {
 	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
 		return db.Invalid("the %s's name has %d characters; it must have from 1 to 200", what, n)
 	}
-	if strings.ContainsFunc(name, unicode.IsControl) {
-		return db.Invalid("the %s's name %q has control characters", what, name)
+	if strings.ContainsFunc(name, isUnseen) {
+		return db.Invalid("the %s's name %q has control characters, or others that are not seen", what, name)
 	}
 	if strings.TrimSpace(name) == "" {
 		return db.Invalid("the %s's name is blank", what)

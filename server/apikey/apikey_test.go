@@ -116,7 +116,8 @@ func TestNamesOfOrganizationsAreNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{o.ID, "  ", "", "a\xffb", "a\uFFFDb"} {
+	for _, name := range []string{o.ID, "  ", "", "a\xffb", "a\uFFFDb", "defa\u200bult", "a\u202eb",
+		"a\u2028b"} {
 		if _, err := keys.CreateOrg(t.Context(), name); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("an organization %q: got %v, want ErrInvalid", name, err)
 		}

@@ -128,7 +128,7 @@ const (
 	mostSteps    = 1_000
 )
 
-// CheckAgent returns a 422 for a request that names another agent than its path does.
+// CheckAgent returns a 422 for a request that names another agent than that of its path.
 func (m SendMessages) CheckAgent(path string) error {
 	if id := m.AgentID.Value; id != "" && id != path {
 		return rest.Unprocessable("body.agent_id", "is another agent than that of the path: leave it out")

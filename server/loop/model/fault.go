@@ -132,7 +132,7 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 	f := &Fault{Kind: Failed, After: r.after,
 		Err: at.Explain(ctx, &openai.APIError{HTTPStatusCode: status, Message: words})}
 	switch {
-	case llm.IsOverflow(status, []byte(at.Clean(words))):
+	case llm.IsOverflow(status, []byte(words)), llm.IsOverflow(status, r.body):
 		f.Kind = Overflow
 	case status == http.StatusPaymentRequired || hasNoCredit(string(r.body)):
 		f.Kind = Credits

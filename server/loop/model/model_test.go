@@ -35,6 +35,24 @@ func clients(t *testing.T, m *modeltest.Model) map[string]model.Client {
 
 const prompt = `{"model":"other","messages":[{"role":"user","content":"<é>"}],"temperature":0}`
 
+// A prompt is too large for its model also where the key is a letter of the words that say so.
+func TestAPromptThatIsTooLargeIsNotHiddenByTheKey(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	m.Says(modeltest.Answer{Status: 400, Text: `{"error":{"code":"context_length_exceeded","message":"Too much text."}}`},
+		modeltest.Answer{Status: 400, Text: `{"error":{"message":"The maximum context length is 8192 tokens"}}`})
+	c, err := model.NewOpenAI(model.Config{APIKey: "x", Model: "m", BaseURL: m.BaseURL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := c.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+		if f, ok := errors.AsType[*model.Fault](err); !ok || f.Kind != model.Overflow {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 func TestAnswersAreStreamedAndWhole(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
