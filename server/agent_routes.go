@@ -173,10 +173,15 @@ func (s *Server) listAgents(ctx context.Context, in *struct {
 	letta.AgentFilter
 	letta.Included
 	rest.Paging
-	OrderBy string `query:"order_by" enum:"created_at,updated_at,last_run_completion"`
+	OrderBy   string         `query:"order_by" enum:"created_at,updated_at,last_run_completion"`
+	SortBy    string         `query:"sort_by" deprecated:"true" enum:"created_at,updated_at,last_run_completion"`
+	Ascending rest.Opt[bool] `query:"ascending" deprecated:"true" doc:"The order, where order is absent."`
 }) ([]letta.AgentState, error) {
 	filter := in.Filter()
-	switch in.OrderBy {
+	if in.Order == "" && in.Ascending.Value {
+		in.Order = rest.OldestFirst
+	}
+	switch cmp.Or(in.OrderBy, in.SortBy) {
 	case "updated_at":
 		filter.Order = agent.OrderByUpdate
 	case "last_run_completion":
@@ -221,6 +226,7 @@ func (s *Server) coreMemory(ctx context.Context, a agent.Agent, _ *rest.OfAgent)
 
 func (s *Server) listTags(ctx context.Context, in *struct {
 	rest.Paging
+	OrderBy   string `query:"order_by" enum:"name" doc:"Tags are in alphabetical order."`
 	Name      string `query:"name" doc:"Part of the tag, in any case."`
 	QueryText string `query:"query_text" deprecated:"true"`
 }) ([]string, error) {

@@ -66,6 +66,7 @@ func TestAgentsTellOfTheirLastRun(t *testing.T) {
 		"&limit=1&after=" + alsoIdle:                    {idle},
 		"&limit=2&before=" + idle:                       {second, alsoIdle},
 		"&limit=2&order=asc&after=" + idle:              {alsoIdle, second},
+		"&ascending=true":                               {idle, alsoIdle, second, first},
 		"&order=asc&after=" + idle + "&before=" + first: {alsoIdle, second},
 	} {
 		if got := r.inOrder(byRun + query); !slices.Equal(got, want) {

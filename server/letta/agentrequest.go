@@ -151,7 +151,8 @@ func (stopReason) Schema(rest.Registry) *rest.Schema {
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
-	if err := cmp.Or(c.check(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings())); err != nil {
+	err := cmp.Or(c.check(), c.checkKind(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings()))
+	if err != nil {
 		return agent.New{}, err
 	}
 	config := readLLMConfig(c.LLMConfig.Value)
@@ -178,7 +179,8 @@ func (c CreateAgent) New() (agent.New, error) {
 
 // Update returns the change. ErrInvalid if a field asks for something that Loci does not serve.
 func (u UpdateAgent) Update() (agent.Update, error) {
-	if err := cmp.Or(u.check(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings())); err != nil {
+	err := cmp.Or(u.check(), u.checkKind(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings()))
+	if err != nil {
 		return agent.Update{}, err
 	}
 	settings, err := u.settings()
@@ -201,6 +203,19 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 		LastRun: agent.LastRun{Completion: u.LastRun.Pointer(), DurationMS: u.LastRunMS.Pointer(),
 			StopReason: (*string)(u.LastStopReason.Pointer())},
 	}, nil
+}
+
+// checkKind refuses kinds of agents that Loci does not run.
+func (f AgentFields) checkKind() error {
+	switch {
+	case f.Autoclear.Value:
+		return refuse("message_buffer_autoclear", "an agent sees its conversation until it is compacted; leave it out, and "+
+			"begin a conversation for each request with POST /v1/conversations")
+	case f.Sleeptime.Value:
+		return refuse("enable_sleeptime", "this server runs no second agent that edits memory meanwhile; leave it out, and "+
+			"give the agent the tools that edit its memory")
+	}
+	return nil
 }
 
 func (f AgentFields) settings() (settings agent.Settings, err error) {

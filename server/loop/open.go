@@ -170,7 +170,8 @@ func (l *Loop) Pending(ctx context.Context, org db.Org, agents ...agent.Agent) (
 	return pending, err
 }
 
-func (l *Loop) pendingIn(ctx context.Context, org db.Org, of agent.Agent, c recall.Conversation) (p Pending, err error) {
+func (l *Loop) pendingIn(ctx context.Context, org db.Org, of agent.Agent, c recall.Conversation) (p Pending,
+	err error) {
 	if _, err = activeIn(ctx, l.DB, org, c.ID); ignoreNotFound(err) != nil || err == nil {
 		return p, err
 	}

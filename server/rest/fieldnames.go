@@ -117,19 +117,12 @@ func warn(ctx huma.Context, _ string, answer any) (any, error) {
 }
 
 // harmless are fields of Letta's that no warning names: those of answers that clients send back, and the choice of a
-// model for vectors, which is the operator's. The others ask for nothing if they are empty.
-var (
-	harmless = []string{"id", "created_at", "updated_at", "created_by_id", "last_updated_by_id", "organization_id",
-		"version", "embedding", "embedding_config", "embedding_chunk_size"}
-	harmlessIfEmpty = []string{"project_id", "template_id", "base_template_id", "deployment_id", "entity_id",
-		"preserve_on_migration", "is_template", "template_name"}
-	empty = []string{"null", "false", `""`, "[]", "{}"}
-)
+// model for vectors, which is the operator's.
+var harmless = []string{"id", "created_at", "updated_at", "created_by_id", "last_updated_by_id", "organization_id",
+	"version", "embedding", "embedding_config", "embedding_chunk_size"}
 
-func isHarmless(name string, value []byte) bool {
-	return slices.Contains(harmless, name) ||
-		slices.Contains(harmlessIfEmpty, name) && slices.Contains(empty, string(value))
-}
+// isHarmless reports whether no warning names an unknown field that is not refused.
+func isHarmless(name string) bool { return slices.Contains(harmless, name) || unserved[name] != "" }
 
 // bodyNames checks the names of the fields of a JSON text against schemas.
 type bodyNames struct {
@@ -246,7 +239,10 @@ func (b *bodyNames) object(place string, of []*Schema) *Problem {
 			b.comma()
 			continue
 		}
-		if !isHarmless(name, b.text[value:b.at]) {
+		if err := refuseField(name, at, b.text[value:b.at]); err != nil {
+			return err
+		}
+		if !isHarmless(name) {
 			b.warnings.addUnknown("field", at, slices.Collect(maps.Keys(known)))
 		}
 		b.cuts = b.cuts[:cuts]
@@ -343,7 +339,7 @@ func bodySchema(op *huma.Operation) *Schema {
 	return &Schema{AllOf: []*Schema{s, more}}
 }
 
-// unknownParameters warns of the parameters of a query that an operation does not have.
+// unknownParameters warns of the parameters of a query that an operation does not have and that refuseParameter takes.
 func unknownParameters(op *huma.Operation, query url.Values) (w Warnings) {
 	var known []string
 	for _, p := range op.Parameters {
@@ -353,8 +349,7 @@ func unknownParameters(op *huma.Operation, query url.Values) (w Warnings) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		unmatched := slices.Contains(unmatched, name) && filters(op.Method, op.Path)
-		if sorted := name == "order_by" && query.Get(name) == "created_at"; !sorted && !unmatched &&
-			!slices.Contains(known, name) {
+		if name != "order_by" && unserved[name] == "" && !unmatched && !slices.Contains(known, name) {
 			w.addUnknown("parameter", name, known)
 		}
 	}

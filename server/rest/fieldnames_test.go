@@ -97,7 +97,7 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 		{"an object of any fields knows all", `{"metadata":{"Name":1,"name":2,"x":{"y":null}}}`,
 			`{"metadata":{"Name":1,"name":2,"x":{"y":null}}}`},
 		{"what answers have asks for nothing", `{"id":"x","created_at":"y","project_id":null,"name":"a"}`, `{"name":"a"}`},
-		{"a project is asked for", `{"project_id":"p"}`, `{"warnings":["Loci does not know the field \"project_id\""]}`},
+		{"no project is asked for", `{"project_id":"","is_template":false,"name":"a"}`, `{"name":"a"}`},
 		{"null of an unknown field too", `{"nme":null}`,
 			`{"warnings":["Loci does not know the field \"nme\"; did you mean name?"]}`},
 		{"a name with markup", `{"<b>&é":1}`, `{"warnings":["Loci does not know the field \"\u003cb\u003e\u0026\u00e9\""]}`},
@@ -106,6 +106,27 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 			if got := servertest.Send(h, method, "/v1/object", c.body); got.Code != 200 || got.Text != c.want {
 				t.Errorf("%s: %s %s: got %d\n%s, want\n%s", c.name, method, c.body, got.Code, got.Text, c.want)
 			}
+		}
+	}
+}
+
+// What Letta's fields and parameters ask for and Loci does not have is refused with the reason.
+func TestWhatLociDoesNotHaveIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newNested(t)
+	for _, c := range []struct{ target, body, want string }{
+		{"/v1/object", `{"project_id":"p"}`, "body.project_id: Loci has no projects"},
+		{"/v1/object?project=p", `{}`, "query.project: Loci has no projects"},
+		{"/v1/object", `{"name":"a","include_default_source":true}`, "body.include_default_source: "},
+		{"/v1/object", `{"compaction_settings":{"mode":"all"}}`, "body.compaction_settings: "},
+		{"/v1/object?update_timestamp=true", `{}`, "query.update_timestamp: "},
+		{"/v1/object?order_by=name", `{}`, "query.order_by: "},
+		{"/v1/object?order_by=created_at&update_timestamp=false", `{"name":"a"}`, ""},
+	} {
+		got := servertest.Send(h, "POST", c.target, c.body)
+		if want := 422; c.want == "" && got.Code != 200 || c.want != "" && (got.Code != want ||
+			!strings.Contains(got.Text, c.want)) {
+			t.Errorf("%s %s: got %d %s, want %q", c.target, c.body, got.Code, got.Text, c.want)
 		}
 	}
 }

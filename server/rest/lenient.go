@@ -92,6 +92,10 @@ func (l *lenient) Header(name string) string {
 
 func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
+	if refused := refuseParameter(ctx.Operation(), u.Query()); refused != nil {
+		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Detail) // huma reports what cannot be written
+		return
+	}
 	warnings := unknownParameters(ctx.Operation(), u.Query())
 	if !takesBody(ctx.Method()) {
 		next(huma.WithValue(ctx, keyWarnings, warnings))

@@ -116,6 +116,9 @@ func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, option
 	a.complete(&op.Operation)
 	a.OpenAPI().AddOperation(&op.Operation)
 	r.stream(op.Method, op.Path, func(c echo.Context) error {
+		if refused := refuseParameter(&op.Operation, c.QueryParams()); refused != nil {
+			return refused
+		}
 		warnings := unknownParameters(&op.Operation, c.QueryParams())
 		setContext(c, keyWarnings, warnings)
 		warnings.InHeader(c)

@@ -12,7 +12,7 @@ import (
 // unmatched are Letta's filters by fields that Loci does not store, or not for what is listed: a list, a count or a
 // search with one is empty, unless the operation has a parameter of the name.
 var unmatched = []string{"identity_id", "identifier_keys", "project_id", "template_id", "base_template_id",
-	"deployment_id", "entity_id", "created_by_id"}
+	"deployment_id", "entity_id", "created_by_id", "trace_ids"}
 
 type unmatchedKey struct{}
 

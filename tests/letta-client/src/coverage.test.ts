@@ -1,25 +1,7 @@
 // Each method of the client is driven by a test, or is named here with the reason why Loci does not serve it.
 import { InternalServerError, toFile } from '@letta-ai/letta-client';
-import { all, assert, client, test, watch } from './fixture.js';
+import { all, assert, client, notServed, test, watch } from './fixture.js';
 import { anything, calls } from './surface.js';
-
-/** Methods that Loci answers with 501, and words of the reason it gives. A name that ends in a dot is a resource. */
-const notServed: Record<string, string> = {
-  'agents.exportFile': 'neither exports nor imports agents',
-  'agents.importFile': 'neither exports nor imports agents',
-  'agents.schedule.': 'sends no messages at set times',
-  'tools.search': 'listed by GET /v1/tools',
-  'mcpServers.': 'calls no MCP servers',
-  'runs.trace.': 'keeps no traces of steps',
-  'steps.trace.': 'keeps no traces of steps',
-  'templates.': 'has no templates',
-  'environments.': "belong to Letta's cloud",
-  'accessTokens.': "belong to Letta's cloud",
-};
-
-function reasonOf(name: string): string | undefined {
-  return notServed[name] ?? Object.entries(notServed).find(([of]) => of.endsWith('.') && name.startsWith(of))?.[1];
-}
 
 /** The parameters of a method: a file cannot be anything. */
 async function parametersOf(name: string): Promise<unknown[]> {
@@ -30,12 +12,12 @@ async function parametersOf(name: string): Promise<unknown[]> {
 
 test('each method of the client is driven, or says why it is not served', async () => {
   const driven = watch.driven();
-  const unplaced = all.map((o) => o.name).filter((name) => !driven.has(name) && !reasonOf(name));
+  const unplaced = all.map((o) => o.name).filter((name) => !driven.has(name) && !notServed(name));
   assert.deepEqual(unplaced, [], 'these methods are neither driven by a test nor listed as not served');
-  const both = all.map((o) => o.name).filter((name) => driven.has(name) && reasonOf(name));
+  const both = all.map((o) => o.name).filter((name) => driven.has(name) && notServed(name));
   assert.deepEqual(both, [], 'these methods are driven, and listed as not served');
   for (const [name, call] of calls(client)) {
-    const reason = reasonOf(name);
+    const reason = notServed(name);
     if (!reason) continue;
     let caught: unknown;
     const parameters = await parametersOf(name);

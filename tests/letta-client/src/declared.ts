@@ -7,15 +7,19 @@ const narrower: Record<string, string> = {
   'agents.messages.create': 'LettaResponse',
 };
 
-/** The type of each method's answer, of an event of a stream, and of the requests of models. */
+function indexed(name: string): string {
+  return name
+    .split('.')
+    .map((part) => `['${part}']`)
+    .join('');
+}
+
+/** The type of each method's answer and parameters, of an event of a stream, and of the requests of models. */
 export function declarations(all: Operation[]): Declarations {
   const answers = all.map(({ name }) => {
-    const method = name
-      .split('.')
-      .map((part) => `['${part}']`)
-      .join('');
-    return `  '${name}': ${narrower[name] ?? `Body<Awaited<ReturnType<Letta${method}>>>`};`;
+    return `  '${name}': ${narrower[name] ?? `Body<Awaited<ReturnType<Letta${indexed(name)}>>>`};`;
   });
+  const parameters = all.map(({ name }) => `  'parameters of ${name}': Parameters<Letta${indexed(name)}>;`);
   return {
     name: 'Declared',
     source: `
@@ -31,6 +35,7 @@ type Body<R> = R extends ArrayPage<infer I> ? I[]
 
 export interface Declared {
 ${answers.join('\n')}
+${parameters.join('\n')}
   event: LettaStreamingResponse;
   openai: ChatCompletionCreateParamsNonStreaming;
   responses: ResponseCreateParamsNonStreaming;

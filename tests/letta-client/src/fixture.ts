@@ -97,4 +97,5 @@ export function textOf(content: unknown): string {
   return (content as { text?: string }[]).map((part) => part.text ?? '').join('');
 }
 
+export { notServed } from './unserved.js';
 export { assert, test };

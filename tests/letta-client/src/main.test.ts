@@ -4,6 +4,7 @@ import './messages.test.js';
 import './conversations.test.js';
 import './memory.test.js';
 import './errors.test.js';
+import './fields.test.js';
 import './providers.test.js';
 import './paging.test.js';
 import './coverage.test.js';

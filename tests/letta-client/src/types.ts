@@ -72,6 +72,23 @@ export class Types {
     return this.check(value, type, name);
   }
 
+  /** The fields of the objects that a method takes, without the options that every request has. */
+  fieldsOf(name: string): string[] {
+    const type = this.types.get(name);
+    if (!type) throw new Error(`there is no type ${name}`);
+    const fields = new Set<string>();
+    for (const list of type.isUnion() ? type.types : [type]) {
+      for (const argument of this.checker.getTypeArguments(list as ts.TypeReference)) {
+        for (const member of argument.isUnion() ? argument.types : [argument]) {
+          const object = (member.flags & (flags.Object | flags.Intersection)) !== 0;
+          if (!object || this.nameOf(member).endsWith('RequestOptions')) continue;
+          for (const property of this.checker.getPropertiesOfType(member)) fields.add(property.getName());
+        }
+      }
+    }
+    return [...fields];
+  }
+
   private check(value: unknown, type: ts.Type, at: string): string[] {
     if (type.flags & (flags.Any | flags.Unknown)) return [];
     const primitivePart = type.isIntersection() && type.types.find((t) => t.flags & (flags.String | flags.Number));

@@ -1,0 +1,62 @@
+package rest
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	noProjects  = "Loci has no projects; leave it out, and use tags, or an organization for each project"
+	noTemplates = "Loci has no templates; leave it out"
+)
+
+// unserved are fields and parameters of Letta's that ask for what Loci does not have, each with the reason. Operations
+// that do not know such a name refuse it, unless its value is empty.
+var unserved = map[string]string{
+	"project":                noProjects,
+	"project_id":             noProjects,
+	"template_id":            noTemplates,
+	"base_template_id":       noTemplates,
+	"template_name":          noTemplates,
+	"deployment_id":          noTemplates,
+	"entity_id":              noTemplates,
+	"is_template":            noTemplates,
+	"preserve_on_migration":  noTemplates,
+	"include_default_source": "Loci makes no folder with an agent; create one, and name it in folder_ids",
+	"update_timestamp":       "the prompt says when the agent was changed, and no other time; leave it out",
+	"compaction_settings": "this operation compacts nothing; send them to the route that compacts, or set them with " +
+		"PATCH /v1/agents/{agent_id}",
+}
+
+// empty are the values that ask for nothing, in JSON and in a query.
+var empty = []string{"null", "false", `""`, "[]", "{}", ""}
+
+// refuseField returns a *Problem for a field that is unserved; nil for any other.
+func refuseField(name, at string, value []byte) *Problem {
+	if why := unserved[name]; why != "" && !slices.Contains(empty, string(value)) {
+		return Unprocessable("body."+at, why)
+	}
+	return nil
+}
+
+// refuseParameter returns a *Problem for a query with a parameter that the operation does not know and that is
+// unserved, or is another order than that of the list; nil for any other query.
+func refuseParameter(op *huma.Operation, query url.Values) *Problem {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		value := query.Get(name)
+		if slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "query" && p.Name == name }) ||
+			slices.Contains(unmatched, name) && filters(op.Method, op.Path) {
+			continue
+		}
+		if name == "order_by" && value != "created_at" {
+			return Unprocessable("query.order_by", "this operation sorts by nothing else; leave it out")
+		}
+		if why := unserved[name]; why != "" && !slices.Contains(empty, value) {
+			return Unprocessable("query."+name, why)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+// The methods of the client that Loci does not serve.
+
+/** Methods that Loci answers with 501, and words of the reason it gives. A name that ends in a dot is a resource. */
+const unserved: Record<string, string> = {
+  'agents.exportFile': 'neither exports nor imports agents',
+  'agents.importFile': 'neither exports nor imports agents',
+  'agents.schedule.': 'sends no messages at set times',
+  'tools.search': 'listed by GET /v1/tools',
+  'mcpServers.': 'calls no MCP servers',
+  'runs.trace.': 'keeps no traces of steps',
+  'steps.trace.': 'keeps no traces of steps',
+  'templates.': 'has no templates',
+  'environments.': "belong to Letta's cloud",
+  'accessTokens.': "belong to Letta's cloud",
+};
+
+/** The reason why Loci does not serve a method; undefined if it does. */
+export function notServed(name: string): string | undefined {
+  return unserved[name] ?? Object.entries(unserved).find(([of]) => of.endsWith('.') && name.startsWith(of))?.[1];
+}
