@@ -233,8 +233,11 @@ func (s *Store) AttachTool(ctx context.Context, org db.Org, agentID, id string) 
 		if err := appendUpdated(ctx, tx, org, agentID); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `
-			INSERT INTO agent_tools (org, agent_id, tool_key) VALUES ($1, $2, $3)`, org, agentID, t.Key)
+		if err := db.Exec(ctx, tx, `
+			INSERT INTO agent_tools (org, agent_id, tool_key) VALUES ($1, $2, $3)`, org, agentID, t.Key); err != nil {
+			return err
+		}
+		return s.with(tx).askForApproval(ctx, org, agentID, []int64{t.Key})
 	})
 }
 
@@ -276,24 +279,43 @@ func appendUpdated(ctx context.Context, tx pgx.Tx, org db.Org, agentID string) e
 	return err
 }
 
-// setTools gives an agent these definitions and no others. ErrNotFound if one does not exist.
-func (s *Store) setTools(ctx context.Context, org db.Org, agentID string, ids []string) error {
+// askForApproval adds a rule requires_approval to an agent for those of some definitions that say so, where it has
+// none.
+func (s *Store) askForApproval(ctx context.Context, org db.Org, agentID string, tools []int64) error {
+	_, err := s.DB.Exec(ctx, `
+		UPDATE agents
+		SET settings = settings || jsonb_build_object('tool_rules', added.before || added.rules)
+		FROM (SELECT a.id, coalesce(nullif(a.settings -> 'tool_rules', 'null'), '[]') AS before,
+		             jsonb_agg(jsonb_build_object('type', 'requires_approval', 'tool_name', t.name) ORDER BY t.key) AS rules
+		      FROM agents a
+		      JOIN tools t ON t.org = a.org AND t.key = ANY ($3) AND t.default_requires_approval
+		          AND NOT coalesce(a.settings -> 'tool_rules', '[]') @> jsonb_build_array(
+		              jsonb_build_object('type', 'requires_approval', 'tool_name', t.name))
+		      WHERE a.org = $1 AND t.org = $1 AND a.id = $2
+		      GROUP BY a.id, a.settings) added
+		WHERE agents.org = $1 AND agents.id = $2 AND added.id = agents.id`, org, agentID, tools)
+	return db.Error(err)
+}
+
+// setTools gives an agent these definitions and no others, and returns the keys of those that it did not have.
+// ErrNotFound if one does not exist.
+func (s *Store) setTools(ctx context.Context, org db.Org, agentID string, ids []string) (added []int64, err error) {
 	for _, id := range slices.Sorted(slices.Values(ids)) { // one order for all transactions that lock several
 		if _, err := s.lockTool(ctx, org, id); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if _, err := s.DB.Exec(ctx, `
 		DELETE FROM agent_tools x USING tools t
 		WHERE x.org = $1 AND t.org = $1 AND x.agent_id = $2 AND t.key = x.tool_key AND t.id <> ALL ($3)`,
 		org, agentID, notNil(ids)); err != nil {
-		return db.Error(err)
+		return nil, db.Error(err)
 	}
-	_, err := s.DB.Exec(ctx, `
+	return db.All[int64](ctx, s.DB, `
 		INSERT INTO agent_tools (org, agent_id, tool_key)
 		SELECT t.org, $2, t.key FROM tools t
 		WHERE t.org = $1 AND t.id = ANY ($3)
 		ORDER BY array_position($3, t.id)
-		ON CONFLICT (org, agent_id, tool_key) DO NOTHING`, org, agentID, notNil(ids))
-	return db.Error(err)
+		ON CONFLICT (org, agent_id, tool_key) DO NOTHING
+		RETURNING tool_key`, org, agentID, notNil(ids))
 }

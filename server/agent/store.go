@@ -73,7 +73,11 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 			}
 		}
 		if len(n.ToolIDs) > 0 {
-			if err := in.setTools(ctx, org, a.ID, n.ToolIDs); err != nil {
+			added, err := in.setTools(ctx, org, a.ID, n.ToolIDs)
+			if err != nil {
+				return err
+			}
+			if err := in.askForApproval(ctx, org, a.ID, added); err != nil {
 				return err
 			}
 			if a, err = in.Agent(ctx, org, a.ID); err != nil {
@@ -249,8 +253,9 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 				return err
 			}
 		}
+		var added []int64
 		if u.ToolIDs != nil {
-			if err := in.setTools(ctx, org, id, u.ToolIDs); err != nil {
+			if added, err = in.setTools(ctx, org, id, u.ToolIDs); err != nil {
 				return err
 			}
 		}
@@ -269,6 +274,14 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		}
 		if a, err = in.change(ctx, org, id, u); err != nil {
 			return err
+		}
+		if len(added) > 0 { // after the change, which may set other rules
+			if err := in.askForApproval(ctx, org, id, added); err != nil {
+				return err
+			}
+			if a, err = in.Agent(ctx, org, id); err != nil {
+				return err
+			}
 		}
 		if u.FolderIDs != nil {
 			if err := in.Files.SetFolders(ctx, org, id, u.FolderIDs, a.Limits()); err != nil {

@@ -69,6 +69,9 @@ type Ping struct {
 	MessageType string `json:"message_type"`
 	RunID       string `json:"run_id"`
 	SeqID       *int64 `json:"seq_id"`
+
+	// Withdrawn is the id of a message of which pieces were sent, and which the log does not have.
+	Withdrawn string `json:"withdrawn_message_id,omitempty"`
 }
 
 // PingOf returns a ping of a run.
@@ -94,6 +97,10 @@ func (v RunView) Items(e loop.Event) []any {
 	switch {
 	case e.Delta != nil:
 		return v.delta(*e.Delta)
+	case e.Withdrawn != "":
+		p := PingOf(v.run)
+		p.Withdrawn = e.Withdrawn
+		return []any{p}
 	case e.End != nil:
 		return v.end(*e.End)
 	case e.Streamed:

@@ -40,8 +40,24 @@ func ToolRuleNames(rules json.RawMessage) (names []string) {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
+// prefilled are fields of rules that set arguments of calls before the model does.
+var prefilled = []string{"args", "child_arg_nodes"}
+
+// checkArguments returns a 422 for a rule that sets arguments of calls.
+func checkArguments(raw rest.Object, at string) error {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &fields) // it is an object
+	for _, name := range prefilled {
+		if value := string(fields[name]); value != "" && value != "null" && value != "{}" && value != "[]" {
+			return rest.Unprocessable(at+"."+name, "this server sets no arguments of calls, which are what the model writes: "+
+				"leave it out, and tell the model in its instructions")
+		}
+	}
+	return nil
+}
+
 // toolRules returns the rules of a request without repeated ones, nil if it has none. A 422 for one without a tool or
-// of a type that there is not, and for a count without a limit.
+// of a type that there is not, for a count without a limit, and for arguments.
 func toolRules(given []rest.Object) (json.RawMessage, error) {
 	if given == nil {
 		return nil, nil
@@ -63,6 +79,9 @@ func toolRules(given []rest.Object) (json.RawMessage, error) {
 		}
 		if limit := 0; r.Type == "max_count_per_step" && (json.Unmarshal(r.Max, &limit) != nil || limit < 1) {
 			return nil, rest.Unprocessable(at+".max_count_limit", "required: how often the tool may be called, 1 or more")
+		}
+		if err := checkArguments(raw, at); err != nil {
+			return nil, err
 		}
 		var value any
 		_ = json.Unmarshal(raw, &value) // it was read above

@@ -3,12 +3,15 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/recall"
 )
 
 // ItemsKept is how long the items of background runs can be read.
@@ -39,14 +42,25 @@ func (i *items) ask(callID string) {
 func (w *worker) emit(ctx context.Context, e Event) error {
 	w.add(e)
 	if !w.run.Background {
+		if e.Delta != nil && len(w.Render(w.run, e, 0)) > 0 {
+			w.unstored = e.Delta.MessageID
+		}
 		return nil
 	}
 	i := &w.items
-	i.waiting = append(i.waiting, e)
-	if e.Delta != nil && len(i.waiting) < maxWaiting && time.Since(i.flushed) < waitingSince {
+	if i.waiting = append(i.waiting, e); e.Delta != nil && len(i.waiting) < maxWaiting && time.Since(i.flushed) < waitingSince {
 		return nil
 	}
 	return w.flush(ctx, w.DB)
+}
+
+// store stores an event, and those that wait, for clients that attach to a background run.
+func (w *worker) store(ctx context.Context, d db.DB, e Event) error {
+	if !w.run.Background {
+		return nil
+	}
+	w.items.waiting = append(w.items.waiting, e)
+	return w.flush(ctx, d)
 }
 
 // flush stores the waiting events as items.
@@ -61,7 +75,11 @@ func (w *worker) flush(ctx context.Context, d db.DB) (err error) {
 	}
 	var list []json.RawMessage
 	for _, e := range i.waiting {
-		list = append(list, w.Render(w.run, e, i.last+int64(len(list))+1)...)
+		items := w.Render(w.run, e, i.last+int64(len(list))+1)
+		if e.Delta != nil && len(items) > 0 {
+			w.unstored = e.Delta.MessageID
+		}
+		list = append(list, items...)
 	}
 	i.waiting, i.flushed = nil, time.Now()
 	if len(list) == 0 {
@@ -90,23 +108,89 @@ func (w *worker) end(ctx context.Context, s stop) error {
 		return err
 	}
 	e := End{StopReason: s.reason, Failure: s.failed, Usage: usage}
-	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		before := w.items
+	last := []Event{{End: &e}}
+	if w.unstored != "" {
+		last = []Event{{Withdrawn: w.unstored}, {End: &e}}
+	}
+	err = w.inTx(ctx, func(tx pgx.Tx) error {
 		if err := w.storeEnd(ctx, tx, e); err != nil || !w.run.Background {
 			return err
 		}
-		w.items.waiting = append(w.items.waiting, Event{End: &e})
-		err := w.flush(ctx, tx)
-		if err != nil {
-			w.items = before
-		}
-		return err
+		return w.sendLast(ctx, tx, last)
 	})
 	if err = ignoreNotFound(err); err != nil && ctx.Err() != nil {
 		return err
 	}
-	w.add(Event{End: &e})
+	for _, e := range last {
+		w.add(e)
+	}
 	return err
+}
+
+// inTx calls do in a transaction. If it fails, the events that wait to be stored are those from before.
+func (w *worker) inTx(ctx context.Context, do func(pgx.Tx) error) error {
+	before := w.items
+	err := db.Tx(ctx, w.DB, do)
+	if err != nil {
+		w.items = before
+	}
+	return err
+}
+
+// sendLast stores events after which no delta of an unstored message is left.
+func (w *worker) sendLast(ctx context.Context, tx pgx.Tx, last []Event) error {
+	w.items.dropDeltas()
+	if w.unstored != "" {
+		_, err := tx.Exec(ctx, `DELETE FROM run_items WHERE org = $1 AND run_key = $2 AND item ->> 'id' = $3`, w.org,
+			w.run.Key, w.unstored)
+		if err != nil {
+			return db.Error(err)
+		}
+	}
+	w.items.waiting = append(w.items.waiting, last...)
+	return w.flush(ctx, tx)
+}
+
+// dropDeltas drops the deltas that wait to be stored.
+func (i *items) dropDeltas() {
+	i.waiting = slices.DeleteFunc(slices.Clone(i.waiting), func(e Event) bool { return e.Delta != nil })
+}
+
+// catchUp makes the items of a background run that another server worked on those of the log: it withdraws the deltas
+// of an answer that was not stored, and adds the messages that have no items.
+func (w *worker) catchUp(ctx context.Context, produced []recall.Message) error {
+	if !w.run.Background {
+		return nil
+	}
+	shown, err := db.All[string](ctx, w.DB, `
+		SELECT DISTINCT item ->> 'id' FROM run_items
+		WHERE org = $1 AND run_key = $2 AND item ->> 'id' LIKE 'message-%'`, w.org, w.run.Key)
+	if err != nil {
+		return err
+	}
+	stored := map[string]bool{}
+	for _, m := range produced {
+		if stored[m.ID] = true; !slices.Contains(shown, m.ID) {
+			if err := w.emit(ctx, w.answered(m)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range shown {
+		_, err := w.Recall.Message(ctx, w.org, id)
+		if stored[id] || !errors.Is(err, db.ErrNotFound) {
+			continue
+		}
+		w.unstored = id
+		lost := Event{Withdrawn: id}
+		err = w.inTx(ctx, func(tx pgx.Tx) error { return w.sendLast(ctx, tx, []Event{lost}) })
+		if err != nil {
+			return err
+		}
+		w.unstored = ""
+		w.add(lost)
+	}
+	return nil
 }
 
 // Item is what the client of a background run is sent.

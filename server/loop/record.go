@@ -3,6 +3,8 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -59,8 +61,23 @@ type Options struct {
 	StreamTokens bool            `json:"stream_tokens,omitempty"`
 	Approved     []string        `json:"approved,omitempty"`  // ids of calls that the client approved
 	Approvals    []Approval      `json:"approvals,omitempty"` // and denials, as the client sent them
+	Waiting      *Waiting        `json:"waiting,omitempty"`   // calls of an earlier run that the client was asked for again
 	OTIDs        []string        `json:"otids,omitempty"`     // of these
 	View         json.RawMessage `json:"view,omitempty"`      // how the client wants to see messages; the caller's
+}
+
+// Waiting is a message with calls that wait for the client.
+type Waiting struct {
+	MessageID string   `json:"message_id"`
+	Calls     []string `json:"calls"` // their ids
+}
+
+// of returns the event that shows the calls of the message.
+func (w Waiting) of(m recall.Message) Event {
+	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p recall.Part) bool {
+		return p.Type != recall.ToolCall || !slices.Contains(w.Calls, p.CallID)
+	})
+	return Event{Message: &m, Asked: w.Calls}
 }
 
 // ClientTool is a tool that the client runs.
@@ -263,8 +280,8 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 		FROM steps WHERE org = $1 AND run_key = $2`, org, r.Key)
 }
 
-// storeEnd stores the end of the run. ErrNotFound if it is gone, or has ended. All transactions lock in this order:
-// conversations, agents, runs.
+// storeEnd stores the end of the run. ErrNotFound if it is gone, has ended, or is another server's. All transactions
+// lock in this order: conversations, agents, runs.
 func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	var failure Failure
 	if e.Failure != nil {
@@ -272,7 +289,7 @@ func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	}
 	durationMS, err := db.One[int64](ctx, tx, `
 		SELECT round(extract(epoch FROM now() - created_at) * 1000)::bigint
-		FROM runs WHERE org = $1 AND key = $2 AND status = 'running'`, w.org, w.run.Key)
+		FROM runs WHERE org = $1 AND key = $2 AND status = 'running' AND owner = $3`, w.org, w.run.Key, w.Server)
 	if err != nil {
 		return err
 	}
@@ -284,10 +301,32 @@ func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 		return err
 	}
 	return db.Exec(ctx, tx, `
-		UPDATE runs SET status = $3, stop_reason = $4, completed_at = now(), error_type = nullif($5, ''),
-		       error = nullif($6, '')
-		WHERE org = $1 AND key = $2 AND status = 'running'`,
-		w.org, w.run.Key, statusOf(e.StopReason), e.StopReason, failure.Type, failure.Text)
+		UPDATE runs SET status = @status, stop_reason = @reason, completed_at = now(), error_type = nullif(@type, ''),
+		       error = nullif(@error, '')
+		WHERE org = @org AND key = @key AND status = 'running' AND owner = @server`,
+		pgx.StrictNamedArgs{"org": w.org, "key": w.run.Key, "status": statusOf(e.StopReason), "reason": e.StopReason,
+			"type": failure.Type, "error": failure.Text, "server": w.Server})
+}
+
+// errCancelled means that a run was cancelled, or has ended.
+var errCancelled = errors.New("the run was cancelled")
+
+// errTaken means that another server works on a run.
+var errTaken = errors.New("another server has taken the run over")
+
+// mayStore returns an error if a run may store nothing more: errCancelled or errTaken. Until the transaction ends,
+// nobody cancels the run or takes it over. The transaction has locked the conversation.
+func (l *Loop) mayStore(ctx context.Context, tx pgx.Tx, org db.Org, r Run) error {
+	owner, err := db.One[string](ctx, tx, `
+		SELECT owner FROM runs WHERE org = $1 AND key = $2 AND status = 'running' AND cancelled_at IS NULL FOR SHARE`,
+		org, r.Key)
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		return errCancelled
+	case err == nil && owner != l.Server:
+		return errTaken
+	}
+	return err
 }
 
 // Cancel asks the runs of a conversation, or those with some ids, to stop. It returns their ids: none if none runs.

@@ -135,6 +135,15 @@ func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 			return answered[fmt.Sprint(m.Position, id)]
 		})})
 	}
+	if waiting := r.Options.Waiting; waiting != nil {
+		m, err := l.Recall.Message(ctx, org, waiting.MessageID)
+		if ignoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			f.add(waiting.of(m))
+		}
+	}
 	e := End{StopReason: *r.StopReason}
 	if e.Usage, err = l.UsageOf(ctx, org, r); err != nil {
 		return nil, err

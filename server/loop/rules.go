@@ -147,7 +147,7 @@ func (r rules) narrow(tools []string, calls []done) narrowing {
 				n.must = true
 			}
 		case "conditional":
-			if child := one.child(last.result); after && !last.waits && child != "" {
+			if child := one.child(last.result); after && !last.waits && (child != "" || one.Required) {
 				keep(func(t string) bool { return t == child })
 				n.must = true
 			}
@@ -174,14 +174,15 @@ func (r rules) narrow(tools []string, calls []done) narrowing {
 	return n
 }
 
-// child returns the tool that follows an output of a conditional rule's tool; empty for any.
+// child returns the tool that follows an output of a conditional rule's tool; empty for any, or for none if an output
+// that is not mapped is not allowed.
 func (r rule) child(output string) string {
 	for key, tool := range r.Outputs {
 		if tool != nil && strings.EqualFold(strings.TrimSpace(output), key) {
 			return *tool
 		}
 	}
-	if r.Default != nil {
+	if r.Default != nil && !r.Required {
 		return *r.Default
 	}
 	return ""

@@ -72,7 +72,7 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 	return nil
 }
 
-// ask asks the model for an answer to the next prompt, and again if that may help and the client has seen nothing of
+// ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece of
 // the answer. It compacts the conversation once if the provider finds the prompt too long.
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
 	asking, cancel := context.WithCancel(ctx)
@@ -93,6 +93,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			r.Tool = n.only[0]
 		}
 		w.streamed, w.streaming = false, nil
+		w.items.dropDeltas()
 		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(asking, d, id, stepID) })
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
@@ -101,7 +102,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			if _, failed := w.Agents.Compact(asking, w.org, w.conversation, agent.CompactOptions{}); failed != nil {
 				return a, p.Window, errors.Join(err, ignoreNothing(failed))
 			}
-		case isFault && f.Again && !w.streamed && attempt < maxAttempts:
+		case isFault && f.Again && w.unstored == "" && attempt < maxAttempts:
 			if err := w.pause(asking, f, attempt); err != nil {
 				return a, p.Window, err
 			}
@@ -201,9 +202,10 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 // errAnswerRefused is an answer that the log does not take.
 var errAnswerRefused = errors.New("the answer cannot be stored")
 
-// keep stores an answer and its step, reports the usage, and shows the answer.
+// keep stores an answer with its step and what its clients see of it, and reports the usage.
 func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) error {
-	if len(a.Calls()) == 0 {
+	s.StopReason, w.finish = nil, ""
+	if len(a.Calls()) == 0 && a.Finish != model.Paused {
 		reason := EndTurn
 		if a.Finish == model.Length {
 			reason = MaxTokens
@@ -211,30 +213,44 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		s.StopReason, w.finish = &reason, reason
 	}
 	d := recall.Draft{ID: id, Role: recall.Assistant, Content: a.Content, RunID: &w.run.ID, StepID: &s.ID, Model: &s.Model}
-	position := 0
-	err := db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		appended, err := w.Recall.With(tx).Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
-		if err != nil {
-			if errors.Is(err, db.ErrInvalid) {
-				err = fmt.Errorf("%w: %w", errAnswerRefused, err)
-			}
+	var shown Event
+	err := w.inTx(ctx, func(tx pgx.Tx) error {
+		in := w.Recall.With(tx)
+		_, err := in.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
+		switch {
+		case errors.Is(err, db.ErrInvalid):
+			return fmt.Errorf("%w: %w", errAnswerRefused, err)
+		case err != nil:
 			return err
 		}
-		position = appended[0].Position
-		return insertStep(ctx, tx, w.org, w.run, *s)
+		if err := w.mayStore(ctx, tx, w.org, w.run); err != nil {
+			return err
+		}
+		if err := insertStep(ctx, tx, w.org, w.run, *s); err != nil {
+			return err
+		}
+		m, err := in.Message(ctx, w.org, id)
+		if err != nil {
+			return err
+		}
+		shown = w.answered(m)
+		return w.store(ctx, tx, shown)
 	})
 	if err != nil {
 		return err
 	}
+	w.add(shown)
+	w.unstored = ""
 	w.steps++
-	w.report(ctx, position-1, a.Usage)
-	m, err := w.Recall.Message(ctx, w.org, id)
-	if err != nil {
-		return err
-	}
+	w.report(ctx, shown.Message.Position-1, a.Usage)
+	return nil
+}
+
+// answered returns the event of an answer.
+func (w *worker) answered(m recall.Message) Event {
 	refused := w.rules.refusals(w.tools, w.turn.before(m.Position), m, nil)
 	asked := slices.DeleteFunc(w.run.Options.asked(w.rules, m), func(id string) bool { return refused[id] != "" })
-	return w.emit(ctx, Event{Message: &m, Asked: asked, Streamed: w.streamed})
+	return Event{Message: &m, Asked: asked, Streamed: w.streamed}
 }
 
 // report passes the provider's count of a prompt on, and queues a check of the window. The answer is stored already: a

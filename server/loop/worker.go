@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -28,6 +30,7 @@ type worker struct {
 	finish       string // the reason for which the last answer ends the run, if it calls no tool
 	items        items  // of a background run
 	streamed     bool   // the last answer's deltas were sent
+	unstored     string // the id of an answer of which the client may have seen deltas, and which is not stored
 	streaming    []done // the calls of the answer that is streamed, without refused ones
 	summarized   int    // the position of the last summary that was shown
 }
@@ -50,7 +53,7 @@ func (w *worker) work(ctx context.Context) error {
 			return w.end(ctx, *s)
 		}
 	}
-	if ctx.Err() != nil || unavailable(err) {
+	if ctx.Err() != nil || unavailable(err) || errors.Is(err, errTaken) {
 		return err
 	}
 	if cancelled, failed := w.isCancelledNow(ctx); cancelled || failed != nil {
@@ -117,9 +120,11 @@ func (w *worker) loadTurn(ctx context.Context) error {
 		w.summarized = messages[n-1].Position
 	}
 	if len(w.rules) > 0 {
-		w.turn, err = readTurn(ctx, w.Recall, w.org, w.conversation, lastPosition)
+		if w.turn, err = readTurn(ctx, w.Recall, w.org, w.conversation, lastPosition); err != nil {
+			return err
+		}
 	}
-	return err
+	return w.catchUp(ctx, messages)
 }
 
 // lastPosition is after every message.
@@ -163,7 +168,11 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	}
 	switch {
 	case len(t.pending) > 0:
+		if err := w.askAgain(ctx, own, t); err != nil {
+			return nil, err
+		}
 		return &stop{reason: RequiresApproval}, nil
+	case own && w.finish == "" && !hasCalls(*t.answer): // it paused
 	case own || goesOn && !t.notice:
 		if s, err := w.afterAnswer(ctx, t); s != nil || err != nil {
 			return s, err
@@ -173,6 +182,32 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		return &stop{reason: MaxSteps}, nil
 	}
 	return w.step(ctx)
+}
+
+func hasCalls(answer recall.Message) bool {
+	return slices.ContainsFunc(answer.Content, func(p recall.Part) bool { return p.Type == recall.ToolCall })
+}
+
+// askAgain shows the calls that wait for the client, unless the run's own answer has shown them.
+func (w *worker) askAgain(ctx context.Context, own bool, t tail) error {
+	if own || w.run.Options.Waiting != nil {
+		return nil
+	}
+	waiting := Waiting{MessageID: t.answer.ID}
+	for _, p := range t.pending {
+		waiting.Calls = append(waiting.Calls, p.CallID)
+	}
+	w.run.Options.Waiting = &waiting
+	err := w.inTx(ctx, func(tx pgx.Tx) error {
+		if err := setOptions(ctx, tx, w.org, w.run); err != nil {
+			return err
+		}
+		return w.store(ctx, tx, waiting.of(*t.answer))
+	})
+	if err == nil {
+		w.add(waiting.of(*t.answer))
+	}
+	return err
 }
 
 // waits reports whether calls of an earlier run waited for the client: the input of this one answered some of them.
@@ -268,7 +303,8 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 	}
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
 	got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
-		Arguments: []byte(p.Input), Result: result})
+		Arguments: []byte(p.Input), Result: result,
+		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
 	switch {
 	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
 		return w.refuse(ctx, answer, p, err.Error())

@@ -20,6 +20,10 @@ type Call struct {
 
 	// Result is the message for the result, without its role and content.
 	Result recall.Draft
+
+	// May returns an error if the call may not run any more; nil allows every call. It is called in the transaction that
+	// stores the result.
+	May func(tx pgx.Tx) error
 }
 
 // Answer runs the tool of a call and appends its result to the log, unless the call has a result already. What the
@@ -41,6 +45,11 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 		}
 	}
 	stored, err = s.memories.Recall.AnswerCall(ctx, c.Org, call.CallPlace, func(tx pgx.Tx) (recall.Draft, error) {
+		if call.May != nil {
+			if err := call.May(tx); err != nil {
+				return recall.Draft{}, err
+			}
+		}
 		if !t.reads {
 			if result, err = s.callIn(ctx, tx, t, c, args); err != nil {
 				return recall.Draft{}, err

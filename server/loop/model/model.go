@@ -101,7 +101,7 @@ func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 		}
 	}
 	chat.NameCalls(a.Content, func(int) string { return newCallID() })
-	if chat.IsEmpty(a.Content) && a.Finish != Paused {
+	if chat.IsEmpty(a.Content) {
 		return a, broken(at, "with neither a text nor a call")
 	}
 	return a, nil

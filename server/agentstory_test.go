@@ -1,0 +1,211 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// A run that was cancelled on another server, or that another server has taken over, stores nothing, also if its model
+// answers before the server knows.
+func TestALostRunStoresNothing(t *testing.T) {
+	t.Parallel()
+	for word, lose := range map[string]func(r runner){
+		`"cancelled"`: func(r runner) {
+			c, err := r.server.Recall.Conversation(r.t.Context(), 1, r.agent, recall.DefaultConversation)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			other := loop.New(*r.server.Loop)
+			if ids, err := other.Cancel(r.t.Context(), 1, c.ID, nil); err != nil || len(ids) != 1 {
+				r.t.Fatalf("cancelled %v, %v", ids, err)
+			}
+		},
+		`"interrupted"`: func(r runner) {
+			if _, err := r.pool.Exec(r.t.Context(), `UPDATE runs SET owner = 'another' WHERE org = 1`); err != nil {
+				r.t.Fatal(err)
+			}
+		},
+	} {
+		for _, streams := range []string{"false", `true,"background":true`} {
+			r, wait := newRunner(t, ""), make(chan struct{})
+			r.model.Says(modeltest.Answer{Text: "Too late", Wait: wait})
+			reply := r.begun(`{"input":"Hello","streaming":` + streams + `}`)
+			lose(r)
+			close(wait)
+			if word == `"interrupted"` && streams != "false" {
+				continue // its client waits for the other server
+			}
+			if got := <-reply; !strings.Contains(got.Text, word) || strings.Contains(got.Text, "Too late") {
+				t.Errorf("streaming %s: got %d %s, want %s", streams, got.Code, got.Text, word)
+			}
+			checkSaid(t, "the log", r.log(), []string{"user_message Hello"})
+		}
+	}
+}
+
+// whole returns the items that are stored of a background run, as a client sees them that attaches to it.
+func (r runner) whole(run string) (said []string, withdrawn any) {
+	r.t.Helper()
+	items, _ := r.stream("/v1/runs/"+run+"/stream", `{"include_pings":false}`)
+	for _, item := range items {
+		if item["withdrawn_message_id"] != nil {
+			withdrawn = item["withdrawn_message_id"]
+		}
+	}
+	return itemTexts(items), withdrawn
+}
+
+// The pieces of an answer that is not stored are withdrawn: clients that follow are told, and clients that attach later
+// see none of them.
+func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.model.Says(modeltest.Answer{Text: "Lost", Cut: true})
+	items, _ := r.stream(r.path(), `{"input":"Hello","streaming":true,"stream_tokens":true,"include_pings":false}`)
+	checkSaid(t, "the stream", itemTexts(items), []string{"assistant_message Lo", "assistant_message st", "ping",
+		"stop_reason llm_api_error", "error_message"})
+	if items[2]["withdrawn_message_id"] != items[0]["id"] {
+		t.Errorf("the message %v is withdrawn by %v", items[0]["id"], items[2])
+	}
+	r.model.Says(modeltest.Answer{Text: "Lost", Cut: true})
+	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
+	r.ended(run)
+	said, withdrawn := r.whole(run)
+	checkSaid(t, "a cut answer", said, []string{"ping", "stop_reason llm_api_error", "error_message"})
+	if withdrawn == nil {
+		t.Error("nothing is withdrawn")
+	}
+	for _, end := range []string{"cancel", "stop"} {
+		r := newRunner(t, "")
+		stop, _ := r.stoppable()
+		r.model.Says(modeltest.Answer{Text: "Lost", After: make(chan struct{})})
+		run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			list, _, err := r.server.Loop.Items(t.Context(), 1, run, 0, 1000)
+			if err == nil && len(list) > 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no piece is stored: %v", err)
+			}
+		}
+		want := []string{"ping"}
+		if end == "cancel" {
+			r.must("POST", r.path()+"/cancel", `{}`)
+			r.ended(run)
+			want = append(want, "stop_reason cancelled", "usage_statistics")
+		} else {
+			stop()
+			r.goesOn(run)
+			want = append(want, "assistant_message Do", "assistant_message ne.", "stop_reason end_turn", "usage_statistics")
+		}
+		said, withdrawn := r.whole(run)
+		checkSaid(t, "after "+end, said, want)
+		if withdrawn == nil {
+			t.Error("nothing is withdrawn")
+		}
+	}
+}
+
+// ended waits until a run has ended.
+func (r runner) ended(run string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		shown := fields(r.t, r.must("GET", "/v1/runs/"+run, ""))
+		if shown["status"] != "running" {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("the run is %v", shown)
+		}
+	}
+}
+
+// Messages that were stored when a server stopped, and that it did not show, are shown when the run goes on.
+func TestStoredMessagesAreShownWhenARunGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	stop, _ := r.stoppable()
+	r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`), modeltest.Answer{Wait: make(chan struct{})})
+	n := len(r.model.Requests())
+	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", hello))["id"])
+	for deadline := time.Now().Add(patience); len(r.model.Requests()) < n+2; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the model is not asked")
+		}
+	}
+	stop()
+	if _, err := r.pool.Exec(t.Context(), `DELETE FROM run_items WHERE org = 1 AND seq > 1`); err != nil {
+		t.Fatal(err)
+	}
+	r.goesOn(run)
+	said, _ := r.whole(run)
+	checkSaid(t, "the items", said, []string{"tool_call_message conversation_search", "tool_return_message a success",
+		"assistant_message Done.", "stop_reason end_turn", "usage_statistics"})
+}
+
+// An answer that breaks off is asked for again in a stream of pieces, too, while its client was sent none of it.
+func TestAnAnswerOfWhichNothingWasSentIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.model.Says(modeltest.Answer{Closes: true}, modeltest.Answer{Reasoning: "Hm..", Cut: true},
+		modeltest.Answer{Text: "Hello"})
+	items, _ := r.stream(r.path(), `{"input":"Hello","streaming":true,"stream_tokens":true,"include_pings":false,
+		"include_return_message_types":["assistant_message"]}`)
+	checkSaid(t, "the stream", itemTexts(items), []string{"assistant_message Hel", "assistant_message lo",
+		"stop_reason end_turn", "usage_statistics"})
+}
+
+// A request that answers some of the calls that wait is shown the others again, in every form of answer.
+func TestCallsThatStillWaitAreShownAgain(t *testing.T) {
+	t.Parallel()
+	for _, streams := range []string{"false", "true", `true,"background":true`, `true,"stream_tokens":true`} {
+		r := newRunner(t, askingAgent)
+		message := r.asks()
+		body := strings.TrimSuffix(approvals("o", approveI), "}") + `,"streaming":` + streams + `}`
+		for range 2 {
+			if streams == `true,"background":true` && strings.Contains(strings.Join(r.log(), " "), "tool_return") {
+				break // a background run is attached to, not repeated
+			}
+			got := r.call("POST", r.path(), body)
+			var items []map[string]any
+			if streams == "false" {
+				for _, m := range fields(t, got.Text)["messages"].([]any) {
+					items = append(items, m.(map[string]any))
+				}
+			} else {
+				items, _ = readStream(t, got.Text)
+				items = items[1 : len(items)-2] // without ping, reason and usage
+			}
+			checkSaid(t, streams, itemTexts(items), []string{"tool_return_message i success",
+				"approval_request_message weather"})
+			if last := items[len(items)-1]; last["id"] != message || strings.Contains(fmt.Sprint(last), "memory_insert") {
+				t.Errorf("streaming %s: asked again by %v, want the message %s", streams, last, message)
+			}
+		}
+		r.model.Says(modeltest.Answer{Text: "Noted."})
+		if got := r.send(approvals("p", resultW)); got.StopReason.StopReason != "end_turn" {
+			t.Errorf("streaming %s: the last answer ends with %+v", streams, got)
+		}
+	}
+}
+
+// A model of Anthropic's that pauses is asked again.
+func TestAPausedAnswerGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","model":"anthropic/claude-sonnet-4-5"}`)
+	r.model.Says(modeltest.Answer{Text: "Wait.", Finish: "pause"}, modeltest.Answer{Text: "Here."})
+	got := r.send(hello)
+	checkSaid(t, "the answer", itemTexts(got.Messages), []string{"assistant_message Wait.", "assistant_message Here."})
+	asked := r.model.Requests()
+	if got.StopReason.StopReason != "end_turn" || got.Usage.Steps != 2 ||
+		!strings.Contains(string(asked[1].Fields["messages"]), "Wait.") {
+		t.Errorf("got %+v after %s", got, asked[1].Body)
+	}
+}
