@@ -103,7 +103,7 @@ func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 		} else {
 			stop()
 			r.goesOn(run)
-			want = append(want, "assistant_message Do", "assistant_message ne.", "stop_reason end_turn", "usage_statistics")
+			want = append(want, "assistant_message Don", "assistant_message e.", "stop_reason end_turn", "usage_statistics")
 		}
 		said, withdrawn := r.whole(run)
 		checkSaid(t, "after "+end, said, want)

@@ -297,6 +297,9 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 		{`[{"type":"x","tool_name":"expand"}]`, "body.tool_rules[0].type: expected one of run_first"},
 		{`[{"type":"exit_loop","tool_name":"nobody"}]`, `there is no tool "nobody"`},
 		{`[{"type":"conditional","tool_name":"expand","child_output_mapping":{"a":"nobody"}}]`, `there is no tool "nobody"`},
+		{`[{"type":"run_first","tool_name":"expand","args":{"seq":1}}]`, "sets no arguments of calls"},
+		{`[{"type":"constrain_child_tools","tool_name":"expand","children":["expand"],"child_arg_nodes":[{"name":"expand",
+			"args":{"seq":1}}]}]`, "sets no arguments of calls"},
 	} {
 		body, want := refused[0], refused[1]
 		for _, call := range [][2]string{{"POST", "/v1/agents"}, {"PATCH", path}} {
@@ -310,4 +313,42 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 	c.must("DELETE", "/v1/tools/"+weather, "")
 	c.must("PATCH", path, kept) // a client that sends back what it read
 	check("sent back")
+}
+
+// A definition says whether its calls wait for approval by default: an agent that gets it has the rule then, once.
+func TestADefinitionAsksForApprovalByDefault(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	asks := c.made("/v1/tools", strings.Replace(weatherTool, `{"json_schema"`,
+		`{"default_requires_approval":true,"json_schema"`, 1))
+	plain := c.made("/v1/tools", strings.Replace(weatherTool, `"weather"`, `"tides"`, 1))
+	const exit = `{"type":"exit_loop","tool_name":"weather"}`
+	rules := func(agent string) (all []string) {
+		list, _ := fields(t, c.must("GET", "/v1/agents/"+agent, ""))["tool_rules"].([]any)
+		for _, rule := range list {
+			of := rule.(map[string]any)
+			all = append(all, fmt.Sprint(of["type"], " ", of["tool_name"]))
+		}
+		return all
+	}
+	created := c.made("/v1/agents", `{"tool_ids":["`+asks+`","`+plain+`"],"tool_rules":[`+exit+`]}`)
+	checkSaid(t, "created", rules(created), []string{"exit_loop weather", "requires_approval weather"})
+	ruled := c.made("/v1/agents", `{"tool_ids":["`+asks+
+		`"],"tool_rules":[{"type":"requires_approval","tool_name":"weather"}]}`)
+	checkSaid(t, "with the rule already", rules(ruled), []string{"requires_approval weather"})
+	agent := c.made("/v1/agents", `{}`)
+	for range 2 {
+		c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+asks, "")
+		c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+plain, "")
+		checkSaid(t, "attached", rules(agent), []string{"requires_approval weather"})
+	}
+	c.must("PATCH", "/v1/agents/"+agent+"/tools/approval/weather", `{"requires_approval":false}`)
+	c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+asks, "")
+	checkSaid(t, "attached already", rules(agent), nil)
+	updated := c.made("/v1/agents", `{}`)
+	got := fields(t, c.must("PATCH", "/v1/agents/"+updated, `{"tool_ids":["`+asks+`"],"tool_rules":[`+exit+`]}`))
+	checkSaid(t, "updated", rules(updated), []string{"exit_loop weather", "requires_approval weather"})
+	if shown, _ := got["tool_rules"].([]any); len(shown) != 2 {
+		t.Errorf("the answer has the rules %v", shown)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/capture"
 	"github.com/loci-memory/loci/server/letta"
@@ -130,10 +131,11 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 		}
 		out.AddResults(calls)
 	}
+	o.Paused = batch.Step.Ending == chat.Paused
 	next, err := o.Next(ctx, agent.PromptTarget{AgentID: of.ID, Conversation: o.Conversation.ID,
 		Format: agent.Format(batch.Step.Format), AnswerPending: batch.Step.AnswerPending})
 	if err != nil {
 		return out, err
 	}
-	return out, out.SetNext(next)
+	return out, out.SetNext(next, batch.Step.Ending)
 }

@@ -1,15 +1,18 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/loci-memory/loci/recall"
 )
 
 // ReadAnswer reads what a model answered, in a field, as its provider returned it: a chat completion of OpenAI's, with
-// choices; a response of OpenAI's Responses API, with output; a message of Anthropic's; or the message alone, in the
-// form of one of these. An answer without content is an empty text. at is the place of the message.
+// a choice; a response of OpenAI's Responses API, with output; a message of Anthropic's; or the message alone, in the
+// form of one of these. Thoughts in tags are reasoning, and calls may lack ids. An answer without content is an empty
+// text. at is the place of the message.
 func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
 	answer := i.Object(name)
 	if i.Failed() {
@@ -21,11 +24,11 @@ func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
 		answer.Refuse("error", "expected an answer of the model, not an error of its provider")
 	case answer.Has("choices"):
 		message := answer.choice()
-		d.Content, at = readAnswer(message.ofAssistant()), message.At
+		d.Content, at = readAnswer(message.ofAssistant(), loose), message.At
 	case answer.Has("output"):
 		d.Content = answer.readOutput()
 	case answer.Has("role"):
-		d.Content = readAnswer(answer)
+		d.Content = readAnswer(answer, loose)
 		if answer.OneOf("role", "assistant") == "" {
 			return d, at
 		}
@@ -40,21 +43,52 @@ func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
 	return d, at
 }
 
-// IsCut reports whether the answer in a field, of one of the forms of ReadAnswer, ended for its length.
-func (i Object) IsCut(name string) bool {
-	answer := i.Object(name)
-	if !answer.Has("choices") {
-		return answer.Text("stop_reason") == "max_tokens" || answer.Text("status") == "incomplete"
+// The ways in which an answer ends that is not whole.
+const (
+	Length   = "length"   // it was cut for its length
+	Filtered = "filtered" // the provider stopped it
+	Paused   = "paused"   // the model goes on when it is asked again
+)
+
+// endings are the ways in which answers end, as providers name them.
+var endings = map[any]string{"length": Length, "max_tokens": Length, "model_length": Length,
+	"model_context_window_exceeded": Length, "max_output_tokens": Length, "content_filter": Filtered,
+	"pause_turn": Paused}
+
+// Ending returns how the answer in a field ended, of one of the forms of ReadAnswer; empty if it is whole.
+func (i Object) Ending(name string) string {
+	var a struct {
+		Choices []struct {
+			Reason any `json:"finish_reason"`
+		} `json:"choices"`
+		Reason  any `json:"stop_reason"`
+		Status  any `json:"status"`
+		Details struct {
+			Reason any `json:"reason"`
+		} `json:"incomplete_details"`
 	}
-	choices := answer.Items("choices", "a list of choices")
-	return len(choices) > 0 && choices[0].Text("finish_reason") == "length"
+	_ = json.Unmarshal(i.fields[name], &a) // ReadAnswer says what is wrong
+	reason := a.Reason
+	switch {
+	case len(a.Choices) > 0:
+		reason = a.Choices[0].Reason
+	case a.Status == "incomplete":
+		reason = cmp.Or(a.Details.Reason, any("max_output_tokens"))
+	}
+	if said, ok := reason.(string); ok {
+		return endings[said]
+	}
+	return ""
 }
+
+// thoughts are the types of parts by which a model does not answer.
+var thoughts = []recall.PartType{recall.Reasoning, recall.RedactedReasoning, recall.OmittedReasoning,
+	recall.SummarizedReasoning}
 
 // IsEmpty reports whether an answer has neither a text nor a call.
 func IsEmpty(answer []recall.Part) bool {
 	return !slices.ContainsFunc(answer, func(p recall.Part) bool {
-		return p.Type == recall.ToolCall || p.Type != recall.Reasoning && p.Type != recall.RedactedReasoning &&
-			(p.Type != recall.Text || p.Text != "")
+		return !slices.Contains(thoughts, p.Type) && (p.Type != recall.Text || p.Text != "")
 	})
 }
 
@@ -68,6 +102,7 @@ func CutOff(answer []recall.Part) []recall.Part {
 		answer = answer[:last:last]
 	}
 	if IsEmpty(answer) {
+		answer = slices.DeleteFunc(answer, func(p recall.Part) bool { return p.Type == recall.Text })
 		answer = append(answer, recall.Part{Type: recall.Text, Text: why})
 	}
 	return answer
@@ -89,11 +124,12 @@ func NameCalls(answer []recall.Part, newID func(index int) string) {
 	}
 }
 
-// choice returns the message of the first choice of a chat completion.
+// choice returns the message of the choice of a chat completion.
 func (i Object) choice() Object {
 	choices := i.Items("choices", "a list of choices")
-	if len(choices) == 0 {
-		i.Refuse("choices", "expected at least one, with the message that the model answered")
+	if len(choices) != 1 {
+		i.Refuse("choices", fmt.Sprintf("expected one, with the message that the model answered. Got: %d. A conversation "+
+			"goes on with one answer: ask for one, or send the one that you choose", len(choices)))
 		return Object{problem: i.problem}
 	}
 	return choices[0].Object("message")
@@ -118,7 +154,7 @@ func (i Object) readOutput() (all []recall.Part) {
 				m.Refuse("type", "expected what the model wrote; send what tools returned as messages")
 			}
 		case m.kind() == "message":
-			all = append(all, readAnswer(m.ofAssistant())...)
+			all = append(all, readAnswer(m.ofAssistant(), exact)...)
 		default:
 			m.Refuse("type", "expected message, function_call, reasoning, or another item that a model writes")
 		}
@@ -131,27 +167,29 @@ func (i Object) readOutput() (all []recall.Part) {
 // to its cache.
 var usageCounts = []string{"prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
 
-// PromptTokens returns a provider's count of a prompt, of the usage in a field; 0 if it has none. It refuses counts
-// that are no numbers of tokens.
-func (i Object) PromptTokens(name string) int {
+// PromptTokens returns a provider's count of a prompt, of the usage in a field; 0 if it has none. If the counts cannot
+// be, why says so.
+func (i Object) PromptTokens(name string) (n int, why string) {
 	if !i.Has(name) {
-		return 0
+		return 0, ""
 	}
-	of := i.Object(name)
+	var usage map[string]json.RawMessage
+	if json.Unmarshal(i.fields[name], &usage) != nil {
+		return 0, i.Within(name) + " is no object of counts: it is ignored"
+	}
 	counts := map[string]float64{}
 	for _, count := range usageCounts {
 		var n float64
-		if of.Has(count) && (json.Unmarshal(of.fields[count], &n) != nil || n < 0 || n > maxTokens) {
-			of.Refuse(count, "expected a number of 0 to 2147483647")
-			return 0
+		if raw := usage[count]; raw != nil && (json.Unmarshal(raw, &n) != nil || n < 0 || n > maxTokens) {
+			return 0, fmt.Sprintf("%s.%s is no number of 0 to 2147483647: the usage is ignored", i.Within(name), count)
 		}
 		counts[count] = n
 	}
-	n := counts["prompt_tokens"]
-	if n == 0 {
-		n = counts["input_tokens"] + counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"]
+	sum := counts["prompt_tokens"]
+	if sum == 0 {
+		sum = counts["input_tokens"] + counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"]
 	}
-	return int(min(n, maxTokens))
+	return int(min(sum, maxTokens)), ""
 }
 
 const maxTokens = 1<<31 - 1

@@ -21,7 +21,12 @@ func readToolResult(p Object) recall.Part {
 	return r
 }
 
+// readThinking reads a thought. Mistral's are lists of texts.
 func readThinking(p Object) recall.Part {
+	if p.Has("thinking") && p.fields["thinking"][0] == '[' {
+		text, _ := p.Result("thinking")
+		return recall.Part{Type: recall.Reasoning, Text: text, Native: true}
+	}
 	return recall.Part{Type: recall.Reasoning, Text: p.Given("thinking"), Native: true, Signature: p.Text("signature")}
 }
 

@@ -31,7 +31,7 @@ func Read(m Object) []recall.Draft {
 	case d.Role == recall.Tool && isResult(m, named):
 		d.Content = []recall.Part{readResult(m, named)}
 	case d.Role == recall.Assistant:
-		if d.Content = readAnswer(m); len(d.Content) == 0 {
+		if d.Content = readAnswer(m, exact); len(d.Content) == 0 {
 			m.Refuse("content", "expected a text, or a list of parts, in a message without tool_calls")
 		}
 	default:
@@ -85,8 +85,16 @@ func readResult(m Object, role string) recall.Part {
 // functionCall returns the id of a call in the old format, whose calls have none.
 func functionCall(name string) string { return "function:" + name }
 
+// strictness says how what a model wrote is read.
+type strictness bool
+
+const (
+	exact strictness = false // as it stands
+	loose strictness = true  // as the servers mean it that are like OpenAI's
+)
+
 // readAnswer reads what a model wrote: its thoughts, its words, its calls.
-func readAnswer(m Object) []recall.Part {
+func readAnswer(m Object, s strictness) []recall.Part {
 	var all []recall.Part
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if thought := m.Thought(name); thought != "" {
@@ -95,10 +103,13 @@ func readAnswer(m Object) []recall.Part {
 		}
 	}
 	said := m.Content("content", chatParts)
+	if s == loose {
+		said = withThoughts(said)
+	}
 	if refusal := m.Text("refusal"); refusal != "" {
 		said = append(said, recall.Part{Type: recall.Text, Text: refusal})
 	}
-	calls := readCalls(m)
+	calls := readCalls(m, s)
 	if len(calls) > 0 { // many send an empty text with calls
 		said = slices.DeleteFunc(said, func(p recall.Part) bool { return p.Type == recall.Text && p.Text == "" })
 	}
@@ -114,9 +125,28 @@ func (i Object) Thought(name string) string {
 	return i.Text(name)
 }
 
-func readCalls(m Object) (calls []recall.Part) {
+// withThoughts makes thoughts in tags, at the beginning of the first text, reasoning.
+func withThoughts(said []recall.Part) []recall.Part {
+	at := slices.IndexFunc(said, func(p recall.Part) bool { return p.Type == recall.Text })
+	if at < 0 {
+		return said
+	}
+	tagged := Thoughts{}
+	thought, text := tagged.Add(said[at].Text)
+	more, rest := tagged.End()
+	if thought += more; thought == "" {
+		return said
+	}
+	said[at].Text = text + rest
+	return slices.Insert(said, at, recall.Part{Type: recall.Reasoning, Text: thought, Native: true})
+}
+
+func readCalls(m Object, s strictness) (calls []recall.Part) {
 	for _, c := range m.Items("tool_calls", "a list of calls") {
-		p := recall.Part{Type: recall.ToolCall, CallID: c.Needed("id")}
+		p := recall.Part{Type: recall.ToolCall, CallID: c.Text("id")}
+		if s == exact {
+			p.CallID = c.Needed("id")
+		}
 		if c.Has("custom") {
 			custom := c.Object("custom")
 			p.Name, p.Input = custom.Needed("name"), custom.Text("input")

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -50,6 +52,7 @@ func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.countPrompt(body, in, "response_dict")
 	b.read = readMessages("messages")
 	switch {
 	case in.Has("messages") && in.Has("request_messages"):
@@ -84,10 +87,6 @@ func open(body *rest.Spool, zone *time.Location, l rest.Lists) (*Batch, chat.Obj
 	in := chat.NewObject(fields, zone)
 	b := &Batch{Conversation: cmp.Or(in.Text("conversation_id"), recall.DefaultConversation), fields: fields, lists: lists,
 		zone: zone}
-	b.PromptTokens = in.PromptTokens("usage")
-	if !in.Has("usage") {
-		b.PromptTokens = countedBy(fields["response_dict"])
-	}
 	return b, in, nil
 }
 
@@ -111,18 +110,22 @@ func Input(input json.RawMessage) json.RawMessage {
 	return chat.Encode(map[string]any{"role": "user", "content": input})
 }
 
-// countedBy returns the count of a prompt in the answer to it; 0 if there is none that can be.
-func countedBy(answer json.RawMessage) int {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(answer, &fields) != nil {
-		return 0
+// countPrompt reads the provider's count of the prompt: of the request, or else of the answer in a field. It warns of
+// one that cannot be, and ignores it.
+func (b *Batch) countPrompt(body *rest.Spool, in chat.Object, answer string) {
+	of := in
+	if !in.Has("usage") {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(b.fields[answer], &fields) != nil {
+			return
+		}
+		of = chat.NewObject(fields, b.zone)
+		of.At = answer
 	}
-	of := chat.NewObject(fields, time.UTC)
-	n := of.PromptTokens("usage")
-	if of.Failed() {
-		return 0
+	n, why := of.PromptTokens("usage")
+	if b.PromptTokens = n; why != "" {
+		body.Warn(why)
 	}
-	return n
 }
 
 // checkList refuses a field that is neither a list with items nor a message.
@@ -321,13 +324,18 @@ func (b *Batch) readExchange(body chat.Object) iter.Seq2[message, error] {
 				return
 			}
 		}
-		yield(readAnswer(body, "response_dict"))
+		yield(readAnswer(body, "response_dict", func(int) string { return "call_" + uuid.NewString() }))
 	}
 }
 
-// readAnswer reads the answer of a provider in a field. The request may name the model.
-func readAnswer(body chat.Object, name string) (m message, err error) {
+// readAnswer reads the answer of a provider in a field, and gives its calls ids that are unique in it. The request may
+// name the model.
+func readAnswer(body chat.Object, name string, newID func(index int) string) (m message, err error) {
 	m.Draft, m.at = body.ReadAnswer(name)
+	if ending := body.Ending(name); ending == chat.Length || ending == chat.Filtered {
+		m.Content = chat.CutOff(m.Content)
+	}
+	chat.NameCalls(m.Content, newID)
 	m.Model = cmp.Or(body.Optional("model"), m.Model)
 	return m, body.Err()
 }

@@ -17,6 +17,7 @@ type Step struct {
 	OTID   string // the caller's own id of the step; empty if it has none
 	Stores bool   // it has messages
 	Answer bool   // the first of the messages is what the model answered
+	Ending string // how the answer ended, as chat names it; empty if it is whole
 	Format string // of the next prompt; empty is that of the agent's model
 
 	Approvals []Approval // of calls that need one
@@ -46,11 +47,10 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	if in.Has("pending") {
 		b.Step.AnswerPending = in.OneOf("pending", "keep", "answer") == "answer"
 	}
-	if b.Step.Answer && !in.Has("usage") && !in.Failed() {
-		if answer := in.Object("response"); !in.Failed() {
-			b.PromptTokens = answer.PromptTokens("usage")
-		}
+	if b.Step.Answer {
+		b.Step.Ending = in.Ending("response")
 	}
+	b.countPrompt(body, in, "response")
 	name := "messages"
 	if in.Has("input") && !in.Has(name) {
 		name = "input"
@@ -80,20 +80,19 @@ func readApprovals(in chat.Object) (all []Approval) {
 // readModelAnswer reads what the model answered, and gives its calls ids that are unique in it: the same ones, if a
 // step with an otid comes again.
 func (b *Batch) readModelAnswer(body chat.Object) (message, error) {
-	m, err := readAnswer(body, "response")
-	if err != nil {
-		return m, err
-	}
-	if chat.IsEmpty(m.Content) && !body.IsCut("response") {
-		body.Refuse("response", "the model answered with neither a text nor a call: ask it again")
-		return m, body.Err()
-	}
-	chat.NameCalls(m.Content, func(n int) string {
+	m, err := readAnswer(body, "response", func(n int) string {
 		if b.Step.OTID == "" {
 			return "call_" + uuid.NewString()
 		}
 		return "call_" + uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%d %s", n, b.Step.OTID)).String()
 	})
+	if err != nil {
+		return m, err
+	}
+	if chat.IsEmpty(m.Content) {
+		body.Refuse("response", "the model answered with neither a text nor a call: ask it again")
+		return m, body.Err()
+	}
 	m.OTID = given(b.Step.OTID)
 	return m, nil
 }

@@ -2,6 +2,7 @@ package letta
 
 import (
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/loop"
 )
 
@@ -14,7 +15,7 @@ type Step struct {
 	Calls    []StepCall        `json:"calls" doc:"For the caller to run or to decide, before the model is asked again."`
 	Prompt   Prompt            `json:"prompt"`
 
-	Reason *string `json:"stop_reason" doc:"tool_rule, if a rule of a tool ends the turn; else null."`
+	Reason *string `json:"stop_reason" doc:"tool_rule or max_tokens_exceeded, if that ends the turn; else null."`
 
 	// The model's turn, with the prompt's request; the caller's, to run the calls; or the user's.
 	Next string `json:"next" enum:"model,calls,user" doc:"Whose turn it is; the user's if the answer calls no tool."`
@@ -51,8 +52,8 @@ func (s *Step) AddResults(calls []loop.OutsideCall) {
 	}
 }
 
-// SetNext adds what follows.
-func (s *Step) SetNext(next loop.Next) (err error) {
+// SetNext adds what follows an answer with an ending, as chat names it.
+func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 	for _, c := range next.Calls {
 		s.Calls = append(s.Calls, stepCallOf(c))
 	}
@@ -61,8 +62,11 @@ func (s *Step) SetNext(next loop.Next) (err error) {
 		s.Next = "calls"
 	case next.Ended:
 		s.Next, s.Reason = "user", new(loop.ToolRule)
-	case next.Prompt.Answered && !next.Reminded:
+	case next.Prompt.Answered && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
+	}
+	if ending == chat.Length && s.Next == "user" && s.Reason == nil {
+		s.Reason = new(loop.MaxTokens)
 	}
 	s.Prompt, err = PromptOf(next.Prompt, nil)
 	return err

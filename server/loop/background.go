@@ -48,7 +48,8 @@ func (w *worker) emit(ctx context.Context, e Event) error {
 		return nil
 	}
 	i := &w.items
-	if i.waiting = append(i.waiting, e); e.Delta != nil && len(i.waiting) < maxWaiting && time.Since(i.flushed) < waitingSince {
+	i.waiting = append(i.waiting, e)
+	if e.Delta != nil && len(i.waiting) < maxWaiting && time.Since(i.flushed) < waitingSince {
 		return nil
 	}
 	return w.flush(ctx, w.DB)

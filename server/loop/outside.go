@@ -21,6 +21,8 @@ type Outside struct {
 	tools        []string // names of the agent's memory tools
 	all          []string // and of those that its program runs
 	approved     []string // ids of calls
+
+	Paused bool // the model's last answer goes on when it is asked again
 }
 
 // OutsideCall is a call of an answer. One without a result is the client's to run, or to approve.
@@ -199,7 +201,7 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 // afterAnswer reports whether the last answer ends its turn by the rule of a tool, or else whether the model is
 // reminded of the tools that it must still call.
 func (o *Outside) afterAnswer(ctx context.Context, turn turn, t tail) (ended, reminded bool, err error) {
-	if t.answer == nil {
+	if t.answer == nil || o.Paused {
 		return false, false, nil
 	}
 	e := o.rules.after(o.all, turn.before(t.answer.Position), t)

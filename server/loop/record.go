@@ -61,7 +61,7 @@ type Options struct {
 	StreamTokens bool            `json:"stream_tokens,omitempty"`
 	Approved     []string        `json:"approved,omitempty"`  // ids of calls that the client approved
 	Approvals    []Approval      `json:"approvals,omitempty"` // and denials, as the client sent them
-	Waiting      *Waiting        `json:"waiting,omitempty"`   // calls of an earlier run that the client was asked for again
+	Waiting      *Waiting        `json:"waiting,omitempty"`   // calls of an earlier run that were shown again
 	OTIDs        []string        `json:"otids,omitempty"`     // of these
 	View         json.RawMessage `json:"view,omitempty"`      // how the client wants to see messages; the caller's
 }

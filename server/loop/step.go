@@ -72,8 +72,8 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 	return nil
 }
 
-// ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece of
-// the answer. It compacts the conversation once if the provider finds the prompt too long.
+// ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece
+// of the answer. It compacts the conversation once if the provider finds the prompt too long.
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 
 // Spool is a request's body in a temporary file, of whose lists one item at a time is in memory.
 type Spool struct {
-	Warnings Warnings // of Fields
+	Warnings Warnings // of Fields and Warn
 	file     document.Spool
 	release  func() // counts the file no more
 	held     heldBody
@@ -64,6 +64,9 @@ func (s *Spool) Close() {
 	s.file.Close()
 	s.release()
 }
+
+// Warn adds a sentence to Warnings.
+func (s *Spool) Warn(warning string) { s.Warnings.add(warning) }
 
 // List is a list in a Spool.
 type List struct {

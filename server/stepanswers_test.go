@@ -1,0 +1,101 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A step takes the answers of servers that are like OpenAI's as they mean them.
+func TestAStepTakesAnswersOfOtherServers(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	const call = `"function":{"name":"core_memory_append","arguments":{"label":"notes","content":"tea"}}`
+	for _, x := range []struct{ name, response, next, said, stop string }{
+		{"arguments that are an object", `{"choices":[{"message":{"content":"","tool_calls":[{"id":"a",` + call + `}]}}]}`,
+			"model", "tool_call_message core_memory_append;tool_return_message a success", ""},
+		{"an id that is null", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":null,` + call + `}]}}]}`, "model",
+			"tool_call_message core_memory_append;tool_return_message call_", ""},
+		{"two calls without ids", `{"choices":[{"message":{"tool_calls":[{` + call + `},{` + call + `}]}}]}`, "model",
+			"tool_call_message core_memory_append core_memory_append;tool_return_message call_", ""},
+		{"the older call", `{"choices":[{"message":{"function_call":{"name":"core_memory_append","arguments":` +
+			`{"label":"notes","content":"tea"}}}}]}`, "model", "tool_call_message core_memory_append;tool_return_message", ""},
+		{"thoughts in tags", `{"choices":[{"message":{"content":"<think>Hm.</think>\n\nYes."}}]}`, "user",
+			"reasoning_message Hm.;assistant_message Yes.", ""},
+		{"thoughts in tags of the message alone", `{"role":"assistant","content":"<think>Hm.</think>Yes."}`, "user",
+			"reasoning_message Hm.;assistant_message Yes.", ""},
+		{"Mistral's thoughts", `{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":` +
+			`"Hm."}]},{"type":"text","text":"Yes."}]}}]}`, "user", "reasoning_message Hm.;assistant_message Yes.", ""},
+		{"a reason that is a number", `{"choices":[{"message":{"content":"Yes."},"finish_reason":7}]}`, "user",
+			"assistant_message Yes.", ""},
+		{"a length", `{"choices":[{"message":{"content":"Ye"},"finish_reason":"length"}]}`, "user", "assistant_message Ye",
+			"max_tokens_exceeded"},
+		{"a length within a call", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a","function":{"name":` +
+			`"weather","arguments":"{\"pl"}}]},"finish_reason":"length"}]}`, "user",
+			"assistant_message [This answer was cut off within a call of weather, which was not made.]", "max_tokens_exceeded"},
+		{"a length after a call", `{"choices":[{"message":{"tool_calls":[{"id":"a",` + call + `},{"id":"b","function":` +
+			`{"name":"weather","arguments":"{\"pl"}}]},"finish_reason":"length"}]}`, "model",
+			"tool_call_message core_memory_append;tool_return_message a success", ""},
+		{"Anthropic's length", `{"type":"message","role":"assistant","content":[{"type":"thinking","thinking":"Hm.",` +
+			`"signature":"c2ln"}],"stop_reason":"max_tokens"}`, "user",
+			"reasoning_message Hm.;assistant_message [This answer was cut off before", "max_tokens_exceeded"},
+		{"Anthropic's pause", `{"type":"message","role":"assistant","content":[{"type":"text","text":"Wait."},` +
+			`{"type":"server_tool_use","id":"s","name":"web_search","input":{}}],"stop_reason":"pause_turn"}`, "model",
+			"hidden_reasoning_message;assistant_message Wait.", ""},
+		{"a response that is not complete", `{"object":"response","status":"incomplete","incomplete_details":{"reason":` +
+			`"max_output_tokens"},"output":[{"type":"reasoning","id":"r","summary":[]}]}`, "user",
+			"reasoning_message ;assistant_message [This answer was cut off before", "max_tokens_exceeded"},
+		{"a response that was cut within a call", `{"object":"response","status":"incomplete","output":[{"type":` +
+			`"function_call","call_id":"a","name":"weather","arguments":"{\"pl","status":"incomplete"}]}`, "user",
+			"assistant_message [This answer was cut off within a call of weather", "max_tokens_exceeded"},
+		{"a response that was filtered", `{"object":"response","status":"incomplete","incomplete_details":{"reason":` +
+			`"content_filter"},"output":[]}`, "user", "assistant_message [This answer was cut off before", ""},
+	} {
+		agent := c.stepper()
+		c.step(agent, `{"messages":[{"role":"user","content":"Hello"}]}`)
+		for range 2 {
+			got := c.step(agent, `{"otid":"s","response":`+x.response+`}`)
+			if got.Next != x.next || got.Reason != x.stop {
+				t.Errorf("%s: got the next %q and the reason %q, want %q and %q", x.name, got.Next, got.Reason, x.next, x.stop)
+			}
+			checkSendable(t, "openai", got)
+		}
+		said := strings.Join(itemTexts(runner{client: c, agent: agent}.items())[2:], ";")
+		if !strings.HasPrefix(said, x.said) {
+			t.Errorf("%s: the log has %q, want %q", x.name, said, x.said)
+		}
+	}
+}
+
+// items lists the agent's messages.
+func (r runner) items() []map[string]any { return r.list(r.path() + "?limit=1000") }
+
+// A usage that cannot be is ignored, with a sentence; the answer is stored.
+func TestAnImpossibleUsageIsIgnoredWithASentence(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.stepper()
+	for _, usage := range []string{`{"prompt_tokens":-5}`, `{"prompt_tokens":"many"}`, `{"input_tokens":1e300}`, `"none"`,
+		`[7]`, `{"cache_read_input_tokens":5000000000}`} {
+		for path, body := range map[string]string{
+			"step":                    `{"response":{"choices":[{"message":{"content":"Yes."}}],"usage":` + usage + `}}`,
+			"step with its own usage": `{"response":{"choices":[{"message":{"content":"Yes."}}]},"usage":` + usage + `}`,
+			"messages/capture":        `{"messages":[{"role":"assistant","content":"Yes."}],"usage":` + usage + `}`,
+			"messages/capture of an exchange": `{"provider":"openai","request_messages":[{"role":"user","content":"Hm"}],` +
+				`"response_dict":{"choices":[{"message":{"content":"Yes."}}],"usage":` + usage + `}}`,
+		} {
+			path, _, _ = strings.Cut(path, " ")
+			before := len(c.log(agent))
+			got := fields(t, c.must("POST", "/v1/agents/"+agent+"/"+path, body))
+			if warnings := fmt.Sprint(got["warnings"]); !strings.Contains(warnings, "ignored") ||
+				!strings.Contains(warnings, "usage") || len(c.log(agent)) == before {
+				t.Errorf("%s %s: got the warnings %s", path, body, warnings)
+			}
+		}
+	}
+	got := fields(t, c.must("POST", "/v1/agents/"+agent+"/step", `{"response":{"choices":[{"message":{"content":"Yes."}}],
+		"usage":{"prompt_tokens":7.0,"completion_tokens":null}}}`))
+	if got["warnings"] != nil {
+		t.Errorf("a usage that can be: got %v", got["warnings"])
+	}
+}
