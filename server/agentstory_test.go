@@ -105,6 +105,10 @@ func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 			r.goesOn(run)
 			want = append(want, "assistant_message Don", "assistant_message e.", "stop_reason end_turn", "usage_statistics")
 		}
+		items, _ := r.stream("/v1/runs/"+run+"/stream", `{"starting_after":1,"include_pings":false}`)
+		if len(items) != len(want) {
+			t.Errorf("after %s a client that saw the first piece is sent %v", end, itemTexts(items))
+		}
 		said, withdrawn := r.whole(run)
 		checkSaid(t, "after "+end, said, want)
 		if withdrawn == nil {

@@ -211,7 +211,8 @@ func TestAnOutputThatIsNotMappedAllowsNoTool(t *testing.T) {
 		r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
 			"tool_rules":[{"type":"conditional","tool_name":"conversation_search","require_output_mapping":`+strict+`,
 			"child_output_mapping":{"never":"memory_replace"},"default_child":"memory_insert"}]}`)
-		r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`), modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
+		r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`),
+			modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
 		checkSaid(t, strict, itemTexts(r.send(hello).Messages), []string{"tool_call_message conversation_search",
 			"tool_return_message a success", "tool_call_message memory_insert", "tool_return_message i " + status,
 			"assistant_message Done."})

@@ -65,14 +65,10 @@ func (w *worker) store(ctx context.Context, d db.DB, e Event) error {
 }
 
 // flush stores the waiting events as items.
-func (w *worker) flush(ctx context.Context, d db.DB) (err error) {
+func (w *worker) flush(ctx context.Context, d db.DB) error {
 	i := &w.items
-	if i.last == 0 {
-		i.last, err = db.One[int64](ctx, d, `
-			SELECT coalesce(max(seq), 0) FROM run_items WHERE org = $1 AND run_key = $2`, w.org, w.run.Key)
-		if err != nil {
-			return err
-		}
+	if err := w.findLast(ctx, d); err != nil {
+		return err
 	}
 	var list []json.RawMessage
 	for _, e := range i.waiting {
@@ -86,7 +82,7 @@ func (w *worker) flush(ctx context.Context, d db.DB) (err error) {
 	if len(list) == 0 {
 		return nil
 	}
-	_, err = d.Exec(ctx, `
+	_, err := d.Exec(ctx, `
 		INSERT INTO run_items (org, run_key, seq, item)
 		SELECT $1, $2, $3 + place, item
 		FROM unnest($4::json[]) WITH ORDINALITY AS item (item, place)`, w.org, w.run.Key, i.last, list)
@@ -94,6 +90,15 @@ func (w *worker) flush(ctx context.Context, d db.DB) (err error) {
 		i.last += int64(len(list))
 	}
 	return db.Error(err)
+}
+
+// findLast finds the number of the last stored item. It is found before items are withdrawn: no number is given twice.
+func (w *worker) findLast(ctx context.Context, d db.DB) (err error) {
+	if w.items.last == 0 {
+		w.items.last, err = db.One[int64](ctx, d, `
+			SELECT coalesce(max(seq), 0) FROM run_items WHERE org = $1 AND run_key = $2`, w.org, w.run.Key)
+	}
+	return err
 }
 
 // end ends the run. One that is gone, or has ended, ends for its clients alone.
@@ -141,6 +146,9 @@ func (w *worker) inTx(ctx context.Context, do func(pgx.Tx) error) error {
 // sendLast stores events after which no delta of an unstored message is left.
 func (w *worker) sendLast(ctx context.Context, tx pgx.Tx, last []Event) error {
 	w.items.dropDeltas()
+	if err := w.findLast(ctx, tx); err != nil {
+		return err
+	}
 	if w.unstored != "" {
 		_, err := tx.Exec(ctx, `DELETE FROM run_items WHERE org = $1 AND run_key = $2 AND item ->> 'id' = $3`, w.org,
 			w.run.Key, w.unstored)
