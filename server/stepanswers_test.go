@@ -80,7 +80,6 @@ func TestAnImpossibleUsageIsIgnoredWithASentence(t *testing.T) {
 		for path, body := range map[string]string{
 			"step":                    `{"response":{"choices":[{"message":{"content":"Yes."}}],"usage":` + usage + `}}`,
 			"step with its own usage": `{"response":{"choices":[{"message":{"content":"Yes."}}]},"usage":` + usage + `}`,
-			"messages/capture":        `{"messages":[{"role":"assistant","content":"Yes."}],"usage":` + usage + `}`,
 			"messages/capture of an exchange": `{"provider":"openai","request_messages":[{"role":"user","content":"Hm"}],` +
 				`"response_dict":{"choices":[{"message":{"content":"Yes."}}],"usage":` + usage + `}}`,
 		} {

@@ -167,29 +167,27 @@ func (i Object) readOutput() (all []recall.Part) {
 // to its cache.
 var usageCounts = []string{"prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
 
-// PromptTokens returns a provider's count of a prompt, of the usage in a field; 0 if it has none. If the counts cannot
-// be, why says so.
-func (i Object) PromptTokens(name string) (n int, why string) {
+// PromptTokens returns a provider's count of a prompt, of the usage in a field; 0 if it has none. It refuses counts
+// that are no numbers of tokens.
+func (i Object) PromptTokens(name string) int {
 	if !i.Has(name) {
-		return 0, ""
+		return 0
 	}
-	var usage map[string]json.RawMessage
-	if json.Unmarshal(i.fields[name], &usage) != nil {
-		return 0, i.Within(name) + " is no object of counts: it is ignored"
-	}
+	of := i.Object(name)
 	counts := map[string]float64{}
 	for _, count := range usageCounts {
 		var n float64
-		if raw := usage[count]; raw != nil && (json.Unmarshal(raw, &n) != nil || n < 0 || n > maxTokens) {
-			return 0, fmt.Sprintf("%s.%s is no number of 0 to 2147483647: the usage is ignored", i.Within(name), count)
+		if of.Has(count) && (json.Unmarshal(of.fields[count], &n) != nil || n < 0 || n > maxTokens) {
+			of.Refuse(count, "expected a number of 0 to 2147483647")
+			return 0
 		}
 		counts[count] = n
 	}
-	sum := counts["prompt_tokens"]
-	if sum == 0 {
-		sum = counts["input_tokens"] + counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"]
+	n := counts["prompt_tokens"]
+	if n == 0 {
+		n = counts["input_tokens"] + counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"]
 	}
-	return int(min(sum, maxTokens)), ""
+	return int(min(n, maxTokens))
 }
 
 const maxTokens = 1<<31 - 1

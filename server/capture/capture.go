@@ -52,7 +52,9 @@ func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.countPrompt(body, in, "response_dict")
+	if b.PromptTokens = in.PromptTokens("usage"); !in.Has("usage") {
+		b.countAnswer(body, "response_dict")
+	}
 	b.read = readMessages("messages")
 	switch {
 	case in.Has("messages") && in.Has("request_messages"):
@@ -110,21 +112,23 @@ func Input(input json.RawMessage) json.RawMessage {
 	return chat.Encode(map[string]any{"role": "user", "content": input})
 }
 
-// countPrompt reads the provider's count of the prompt: of the request, or else of the answer in a field. It warns of
-// one that cannot be, and ignores it.
-func (b *Batch) countPrompt(body *rest.Spool, in chat.Object, answer string) {
-	of := in
-	if !in.Has("usage") {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(b.fields[answer], &fields) != nil {
-			return
-		}
-		of = chat.NewObject(fields, b.zone)
-		of.At = answer
+// countAnswer reads the provider's count of the prompt in an answer. It warns of one that cannot be, and ignores it: the
+// answer counts more.
+func (b *Batch) countAnswer(body *rest.Spool, answer string) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(b.fields[answer], &fields) == nil {
+		b.countOf(body, answer, fields)
 	}
-	n, why := of.PromptTokens("usage")
-	if b.PromptTokens = n; why != "" {
-		body.Warn(why)
+}
+
+// countOf is countAnswer for the fields of the object at a place.
+func (b *Batch) countOf(body *rest.Spool, at string, fields map[string]json.RawMessage) {
+	of := chat.NewObject(fields, b.zone)
+	of.At = at
+	b.PromptTokens = of.PromptTokens("usage")
+	if err := of.Err(); err != nil {
+		b.PromptTokens = 0
+		body.Warn(err.Error() + ". The usage is ignored")
 	}
 }
 

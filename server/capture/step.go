@@ -50,7 +50,11 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	if b.Step.Answer {
 		b.Step.Ending = in.Ending("response")
 	}
-	b.countPrompt(body, in, "response")
+	if in.Has("usage") {
+		b.countOf(body, "", b.fields)
+	} else {
+		b.countAnswer(body, "response")
+	}
 	name := "messages"
 	if in.Has("input") && !in.Has(name) {
 		name = "input"
