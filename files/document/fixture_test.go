@@ -288,7 +288,10 @@ func line(props, s string) string { return "<a:p>" + props + "<a:r><a:t>" + s + 
 type sheet struct{ name, attributes, rows string }
 
 // xlsx returns a workbook of sheets, and further parts.
-func xlsx(sheets []sheet, parts ...string) []byte {
+func xlsx(sheets []sheet, parts ...string) []byte { return xlsxWith("", sheets, parts...) }
+
+// xlsxWith returns a workbook with properties, the element before its list of sheets.
+func xlsxWith(properties string, sheets []sheet, parts ...string) []byte {
 	main := ` xmlns="` + schemas + `spreadsheetml/2006/main" xmlns:r="` + schemas + `officeDocument/2006/relationships"`
 	var list strings.Builder
 	links := []string{"styles", "styles", "styles.xml", "strings", "sharedStrings", "sharedStrings.xml"}
@@ -300,7 +303,7 @@ func xlsx(sheets []sheet, parts ...string) []byte {
 			"<worksheet"+main+"><sheetData>"+s.rows+"</sheetData></worksheet>")
 	}
 	parts = append(parts, "_rels/.rels", relations("r", "officeDocument", "xl/workbook.xml"),
-		"xl/workbook.xml", "<workbook"+main+"><sheets>"+list.String()+"</sheets></workbook>",
+		"xl/workbook.xml", "<workbook"+main+">"+properties+"<sheets>"+list.String()+"</sheets></workbook>",
 		"xl/_rels/workbook.xml.rels", relations(links...))
 	return archive(parts...)
 }

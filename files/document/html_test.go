@@ -74,6 +74,62 @@ func TestHTMLOfSmallPages(t *testing.T) {
 	}
 }
 
+// A reader of a page does not see what its stylesheets hide.
+func TestHTMLHiddenByStylesheets(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, style, body, want string }{
+		{"a class", ".x{display:none}", `<p>text<p class="a x">no`, "text\n"},
+		{"an id, invisible", "/* { */ p#x { color: red; VISIBILITY : Hidden }", `<p>text<p id=x>no<p class=x>more`,
+			"text\n\nmore\n"},
+		{"what is in it goes, too", ".x{display:none}", `<p>text<div class=x><p>no<div>no</div></div>`, "text\n"},
+		{"one of several selectors", "h1, div > .x , b{display:none}", `text<div><i class=x>no</i> more</div><i class=x>i</i>`,
+			"text\n\nmore\n\n*i*\n"},
+		{"below another element", ".a .x{display:none}", `<p>text<div class=a><p class=x>no</div><p class=x>more`,
+			"text\n\nmore\n"},
+		{"on screens", "@media screen, print{.x{display:none}}", `<p>text<p class=x>no`, "text\n"},
+		{"not on paper only", "@media print{.x{display:none}}", `<p>text<p class=x>more`, "text\n\nmore\n"},
+		{"not on small screens only", "@media (max-width: 600px){.x{display:none}}", `<p>text<p class=x>more`,
+			"text\n\nmore\n"},
+		{"not what some screens show", ".x{display:none} @media (min-width: 600px){.x{display:block}}",
+			`<p>text<p class=x>more`, "text\n\nmore\n"},
+		{"a later rule shows", ".x{display:none}.y{display:block}", `<p>text<p class="x y">more`, "text\n\nmore\n"},
+		{"a more specific rule shows", "p.y{display:block}.x{display:none}", `<p>text<p class="x y">more`,
+			"text\n\nmore\n"},
+		{"an important rule hides", ".x{display:none!important}p.y.x{display:block}", `<p>text<p class="x y">no`, "text\n"},
+		{"an element's own style shows", ".x{display:none}", `<p>text<p class=x style="display:block">more`,
+			"text\n\nmore\n"},
+		{"not where an element is touched", ".x:hover{display:none}", `<p>text<p class=x>more`, "text\n\nmore\n"},
+		{"not within another rule", ".y{.x{display:none}}", `<p>text<p class=x>more`, "text\n\nmore\n"},
+		{"not the page itself", "body,html{display:none}", `<p>text`, "text\n"},
+		{"a damaged rule hides nothing", ".x{{display:none}} .y{display", `<p class=x>text<p class=y>more`,
+			"text\n\nmore\n"},
+		{"a rule after a damaged one", ".z{{}} @x; }} .x{display:none", `<p>text<p class=x>no`, "text\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			raw := "<style>" + tt.style + "</style>" + tt.body
+			if got, err := document.HTML(raw); err != nil || got != tt.want {
+				t.Errorf("HTML(%q) = %q, %v, want %q", raw, got, err, tt.want)
+			}
+		})
+	}
+	other := `<style media=print>.x{display:none}</style><style type="text/x">.x{display:none}</style><p class=x>text`
+	if got, err := document.HTML(other); err != nil || got != "text\n" {
+		t.Errorf("styles of another kind: %q, %v", got, err)
+	}
+}
+
+// A page with more rules and elements than are compared keeps its text.
+func TestHTMLWithHostileStylesheetsIsRead(t *testing.T) {
+	t.Parallel()
+	rules := strings.Repeat("* * p{display:none} ", 3_000)
+	raw := "<style>" + rules + "</style>" + strings.Repeat("<div>", 400) + strings.Repeat("<p>text", 10_000)
+	got, err := document.HTML(raw)
+	if err != nil || strings.Count(got, "text") < 9_000 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
 func TestHostileHTMLIsStripped(t *testing.T) {
 	t.Parallel()
 	const body = "<title>t</title><script>no()</script><div hidden>no()<div>no()</div>no()</div><p style='display:none'>" +

@@ -111,6 +111,22 @@ func TestXLSXCellsOutsideOfTheSheet(t *testing.T) {
 	})
 }
 
+// A workbook that counts its days from 1904 says so in its properties.
+func TestXLSXDatesFrom1904(t *testing.T) {
+	t.Parallel()
+	book := func(properties string) []byte {
+		row := "<row>" + number("1", "44650") + number("6", "44650.75") + number("5", "0.5") + number("0", "7") + "</row>"
+		return xlsxWith(properties, []sheet{{"S", "", row}}, "xl/styles.xml", xlsxStyles)
+	}
+	const want = "## S\n\n| 2026-03-31 | 2026-03-31 18:00 | 12:00 | 7 |\n| --- | --- | --- | --- |\n"
+	testReads(t, document.XLSX, []readCase{
+		{"by a number", book(`<workbookPr date1904="1"/>`), want, []int{1}},
+		{"by a word", book(`<workbookPr date1904="true"/>`), want, []int{1}},
+		{"not where it is off", book(`<workbookPr date1904="0"/>`), strings.ReplaceAll(want, "2026-03-31", "2022-03-30"),
+			[]int{1}},
+	})
+}
+
 func TestXLSXLongSheetsAreRead(t *testing.T) {
 	t.Parallel()
 	raw := workbook(`<row><c t="inlineStr"><is><t>name</t></is></c><c><v>42</v></c><c t="b"><v>1</v></c></row>`, 50_000)(t)
