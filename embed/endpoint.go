@@ -17,6 +17,9 @@ type Endpoint struct {
 	Embedder Embedder
 	Queries  Embedder // for searches, so that they do not wait for jobs; nil is Embedder
 
+	// Configured is what the settings say of the space that will be used: its model, and its dimension if they set one.
+	Configured Space
+
 	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to
 	// MaxPause. Zeros are a second and a minute.
 	FirstPause, MaxPause time.Duration
@@ -207,4 +210,29 @@ func (d *Endpoint) Space() (Space, bool) {
 		return Space{}, false
 	}
 	return *d.active.Load(), true
+}
+
+// Named returns the active space, or what is known of it before the endpoint has answered; false without an endpoint.
+func (d *Endpoint) Named() (Space, bool) {
+	if space, ok := d.Space(); ok || d == nil {
+		return space, ok
+	}
+	return d.Configured, d.Configured.Model != ""
+}
+
+// Problem returns a sentence on why texts have no vectors now; empty while the endpoint answers, and without one.
+func (d *Endpoint) Problem() string {
+	if d == nil {
+		return ""
+	}
+	const meanwhile = ": texts wait for their vectors, and search ranks by words."
+	if _, ok := d.Space(); !ok {
+		return "The embeddings endpoint has not answered yet" + meanwhile
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if until := d.rest.Load(); d.failures > 0 || until != nil && time.Now().Before(*until) {
+		return "The embeddings endpoint does not answer" + meanwhile
+	}
+	return ""
 }

@@ -130,11 +130,15 @@ var errNoFolder = db.NotFound("there is no such folder")
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	c := EmbeddingConfig{EndpointType: "openai", Model: "words", ChunkTokens: chunkTokens,
 		BatchSize: embed.MostTexts, Handle: "loci/words"}
-	if space, ok := s.o.Endpoint.Space(); ok {
+	if space, ok := s.o.Endpoint.Named(); ok {
 		c.Model, c.Dimension, c.Handle = space.Model, space.Dimension, "openai/"+space.Model
 	}
 	return c
 }
+
+// EmbeddingProblem returns a sentence on why texts have no vectors now, empty if they get them or no endpoint is
+// configured.
+func (s *Store) EmbeddingProblem() string { return s.o.Endpoint.Problem() }
 
 // described returns a folder with its EmbeddingConfig.
 func (s *Store) described(f Folder) Folder {

@@ -39,7 +39,9 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 	return rest.Paged(models, page, func(m letta.Model) string { return m.Handle }), nil
 }
 
-// listEmbeddingModels lists the one model that texts are embedded with: the endpoint's, or the built-in word weights.
+// listEmbeddingModels lists the one model that texts are embedded with: the endpoint's, or the built-in word weights. A
+// model whose endpoint does not answer is listed with the problem.
 func (s *Server) listEmbeddingModels(context.Context, *struct{}) ([]letta.EmbeddingModel, error) {
-	return []letta.EmbeddingModel{letta.EmbeddingModelOf(s.Files.Embedding(files.DefaultChunkTokens))}, nil
+	return []letta.EmbeddingModel{
+		letta.EmbeddingModelOf(s.Files.Embedding(files.DefaultChunkTokens), s.Files.EmbeddingProblem())}, nil
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent/agenttest"
 )
 
@@ -96,6 +99,46 @@ func TestWhatIsNotKnownOfAModelIsSaid(t *testing.T) {
 			t.Errorf("without a model the embedding is %v", c)
 		}
 	}
+}
+
+// A configured model is listed by its name while its endpoint does not answer, with what is wrong.
+func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	fake := embedtest.New(t, 8)
+	endpoint := fake.Endpoint(t)
+	endpoint.Configured = embed.Space{Model: "fake"}
+	store, err := files.New(c.pool, files.Options{Endpoint: endpoint, TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.Files = store
+	listed := func(when string, dimension float64, problem any) {
+		t.Helper()
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(c.must("GET", "/v1/models/embedding", "")), &list); err != nil {
+			t.Fatal(err)
+		}
+		if m := list[0]; len(list) != 1 || m["handle"] != "openai/fake" || m["embedding_dim"] != dimension ||
+			m["problem"] != problem {
+			t.Errorf("%s the list is %v, want the dimension %v and the problem %v", when, list, dimension, problem)
+		}
+	}
+	const meanwhile = ": texts wait for their vectors, and search ranks by words."
+	listed("before the endpoint answers", 0, "The embeddings endpoint has not answered yet"+meanwhile)
+	fake.Use(t, c.pool, endpoint)
+	listed("once it answers", 8, nil)
+	fake.Down.Store(true)
+	ask := func() {
+		permit, _ := endpoint.Await(t.Context())
+		defer permit.End()
+		_, _, _ = permit.Embed(t.Context(), []embed.Item{{ID: 1, Text: "text"}})
+	}
+	ask()
+	listed("while it fails", 8, "The embeddings endpoint does not answer"+meanwhile)
+	fake.Down.Store(false)
+	ask()
+	listed("when it answers again", 8, nil)
 }
 
 // The endpoint's models are listed after the operator's own, without those that do not chat, and each model once.

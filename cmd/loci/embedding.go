@@ -64,7 +64,8 @@ func (c embedding) embedder(ctx context.Context, log *slog.Logger) (*embedder, e
 		return nil, settingError{err}
 	}
 	e := &embedder{settings: c, client: client, dimension: c.Dimensions, log: log,
-		endpoint: &embed.Endpoint{Embedder: client, Queries: queries, Log: log}}
+		endpoint: &embed.Endpoint{Embedder: client, Queries: queries, Log: log,
+			Configured: embed.Space{Model: c.Model, Dimension: c.Dimensions}}}
 	err = e.probe(ctx, startProbe)
 	if _, ok := errors.AsType[*embed.SettingError](err); ok {
 		return nil, settingError{err}

@@ -27,6 +27,7 @@ type EmbeddingModel struct {
 	AzureEndpoint   rest.Null `json:"azure_endpoint"`
 	AzureVersion    rest.Null `json:"azure_version"`
 	AzureDeployment rest.Null `json:"azure_deployment"`
+	Problem         string    `json:"problem,omitempty" doc:"Why texts get no vectors now; absent if they get them."`
 }
 
 // Model is a language model that an agent may be for, in Letta's shape.
@@ -70,10 +71,10 @@ func (f ModelFilter) Excludes(m Model) bool {
 		len(f.Category) > 0 && !slices.Contains(f.Category, m.ProviderCategory)
 }
 
-// EmbeddingModelOf returns the model that embeds texts, in Letta's shape.
-func EmbeddingModelOf(c files.EmbeddingConfig) EmbeddingModel {
+// EmbeddingModelOf returns the model that embeds texts, in Letta's shape, with the problem that its endpoint has.
+func EmbeddingModelOf(c files.EmbeddingConfig, problem string) EmbeddingModel {
 	provider, _, _ := strings.Cut(c.Handle, "/")
 	return EmbeddingModel{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai",
 		ProviderName: provider, ModelType: "embedding", Dimension: c.Dimension, Model: c.Model,
-		EndpointType: c.EndpointType, ChunkTokens: c.ChunkTokens, BatchSize: c.BatchSize}
+		EndpointType: c.EndpointType, ChunkTokens: c.ChunkTokens, BatchSize: c.BatchSize, Problem: problem}
 }
