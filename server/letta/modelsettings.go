@@ -17,8 +17,19 @@ type ModelSettings struct{ rest.Object }
 
 // settingsOfModels are the fields of ModelSettings.
 type settingsOfModels struct {
-	Provider      rest.Opt[string]      `json:"provider_type,omitzero" doc:"That of the model's handle if absent."`
-	MaxTokens     rest.Opt[int]         `json:"max_output_tokens,omitzero" minimum:"1" doc:"Of an answer."`
+	Provider  rest.Opt[string] `json:"provider_type,omitzero" doc:"That of the model's handle if absent."`
+	MaxTokens rest.Opt[int]    `json:"max_output_tokens,omitzero" minimum:"1" doc:"Of an answer."`
+	SharedSettings
+
+	Reasoning      rest.Opt[ReasoningEffort]      `json:"reasoning,omitzero" doc:"Of OpenAI's models."`
+	Thinking       rest.Opt[thinking]       `json:"thinking,omitzero" doc:"Of Anthropic's models."`
+	ThinkingConfig rest.Opt[thinkingConfig] `json:"thinking_config,omitzero" doc:"Of Google's models."`
+	ResponseSchema rest.Opt[rest.Object]    `json:"response_schema,omitzero"`
+	ToolCallParser rest.Opt[string]         `json:"tool_call_parser,omitzero"`
+}
+
+// SharedSettings have the same names in model_settings and in an llm_config.
+type SharedSettings struct {
 	ParallelCalls rest.Opt[bool]        `json:"parallel_tool_calls,omitzero"`
 	Temperature   rest.Opt[float64]     `json:"temperature,omitzero" minimum:"0" maximum:"2"`
 	Penalty       rest.Opt[float64]     `json:"frequency_penalty,omitzero" minimum:"-2" maximum:"2"`
@@ -26,18 +37,20 @@ type settingsOfModels struct {
 	Verbosity     rest.Opt[string]      `json:"verbosity,omitzero" enum:"low,medium,high"`
 	Strict        rest.Opt[bool]        `json:"strict,omitzero"`
 	Effort        rest.Opt[string]      `json:"effort,omitzero" enum:"low,medium,high,xhigh,max"`
+}
 
-	Reasoning      rest.Opt[reasoning]      `json:"reasoning,omitzero" doc:"Of OpenAI's models."`
-	Thinking       rest.Opt[thinking]       `json:"thinking,omitzero" doc:"Of Anthropic's models."`
-	ThinkingConfig rest.Opt[thinkingConfig] `json:"thinking_config,omitzero" doc:"Of Google's models."`
-	ResponseSchema rest.Opt[rest.Object]    `json:"response_schema,omitzero"`
-	ToolCallParser rest.Opt[string]         `json:"tool_call_parser,omitzero"`
+// Reasoner are the settings of thinking that older clients send, in an llm_config or outside of it.
+type Reasoner struct {
+	Reasons     rest.Opt[bool] `json:"enable_reasoner,omitzero"`
+	MaxThinking rest.Opt[int]  `json:"max_reasoning_tokens,omitzero" minimum:"0"`
+}
+
+// ReasoningEffort is how hard a model of OpenAI's thinks.
+type ReasoningEffort struct {
+	Level rest.Opt[string] `json:"reasoning_effort,omitzero" enum:"none,minimal,low,medium,high,xhigh"`
 }
 
 type (
-	reasoning struct {
-		Effort rest.Opt[string] `json:"reasoning_effort,omitzero" enum:"none,minimal,low,medium,high,xhigh"`
-	}
 	thinking struct {
 		Type   rest.Opt[string] `json:"type,omitzero" enum:"enabled,disabled,adaptive"`
 		Budget rest.Opt[int]    `json:"budget_tokens,omitzero" minimum:"0"`
@@ -58,20 +71,13 @@ func (ModelSettings) Schema(r rest.Registry) *rest.Schema {
 type LLMConfigFields struct{ rest.Object }
 
 type fieldsOfLLMConfig struct {
-	Handle        rest.Opt[string]      `json:"handle,omitzero"`
-	Model         rest.Opt[string]      `json:"model,omitzero"`
-	ContextWindow rest.Opt[int]         `json:"context_window,omitzero"`
-	MaxTokens     rest.Opt[int]         `json:"max_tokens,omitzero" minimum:"1"`
-	ParallelCalls rest.Opt[bool]        `json:"parallel_tool_calls,omitzero"`
-	Temperature   rest.Opt[float64]     `json:"temperature,omitzero" minimum:"0" maximum:"2"`
-	Penalty       rest.Opt[float64]     `json:"frequency_penalty,omitzero" minimum:"-2" maximum:"2"`
-	Response      rest.Opt[rest.Object] `json:"response_format,omitzero"`
-	Verbosity     rest.Opt[string]      `json:"verbosity,omitzero" enum:"low,medium,high"`
-	Strict        rest.Opt[bool]        `json:"strict,omitzero"`
-	Effort        rest.Opt[string]      `json:"effort,omitzero" enum:"low,medium,high,xhigh,max"`
-	Reasons       rest.Opt[bool]        `json:"enable_reasoner,omitzero"`
-	ReasonEffort  rest.Opt[string]      `json:"reasoning_effort,omitzero" enum:"none,minimal,low,medium,high,xhigh"`
-	MaxThinking   rest.Opt[int]         `json:"max_reasoning_tokens,omitzero" minimum:"0"`
+	Handle        rest.Opt[string] `json:"handle,omitzero"`
+	Model         rest.Opt[string] `json:"model,omitzero"`
+	ContextWindow rest.Opt[int]    `json:"context_window,omitzero"`
+	MaxTokens     rest.Opt[int]    `json:"max_tokens,omitzero" minimum:"1"`
+	SharedSettings
+	Reasoner
+	ReasoningEffort
 
 	// These say of a server how it calls the model, which Loci does not.
 	EndpointType  any `json:"model_endpoint_type,omitempty"`
@@ -96,16 +102,23 @@ func (LLMConfigFields) Schema(r rest.Registry) *rest.Schema {
 
 // OfModel are settings of a model that an agent may be given outside of its model_settings, which come first.
 type OfModel struct {
+	Reasoner
 	MaxTokens     rest.Opt[int]  `json:"max_tokens,omitzero" minimum:"1" doc:"As model_settings.max_output_tokens."`
-	MaxThinking   rest.Opt[int]  `json:"max_reasoning_tokens,omitzero" minimum:"0"`
-	Reasons       rest.Opt[bool] `json:"enable_reasoner,omitzero"`
 	Reasoning     rest.Opt[bool] `json:"reasoning,omitzero" doc:"As enable_reasoner."`
 	ParallelCalls rest.Opt[bool] `json:"parallel_tool_calls,omitzero"`
 }
 
-// sameInConfig are the settings that have the same name in an llm_config.
-var sameInConfig = []string{"parallel_tool_calls", "temperature", "frequency_penalty", "response_format", "verbosity",
-	"strict", "effort", "enable_reasoner", "max_reasoning_tokens"}
+// sameInConfig are the names of the settings that an llm_config has as Loci keeps them.
+var sameInConfig = append(namesOf[SharedSettings](), namesOf[Reasoner]()...)
+
+// namesOf returns the names of a struct's fields in JSON.
+func namesOf[T any]() (names []string) {
+	for field := range reflect.TypeFor[T]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
 
 // modelSettings returns the settings of a model that a request gives, nil if it gives none. A setting that is null is
 // to be unset.
