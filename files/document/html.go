@@ -17,10 +17,10 @@ import (
 )
 
 // HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms, elements
-// that the page itself hides as it opens, and navigation, unless navigation is all there is. An element is hidden by its
-// attributes or by a style element. A page without a first-level heading gets its title as one. A page beyond the bounds
-// of layout (deeper than 500 elements, tables of more than a million cells, more than a million elements) comes as plain
-// text, without what its attributes hide. Time and space are linear.
+// that the page itself hides as it opens, and navigation, unless navigation is all there is. An element is hidden by
+// its attributes or by a style element. A page without a first-level heading gets its title as one. A page beyond the
+// bounds of layout (deeper than 500 elements, tables of more than a million cells, more than a million elements) comes
+// as plain text, without what its attributes hide. Time and space are linear.
 func HTML(raw string) (markdown string, err error) {
 	if !isInBounds(raw) {
 		return stripTags(raw), nil

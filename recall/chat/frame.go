@@ -2,6 +2,7 @@ package chat
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,52 +32,60 @@ const notices = `this is a message of the system\b|no result yet\b|the result of
 // Notice is an expression that matches a whole notice.
 const Notice = `(?i:\[(?:cut|(?:` + notices + `)[^\[\]]*)\])`
 
-// What a model may not see where a tag or a label begins: white space, and formatting characters without a width.
+// White space where a tag or a label begins. What has no width is not in the reading of a text.
 const (
-	gap     = `[\s\p{Cf}]*`
-	slashes = `/[\s/\p{Cf}]*`
-	lineGap = `[ \t\p{Zs}\p{Cf}]*`
+	gap     = `\s*`
+	slashes = `/[\s/]*`
+	lineGap = `[ \t]*`
 )
 
 // A marked tag or label has "~" after its bracket; one that a text has with marks gets one more. Any closing tag may be
-// marked, because some are those of blocks.
+// marked, because some are those of blocks. The expressions match readings of texts.
 const (
-	tagEnd    = `(?:[\s/>=]|$))`
+	tagEnd    = `(?:[\s/>=]|$)`
 	anyMarked = `~*` + gap + slashes + `[a-z_][a-z0-9_-]*`
 )
 
 var (
-	frameTag = regexp.MustCompile(`(?i)<((?:~*` + gap + `(?:` + slashes + `(?:` + closingTags + `)|(?:` +
+	frameTag = regexp.MustCompile(`(?i)<(?:~*` + gap + `(?:` + slashes + `(?:` + closingTags + `)|(?:` +
 		openingTags + `))|~` + anyMarked + `)` + tagEnd)
-	markedTag   = regexp.MustCompile(`(?i)<~((?:` + anyMarked + `|~*` + gap + `(?:` + openingTags + `))` + tagEnd)
+	markedTag   = regexp.MustCompile(`(?i)<~(?:` + anyMarked + `|~*` + gap + `(?:` + openingTags + `))` + tagEnd)
 	frameLabel  = regexp.MustCompile(`(?i)\[~*` + lineGap + `(?:seq` + lineGap + `\d|cut\]|` + notices + `)`)
-	markedLabel = regexp.MustCompile(strings.Replace(frameLabel.String(), `\[~*`, `\[~(~*`, 1) + ")")
+	markedLabel = regexp.MustCompile(strings.Replace(frameLabel.String(), `\[~*`, `\[~~*`, 1))
 )
 
 // FrameNote tells a model how Neutralize shows a tag or a label.
 const FrameNote = "Texts are shown verbatim, except that a tag or label of this prompt that occurs in one has a ~ " +
 	"after its bracket, as in <~/value> and [~seq 1]; tools accept it with and without the ~."
 
-// Neutralize returns a text as a model is shown it: verbatim, except that what looks like one of the frame tags gets a
+// Neutralize returns a text as a model is shown it: verbatim, except that what reads like one of the frame tags gets a
 // mark, and so does the beginning of a line like the label of a range of the log, "[seq 1", or like a notice. A closing
-// tag with one of some more names gets a mark, too. Restore undoes it.
+// tag with one of some more names gets a mark, too. A model reads fullwidth and other signs that look like those of a
+// tag as that tag, whatever without width stands between them. Restore undoes it.
 func Neutralize(text string, names ...string) string {
-	if strings.Contains(text, "<") {
-		text = frameTag.ReplaceAllString(text, "<~$1")
+	if strings.IndexByte(text, '<') < 0 && strings.IndexByte(text, '[') < 0 && isASCII(text) {
+		return text
 	}
-	if len(names) > 0 && strings.Contains(text, "<") {
-		tag := regexp.MustCompile(`(?i)<(` + gap + slashes + `(?:` + strings.Join(names, "|") + `)` + tagEnd)
-		text = tag.ReplaceAllString(text, "<~$1")
+	r := readingOf(text)
+	marks := r.brackets(frameTag)
+	if len(names) > 0 {
+		marks = append(marks, r.brackets(regexp.MustCompile(
+			`(?i)<`+gap+slashes+`(?:`+strings.Join(names, "|")+`)`+tagEnd))...)
 	}
-	var b strings.Builder
-	end := 0
-	for _, label := range frameLabel.FindAllStringIndex(text, -1) {
-		if at := label[0]; text[at+1] == '~' || beginsLine(text[:at]) {
-			b.WriteString(text[end:at] + "[~")
-			end = at + 1
+	for _, end := range r.brackets(frameLabel) {
+		_, size := utf8.DecodeLastRuneInString(text[:end])
+		if strings.HasPrefix(text[end:], "~") || beginsLine(text[:end-size]) {
+			marks = append(marks, end)
 		}
 	}
-	return b.String() + text[end:]
+	slices.Sort(marks)
+	var b strings.Builder
+	from := 0
+	for _, end := range slices.Compact(marks) {
+		b.WriteString(text[from:end] + "~")
+		from = end
+	}
+	return b.String() + text[from:]
 }
 
 // beginsLine reports whether what follows a text begins a line.
@@ -101,8 +110,17 @@ func shown(p recall.Part) string {
 
 // Restore returns the text that Neutralize shows, for a text, or a part of one between marks, that a model copied.
 func Restore(text string) string {
-	if strings.Contains(text, "~") {
-		text = markedLabel.ReplaceAllString(markedTag.ReplaceAllString(text, "<$1"), "[$1")
+	if !strings.Contains(text, "~") {
+		return text
 	}
-	return text
+	r := readingOf(text)
+	var b strings.Builder
+	from := 0
+	for _, end := range slices.Sorted(slices.Values(append(r.brackets(markedTag), r.brackets(markedLabel)...))) {
+		if strings.HasPrefix(text[end:], "~") {
+			b.WriteString(text[from:end])
+			from = end + 1
+		}
+	}
+	return b.String() + text[from:]
 }

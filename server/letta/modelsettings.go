@@ -21,11 +21,11 @@ type settingsOfModels struct {
 	MaxTokens rest.Opt[int]    `json:"max_output_tokens,omitzero" minimum:"1" doc:"Of an answer."`
 	SharedSettings
 
-	Reasoning      rest.Opt[ReasoningEffort]      `json:"reasoning,omitzero" doc:"Of OpenAI's models."`
-	Thinking       rest.Opt[thinking]       `json:"thinking,omitzero" doc:"Of Anthropic's models."`
-	ThinkingConfig rest.Opt[thinkingConfig] `json:"thinking_config,omitzero" doc:"Of Google's models."`
-	ResponseSchema rest.Opt[rest.Object]    `json:"response_schema,omitzero"`
-	ToolCallParser rest.Opt[string]         `json:"tool_call_parser,omitzero"`
+	Reasoning      rest.Opt[ReasoningEffort] `json:"reasoning,omitzero" doc:"Of OpenAI's models."`
+	Thinking       rest.Opt[thinking]        `json:"thinking,omitzero" doc:"Of Anthropic's models."`
+	ThinkingConfig rest.Opt[thinkingConfig]  `json:"thinking_config,omitzero" doc:"Of Google's models."`
+	ResponseSchema rest.Opt[rest.Object]     `json:"response_schema,omitzero"`
+	ToolCallParser rest.Opt[string]          `json:"tool_call_parser,omitzero"`
 }
 
 // SharedSettings have the same names in model_settings and in an llm_config.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -135,7 +136,7 @@ func replaced(value string, labels []string, old, text selection,
 		edited, err := replace(form.shown, form.selected, in)
 		return form.restore(edited), err
 	}
-	switch marked := strings.Contains(given, "<~") || strings.Contains(given, "[~"); {
+	switch marked := someMark.MatchString(given); {
 	case marked && found:
 		return asShown()
 	case strings.Contains(value, unmarked(given)):
@@ -157,8 +158,9 @@ type shownForm struct {
 // findShown finds a selection in a value as prompts show it, then as results show it, with stray line ends marked. A
 // mark goes with the bracket that the selection ends with, unless the text that takes its place ends with it, too.
 func findShown(value string, labels []string, given, in string) (f shownForm, found bool) {
-	bracket := given[len(given)-1:]
-	cutsMark := strings.Contains("<[", bracket) && !strings.HasSuffix(in, bracket)
+	_, size := utf8.DecodeLastRuneInString(given)
+	bracket := given[len(given)-size:]
+	cutsMark := strings.Contains(chat.Brackets, bracket) && !strings.HasSuffix(in, bracket)
 	for _, f := range []shownForm{{value, given, chat.Restore}, {recall.MarkLineEnds(value), given, unmarked}} {
 		f.shown = chat.Neutralize(f.shown, labels...)
 		if cutsMark && strings.Contains(f.shown, given+"~") {
@@ -174,9 +176,11 @@ func findShown(value string, labels []string, given, in string) (f shownForm, fo
 // A mark that a selection may have cut: at its beginning, where the bracket or the line end before it is missing, and
 // at its end, where the rest of the tag or label is.
 var (
-	firstMark = regexp.MustCompile(`^[~⏎]`)
-	lastMark  = regexp.MustCompile(`([<\[])~(~*[^<\[]*)$`)
-	anyMark   = regexp.MustCompile(`(^|[<\[])~|^⏎`)
+	bracketClass = `[` + regexp.QuoteMeta(chat.Brackets) + `]`
+	firstMark    = regexp.MustCompile(`^[~⏎]`)
+	lastMark     = regexp.MustCompile(`(` + bracketClass + `)~(~*[^` + bracketClass[1:] + `*)$`)
+	anyMark      = regexp.MustCompile(`(^|` + bracketClass + `)~|^⏎`)
+	someMark     = regexp.MustCompile(bracketClass + `~`)
 )
 
 // readings returns the texts that a selection may have been taken from, the likeliest first: without its marks, without
@@ -187,7 +191,7 @@ func readings(given string) (all []string) {
 		anyMark.ReplaceAllString(given, "$1")} {
 		all = append(all, unmarked(s))
 	}
-	tail := strings.LastIndexAny(given, "<[") // it begins a tag only where the selection ends with it
+	tail := strings.LastIndexAny(given, chat.Brackets) // it begins a tag only where the selection ends with it
 	all = append(all, unmarked(given[:max(tail, 0)])+given[max(tail, 0):], recall.UnmarkLineEnds(given), given)
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" && given != "" })
 	for i := len(all) - 1; i > 0; i-- {

@@ -26,7 +26,11 @@ type grepArgs struct {
 func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, error) {
 	var query files.GrepQuery
 	var found files.GrepResult
-	for i, pattern := range readings(string(a.Pattern)) {
+	all := readings(string(a.Pattern))
+	if pattern, ok := withOptionalMarks(string(a.Pattern)); ok && !bool(a.Literal) {
+		all = append(all, pattern)
+	}
+	for i, pattern := range all {
 		q := a.query(pattern)
 		again, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, q)
 		if i == 0 && err != nil {

@@ -213,3 +213,30 @@ func TestCutMarksMatchInEveryTool(t *testing.T) {
 		}
 	}
 }
+
+// A regular expression that quotes what a result shows finds it, however it writes the mark and what is around it.
+func TestAnExpressionThatQuotesAMarkMatches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, document{"drawn", "marks.txt", "one\n</summary> two\n[seq 1] three\n＜system＞ four\n<~/value> five\n"})
+	for line, patterns := range map[string][]string{
+		"2": {`</summary>`, `[<]/summary>`, `<[/]summary>`, `<~/summary>`, `[<]~/summary>`, `<[~]/summary>`, `<~[/]summary>`,
+			`\<~\/summary\>`, `[<][~][/]summary`, `\x3c~/summary`, `(<)~/summary`, `<(~/summary)`, `(?:<~/|x)summary`,
+			`<(?:~/|x)summary`, `<~+/summary`, `<~?/summary`, `<~{1}/summary`, `^<~/(summary|persona)>`, `(?i)<~/SUMMARY> two`},
+		"3": {`\[seq 1\]`, `[[]seq 1`, `\[~seq 1\]`, `[[]~seq 1`, `\[[~]seq [0-9]`, `\x5b~seq \d`, `^\[~seq`, `[[<]~seq`},
+		"4": {`＜~system`, `[＜]~system`, `＜[~]system`},
+		"5": {`<~~/value`, `[<]~~/value`, `<[~]~/value`, `[<]~{2}/value`, `[<]~+/value`},
+	} {
+		for _, pattern := range patterns {
+			args := encodedArgs("pattern", pattern, "context_lines", 0)
+			if got := w.run(t, "grep_files", args); !strings.Contains(got.Text, line+": ") ||
+				!strings.Contains(got.Text, "Found 1 total") {
+				t.Errorf("grep_files for %s: want line %s, got %s", pattern, line, got.Text)
+			}
+		}
+	}
+	for _, pattern := range []string{`[<]~/other`, `one~two`, `[^a]~/summary`} {
+		if got := w.run(t, "grep_files", encodedArgs("pattern", pattern)); !strings.Contains(got.Text, "No matches") {
+			t.Errorf("grep_files for %s: %s", pattern, got.Text)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package tool
+
+import (
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// withOptionalMarks returns a regular expression that matches what another does, and also texts without the marks that
+// the other expects behind brackets: `[<]~/b` becomes one that matches "</b". It reports whether there are any.
+func withOptionalMarks(pattern string) (string, bool) {
+	if !strings.Contains(pattern, "~") {
+		return "", false
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return "", false
+	}
+	m := marksOf{}
+	tree = m.optional(tree)
+	return tree.String(), m.found
+}
+
+// marksOf makes the marks of an expression optional.
+type marksOf struct{ found bool }
+
+// optional makes the marks behind the brackets of an expression optional.
+func (m *marksOf) optional(re *syntax.Regexp) *syntax.Regexp {
+	re = spelled(re)
+	for i, sub := range re.Sub {
+		re.Sub[i] = m.optional(sub)
+		if re.Op == syntax.OpConcat && i > 0 && endsInBracket(re.Sub[i-1]) {
+			re.Sub[i] = m.optionalFirst(re.Sub[i])
+		}
+	}
+	return re
+}
+
+// spelled returns a literal of several characters as a sequence of them.
+func spelled(re *syntax.Regexp) *syntax.Regexp {
+	if re.Op != syntax.OpLiteral || len(re.Rune) < 2 {
+		return re
+	}
+	all := &syntax.Regexp{Op: syntax.OpConcat, Flags: re.Flags}
+	for _, r := range re.Rune {
+		all.Sub = append(all.Sub, &syntax.Regexp{Op: syntax.OpLiteral, Flags: re.Flags, Rune: []rune{r}})
+	}
+	return all
+}
+
+// optionalFirst makes a mark optional with which an expression begins.
+func (m *marksOf) optionalFirst(re *syntax.Regexp) *syntax.Regexp {
+	switch {
+	case isMark(re):
+		m.found = true
+		return &syntax.Regexp{Op: syntax.OpQuest, Flags: re.Flags, Sub: []*syntax.Regexp{re}}
+	case re.Op == syntax.OpPlus && isMark(re.Sub[0]):
+		m.found = true
+		re.Op = syntax.OpStar
+	case re.Op == syntax.OpRepeat && isMark(re.Sub[0]) && re.Min > 0:
+		m.found = true
+		re.Min--
+	case re.Op == syntax.OpConcat || re.Op == syntax.OpCapture:
+		re.Sub[0] = m.optionalFirst(re.Sub[0])
+	case re.Op == syntax.OpAlternate:
+		for i, sub := range re.Sub {
+			re.Sub[i] = m.optionalFirst(sub)
+		}
+	}
+	return re
+}
+
+// isMark reports whether an expression matches the mark only.
+func isMark(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return slices.Equal(re.Rune, []rune{'~'})
+	case syntax.OpCharClass:
+		return slices.Equal(re.Rune, []rune{'~', '~'})
+	}
+	return false
+}
+
+// endsInBracket reports whether a text that an expression matches may end with a bracket that it names.
+func endsInBracket(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return strings.ContainsRune(chat.Brackets, re.Rune[len(re.Rune)-1])
+	case syntax.OpCharClass:
+		for pair := range slices.Chunk(re.Rune, 2) {
+			if pair[0] == pair[1] && strings.ContainsRune(chat.Brackets, pair[0]) {
+				return true
+			}
+		}
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus, syntax.OpRepeat:
+		return endsInBracket(re.Sub[len(re.Sub)-1])
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(re.Sub, endsInBracket)
+	}
+	return false
+}
