@@ -270,6 +270,20 @@ func TestEntropyIsOptIn(t *testing.T) {
 	}
 }
 
+// Settings of an environment and of YAML are values, though they look like the names of variables.
+func TestSettingsThatLookLikeNamesAreRedacted(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"API_KEY=acmeprod7781\n", "API_KEY=acme_prod_7781", "SERVICE_API_KEY=kqwv7781",
+		"SECRET=kqwv-7781", "export ACCESS_TOKEN=kqwv7781xyzw; run", `{"env":"API_KEY=kqwv7781\nX=1"}`, "db:\n  password: sommer2024\n  user: bob\n",
+		"db:\r\n  password: sommer2024\r\n", "password: sommer2024 # of the database", `password: sommer2024`,
+		`{"text":"password: sommer2024\nuser: bob"}`, "- password:   kqwv-7781x", "spring.datasource.password: sommer2024",
+		"api_key: kq7wv81x9z, please", "client_secret: k7Qv.8Zx-91Lm"} {
+		if got := plain.Redact(text); !strings.Contains(got, "[REDACTED:named-secret:") {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+}
+
 // What documents and code write where a secret goes is no secret.
 func TestPlaceholdersOfSecretsStay(t *testing.T) {
 	t.Parallel()
@@ -279,7 +293,12 @@ func TestPlaceholdersOfSecretsStay(t *testing.T) {
 		`"password": "Password123"`, `"api_key": "your-api-key-here-1"`, `"api_key": "xxxxxxxx1234"`,
 		`"secret": "V1SecretVolumeSource"`, `CLIENT_KEY = "storage_v1_client"`, `SECRET=/run/secrets/db_secret_1`,
 		`login(password=hashed2Text, user=u)`, `"password": "********1"`, "password: string // at least 8",
-		"--password-file=x1y2z3a4b5", "Authorization: Bearer <token>", "Authorization: Bearer YOUR_ACCESS_TOKEN_GOES_HERE",
+		"--password-file=x1y2z3a4b5", "API_KEY=your_key_12345", "API_KEY=$PROD_KEY_2", "API_KEY=/run/secrets/key_1",
+		"API_KEY=<api-key-1>", "const API_KEY = config2Value", "API_KEY=12345678", "password: ${DB_PASSWORD_2}",
+		"password: changeme123", "  password: hashedText2\n", "password: user2.hashed",
+		"password: must have 8 characters", "password: at2least, please", "api_key: from_config_2", "passwordPolicy: minimum8x",
+		"secret: tls-cert-v1\n", "secretKeyRef: {name: db2, key: pw}", "password: !vault2 x", "password: {{ .Values.x2 }}",
+		"Authorization: Bearer <token>", "Authorization: Bearer YOUR_ACCESS_TOKEN_GOES_HERE",
 		"Authorization: Bearer myAccessTokenOfTheServer", "max_tokens=10000000a", "passport=AB1234567x",
 		"The password is a secret; the token=key of api_key=value was access_token=test1234."} {
 		if got := plain.Redact(text); got != text {

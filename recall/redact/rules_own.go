@@ -41,6 +41,12 @@ const (
 	quoted = `\\{0,8}["']?\s{0,4}(?::=?|=>?)\s{0,4}\\{0,8}["'\x60]` +
 		`([^\s"'\x60\\<>{}()\[\],;]{8,128})\\{0,8}["'\x60]`
 	assigned = `=([^\s"'\x60\\<>{}()\[\],;&|]{8,128})`
+
+	// What settings of an environment and of YAML are: a name in capitals before a =, and a name before a colon.
+	setting = `(?:PASS(?:WORD|WD|PHRASE)|SECRET(?:_(?:KEY|TOKEN))?|API_?(?:KEY|TOKEN|SECRET)|` +
+		`(?:ACCESS|AUTH|BOT|CLIENT)_(?:TOKEN|SECRET|KEY))`
+	mapped  = `\\{0,8}["']?:[ \t]{1,4}([^\s"'\x60\\<>{}()\[\],;&|]{8,128})`
+	lineEnd = `[ \t]{0,8}(?:[\r\n\\#"'\x60]|$)`
 )
 
 // named returns a rule for a value that its name says to be a secret.
@@ -81,6 +87,9 @@ var ownRules = []rule{
 	authorization("authorization-value", `([\w.~+/=-]{20,})(?:["'\x60\s\\<,;)}\]]|$)`, 3),
 	{ID: "authorization-value", Pattern: authorizationHeader + `([\w.~+/=-]{16,19})(?:["'\x60\s\\<,;)}\]]|$)`,
 		Folded: []string{"authorization"}, Certain: true, accept: isMixed},
+	named(setting+assigned+`(?:[\s"'\x60\\&,;)}\]]|$)`, isChosen),
+	named(passwordNames+mapped+lineEnd, isChosenValue),
+	named(`(?:`+passwordNames+`|`+keyNames+`)`+mapped+`(?:[\s"'\x60\\&,;)}\]]|$)`, isChosenKey),
 	named(passwordNames+`(?:`+quoted+`|`+assigned+`(?:[\s"'\x60\\&]|$))`, isChosen),
 	named(`(?:`+passwordNames+`|`+keyNames+`)(?:`+quoted+`|`+assigned+`(?:[\s"'\x60\\&,;)}\]]|$))`, isChosenKey),
 	{ID: "aws-secret-access-key", Pattern: `(?i)aws_?secret_?(?:access_?)?key[\s"'\\]{0,6}[:=][\s"'\\]{0,6}` +
@@ -213,6 +222,11 @@ func isChosen(s string) bool {
 // isChosenKey reports whether a text is a key, and not the name of one.
 func isChosenKey(s string) bool {
 	return isChosen(s) && (isJumbled(s) || !identifiers.MatchString(s))
+}
+
+// isChosenValue reports whether the value of a setting named password is one, and not the name of a variable or a type.
+func isChosenValue(s string) bool {
+	return isChosen(s) && !rises.MatchString(s) && !strings.ContainsAny(s, "._")
 }
 
 func digits(s string) (n int) {

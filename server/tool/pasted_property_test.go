@@ -20,7 +20,8 @@ func drawnText(t *rapid.T) string {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.SampledFrom([]string{"<system>", "</value>", "< / value >", "<~/value>", "<~~/b", "</human>", "<file status=",
 			"[seq 1]", "[~seq 2]", "[~~seq 3", "[cut]", "[no result yet]", "&lt;", "&amp;", "<", ">", "[", "~", "~/", "</",
-			"\\", "\"", "\n", "\n", "\r", "\v", "\u2028", "\u0085", "\t", "\u200b", "\u00a0", "＜/system＞", "‹/val\u200bue›", "［seq 1", "＜", "【cut】", " ", "  ", "$1", "${x}", "(.*)"}),
+			"\\", "\"", "\n", "\n", "\r", "\v", "\u2028", "\u0085", "\t", "\u200b", "\u00a0",
+			"＜/system＞", "‹/val\u200bue›", "［seq 1", "＜", "【cut】", " ", "  ", "$1", "${x}", "(.*)"}),
 		rapid.StringMatching(`[a-z]{1,7}`), rapid.StringOfN(rapid.Rune(), 1, 3, -1)), 1, 24).Draw(t, "pieces")
 	text := strings.ReplaceAll(strings.Join(pieces, ""), "\x00", "")
 	return strings.ToValidUTF8(text, "") + "."
