@@ -274,7 +274,8 @@ func TestEntropyIsOptIn(t *testing.T) {
 func TestSettingsThatLookLikeNamesAreRedacted(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"API_KEY=acmeprod7781\n", "API_KEY=acme_prod_7781", "SERVICE_API_KEY=kqwv7781",
-		"SECRET=kqwv-7781", "export ACCESS_TOKEN=kqwv7781xyzw; run", `{"env":"API_KEY=kqwv7781\nX=1"}`, "db:\n  password: sommer2024\n  user: bob\n",
+		"SECRET=kqwv-7781", "export ACCESS_TOKEN=kqwv7781xyzw; run", `{"env":"API_KEY=kqwv7781\nX=1"}`,
+		"db:\n  password: sommer2024\n  user: bob\n",
 		"db:\r\n  password: sommer2024\r\n", "password: sommer2024 # of the database", `password: sommer2024`,
 		`{"text":"password: sommer2024\nuser: bob"}`, "- password:   kqwv-7781x", "spring.datasource.password: sommer2024",
 		"api_key: kq7wv81x9z, please", "client_secret: k7Qv.8Zx-91Lm"} {
@@ -296,7 +297,8 @@ func TestPlaceholdersOfSecretsStay(t *testing.T) {
 		"--password-file=x1y2z3a4b5", "API_KEY=your_key_12345", "API_KEY=$PROD_KEY_2", "API_KEY=/run/secrets/key_1",
 		"API_KEY=<api-key-1>", "const API_KEY = config2Value", "API_KEY=12345678", "password: ${DB_PASSWORD_2}",
 		"password: changeme123", "  password: hashedText2\n", "password: user2.hashed",
-		"password: must have 8 characters", "password: at2least, please", "api_key: from_config_2", "passwordPolicy: minimum8x",
+		"password: must have 8 characters", "password: at2least, please", "api_key: from_config_2",
+		"passwordPolicy: minimum8x",
 		"secret: tls-cert-v1\n", "secretKeyRef: {name: db2, key: pw}", "password: !vault2 x", "password: {{ .Values.x2 }}",
 		"Authorization: Bearer <token>", "Authorization: Bearer YOUR_ACCESS_TOKEN_GOES_HERE",
 		"Authorization: Bearer myAccessTokenOfTheServer", "max_tokens=10000000a", "passport=AB1234567x",
