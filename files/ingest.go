@@ -135,7 +135,12 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 			func() error { return in.takePlace(ctx, src) },
 			func() error { return in.finishParsing(ctx, job, p) },
 			func() error { return in.addBatches(ctx, job, src, len(p.chunks)) },
-			func() error { return in.openUploaded(ctx, src) })
+			func() error {
+				if job.KeepsClosed {
+					return nil
+				}
+				return in.openUploaded(ctx, src)
+			})
 	})
 	return ifNotFound(err, nil) // the file or its folder was deleted, or another generation is wanted
 }

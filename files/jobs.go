@@ -42,6 +42,8 @@ type ParseArgs struct {
 	FileKey    int64  `json:"file_key" river:"unique"`
 	Generation int    `json:"generation" river:"unique"`
 
+	KeepsClosed bool `json:"keeps_closed,omitempty"` // Upload.KeepsClosed
+
 	queue.Start
 	size int64
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -35,6 +37,9 @@ type Upload struct {
 	MediaType  string     // the type that the client declares, a hint
 	Duplicates Duplicates // empty is Suffix
 	Body       io.Reader
+
+	ID          string // file- and a UUID; empty to choose one
+	KeepsClosed bool   // it does not open by itself in the agents that have its folder
 }
 
 // TooLargeError reports an upload larger than the server accepts.
@@ -91,7 +96,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		if err := in.lockFolder(ctx, org, folder.Key, "KEY SHARE"); err != nil { // it may be deleted meanwhile
 			return err
 		}
-		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled}
+		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled,
+			id: cmp.Or(u.ID, filePrefix+uuid.NewString()), keepsClosed: u.KeepsClosed}
 		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.size); err != nil {
 			return err
 		}
@@ -160,6 +166,9 @@ type newFile struct {
 	mediaType string
 	turn      queue.Turn // of its parsing
 	*spooled
+
+	id          string
+	keepsClosed bool
 }
 
 // fileRef identifies a file.
@@ -200,11 +209,11 @@ const nameTries = 100
 // insert inserts the row under a name. ErrNotFound if the folder has the name.
 func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (fileRef, error) {
 	return db.One[fileRef](ctx, s.db, `
-		INSERT INTO files (org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn)
-		VALUES (@org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn)
+		INSERT INTO files (id, org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn)
+		VALUES (@id, @org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn)
 		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
-		pgx.StrictNamedArgs{"org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
+		pgx.StrictNamedArgs{"id": row.id, "org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sum,
 			"turn": row.turn.Next(cost(row.size)).Start})
 }
@@ -288,5 +297,5 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) e
 		return fmt.Errorf("store the original: %d of %d bytes are there", stored, row.size)
 	}
 	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size,
-		Start: queue.At(row.turn.Start)})
+		Start: queue.At(row.turn.Start), KeepsClosed: row.keepsClosed})
 }

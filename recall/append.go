@@ -105,6 +105,7 @@ type appending struct {
 	chunk                 []entry
 	bytes                 int // of the chunk's texts
 	out                   []Appended
+	restores              bool // the entries have the seqs of events that are stored already
 }
 
 // appendAll appends drafts chunk by chunk.
@@ -117,21 +118,27 @@ func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error
 		if n == MaxMessages {
 			return db.Invalid("more than %d messages are given. Send at most %[1]d messages at a time.", MaxMessages)
 		}
-		e, err := newEntry(d, a.redactor, a.now)
+		e, err := newEntry(d, a.redactor, a.now, nil)
 		if err != nil {
 			return &DraftError{At: n, Err: err}
 		}
 		e.at = n
 		n++
-		a.chunk, a.bytes = append(a.chunk, e), a.bytes+e.bytes()
-		if len(a.chunk) == chunkMessages || a.bytes >= chunkBytes {
-			if err := a.appendChunk(ctx); err != nil {
-				return err
-			}
+		if err := a.add(ctx, e); err != nil {
+			return err
 		}
 	}
 	if n == 0 {
 		return db.Invalid("0 messages are to be appended; it must be from 1 to %d", MaxMessages)
+	}
+	return a.appendChunk(ctx)
+}
+
+// add adds an entry to the chunk, and appends the chunk if it is full.
+func (a *appending) add(ctx context.Context, e entry) error {
+	a.chunk, a.bytes = append(a.chunk, e), a.bytes+e.bytes()
+	if len(a.chunk) < chunkMessages && a.bytes < chunkBytes {
+		return nil
 	}
 	return a.appendChunk(ctx)
 }
@@ -167,6 +174,9 @@ func (a *appending) appendChunk(ctx context.Context) (err error) {
 		}
 	}
 	fresh, err := a.dropRepeated(ctx)
+	if err == nil && a.restores && len(fresh) < len(a.chunk) {
+		err = db.Invalid("two messages of agent %s have the same otid", a.agentID)
+	}
 	if err == nil && len(fresh) > 0 {
 		err = a.store(ctx, fresh)
 	}
@@ -181,11 +191,8 @@ func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	if err != nil {
 		return err
 	}
-	events := make([]event.Event, len(fresh))
-	for i, e := range fresh {
-		events[i] = event.Event{AgentID: a.agentID, Type: event.MessageAppended, RefID: "message-" + e.id.String()}
-	}
-	if events, err = event.Append(ctx, a.db.(pgx.Tx), a.org, events...); err != nil {
+	events, err := a.events(ctx, fresh)
+	if err != nil {
 		return err
 	}
 	var batch pgx.Batch
@@ -200,6 +207,46 @@ func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	calls.queue(&batch, a.end)
 	a.end.queue(&batch)
 	return db.Error(a.db.SendBatch(ctx, &batch).Close())
+}
+
+// events returns the events of entries, which it appends unless the entries are restored.
+func (a *appending) events(ctx context.Context, fresh []*entry) ([]event.Event, error) {
+	events := make([]event.Event, len(fresh))
+	for i, e := range fresh {
+		events[i] = event.Event{AgentID: a.agentID, Seq: e.seq, Type: event.MessageAppended,
+			RefID: "message-" + e.id.String()}
+	}
+	if a.restores {
+		return events, a.checkEvents(ctx, events)
+	}
+	return event.Append(ctx, a.db.(pgx.Tx), a.org, events...)
+}
+
+// checkEvents returns ErrInvalid unless the agent has these events.
+func (a *appending) checkEvents(ctx context.Context, events []event.Event) error {
+	seqs := make([]int64, len(events))
+	for i, e := range events {
+		seqs[i] = e.Seq
+	}
+	// A join would be planned without statistics, as the events are of this transaction.
+	stored, err := db.All[event.Event](ctx, a.db, `
+		SELECT agent_id, seq, type, ref_id, at FROM events WHERE org = $1 AND agent_id = $2 AND seq = ANY ($3)`,
+		a.org, a.agentID, seqs)
+	if err != nil {
+		return err
+	}
+	refs := make(map[int64]string, len(stored))
+	for _, e := range stored {
+		if e.Type == event.MessageAppended {
+			refs[e.Seq] = e.RefID
+		}
+	}
+	for _, e := range events {
+		if refs[e.Seq] != e.RefID {
+			return db.Invalid("%s has the seq %d, whose event is not its own", e.RefID, e.Seq)
+		}
+	}
+	return nil
 }
 
 func orphansOf(parts []Part) []string {

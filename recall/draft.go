@@ -44,6 +44,7 @@ type entry struct {
 	Draft
 	at          int // index of the draft in its call
 	id          uuid.UUID
+	seq         int64  // of its event; 0 until it has one
 	digest      []byte // of what it says, if it has an otid
 	longResults []longResult
 	tokens      int
@@ -52,8 +53,9 @@ type entry struct {
 	repeatsLog  bool // a tool read it from the log, so it is not searched
 }
 
-// newEntry returns the entry of a draft. now is its time if it has none.
-func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
+// newEntry returns the entry of a draft. now is its time if it has none. clips are ids for the Clips of its long
+// results, by the index of the part; nil chooses them.
+func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) (entry, error) {
 	if d.CreatedAt == nil {
 		d.CreatedAt = &now
 	}
@@ -84,7 +86,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time) (entry, error) {
 		e.digest = digest(e.Role, e.Name, e.Content)
 	}
 	e.searchText = searchText(e.Role, e.Name, e.Content)
-	e.longResults = moveLongResults(e.Content)
+	e.longResults = moveLongResults(e.Content, clips)
 	e.tokens, e.length = sizeOf(e.Content, tokens.Estimate), sizeOf(e.Content, termLength)
 	for _, p := range e.Content {
 		e.tokens += p.SealedTokens()

@@ -37,8 +37,8 @@ type longResult struct {
 }
 
 // moveLongResults replaces the long results in parts with their beginnings, and returns the whole results in the order
-// of the parts.
-func moveLongResults(parts []Part) (moved []longResult) {
+// of the parts. ids are those that their Clips are to have, by the index of the part; others get new ones.
+func moveLongResults(parts []Part, ids map[int]string) (moved []longResult) {
 	total := 0
 	var results []int
 	chars := make([]int, len(parts))
@@ -54,22 +54,23 @@ func moveLongResults(parts []Part) (moved []longResult) {
 		if chars[i] <= MaxResultChars && total <= MaxResultsChars || chars[i] <= PreviewBytes {
 			break
 		}
-		moved = append(moved, moveLongResult(&parts[i], i, chars[i]))
+		long := newLongResult(cmp.Or(ids[i], "clip-"+uuid.NewString()), parts[i].Text)
+		long.part = i
+		moved = append(moved, long)
+		parts[i].clipTo(long, chars[i])
 		total -= chars[i] - PreviewBytes
 	}
 	slices.SortFunc(moved, func(a, b longResult) int { return cmp.Compare(a.part, b.part) })
 	return moved
 }
 
-func moveLongResult(p *Part, index, chars int) longResult {
-	long := newLongResult(p.Text)
-	long.part = index
+// clipTo replaces a long result with its beginning.
+func (p *Part) clipTo(long longResult, chars int) {
 	shown := preview(p.Text)
 	p.Clip = &Clip{ID: long.clip, Chars: chars, Bytes: long.size, SHA256: hex.EncodeToString(long.sha256[:]),
 		Shown: len(shown)}
 	p.Text = shown
 	p.Text = p.Preview(len(shown), 0, nil)
-	return long
 }
 
 // Preview returns the first bytes of a result of which the log holds the beginning, at most those that it holds, and a
@@ -124,8 +125,8 @@ var (
 	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxPartBytes))
 )
 
-func newLongResult(text string) longResult {
-	long := longResult{clip: "clip-" + uuid.NewString(), sha256: sha256.Sum256([]byte(text)), size: len(text),
+func newLongResult(id, text string) longResult {
+	long := longResult{clip: id, sha256: sha256.Sum256([]byte(text)), size: len(text),
 		bytes: []byte(text)}
 	if long.size >= minCompressBytes {
 		if small := encoder.EncodeAll(long.bytes, nil); len(small) < long.size {

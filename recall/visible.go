@@ -191,7 +191,7 @@ func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conver
 		if err != nil {
 			return err
 		}
-		ready, err := newEntry(instruct(instructions), redactor, time.Now())
+		ready, err := newEntry(instruct(instructions), redactor, time.Now(), nil)
 		if err != nil || len(current.Content) == 1 && current.Content[0].Text == ready.Content[0].Text {
 			return err
 		}

@@ -26,9 +26,9 @@ func (s *Server) routes(a *rest.API) {
 	rest.Get(a.For(rest.Public), "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
 		s.ready(a))
 	for _, register := range []func(*rest.API){
-		s.agentRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes, s.conversationRoutes,
-		s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes, s.identityRoutes, s.keyRoutes,
-		s.messageRoutes,
+		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes,
+		s.conversationRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
+		s.identityRoutes, s.keyRoutes, s.messageRoutes,
 		s.messageSearchRoutes,
 		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,
 		s.previewRoutes, s.promptRoutes, s.runRoutes, s.stepRoutes, s.toolRoutes, s.uploadRoutes,

@@ -37,6 +37,7 @@ type Server struct {
 	Log            *slog.Logger
 	Version        string
 	MaxUploadBytes int64
+	MaxImportBytes int64                           // of a file of agents; 0 is DefaultMaxImportBytes
 	Ping           func(ctx context.Context) error // of the database
 
 	KeyLimits apikey.Limits // of keys without limits of their own

@@ -44,15 +44,20 @@ func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType
 		return err
 	}
 	if res.StatusCode >= http.StatusBadRequest {
-		var answer struct {
-			Detail string `json:"detail"`
-		}
-		if json.Unmarshal(text, &answer) != nil || answer.Detail == "" {
-			answer.Detail = string(text)
-		}
-		return fmt.Errorf("%s (status %d)", answer.Detail, res.StatusCode)
+		return refusal(res.StatusCode, text)
 	}
 	return json.Unmarshal(text, out)
+}
+
+// refusal returns the server's sentence in the body of an answer of status 400 or more.
+func refusal(status int, text []byte) error {
+	var answer struct {
+		Detail string `json:"detail"`
+	}
+	if json.Unmarshal(text, &answer) != nil || answer.Detail == "" {
+		answer.Detail = string(text)
+	}
+	return fmt.Errorf("%s (status %d)", answer.Detail, status)
 }
 
 // request returns a request with the key.

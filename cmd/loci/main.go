@@ -44,6 +44,7 @@ type cli struct {
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 	Orgs    orgsCmd    `cmd:"" help:"Create, list, rename and delete organizations."`
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this program's schema, for a server whose role may not."`
+	Agents  agentsCmd  `cmd:"" help:"Export agents of a running server to files, and import them."`
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
 	Version versionCmd `cmd:"" help:"Print the version."`

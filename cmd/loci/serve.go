@@ -37,6 +37,7 @@ type serveCmd struct {
 	Reopen         bool   `env:"LOCI_REOPEN" help:"Answer this machine without a key again, if every key is revoked."`
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	MaxRuns        int    `env:"LOCI_MAX_RUNS" default:"100" help:"Runs of agents at the same time, per organization."`
+	MaxImportBytes int64  `env:"LOCI_MAX_IMPORT_BYTES" default:"1073741824" help:"Largest agent file, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
@@ -66,6 +67,9 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	loopback, err := listenAddress(ctx, c.Addr)
 	if err != nil {
 		return err
+	}
+	if c.MaxImportBytes < 1 {
+		return settingError{fmt.Errorf("LOCI_MAX_IMPORT_BYTES is %d; it must be at least 1", c.MaxImportBytes)}
 	}
 	if c.MaxUploadBytes < 1 {
 		return settingError{fmt.Errorf("LOCI_MAX_UPLOAD_BYTES is %d; it must be at least 1", c.MaxUploadBytes)}
@@ -250,8 +254,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Archival: s.passages, Tools: s.tools, Loop: s.loop, Progress: progress, Followers: followers, DB: p.pool,
 		Keys: p.keys, Log: p.log,
 		Version:        version(),
-		MaxUploadBytes: p.MaxUploadBytes, Ping: p.pool.Ping, Loopback: p.loopback, RequestTimeout: p.RequestTimeout,
-		KeyLimits: p.limits()}
+		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
+		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits()}
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	for _, run := range []func() error{

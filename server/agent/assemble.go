@@ -63,7 +63,7 @@ func (s *Store) assembleAt(ctx context.Context, org db.Org, at PromptTarget) (p 
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
 			return err
 		}
-		p, err = s.with(tx).assemble(ctx, org, at)
+		p, err = s.With(tx).assemble(ctx, org, at)
 		return err
 	})
 	return p, err

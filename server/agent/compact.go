@@ -144,7 +144,7 @@ func (p Prompt) task(settings compaction.Settings, trigger string) compaction.Ta
 // unless the line is empty or the warning was given before. It reports whether it appended the line.
 func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, line string) (said bool, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		first, err := in.Recall.MarkWarned(ctx, org, c)
 		if err != nil || !first {
 			return err

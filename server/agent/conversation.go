@@ -16,7 +16,7 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	n recall.NewConversation) (recall.Conversation, error) {
 	var c recall.Conversation
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		a, err := in.Agent(ctx, org, agentID)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, messageID string, hidden bool) (
 	forked recall.Conversation, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		a, err := in.Agent(ctx, org, c.AgentID)
 		if err != nil {
 			return err
@@ -101,6 +101,6 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, e
 		return a, err
 	}
 	return a, s.Recall.Reset(ctx, org, a.ID, func(tx pgx.Tx) (string, error) {
-		return s.with(tx).SystemPrompt(ctx, org, a)
+		return s.With(tx).SystemPrompt(ctx, org, a)
 	})
 }

@@ -78,7 +78,7 @@ func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTo
 		if err != nil {
 			return err
 		}
-		return s.with(tx).toolChanged(ctx, org, put)
+		return s.With(tx).toolChanged(ctx, org, put)
 	})
 	return put, err
 }
@@ -116,7 +116,7 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 	error) {
 	var changed CustomTool
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		t, err := in.lockTool(ctx, org, id)
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func orNoTool(err error, id string) error {
 // DeleteTool deletes a definition, and detaches it from its agents.
 func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		t, err := in.lockTool(ctx, org, id)
 		if err != nil {
 			return err
@@ -259,7 +259,7 @@ func (s *Store) DetachTool(ctx context.Context, org db.Org, agentID, id string) 
 func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id string,
 	do func(tx pgx.Tx, t CustomTool, attached bool) error) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		t, err := s.with(tx).lockTool(ctx, org, id)
+		t, err := s.With(tx).lockTool(ctx, org, id)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (s *Store) ChangeIdentity(ctx context.Context, org db.Org, id string, chang
 	error) {
 	var stored Identity
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		var i Identity
 		var err error
 		if id != "" {

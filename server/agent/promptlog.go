@@ -56,7 +56,7 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	out := StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
 		Window: p.window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
 		LeftOut: leftOut, Request: r.written.Bytes(), Answered: answered(p.Messages)}
-	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.with(tx).storePrompt(ctx, org, p, out, r) }))
+	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.With(tx).storePrompt(ctx, org, p, out, r) }))
 	return out, orNoAgent(err, at.AgentID)
 }
 
@@ -83,7 +83,7 @@ var errNotStored = errors.New("what a preview appended is not stored")
 func (s *Store) Preview(ctx context.Context, org db.Org, at PromptTarget, drafts iter.Seq2[recall.Draft, error]) (
 	request json.RawMessage, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		if drafts != nil {
 			if _, _, err := in.Recall.AppendTo(ctx, org, at.AgentID, at.Conversation, drafts); err != nil {
 				return err

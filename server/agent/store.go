@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/server/block"
 )
 
-// with returns the store with all statements, also those of the other stores, in tx.
-func (s *Store) with(tx pgx.Tx) *Store {
+// With returns the store with all statements, also those of the other stores, in tx.
+func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
 		Archival: s.Archival.With(tx), Tokens: s.Tokens, Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
 }
@@ -46,7 +46,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	}
 	var a Agent
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		if err := in.Files.LockFolders(ctx, org, "", n.FolderIDs); err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 	}
 	var a Agent
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		was, err := in.Agent(ctx, org, id)
 		if err != nil {
 			return err
@@ -299,7 +299,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 func (s *Store) ChangeSettings(ctx context.Context, org db.Org, id string,
 	change func(Agent) (*Settings, error)) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.with(tx)
+		in := s.With(tx)
 		a, err := in.Agent(ctx, org, id)
 		if err != nil {
 			return err
@@ -364,7 +364,7 @@ func RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, agent int64, last Last
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		// All transactions lock in this order: attachments, conversations, the head of events, the agent.
-		in := s.with(tx)
+		in := s.With(tx)
 		if err := in.Files.LockFolders(ctx, org, id, nil); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ var unserved = map[string]string{
 	"admin":        "Organizations are managed by id with /v1/admin/orgs; there are no users.",
 	"batches":      "Loci sends no batches of requests to models.",
 	"environments": "Environments belong to Letta's cloud.",
-	"files":        "This version neither exports nor imports agents.",
+	"files":        "An agent is exported by GET of the same path, without skills.",
 	"generate":     "Loci does not write tools or texts with a model.",
 	"git":          "Blocks have versions of their own (/v1/blocks/{block_id}/versions); there is no repository of them.",
 	"groups":       "Loci runs no groups of agents.",
@@ -69,4 +69,6 @@ var Otherwise = map[string]string{
 	"GET /v1/models/":                                  "the configured model, those of its endpoint, and known ones",
 	"GET /v1/models/embedding":                         "the one model that the operator configured, or `words`",
 	"PATCH /v1/agents/{agent_id}/files/{file_id}/open": "shows the file at once",
+	"GET /v1/agents/{agent_id}/export":                 "`full=true` adds all that the agent remembers ([more](#agent-files))",
+	"POST /v1/agents/import":                           "`left_out` says what Loci does not have ([more](#agent-files))",
 }

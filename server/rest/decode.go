@@ -151,6 +151,16 @@ func eachItem(in *json.Decoder, at string, take func(i int, raw json.RawMessage)
 	return err
 }
 
+// Item returns an item that stands at a place of a body, and adds to warnings the fields that it does not know. A
+// *Problem if it is not what the schema of T says.
+func (l *ListReader[T]) Item(at string, raw json.RawMessage, warnings *Warnings) (item T, err error) {
+	raw, broken := checkNames(l.schemas, l.schema, at, raw, warnings)
+	if broken != nil {
+		return item, broken
+	}
+	return l.item("body."+at, raw)
+}
+
 func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error) {
 	if depth(raw) > maxBodyDepth-2 {
 		return item, Unprocessable(at, fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))

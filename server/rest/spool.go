@@ -40,13 +40,23 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 	if c.Request().ContentLength > limitBytes {
 		return nil, TooLarge(limitBytes)
 	}
+	release := a.CountSpooled(c)
+	s, err := a.SpoolFrom(c, Body(c, limitBytes))
+	if err != nil {
+		release()
+		return nil, err
+	}
+	s.release = release
+	return s, nil
+}
+
+// SpoolFrom is Spool of a text that is a part of a request's body. The caller limits and counts the body.
+func (a *API) SpoolFrom(c echo.Context, text io.Reader) (*Spool, error) {
 	file, err := document.NewSpool("")
 	if err != nil {
 		return nil, err
 	}
-	release := a.CountSpooled(c)
-	if _, err := io.Copy(file, withoutBOM(Body(c, limitBytes))); err != nil {
-		release()
+	if _, err := io.Copy(file, withoutBOM(text)); err != nil {
 		file.Close()
 		if _, own := errors.AsType[*fs.PathError](err); own {
 			return nil, fmt.Errorf("spool the request's body: %w", err)
@@ -54,8 +64,8 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 		return nil, bodyError(err)
 	}
 	ctx := c.Request().Context()
-	return &Spool{Warnings: WarningsOf(ctx), file: file, release: release,
-		held: heldBody{in: a.bodies, org: Org(ctx)}}, nil
+	return &Spool{Warnings: WarningsOf(ctx), file: file, release: func() {}, held: heldBody{in: a.bodies, org: Org(ctx)}},
+		nil
 }
 
 // Close deletes the file, and frees what the body took of the API's BodyBudget.
@@ -83,6 +93,8 @@ type Lists struct {
 	MaxItems int
 	Remedy   string // a sentence on what to send instead of more items
 	Rule     string // what the body must be, as a phrase
+
+	MaxItemBytes int64 // of an item or another field; 0 leaves it to the BodyBudget
 }
 
 // Fields reads the body's object. It returns its fields, with an empty list in place of each of the lists, and the
@@ -90,7 +102,7 @@ type Lists struct {
 // a *Problem of status 429 if there is no room for it.
 func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, error) {
 	fields, lists := map[string]json.RawMessage{}, map[string]*List{}
-	from := &spoolReader{Reader: s.from(0), held: &s.held}
+	from := &spoolReader{Reader: s.from(0), held: &s.held, most: l.MaxItemBytes}
 	in := json.NewDecoder(from)
 	err := eachField(in, l.Rule, func(name string) error {
 		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
@@ -173,11 +185,15 @@ type spoolReader struct {
 	io.Reader
 	held       *heldBody
 	read, done int64
+	most       int64 // bytes that an item may have; 0 is any number
 }
 
 func (r *spoolReader) Read(into []byte) (int, error) {
 	n, err := r.Reader.Read(into)
 	r.read += int64(n)
+	if r.most > 0 && r.read-r.done > r.most {
+		return n, TooLarge(r.most)
+	}
 	if full := r.held.grow(r.read - r.done); full != nil {
 		return n, full
 	}

@@ -1,0 +1,131 @@
+package archival
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/chunker"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// PortableArchive is an archive as a file of an agent carries it, with how it is attached to that agent. Its passages
+// follow.
+type PortableArchive struct {
+	ID          string          `db:"id" json:"id"`
+	Name        string          `db:"name" json:"name"`
+	Description *string         `db:"description" json:"description"`
+	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
+	Embedding   *string         `db:"embedding" json:"embedding"`
+	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
+	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
+	AgentID     string          `db:"agent_id" json:"agent_id"`
+	IsDefault   bool            `db:"is_default" json:"is_default"`
+	AttachedAt  time.Time       `db:"attached_at" json:"attached_at"`
+}
+
+// ExportArchives lists the archives that are attached to an agent, the oldest attachment first.
+func (s *Store) ExportArchives(ctx context.Context, org db.Org, agentID string) ([]PortableArchive, error) {
+	return db.All[PortableArchive](ctx, s.db, `
+		SELECT c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at, a.agent_id, a.is_default,
+		       a.attached_at
+		FROM agent_archives a JOIN archives c ON c.org = a.org AND c.key = a.archive_key AND c.deleted_at IS NULL
+		WHERE a.org = $1 AND a.agent_id = $2
+		ORDER BY a.attached_at, c.key`, org, agentID)
+}
+
+// ExportPassages yields the passages of an archive in the order in which they were stored. The first error is the last
+// thing that is yielded.
+func (s *Store) ExportPassages(ctx context.Context, org db.Org, archiveID string) iter.Seq2[Passage, error] {
+	return func(yield func(Passage, error) bool) {
+		for after := int64(0); ; {
+			page, err := db.All[Passage](ctx, s.db, `
+				SELECT `+passageColumns+`
+				FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
+				WHERE c.org = $1 AND c.id = $2 AND p.key > $3
+				ORDER BY p.key
+				LIMIT $4`, org, archiveID, after, insertAtOnce)
+			if err != nil {
+				yield(Passage{}, err)
+				return
+			}
+			for _, p := range page {
+				if !yield(p, nil) {
+					return
+				}
+				after = p.Key
+			}
+			if len(page) < insertAtOnce {
+				return
+			}
+		}
+	}
+}
+
+// RestoreArchive creates an archive under its id and attaches it to its agent. ErrInvalid if its name breaks a rule.
+func (s *Store) RestoreArchive(ctx context.Context, org db.Org, c PortableArchive) error {
+	if err := checkName(c.Name); err != nil {
+		return err
+	}
+	var embedded *int16
+	if space, ok := s.endpoint.Space(); ok {
+		embedded = &space.ID
+	}
+	key, err := db.One[int64](ctx, s.db, `
+		INSERT INTO archives (id, org, name, description, metadata, embedding, embedded_space, created_at, updated_at)
+		VALUES (@id, @org, @name, @description, @metadata, @embedding, @space, @created, @updated)
+		RETURNING key`,
+		pgx.StrictNamedArgs{"id": c.ID, "org": org, "name": c.Name, "description": c.Description, "metadata": c.Metadata,
+			"embedding": c.Embedding, "space": embedded, "created": c.CreatedAt, "updated": c.UpdatedAt})
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.db, `
+		INSERT INTO agent_archives (agent_id, archive_key, org, is_default, attached_at)
+		VALUES ($1, $2, $3, $4, $5)`, c.AgentID, key, org, c.IsDefault, c.AttachedAt)
+}
+
+// RestorePassages stores passages of a restored archive under their ids, and queues them for their vectors. ErrInvalid
+// if one breaks a rule of Insert, or is too long for a passage.
+func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID string, passages []Passage) error {
+	archive, err := s.lock(ctx, org, archiveID, "KEY SHARE")
+	if err != nil {
+		return err
+	}
+	var rows pgx.Batch
+	ids := make([]uuid.UUID, len(passages))
+	for i, p := range passages {
+		if err := p.check(); err != nil {
+			return err
+		}
+		ids[i] = uuidOf(p.ID)
+		sum, lex := sha256.Sum256([]byte(p.Text)), embed.Document(p.Text)
+		rows.Queue(`
+			INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
+			                      lex, terms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			ids[i], org, archive, p.Text, sum[:], db.Tags(p.Tags), p.Metadata, p.HappenedAt, p.StoredAt, p.UpdatedAt,
+			lex.Vector, embed.Owned(archive, lex.Terms))
+	}
+	if err := db.Error(s.db.SendBatch(ctx, &rows).Close()); err != nil {
+		return err
+	}
+	return s.wait(ctx, org, archive, ids)
+}
+
+// check returns ErrInvalid for a passage that Insert would refuse or cut.
+func (p Passage) check() error {
+	if err := (Draft{Text: p.Text, Tags: p.Tags}).check(); err != nil {
+		return err
+	}
+	if n := chunker.Estimate(p.Text); n > PassageTokens {
+		return db.Invalid("the text has about %d tokens; a passage may have at most %d", n, PassageTokens)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// agentsCmd exports and imports agents.
+type agentsCmd struct {
+	Export agentsExportCmd `cmd:"" help:"Write an agent to a file in Letta's format (.af)."`
+	Import agentsImportCmd `cmd:"" help:"Create the agents of a file, and print their IDs."`
+}
+
+type agentsExportCmd struct {
+	remote
+	Agent string `arg:"" help:"ID of the agent."`
+	File  string `arg:"" optional:"" help:"File to write; without it, the file goes to the standard output."`
+	Full  bool   `help:"Write all that the agent remembers, not only what Letta's format has."`
+}
+
+// Run implements the command. A file that cannot be written to its end is deleted.
+func (c agentsExportCmd) Run(ctx context.Context, s streams) (err error) {
+	body, err := c.download(ctx, fmt.Sprintf("/v1/agents/%s/export?full=%t", url.PathEscape(c.Agent), c.Full))
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if c.File == "" {
+		_, err = io.Copy(s.out, body)
+		return err
+	}
+	part, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".part-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(part, body)
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), c.File)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(part.Name()))
+	}
+	return err
+}
+
+type agentsImportCmd struct {
+	remote
+	File string `arg:"" help:"File to read."`
+	Name string `help:"Name of the agent in place of the file's."`
+}
+
+// Run implements the command.
+func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
+	file, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	body, in := io.Pipe()
+	defer body.Close()
+	form := multipart.NewWriter(in)
+	go func() { in.CloseWithError(c.send(form, file)) }() // ends when the request does, which closes the pipe
+	var made struct {
+		AgentIDs []string `json:"agent_ids"`
+		LeftOut  []string `json:"left_out"`
+	}
+	if err := c.call(ctx, "/v1/agents/import", body, form.FormDataContentType(), &made); err != nil {
+		return err
+	}
+	for _, sentence := range made.LeftOut {
+		fmt.Fprintln(s.err, sentence)
+	}
+	for _, id := range made.AgentIDs {
+		fmt.Fprintln(s.out, id)
+	}
+	return nil
+}
+
+// send writes the parts of the form.
+func (c agentsImportCmd) send(form *multipart.Writer, file io.Reader) error {
+	if c.Name != "" {
+		if err := form.WriteField("name", c.Name); err != nil {
+			return err
+		}
+	}
+	part, err := form.CreateFormFile("file", filepath.Base(c.File))
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(part, file); err != nil {
+		return err
+	}
+	return form.Close()
+}
+
+// download sends a GET request and returns the answer's body, which the caller closes.
+func (r remote) download(ctx context.Context, path string) (io.ReadCloser, error) {
+	req, err := r.request(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
+	if err != nil {
+		return nil, fmt.Errorf("reach the server (LOCI_ADDR): %w", err)
+	}
+	if res.StatusCode < http.StatusBadRequest {
+		return res.Body, nil
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	if err != nil {
+		return nil, err
+	}
+	return nil, refusal(res.StatusCode, text)
+}

@@ -1,0 +1,103 @@
+package compaction
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Portable is a compaction as a file of an agent carries it.
+type Portable struct {
+	ID             string          `db:"id" json:"id"`
+	ConversationID string          `db:"conversation_id" json:"conversation_id"`
+	Version        int             `db:"frame" json:"version"`
+	Trigger        string          `db:"trigger" json:"trigger"`
+	Mode           Mode            `db:"mode" json:"mode"`
+	How            *How            `db:"how" json:"how"`
+	Model          *string         `db:"model" json:"model"`
+	ModelCalls     int             `db:"model_calls" json:"model_calls"`
+	PromptTokens   int             `db:"prompt_tokens" json:"prompt_tokens"`
+	OutputTokens   int             `db:"output_tokens" json:"output_tokens"`
+	Why            *string         `db:"why" json:"why"`
+	FromPosition   *int            `db:"from_position" json:"from_position"`
+	ToPosition     *int            `db:"to_position" json:"to_position"`
+	FromSeq        *int64          `db:"from_seq" json:"from_seq"`
+	ToSeq          *int64          `db:"to_seq" json:"to_seq"`
+	SummaryAt      *int            `db:"summary_position" json:"summary_position"`
+	Window         int             `db:"window_tokens" json:"window_tokens"`
+	TokensBefore   int             `db:"tokens_before" json:"tokens_before"`
+	TokensAfter    int             `db:"tokens_after" json:"tokens_after"`
+	MessagesBefore int             `db:"messages_before" json:"messages_before"`
+	MessagesAfter  int             `db:"messages_after" json:"messages_after"`
+	Milliseconds   int64           `db:"duration_ms" json:"duration_ms"`
+	Before         json.RawMessage `db:"before" json:"before"`
+	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
+	RevertedAt     *time.Time      `db:"reverted_at" json:"reverted_at"`
+}
+
+// Export lists the compactions of a conversation, the oldest first.
+func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]Portable, error) {
+	return db.All[Portable](ctx, s.DB, `
+		SELECT k.id, c.id AS conversation_id, k.frame, k.trigger, k.mode, k.how, k.model, k.model_calls, k.prompt_tokens,
+		       k.output_tokens, k.why, k.from_position, k.to_position, k.from_seq, k.to_seq, k.summary_position,
+		       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
+		       k.created_at, k.reverted_at
+		FROM conversations c JOIN compactions k ON k.org = c.org AND k.conversation_key = c.key
+		WHERE c.org = $1 AND c.key = $2
+		ORDER BY k.key`, org, conversation)
+}
+
+// ways lists the ways of making a summary.
+var ways = []How{Own, Whole, Clamped, Middle, Extracted}
+
+// RestoreCompaction stores a compaction of a restored conversation under its id. ErrInvalid if it is none that Commit
+// could have made.
+func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) error {
+	var before recall.ContextView
+	if json.Unmarshal(k.Before, &before) != nil || before.FirstVisible < 1 {
+		return db.Invalid("compaction %s: before is no view of a conversation", k.ID)
+	}
+	if !slices.Contains(Modes, k.Mode) || k.How != nil && !slices.Contains(ways, *k.How) || k.Version < 1 {
+		return db.Invalid("compaction %s: mode, how or version is none of a compaction", k.ID)
+	}
+	return db.Exec(ctx, s.DB, `
+		INSERT INTO compactions (id, org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
+		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
+		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
+		                         before, created_at, reverted_at)
+		SELECT @id, org, key, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why, @from, @to, @from_seq,
+		       @to_seq, @summary, @window, @tokens_before, @tokens_after, @messages_before, @messages_after, @duration,
+		       @before, @created, @reverted
+		FROM conversations WHERE org = @org AND id = @conversation`,
+		pgx.StrictNamedArgs{"id": k.ID, "org": org, "conversation": k.ConversationID, "frame": k.Version,
+			"trigger": k.Trigger, "mode": k.Mode, "how": k.How, "model": k.Model, "calls": k.ModelCalls,
+			"prompt": k.PromptTokens, "output": k.OutputTokens, "why": k.Why, "from": k.FromPosition, "to": k.ToPosition,
+			"from_seq": k.FromSeq, "to_seq": k.ToSeq, "summary": k.SummaryAt, "window": k.Window,
+			"tokens_before": k.TokensBefore, "tokens_after": k.TokensAfter, "messages_before": k.MessagesBefore,
+			"messages_after": k.MessagesAfter, "duration": k.Milliseconds, "before": k.Before, "created": k.CreatedAt,
+			"reverted": k.RevertedAt})
+}
+
+// CheckView returns ErrInvalid if what a file says of a view cannot be read: the clips of a conversation, and the
+// statistics of the messages that are summaries.
+func CheckView(clipped json.RawMessage, messages ...recall.PortableMessage) error {
+	var clips []Clip
+	if len(clipped) > 0 && json.Unmarshal(clipped, &clips) != nil {
+		return db.Invalid("view.clipped is no list of clips")
+	}
+	for _, m := range messages {
+		if m.Role != recall.Summary {
+			continue
+		}
+		if _, err := summaryOf(recall.Message{ID: m.ID, Content: m.Content}); err != nil {
+			return db.Invalid("%v", err)
+		}
+	}
+	return nil
+}

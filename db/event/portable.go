@@ -1,0 +1,89 @@
+package event
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Portable is an event as a file of an agent carries it.
+type Portable struct {
+	AgentID string    `json:"agent_id"`
+	Seq     int64     `json:"seq"`
+	Type    Type      `json:"type"`
+	RefID   string    `json:"ref_id"`
+	At      time.Time `json:"at"`
+}
+
+// exportPage is how many events Export reads at a time.
+const exportPage = 1000
+
+// Export yields the events of an agent in their order. The first error is the last thing that is yielded.
+func Export(ctx context.Context, d db.DB, org db.Org, agentID string) iter.Seq2[Portable, error] {
+	return func(yield func(Portable, error) bool) {
+		for after := int64(0); ; after += exportPage {
+			page, err := db.All[Event](ctx, d, `
+				SELECT agent_id, seq, type, ref_id, at FROM events
+				WHERE org = $1 AND agent_id = $2 AND seq > $3
+				ORDER BY seq
+				LIMIT $4`, org, agentID, after, exportPage)
+			if err != nil {
+				yield(Portable{}, err)
+				return
+			}
+			for _, e := range page {
+				if !yield(Portable(e), nil) {
+					return
+				}
+			}
+			if len(page) < exportPage {
+				return
+			}
+		}
+	}
+}
+
+// Restore stores events of a restored agent that has none. They are all of the agent's, in their order.
+func Restore(ctx context.Context, tx pgx.Tx, org db.Org, agentID string, events iter.Seq2[Portable, error]) error {
+	var page []Portable
+	head := int64(0)
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		head++
+		if e.Seq != head {
+			return db.Invalid("the seq of an event of agent %s is %d; it must be %d, as events are numbered without a gap",
+				agentID, e.Seq, head)
+		}
+		if !slices.Contains(Types, e.Type) {
+			return db.Invalid("event %d of agent %s has the type %q, which there is not", e.Seq, agentID,
+				db.Short(string(e.Type)))
+		}
+		if page = append(page, e); len(page) == exportPage {
+			if err := restore(ctx, tx, org, page); err != nil {
+				return err
+			}
+			page = page[:0]
+		}
+	}
+	if err := restore(ctx, tx, org, page); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO agent_heads (org, agent_id, seq) VALUES ($1, $2, $3)`, org, agentID, head)
+	return db.Error(err)
+}
+
+func restore(ctx context.Context, tx pgx.Tx, org db.Org, page []Portable) error {
+	rows := pgx.CopyFromSlice(len(page), func(i int) ([]any, error) {
+		e := page[i]
+		return []any{e.AgentID, e.Seq, org, e.Type, e.RefID, e.At}, nil
+	})
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"events"}, []string{"agent_id", "seq", "org", "type", "ref_id", "at"}, rows)
+	return db.Error(err)
+}

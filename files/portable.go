@@ -1,0 +1,164 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// PortableFolder is a folder as a file of an agent carries it, with how it is attached to that agent.
+type PortableFolder struct {
+	ID            string          `db:"id" json:"id"`
+	Name          string          `db:"name" json:"name"`
+	Description   *string         `db:"description" json:"description"`
+	Instructions  *string         `db:"instructions" json:"instructions"`
+	Metadata      json.RawMessage `db:"metadata" json:"metadata"`
+	ChunkTokens   int             `db:"chunk_tokens" json:"chunk_tokens"`
+	OverlapTokens int             `db:"overlap_tokens" json:"overlap_tokens"`
+	CreatedAt     time.Time       `db:"created_at" json:"created_at"`
+	UpdatedAt     time.Time       `db:"updated_at" json:"updated_at"`
+	AgentID       string          `db:"agent_id" json:"agent_id"`
+	AttachedAt    time.Time       `db:"attached_at" json:"attached_at"`
+	Opens         *bool           `db:"opens" json:"opens"`
+}
+
+// PortableFile is a file of a folder as a file of an agent carries it. Its original follows in pieces.
+type PortableFile struct {
+	ID           string    `db:"id" json:"id"`
+	FolderID     string    `db:"folder_id" json:"folder_id"`
+	Name         string    `db:"name" json:"name"`
+	OriginalName string    `db:"original_name" json:"original_name"`
+	MediaType    string    `db:"media_type" json:"media_type"`
+	SizeBytes    int64     `db:"size_bytes" json:"size_bytes"`
+	CreatedAt    time.Time `db:"created_at" json:"created_at"`
+}
+
+// PortableView is what an agent's list of open files has of a file: what is open, or when it was last used.
+type PortableView struct {
+	AgentID   string    `db:"agent_id" json:"agent_id"`
+	FileID    string    `db:"file_id" json:"file_id"`
+	IsOpen    bool      `db:"is_open" json:"is_open"`
+	Pinned    bool      `db:"pinned" json:"pinned"`
+	FirstLine int       `db:"first_line" json:"first_line"` // from 0
+	LineCount *int      `db:"line_count" json:"line_count"` // nil: to the end
+	UsedSeq   int64     `db:"last_used_seq" json:"last_used_seq"`
+	UsedAt    time.Time `db:"last_used_at" json:"last_used_at"`
+	Automatic bool      `db:"automatic" json:"automatic"`
+}
+
+// ExportFolders lists the folders that are attached to an agent, the oldest attachment first.
+func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) ([]PortableFolder, error) {
+	return db.All[PortableFolder](ctx, s.db, `
+		SELECT d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens, d.created_at,
+		       d.updated_at, a.agent_id, a.attached_at, a.opens
+		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key AND d.deleted_at IS NULL
+		WHERE a.org = $1 AND a.agent_id = $2
+		ORDER BY a.attached_at, d.key`, org, agentID)
+}
+
+// ExportFiles lists the files of a folder, the oldest first, without those that wait to replace another.
+func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([]PortableFile, error) {
+	return db.All[PortableFile](ctx, s.db, `
+		SELECT f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes, f.created_at
+		FROM folders d JOIN files f ON f.org = d.org AND f.folder_key = d.key AND f.replaces IS NULL
+		WHERE d.org = $1 AND d.id = $2
+		ORDER BY f.created_at, f.key`, org, folderID)
+}
+
+// ExportViews lists what an agent's list of open files has, the least recently used first.
+func (s *Store) ExportViews(ctx context.Context, org db.Org, agentID string) ([]PortableView, error) {
+	return db.All[PortableView](ctx, s.db, `
+		SELECT a.agent_id, f.id AS file_id, a.is_open, a.pinned, a.first_line, a.line_count, a.last_used_seq,
+		       a.last_used_at, a.automatic
+		FROM agent_files a JOIN files f ON f.org = a.org AND f.key = a.file_key AND f.replaces IS NULL
+		WHERE a.org = $1 AND a.agent_id = $2
+		ORDER BY a.last_used_seq, f.key`, org, agentID)
+}
+
+// PieceBytes is the size of the pieces in which originals are stored and exported.
+const PieceBytes = pieceBytes
+
+// RestoreFolder creates a folder under its id and attaches it to the agent, if it names one; it opens none of its
+// files. If the organization has a folder of its name, the folder gets the first free name of "name (2)", "name (3)",
+// …. It returns the name. ErrInvalid if a field is out of range.
+func (s *Store) RestoreFolder(ctx context.Context, org db.Org, f PortableFolder) (name string, err error) {
+	if name, err = s.freeFolderName(ctx, org, f.Name); err != nil {
+		return "", err
+	}
+	key, err := db.One[int64](ctx, s.db, `
+		INSERT INTO folders (id, org, name, description, instructions, metadata, chunk_tokens, overlap_tokens, created_at,
+		                     updated_at)
+		VALUES (@id, @org, @name, @description, @instructions, @metadata, @chunk, @overlap, @created, @updated)
+		RETURNING key`,
+		pgx.StrictNamedArgs{"id": f.ID, "org": org, "name": name, "description": f.Description,
+			"instructions": f.Instructions, "metadata": f.Metadata, "chunk": cmp.Or(f.ChunkTokens, DefaultChunkTokens),
+			"overlap": f.OverlapTokens, "created": f.CreatedAt, "updated": f.UpdatedAt})
+	if err != nil || f.AgentID == "" {
+		return name, err
+	}
+	return name, db.Exec(ctx, s.db, `
+		INSERT INTO agent_folders (agent_id, folder_key, org, attached_at, opens)
+		VALUES (@agent, @folder, @org, @at, @opens)`,
+		pgx.StrictNamedArgs{"agent": f.AgentID, "folder": key, "org": org, "at": f.AttachedAt, "opens": f.Opens})
+}
+
+// freeFolderName returns a name for a folder that no other of the organization has.
+func (s *Store) freeFolderName(ctx context.Context, org db.Org, wanted string) (string, error) {
+	stem, err := folderName(wanted)
+	if err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		name := stem
+		if n > 1 {
+			suffix := fmt.Sprintf(" (%d)", n)
+			name = clip(stem, 255-len(suffix)) + suffix
+		}
+		_, err := s.FolderNamed(ctx, org, name)
+		if errors.Is(err, db.ErrNotFound) {
+			return name, nil
+		}
+		if err != nil || n == nameTries {
+			return name, err
+		}
+	}
+}
+
+// RestoreFile stores a file of a restored folder under its id, and queues its parsing. It does not open in any agent by
+// itself. ErrInvalid if the original is not as long as the file says; else as Upload.
+func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile, original io.Reader) error {
+	stored, _, err := s.Upload(ctx, org, f.FolderID, Upload{Name: f.Name, Override: f.Name, MediaType: f.MediaType,
+		Duplicates: Reject, Body: original, ID: f.ID, KeepsClosed: true})
+	if err != nil {
+		return err
+	}
+	if stored.SizeBytes != f.SizeBytes {
+		return db.Invalid("the original has %d bytes, and the file says %d", stored.SizeBytes, f.SizeBytes)
+	}
+	return db.Exec(ctx, s.db, `
+		UPDATE files SET original_name = $3, created_at = $4 WHERE org = $1 AND id = $2`,
+		org, f.ID, cmp.Or(f.OriginalName, f.Name), f.CreatedAt)
+}
+
+// RestoreView stores what an agent's list of open files has of a restored file.
+func (s *Store) RestoreView(ctx context.Context, org db.Org, v PortableView) error {
+	if v.FirstLine < 0 || v.LineCount != nil && *v.LineCount < 0 {
+		return db.Invalid("the range of an open file begins at line %d; it must begin at 0 or later", v.FirstLine)
+	}
+	return db.Exec(ctx, s.db, `
+		INSERT INTO agent_files (agent_id, file_key, org, is_open, pinned, first_line, line_count, last_used_seq,
+		                         last_used_at, automatic)
+		SELECT @agent, f.key, f.org, @open, @pinned, @first, @count, @seq, @at, @automatic
+		FROM files f JOIN agent_folders a ON a.org = f.org AND a.folder_key = f.folder_key AND a.agent_id = @agent
+		WHERE f.org = @org AND f.id = @file`,
+		pgx.StrictNamedArgs{"agent": v.AgentID, "org": org, "file": v.FileID, "open": v.IsOpen, "pinned": v.Pinned,
+			"first": v.FirstLine, "count": v.LineCount, "seq": v.UsedSeq, "at": v.UsedAt, "automatic": v.Automatic})
+}

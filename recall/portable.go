@@ -1,0 +1,253 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// PortableConversation is a conversation as a file of an agent carries it, with what its model sees of it. Its messages
+// follow.
+type PortableConversation struct {
+	Key           int64           `db:"key" json:"-"`
+	ID            string          `db:"id" json:"id"`
+	AgentID       string          `db:"agent_id" json:"agent_id"`
+	IsDefault     bool            `db:"is_default" json:"is_default"`
+	Summary       *string         `db:"summary" json:"summary"`
+	Description   *string         `db:"description" json:"description"`
+	Model         *string         `db:"model" json:"model"`
+	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
+	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"`
+	Hidden        bool            `db:"hidden" json:"hidden"`
+	Messages      int             `db:"messages" json:"message_count"`
+	Prompts       []int           `db:"prompts" json:"prompts"`
+	View          `json:"view"`
+	Reset         *time.Time `db:"reset_at" json:"reset_at"` // a reset hid it then; nil for all others
+	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
+	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
+	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
+	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
+}
+
+// View is a ContextView and a Usage as a file of an agent carries them.
+type View struct {
+	Version          int             `db:"frame" json:"version"`
+	FirstVisible     int             `db:"first_visible" json:"first_visible"`
+	Kept             []int           `db:"kept" json:"kept"`
+	SummaryAt        *int            `db:"summary_position" json:"summary_position"`
+	Clipped          json.RawMessage `db:"clipped" json:"clipped"`
+	HiddenTokens     int64           `db:"hidden_tokens" json:"hidden_tokens"`
+	Fixed            int             `db:"fixed_tokens" json:"fixed_tokens"`
+	Reported         int             `db:"reported_tokens" json:"reported_tokens"`
+	ReportedPosition int             `db:"reported_position" json:"reported_position"`
+	Settled          int             `db:"settled_tokens" json:"settled_tokens"`
+	Warned           bool            `db:"warned" json:"warned"`
+}
+
+// PortableMessage is a message as a file of an agent carries it: its long results are whole.
+type PortableMessage struct {
+	ConversationID string    `json:"conversation_id"`
+	ID             string    `json:"id"`
+	Seq            int64     `json:"seq"`
+	Position       int       `json:"position"`
+	Role           Role      `json:"role"`
+	Name           *string   `json:"name,omitempty"`
+	Content        []Part    `json:"content"`
+	OTID           *string   `json:"otid,omitempty"`
+	StepID         *string   `json:"step_id,omitempty"`
+	RunID          *string   `json:"run_id,omitempty"`
+	SenderID       *string   `json:"sender_id,omitempty"`
+	GroupID        *string   `json:"group_id,omitempty"`
+	Model          *string   `json:"model,omitempty"`
+	IsErr          bool      `json:"is_err,omitempty"`
+	CreatedAt      time.Time `json:"created_at"`
+}
+
+// ExportConversations lists the conversations of an agent with those that a reset hid, the oldest first.
+func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID string) ([]PortableConversation, error) {
+	return db.All[PortableConversation](ctx, s.db, `
+		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
+		       c.context_window_limit, c.hidden, c.messages, c.prompts, c.frame, c.first_visible, c.kept,
+		       c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
+		       c.settled_tokens, c.warned, c.reset_at, c.last_message_at, c.archived_at, c.created_at, c.updated_at
+		FROM agents a JOIN conversations c ON c.org = a.org AND c.agent_key = a.key
+		WHERE a.org = $1 AND a.id = $2 AND (c.deleted_at IS NULL OR c.reset_at IS NOT NULL)
+		ORDER BY c.key`, org, agentID)
+}
+
+// exportPage is how many messages Export reads at a time.
+const exportPage = 50
+
+// Export yields the messages of a conversation from a position on, in their order, with their long results whole. The
+// first error is the last thing that is yielded.
+func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from int) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for {
+			page, err := db.All[Message](ctx, s.db, `
+				SELECT `+messageColumns+` FROM `+tablesOf(true)+`
+				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position >= $3
+				ORDER BY m.position
+				LIMIT $4`, org, conversation, from, exportPage)
+			if err == nil {
+				page, err = s.whole(ctx, org, page)
+			}
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			for _, m := range page {
+				if !yield(m, nil) {
+					return
+				}
+				from = m.Position + 1
+			}
+			if len(page) < exportPage {
+				return
+			}
+		}
+	}
+}
+
+// PortableOf returns a message of a conversation as a file of an agent carries it.
+func PortableOf(conversation string, m Message) PortableMessage {
+	return PortableMessage{conversation, m.ID, m.Seq, m.Position, m.Role, m.Name, m.Content, m.OTID, m.StepID, m.RunID,
+		m.SenderID, m.GroupID, m.Model, m.IsErr, m.CreatedAt}
+}
+
+// RestoreConversation creates a conversation of a restored agent under its id, without messages. FinishConversation
+// gives it its view.
+func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableConversation) error {
+	if err := checkConversation(c.WindowLimit, c.Summary, c.Description); err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.db, `
+		WITH log AS (
+			INSERT INTO agent_logs (org, key, agent_key) SELECT org, key, key FROM agents WHERE org = @org AND id = @agent
+			ON CONFLICT DO NOTHING
+		)
+		INSERT INTO conversations (id, org, agent_key, is_default, summary, description, model, model_settings,
+		                           context_window_limit, hidden, created_at)
+		SELECT @id, org, key, @default, @summary, @description, @model, @settings, @window, @hidden, @created
+		FROM agents WHERE org = @org AND id = @agent`,
+		pgx.StrictNamedArgs{"id": c.ID, "org": org, "agent": c.AgentID, "default": c.IsDefault, "summary": c.Summary,
+			"description": c.Description, "model": c.Model, "settings": c.ModelSettings, "window": c.WindowLimit,
+			"hidden": c.Hidden, "created": c.CreatedAt})
+}
+
+// RestoreMessages appends the messages of a restored conversation, all of them in their order, under their ids and with
+// the seqs of events that the agent has. It redacts and cleans them like Append. ErrInvalid if the event of a seq is not
+// that of the message.
+func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConversation,
+	messages iter.Seq2[PortableMessage, error]) error {
+	redactor, err := s.redactor(ctx, org)
+	if err != nil {
+		return err
+	}
+	a := appending{Store: s, org: org, agentID: c.AgentID, conversation: c.ID, redactor: redactor, now: time.Now(),
+		otids: map[string]bool{}, restores: true}
+	n := 0
+	for m, err := range messages {
+		if err != nil {
+			return err
+		}
+		if m.Position != n+1 {
+			return db.Invalid("the position of message %s is %d; it must be %d, as the messages of a conversation are "+
+				"numbered without a gap", m.ID, m.Position, n+1)
+		}
+		e, err := newEntry(m.draft(), redactor, a.now, m.clips())
+		if err != nil {
+			return fmt.Errorf("message %s: %w", m.ID, err)
+		}
+		e.at, e.seq = n, m.Seq
+		n++
+		if err := a.add(ctx, e); err != nil {
+			return err
+		}
+	}
+	if n == 0 || n != c.Messages {
+		return db.Invalid("conversation %s has %d messages in the file; it says that it has %d, and must have one", c.ID, n,
+			c.Messages)
+	}
+	return a.appendChunk(ctx)
+}
+
+// clips returns the ids of the Clips of a message's long results, by the index of the part.
+func (m PortableMessage) clips() map[int]string {
+	clips := map[int]string{}
+	for i, p := range m.Content {
+		if p.Clip != nil && strings.HasPrefix(p.Clip.ID, "clip-") && db.UUID("clip-", p.Clip.ID) != uuid.Nil {
+			clips[i] = p.Clip.ID
+		}
+	}
+	return clips
+}
+
+func (m PortableMessage) draft() Draft {
+	return Draft{ID: m.ID, Role: m.Role, Name: m.Name, Content: m.Content, OTID: m.OTID, StepID: m.StepID, RunID: m.RunID,
+		SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr, CreatedAt: &m.CreatedAt}
+}
+
+// FinishConversation gives a restored conversation, which has its messages, its view. ErrInvalid if the view does not
+// fit the messages.
+func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableConversation) error {
+	if err := s.checkView(ctx, org, c); err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.db, `
+		UPDATE conversations
+		SET prompts = @prompts, frame = @version, first_visible = @first, kept = @kept, summary_position = @summary,
+		    clipped = @clipped, hidden_tokens = @hidden, fixed_tokens = @fixed, reported_tokens = @reported,
+		    reported_position = @reported_position, settled_tokens = @settled, warned = @warned, reset_at = @reset,
+		    deleted_at = @reset, last_message_at = @last, archived_at = @archived, updated_at = @updated
+		WHERE org = @org AND id = @id`,
+		pgx.StrictNamedArgs{"org": org, "id": c.ID, "prompts": c.Prompts, "version": c.Version, "first": c.FirstVisible,
+			"kept": append([]int{}, c.Kept...), "summary": c.SummaryAt, "clipped": c.Clipped, "hidden": c.HiddenTokens,
+			"fixed": c.Fixed, "reported": c.Reported, "reported_position": c.ReportedPosition, "settled": c.Settled,
+			"warned": c.Warned, "reset": c.Reset, "last": c.LastMessageAt, "archived": c.ArchivedAt, "updated": c.UpdatedAt})
+}
+
+// checkView returns ErrInvalid unless the positions of a view are those of messages of the right roles.
+func (s *Store) checkView(ctx context.Context, org db.Org, c PortableConversation) error {
+	invalid := func(field string, value any, rule string) error {
+		return db.Invalid("conversation %s: %s is %v; %s", c.ID, field, value, rule)
+	}
+	if len(c.Prompts) == 0 || !slices.IsSorted(c.Prompts) {
+		return invalid("prompts", c.Prompts, "it must be the positions of the system prompts, in their order")
+	}
+	if c.FirstVisible < 1 || c.FirstVisible > c.Messages+1 || !slices.IsSorted(c.Kept) {
+		return invalid("view.first_visible", c.FirstVisible, "it must be a position, and kept must be in order")
+	}
+	for _, kept := range c.Kept {
+		if kept < 1 || kept >= c.FirstVisible {
+			return invalid("view.kept", c.Kept, "each must be a position before first_visible")
+		}
+	}
+	if c.Reported < 0 || c.ReportedPosition < 0 || c.ReportedPosition > c.Messages || c.HiddenTokens < 0 {
+		return invalid("view", c.ReportedPosition, "its numbers must not be negative or beyond the messages")
+	}
+	fits, err := db.One[bool](ctx, s.db, `
+		SELECT NOT EXISTS (
+			SELECT FROM unnest(@prompts::int[]) AS p (position)
+			LEFT JOIN messages m ON m.org = c.org AND m.conversation_key = c.key AND m.position = p.position
+			WHERE m.role IS DISTINCT FROM 'system'
+		) AND (@summary::int IS NULL OR EXISTS (
+			SELECT FROM messages m
+			WHERE m.org = c.org AND m.conversation_key = c.key AND m.position = @summary AND m.role = 'summary'
+		)) AND @hidden <= c.tokens
+		FROM conversations c WHERE c.org = @org AND c.id = @id`,
+		pgx.StrictNamedArgs{"org": org, "id": c.ID, "prompts": c.Prompts, "summary": c.SummaryAt, "hidden": c.HiddenTokens})
+	if err == nil && !fits {
+		err = invalid("prompts", c.Prompts, "they must be positions of system messages, view.summary_position that of a "+
+			"summary, and view.hidden_tokens at most the tokens of all messages")
+	}
+	return err
+}

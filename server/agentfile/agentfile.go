@@ -1,0 +1,64 @@
+// Package agentfile writes agents to files and reads them back, in the format of Letta's agent files (.af): an object
+// of agents, blocks, files, sources and tools, in which ids hold only within the file. A full file also has lists of
+// Loci's own with everything that an agent remembers.
+package agentfile
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// Store exports and imports the agents of a server. All fields but the readers must be set.
+type Store struct {
+	Agents  *agent.Store
+	Tools   *tool.Set
+	Version string // of the server, which files name
+
+	readAgent  *rest.ListReader[letta.CreateAgent]
+	readBlock  *rest.ListReader[letta.CreateBlock]
+	readSource *rest.ListReader[letta.CreateFolder]
+}
+
+// New returns a store whose files are checked against the API's schemas.
+func New(a *rest.API, agents *agent.Store, tools *tool.Set, version string) *Store {
+	return &Store{Agents: agents, Tools: tools, Version: version,
+		readAgent:  rest.NewListReader[letta.CreateAgent](a, listAgents),
+		readBlock:  rest.NewListReader[letta.CreateBlock](a, listBlocks),
+		readSource: rest.NewListReader[letta.CreateFolder](a, listSources)}
+}
+
+// The lists of a file that is Letta's, and those that only Loci reads.
+const (
+	listAgents  = "agents"
+	listGroups  = "groups"
+	listBlocks  = "blocks"
+	listFiles   = "files"
+	listSources = "sources"
+	listTools   = "tools"
+	listServers = "mcp_servers"
+	listSkills  = "skills"
+)
+
+// snapshot calls do in a transaction that reads one state of the database, whatever others write meanwhile.
+func (s *Store) snapshot(ctx context.Context, do func(*Store) error) error {
+	return db.Tx(ctx, s.Agents.DB, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
+			return err
+		}
+		return do(s.with(tx))
+	})
+}
+
+// with returns the store with all statements in tx.
+func (s *Store) with(tx pgx.Tx) *Store {
+	in := *s
+	in.Agents = s.Agents.With(tx)
+	return &in
+}

@@ -1,0 +1,362 @@
+package agentfile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// readAgents are the fields of an agent that an import reads itself, or that say nothing of the agent: what Letta's
+// format has where its server has chosen already.
+var readAgents = []string{"id", "messages", "in_context_message_ids", "files_agents", "group_ids", "tool_ids", "tools",
+	"source_ids", "folder_ids", "block_ids", "embedding_config", "embedding_chunk_size", "include_base_tools",
+	"include_base_tool_rules", "include_default_source", "enable_reasoner", "max_tokens", "max_reasoning_tokens",
+	"reasoning", "parallel_tool_calls", "core_memory"}
+
+// notImported are the fields of an agent that Loci does not store, and why.
+var notImported = []struct{ field, why string }{
+	{"tool_exec_environment_variables", "this server runs no custom tools and stores no secrets"},
+	{"secrets", "this server runs no custom tools and stores no secrets"},
+	{"identity_ids", "identities are no part of the file"},
+	{"group_ids", "Loci runs no groups of agents"},
+	{"include_multi_agent_tools", "this server has no tools for several agents"},
+	{"memory_variables", "this server has no templates"},
+	{"from_template", "this server has no templates"},
+	{"template", "this server has no templates"},
+	{"template_id", "this server has no templates"},
+	{"base_template_id", "this server has no templates"},
+	{"deployment_id", "this server has no templates"},
+	{"entity_id", "this server has no templates"},
+	{"project", "this server has no projects"},
+	{"project_id", "this server has no projects"},
+}
+
+// agentOf is an agent of the file, as it is to be created.
+type agentOf struct {
+	place string
+	agent.New
+	own    *ownAgent // nil if the file has nothing of Loci's own of it
+	fields struct {
+		ID        json.RawMessage
+		InContext *[]string     `json:"in_context_message_ids"`
+		Messages  []fileMessage `json:"messages"`
+		Views     []fileView    `json:"files_agents"`
+		ToolIDs   []string      `json:"tool_ids"`
+		Tools     []string      `json:"tools"`
+		SourceIDs []string      `json:"source_ids"`
+		FolderIDs []string      `json:"folder_ids"`
+		BlockIDs  []string      `json:"block_ids"`
+		Embedding struct {
+			Handle *string `json:"handle"`
+		} `json:"embedding_config"`
+	}
+}
+
+// fileView is what an agent's list of open files has of a file.
+type fileView struct {
+	FileID         string    `json:"file_id"`
+	IsOpen         bool      `json:"is_open"`
+	LastAccessedAt *fileTime `json:"last_accessed_at"`
+}
+
+// agents reads the agents of the file one after the other.
+func (i *imports) agents(take func(agentOf) error) error {
+	seen := map[string]bool{}
+	for it, err := range i.file.items(listAgents) {
+		if err != nil {
+			return err
+		}
+		a, err := i.agent(it)
+		if err != nil {
+			return err
+		}
+		if err := remember(seen, it.place, a.fields.ID, true); err != nil {
+			return err
+		}
+		if err := take(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *imports) agent(it item) (a agentOf, err error) {
+	a.place = it.place
+	raw, taken, err := without(it.place, it.raw, readAgents...)
+	if err != nil {
+		return a, err
+	}
+	read, err := json.Marshal(taken)
+	if err != nil {
+		return a, err
+	}
+	if err := decode(it.place, read, &a.fields); err != nil {
+		return a, err
+	}
+	if raw, err = i.withoutUnserved(it, raw, taken); err != nil {
+		return a, err
+	}
+	if raw, err = i.withOwn(&a, raw); err != nil {
+		return a, err
+	}
+	request, err := i.readAgent.Item(it.place, raw, &i.file.warnings)
+	if err != nil {
+		return a, err
+	}
+	if a.New, err = request.New(); err != nil {
+		return a, at(it.place, err)
+	}
+	i.override(&a)
+	a.Settings.Tools, err = i.toolsOf(a)
+	return a, err
+}
+
+// withoutUnserved returns an agent's fields without those that Loci does not store, and notes those that are not empty.
+func (i *imports) withoutUnserved(it item, raw json.RawMessage, also map[string]json.RawMessage) (
+	json.RawMessage, error) {
+	var names []string
+	for _, n := range notImported {
+		names = append(names, n.field)
+	}
+	raw, taken, err := without(it.place, raw, names...)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range notImported {
+		value := taken[n.field]
+		if value == nil {
+			value = also[n.field]
+		}
+		switch strings.Join(strings.Fields(string(value)), "") {
+		case "", "null", "{}", "[]", "false", `""`:
+		default:
+			i.leaveOut("%s.%s: left out, as %s.", it.place, n.field, n.why)
+		}
+	}
+	return raw, nil
+}
+
+// withOwn returns an agent's fields with those that only Loci has in place of Letta's.
+func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, error) {
+	var id string
+	_ = json.Unmarshal(a.fields.ID, &id) // remember refuses another type
+	n := slices.IndexFunc(i.file.own.Agents, func(o ownAgent) bool { return o.Of == id })
+	if n < 0 {
+		if i.file.own.Full {
+			return nil, db.Invalid("%s: loci.agents has no agent of %q", a.place, db.Short(id))
+		}
+		return raw, nil
+	}
+	a.own = &i.file.own.Agents[n]
+	fields := map[string]json.RawMessage{}
+	if err := decode(a.place, raw, &fields); err != nil {
+		return nil, err
+	}
+	more, err := json.Marshal(a.own.Fields)
+	if err != nil {
+		return nil, err
+	}
+	if i.file.own.Full {
+		for _, name := range []string{"llm_config", "model", "embedding", "message_buffer_autoclear"} {
+			delete(fields, name)
+		}
+	} else if a.own.Fields.Settings != nil {
+		keep := map[string]json.RawMessage{}
+		_ = json.Unmarshal(fields["llm_config"], &keep) // its schema is checked if it stays
+		fields["llm_config"], err = json.Marshal(map[string]json.RawMessage{"handle": orNull(keep["handle"]),
+			"model": orEmpty(keep["model"])})
+	}
+	if err == nil {
+		err = decode(fmt.Sprintf("loci.agents[%d].fields", n), more, &fields)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage(`null`)
+	}
+	return raw
+}
+
+func orEmpty(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage(`""`)
+	}
+	return raw
+}
+
+// override changes an agent as the caller of the import wants it.
+func (i *imports) override(a *agentOf) {
+	if a.Embedding == nil && a.own == nil {
+		a.Embedding = a.fields.Embedding.Handle
+	}
+	if i.Name != "" {
+		a.Name = i.Name
+	}
+	if i.CopySuffix {
+		a.Name += "_copy"
+	}
+	if i.Model != nil {
+		a.Model, a.WindowLimit = i.Model, nil
+	}
+	if i.Embedding != nil {
+		a.Embedding = i.Embedding
+	}
+}
+
+// toolsOf returns the names of an agent's tools; nil is every tool.
+func (i *imports) toolsOf(a agentOf) ([]string, error) {
+	if a.own != nil && (i.file.own.Full || a.own.Tools == nil) {
+		for _, name := range a.own.Tools {
+			if name != agent.EveryTool && !i.Tools.Has(name) {
+				i.leaveOut("%s: the tool %q is left out. It is none of Loci's; create its definition with POST /v1/tools.",
+					a.place, db.Short(name))
+			}
+		}
+		return a.own.Tools, nil
+	}
+	names := []string{}
+	if a.own != nil { // those that Letta lacks
+		names = slices.DeleteFunc(slices.Clone(a.own.Tools), func(n string) bool { return slices.Contains(lettasTools, n) })
+	}
+	for n, id := range a.fields.ToolIDs {
+		name, ok := i.tools[id]
+		if !ok {
+			return nil, db.Invalid("%s.tool_ids[%d]: the file has no tool %q", a.place, n, db.Short(id))
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	for n, name := range a.fields.Tools {
+		if i.Tools.Has(name) {
+			names = append(names, name)
+			continue
+		}
+		i.leaveOut("%s.tools[%d]: the tool %q is left out. It is none of Loci's; create its definition with POST /v1/tools.",
+			a.place, n, db.Short(name))
+	}
+	return names, nil
+}
+
+func (i *imports) createAgents(ctx context.Context) error {
+	return i.agents(func(a agentOf) error { return i.createAgent(ctx, a) })
+}
+
+func (i *imports) createAgent(ctx context.Context, a agentOf) error {
+	var err error
+	if a.BlockIDs, err = known(i.blocks, a.place+".block_ids", a.fields.BlockIDs); err != nil {
+		return err
+	}
+	folders := append(a.fields.SourceIDs, a.fields.FolderIDs...)
+	if a.FolderIDs, err = known(i.folders, a.place+".source_ids", folders); err != nil {
+		return err
+	}
+	hidden := 0
+	if !i.NoMessages {
+		said, n, err := i.messagesOf(a)
+		if err != nil {
+			return err
+		}
+		a.Messages, hidden = append(a.Messages, said...), n
+	}
+	bare := agent.Agent{Settings: a.Settings}
+	if a.System == bare.Instructions(i.Tools.Definitions(bare, len(a.FolderIDs) > 0)) {
+		a.System = ""
+	}
+	made, err := i.Agents.Create(ctx, i.org, a.New)
+	if err != nil {
+		return at(a.place, err)
+	}
+	if err := i.hide(ctx, made.ID, hidden); err != nil {
+		return at(a.place+".in_context_message_ids", err)
+	}
+	if err := i.openFiles(ctx, made.ID, a); err != nil {
+		return err
+	}
+	i.made.AgentIDs = append(i.made.AgentIDs, made.ID)
+	return nil
+}
+
+// known returns what objects of the file have become.
+func known(of map[string]string, place string, ids []string) ([]string, error) {
+	all := []string{}
+	for n, id := range ids {
+		now, ok := of[id]
+		if !ok {
+			return nil, db.Invalid("%s[%d]: the file has no %q", place, n, db.Short(id))
+		}
+		if slices.Contains(all, now) {
+			return nil, db.Invalid("%s[%d]: %q is in the list twice", place, n, db.Short(id))
+		}
+		all = append(all, now)
+	}
+	return all, nil
+}
+
+// hide takes the first messages after the system prompt out of the view of a new agent.
+func (i *imports) hide(ctx context.Context, agentID string, messages int) error {
+	if messages == 0 {
+		return nil
+	}
+	c, err := i.Agents.Recall.Conversation(ctx, i.org, agentID, recall.DefaultConversation)
+	if err != nil {
+		return err
+	}
+	tokens := int64(0)
+	for m, err := range i.Agents.Recall.Export(ctx, i.org, c.Key, 1) {
+		if err != nil {
+			return err
+		}
+		if m.Position > messages+1 {
+			break
+		}
+		tokens += int64(m.Tokens)
+	}
+	_, err = i.Agents.Recall.ChangeView(ctx, i.org, c, recall.ContextView{Version: c.Version,
+		FirstVisible: messages + 2, HiddenTokens: tokens}, nil)
+	return err
+}
+
+// openFiles gives a new agent the list of open files of the file.
+func (i *imports) openFiles(ctx context.Context, agentID string, a agentOf) error {
+	for n, v := range a.fields.Views {
+		place := fmt.Sprintf("%s.files_agents[%d]", a.place, n)
+		f, ok := i.files[v.FileID]
+		if !ok {
+			return db.Invalid("%s.file_id: the file has no %q", place, db.Short(v.FileID))
+		}
+		if f.id == "" || !v.IsOpen {
+			continue // not imported, or closed as every file is at first
+		}
+		if !slices.Contains(a.FolderIDs, f.folder) {
+			return db.Invalid("%s.file_id: the agent has not the source of the file", place)
+		}
+		view := files.PortableView{AgentID: agentID, FileID: f.id, IsOpen: true, UsedSeq: int64(n + 1), UsedAt: time.Now()}
+		if v.LastAccessedAt != nil {
+			view.UsedAt = v.LastAccessedAt.Time
+		}
+		if err := i.Agents.Files.RestoreView(ctx, i.org, view); err != nil {
+			return at(place, err)
+		}
+	}
+	_, err := i.Agents.Files.Trim(ctx, i.org, agentID, a.limits())
+	return err
+}
+
+func (a agentOf) limits() files.Limits {
+	return agent.Agent{WindowLimit: a.WindowLimit, Model: a.Model, MaxFilesOpen: a.MaxFilesOpen, ViewChars: a.ViewChars,
+		Settings: a.Settings}.Limits()
+}

@@ -1,0 +1,323 @@
+package agentfile
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// ExportOptions say what of an agent to export.
+type ExportOptions struct {
+	AgentID      string
+	Conversation string // whose messages to export; empty is the default one
+	NoMessages   bool
+	Full         bool // with Loci's own lists
+}
+
+// Export writes an agent to a file, as it is at one moment. ErrNotFound if the agent or the conversation does not
+// exist.
+func (s *Store) Export(ctx context.Context, org db.Org, o ExportOptions, out io.Writer) error {
+	return s.snapshot(ctx, func(in *Store) error {
+		e := &export{Store: in, org: org, ExportOptions: o, writer: newWriter(out), ids: map[string]string{},
+			counts: map[string]int{}}
+		if err := e.read(ctx); err != nil {
+			return err
+		}
+		e.writeLettas(ctx)
+		if o.Full {
+			if err := e.writeFull(ctx); err != nil {
+				return err
+			}
+		}
+		return e.close()
+	})
+}
+
+// export is an export under way.
+type export struct {
+	*Store
+	*writer
+	ExportOptions
+	org          db.Org
+	agent        agent.Agent
+	relations    agent.Relations
+	conversation recall.Conversation
+	folders      []files.PortableFolder
+	views        []files.PortableView
+	files        []files.File
+	tools        []tool.Tool
+	custom       []string // names of the agent's custom tools
+
+	ids    map[string]string // those of the file, by those of the database
+	counts map[string]int    // of the ids that each prefix has in the file
+}
+
+// read reads what is small.
+func (e *export) read(ctx context.Context) (err error) {
+	if e.agent, err = e.Agents.Agent(ctx, e.org, e.AgentID); err != nil {
+		return err
+	}
+	if e.relations, err = e.Agents.Relations(ctx, e.org, e.agent, false); err != nil {
+		return err
+	}
+	if e.conversation, err = e.Agents.Recall.Conversation(ctx, e.org, e.AgentID, e.Conversation); err != nil {
+		return err
+	}
+	if e.folders, err = e.Agents.Files.ExportFolders(ctx, e.org, e.AgentID); err != nil {
+		return err
+	}
+	if e.views, err = e.Agents.Files.ExportViews(ctx, e.org, e.AgentID); err != nil {
+		return err
+	}
+	for _, f := range e.folders {
+		list, err := e.Agents.Files.Files(ctx, e.org, f.ID, false, db.Page{Ascending: true})
+		if err != nil {
+			return err
+		}
+		e.files = append(e.files, list...)
+	}
+	for _, t := range e.Tools.Of(e.agent, len(e.folders) > 0) {
+		switch {
+		case t.ByClient:
+			e.custom = append(e.custom, t.Name)
+		case slices.Contains(lettasTools, t.Name):
+			e.tools = append(e.tools, t)
+		}
+	}
+	return nil
+}
+
+// lettasTools are the tools that Letta has too. Its schema refuses others of its own types.
+var lettasTools = []string{"open_files", "grep_files", "semantic_search_files", "conversation_search",
+	"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch",
+	"memory", "archival_memory_insert", "archival_memory_search"}
+
+// id returns the id that an object has in the file: Letta wants a number after the prefix.
+func (e *export) id(prefix, id string) string {
+	if e.ids[id] == "" {
+		e.ids[id] = prefix + "-" + strconv.Itoa(e.counts[prefix])
+		e.counts[prefix]++
+	}
+	return e.ids[id]
+}
+
+// writeLettas writes the fields that Letta has, and what small things only Loci has.
+func (e *export) writeLettas(ctx context.Context) {
+	e.name(listAgents)
+	e.text("[")
+	e.writeAgent(ctx)
+	e.text("]")
+	e.field(listGroups, []any{})
+	e.field(listBlocks, rest.Each(e.relations.Blocks, e.blockEntry))
+	list(e.writer, listFiles, func(yield func(fileEntry, error) bool) {
+		for _, f := range e.files {
+			entry, err := e.fileEntry(ctx, f)
+			if !yield(entry, err) || err != nil {
+				return
+			}
+		}
+	})
+	e.field(listSources, rest.Each(e.folders, e.sourceEntry))
+	e.field(listTools, rest.Each(e.tools, e.toolEntry))
+	e.field(listServers, []any{})
+	e.field(listSkills, []any{})
+	e.field(fieldLoci, e.own())
+	e.field("metadata", map[string]string{"exported_by": "loci " + e.Version, "left_out": e.leftOut()})
+	e.field("created_at", time.Now().UTC())
+}
+
+// notInNames matches what Letta does not allow in the name of an agent.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9 _-]`)
+
+// writeAgent writes the agent, its messages one at a time.
+func (e *export) writeAgent(ctx context.Context) {
+	e.object(e.agentEntry())
+	var ids []string
+	list(e.writer, "messages", func(yield func(messageEntry, error) bool) {
+		for m, err := range e.messages(ctx) {
+			if err == nil {
+				ids = append(ids, e.id("message", m.ID))
+			}
+			if !yield(e.messageEntry(m), err) || err != nil {
+				return
+			}
+		}
+	})
+	e.field("in_context_message_ids", append([]string{}, ids...))
+	e.text("}")
+}
+
+func (e *export) agentEntry() agentEntry {
+	a, state := e.agent, letta.StateOf(e.agent, e.relations, nil)
+	entry := agentEntry{ID: e.id("agent", a.ID), Name: notInNames.ReplaceAllString(a.Name, "_"),
+		Description: a.Description, Metadata: a.Metadata, AgentType: a.Type, Tags: a.Tags, Timezone: a.Timezone,
+		System: a.Instructions(e.Tools.Definitions(a, len(e.folders) > 0)), Model: handle(a.Model),
+		Embedding: handle(a.Embedding), LLMConfig: withoutNulls(state.LLMConfig),
+		EmbeddingConfig: state.EmbeddingConfig, WindowLimit: a.WindowLimit, ToolRules: a.Settings.ToolRules,
+		ResponseFormat: a.Settings.ResponseFormat, Autoclear: state.MessageBufferAutoclear, Sleeptime: state.EnableSleeptime,
+		MaxFilesOpen: a.MaxFilesOpen, ViewChars: a.ViewChars, Hidden: a.Hidden,
+		ToolIDs:      rest.Each(e.tools, func(t tool.Tool) string { return e.id("tool", t.ID) }),
+		SourceIDs:    rest.Each(e.folders, func(f files.PortableFolder) string { return e.id("source", f.ID) }),
+		BlockIDs:     rest.Each(e.relations.Blocks, func(b block.Block) string { return e.id("block", b.ID) }),
+		MemoryBlocks: []any{}, Tools: []any{}, FilesAgents: rest.Each(e.views, e.viewEntry), GroupIDs: []string{}}
+	if entry.AgentType == "voice_convo_agent" { // Letta refuses it without
+		entry.Sleeptime = new(true)
+	}
+	return entry
+}
+
+// handle returns the handle of a model if it has the form provider/model, which Letta demands.
+func handle(of *string) *string {
+	if of == nil || strings.HasPrefix(*of, "/") || strings.HasSuffix(*of, "/") || !strings.Contains(*of, "/") {
+		return nil
+	}
+	return of
+}
+
+// withoutNulls returns the fields of a value that are not null: Letta has defaults for them, and refuses null.
+func withoutNulls(v any) map[string]any {
+	raw, _ := json.Marshal(v) // plain values
+	fields := map[string]any{}
+	_ = json.Unmarshal(raw, &fields)
+	for name, value := range fields {
+		if value == nil {
+			delete(fields, name)
+		}
+	}
+	return fields
+}
+
+// messages yields what the model sees of the conversation, with results whole: the system prompt, the summary, the kept
+// messages, and those from the first visible one on; none without messages, or in a full file, which has all of them.
+func (e *export) messages(ctx context.Context) iter.Seq2[recall.Message, error] {
+	c := e.conversation
+	return func(yield func(recall.Message, error) bool) {
+		if e.NoMessages || e.Full {
+			return
+		}
+		first := append([]int{c.Prompts[len(c.Prompts)-1]}, orNone(c.SummaryAt)...)
+		for _, position := range append(first, c.Kept...) {
+			for m, err := range e.Agents.Recall.Export(ctx, e.org, c.Key, position) {
+				if !yield(m, err) {
+					return
+				}
+				break
+			}
+		}
+		called := map[string]bool{}
+		for m, err := range e.Agents.Recall.Export(ctx, e.org, c.Key, c.FirstVisible) {
+			if err == nil && (slices.Contains(c.Prompts, m.Position) || m.Role == recall.Summary || m.IsErr ||
+				!paired(&m, called)) {
+				continue
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+func orNone(position *int) []int {
+	if position == nil {
+		return nil
+	}
+	return []int{*position}
+}
+
+// paired drops from a message the results of tools whose calls are not before it, which no model sees. It reports
+// whether the message has anything left.
+func paired(m *recall.Message, called map[string]bool) bool {
+	var kept []recall.Part
+	for _, p := range m.Content {
+		if p.Type == recall.ToolCall {
+			called[p.CallID] = true
+		}
+		if p.Type != recall.ToolReturn || !p.Orphan && called[p.CallID] {
+			kept = append(kept, p)
+		}
+	}
+	m.Content = kept
+	return len(kept) > 0 || m.Role != recall.Tool
+}
+
+func (e *export) messageEntry(m recall.Message) messageEntry {
+	in := letta.InternalMessageOf(m)
+	entry := messageEntry{Type: "message", ID: e.ids[m.ID], Role: in.Role, Content: in.Content, Name: in.Name,
+		OTID: in.OTID, SenderID: in.SenderID, GroupID: in.GroupID, Model: in.Model, AgentID: e.ids[m.AgentID],
+		ToolCalls: in.ToolCalls, ToolCallID: in.ToolCallID, ToolReturns: in.ToolReturns, CreatedAt: m.CreatedAt}
+	if m.Role == recall.Summary { // Letta's summaries are said by the user
+		entry.Role = string(recall.User)
+	}
+	return entry
+}
+
+func (e *export) viewEntry(v files.PortableView) viewEntry {
+	entry := viewEntry{ID: e.id("file_agent", "file_agent "+v.FileID), AgentID: e.ids[v.AgentID],
+		FileID: e.id("file", v.FileID), IsOpen: v.IsOpen, LastAccessedAt: v.UsedAt}
+	if i := slices.IndexFunc(e.files, func(f files.File) bool { return f.ID == v.FileID }); i >= 0 {
+		entry.SourceID, entry.FileName = e.id("source", e.files[i].FolderID), e.files[i].Name
+	}
+	return entry
+}
+
+func (e *export) blockEntry(b block.Block) blockEntry {
+	return blockEntry{ID: e.ids[b.ID], Label: b.Label, Value: b.Value, Limit: b.Limit, Description: b.Description,
+		ReadOnly: b.ReadOnly, Hidden: b.Hidden, Metadata: b.Metadata, IsTemplate: b.Template.IsTemplate,
+		TemplateName: b.Template.Name}
+}
+
+func (e *export) sourceEntry(f files.PortableFolder) sourceEntry {
+	return sourceEntry{ID: e.ids[f.ID], Name: f.Name, Description: f.Description, Instructions: f.Instructions,
+		Metadata: f.Metadata, EmbeddingConfig: e.Agents.Files.Embedding(f.ChunkTokens)}
+}
+
+// fileEntry returns a file, with its text unless a full file has its original.
+func (e *export) fileEntry(ctx context.Context, f files.File) (fileEntry, error) {
+	if !e.Full {
+		var err error
+		if f, err = e.Agents.Files.File(ctx, e.org, f.FolderID, f.ID, true); err != nil {
+			return fileEntry{}, err
+		}
+	}
+	return fileEntry{ID: e.id("file", f.ID), SourceID: e.ids[f.FolderID], Name: f.Name, OriginalName: f.OriginalName,
+		MediaType: f.MediaType, SizeBytes: f.SizeBytes, Status: string(f.Status), ErrorMessage: f.ErrorMessage,
+		TotalChunks: f.TotalChunks, ChunksEmbedded: f.ChunksEmbedded, Content: f.Content}, nil
+}
+
+func (e *export) toolEntry(t tool.Tool) toolEntry {
+	shown := letta.ToolOf(t)
+	return toolEntry{ID: e.ids[t.ID], ToolType: shown.ToolType, Description: shown.Description,
+		SourceType: shown.SourceType, Name: shown.Name, Tags: shown.Tags, JSONSchema: shown.JSONSchema,
+		ReturnCharLimit: shown.ReturnCharLimit}
+}
+
+// leftOut says what of the agent is not in the file, as sentences.
+func (e *export) leftOut() string {
+	said := []string{"Identities, runs, steps and the log of prompts are left out."}
+	if len(e.custom) > 0 {
+		said = append(said, "The definitions of custom tools are left out: "+strings.Join(e.custom, ", ")+".")
+	}
+	if e.Full {
+		return strings.Join(said, " ")
+	}
+	if e.NoMessages {
+		said = append(said, "Messages are left out.")
+	}
+	return strings.Join(append(said, "Passages, other conversations, messages that the model does not see, versions of "+
+		"blocks and the originals of files are left out; an export with full=true has them."), " ")
+}

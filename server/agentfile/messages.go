@@ -1,0 +1,311 @@
+package agentfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// fileMessage is a message of a file.
+type fileMessage struct {
+	ID          string       `json:"id"`
+	Role        string       `json:"role"`
+	Content     fileContent  `json:"content"`
+	Name        *string      `json:"name"`
+	OTID        *string      `json:"otid"`
+	SenderID    *string      `json:"sender_id"`
+	Model       *string      `json:"model"`
+	ToolCalls   []fileCall   `json:"tool_calls"`
+	ToolCallID  *string      `json:"tool_call_id"`
+	ToolReturns []fileReturn `json:"tool_returns"`
+	Approvals   []fileReturn `json:"approvals"`
+	CreatedAt   *fileTime    `json:"created_at"`
+}
+
+type fileCall struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// fileReturn is the result of a tool: Letta's servers call its text func_response, and its clients tool_return.
+type fileReturn struct {
+	Type       string      `json:"type"`
+	ToolCallID *string     `json:"tool_call_id"`
+	Status     string      `json:"status"`
+	Response   fileContent `json:"func_response"`
+	Return     fileContent `json:"tool_return"`
+	Stdout     []string    `json:"stdout"`
+	Stderr     []string    `json:"stderr"`
+}
+
+// fileTime is a time with or without its offset from UTC.
+type fileTime struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *fileTime) UnmarshalJSON(raw []byte) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return err
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"} {
+		if parsed, err := time.Parse(layout, text); err == nil {
+			t.Time = parsed
+			return nil
+		}
+	}
+	return fmt.Errorf("%.50q is no time in ISO 8601", text)
+}
+
+// fileContent is the content of a message: a text, or an array of parts.
+type fileContent []filePart
+
+type filePart struct {
+	Type       string          `json:"type"`
+	Text       string          `json:"text"`
+	Source     json.RawMessage `json:"source"`
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Input      json.RawMessage `json:"input"`
+	ToolCallID string          `json:"tool_call_id"`
+	Content    json.RawMessage `json:"content"`
+	IsError    bool            `json:"is_error"`
+	Reasoning  string          `json:"reasoning"`
+	IsNative   bool            `json:"is_native"`
+	Signature  string          `json:"signature"`
+	Data       string          `json:"data"`
+	Summary    json.RawMessage `json:"summary"`
+	Encrypted  string          `json:"encrypted_content"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *fileContent) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '"' {
+		*c = fileContent{{Type: "text"}}
+		return json.Unmarshal(raw, &(*c)[0].Text)
+	}
+	return json.Unmarshal(raw, (*[]filePart)(c))
+}
+
+// texts joins the texts of a content.
+func (c fileContent) texts() string {
+	var all []string
+	for _, p := range c {
+		if p.Text != "" {
+			all = append(all, p.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// images returns the sources of the images of a content.
+func (c fileContent) images() (all []json.RawMessage) {
+	for _, p := range c {
+		if p.Type == "image" {
+			all = append(all, p.Source)
+		}
+	}
+	return all
+}
+
+// messagesOf returns the messages of an agent in the order in which they are to be in its log: those that its model
+// does not see first, in their order, and then those that it sees, in the order of in_context_message_ids; hidden is
+// the number of the first. Without such a list the model sees all. It leaves out the system prompt, which Loci
+// compiles.
+func (i *imports) messagesOf(a agentOf) (all []recall.Draft, hidden int, err error) {
+	byID := map[string]int{}
+	for n, m := range a.fields.Messages {
+		place := fmt.Sprintf("%s.messages[%d]", a.place, n)
+		if _, twice := byID[m.ID]; twice || m.ID == "" {
+			return nil, 0, db.Invalid("%s.id: %q is missing, or is the id of two messages", place, db.Short(m.ID))
+		}
+		byID[m.ID] = n
+	}
+	seen, err := a.inContext(byID)
+	if err != nil {
+		return nil, 0, err
+	}
+	isSeen := make([]bool, len(a.fields.Messages))
+	for _, n := range seen {
+		isSeen[n] = true
+	}
+	add := func(n int) error {
+		d, why, err := a.fields.Messages[n].draft()
+		place := fmt.Sprintf("%s.messages[%d]", a.place, n)
+		if err != nil {
+			return at(place, err)
+		}
+		if why != "" {
+			i.leaveOut("%s: left out. %s", place, why)
+			return nil
+		}
+		all = append(all, d)
+		return nil
+	}
+	for n := range a.fields.Messages {
+		if !isSeen[n] {
+			if err := add(n); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	hidden = len(all)
+	for k, n := range seen {
+		if k == 0 && a.fields.Messages[n].Role == string(recall.System) {
+			continue
+		}
+		if err := add(n); err != nil {
+			return nil, 0, err
+		}
+	}
+	return all, hidden, nil
+}
+
+// inContext returns the indexes of the messages that the model sees, in its order.
+func (a agentOf) inContext(byID map[string]int) (seen []int, err error) {
+	if a.fields.InContext == nil {
+		for n := range a.fields.Messages {
+			seen = append(seen, n)
+		}
+		return seen, nil
+	}
+	twice := map[string]bool{}
+	for k, id := range *a.fields.InContext {
+		n, ok := byID[id]
+		if !ok || twice[id] {
+			return nil, db.Invalid("%s.in_context_message_ids[%d]: %q is no message of the agent, or is in the list twice",
+				a.place, k, db.Short(id))
+		}
+		twice[id] = true
+		seen = append(seen, n)
+	}
+	return seen, nil
+}
+
+// draft returns a message to append, or why it is left out, as a sentence.
+func (m fileMessage) draft() (d recall.Draft, leftOut string, err error) {
+	d = recall.Draft{Role: recall.Role(m.Role), Name: m.Name, OTID: m.OTID, SenderID: m.SenderID, Model: m.Model}
+	if m.CreatedAt != nil {
+		d.CreatedAt = &m.CreatedAt.Time
+	}
+	switch m.Role {
+	case "approval":
+		return m.approval(d)
+	case "tool":
+		return m.results(d)
+	}
+	d.Content, err = m.parts()
+	return d, "", err
+}
+
+// parts returns the content and the calls of a message.
+func (m fileMessage) parts() (parts []recall.Part, err error) {
+	for k, p := range m.Content {
+		part, err := p.part()
+		if err != nil {
+			return nil, fmt.Errorf("content[%d]: %w", k, err)
+		}
+		parts = append(parts, part)
+	}
+	for _, c := range m.ToolCalls {
+		parts = append(parts, recall.Part{Type: recall.ToolCall, CallID: c.ID, Name: c.Function.Name,
+			Input: c.Function.Arguments})
+	}
+	return parts, nil
+}
+
+func (p filePart) part() (recall.Part, error) {
+	part := recall.Part{Type: recall.PartType(p.Type), Signature: p.Signature}
+	switch part.Type {
+	case recall.Text:
+		part.Text = p.Text
+	case recall.Image:
+		if len(p.Source) == 0 || p.Source[0] != '{' {
+			return part, db.Invalid("an image has no source")
+		}
+		part.Source = p.Source
+	case recall.ToolCall:
+		part.CallID, part.Name, part.Input = p.ID, p.Name, string(p.Input)
+	case recall.ToolReturn:
+		var content fileContent
+		if len(p.Content) > 0 {
+			if err := json.Unmarshal(p.Content, &content); err != nil {
+				return part, db.Invalid("content: %v", err)
+			}
+		}
+		part.CallID, part.Text, part.Images, part.IsError = p.ToolCallID, content.texts(), content.images(), p.IsError
+	case recall.Reasoning:
+		part.Text, part.Native = p.Reasoning, p.IsNative
+	case recall.RedactedReasoning:
+		part.Data = p.Data
+	case recall.OmittedReasoning:
+	case recall.SummarizedReasoning:
+		var pieces []struct{ Text string }
+		if len(p.Summary) > 0 {
+			if err := json.Unmarshal(p.Summary, &pieces); err != nil {
+				return part, db.Invalid("summary: %v", err)
+			}
+		}
+		var texts []string
+		for _, piece := range pieces {
+			texts = append(texts, piece.Text)
+		}
+		part.CallID, part.Data, part.Summary, part.Text = p.ID, p.Encrypted, p.Summary, strings.Join(texts, "\n")
+	default:
+		return part, db.Invalid("a part of a message has the type %q", db.Short(p.Type))
+	}
+	return part, nil
+}
+
+// results returns a message of tools.
+func (m fileMessage) results(d recall.Draft) (recall.Draft, string, error) {
+	returns := m.ToolReturns
+	if len(returns) == 0 && m.ToolCallID != nil {
+		returns = []fileReturn{{ToolCallID: m.ToolCallID, Response: m.Content}}
+	}
+	for _, r := range returns {
+		if r.ToolCallID == nil || *r.ToolCallID == "" {
+			if r.ToolCallID = m.ToolCallID; r.ToolCallID == nil {
+				continue
+			}
+		}
+		content := append(append(fileContent{}, r.Response...), r.Return...)
+		if len(content) == 0 && len(returns) == 1 {
+			content = m.Content
+		}
+		d.Content = append(d.Content, recall.Part{Type: recall.ToolReturn, CallID: *r.ToolCallID, Text: content.texts(),
+			Images: content.images(), IsError: r.Status == "error", Stdout: r.Stdout, Stderr: r.Stderr})
+	}
+	if len(d.Content) == 0 {
+		return d, "It is a result of a tool that names no call.", nil
+	}
+	return d, "", nil
+}
+
+// approval returns a request for approval as the calls that it asks for, and its answer as the results of the client's
+// tools that it has. An answer without results says nothing to a model.
+func (m fileMessage) approval(d recall.Draft) (recall.Draft, string, error) {
+	if len(m.ToolCalls) > 0 {
+		var err error
+		d.Role = recall.Assistant
+		d.Content, err = m.parts()
+		return d, "", err
+	}
+	d.Role = recall.Tool
+	for _, r := range m.Approvals {
+		if r.Type != "approval" {
+			m.ToolReturns = append(m.ToolReturns, r)
+		}
+	}
+	if len(m.ToolReturns) == 0 {
+		return d, "It is the answer to a request for approval, which the messages after it tell.", nil
+	}
+	return m.results(d)
+}

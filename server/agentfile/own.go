@@ -1,0 +1,63 @@
+package agentfile
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// fieldLoci is the field of a file that only Loci reads.
+const fieldLoci = "loci"
+
+// formatVersion is the version of Loci's own fields in a file. Another one is refused.
+const formatVersion = 1
+
+// own is what Letta's schema has no field for.
+type own struct {
+	Version int        `json:"version"`
+	Full    bool       `json:"full"`
+	Agents  []ownAgent `json:"agents"`
+}
+
+// ownAgent is what Letta's schema has no field for of an agent. ID and the times are those of the database; an import
+// keeps them only of a full file.
+type ownAgent struct {
+	Of        string    `json:"of"` // the id of the agent in the file
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Tools     []string  `json:"tools"` // names; null is every tool
+	Fields    ownFields `json:"fields"`
+}
+
+// ownFields are fields of a request that creates an agent. They replace those of Letta's entry. A file that is not full
+// has those that Letta lacks.
+type ownFields struct {
+	Name         string          `json:"name,omitempty"`
+	System       *string         `json:"system,omitempty"` // empty for the default instructions
+	Settings     json.RawMessage `json:"model_settings,omitempty"`
+	Compaction   json.RawMessage `json:"compaction_settings,omitempty"`
+	RecallScope  string          `json:"recall_scope,omitempty"`
+	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
+	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`
+	Model        *string         `json:"model,omitempty"`
+	Embedding    *string         `json:"embedding,omitempty"`
+}
+
+func (e *export) ownFields() ownFields {
+	a, s := e.agent, e.agent.Settings
+	own := ownFields{Settings: s.ModelSettings, Compaction: s.CompactionSettings, RecallScope: s.RecallScope,
+		OpenOnAttach: s.OpenOnAttach}
+	if notInNames.MatchString(a.Name) {
+		own.Name = a.Name
+	}
+	if e.Full {
+		own.System, own.Autoclear, own.Model, own.Embedding = &a.System, s.MessageBufferAutoclear, a.Model, a.Embedding
+	}
+	return own
+}
+
+func (e *export) own() own {
+	a := e.agent
+	return own{Version: formatVersion, Full: e.Full, Agents: []ownAgent{{Of: e.ids[a.ID], ID: a.ID,
+		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Tools: a.Settings.Tools, Fields: e.ownFields()}}}
+}

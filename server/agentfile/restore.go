@@ -1,0 +1,298 @@
+package agentfile
+
+import (
+	"context"
+	"io"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/block"
+)
+
+// restore creates the agents of a full file with everything that is in its lists.
+func (i *imports) restore(ctx context.Context) error {
+	i.agentIDs = map[string]string{}
+	for _, step := range []func(context.Context) error{i.restoreAgents, i.restoreEvents, i.restoreBlocks,
+		i.restoreArchives, i.restoreFolders, i.restoreConversations, i.restoreCompactions} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *imports) restoreAgents(ctx context.Context) error {
+	return i.agents(func(a agentOf) error {
+		if len(a.Blocks)+len(a.Messages) > 0 {
+			return db.Invalid("%s: memory_blocks and initial_message_sequence must be empty in a full file", a.place)
+		}
+		id, err := i.ids.of("agent-", a.own.ID)
+		if err != nil {
+			return at(a.place, err)
+		}
+		i.agentIDs[a.own.ID] = id
+		i.made.AgentIDs = append(i.made.AgentIDs, id)
+		return at(a.place, i.Agents.RestoreAgent(ctx, i.org, agent.Restored{ID: id, New: a.New, CreatedAt: a.own.CreatedAt,
+			UpdatedAt: a.own.UpdatedAt}))
+	})
+}
+
+// agentID gives a field the id of an agent of the file in place of the one that it has there.
+func (i *imports) agentID(field *string) error {
+	id, ok := i.agentIDs[*field]
+	if !ok {
+		return db.Invalid("agent_id: the file has no agent %q", db.Short(*field))
+	}
+	*field = id
+	return nil
+}
+
+// id gives a field the id that the object gets.
+func (i *imports) id(prefix string, field *string) (err error) {
+	*field, err = i.ids.of(prefix, *field)
+	return err
+}
+
+func firstOf(all ...error) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *imports) restoreBlocks(ctx context.Context) error {
+	blocks := streamOf(i, listOwnBlocks, func(b *block.Portable) error {
+		return firstOf(i.id("block-", &b.ID), i.agentID(&b.AgentID))
+	})
+	defer blocks.stop()
+	versions := streamOf(i, listVersions, func(v *block.PortableVersion) error {
+		if now, ok := i.agentIDs[v.Author]; ok {
+			v.Author = now
+		}
+		return i.id("block-", &v.BlockID)
+	})
+	defer versions.stop()
+	for b, err := range blocks.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.Blocks.RestoreBlock(ctx, i.org, b); err != nil {
+			return at(blocks.place, err)
+		}
+		for v, err := range versions.take(func(v block.PortableVersion) bool { return v.BlockID == b.ID }) {
+			if err != nil {
+				return err
+			}
+			if err := i.Agents.Blocks.RestoreVersion(ctx, i.org, v); err != nil {
+				return at(versions.place, err)
+			}
+		}
+		if err := i.Agents.Blocks.CheckVersions(ctx, i.org, b.ID); err != nil {
+			return at(blocks.place, err)
+		}
+	}
+	return versions.end()
+}
+
+// passagesAtOnce is how many passages are in memory at a time.
+const passagesAtOnce = 250
+
+func (i *imports) restoreArchives(ctx context.Context) error {
+	archives := streamOf(i, listArchives, func(c *archival.PortableArchive) error {
+		return firstOf(i.id("archive-", &c.ID), i.agentID(&c.AgentID))
+	})
+	defer archives.stop()
+	passages := streamOf(i, listPassages, func(p *archival.Passage) error {
+		return firstOf(i.id("passage-", &p.ID), i.id("archive-", &p.ArchiveID))
+	})
+	defer passages.stop()
+	for c, err := range archives.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.Archival.RestoreArchive(ctx, i.org, c); err != nil {
+			return at(archives.place, err)
+		}
+		var page []archival.Passage
+		for p, err := range passages.take(func(p archival.Passage) bool { return p.ArchiveID == c.ID }) {
+			if err != nil {
+				return err
+			}
+			if page = append(page, p); len(page) == passagesAtOnce {
+				if err := i.Agents.Archival.RestorePassages(ctx, i.org, c.ID, page); err != nil {
+					return at(passages.place, err)
+				}
+				page = page[:0]
+			}
+		}
+		if err := i.Agents.Archival.RestorePassages(ctx, i.org, c.ID, page); err != nil {
+			return at(passages.place, err)
+		}
+	}
+	return passages.end()
+}
+
+func (i *imports) restoreFolders(ctx context.Context) error {
+	folders := streamOf(i, listFolders, func(f *files.PortableFolder) error {
+		return firstOf(i.id("source-", &f.ID), i.agentID(&f.AgentID))
+	})
+	defer folders.stop()
+	for f, err := range folders.all() {
+		if err != nil {
+			return err
+		}
+		if _, err := i.Agents.Files.RestoreFolder(ctx, i.org, f); err != nil {
+			return at(folders.place, err)
+		}
+		i.folders[f.ID] = f.ID
+	}
+	if err := i.restoreFiles(ctx); err != nil {
+		return err
+	}
+	views := streamOf(i, listViews, func(v *files.PortableView) error {
+		return firstOf(i.id("file-", &v.FileID), i.agentID(&v.AgentID))
+	})
+	defer views.stop()
+	for v, err := range views.all() {
+		if err != nil {
+			return err
+		}
+		if i.files[v.FileID].id == "" {
+			return db.Invalid("%s.file_id: the file has no such file", views.place)
+		}
+		if err := i.Agents.Files.RestoreView(ctx, i.org, v); err != nil {
+			return at(views.place, err)
+		}
+	}
+	return nil
+}
+
+func (i *imports) restoreFiles(ctx context.Context) error {
+	list := streamOf(i, listOwnFiles, func(f *files.PortableFile) error {
+		return firstOf(i.id("file-", &f.ID), i.id("source-", &f.FolderID))
+	})
+	defer list.stop()
+	pieces := streamOf(i, listOriginals, func(p *piece) error { return i.id("file-", &p.FileID) })
+	defer pieces.stop()
+	for f, err := range list.all() {
+		if err != nil {
+			return err
+		}
+		if i.folders[f.FolderID] == "" {
+			return db.Invalid("%s.folder_id: the file has no such folder", list.place)
+		}
+		err := i.Agents.Files.RestoreFile(ctx, i.org, f, &original{pieces: pieces, file: f.ID})
+		if pieces.err != nil {
+			return pieces.err
+		}
+		if err != nil {
+			return at(list.place, err)
+		}
+		i.files[f.ID] = storedFile{id: f.ID, folder: f.FolderID}
+	}
+	return pieces.end()
+}
+
+// original reads the original of a file from its pieces.
+type original struct {
+	pieces *stream[piece]
+	file   string
+	left   []byte
+}
+
+// Read implements io.Reader.
+func (o *original) Read(into []byte) (int, error) {
+	for len(o.left) == 0 {
+		p := o.pieces.peek()
+		if o.pieces.err != nil {
+			return 0, o.pieces.err
+		}
+		if p == nil || p.FileID != o.file {
+			return 0, io.EOF
+		}
+		o.left, o.pieces.held = p.Bytes, nil
+	}
+	n := copy(into, o.left)
+	o.left = o.left[n:]
+	return n, nil
+}
+
+func (i *imports) restoreConversations(ctx context.Context) error {
+	conversations := streamOf(i, listConversations, func(c *recall.PortableConversation) error {
+		return firstOf(i.id("conv-", &c.ID), i.agentID(&c.AgentID), compaction.CheckView(c.Clipped))
+	})
+	defer conversations.stop()
+	messages := streamOf(i, listMessages, i.readyMessage)
+	defer messages.stop()
+	defaults := map[string]bool{}
+	for c, err := range conversations.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.Recall.RestoreConversation(ctx, i.org, c); err != nil {
+			return at(conversations.place, err)
+		}
+		of := messages.take(func(m recall.PortableMessage) bool { return m.ConversationID == c.ID })
+		if err := i.Agents.Recall.RestoreMessages(ctx, i.org, c, of); err != nil {
+			return at(conversations.place, err)
+		}
+		if err := i.Agents.Recall.FinishConversation(ctx, i.org, c); err != nil {
+			return at(conversations.place, err)
+		}
+		defaults[c.AgentID] = defaults[c.AgentID] || c.IsDefault && c.Reset == nil
+	}
+	for _, id := range i.agentIDs {
+		if !defaults[id] {
+			return db.Invalid("%s: there is no default conversation of agent %s", listConversations, id)
+		}
+	}
+	return messages.end()
+}
+
+// readyMessage gives a message and the long results in it the ids that they get.
+func (i *imports) readyMessage(m *recall.PortableMessage) error {
+	for _, p := range m.Content {
+		if p.Clip != nil {
+			p.Clip.ID = i.ids.any(p.Clip.ID)
+		}
+	}
+	return firstOf(i.id("conv-", &m.ConversationID), i.id("message-", &m.ID), compaction.CheckView(nil, *m))
+}
+
+func (i *imports) restoreCompactions(ctx context.Context) error {
+	compactions := streamOf(i, listCompactions, func(k *compaction.Portable) error {
+		return firstOf(i.id("compaction-", &k.ID), i.id("conv-", &k.ConversationID))
+	})
+	defer compactions.stop()
+	for k, err := range compactions.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.Compaction.RestoreCompaction(ctx, i.org, k); err != nil {
+			return at(compactions.place, err)
+		}
+	}
+	return nil
+}
+
+func (i *imports) restoreEvents(ctx context.Context) error {
+	events := streamOf(i, listEvents, func(e *event.Portable) error {
+		e.RefID = i.ids.any(e.RefID)
+		return i.agentID(&e.AgentID)
+	})
+	defer events.stop()
+	for _, id := range i.made.AgentIDs {
+		of := events.take(func(e event.Portable) bool { return e.AgentID == id })
+		if err := event.Restore(ctx, i.tx, i.org, id, of); err != nil {
+			return at(listEvents, err)
+		}
+	}
+	return events.end()
+}

@@ -1,0 +1,428 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat/chattest"
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// importing sends a file as Letta's clients do. texts are names of text parts, each followed by its text.
+func (c *client) importing(file string, texts ...string) servertest.Reply {
+	c.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for i := 0; i+1 < len(texts); i += 2 {
+		if err := form.WriteField(texts[i], texts[i+1]); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	part, err := form.CreateFormFile("file", "agent.af")
+	if err == nil {
+		_, err = part.Write([]byte(file))
+	}
+	if err == nil {
+		err = form.Close()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return servertest.Send(c, http.MethodPost, "/v1/agents/import", body.String(),
+		append(c.headers(), "Content-Type", form.FormDataContentType())...)
+}
+
+// imported imports a file and returns the ids of its agents, and what is left out.
+func (c *client) imported(file string, texts ...string) (ids, leftOut []string) {
+	c.t.Helper()
+	got := c.importing(file, texts...)
+	var answer struct {
+		AgentIDs []string `json:"agent_ids"`
+		LeftOut  []string `json:"left_out"`
+	}
+	if err := json.Unmarshal([]byte(got.Text), &answer); err != nil || got.Code != http.StatusOK {
+		c.t.Fatalf("import: %d %s", got.Code, got.Text)
+	}
+	return answer.AgentIDs, answer.LeftOut
+}
+
+// checkPrompts fails the test unless a provider of each format takes the next prompt of an agent.
+func (c *client) checkPrompts(agent string) {
+	c.t.Helper()
+	for format, check := range map[string]func([]json.RawMessage) error{"openai": chattest.OpenAI,
+		"anthropic": chattest.Anthropic, "responses": chattest.Responses} {
+		if err := check(c.requested(agent, format)); err != nil {
+			c.t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+// tables counts the rows of each table that an import may write.
+func (c *client) tables() map[string]int {
+	c.t.Helper()
+	counts := map[string]int{}
+	for _, table := range []string{"agents", "agent_heads", "agent_logs", "agent_blocks", "agent_files", "agent_folders",
+		"agent_archives", "archives", "blobs", "block_versions", "blocks", "clips", "compactions", "conversations", "events",
+		"file_originals",
+		"files", "folders", "messages", "passages", "tool_calls", "river_job"} {
+		var n int
+		if err := c.pool.QueryRow(c.t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil {
+			c.t.Fatal(err)
+		}
+		counts[table] = n
+	}
+	return counts
+}
+
+// lettasFile is a file as a server of Letta's exports it, with all that Loci does not have.
+const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],"tool_ids":["tool-0","tool-1","tool-2"],
+	"source_ids":["source-0"],"block_ids":["block-0","block-1"],
+	"tool_rules":[{"tool_name":"send_message","type":"exit_loop"}],"tags":["a","b"],"system":"You are Ada.",
+	"agent_type":"memgpt_v2_agent",
+	"llm_config":{"model":"gpt-4o","model_endpoint_type":"openai","context_window":30000,"handle":"openai/gpt-4o",
+		"temperature":0.5,"max_tokens":null,"enable_reasoner":false,"model_endpoint":"https://api.openai.com/v1",
+		"put_inner_thoughts_in_kwargs":false,"provider_name":"openai","provider_category":"base"},
+	"embedding_config":{"embedding_endpoint_type":"openai","embedding_model":"m","embedding_dim":1536,"handle":"openai/m"},
+	"initial_message_sequence":null,"include_base_tools":false,"include_multi_agent_tools":false,
+	"include_base_tool_rules":false,"include_default_source":false,"description":"An agent","metadata":{"k":[1]},
+	"model":null,"embedding":null,"context_window_limit":null,"embedding_chunk_size":null,"max_tokens":null,
+	"max_reasoning_tokens":null,"enable_reasoner":false,"from_template":null,"template":false,"project":null,
+	"tool_exec_environment_variables":{"TOKEN":""},"memory_variables":null,"project_id":null,"template_id":null,
+	"base_template_id":null,"identity_ids":null,"message_buffer_autoclear":false,"enable_sleeptime":false,
+	"response_format":null,"timezone":"Europe/Berlin","max_files_open":3,"per_file_view_window_char_limit":4000,
+	"hidden":null,"id":"agent-0","in_context_message_ids":["message-1","message-2","message-3","message-4","message-5",
+		"message-6"],
+	"messages":[
+		{"type":"message","role":"user","content":"long ago","id":"message-0","created_at":"2025-01-01T00:00:00+00:00"},
+		{"role":"system","content":[{"type":"text","text":"compiled"}],"id":"message-1","created_at":"2025-01-02T00:00:00"},
+		{"role":"user","content":[{"type":"text","text":"hi"}],"id":"message-2","created_at":"2025-01-02T00:00:01Z"},
+		{"role":"assistant","content":[{"type":"reasoning","is_native":true,"reasoning":"hm","signature":null}],
+			"tool_calls":[{"id":"c1","type":"function","function":{"name":"send_message","arguments":"{\"message\":\"yo\"}"}}],
+			"id":"message-3","model":"gpt-4o"},
+		{"role":"tool","content":[{"type":"text","text":"{\"status\":\"OK\"}"}],"tool_call_id":"c1",
+			"tool_returns":[{"tool_call_id":"c1","status":"success","stdout":null,"stderr":null,"func_response":"OK"}],
+			"name":"send_message","id":"message-4"},
+		{"role":"tool","content":[{"type":"text","text":"nobody asked"}],"tool_call_id":"c-orphan","id":"message-5"},
+		{"role":"approval","content":null,"approve":true,"approvals":[{"type":"approval","approve":true,
+			"tool_call_id":"c1"}],"id":"message-6"}],
+	"files_agents":[{"id":"file_agent-0","agent_id":"agent-0","file_id":"file-0","source_id":"source-0",
+		"file_name":"a.pdf","is_open":true,"visible_content":"one","last_accessed_at":"2025-01-02T00:00:00Z"}],
+	"group_ids":["group-0"]}],
+	"groups":[{"id":"group-0","agent_ids":["agent-0"],"description":"g"}],
+	"blocks":[{"id":"block-0","value":"I am Ada.","limit":5000,"label":"persona","description":"who","metadata":{},
+		"is_template":false,"template_name":null,"preserve_on_migration":false,"read_only":true,"project_id":null},
+		{"id":"block-1","value":"","limit":5000,"label":"human","description":null,"metadata":{}}],
+	"files":[{"id":"file-0","source_id":"source-0","file_name":"a.pdf","original_file_name":"a.pdf","file_path":null,
+		"file_type":"application/pdf","file_size":3,"processing_status":"completed","content":"one\ntwo\n"}],
+	"sources":[{"id":"source-0","name":"Papers","description":"d","instructions":"i","metadata":null,
+		"embedding_config":{"embedding_model":"m"}}],
+	"tools":[{"id":"tool-0","name":"send_message","tool_type":"letta_core","json_schema":{}},
+		{"id":"tool-1","name":"conversation_search","tool_type":"letta_core","json_schema":{}},
+		{"id":"tool-2","name":"roll_dice","tool_type":"custom","source_code":"def roll_dice(): ...","json_schema":{}}],
+	"mcp_servers":[{"id":"mcp_server-0","server_type":"sse","server_name":"x"}],
+	"metadata":{"revision_id":"abc"},"created_at":"2025-01-03T00:00:00Z"}`
+
+func TestAFileOfLettaIsImported(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.made("/v1/folders", `{"name":"Papers"}`)
+	ids, leftOut := c.imported(lettasFile)
+	agent := ids[0]
+	var got struct {
+		Name, System, Timezone, Model, Embedding string
+		Tags                                     []string
+		Blocks                                   []struct{ Label, Value string }
+		Tools                                    []struct{ Name string }
+		Sources                                  []struct{ ID, Name string }
+		LLMConfig                                struct {
+			ContextWindow int     `json:"context_window"`
+			Temperature   float64 `json:"temperature"`
+		} `json:"llm_config"`
+		MaxFilesOpen int      `json:"max_files_open"`
+		MessageIDs   []string `json:"message_ids"`
+	}
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent, "")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Name != "Ada" || got.System != "You are Ada." || got.Timezone != "Europe/Berlin" ||
+		got.Model != "openai/gpt-4o" || got.Embedding != "openai/m" || got.LLMConfig.ContextWindow != 30000 ||
+		got.LLMConfig.Temperature != 0.5 ||
+		got.MaxFilesOpen != 3 || !slices.Equal(got.Tags, []string{"a", "b"}) || len(got.Blocks) != 2 ||
+		got.Blocks[0].Value != "I am Ada." || got.Sources[0].Name != "Papers (2)" || len(got.MessageIDs) != 4 {
+		t.Errorf("got %+v", got)
+	}
+	names := []string{}
+	for _, tool := range got.Tools {
+		names = append(names, tool.Name)
+	}
+	if !slices.Equal(names, []string{"conversation_search"}) {
+		t.Errorf("the agent has the tools %v", names)
+	}
+	for _, part := range []string{"groups: 1 left out", "mcp_servers: 1 left out", `"send_message" is left out`,
+		`"roll_dice" is left out`, "agents[0].tool_exec_environment_variables: left out",
+		"agents[0].messages[6]: left out", "agents[0].group_ids: left out"} {
+		if !slices.ContainsFunc(leftOut, func(s string) bool { return strings.Contains(s, part) }) {
+			t.Errorf("left_out does not say %q: %q", part, leftOut)
+		}
+	}
+	c.checkPrompts(agent)
+	prompt := c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")
+	if strings.Contains(prompt, "long ago") || strings.Contains(prompt, "nobody asked") ||
+		!strings.Contains(prompt, "I am Ada.") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+	if said := strings.Join(c.said(agent), "\n"); !strings.Contains(said, "long ago") {
+		t.Errorf("the log lacks what the model did not see: %s", said)
+	}
+	var files []struct{ ID string }
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/folders/"+got.Sources[0].ID+"/files", "")), &files); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitFile(got.Sources[0].ID, files[0].ID)
+	if state := c.must("GET", "/v1/agents/"+agent, ""); !strings.Contains(state, `"is_open":true`) {
+		t.Errorf("the open file is not open: %s", state)
+	}
+}
+
+func TestAnImportHonoursItsOptionsOrRefusesThem(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	ids, _ := c.imported(lettasFile, "name", "Eve", "append_copy_suffix", "true", "strip_messages", "true",
+		"override_existing_tools", "false", "env_vars_json", "{}", "project_id", "", "model", "openai/gpt-4.1",
+		"embedding", "openai/other")
+	var got struct {
+		Name, Model, Embedding string
+		MessageIDs             []string `json:"message_ids"`
+	}
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+ids[0], "")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Name != "Eve_copy" || got.Model != "openai/gpt-4.1" || got.Embedding != "openai/other" ||
+		len(got.MessageIDs) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	before := c.tables()
+	for texts, want := range map[[2]string]string{
+		{"secrets", `{"A":"b"}`}:             "body.secrets: this server runs no custom tools and stores no secrets",
+		{"env_vars_json", `{"A":"b"}`}:       "body.env_vars_json: this server runs no custom tools and stores no secrets",
+		{"env_vars_json", `[`}:               "body.env_vars_json: expected a JSON object",
+		{"project_id", "p"}:                  "body.project_id: this server has no projects; leave it out",
+		{"strip_messages", "maybe"}:          `body.strip_messages: expected true or false. Got: "maybe"`,
+		{"override_existing_tools", "maybe"}: `body.override_existing_tools: expected true or false. Got: "maybe"`,
+		{"dry_run", "true"}:                  "body.dry_run: there is no such part of an import; leave it out",
+	} {
+		got := c.importing(lettasFile, texts[:]...)
+		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Text, strings.ReplaceAll(want, `"`, `\"`)) {
+			t.Errorf("%v: got %d %s, want %s", texts, got.Code, got.Text, want)
+		}
+	}
+	if diff := cmp.Diff(before, c.tables()); diff != "" {
+		t.Errorf("a refused import wrote rows:\n%s", diff)
+	}
+}
+
+// changed returns a file of Letta's in which a text is replaced.
+func changed(t *testing.T, old, now string) string {
+	t.Helper()
+	if !strings.Contains(lettasFile, old) {
+		t.Fatalf("the file has no %q", old)
+	}
+	return strings.Replace(lettasFile, old, now, 1)
+}
+
+// nested returns an object with a number of objects within each other.
+func nested(levels int) string {
+	return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels)
+}
+
+func TestABrokenAgentFileIsRefusedAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	before := c.tables()
+	for name, file := range map[string]struct{ text, want string }{
+		"nothing":            {"", "Corrupted agent file format"},
+		"no JSON":            {"agents", "Corrupted agent file format"},
+		"a list":             {"[]", "Corrupted agent file format"},
+		"cut off":            {lettasFile[:len(lettasFile)/2], "Corrupted agent file format"},
+		"the older format":   {`{"agent_type":"memgpt_agent","messages":[]}`, "no list of agents"},
+		"no agents":          {`{"agents":[]}`, "no list of agents"},
+		"agents of a text":   {`{"agents":"x"}`, "no list of agents"},
+		"a wrong agent":      {`{"agents":[1]}`, "agents[0]: "},
+		"deep":               {`{"agents":[` + nested(5000) + `]}`, "nesting"},
+		"a deep field":       {changed(t, `{"k":[1]}`, nested(200)), "nesting"},
+		"a name of a number": {changed(t, `"name":"Ada"`, `"name":7`), "agents[0].name"},
+		"a field twice":      {changed(t, `"name":"Ada"`, `"name":"Ada","name":"Eve"`), "twice"},
+		"a NUL":              {changed(t, `"value":"I am Ada."`, `"value":"I\u0000"`), "blocks[0]: a text has a NUL"},
+		"no UTF-8":           {changed(t, `I am Ada.`, "I\xff"), "blocks[0]: a text is not UTF-8"},
+		"a block twice":      {changed(t, `"block-1","value"`, `"block-0","value"`), "blocks[1].id"},
+		"a block of another": {changed(t, `"block_ids":["block-0"`, `"block_ids":["block-9"`), "agents[0].block_ids[0]"},
+		"two equal labels":   {changed(t, `"label":"human"`, `"label":"persona"`), "agents[0]: the agent has another block"},
+		"a long block":       {changed(t, `"limit":5000`, `"limit":3`), "blocks[0]: Edit failed"},
+		"no id":              {changed(t, `"id":"agent-0",`, ``), "agents[0].id"},
+		"a message twice":    {changed(t, `"id":"message-2"`, `"id":"message-0"`), "agents[0].messages[2].id"},
+		"a wrong role":       {changed(t, `"role":"user"`, `"role":"boss"`), "role is"},
+		"a wrong part":       {changed(t, `{"type":"text","text":"hi"}`, `{"type":"smell"}`), "messages[2]: content[0]"},
+		"a wrong time":       {changed(t, `2025-01-02T00:00:01Z`, `soon`), "is no time"},
+		"a message of nobody": {changed(t, `"in_context_message_ids":["message-1"`, `"in_context_message_ids":["message-77"`),
+			"agents[0].in_context_message_ids[0]"},
+		"a source of nobody": {changed(t, `"source_ids":["source-0"]`, `"source_ids":["source-1"]`), "source_ids[0]"},
+		"a file of nobody":   {changed(t, `"files":[{"id":"file-0","source_id":"source-0`, `"files":[{"id":"x`), "files[0]"},
+		"a tool of nobody":   {changed(t, `"tool_ids":["tool-0"`, `"tool_ids":["tool-8"`), "agents[0].tool_ids[0]"},
+		"a path":             {changed(t, `"file_name":"a.pdf","original`, `"file_name":"../a","original`), "files[0]"},
+		"a large file":       {changed(t, `one\ntwo`, strings.Repeat("x", maxUpload+1)), "larger than the limit"},
+		"a wrong zone":       {changed(t, `Europe/Berlin`, `Mars`), "timezone"},
+		"a later version":    {`{"agents":[{}],"loci":{"version":9}}`, "loci.version is 9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := c.importing(file.text)
+			var p struct{ Detail string }
+			if err := json.Unmarshal([]byte(got.Text), &p); err != nil || got.Code < 400 || got.Code > 499 ||
+				!strings.Contains(p.Detail, file.want) {
+				t.Errorf("got %d %.500s, want %q", got.Code, got.Text, file.want)
+			}
+		})
+	}
+	if diff := cmp.Diff(before, c.tables()); diff != "" {
+		t.Errorf("a refused import wrote rows:\n%s", diff)
+	}
+}
+
+// Each entry has the fields that Letta's schema of agent files wants, and no other where it forbids them.
+func TestAnExportHasTheFormOfLettas(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"Papers"}`)
+	c.uploaded(folder, "a.txt", "one\ntwo\n")
+	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"Ädä","model":"openai/gpt-4o","folder_ids":[%q],"tool_set":"all",
+		"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder))
+	c.append(agent, recall.DefaultConversation, spokenBy("user", "hi", "assistant", "hello")...)
+	file := c.must("GET", "/v1/agents/"+agent+"/export", "")
+	var got map[string][]map[string]any
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(file), &whole); err != nil {
+		t.Fatal(err)
+	}
+	delete(whole, "loci")
+	delete(whole, "created_at")
+	var metadata map[string]string
+	if err := json.Unmarshal(whole["metadata"], &metadata); err != nil {
+		t.Errorf("metadata has other values than texts: %v", err)
+	}
+	delete(whole, "metadata")
+	raw, _ := json.Marshal(whole)
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	for list, fields := range map[string]string{
+		"blocks": "id label value limit description read_only hidden metadata is_template template_name " +
+			"preserve_on_migration",
+		"files": "id source_id file_name original_file_name file_path file_type file_size file_creation_date " +
+			"file_last_modified_date processing_status error_message total_chunks chunks_embedded content",
+		"sources": "id name description instructions metadata embedding_config",
+		"tools": "id tool_type description source_type name tags source_code json_schema args_json_schema " +
+			"return_char_limit pip_requirements npm_requirements default_requires_approval created_by_id " +
+			"last_updated_by_id metadata_",
+	} {
+		if len(got[list]) == 0 {
+			t.Errorf("%s is empty", list)
+		}
+		for _, entry := range got[list] {
+			names := []string{}
+			for name := range entry {
+				names = append(names, name)
+			}
+			want := strings.Fields(fields)
+			slices.Sort(names)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, names); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", list, diff)
+			}
+		}
+	}
+	a := got["agents"][0]
+	if a["id"] != "agent-0" || a["name"] != "_d_" || got["groups"] == nil || got["mcp_servers"] == nil {
+		t.Errorf("got %v", a["name"])
+	}
+	config := a["llm_config"].(map[string]any)
+	if config["model"] != "gpt-4o" || config["model_endpoint_type"] != "openai" || config["context_window"] == nil {
+		t.Errorf("llm_config is %v", config)
+	}
+	messages := a["messages"].([]any)
+	if len(messages) != 3 || messages[2].(map[string]any)["id"] != "message-2" ||
+		len(a["in_context_message_ids"].([]any)) != 3 {
+		t.Errorf("messages are %v", messages)
+	}
+}
+
+// spokenBy returns messages of roles and texts, in turn.
+func spokenBy(said ...string) (all []recall.Draft) {
+	for i := 0; i+1 < len(said); i += 2 {
+		all = append(all, recall.Draft{Role: recall.Role(said[i]),
+			Content: []recall.Part{{Type: recall.Text, Text: said[i+1]}}})
+	}
+	return all
+}
+
+// What a file that is not full has of an agent is the same after an import.
+func TestAnExportedAgentIsImported(t *testing.T) {
+	t.Parallel()
+	c := newClient(t).as("default")
+	folder := c.made("/v1/folders", `{"name":"Papers"}`)
+	c.uploaded(folder, "a.txt", "one\ntwo\n")
+	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"Ädä","model":"openai/gpt-4o","folder_ids":[%q],
+		"tool_set":"small","context_window_limit":9000,"compaction_settings":{"goal":0.5},"recall_scope":"conversation",
+		"tags":["x"],
+		"model_settings":{"temperature":0.25,"max_output_tokens":77},
+		"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder))
+	long := strings.Repeat("long line\n", 6000)
+	c.append(agent, recall.DefaultConversation, spokenBy("user", "hi", "assistant", "hello")...)
+	c.exchanged(agent, "look", `{}`, long)
+	other := c.as("other")
+	ids, _ := other.imported(c.must("GET", "/v1/agents/"+agent+"/export", ""))
+	other.awaitFilesOf(ids[0])
+	if diff := cmp.Diff(c.stateOf(agent), other.stateOf(ids[0])); diff != "" {
+		t.Errorf("the agent differs (-exported +imported):\n%s", diff)
+	}
+	for _, format := range []string{"openai", "anthropic", "responses"} {
+		was, is := encodedRaw(c.requested(agent, format)), encodedRaw(other.requested(ids[0], format))
+		if diff := cmp.Diff(unnamed(string(was)), unnamed(string(is))); diff != "" {
+			t.Errorf("the prompt in the format %s differs (-exported +imported):\n%s", format, diff)
+		}
+	}
+}
+
+// ofRows matches what an import makes anew: ids and times.
+var ofRows = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
+	`20\d\d-\d\d-\d\dT[0-9:.]+(Z|\+00:00)`)
+
+// unnamed returns a text with a mark in place of each id and time.
+func unnamed(text string) string { return ofRows.ReplaceAllString(text, "~") }
+
+// awaitFilesOf waits until all files of an agent have their texts.
+func (c *client) awaitFilesOf(agent string) {
+	c.t.Helper()
+	for _, folder := range c.list("/v1/agents/" + agent + "/folders") {
+		for _, f := range c.list(fmt.Sprintf("/v1/folders/%s/files", folder["id"])) {
+			c.awaitFile(folder["id"].(string), f["id"].(string))
+		}
+	}
+}
+
+// stateOf returns an agent as the API shows it, without ids and times.
+func (c *client) stateOf(agent string) (state any) {
+	c.t.Helper()
+	if err := json.Unmarshal([]byte(unnamed(c.must("GET", "/v1/agents/"+agent, ""))), &state); err != nil {
+		c.t.Fatal(err)
+	}
+	return state
+}

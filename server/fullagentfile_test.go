@@ -1,0 +1,274 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// remembering makes an agent that has something of everything that an agent can have.
+func (c *client) remembering() string {
+	c.t.Helper()
+	folder := c.made("/v1/folders", `{"name":"Papers","instructions":"read"}`)
+	first := c.uploaded(folder, "a.txt", strings.Repeat("one line\n", 500))
+	second := c.uploaded(folder, "b.md", "# Title\n\nsome text about whales\n")
+	c.uploaded(folder, "empty.txt", "")
+	block := c.made("/v1/blocks", `{"label":"shared","value":"v1","tags":["t"],"metadata":{"k":[1.5]}}`)
+	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"Ädä","model":"openai/gpt-4o","folder_ids":[%q],"block_ids":[%q],
+		"tool_set":"all","context_window_limit":16000,"compaction_settings":{"goal":0.5},"tags":["x"],"metadata":{"a":1},
+		"model_settings":{"temperature":0.25},"timezone":"Europe/Berlin","max_files_open":4,
+		"tool_rules":[{"type":"run_first","tool_name":"expand"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`,
+		folder, block))
+	base := "/v1/agents/" + agent
+	c.must("PATCH", base+"/core-memory/blocks/human", `{"value":"Bob, 40"}`)
+	c.tool(agent, "core_memory_append", `{"label":"human","content":"likes whales"}`)
+	c.must("PATCH", base+"/files/"+second+"/close", "")
+	c.tool(agent, "open_files", `{"file_requests":[{"file_name":"Papers/a.txt","offset":10,"length":20}]}`)
+	_ = first
+	c.tool(agent, "archival_memory_insert", `{"content":"Whales are mammals.","tags":["sea"]}`)
+	c.tool(agent, "archival_memory_insert", `{"content":"The moon is far away."}`)
+	c.capture(agent, chatter(1, 3, "before the reset"))
+	c.must("PATCH", base+"/reset-messages", `{}`)
+	c.capture(agent, chatter(1, 20, "the file is /srv/data/plan-7.txt, and whales swim"))
+	c.compact(base+"/summarize", `{}`)
+	c.exchanged(agent, "look", `{"a": 1}`, strings.Repeat("a long line of a result\n", 4000))
+	other := c.made("/v1/conversations?agent_id="+agent, `{"summary":"Second","description":"d"}`)
+	c.append(agent, other, recall.Draft{Role: recall.User, OTID: new("otid-1"), Content: []recall.Part{
+		{Type: recall.Text, Text: "see"},
+		{Type: recall.Image, Source: json.RawMessage(`{"data":"aGk=","media_type":"image/png","type":"base64"}`)}}},
+		recall.Draft{Role: recall.Assistant, RunID: new("run-1"), Content: []recall.Part{
+			{Type: recall.SummarizedReasoning, CallID: "rs_1", Text: "Hm <b>.", Data: "gAAA+/==",
+				Item: `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"gAAA+/=="}`},
+			{Type: recall.AnthropicBlock, Item: `{"type":"server_tool_use","id":"srv_1","name":"web_search","input":{"q":1.0}}`},
+			{Type: recall.Text, Text: "saw"}}})
+	return agent
+}
+
+// memory is all that the API tells of an agent, by what was asked.
+func (c *client) memory(agent string) map[string]string {
+	c.t.Helper()
+	base := "/v1/agents/" + agent
+	all := map[string]string{}
+	ask := func(target string) { all[target] = c.must("GET", target, "") }
+	for _, path := range []string{"", "/events?limit=1000", "/messages?limit=1000&order=asc", "/compactions",
+		"/core-memory/blocks", "/archival-memory?limit=100", "/folders", "/files?limit=100", "/context",
+		"/prompt?format=openai", "/prompt?format=anthropic", "/prompt?format=responses",
+		"/archival-memory/search?query=whales", "/archives"} {
+		if path == "/archives" {
+			ask("/v1/archives?agent_id=" + agent)
+			continue
+		}
+		ask(base + path)
+	}
+	for _, b := range c.list(base + "/core-memory/blocks") {
+		ask(fmt.Sprintf("/v1/blocks/%s/versions", b["id"]))
+	}
+	for _, conversation := range c.list("/v1/conversations?agent_id=" + agent) {
+		ask(fmt.Sprintf("/v1/conversations/%s", conversation["id"]))
+		ask(fmt.Sprintf("/v1/conversations/%s/messages?limit=1000", conversation["id"]))
+	}
+	for _, folder := range c.list(base + "/folders") {
+		for _, f := range c.list(fmt.Sprintf("/v1/folders/%s/files?include_content=true", folder["id"])) {
+			delete(f, "updated_at") // when it was parsed
+			raw, _ := json.Marshal(f)
+			all[fmt.Sprintf("file %s", f["id"])] = string(raw)
+			all[fmt.Sprintf("original %s", f["id"])] = c.must("GET", fmt.Sprintf("/v1/folders/%s/files/%s/original",
+				folder["id"], f["id"]), "")
+		}
+	}
+	all["search"] = c.must("POST", "/v1/messages/search", fmt.Sprintf(`{"query":"whales swim","agent_id":%q}`, agent))
+	all["reset"] = c.messagesWithReset(agent)
+	return all
+}
+
+// messagesWithReset are the messages of an agent's log as they are stored, also those that a reset hid.
+func (c *client) messagesWithReset(agent string) string {
+	c.t.Helper()
+	rows, err := c.pool.Query(c.t.Context(), `
+		SELECT m.seq || ' ' || m.id || ' ' || m.position || ' ' || m.session || ' ' || m.role || ' ' || m.tokens || ' ' ||
+			m.length || ' ' || m.content::text || coalesce(m.otid, '') || m.created_at || array_length(m.terms, 1)
+		FROM messages m JOIN agents a ON a.org = m.org AND a.key = m.agent_key
+		WHERE m.org = $1 AND a.org = $1 AND a.id = $2
+		ORDER BY m.seq`, db.Org(1), agent)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var line *string
+		if err := rows.Scan(&line); err != nil {
+			c.t.Fatal(err)
+		}
+		if line == nil {
+			line = new("without weights")
+		}
+		all = append(all, *line)
+	}
+	return strings.Join(all, "\n")
+}
+
+// A full export is imported on an empty server without a difference.
+func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
+	t.Parallel()
+	c, other := newClient(t), newClient(t)
+	agent := c.remembering()
+	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
+	ids, leftOut := other.imported(file)
+	if len(ids) != 1 || ids[0] != agent || len(leftOut) > 0 {
+		t.Fatalf("got %v, left out %q", ids, leftOut)
+	}
+	other.awaitFilesOf(agent)
+	was, is := c.memory(agent), other.memory(agent)
+	for asked, answer := range was {
+		if diff := cmp.Diff(answer, is[asked]); diff != "" {
+			t.Errorf("%s differs (-exported +imported):\n%.3000s", asked, diff)
+		}
+	}
+	if len(was) != len(is) {
+		t.Errorf("got %d answers, want %d", len(is), len(was))
+	}
+	again := func(c *client) []string {
+		lines := strings.Split(c.must("GET", "/v1/agents/"+agent+"/export?full=true", ""), "\n")
+		return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, `"created_at":`) })
+	}
+	if diff := cmp.Diff(again(c), again(other)); diff != "" {
+		t.Errorf("a second export differs:\n%.2000s", diff)
+	}
+	// What is appended next has the next numbers, and a compaction can be reverted.
+	c.say(agent, "next")
+	other.say(agent, "next")
+	if w, g := len(c.events(agent, "")), len(other.events(agent, "")); w != g {
+		t.Errorf("got %d events, want %d", g, w)
+	}
+	k := c.list("/v1/agents/" + agent + "/compactions")[0]["id"]
+	other.must("POST", fmt.Sprintf("/v1/agents/%s/compactions/%s/revert", agent, k), `{}`)
+}
+
+// Where an id is taken, all objects of the file get new ones, and nothing of what is there changes.
+func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
+	t.Parallel()
+	c := newClient(t).as("default")
+	agent := c.remembering()
+	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
+	was := c.memory(agent)
+	ids, _ := c.imported(file)
+	if len(ids) != 1 || ids[0] == agent {
+		t.Fatalf("got %v", ids)
+	}
+	c.awaitFilesOf(ids[0])
+	for asked, answer := range c.memory(agent) {
+		if diff := cmp.Diff(was[asked], answer); diff != "" && asked != "search" {
+			t.Errorf("%s changed:\n%.2000s", asked, diff)
+		}
+	}
+	counts := regexp.MustCompile(`"(tokens|total)":\d+`) // ids take different numbers of tokens
+	copied := func(text string) string {
+		return counts.ReplaceAllString(strings.ReplaceAll(unnamed(text), "Papers (2)", "Papers"), "")
+	}
+	for _, path := range []string{"", "/messages?limit=1000&order=asc", "/events?limit=1000"} {
+		w, g := c.must("GET", "/v1/agents/"+agent+path, ""), c.must("GET", "/v1/agents/"+ids[0]+path, "")
+		if diff := cmp.Diff(copied(w), copied(g)); diff != "" {
+			t.Errorf("%s of the copy differs:\n%.2000s", path, diff)
+		}
+	}
+	other := c.as("other")
+	theirs, _ := other.imported(file)
+	if theirs[0] != agent {
+		t.Errorf("the id is free in another organization, and became %s", theirs[0])
+	}
+	for _, id := range []string{agent, ids[0]} {
+		if got := c.call("GET", "/v1/agents/"+id, ""); got.Code != http.StatusOK {
+			t.Errorf("%s is gone: %s", id, got.Text)
+		}
+	}
+	other.must("DELETE", "/v1/agents/"+agent, "")
+	for asked, answer := range c.memory(agent) {
+		if diff := cmp.Diff(was[asked], answer); diff != "" && asked != "search" {
+			t.Errorf("%s changed with another organization's agent:\n%.2000s", asked, diff)
+		}
+	}
+}
+
+// A full file that was changed by hand is refused with the place, and writes nothing; ids of others do not reach them.
+func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	c := newClient(t).as("default")
+	agent := c.remembering()
+	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
+	other := c.as("other")
+	before := other.tables()
+	one := func(pattern, now string) string {
+		at := regexp.MustCompile(pattern).FindStringIndex(file)
+		if at == nil {
+			t.Fatalf("the file has no %s", pattern)
+		}
+		return file[:at[0]] + now + file[at[1]:]
+	}
+	const nobody = "123e4567-e89b-42d3-8456-426614174000"
+	for name, broken := range map[string]struct{ text, want string }{
+		"an agent of nobody": {one(`"loci_blocks":(.*?)"agent_id":"agent-[^"]*`, `"loci_blocks":[{"agent_id":"agent-`+nobody),
+			"loci_blocks[0]"},
+		"an id that is none": {one(`"loci_blocks":\[\{"id":"block-`, `"loci_blocks":[{"id":"blok-`), "loci_blocks[0]"},
+		"a version too many": {one(`"loci_block_versions":\[`, `"loci_block_versions":[{"block_id":"block-`+nobody+`"},`),
+			"versions"},
+		"a message twice":      {one(`"loci_messages":\[([^\n]*),\n`, `"loci_messages":[`), "loci_"},
+		"a wrong position":     {one(`"position":2,`, `"position":9,`), "the position of message"},
+		"a wrong seq":          {one(`"seq":1,"type":"agent_created"`, `"seq":5,"type":"agent_created"`), "loci_events"},
+		"a type of nothing":    {one(`"type":"agent_created"`, `"type":"boom"`), "loci_events"},
+		"a view beyond":        {one(`"first_visible":14`, `"first_visible":999999`), "first_visible"},
+		"a summary of nothing": {one(`"summary_position":42`, `"summary_position":3`), "summary"},
+		"a summary unread":     {one(`"stats":\{`, `"stats":7,"x":{`), "loci_messages"},
+		"a short original":     {one(`"size_bytes":4500`, `"size_bytes":4501`), "loci_files[0]"},
+		"a file twice":         {one(`"loci_files":\[(\{[^\n]*\}),\n`, `"loci_files":[`), "loci_"},
+		"no base64":            {one(`"bytes":"`, `"bytes":"%%`), "loci_originals[0]"},
+		"a mode of nothing":    {one(`"mode":"sliding_window","how"`, `"mode":"x","how"`), "loci_compactions[0]"},
+		"no conversation": {one(`(?s)"loci_conversations":.*"loci_compactions":`, `"loci_compactions":`),
+			"default conversation"},
+		"a passage of nobody": {one(`"archive_id":"archive-[^"]*`, `"archive_id":"archive-`+nobody), "loci_passages[0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := other.importing(broken.text)
+			var p struct{ Detail string }
+			if err := json.Unmarshal([]byte(got.Text), &p); err != nil || got.Code < 400 || got.Code > 499 ||
+				!strings.Contains(p.Detail, broken.want) {
+				t.Errorf("got %d %.500s, want %q", got.Code, got.Text, broken.want)
+			}
+		})
+	}
+	if diff := cmp.Diff(before, other.tables()); diff != "" {
+		t.Errorf("a refused import wrote rows:\n%s", diff)
+	}
+}
+
+// A file holds no secret, and none that another server put into one is stored.
+func TestSecretsStayOutOfAgentFiles(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t).as("default")
+	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
+	file := changed(t, `"TOKEN":""`, `"TOKEN":"`+secret+`"`)
+	file = strings.Replace(file, `"text":"hi"`, `"text":"the key is `+secret+`"`, 1)
+	ids, _ := c.imported(file)
+	var redactionKey string
+	if err := c.pool.QueryRow(t.Context(), `SELECT encode(redaction_key, 'hex') FROM organizations WHERE org = 1`).Scan(
+		&redactionKey); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"", "?full=true"} {
+		text := c.must("GET", "/v1/agents/"+ids[0]+"/export"+query, "")
+		for _, hidden := range []string{secret, c.key, redactionKey, "TOKEN"} {
+			if strings.Contains(text, hidden) {
+				t.Errorf("the export %s has %q", query, hidden)
+			}
+		}
+	}
+}
