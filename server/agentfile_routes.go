@@ -137,7 +137,7 @@ var partDocs = map[string]string{
 	"model": "Of the agents: provider/model.", "override_model_handle": "The older name of model.",
 	"secrets": "Empty: Loci stores no secrets.", "env_vars_json": "The older name of secrets.",
 	"append_copy_suffix": "Adds _copy to the names.", "strip_messages": "Leaves out the messages.",
-	"override_existing_tools": "Changes nothing: no tool is imported.", "project_id": "Empty: Loci has no projects.",
+	"override_existing_tools": "Whether tools of the names of the file's are changed; else true.", "project_id": "Empty: Loci has no projects.",
 }
 
 func importForm() *huma.Schema {
@@ -254,9 +254,11 @@ func importOptions(texts map[string]string) (o agentfile.ImportOptions, err erro
 	if name := first(nameParts); name != nil {
 		o.Name = *name
 	}
-	if _, err := formFlag("body.override_existing_tools", texts["override_existing_tools"]); err != nil {
+	override, err := formFlag("body.override_existing_tools", texts["override_existing_tools"])
+	if err != nil {
 		return o, err
 	}
+	o.KeepTools = texts["override_existing_tools"] != "" && !override
 	if o.CopySuffix, err = formFlag("body.append_copy_suffix", texts["append_copy_suffix"]); err != nil {
 		return o, err
 	}

@@ -74,7 +74,8 @@ func (c *client) tables() map[string]int {
 	for _, table := range []string{"agents", "agent_heads", "agent_logs", "agent_blocks", "agent_files", "agent_folders",
 		"agent_archives", "archives", "blobs", "block_versions", "blocks", "clips", "compactions", "conversations", "events",
 		"file_originals",
-		"files", "folders", "messages", "passages", "tool_calls", "river_job"} {
+		"files", "folders", "messages", "passages", "tool_calls", "tools", "agent_tools", "identities", "agent_identities",
+		"block_identities", "event_consumers", "river_job"} {
 		var n int
 		if err := c.pool.QueryRow(c.t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil {
 			c.t.Fatal(err)
@@ -85,9 +86,10 @@ func (c *client) tables() map[string]int {
 }
 
 // lettasFile is a file as a server of Letta's exports it, with all that Loci does not have.
-const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],"tool_ids":["tool-0","tool-1","tool-2"],
+const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],"tool_ids":["tool-0","tool-1","tool-2","tool-3","tool-4"],
 	"source_ids":["source-0"],"block_ids":["block-0","block-1"],
-	"tool_rules":[{"tool_name":"send_message","type":"exit_loop"}],"tags":["a","b"],"system":"You are Ada.",
+	"tool_rules":[{"tool_name":"send_message","type":"exit_loop"},
+		{"tool_name":"weather","type":"max_count_per_step","max_count_limit":2}],"tags":["a","b"],"system":"You are Ada.",
 	"agent_type":"memgpt_v2_agent",
 	"llm_config":{"model":"gpt-4o","model_endpoint_type":"openai","context_window":30000,"handle":"openai/gpt-4o",
 		"temperature":0.5,"max_tokens":null,"enable_reasoner":false,"model_endpoint":"https://api.openai.com/v1",
@@ -128,7 +130,13 @@ const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],"tool
 		"embedding_config":{"embedding_model":"m"}}],
 	"tools":[{"id":"tool-0","name":"send_message","tool_type":"letta_core","json_schema":{}},
 		{"id":"tool-1","name":"conversation_search","tool_type":"letta_core","json_schema":{}},
-		{"id":"tool-2","name":"roll_dice","tool_type":"custom","source_code":"def roll_dice(): ...","json_schema":{}}],
+		{"id":"tool-2","name":"roll_dice","tool_type":"custom","source_code":"def roll_dice(): ...","json_schema":{}},
+		{"id":"tool-3","name":"weather","tool_type":"custom","source_code":"def weather(city: str): ...","tags":["t"],
+			"description":"Tells the weather","source_type":"python","args_json_schema":null,"return_char_limit":50000,
+			"pip_requirements":null,"npm_requirements":null,"default_requires_approval":null,"created_by_id":null,
+			"last_updated_by_id":null,"metadata_":null,"json_schema":{"name":"weather","description":"Tells the weather",
+				"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}},
+		{"id":"tool-4","name":"ask_server","tool_type":"external_mcp","source_code":"","json_schema":{"name":"weather"}}],
 	"mcp_servers":[{"id":"mcp_server-0","server_type":"sse","server_name":"x"}],
 	"metadata":{"revision_id":"abc"},"created_at":"2025-01-03T00:00:00Z"}`
 
@@ -144,6 +152,7 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 		Blocks                                   []struct{ Label, Value string }
 		Tools                                    []struct{ Name string }
 		Sources                                  []struct{ ID, Name string }
+		ToolRules                                []any `json:"tool_rules"`
 		LLMConfig                                struct {
 			ContextWindow int     `json:"context_window"`
 			Temperature   float64 `json:"temperature"`
@@ -158,18 +167,19 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 		got.Model != "openai/gpt-4o" || got.Embedding != "openai/m" || got.LLMConfig.ContextWindow != 30000 ||
 		got.LLMConfig.Temperature != 0.5 ||
 		got.MaxFilesOpen != 3 || !slices.Equal(got.Tags, []string{"a", "b"}) || len(got.Blocks) != 2 ||
-		got.Blocks[0].Value != "I am Ada." || got.Sources[0].Name != "Papers (2)" || len(got.MessageIDs) != 4 {
+		got.Blocks[0].Value != "I am Ada." || got.Sources[0].Name != "Papers (2)" || len(got.MessageIDs) != 4 ||
+		len(got.ToolRules) != 1 {
 		t.Errorf("got %+v", got)
 	}
 	names := []string{}
 	for _, tool := range got.Tools {
 		names = append(names, tool.Name)
 	}
-	if !slices.Equal(names, []string{"conversation_search"}) {
+	if !slices.Equal(names, []string{"conversation_search", "weather"}) {
 		t.Errorf("the agent has the tools %v", names)
 	}
 	for _, part := range []string{"groups: 1 left out", "mcp_servers: 1 left out", `"send_message" is left out`,
-		`"roll_dice" is left out`, "agents[0].tool_exec_environment_variables: left out",
+		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[0]: left out`, "agents[0].tool_exec_environment_variables: left out",
 		"agents[0].messages[6]: left out", "agents[0].group_ids: left out"} {
 		if !slices.ContainsFunc(leftOut, func(s string) bool { return strings.Contains(s, part) }) {
 			t.Errorf("left_out does not say %q: %q", part, leftOut)
@@ -231,6 +241,45 @@ func TestAnImportHonoursItsOptionsOrRefusesThem(t *testing.T) {
 	}
 }
 
+// A custom tool of the file is one of the organization's, which an import changes unless it is told not to.
+func TestAnImportCreatesCustomTools(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t).as("default")
+	weather := c.made("/v1/tools", weatherTool)
+	before := c.must("GET", "/v1/tools/"+weather, "")
+	ids, _ := c.imported(lettasFile, "override_existing_tools", "false")
+	if after := c.must("GET", "/v1/tools/"+weather, ""); after != before {
+		t.Errorf("a tool that was not to be changed is %s, and was %s", after, before)
+	}
+	holder := c.made("/v1/agents", fmt.Sprintf(`{"tool_ids":[%q]}`, weather))
+	seen := len(c.events(holder, ""))
+	again, _ := c.imported(lettasFile)
+	changed := c.definition(weather)
+	if changed.Description != "Tells the weather" || changed.SourceCode == nil {
+		t.Errorf("the tool is %+v", changed)
+	}
+	if n := len(c.events(holder, "")); n != seen+1 {
+		t.Errorf("an agent that has the tool was told %d times of the change", n-seen)
+	}
+	c.imported(lettasFile)
+	if n := len(c.events(holder, "")); n != seen+1 {
+		t.Errorf("an agent that has the tool was told %d times of one change", n-seen)
+	}
+	for _, id := range append(ids, again...) {
+		if prompt := c.must("GET", "/v1/agents/"+id+"/prompt?format=openai", ""); !strings.Contains(prompt, `"weather"`) {
+			t.Errorf("the model of %s is not given the tool: %s", id, prompt)
+		}
+	}
+	there := c.as("other")
+	theirs, _ := there.imported(c.must("GET", "/v1/agents/"+again[0]+"/export", ""))
+	if tools := there.must("GET", "/v1/agents/"+theirs[0]+"/tools", ""); !strings.Contains(tools, "def weather") {
+		t.Errorf("an agent of another organization has %s", tools)
+	}
+	if n := len(there.list("/v1/tools?tool_types=custom")); n != 1 {
+		t.Errorf("the organization has %d tools, want 1", n)
+	}
+}
+
 // changed returns a file of Letta's in which a text is replaced.
 func changed(t *testing.T, old, now string) string {
 	t.Helper()
@@ -253,6 +302,7 @@ func TestABrokenAgentFileIsRefusedAndWritesNothing(t *testing.T) {
 		"nothing":            {"", "Corrupted agent file format"},
 		"no JSON":            {"agents", "Corrupted agent file format"},
 		"a list":             {"[]", "Corrupted agent file format"},
+		"a text":             {`"agents"`, "Corrupted agent file format"},
 		"cut off":            {lettasFile[:len(lettasFile)/2], "Corrupted agent file format"},
 		"the older format":   {`{"agent_type":"memgpt_agent","messages":[]}`, "no list of agents"},
 		"no agents":          {`{"agents":[]}`, "no list of agents"},
@@ -281,13 +331,26 @@ func TestABrokenAgentFileIsRefusedAndWritesNothing(t *testing.T) {
 		"a path":             {changed(t, `"file_name":"a.pdf","original`, `"file_name":"../a","original`), "files[0]"},
 		"a large file":       {changed(t, `one\ntwo`, strings.Repeat("x", maxUpload+1)), "larger than the limit"},
 		"a wrong zone":       {changed(t, `Europe/Berlin`, `Mars`), "timezone"},
-		"a later version":    {`{"agents":[{}],"loci":{"version":9}}`, "loci.version is 9"},
+		"a custom tool built in": {changed(t, `"json_schema":{"name":"weather"`, `"json_schema":{"name":"expand"`),
+			"tools[3]: expand is the name of a built-in tool"},
+		"two tools of a name": {changed(t, `"tool-4","name":"ask_server","tool_type":"external_mcp"`,
+			`"tool-4","name":"x","tool_type":"custom","description":"d"`), "tools[4]: "},
+		"a tool twice":     {changed(t, `"id":"tool-4"`, `"id":"tool-3"`), "tools[4].id"},
+		"a tool's number":  {changed(t, `"id":"tool-4"`, `"id":4`), "tools[4].id"},
+		"tools of a text":  {changed(t, `"tool_ids":["tool-0"`, `"tool_ids":[{"a":"tool-0"}`), "agents[0]"},
+		"a raw NUL":        {changed(t, `I am Ada.`, "I\x00"), "Corrupted agent file format"},
+		"a NUL in a name":  {changed(t, `"name":"Ada"`, `"name":"A\u0000"`), "agents[0]: a text has a NUL"},
+		"a NUL in a tool":  {changed(t, `"name":"weather","tool_type"`, `"name":"w\u0000","tool_type"`), "tools[3]: a text"},
+		"cut in a letter":  {lettasFile[:strings.Index(lettasFile, "Ada")+1] + "\xc3", "Corrupted agent file format"},
+		"two files":        {lettasFile + lettasFile, "Corrupted agent file format"},
+		"groups of a text": {changed(t, `"groups":[`, `"groups":"x","g":[`), "groups"},
+		"a later version":  {`{"agents":[{}],"loci":{"version":9}}`, "loci.version is 9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := c.importing(file.text)
 			var p struct{ Detail string }
 			if err := json.Unmarshal([]byte(got.Text), &p); err != nil || got.Code < 400 || got.Code > 499 ||
-				!strings.Contains(p.Detail, file.want) {
+				!strings.Contains(p.Detail, file.want) || strings.HasPrefix(file.want, "Corrupted") && got.Code != 400 {
 				t.Errorf("got %d %.500s, want %q", got.Code, got.Text, file.want)
 			}
 		})

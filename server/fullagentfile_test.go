@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,12 +23,18 @@ func (c *client) remembering() string {
 	first := c.uploaded(folder, "a.txt", strings.Repeat("one line\n", 500))
 	second := c.uploaded(folder, "b.md", "# Title\n\nsome text about whales\n")
 	c.uploaded(folder, "empty.txt", "")
-	block := c.made("/v1/blocks", `{"label":"shared","value":"v1","tags":["t"],"metadata":{"k":[1.5]}}`)
+	block := c.made("/v1/blocks", `{"label":"shared","value":"v1","tags":["t"],"metadata":{"k":[1.5]},"limit":900,
+		"read_only":true}`)
+	tool := c.made("/v1/tools", customTool)
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"Ädä","model":"openai/gpt-4o","folder_ids":[%q],"block_ids":[%q],
-		"tool_set":"all","context_window_limit":16000,"compaction_settings":{"goal":0.5},"tags":["x"],"metadata":{"a":1},
-		"model_settings":{"temperature":0.25},"timezone":"Europe/Berlin","max_files_open":4,
-		"tool_rules":[{"type":"run_first","tool_name":"expand"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`,
-		folder, block))
+		"tool_set":"all","tool_ids":[%q],"context_window_limit":16000,"compaction_settings":{"goal":0.5},"tags":["x"],
+		"metadata":{"a":"<&\u2028>"},"description":"d","embedding":"e/m","per_file_view_window_char_limit":5000,
+		"model_settings":{"temperature":0.25},"timezone":"Europe/Berlin","max_files_open":4,"open_on_attach":true,
+		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":true,
+		"recall_scope":"agent","tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
+		"tool_name":"weather"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder, block, tool))
+	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],
+		"block_ids":[%q],"properties":[{"key":"k","value":"<b>","type":"string"}]}`, agent, block))
 	base := "/v1/agents/" + agent
 	c.must("PATCH", base+"/core-memory/blocks/human", `{"value":"Bob, 40"}`)
 	c.tool(agent, "core_memory_append", `{"label":"human","content":"likes whales"}`)
@@ -49,9 +56,22 @@ func (c *client) remembering() string {
 			{Type: recall.SummarizedReasoning, CallID: "rs_1", Text: "Hm <b>.", Data: "gAAA+/==",
 				Item: `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"gAAA+/=="}`},
 			{Type: recall.AnthropicBlock, Item: `{"type":"server_tool_use","id":"srv_1","name":"web_search","input":{"q":1.0}}`},
-			{Type: recall.Text, Text: "saw"}}})
+			{Type: recall.AnthropicBlock, Item: `{"type":"x","text":"<&> "}`},
+			{Type: recall.Text, Text: "saw"}}},
+		recall.Draft{Role: recall.User, Name: new("ada"), SenderID: new("s"), GroupID: new("g"), StepID: new("step-1"),
+			Model: new("m"), CreatedAt: new(time.Now().Add(-48 * time.Hour)), IsErr: true,
+			Content: []recall.Part{{Type: recall.Text, Text: "two days ago"}}})
+	c.made(fmt.Sprintf("/v1/conversations/%s/fork", other), `{}`)
+	c.must("PUT", base+"/consumers/reader", `{"seq":3}`)
 	return agent
 }
+
+// customTool is a definition with all its fields.
+const customTool = `{"json_schema":{"name":"weather","description":"Says <the> weather.",
+	"parameters":{"type":"object","properties":{"city":{"type":"string","description":"a & b"}}}},
+	"source_code":"def weather(city: str): ...","source_type":"python","args_json_schema":{"type":"object","properties":{}},
+	"tags":["t"],"return_char_limit":77,"pip_requirements":[{"name":"requests"}],"npm_requirements":[{"name":"x"}],
+	"default_requires_approval":true,"enable_parallel_execution":true,"metadata_":{"k":1.50}}`
 
 // memory is all that the API tells of an agent, by what was asked.
 func (c *client) memory(agent string) map[string]string {
@@ -62,7 +82,7 @@ func (c *client) memory(agent string) map[string]string {
 	for _, path := range []string{"", "/events?limit=1000", "/messages?limit=1000&order=asc", "/compactions",
 		"/core-memory/blocks", "/archival-memory?limit=100", "/folders", "/files?limit=100", "/context",
 		"/prompt?format=openai", "/prompt?format=anthropic", "/prompt?format=responses",
-		"/archival-memory/search?query=whales", "/archives"} {
+		"/archival-memory/search?query=whales", "/tools?limit=100", "/consumers", "/archives"} {
 		if path == "/archives" {
 			ask("/v1/archives?agent_id=" + agent)
 			continue
@@ -85,6 +105,8 @@ func (c *client) memory(agent string) map[string]string {
 				folder["id"], f["id"]), "")
 		}
 	}
+	ask("/v1/tools?tool_types=custom")
+	ask("/v1/identities")
 	all["search"] = c.must("POST", "/v1/messages/search", fmt.Sprintf(`{"query":"whales swim","agent_id":%q}`, agent))
 	all["reset"] = c.messagesWithReset(agent)
 	return all
@@ -167,7 +189,7 @@ func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 	}
 	c.awaitFilesOf(ids[0])
 	for asked, answer := range c.memory(agent) {
-		if diff := cmp.Diff(was[asked], answer); diff != "" && asked != "search" {
+		if diff := cmp.Diff(unlinked(was[asked]), unlinked(answer)); diff != "" && asked != "search" {
 			t.Errorf("%s changed:\n%.2000s", asked, diff)
 		}
 	}
@@ -193,10 +215,15 @@ func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 	}
 	other.must("DELETE", "/v1/agents/"+agent, "")
 	for asked, answer := range c.memory(agent) {
-		if diff := cmp.Diff(was[asked], answer); diff != "" && asked != "search" {
+		if diff := cmp.Diff(unlinked(was[asked]), unlinked(answer)); diff != "" && asked != "search" {
 			t.Errorf("%s changed with another organization's agent:\n%.2000s", asked, diff)
 		}
 	}
+}
+
+// unlinked returns an answer without the agents and blocks of identities: those of an import join them.
+func unlinked(text string) string {
+	return regexp.MustCompile(`"(agent|block)_ids":\[[^]]*\]`).ReplaceAllString(text, "")
 }
 
 // A full file that was changed by hand is refused with the place, and writes nothing; ids of others do not reach them.
@@ -205,14 +232,16 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 	c := newClient(t).as("default")
 	agent := c.remembering()
 	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
+	stranger, notes := c.made("/v1/agents", `{}`), c.made("/v1/blocks", `{"label":"notes","value":""}`)
 	other := c.as("other")
 	before := other.tables()
 	one := func(pattern, now string) string {
-		at := regexp.MustCompile(pattern).FindStringIndex(file)
+		find := regexp.MustCompile(pattern)
+		at := find.FindStringSubmatchIndex(file)
 		if at == nil {
 			t.Fatalf("the file has no %s", pattern)
 		}
-		return file[:at[0]] + now + file[at[1]:]
+		return file[:at[0]] + string(find.ExpandString(nil, now, file, at)) + file[at[1]:]
 	}
 	const nobody = "123e4567-e89b-42d3-8456-426614174000"
 	for name, broken := range map[string]struct{ text, want string }{
@@ -234,6 +263,20 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 		"a mode of nothing":    {one(`"mode":"sliding_window","how"`, `"mode":"x","how"`), "loci_compactions[0]"},
 		"no conversation": {one(`(?s)"loci_conversations":.*"loci_compactions":`, `"loci_compactions":`),
 			"default conversation"},
+		"a tool without a name": {one(`"json_schema":\{"name":"weather"`, `"json_schema":{"name":"a b"`), "json_schema"},
+		"a built-in tool": {one(`"json_schema":\{"name":"weather"`, `"json_schema":{"name":"expand"`),
+			"expand is the name of a built-in tool"},
+		"a tool's id":           {one(`("tools":\[\{"of":"[^"]*","id":)"tool-[^"]*"`, `$1"tool-1"`), "tools["},
+		"a tool too few":        {one(`"custom_tools":\[[^]]*\]`, `"custom_tools":[]`), "custom_tools"},
+		"a tool of nobody":      {one(`"custom_tools":\[\{"of":"[^"]*"`, `"custom_tools":[{"of":"tool-99"`), "tool-99"},
+		"a reader beyond":       {one(`"name":"reader","seq":3`, `"name":"reader","seq":3000`), "loci_event_consumers[0]: seq"},
+		"a reader of none":      {one(`"name":"reader"`, `"name":""`), "loci_event_consumers[0]"},
+		"an identity twice":     {one(`(?s)"loci_identities":\[(.*?)\]\n`, `"loci_identities":[$1,$1]`), "loci_identities[1]"},
+		"a type of an identity": {one(`"identity_type":"user"`, `"identity_type":"boss"`), "loci_identities[0]"},
+		"an identity of another's agent": {one(`("properties":\[[^]]*\],"agent_ids":\[)"agent-[^"]*"`,
+			`$1"`+stranger+`"`), "loci_identities[0]: agent_id"},
+		"an identity of another's block": {one(`("properties":\[[^]]*\],"agent_ids":\[[^]]*\],"block_ids":\[)"block-[^"]*"`,
+			`$1"`+notes+`"`), "loci_identities[0]: block_ids[0]"},
 		"a passage of nobody": {one(`"archive_id":"archive-[^"]*`, `"archive_id":"archive-`+nobody), "loci_passages[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {

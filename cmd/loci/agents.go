@@ -54,6 +54,8 @@ type agentsImportCmd struct {
 	remote
 	File string `arg:"" help:"File to read."`
 	Name string `help:"Name of the agent in place of the file's."`
+
+	KeepTools bool `help:"Leave custom tools that have the names of the file's as they are."`
 }
 
 // Run implements the command.
@@ -87,6 +89,11 @@ func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
 func (c agentsImportCmd) send(form *multipart.Writer, file io.Reader) error {
 	if c.Name != "" {
 		if err := form.WriteField("name", c.Name); err != nil {
+			return err
+		}
+	}
+	if c.KeepTools {
+		if err := form.WriteField("override_existing_tools", "false"); err != nil {
 			return err
 		}
 	}

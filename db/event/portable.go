@@ -87,3 +87,28 @@ func restore(ctx context.Context, tx pgx.Tx, org db.Org, page []Portable) error 
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"events"}, []string{"agent_id", "seq", "org", "type", "ref_id", "at"}, rows)
 	return db.Error(err)
 }
+
+// PortableConsumer is a named reader of an agent's events as a file of the agent carries it.
+type PortableConsumer struct {
+	AgentID string `db:"agent_id" json:"agent_id"`
+	Consumer
+}
+
+// ExportConsumers lists the named readers of an agent's events, by name.
+func ExportConsumers(ctx context.Context, d db.DB, org db.Org, agentID string) ([]PortableConsumer, error) {
+	return db.All[PortableConsumer](ctx, d, `
+		SELECT agent_id, `+consumerColumns+` FROM event_consumers
+		WHERE org = $1 AND agent_id = $2
+		ORDER BY name`, org, agentID)
+}
+
+// RestoreConsumer stores a named reader of the events of a restored agent, which has them. ErrInvalid if its position
+// is beyond the events.
+func RestoreConsumer(ctx context.Context, tx pgx.Tx, org db.Org, c PortableConsumer) error {
+	if _, err := CommitCursor(ctx, tx, org, Commit{AgentID: c.AgentID, Name: c.Name, Seq: c.Seq}); err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `
+		UPDATE event_consumers SET created_at = $4, updated_at = $5 WHERE org = $1 AND agent_id = $2 AND name = $3`,
+		org, c.AgentID, c.Name, c.CreatedAt, c.UpdatedAt)
+}

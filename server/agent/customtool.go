@@ -237,7 +237,7 @@ func (s *Store) AttachTool(ctx context.Context, org db.Org, agentID, id string) 
 			INSERT INTO agent_tools (org, agent_id, tool_key) VALUES ($1, $2, $3)`, org, agentID, t.Key); err != nil {
 			return err
 		}
-		return s.with(tx).askForApproval(ctx, org, agentID, []int64{t.Key})
+		return s.With(tx).askForApproval(ctx, org, agentID, []int64{t.Key})
 	})
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,4 +39,103 @@ func (s *Store) RestoreAgent(ctx context.Context, org db.Org, r Restored) error 
 			"timezone": cmp.Or(r.Timezone, "UTC"), "model": r.Model, "embedding": r.Embedding, "window": r.WindowLimit,
 			"max_files": r.MaxFilesOpen, "view_chars": r.ViewChars, "hidden": r.Hidden, "settings": r.Settings,
 			"created": r.CreatedAt, "updated": r.UpdatedAt})
+}
+
+// PortableTool is a definition as a file of an agent carries it, with since when that agent has it.
+type PortableTool struct {
+	CustomTool
+	AttachedAt time.Time `db:"attached_at"`
+}
+
+// ExportTools lists the definitions that an agent's model is given, the first attached first.
+func (s *Store) ExportTools(ctx context.Context, org db.Org, agentID string) ([]PortableTool, error) {
+	return db.All[PortableTool](ctx, s.DB, `
+		SELECT `+toolColumns+`, x.attached_at
+		FROM agent_tools x JOIN tools t ON t.org = x.org AND t.key = x.tool_key
+		WHERE x.org = $1 AND x.agent_id = $2
+		ORDER BY x.attached_at, t.key`, org, agentID)
+}
+
+// RestoreTool creates a definition under its id and with its times, if it has them. If the organization has a
+// definition of its name, that one is taken, and if override is set, changed to be like it. It returns the id of the
+// definition that there is then.
+func (s *Store) RestoreTool(ctx context.Context, org db.Org, t CustomTool, override bool) (id string, err error) {
+	present, err := s.ToolsNamed(ctx, org, []string{t.Name}, nil)
+	if err != nil {
+		return "", err
+	}
+	if len(present) > 0 && (!override || reflect.DeepEqual(present[0].args(org), t.args(org))) {
+		return present[0].ID, nil
+	}
+	put, err := s.PutTool(ctx, org, t)
+	if err != nil || len(present) > 0 || t.ID == "" {
+		return put.ID, err
+	}
+	return t.ID, db.Exec(ctx, s.DB, `
+		UPDATE tools SET id = $3, created_at = $4, updated_at = $5 WHERE org = $1 AND key = $2`,
+		org, put.Key, t.ID, t.CreatedAt, t.UpdatedAt)
+}
+
+// RestoreAttachment gives a restored agent a definition since a time.
+func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, toolID string, at time.Time) error {
+	return db.Exec(ctx, s.DB, `
+		INSERT INTO agent_tools (org, agent_id, tool_key, attached_at)
+		SELECT org, $2, key, $4 FROM tools WHERE org = $1 AND id = $3`, org, agentID, toolID, at)
+}
+
+// PortableIdentity is an identity as a file of an agent carries it: of its agents and blocks it has those of the file.
+type PortableIdentity struct {
+	Identity
+	CreatedAt time.Time `db:"created" json:"created_at"`
+	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
+}
+
+// ExportIdentities lists the identities of an agent and of its blocks, the oldest first.
+func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string) ([]PortableIdentity, error) {
+	return db.All[PortableIdentity](ctx, s.DB, `
+		SELECT i.key, i.id, i.identifier_key, i.name, i.identity_type, i.properties, i.created_at, i.created_at AS created,
+		       i.updated_at,
+		       ARRAY(SELECT x.agent_id FROM agent_identities x
+		             WHERE x.org = i.org AND x.identity_key = i.key AND x.agent_id = @agent) AS agent_ids,
+		       ARRAY(SELECT b.id
+		             FROM block_identities x
+		             JOIN blocks b ON b.org = x.org AND b.key = x.block_key
+		             JOIN agent_blocks a ON a.org = b.org AND a.block_key = b.key AND a.agent_id = @agent
+		             WHERE x.org = i.org AND x.identity_key = i.key ORDER BY b.id) AS block_ids
+		FROM identities i
+		WHERE i.org = @org AND (
+			EXISTS (SELECT FROM agent_identities x WHERE x.org = i.org AND x.identity_key = i.key AND x.agent_id = @agent)
+			OR EXISTS (
+				SELECT FROM block_identities x JOIN agent_blocks a ON a.org = x.org AND a.block_key = x.block_key
+				WHERE x.org = i.org AND x.identity_key = i.key AND a.agent_id = @agent))
+		ORDER BY i.key`, pgx.StrictNamedArgs{"org": org, "agent": agentID})
+}
+
+// RestoreIdentity creates an identity under its id and gives it its agents and blocks, which are restored already. If
+// the organization has an identity of its identifier key, that one gets them, stays else as it is, and is returned.
+func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdentity) (present *Identity, err error) {
+	was, err := s.Identities(ctx, org, IdentityFilter{IdentifierKey: i.IdentifierKey}, db.Page{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	change := func(stored *Identity) error {
+		stored.AgentIDs = append(stored.AgentIDs, i.AgentIDs...)
+		stored.BlockIDs = append(stored.BlockIDs, i.BlockIDs...)
+		return nil
+	}
+	if len(was) > 0 {
+		_, err = s.ChangeIdentity(ctx, org, was[0].ID, change)
+		return &was[0], err
+	}
+	made, err := s.ChangeIdentity(ctx, org, "", func(stored *Identity) error {
+		*stored = i.Identity
+		stored.Key = 0
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nil, db.Exec(ctx, s.DB, `
+		UPDATE identities SET id = $3, created_at = $4, updated_at = $5 WHERE org = $1 AND key = $2`,
+		org, made.Key, i.ID, i.CreatedAt, i.UpdatedAt)
 }

@@ -24,14 +24,19 @@ type Store struct {
 	readAgent  *rest.ListReader[letta.CreateAgent]
 	readBlock  *rest.ListReader[letta.CreateBlock]
 	readSource *rest.ListReader[letta.CreateFolder]
+	readTool   *rest.ListReader[letta.ToolFields]
+
+	readIdentity *rest.ListReader[letta.NewIdentity]
 }
 
 // New returns a store whose files are checked against the API's schemas.
 func New(a *rest.API, agents *agent.Store, tools *tool.Set, version string) *Store {
 	return &Store{Agents: agents, Tools: tools, Version: version,
-		readAgent:  rest.NewListReader[letta.CreateAgent](a, listAgents),
-		readBlock:  rest.NewListReader[letta.CreateBlock](a, listBlocks),
-		readSource: rest.NewListReader[letta.CreateFolder](a, listSources)}
+		readAgent:    rest.NewListReader[letta.CreateAgent](a, listAgents),
+		readBlock:    rest.NewListReader[letta.CreateBlock](a, listBlocks),
+		readSource:   rest.NewListReader[letta.CreateFolder](a, listSources),
+		readTool:     rest.NewListReader[letta.ToolFields](a, listTools),
+		readIdentity: rest.NewListReader[letta.NewIdentity](a, listIdentities)}
 }
 
 // The lists of a file that is Letta's, and those that only Loci reads.

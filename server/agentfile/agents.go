@@ -94,7 +94,7 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 	if err != nil {
 		return a, err
 	}
-	read, err := json.Marshal(taken)
+	read, err := encode(taken)
 	if err != nil {
 		return a, err
 	}
@@ -115,7 +115,7 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 		return a, at(it.place, err)
 	}
 	i.override(&a)
-	a.Settings.Tools, err = i.toolsOf(a)
+	a.Settings.Tools, a.ToolIDs, err = i.toolsOf(a)
 	return a, err
 }
 
@@ -160,18 +160,19 @@ func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, err
 	if err := decode(a.place, raw, &fields); err != nil {
 		return nil, err
 	}
-	more, err := json.Marshal(a.own.Fields)
+	more, err := encode(a.own.Fields)
 	if err != nil {
 		return nil, err
 	}
 	if i.file.own.Full {
-		for _, name := range []string{"llm_config", "model", "embedding", "message_buffer_autoclear"} {
+		for _, name := range []string{"llm_config", "model", "embedding", "message_buffer_autoclear",
+			"enable_sleeptime"} {
 			delete(fields, name)
 		}
 	} else if a.own.Fields.Settings != nil {
 		keep := map[string]json.RawMessage{}
 		_ = json.Unmarshal(fields["llm_config"], &keep) // its schema is checked if it stays
-		fields["llm_config"], err = json.Marshal(map[string]json.RawMessage{"handle": orNull(keep["handle"]),
+		fields["llm_config"], err = encode(map[string]json.RawMessage{"handle": orNull(keep["handle"]),
 			"model": orEmpty(keep["model"])})
 	}
 	if err == nil {
@@ -180,7 +181,7 @@ func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(fields)
+	return encode(fields)
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {
@@ -216,41 +217,6 @@ func (i *imports) override(a *agentOf) {
 	}
 }
 
-// toolsOf returns the names of an agent's tools; nil is every tool.
-func (i *imports) toolsOf(a agentOf) ([]string, error) {
-	if a.own != nil && (i.file.own.Full || a.own.Tools == nil) {
-		for _, name := range a.own.Tools {
-			if name != agent.EveryTool && !i.Tools.Has(name) {
-				i.leaveOut("%s: the tool %q is left out. It is none of Loci's; create its definition with POST /v1/tools.",
-					a.place, db.Short(name))
-			}
-		}
-		return a.own.Tools, nil
-	}
-	names := []string{}
-	if a.own != nil { // those that Letta lacks
-		names = slices.DeleteFunc(slices.Clone(a.own.Tools), func(n string) bool { return slices.Contains(lettasTools, n) })
-	}
-	for n, id := range a.fields.ToolIDs {
-		name, ok := i.tools[id]
-		if !ok {
-			return nil, db.Invalid("%s.tool_ids[%d]: the file has no tool %q", a.place, n, db.Short(id))
-		}
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	for n, name := range a.fields.Tools {
-		if i.Tools.Has(name) {
-			names = append(names, name)
-			continue
-		}
-		i.leaveOut("%s.tools[%d]: the tool %q is left out. It is none of Loci's; create its definition with POST /v1/tools.",
-			a.place, n, db.Short(name))
-	}
-	return names, nil
-}
-
 func (i *imports) createAgents(ctx context.Context) error {
 	return i.agents(func(a agentOf) error { return i.createAgent(ctx, a) })
 }
@@ -275,6 +241,9 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 	bare := agent.Agent{Settings: a.Settings}
 	if a.System == bare.Instructions(i.Tools.Definitions(bare, len(a.FolderIDs) > 0)) {
 		a.System = ""
+	}
+	if a.Settings.ToolRules, err = i.knownRules(ctx, a); err != nil {
+		return err
 	}
 	made, err := i.Agents.Create(ctx, i.org, a.New)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // ExportOptions say what of an agent to export.
@@ -60,8 +59,8 @@ type export struct {
 	folders      []files.PortableFolder
 	views        []files.PortableView
 	files        []files.File
-	tools        []tool.Tool
-	custom       []string // names of the agent's custom tools
+	tools        []letta.Tool // those that Letta has, and the custom ones
+	custom       []agent.PortableTool
 
 	ids    map[string]string // those of the file, by those of the database
 	counts map[string]int    // of the ids that each prefix has in the file
@@ -92,20 +91,18 @@ func (e *export) read(ctx context.Context) (err error) {
 		e.files = append(e.files, list...)
 	}
 	for _, t := range e.Tools.Of(e.agent, len(e.folders) > 0) {
-		switch {
-		case t.ByClient:
-			e.custom = append(e.custom, t.Name)
-		case slices.Contains(lettasTools, t.Name):
-			e.tools = append(e.tools, t)
+		if !t.ByClient && slices.Contains(lettasTools, t.Name) {
+			e.tools = append(e.tools, letta.ToolOf(t))
 		}
+	}
+	if e.custom, err = e.Agents.ExportTools(ctx, e.org, e.AgentID); err != nil {
+		return err
+	}
+	for _, t := range e.custom {
+		e.tools = append(e.tools, letta.CustomToolOf(t.CustomTool))
 	}
 	return nil
 }
-
-// lettasTools are the tools that Letta has too. Its schema refuses others of its own types.
-var lettasTools = []string{"open_files", "grep_files", "semantic_search_files", "conversation_search",
-	"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch",
-	"memory", "archival_memory_insert", "archival_memory_search"}
 
 // id returns the id that an object has in the file: Letta wants a number after the prefix.
 func (e *export) id(prefix, id string) string {
@@ -171,7 +168,7 @@ func (e *export) agentEntry() agentEntry {
 		EmbeddingConfig: state.EmbeddingConfig, WindowLimit: a.WindowLimit, ToolRules: a.Settings.ToolRules,
 		ResponseFormat: a.Settings.ResponseFormat, Autoclear: state.MessageBufferAutoclear, Sleeptime: state.EnableSleeptime,
 		MaxFilesOpen: a.MaxFilesOpen, ViewChars: a.ViewChars, Hidden: a.Hidden,
-		ToolIDs:      rest.Each(e.tools, func(t tool.Tool) string { return e.id("tool", t.ID) }),
+		ToolIDs:      rest.Each(e.tools, func(t letta.Tool) string { return e.id("tool", t.ID) }),
 		SourceIDs:    rest.Each(e.folders, func(f files.PortableFolder) string { return e.id("source", f.ID) }),
 		BlockIDs:     rest.Each(e.relations.Blocks, func(b block.Block) string { return e.id("block", b.ID) }),
 		MemoryBlocks: []any{}, Tools: []any{}, FilesAgents: rest.Each(e.views, e.viewEntry), GroupIDs: []string{}}
@@ -191,7 +188,7 @@ func handle(of *string) *string {
 
 // withoutNulls returns the fields of a value that are not null: Letta has defaults for them, and refuses null.
 func withoutNulls(v any) map[string]any {
-	raw, _ := json.Marshal(v) // plain values
+	raw, _ := encode(v) // plain values
 	fields := map[string]any{}
 	_ = json.Unmarshal(raw, &fields)
 	for name, value := range fields {
@@ -299,25 +296,22 @@ func (e *export) fileEntry(ctx context.Context, f files.File) (fileEntry, error)
 		TotalChunks: f.TotalChunks, ChunksEmbedded: f.ChunksEmbedded, Content: f.Content}, nil
 }
 
-func (e *export) toolEntry(t tool.Tool) toolEntry {
-	shown := letta.ToolOf(t)
-	return toolEntry{ID: e.ids[t.ID], ToolType: shown.ToolType, Description: shown.Description,
-		SourceType: shown.SourceType, Name: shown.Name, Tags: shown.Tags, JSONSchema: shown.JSONSchema,
-		ReturnCharLimit: shown.ReturnCharLimit}
+func (e *export) toolEntry(t letta.Tool) toolEntry {
+	return toolEntry{ID: e.ids[t.ID], ToolType: t.ToolType, Description: t.Description, SourceType: t.SourceType,
+		Name: t.Name, Tags: t.Tags, SourceCode: t.SourceCode, JSONSchema: t.JSONSchema, ArgsJSONSchema: t.ArgsJSONSchema,
+		ReturnCharLimit: t.ReturnCharLimit, PipRequirements: t.PipRequirements, NPMRequirements: t.NPMRequirements,
+		DefaultRequiresApproval: t.DefaultRequiresApproval, Metadata: t.Metadata}
 }
 
 // leftOut says what of the agent is not in the file, as sentences.
 func (e *export) leftOut() string {
-	said := []string{"Identities, runs, steps and the log of prompts are left out."}
-	if len(e.custom) > 0 {
-		said = append(said, "The definitions of custom tools are left out: "+strings.Join(e.custom, ", ")+".")
-	}
+	said := []string{"Runs, steps and the log of prompts are left out."}
 	if e.Full {
 		return strings.Join(said, " ")
 	}
 	if e.NoMessages {
 		said = append(said, "Messages are left out.")
 	}
-	return strings.Join(append(said, "Passages, other conversations, messages that the model does not see, versions of "+
-		"blocks and the originals of files are left out; an export with full=true has them."), " ")
+	return strings.Join(append(said, "Identities, passages, other conversations, messages that the model does not see, "+
+		"versions of blocks and the originals of files are left out; an export with full=true has them."), " ")
 }

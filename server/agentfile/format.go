@@ -145,14 +145,14 @@ type toolEntry struct {
 	SourceType              string          `json:"source_type"`
 	Name                    string          `json:"name"`
 	Tags                    []string        `json:"tags"`
-	SourceCode              rest.Null       `json:"source_code"`
+	SourceCode              *string         `json:"source_code"`
 	JSONSchema              json.RawMessage `json:"json_schema"`
-	ArgsJSONSchema          rest.Null       `json:"args_json_schema"`
+	ArgsJSONSchema          json.RawMessage `json:"args_json_schema"`
 	ReturnCharLimit         int             `json:"return_char_limit"`
-	PipRequirements         rest.Null       `json:"pip_requirements"`
-	NPMRequirements         rest.Null       `json:"npm_requirements"`
-	DefaultRequiresApproval rest.Null       `json:"default_requires_approval"`
+	PipRequirements         json.RawMessage `json:"pip_requirements"`
+	NPMRequirements         json.RawMessage `json:"npm_requirements"`
+	DefaultRequiresApproval *bool           `json:"default_requires_approval"`
 	CreatedByID             rest.Null       `json:"created_by_id"`
 	LastUpdatedByID         rest.Null       `json:"last_updated_by_id"`
-	Metadata                rest.Null       `json:"metadata_"`
+	Metadata                json.RawMessage `json:"metadata_"`
 }

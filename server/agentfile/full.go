@@ -30,10 +30,12 @@ const (
 	listMessages      = "loci_messages"
 	listCompactions   = "loci_compactions"
 	listEvents        = "loci_events"
+	listConsumers     = "loci_event_consumers"
+	listIdentities    = "loci_identities"
 )
 
 var fullLists = []string{listOwnBlocks, listVersions, listArchives, listPassages, listFolders, listOwnFiles,
-	listOriginals, listViews, listConversations, listMessages, listCompactions, listEvents}
+	listOriginals, listViews, listConversations, listMessages, listCompactions, listEvents, listConsumers, listIdentities}
 
 // piece is a part of the original of a file. The pieces of a file, joined in their order, are the original.
 type piece struct {
@@ -61,6 +63,16 @@ func (e *export) writeFull(ctx context.Context) error {
 		return err
 	}
 	list(e.writer, listEvents, event.Export(ctx, e.Agents.DB, e.org, e.AgentID))
+	consumers, err := event.ExportConsumers(ctx, e.Agents.DB, e.org, e.AgentID)
+	if err != nil {
+		return err
+	}
+	list(e.writer, listConsumers, each(consumers))
+	identities, err := e.Agents.ExportIdentities(ctx, e.org, e.AgentID)
+	if err != nil {
+		return err
+	}
+	list(e.writer, listIdentities, each(identities))
 	return nil
 }
 

@@ -26,6 +26,7 @@ type ImportOptions struct {
 	Name       string // of the agent, which must be the file's only one
 	CopySuffix bool   // adds _copy to the names
 	NoMessages bool
+	KeepTools  bool    // leaves definitions of the organization that have the names of the file's as they are
 	Model      *string // of all agents
 	Embedding  *string
 }
@@ -74,6 +75,9 @@ func isTaken(err error) bool {
 	return ok && pg.Code == "23505"
 }
 
+// corrupted is what Letta says of a file that is no agent file.
+const corrupted = "Corrupted agent file format"
+
 // file is an agent file that is being read.
 type file struct {
 	fields map[string]json.RawMessage
@@ -87,17 +91,18 @@ func open(spool *rest.Spool) (*file, error) {
 	fields, lists, err := spool.Fields(rest.Lists{
 		Names:    append([]string{listAgents, listBlocks, listFiles, listSources, listTools}, fullLists...),
 		Others:   []string{listGroups, listServers, listSkills, fieldLoci, "metadata", "created_at"},
-		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Rule: "Corrupted agent file format: expected an object",
+		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Rule: corrupted + ": expected an object",
 	})
-	if problem, ok := errors.AsType[*rest.Problem](err); ok && problem.GetStatus() == 400 {
-		return nil, db.Invalid("Corrupted agent file format. %s", problem.Detail)
+	if problem, ok := errors.AsType[*rest.Problem](err); ok &&
+		(problem.GetStatus() == 400 || strings.Contains(problem.Detail, corrupted)) {
+		return nil, db.Invalid(corrupted+". %s", problem.Detail)
 	}
 	if err != nil {
 		return nil, err
 	}
 	f := &file{fields: fields, lists: lists}
 	if lists[listAgents] == nil || lists[listAgents].Len == 0 {
-		return nil, db.Invalid("Corrupted agent file format: the file has no list of agents. The older format of a " +
+		return nil, db.Invalid(corrupted + ": the file has no list of agents. The older format of a " +
 			"single agent is not read; export the agent again with a newer server")
 	}
 	if raw := fields[fieldLoci]; raw != nil {
@@ -195,13 +200,15 @@ type imports struct {
 	file *file
 	ids  ids
 
-	tools   map[string]string // names of tools by their ids in the file; empty for those that Loci lacks
+	tools   map[string]string // names of built-in tools by their ids in the file; empty for those that Loci lacks
+	custom  map[string]string // ids of custom tools by those of the file
 	blocks  map[string]string // ids by those of the file
 	folders map[string]string
 	files   map[string]storedFile
 	made    Imported
 
-	agentIDs map[string]string // of a full file, by those that it has
+	agentIDs  map[string]string // of a full file, by those that it has
+	ownBlocks map[string]bool   // ids of restored blocks
 }
 
 // storedFile is a file of the import, and its folder.
@@ -260,31 +267,6 @@ func (i *imports) noteUnserved(context.Context) error {
 	return nil
 }
 
-// readTools reads which of the tools Loci has.
-func (i *imports) readTools(context.Context) error {
-	i.tools = map[string]string{}
-	for it, err := range i.file.items(listTools) {
-		if err != nil {
-			return err
-		}
-		var t struct{ ID, Name string }
-		if err := decode(it.place, it.raw, &t); err != nil {
-			return err
-		}
-		if _, twice := i.tools[t.ID]; twice || t.ID == "" {
-			return db.Invalid("%s.id: %q is missing, or is the id of two tools", it.place, db.Short(t.ID))
-		}
-		i.tools[t.ID] = ""
-		if i.Tools.Has(t.Name) {
-			i.tools[t.ID] = t.Name
-			continue
-		}
-		i.leaveOut("%s: the tool %q is left out. It is none of Loci's; create its definition with POST /v1/tools.",
-			it.place, db.Short(t.Name))
-	}
-	return nil
-}
-
 // remember remembers what an object of the file has become, by its id there. ErrInvalid if it has none, or that of
 // another object.
 func remember[T any](known map[string]T, place string, raw json.RawMessage, now T) error {
@@ -313,7 +295,7 @@ func without(place string, raw json.RawMessage, names ...string) (json.RawMessag
 			delete(fields, name)
 		}
 	}
-	rest, err := json.Marshal(fields)
+	rest, err := encode(fields)
 	return rest, taken, err
 }
 

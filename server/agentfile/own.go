@@ -3,6 +3,9 @@ package agentfile
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // fieldLoci is the field of a file that only Loci reads.
@@ -16,17 +19,34 @@ type own struct {
 	Version int        `json:"version"`
 	Full    bool       `json:"full"`
 	Agents  []ownAgent `json:"agents"`
+	Tools   []ownTool  `json:"tools"`
+}
+
+// ownTool is what Letta's schema has no field for of a custom tool.
+type ownTool struct {
+	Of        string    `json:"of"` // the id of the tool in the file
+	ID        string    `json:"id"`
+	Parallel  *bool     `json:"enable_parallel_execution"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// attachment says since when an agent has a custom tool.
+type attachment struct {
+	Of string    `json:"of"` // the id of the tool in the file
+	At time.Time `json:"at"`
 }
 
 // ownAgent is what Letta's schema has no field for of an agent. ID and the times are those of the database; an import
 // keeps them only of a full file.
 type ownAgent struct {
-	Of        string    `json:"of"` // the id of the agent in the file
-	ID        string    `json:"id"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	Tools     []string  `json:"tools"` // names; null is every tool
-	Fields    ownFields `json:"fields"`
+	Of        string       `json:"of"` // the id of the agent in the file
+	ID        string       `json:"id"`
+	CreatedAt time.Time    `json:"created_at"`
+	UpdatedAt time.Time    `json:"updated_at"`
+	Tools     []string     `json:"tools"` // names of built-in tools; null is every one
+	Custom    []attachment `json:"custom_tools"`
+	Fields    ownFields    `json:"fields"`
 }
 
 // ownFields are fields of a request that creates an agent. They replace those of Letta's entry. A file that is not full
@@ -39,6 +59,7 @@ type ownFields struct {
 	RecallScope  string          `json:"recall_scope,omitempty"`
 	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
 	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`
+	Sleeptime    *bool           `json:"enable_sleeptime,omitempty"`
 	Model        *string         `json:"model,omitempty"`
 	Embedding    *string         `json:"embedding,omitempty"`
 }
@@ -51,13 +72,19 @@ func (e *export) ownFields() ownFields {
 		own.Name = a.Name
 	}
 	if e.Full {
-		own.System, own.Autoclear, own.Model, own.Embedding = &a.System, s.MessageBufferAutoclear, a.Model, a.Embedding
+		own.System, own.Model, own.Embedding = &a.System, a.Model, a.Embedding
+		own.Autoclear, own.Sleeptime = s.MessageBufferAutoclear, s.EnableSleeptime
 	}
 	return own
 }
 
 func (e *export) own() own {
 	a := e.agent
-	return own{Version: formatVersion, Full: e.Full, Agents: []ownAgent{{Of: e.ids[a.ID], ID: a.ID,
-		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Tools: a.Settings.Tools, Fields: e.ownFields()}}}
+	attached := func(t agent.PortableTool) attachment { return attachment{e.ids[t.ID], t.AttachedAt} }
+	return own{Version: formatVersion, Full: e.Full,
+		Agents: []ownAgent{{Of: e.ids[a.ID], ID: a.ID, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.ownFields()}},
+		Tools: rest.Each(e.custom, func(t agent.PortableTool) ownTool {
+			return ownTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt}
+		})}
 }

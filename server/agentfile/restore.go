@@ -3,6 +3,7 @@ package agentfile
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
@@ -16,9 +17,10 @@ import (
 
 // restore creates the agents of a full file with everything that is in its lists.
 func (i *imports) restore(ctx context.Context) error {
-	i.agentIDs = map[string]string{}
+	i.agentIDs, i.ownBlocks = map[string]string{}, map[string]bool{}
 	for _, step := range []func(context.Context) error{i.restoreAgents, i.restoreEvents, i.restoreBlocks,
-		i.restoreArchives, i.restoreFolders, i.restoreConversations, i.restoreCompactions} {
+		i.restoreArchives, i.restoreFolders, i.restoreConversations, i.restoreCompactions, i.restoreConsumers,
+		i.restoreIdentities} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -37,9 +39,29 @@ func (i *imports) restoreAgents(ctx context.Context) error {
 		}
 		i.agentIDs[a.own.ID] = id
 		i.made.AgentIDs = append(i.made.AgentIDs, id)
-		return at(a.place, i.Agents.RestoreAgent(ctx, i.org, agent.Restored{ID: id, New: a.New, CreatedAt: a.own.CreatedAt,
-			UpdatedAt: a.own.UpdatedAt}))
+		if err := i.Agents.RestoreAgent(ctx, i.org, agent.Restored{ID: id, New: a.New, CreatedAt: a.own.CreatedAt,
+			UpdatedAt: a.own.UpdatedAt}); err != nil {
+			return at(a.place, err)
+		}
+		return at(a.place, i.restoreAttachments(ctx, id, a))
 	})
+}
+
+// restoreAttachments gives a restored agent its custom tools.
+func (i *imports) restoreAttachments(ctx context.Context, agentID string, a agentOf) error {
+	if len(a.own.Custom) != len(a.ToolIDs) {
+		return db.Invalid("tool_ids and the agent's custom_tools in loci have different tools")
+	}
+	for _, t := range a.own.Custom {
+		id := i.custom[t.Of]
+		if !slices.Contains(a.ToolIDs, id) {
+			return db.Invalid("tool_ids has no custom tool %q", db.Short(t.Of))
+		}
+		if err := i.Agents.RestoreAttachment(ctx, i.org, agentID, id, t.At); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // agentID gives a field the id of an agent of the file in place of the one that it has there.
@@ -86,6 +108,7 @@ func (i *imports) restoreBlocks(ctx context.Context) error {
 		if err := i.Agents.Blocks.RestoreBlock(ctx, i.org, b); err != nil {
 			return at(blocks.place, err)
 		}
+		i.ownBlocks[b.ID] = true
 		for v, err := range versions.take(func(v block.PortableVersion) bool { return v.BlockID == b.ID }) {
 			if err != nil {
 				return err
@@ -295,4 +318,89 @@ func (i *imports) restoreEvents(ctx context.Context) error {
 		}
 	}
 	return events.end()
+}
+
+func (i *imports) restoreConsumers(ctx context.Context) error {
+	consumers := streamOf(i, listConsumers, func(c *event.PortableConsumer) error { return i.agentID(&c.AgentID) })
+	defer consumers.stop()
+	seen := map[string]bool{}
+	for c, err := range consumers.all() {
+		if err != nil {
+			return err
+		}
+		if seen[c.AgentID+c.Name] {
+			return db.Invalid("%s.name: the agent has two readers %q", consumers.place, db.Short(c.Name))
+		}
+		seen[c.AgentID+c.Name] = true
+		if err := event.RestoreConsumer(ctx, i.tx, i.org, c); err != nil {
+			return at(consumers.place, err)
+		}
+	}
+	return nil
+}
+
+// restoreIdentities creates the identities of the file that the organization lacks, and gives all of them their agents
+// and blocks.
+func (i *imports) restoreIdentities(ctx context.Context) error {
+	seen := map[string]bool{}
+	for it, err := range i.file.items(listIdentities) {
+		if err != nil {
+			return err
+		}
+		identity, err := i.identity(it)
+		if err != nil {
+			return at(it.place, err)
+		}
+		if seen[identity.IdentifierKey] {
+			return db.Invalid("%s.identifier_key: %q is that of two identities", it.place, db.Short(identity.IdentifierKey))
+		}
+		seen[identity.IdentifierKey] = true
+		present, err := i.Agents.RestoreIdentity(ctx, i.org, identity)
+		if err != nil {
+			return at(it.place, err)
+		}
+		if present != nil && (present.Name != identity.Name || present.Type != identity.Type ||
+			string(present.Properties) != string(identity.Properties)) {
+			i.leaveOut("%s: the organization has an identity %q, which gets the agents and blocks of the file, and keeps "+
+				"its name, its type and its properties.", it.place, db.Short(identity.IdentifierKey))
+		}
+	}
+	return nil
+}
+
+// identity reads an identity as POST /v1/identities does. Its agents and blocks are those of the import.
+func (i *imports) identity(it item) (identity agent.PortableIdentity, err error) {
+	raw, taken, err := without(it.place, it.raw, "id", "created_at", "updated_at")
+	if err != nil {
+		return identity, err
+	}
+	own, err := encode(taken)
+	if err != nil {
+		return identity, err
+	}
+	if err := decode(it.place, own, &identity); err != nil {
+		return identity, err
+	}
+	read, err := i.readIdentity.Item(it.place, raw, &i.file.warnings)
+	if err != nil {
+		return identity, err
+	}
+	read.Fields().Change(&identity.Identity, true)
+	if err := i.id("identity-", &identity.ID); err != nil {
+		return identity, err
+	}
+	for n := range identity.AgentIDs {
+		if err := i.agentID(&identity.AgentIDs[n]); err != nil {
+			return identity, err
+		}
+	}
+	for n := range identity.BlockIDs {
+		if err := i.id("block-", &identity.BlockIDs[n]); err != nil {
+			return identity, err
+		}
+		if !i.ownBlocks[identity.BlockIDs[n]] {
+			return identity, db.Invalid("block_ids[%d]: the file has no such block", n)
+		}
+	}
+	return identity, nil
 }

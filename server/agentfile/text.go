@@ -43,3 +43,12 @@ func hasNUL(value any) bool {
 	}
 	return false
 }
+
+// encode returns a value in compact JSON that does not escape markup: raw parts of it stay as they are.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}

@@ -2,7 +2,6 @@ package agentfile
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
 	"iter"
 	"strings"
@@ -37,7 +36,7 @@ func (w *writer) value(v any) {
 	if w.err != nil {
 		return
 	}
-	raw, err := json.Marshal(v)
+	raw, err := encode(v)
 	if err != nil {
 		w.err = err
 		return
@@ -53,7 +52,7 @@ func (w *writer) field(name string, v any) {
 
 // object writes an object without its end, so that more fields may follow.
 func (w *writer) object(v any) {
-	raw, err := json.Marshal(v)
+	raw, err := encode(v)
 	if err != nil && w.err == nil {
 		w.err = err
 	}

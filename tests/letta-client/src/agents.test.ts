@@ -1,5 +1,5 @@
 import { assert, client, collect, createAgent, model, test, unique } from './fixture.js';
-import { NotFoundError } from '@letta-ai/letta-client';
+import { BadRequestError, NotFoundError, toFile, UnprocessableEntityError } from '@letta-ai/letta-client';
 
 test('an agent is created, read, changed, listed and deleted', async () => {
   const name = unique('keeper');
@@ -116,4 +116,77 @@ test('an identity selects the agents that it is attached to', async () => {
   );
   assert.equal(await client.agents.identities.detach(identity.id, { agent_id: agent.id }), null);
   assert.deepEqual(await selected(), []);
+});
+
+/** An agent file. The client declares an export as a string, and reads the object that a server sends. */
+interface AgentFile {
+  agents: { name: string; messages: { role: string }[]; in_context_message_ids: string[] }[];
+  tools: { name: string; json_schema: { description: string } }[];
+}
+
+test('an agent is exported to a file, and imported from it as its caller wants it', async () => {
+  const name = unique('forecast').replace(' ', '_');
+  const tool = await client.tools.create({
+    source_code: `def ${name}(city: str) -> str:\n    """Tells the weather.\n\n    Args:\n        city: Where.\n    """\n`,
+  });
+  const agent = await createAgent({
+    model: 'openai/scripted',
+    tool_ids: [tool.id],
+    memory_blocks: [{ label: 'human', value: 'Ada' }],
+    initial_message_sequence: [{ role: 'user', content: 'Hello' }],
+  });
+  const file = (await client.agents.exportFile(agent.id)) as unknown as AgentFile;
+  assert.equal(file.agents[0]?.name, agent.name);
+  assert.deepEqual(
+    file.agents[0]?.messages.map((m) => m.role),
+    ['system', 'user'],
+  );
+  assert.ok(file.tools.some((t) => t.name === name));
+  const scrubbed = (await client.agents.exportFile(agent.id, { scrub_messages: true })) as unknown as AgentFile;
+  assert.deepEqual(scrubbed.agents[0]?.messages, []);
+
+  const upload = async (content: unknown) => toFile(Buffer.from(JSON.stringify(content)), 'agent.af');
+  const plain = await client.agents.importFile({ file: await upload(file) });
+  assert.equal(plain.agent_ids.length, 1);
+  const copy = await client.agents.retrieve(plain.agent_ids[0]!, { include: ['agent.blocks', 'agent.tools'] });
+  assert.equal(copy.name, agent.name);
+  assert.deepEqual(
+    copy.blocks.map((b) => b.value),
+    ['Ada'],
+  );
+  assert.deepEqual(
+    copy.tools.filter((t) => t.tool_type === 'custom').map((t) => t.id),
+    [tool.id],
+  );
+  assert.equal((await collect(client.agents.messages.list(copy.id))).length, 2);
+
+  for (const t of file.tools) if (t.name === name) t.json_schema.description = 'Tells the weather of tomorrow.';
+  const renamed = await client.agents.importFile({
+    file: await upload(file),
+    name: 'Other',
+    model: 'openai/gpt-4o-mini',
+    embedding: 'openai/text-embedding-3-small',
+    strip_messages: true,
+    override_existing_tools: false,
+    secrets: '{}',
+  });
+  const other = await client.agents.retrieve(renamed.agent_ids[0]!);
+  assert.deepEqual([other.name, other.model, other.message_ids?.length], ['Other', 'openai/gpt-4o-mini', 1]);
+  const older = await client.agents.importFile({
+    file: await upload(scrubbed),
+    override_name: 'Older',
+    append_copy_suffix: true,
+    override_model_handle: 'openai/gpt-4o-mini',
+    override_embedding_handle: 'openai/text-embedding-3-small',
+    env_vars_json: '{}',
+  });
+  assert.equal((await client.agents.retrieve(older.agent_ids[0]!)).name, 'Older_copy');
+  await client.agents.messages.create(older.agent_ids[0]!, { input: 'Hello' });
+
+  await assert.rejects(client.agents.importFile({ file: await upload('no agents') }), BadRequestError);
+  await assert.rejects(
+    client.agents.importFile({ file: await upload(file), secrets: '{"KEY":"value"}' }),
+    UnprocessableEntityError,
+  );
+  await assert.rejects(client.agents.exportFile(agent.id, { use_legacy_format: true }), BadRequestError);
 });

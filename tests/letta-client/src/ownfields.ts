@@ -21,6 +21,7 @@ export const ownFields: Record<string, string[]> = {
   SummaryMessage: message,
   'LettaStreamingResponse.LettaStopReason': ['seq_id'],
   'LettaStreamingResponse.LettaUsageStatistics': ['seq_id'],
+  AgentImportFileResponse: ['left_out'],
   Passage: ['stored_at'],
   'PassageSearchResponse.Result': ['relevance'],
   Archive: ['embedding_status'],

@@ -1,0 +1,200 @@
+package agentfile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// lettasTools are the tools that Letta has too. Its schema refuses others of its own types.
+var lettasTools = []string{"open_files", "grep_files", "semantic_search_files", "conversation_search",
+	"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch",
+	"memory", "archival_memory_insert", "archival_memory_search"}
+
+// fileTool are the fields of a tool of a file that say what kind of tool it is.
+type fileTool struct {
+	ID   json.RawMessage
+	Name string
+	Type string `json:"tool_type"`
+}
+
+// typeCustom is Letta's type of the tools that have a definition.
+const typeCustom = "custom"
+
+// readTools reads which of the tools Loci has, and creates the custom ones.
+func (i *imports) readTools(ctx context.Context) error {
+	i.tools, i.custom = map[string]string{}, map[string]string{}
+	for it, err := range i.file.items(listTools) {
+		if err != nil {
+			return err
+		}
+		var t fileTool
+		if err := decode(it.place, it.raw, &t); err != nil {
+			return err
+		}
+		name := ""
+		if i.Tools.Has(t.Name) {
+			name = t.Name
+		}
+		if err := remember(i.tools, it.place, t.ID, name); err != nil {
+			return err
+		}
+		switch {
+		case name != "":
+		case t.Type != typeCustom:
+			i.leaveOut("%s: the tool %q is left out. It is none of Loci's; create a definition with POST /v1/tools if your "+
+				"program runs it.", it.place, db.Short(t.Name))
+		default:
+			if err := i.createTool(ctx, it, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// createTool creates the definition of a custom tool. One that says too little to be given to a model is left out,
+// unless Loci wrote the file.
+func (i *imports) createTool(ctx context.Context, it item, t fileTool) error {
+	definition, err := i.definition(it)
+	if problem, ok := errors.AsType[*rest.Problem](err); ok && len(i.file.own.Agents) == 0 && t.Name != "" {
+		i.leaveOut("%s: the tool %q is left out. %s", it.place, db.Short(t.Name), problem.Detail)
+		return nil
+	}
+	if err != nil {
+		return at(it.place, err)
+	}
+	var id string
+	_ = json.Unmarshal(t.ID, &id) // remember has read it
+	if n := slices.IndexFunc(i.file.own.Tools, func(o ownTool) bool { return o.Of == id }); n >= 0 {
+		own := i.file.own.Tools[n]
+		definition.Parallel = own.Parallel
+		if i.file.own.Full {
+			definition.CreatedAt, definition.UpdatedAt = own.CreatedAt, own.UpdatedAt
+			if definition.ID, err = i.ids.of("tool-", own.ID); err != nil {
+				return at(it.place, err)
+			}
+		}
+	}
+	made, err := i.Agents.RestoreTool(ctx, i.org, definition, !i.KeepTools)
+	if err != nil {
+		return at(it.place, err)
+	}
+	if slices.Contains(slices.Collect(maps.Values(i.custom)), made) {
+		return db.Invalid("%s: the file has two custom tools %s", it.place, definition.Name)
+	}
+	i.custom[id] = made
+	return nil
+}
+
+// definition reads the definition of a custom tool as POST /v1/tools does. A schema without fields counts as none.
+func (i *imports) definition(it item) (agent.CustomTool, error) {
+	raw, taken, err := without(it.place, it.raw, "id", "name", "tool_type", "created_by_id", "last_updated_by_id",
+		"project_id", "json_schema")
+	if err != nil {
+		return agent.CustomTool{}, err
+	}
+	var schema map[string]json.RawMessage
+	if json.Unmarshal(taken["json_schema"], &schema) != nil || len(schema) > 0 {
+		fields := map[string]json.RawMessage{}
+		if err := decode(it.place, raw, &fields); err != nil {
+			return agent.CustomTool{}, err
+		}
+		fields["json_schema"] = orNull(taken["json_schema"])
+		if raw, err = encode(fields); err != nil {
+			return agent.CustomTool{}, err
+		}
+	}
+	read, err := i.readTool.Item(it.place, raw, &i.file.warnings)
+	if err != nil {
+		return agent.CustomTool{}, err
+	}
+	definition, err := read.New()
+	if err == nil && i.Tools.Has(definition.Name) {
+		err = db.Invalid("%s is the name of a built-in tool", definition.Name)
+	}
+	return definition, err
+}
+
+// toolsOf returns the names of an agent's built-in tools, where nil is every tool, and the ids of its custom ones.
+func (i *imports) toolsOf(a agentOf) (names, ids []string, err error) {
+	names = []string{}
+	if a.own != nil { // those that Letta lacks
+		names = slices.DeleteFunc(slices.Clone(a.own.Tools), func(n string) bool { return slices.Contains(lettasTools, n) })
+	}
+	for n, id := range a.fields.ToolIDs {
+		name, ok := i.tools[id]
+		switch custom := i.custom[id]; {
+		case !ok:
+			return nil, nil, db.Invalid("%s.tool_ids[%d]: the file has no tool %q", a.place, n, db.Short(id))
+		case name != "":
+			names = append(names, name)
+		case slices.Contains(ids, custom):
+			return nil, nil, db.Invalid("%s.tool_ids[%d]: the agent has the tool %q twice", a.place, n, db.Short(id))
+		case custom != "":
+			ids = append(ids, custom)
+		}
+	}
+	for n, name := range a.fields.Tools {
+		if i.Tools.Has(name) {
+			names = append(names, name)
+			continue
+		}
+		i.leaveOut("%s.tools[%d]: the tool %q is left out. The file has no definition of it.", a.place, n, db.Short(name))
+	}
+	if a.own != nil && (i.file.own.Full || a.own.Tools == nil) {
+		return i.ownTools(a), ids, nil
+	}
+	return names, ids, nil
+}
+
+// ownTools returns the names of the built-in tools that a file of Loci's has of an agent.
+func (i *imports) ownTools(a agentOf) []string {
+	for _, name := range a.own.Tools {
+		if name != agent.EveryTool && !i.Tools.Has(name) {
+			i.leaveOut("%s: the tool %q is left out. It is none of this server's.", a.place, db.Short(name))
+		}
+	}
+	return a.own.Tools
+}
+
+// knownRules returns an agent's rules of tools without those of tools that the import has not.
+func (i *imports) knownRules(ctx context.Context, a agentOf) (json.RawMessage, error) {
+	var rules []rest.Object
+	if len(a.Settings.ToolRules) == 0 {
+		return nil, nil
+	}
+	if err := decode(a.place+".tool_rules", a.Settings.ToolRules, &rules); err != nil {
+		return nil, err
+	}
+	definitions, err := i.Agents.ToolsNamed(ctx, i.org, nil, a.ToolIDs)
+	if err != nil {
+		return nil, err
+	}
+	has := func(name string) bool {
+		return i.Tools.Has(name) ||
+			slices.ContainsFunc(definitions, func(t agent.CustomTool) bool { return t.Name == name })
+	}
+	kept := []rest.Object{}
+	for n, rule := range rules {
+		one, err := encode([]rest.Object{rule})
+		if err != nil {
+			return nil, err
+		}
+		lacks := slices.IndexFunc(letta.ToolRuleNames(one), func(name string) bool { return !has(name) })
+		if lacks < 0 {
+			kept = append(kept, rule)
+			continue
+		}
+		i.leaveOut("%s.tool_rules[%d]: left out, as the agent has no tool %q.", a.place, n,
+			db.Short(letta.ToolRuleNames(one)[lacks]))
+	}
+	return encode(kept)
+}
