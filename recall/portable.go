@@ -33,6 +33,7 @@ type PortableConversation struct {
 	View          `json:"view"`
 	Reset         *time.Time `db:"reset_at" json:"reset_at"` // a reset hid it then; nil for all others
 	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
+	LastRunAt     *time.Time `db:"last_run_completion" json:"last_run_completion"`
 	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
 	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
 	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
@@ -78,7 +79,8 @@ func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID str
 		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
 		       c.context_window_limit, c.hidden, c.messages, c.prompts, c.frame, c.first_visible, c.kept,
 		       c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
-		       c.settled_tokens, c.warned, c.reset_at, c.last_message_at, c.archived_at, c.created_at, c.updated_at
+		       c.settled_tokens, c.warned, c.reset_at, c.last_message_at,
+		       c.last_run_completion, c.archived_at, c.created_at, c.updated_at
 		FROM agents a JOIN conversations c ON c.org = a.org AND c.agent_key = a.key
 		WHERE a.org = $1 AND a.id = $2 AND (c.deleted_at IS NULL OR c.reset_at IS NOT NULL)
 		ORDER BY c.key`, org, agentID)
@@ -144,8 +146,8 @@ func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableC
 }
 
 // RestoreMessages appends the messages of a restored conversation, all of them in their order, under their ids and with
-// the seqs of events that the agent has. It redacts and cleans them like Append. ErrInvalid if the event of a seq is not
-// that of the message.
+// the seqs of events that the agent has. It redacts and cleans them like Append. ErrInvalid if the event of a seq is
+// another message's.
 func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConversation,
 	messages iter.Seq2[PortableMessage, error]) error {
 	redactor, err := s.redactor(ctx, org)
@@ -207,12 +209,14 @@ func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableCo
 		SET prompts = @prompts, frame = @version, first_visible = @first, kept = @kept, summary_position = @summary,
 		    clipped = @clipped, hidden_tokens = @hidden, fixed_tokens = @fixed, reported_tokens = @reported,
 		    reported_position = @reported_position, settled_tokens = @settled, warned = @warned, reset_at = @reset,
-		    deleted_at = @reset, last_message_at = @last, archived_at = @archived, updated_at = @updated
+		    deleted_at = @reset, last_message_at = @last,
+		    last_run_completion = @run, archived_at = @archived, updated_at = @updated
 		WHERE org = @org AND id = @id`,
 		pgx.StrictNamedArgs{"org": org, "id": c.ID, "prompts": c.Prompts, "version": c.Version, "first": c.FirstVisible,
 			"kept": append([]int{}, c.Kept...), "summary": c.SummaryAt, "clipped": c.Clipped, "hidden": c.HiddenTokens,
 			"fixed": c.Fixed, "reported": c.Reported, "reported_position": c.ReportedPosition, "settled": c.Settled,
-			"warned": c.Warned, "reset": c.Reset, "last": c.LastMessageAt, "archived": c.ArchivedAt, "updated": c.UpdatedAt})
+			"warned": c.Warned, "reset": c.Reset, "last": c.LastMessageAt, "run": c.LastRunAt,
+			"archived": c.ArchivedAt, "updated": c.UpdatedAt})
 }
 
 // checkView returns ErrInvalid unless the positions of a view are those of messages of the right roles.

@@ -137,7 +137,8 @@ var partDocs = map[string]string{
 	"model": "Of the agents: provider/model.", "override_model_handle": "The older name of model.",
 	"secrets": "Empty: Loci stores no secrets.", "env_vars_json": "The older name of secrets.",
 	"append_copy_suffix": "Adds _copy to the names.", "strip_messages": "Leaves out the messages.",
-	"override_existing_tools": "Whether tools of the names of the file's are changed; else true.", "project_id": "Empty: Loci has no projects.",
+	"override_existing_tools": "Whether tools of the names of the file's are changed; else true.",
+	"project_id":              "Empty: Loci has no projects.",
 }
 
 func importForm() *huma.Schema {

@@ -86,7 +86,8 @@ func (c *client) tables() map[string]int {
 }
 
 // lettasFile is a file as a server of Letta's exports it, with all that Loci does not have.
-const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],"tool_ids":["tool-0","tool-1","tool-2","tool-3","tool-4"],
+const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],
+	"tool_ids":["tool-0","tool-1","tool-2","tool-3","tool-4"],
 	"source_ids":["source-0"],"block_ids":["block-0","block-1"],
 	"tool_rules":[{"tool_name":"send_message","type":"exit_loop"},
 		{"tool_name":"weather","type":"max_count_per_step","max_count_limit":2}],"tags":["a","b"],"system":"You are Ada.",
@@ -179,7 +180,8 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 		t.Errorf("the agent has the tools %v", names)
 	}
 	for _, part := range []string{"groups: 1 left out", "mcp_servers: 1 left out", `"send_message" is left out`,
-		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[0]: left out`, "agents[0].tool_exec_environment_variables: left out",
+		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[0]: left out`,
+		"agents[0].tool_exec_environment_variables: left out",
 		"agents[0].messages[6]: left out", "agents[0].group_ids: left out"} {
 		if !slices.ContainsFunc(leftOut, func(s string) bool { return strings.Contains(s, part) }) {
 			t.Errorf("left_out does not say %q: %q", part, leftOut)

@@ -124,18 +124,20 @@ func (c *client) differs(column carriedColumn) bool {
 }
 
 // settled sets what takes long to come about over the API, so that each column has a value of its own.
-func (c *client) settled(agentID string) {
+func (c *client) settled() {
 	c.t.Helper()
 	for _, statement := range []string{
 		`UPDATE conversations SET warned = true, settled_tokens = 7, reported_tokens = 8, reported_position = 1,
-			fixed_tokens = 9, archived_at = '2026-01-02', hidden = true, kept = '{1}', first_visible = 2, model = 'm',
+			fixed_tokens = 9, archived_at = '2026-01-02',
+			last_run_completion = '2026-01-02', hidden = true, kept = '{1}', first_visible = 2, model = 'm',
 			model_settings = '{"temperature": 1}', context_window_limit = 9000,
 			clipped = '[{"Position": 2, "Part": 0, "Chars": 3}]'
 		 WHERE org = 1 AND summary = 'Second'`,
 		`UPDATE compactions SET why = 'because', model = 'm', model_calls = 2, prompt_tokens = 3, output_tokens = 4,
 			duration_ms = 5, reverted_at = '2026-01-02'
 		 WHERE org = 1`,
-		`UPDATE agents SET hidden = true WHERE org = 1`,
+		`UPDATE agents SET hidden = true, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
+			last_stop_reason = 'end_turn' WHERE org = 1`,
 		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = 1`,
 		`UPDATE agent_folders SET opens = true WHERE org = 1`,
 		`UPDATE blocks SET hidden = true, template = '{"is_template": true, "template_name": "t"}' WHERE org = 1`,
@@ -154,7 +156,7 @@ func TestEachColumnIsCarriedByAFullFile(t *testing.T) {
 	t.Parallel()
 	c, other := newClient(t), newClient(t)
 	id := c.remembering()
-	c.settled(id)
+	c.settled()
 	carried := c.carriedColumns()
 	for _, columns := range carried {
 		for _, column := range columns {

@@ -47,6 +47,7 @@ type ownAgent struct {
 	Tools     []string     `json:"tools"` // names of built-in tools; null is every one
 	Custom    []attachment `json:"custom_tools"`
 	Fields    ownFields    `json:"fields"`
+	agent.LastRun
 }
 
 // ownFields are fields of a request that creates an agent. They replace those of Letta's entry. A file that is not full
@@ -83,7 +84,8 @@ func (e *export) own() own {
 	attached := func(t agent.PortableTool) attachment { return attachment{e.ids[t.ID], t.AttachedAt} }
 	return own{Version: formatVersion, Full: e.Full,
 		Agents: []ownAgent{{Of: e.ids[a.ID], ID: a.ID, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
-			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.ownFields()}},
+			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.ownFields(),
+			LastRun: a.LastRun}},
 		Tools: rest.Each(e.custom, func(t agent.PortableTool) ownTool {
 			return ownTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt}
 		})}

@@ -39,8 +39,8 @@ func (i *imports) restoreAgents(ctx context.Context) error {
 		}
 		i.agentIDs[a.own.ID] = id
 		i.made.AgentIDs = append(i.made.AgentIDs, id)
-		if err := i.Agents.RestoreAgent(ctx, i.org, agent.Restored{ID: id, New: a.New, CreatedAt: a.own.CreatedAt,
-			UpdatedAt: a.own.UpdatedAt}); err != nil {
+		if err := i.Agents.RestoreAgent(ctx, i.org, agent.Restored{ID: id, New: a.New, LastRun: a.own.LastRun,
+			CreatedAt: a.own.CreatedAt, UpdatedAt: a.own.UpdatedAt}); err != nil {
 			return at(a.place, err)
 		}
 		return at(a.place, i.restoreAttachments(ctx, id, a))

@@ -69,6 +69,6 @@ var Otherwise = map[string]string{
 	"GET /v1/models/":                                  "the configured model, those of its endpoint, and known ones",
 	"GET /v1/models/embedding":                         "the one model that the operator configured, or `words`",
 	"PATCH /v1/agents/{agent_id}/files/{file_id}/open": "shows the file at once",
-	"GET /v1/agents/{agent_id}/export":                 "`full=true` adds all that the agent remembers ([more](#agent-files))",
+	"GET /v1/agents/{agent_id}/export":                 "`full=true` adds all that it remembers ([more](#agent-files))",
 	"POST /v1/agents/import":                           "`left_out` says what Loci does not have ([more](#agent-files))",
 }
