@@ -36,6 +36,7 @@ type Portable struct {
 	MessagesBefore int             `db:"messages_before" json:"messages_before"`
 	MessagesAfter  int             `db:"messages_after" json:"messages_after"`
 	Milliseconds   int64           `db:"duration_ms" json:"duration_ms"`
+	AfterPosition  int             `db:"after_position" json:"after_position"`
 	Before         json.RawMessage `db:"before" json:"before"`
 	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
 	RevertedAt     *time.Time      `db:"reverted_at" json:"reverted_at"`
@@ -47,6 +48,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]P
 		SELECT k.id, c.id AS conversation_id, k.frame, k.trigger, k.mode, k.how, k.model, k.model_calls, k.prompt_tokens,
 		       k.output_tokens, k.why, k.from_position, k.to_position, k.from_seq, k.to_seq, k.summary_position,
 		       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
+		       k.after_position,
 		       k.created_at, k.reverted_at
 		FROM conversations c JOIN compactions k ON k.org = c.org AND k.conversation_key = c.key
 		WHERE c.org = $1 AND c.key = $2
@@ -63,24 +65,26 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 	if json.Unmarshal(k.Before, &before) != nil || before.FirstVisible < 1 {
 		return db.Invalid("compaction %s: before is no view of a conversation", k.ID)
 	}
-	if !slices.Contains(Modes, k.Mode) || k.How != nil && !slices.Contains(ways, *k.How) || k.Version < 1 {
+	if !slices.Contains(Modes, k.Mode) || k.How != nil && !slices.Contains(ways, *k.How) || k.Version < 1 ||
+		k.AfterPosition < 0 {
 		return db.Invalid("compaction %s: mode, how or version is none of a compaction", k.ID)
 	}
 	return db.Exec(ctx, s.DB, `
 		INSERT INTO compactions (id, org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, created_at, reverted_at)
+		                         before, after_position, created_at, reverted_at)
 		SELECT @id, org, key, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why, @from, @to, @from_seq,
 		       @to_seq, @summary, @window, @tokens_before, @tokens_after, @messages_before, @messages_after, @duration,
-		       @before, @created, @reverted
+		       @before, @after, @created, @reverted
 		FROM conversations WHERE org = @org AND id = @conversation`,
 		pgx.StrictNamedArgs{"id": k.ID, "org": org, "conversation": k.ConversationID, "frame": k.Version,
 			"trigger": k.Trigger, "mode": k.Mode, "how": k.How, "model": k.Model, "calls": k.ModelCalls,
 			"prompt": k.PromptTokens, "output": k.OutputTokens, "why": k.Why, "from": k.FromPosition, "to": k.ToPosition,
 			"from_seq": k.FromSeq, "to_seq": k.ToSeq, "summary": k.SummaryAt, "window": k.Window,
 			"tokens_before": k.TokensBefore, "tokens_after": k.TokensAfter, "messages_before": k.MessagesBefore,
-			"messages_after": k.MessagesAfter, "duration": k.Milliseconds, "before": k.Before, "created": k.CreatedAt,
+			"messages_after": k.MessagesAfter, "duration": k.Milliseconds, "before": k.Before,
+			"after": k.AfterPosition, "created": k.CreatedAt,
 			"reverted": k.RevertedAt})
 }
 

@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -31,7 +32,9 @@ type PortableConversation struct {
 	Messages      int             `db:"messages" json:"message_count"`
 	Prompts       []int           `db:"prompts" json:"prompts"`
 	View          `json:"view"`
-	Reset         *time.Time `db:"reset_at" json:"reset_at"` // a reset hid it then; nil for all others
+	Reset         *time.Time `db:"reset_at" json:"reset_at"`       // a reset hid it then; nil for all others
+	ForkedFrom    *string    `db:"forked_from" json:"forked_from"` // the id of the conversation that it is a copy of
+	ForkedTo      int        `db:"forked_to" json:"forked_to"`     // the last position that is a copy
 	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
 	LastRunAt     *time.Time `db:"last_run_completion" json:"last_run_completion"`
 	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
@@ -80,8 +83,11 @@ func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID str
 		       c.context_window_limit, c.hidden, c.messages, c.prompts, c.frame, c.first_visible, c.kept,
 		       c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
 		       c.settled_tokens, c.warned, c.reset_at, c.last_message_at,
-		       c.last_run_completion, c.archived_at, c.created_at, c.updated_at
+		       c.last_run_completion, c.archived_at, c.created_at, c.updated_at,
+		       o.id AS forked_from, c.forked_to
 		FROM agents a JOIN conversations c ON c.org = a.org AND c.agent_key = a.key
+		LEFT JOIN conversations o ON o.org = c.org AND o.key = c.forked_from
+		     AND (o.deleted_at IS NULL OR o.reset_at IS NOT NULL)
 		WHERE a.org = $1 AND a.id = $2 AND (c.deleted_at IS NULL OR c.reset_at IS NOT NULL)
 		ORDER BY c.key`, org, agentID)
 }
@@ -126,9 +132,13 @@ func PortableOf(conversation string, m Message) PortableMessage {
 }
 
 // RestoreConversation creates a conversation of a restored agent under its id, without messages. FinishConversation
-// gives it its view.
+// gives it its view. ErrInvalid if it is a copy of a conversation that the agent does not have yet, or of more messages
+// than that has.
 func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableConversation) error {
 	if err := checkConversation(c.WindowLimit, c.Summary, c.Description); err != nil {
+		return err
+	}
+	if err := s.checkOrigin(ctx, org, c); err != nil {
 		return err
 	}
 	return db.Exec(ctx, s.db, `
@@ -137,12 +147,35 @@ func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableC
 			ON CONFLICT DO NOTHING
 		)
 		INSERT INTO conversations (id, org, agent_key, is_default, summary, description, model, model_settings,
-		                           context_window_limit, hidden, created_at)
-		SELECT @id, org, key, @default, @summary, @description, @model, @settings, @window, @hidden, @created
+		                           context_window_limit, hidden, forked_from, forked_to, created_at)
+		SELECT @id, org, key, @default, @summary, @description, @model, @settings, @window, @hidden,
+		       (SELECT o.key FROM conversations o WHERE o.org = @org AND o.id = @from), @to, @created
 		FROM agents WHERE org = @org AND id = @agent`,
 		pgx.StrictNamedArgs{"id": c.ID, "org": org, "agent": c.AgentID, "default": c.IsDefault, "summary": c.Summary,
 			"description": c.Description, "model": c.Model, "settings": c.ModelSettings, "window": c.WindowLimit,
-			"hidden": c.Hidden, "created": c.CreatedAt})
+			"hidden": c.Hidden, "from": c.ForkedFrom, "to": c.ForkedTo, "created": c.CreatedAt})
+}
+
+// checkOrigin returns ErrInvalid unless a conversation can be a copy of what it says.
+func (s *Store) checkOrigin(ctx context.Context, org db.Org, c PortableConversation) error {
+	most := c.Messages
+	if c.ForkedFrom != nil {
+		has, err := db.One[int](ctx, s.db, `
+			SELECT c.messages FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+			WHERE c.org = $1 AND a.org = $1 AND c.id = $2 AND a.id = $3`, org, *c.ForkedFrom, c.AgentID)
+		if errors.Is(err, db.ErrNotFound) {
+			return db.Invalid("forked_from: the agent has no conversation %q before this one", db.Short(*c.ForkedFrom))
+		}
+		if err != nil {
+			return err
+		}
+		most = min(most, has)
+	}
+	if c.ForkedTo < 0 || c.ForkedTo > most {
+		return db.Invalid("forked_to is %d; it must be from 0 to %d, the messages that both conversations have", c.ForkedTo,
+			most)
+	}
+	return nil
 }
 
 // RestoreMessages appends the messages of a restored conversation, all of them in their order, under their ids and with

@@ -280,6 +280,9 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 			`$1"`+stranger+`"`), "loci_identities[0]: agent_id"},
 		"an identity of another's block": {one(`("properties":\[[^]]*\],"agent_ids":\[[^]]*\],"block_ids":\[)"block-[^"]*"`,
 			`$1"`+notes+`"`), "loci_identities[0]: block_ids[0]"},
+		"a fork of nobody":    {one(`"forked_from":"conv-[^"]*"`, `"forked_from":"conv-`+nobody+`"`), "forked_from"},
+		"a fork of itself":    {one(`("id":"(conv-[^"]*)"[^\n]*"forked_from":)"conv-[^"]*"`, `$1"$2"`), "forked_from"},
+		"a fork too far":      {one(`("forked_from":"conv-[^"]*","forked_to":)`, `${1}9`), "forked_to is 9"},
 		"a passage of nobody": {one(`"archive_id":"archive-[^"]*`, `"archive_id":"archive-`+nobody), "loci_passages[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {

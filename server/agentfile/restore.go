@@ -249,7 +249,11 @@ func (o *original) Read(into []byte) (int, error) {
 
 func (i *imports) restoreConversations(ctx context.Context) error {
 	conversations := streamOf(i, listConversations, func(c *recall.PortableConversation) error {
-		return firstOf(i.id("conv-", &c.ID), i.agentID(&c.AgentID), compaction.CheckView(c.Clipped))
+		var origin error
+		if c.ForkedFrom != nil {
+			origin = i.id("conv-", c.ForkedFrom)
+		}
+		return firstOf(i.id("conv-", &c.ID), i.agentID(&c.AgentID), compaction.CheckView(c.Clipped), origin)
 	})
 	defer conversations.stop()
 	messages := streamOf(i, listMessages, i.readyMessage)
