@@ -20,8 +20,8 @@ import (
 // maxReasonRunes bounds what an error repeats of a provider's message.
 const maxReasonRunes = 300
 
-// minSecretBytes is how long a key is at least that errors must not repeat. Shorter ones, which servers without keys are
-// given, are parts of words.
+// minSecretBytes is how long a key is at least that errors must not repeat. Shorter ones, which servers that need no
+// key are given, are parts of words.
 const minSecretBytes = 8
 
 // Endpoint holds the address and the settings of a model. Its fields do not change after Client has been called.

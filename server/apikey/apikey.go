@@ -169,7 +169,8 @@ func plain(name string) string { return norm.NFC.String(strings.Join(strings.Fie
 
 // isUnseen reports whether a character is not seen: it would make names that look alike.
 func isUnseen(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector) && r != zeroWidthJoiner
+	return r != zeroWidthJoiner &&
+		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)
 }
 
 const zeroWidthJoiner = '\u200d' // between emoji, and in scripts of India

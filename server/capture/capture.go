@@ -112,8 +112,8 @@ func Input(input json.RawMessage) json.RawMessage {
 	return chat.Encode(map[string]any{"role": "user", "content": input})
 }
 
-// countAnswer reads the provider's count of the prompt in an answer. It warns of one that cannot be, and ignores it: the
-// answer counts more.
+// countAnswer reads the provider's count of the prompt in an answer. It warns of one that cannot be, and ignores it,
+// since the answer counts more.
 func (b *Batch) countAnswer(body *rest.Spool, answer string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(b.fields[answer], &fields) == nil {

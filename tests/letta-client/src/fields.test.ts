@@ -1,5 +1,5 @@
 // Each field that the client can send is served, refused with a sentence, or known to change nothing.
-import { APIError } from '@letta-ai/letta-client';
+import { APIError, toFile } from '@letta-ai/letta-client';
 import { honoured, inert, refused, renamed } from './fields.js';
 import { all, assert, client, createAgent, key, loci, notServed, test, types, unique, watch } from './fixture.js';
 import { calls } from './surface.js';
@@ -60,10 +60,13 @@ test('each field that is refused is refused with a sentence', async () => {
   const agent = await createAgent({ memory_blocks: [{ label: 'human', value: 'Ada.' }] });
   const block = agent.blocks[0]?.id ?? '';
   const conversation = await client.conversations.create({ agent_id: agent.id });
+  const file = await client.agents.exportFile(agent.id);
   const input = { input: 'Hello' };
   const before: Record<string, [unknown[], object]> = {
     'agents.create': [[], { name: unique('refused') }],
     'agents.update': [[agent.id], {}],
+    'agents.exportFile': [[agent.id], {}],
+    'agents.importFile': [[], { file: await toFile(Buffer.from(JSON.stringify(file)), 'agent.af') }],
     'agents.recompile': [[agent.id], {}],
     'agents.messages.create': [[agent.id], input],
     'agents.messages.stream': [[agent.id], input],

@@ -19,6 +19,10 @@ export const honoured: Record<string, string> = {
     'after ascending base_template_id before created_by_id identifier_keys identity_id include ' +
     'include_relationships last_stop_reason limit match_all_tags name order order_by project_id query_text ' +
     'sort_by tags template_id',
+  'agents.exportFile': 'conversation_id scrub_messages',
+  'agents.importFile':
+    'append_copy_suffix embedding file model name override_embedding_handle override_existing_tools ' +
+    'override_model_handle override_name strip_messages',
   'agents.recompile': 'dry_run',
   'agents.messages.create':
     'assistant_message_tool_kwarg assistant_message_tool_name background client_skills client_tools ' +
@@ -151,6 +155,8 @@ export const refused: Record<string, Record<string, unknown>> = {
     include_default_source: true,
   },
   'agents.update': { ...ofAgents, message_ids: ['message-1'] },
+  'agents.exportFile': { max_steps: 5, use_legacy_format: true },
+  'agents.importFile': { env_vars_json: '{"KEY":"value"}', project_id: 'project-1', secrets: '{"KEY":"value"}' },
   'agents.recompile': { update_timestamp: true },
   'agents.messages.create': ofRuns,
   'agents.messages.stream': ofRuns,

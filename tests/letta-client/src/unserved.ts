@@ -2,8 +2,6 @@
 
 /** Methods that Loci answers with 501, and words of the reason it gives. A name that ends in a dot is a resource. */
 const unserved: Record<string, string> = {
-  'agents.exportFile': 'neither exports nor imports agents',
-  'agents.importFile': 'neither exports nor imports agents',
   'agents.schedule.': 'sends no messages at set times',
   'tools.search': 'listed by GET /v1/tools',
   'mcpServers.': 'calls no MCP servers',
