@@ -101,7 +101,7 @@ const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],
 	"model":null,"embedding":null,"context_window_limit":null,"embedding_chunk_size":null,"max_tokens":null,
 	"max_reasoning_tokens":null,"enable_reasoner":false,"from_template":null,"template":false,"project":null,
 	"tool_exec_environment_variables":{"TOKEN":""},"memory_variables":null,"project_id":null,"template_id":null,
-	"base_template_id":null,"identity_ids":null,"message_buffer_autoclear":false,"enable_sleeptime":false,
+	"base_template_id":null,"identity_ids":null,"message_buffer_autoclear":true,"enable_sleeptime":true,
 	"response_format":null,"timezone":"Europe/Berlin","max_files_open":3,"per_file_view_window_char_limit":4000,
 	"hidden":null,"id":"agent-0","in_context_message_ids":["message-1","message-2","message-3","message-4","message-5",
 		"message-6"],
@@ -182,7 +182,8 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 	for _, part := range []string{"groups: 1 left out", "mcp_servers: 1 left out", `"send_message" is left out`,
 		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[0]: left out`,
 		"agents[0].tool_exec_environment_variables: left out",
-		"agents[0].messages[6]: left out", "agents[0].group_ids: left out"} {
+		"agents[0].messages[6]: left out", "agents[0].group_ids: left out",
+		"agents[0].enable_sleeptime: left out", "agents[0].message_buffer_autoclear: left out"} {
 		if !slices.ContainsFunc(leftOut, func(s string) bool { return strings.Contains(s, part) }) {
 			t.Errorf("left_out does not say %q: %q", part, leftOut)
 		}

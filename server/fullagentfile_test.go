@@ -30,7 +30,7 @@ func (c *client) remembering() string {
 		"tool_set":"all","tool_ids":[%q],"context_window_limit":16000,"compaction_settings":{"goal":0.5},"tags":["x"],
 		"metadata":{"a":"<&\u2028>"},"description":"d","embedding":"e/m","per_file_view_window_char_limit":5000,
 		"model_settings":{"temperature":0.25},"timezone":"Europe/Berlin","max_files_open":4,"open_on_attach":true,
-		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":true,
+		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":false,
 		"recall_scope":"agent","tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
 		"tool_name":"weather"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder, block, tool))
 	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],

@@ -37,6 +37,8 @@ var notImported = []struct{ field, why string }{
 	{"entity_id", "this server has no templates"},
 	{"project", "this server has no projects"},
 	{"project_id", "this server has no projects"},
+	{"enable_sleeptime", "this server runs no second agent that edits memory"},
+	{"message_buffer_autoclear", "agents see their conversation until it is compacted"},
 }
 
 // agentOf is an agent of the file, as it is to be created.

@@ -5,6 +5,7 @@ import type { Operation } from './surface.js';
 /** Methods whose streams are not events, or whose types say less than their answers have. */
 const narrower: Record<string, string> = {
   'agents.messages.create': 'LettaResponse',
+  'agents.exportFile': 'object',
 };
 
 function indexed(name: string): string {

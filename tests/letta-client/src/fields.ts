@@ -191,6 +191,7 @@ export const inert: Record<string, Record<string, string>> = {
     include: 'an agent is shown with all its relations',
     include_relationships: 'an agent is shown with all its relations',
   },
+  'agents.importFile': { 'x-override-embedding-model': 'the older name of embedding' },
   'agents.update': { embedding: vectors, embedding_config: vectors },
   'agents.messages.reset': { add_default_initial_messages: 'the only default message is the system prompt' },
   'archives.create': { embedding: vectors, embedding_config: vectors },
