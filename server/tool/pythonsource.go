@@ -31,8 +31,8 @@ var injected = map[string]bool{"self": true, "agent_state": true, "client": true
 var functionHead = regexp.MustCompile(`^(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)[ \t]*\(`)
 
 // ReadSignature reads the last function of a Python source that stands at the beginning of a line: its parameters with
-// their types, unless the caller has them already, and its docstring in Google's style. Its error is a sentence for the
-// caller.
+// their types, unless the caller has them already, and its docstring in the style of Google, numpy or Sphinx. Its error
+// is a sentence for the caller.
 func ReadSignature(source string, hasParameters bool) (Signature, error) {
 	source = strings.ReplaceAll(strings.ReplaceAll(source, "\r\n", "\n"), "\t", "    ")
 	code, strs, err := scanPython(source)
@@ -50,8 +50,8 @@ func ReadSignature(source string, hasParameters bool) (Signature, error) {
 	if closing < 0 || body < 0 {
 		return Signature{}, fmt.Errorf("the function %s is cut: its parentheses are not closed, or it has no body", head[1])
 	}
-	doc := docstring(code, strs, body)
-	s := Signature{Name: head[1], Description: docSummary(doc)}
+	doc := readDocstring(docstring(code, strs, body))
+	s := Signature{Name: head[1], Description: doc.summary}
 	if hasParameters {
 		return s, nil
 	}
@@ -59,7 +59,7 @@ func ReadSignature(source string, hasParameters bool) (Signature, error) {
 	if err != nil {
 		return Signature{}, err
 	}
-	s.Parameters, err = parametersOf(s.Name, params, docArguments(doc))
+	s.Parameters, err = parametersOf(s.Name, params, doc.arguments)
 	return s, err
 }
 
@@ -201,57 +201,6 @@ func dedented(text string) string {
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
-
-// docSection matches the head of a section of a docstring in Google's style.
-var docSection = regexp.MustCompile(`^(Args|Arguments|Parameters|Params|Returns?|Yields?|Raises|Examples?|Notes?|` +
-	`Attributes|Warnings?|See Also|Todo):\s*$`)
-
-// docSummary returns the text of a docstring before its sections.
-func docSummary(doc string) string {
-	var kept []string
-	for line := range strings.SplitSeq(doc, "\n") {
-		if docSection.MatchString(line) {
-			break
-		}
-		kept = append(kept, line)
-	}
-	return strings.TrimSpace(strings.Join(kept, "\n"))
-}
-
-// docArgument matches the first line of an argument in a docstring: its name, perhaps a type, and its description.
-var docArgument = regexp.MustCompile(`^\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?\s*:\s*(.*)$`)
-
-// docArguments returns the descriptions of a docstring's arguments by their names.
-func docArguments(doc string) map[string]string {
-	lines, inside, name, depth := map[string][]string{}, false, "", -1
-	for line := range strings.SplitSeq(doc, "\n") {
-		if head := docSection.FindStringSubmatch(line); head != nil {
-			inside, name, depth = strings.HasPrefix(head[1], "Arg") || strings.HasPrefix(head[1], "Param"), "", -1
-			continue
-		}
-		text := strings.TrimSpace(line)
-		if !inside || text == "" {
-			continue
-		}
-		if depth < 0 {
-			depth = indent(line)
-		}
-		switch m := docArgument.FindStringSubmatch(text); {
-		case indent(line) < depth:
-			inside = false
-		case m != nil && indent(line) == depth:
-			name = m[1]
-			lines[name] = []string{m[2]}
-		case name != "":
-			lines[name] = append(lines[name], text)
-		}
-	}
-	about := map[string]string{}
-	for name, texts := range lines {
-		about[name] = strings.TrimSpace(strings.Join(texts, " "))
-	}
-	return about
-}
 
 // readParams reads the parameters of a function. code is their text with blanked strings and comments.
 func readParams(function, text, code string) (params []pythonParam, err error) {

@@ -14,6 +14,63 @@ import (
 func TestASignatureIsReadFromPython(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ source, want string }{
+		"numpy's style": {`
+def roll(sides: int, times: int = 1, low: int = 0, high: int = 9, kind: str = "a") -> str:
+    """Roll some dice.
+
+    A note:
+        that is no argument.
+
+    Parameters
+    ----------
+    sides : int
+        How many sides
+        a die has.
+    times : int, optional
+        How often: it is rolled.
+
+    low, high : int
+        The bounds.
+
+    Returns
+    -------
+    kind : str
+        The result.
+
+    Other Parameters
+    ----------------
+    kind
+        Of the die.
+    """
+`, `roll|Roll some dice.
+
+A note:
+    that is no argument.|{"type":"object","properties":{` +
+			`"sides":{"description":"How many sides a die has.","type":"integer"},` +
+			`"times":{"description":"How often: it is rolled.","type":"integer"},` +
+			`"low":{"description":"The bounds.","type":"integer"},"high":{"description":"The bounds.","type":"integer"},` +
+			`"kind":{"description":"Of the die.","type":"string"}},"required":["sides"]}`},
+		"Sphinx's style": {`
+def roll(sides: int, times: int = 1, kind: str = "a") -> str:
+    """Roll some dice.
+
+    :param int sides: How many sides
+        a die has.
+    :param times: How often: it is rolled.
+    :type times: int
+    :param kind: Of
+    the die.
+
+    And more.
+
+    :raises ValueError: never
+    :returns: kind: the result
+    :rtype: str
+    """
+`, `roll|Roll some dice.|{"type":"object","properties":{` +
+			`"sides":{"description":"How many sides a die has.","type":"integer"},` +
+			`"times":{"description":"How often: it is rolled.","type":"integer"},` +
+			`"kind":{"description":"Of the die.","type":"string"}},"required":["sides"]}`},
 		"types and descriptions": {`
 import os  # def no(x: int):
 

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// rulesName is the condition on a row of agents that its rules of tools name the tool $3.
+const rulesName = `jsonb_path_exists(settings, '$.tool_rules[*].** ? (@ == $name)',
+	jsonb_build_object('name', $3::text))`
+
+// renameInRules gives a tool another name in all rules of tools that name it. The agents' logs have the events already.
+func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) error {
+	agents, err := db.All[struct {
+		Key   int64           `db:"key"`
+		Rules json.RawMessage `db:"rules"`
+	}](ctx, s.DB, `
+		SELECT key, settings -> 'tool_rules' AS rules FROM agents
+		WHERE org = $1 AND key > $2 AND `+rulesName+`
+		ORDER BY id
+		FOR UPDATE`, org, 0, was)
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		rules, err := renamed(a.Rules, was, now)
+		if err != nil {
+			return err
+		}
+		if err := db.Exec(ctx, s.DB, `
+			UPDATE agents SET settings = jsonb_set(settings, '{tool_rules}', $3), updated_at = now()
+			WHERE org = $1 AND key = $2`, org, a.Key, rules); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renamed returns rules in which a tool has another name.
+func renamed(rules json.RawMessage, was, now string) (json.RawMessage, error) {
+	var list []map[string]json.RawMessage
+	if err := json.Unmarshal(rules, &list); err != nil {
+		return nil, err
+	}
+	for _, rule := range list {
+		for field, value := range rule {
+			var err error
+			switch field {
+			case "tool_name", "default_child":
+				rule[field], err = renamedValue(value, was, now)
+			case "children":
+				rule[field], err = renamedItems(value, was, now)
+			case "child_output_mapping":
+				rule[field], err = renamedFields(value, was, now)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return json.Marshal(list)
+}
+
+// renamedValue returns a name, which is now another if it was this one. Other values stay.
+func renamedValue(value json.RawMessage, was, now string) (json.RawMessage, error) {
+	var name string
+	if json.Unmarshal(value, &name) != nil || name != was {
+		return value, nil //nolint:nilerr // rules of earlier versions were not checked
+	}
+	return json.Marshal(now)
+}
+
+func renamedItems(value json.RawMessage, was, now string) (json.RawMessage, error) {
+	var items []json.RawMessage
+	if json.Unmarshal(value, &items) != nil {
+		return value, nil //nolint:nilerr // rules of earlier versions were not checked
+	}
+	for i := range items {
+		var err error
+		if items[i], err = renamedValue(items[i], was, now); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(items)
+}
+
+func renamedFields(value json.RawMessage, was, now string) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(value, &fields) != nil {
+		return value, nil //nolint:nilerr // rules of earlier versions were not checked
+	}
+	for name := range fields {
+		var err error
+		if fields[name], err = renamedValue(fields[name], was, now); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(fields)
+}
