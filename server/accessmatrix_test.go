@@ -34,7 +34,7 @@ var idMeanings = map[string]string{
 
 	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
 	"message_id": "message_id", "batch_item_id": "- refused", "group_id": "- not stored", "sender_id": "- not stored",
-	"trace_ids": "- not stored",
+	"trace_ids":   "- not stored",
 	"identity_id": "identity_id", "identity_ids": "identity_id", "identifier_key": "- a name",
 	"identifier_keys": "- names", "key": "- the name of a property", "project_id": "- not stored",
 	"template_id":      "- not stored",

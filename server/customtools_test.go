@@ -352,3 +352,48 @@ func TestADefinitionAsksForApprovalByDefault(t *testing.T) {
 		t.Errorf("the answer has the rules %v", shown)
 	}
 }
+
+// A tool that gets another name keeps its rules, also those of agents that do not have it.
+func TestRulesFollowARenamedTool(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t).as("default")
+	other := c.as("other")
+	other.made("/v1/tools", weatherTool)
+	tool := c.made("/v1/tools", weatherTool)
+	const rules = `[{"type":"run_first","tool_name":"weather","prompt_template":"weather"},
+		{"type":"constrain_child_tools","tool_name":"expand","children":["weather","memory"]},
+		{"type":"conditional","tool_name":"memory","default_child":"weather","child_output_mapping":{"weather":"weather"}}]`
+	rulesOf := func(c *client, agent string) (rules any) {
+		return fields(t, c.must("GET", "/v1/agents/"+agent, ""))["tool_rules"]
+	}
+	with := c.made("/v1/agents", fmt.Sprintf(`{"tool_ids":[%q],"tool_rules":%s}`, tool, rules))
+	without := c.made("/v1/agents", fmt.Sprintf(`{"tool_rules":%s}`, rules))
+	none, theirs := c.made("/v1/agents", `{}`), other.made("/v1/agents", fmt.Sprintf(`{"tool_rules":%s}`, rules))
+	was := rulesOf(other, theirs)
+	seen := map[string]int{}
+	for _, id := range []string{with, without, none} {
+		seen[id] = len(c.events(id, ""))
+	}
+	c.must("PATCH", "/v1/tools/"+tool, strings.Replace(weatherTool, `"weather"`, `"forecast"`, 1))
+	var want any
+	if err := json.Unmarshal([]byte(`[{"type":"run_first","tool_name":"forecast","prompt_template":"weather"},
+		{"type":"constrain_child_tools","tool_name":"expand","children":["forecast","memory"]},
+		{"type":"conditional","tool_name":"memory","default_child":"forecast",
+			"child_output_mapping":{"weather":"forecast"}}]`), &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{with, without} {
+		if diff := cmp.Diff(want, rulesOf(c, id)); diff != "" {
+			t.Errorf("the rules (-want +got):\n%s", diff)
+		}
+		if n := len(c.events(id, "")) - seen[id]; n != 1 {
+			t.Errorf("an agent whose rules changed was told so %d times", n)
+		}
+	}
+	if n := len(c.events(none, "")) - seen[none]; n != 0 {
+		t.Errorf("an agent without the tool and rules was told %d times", n)
+	}
+	if diff := cmp.Diff(was, rulesOf(other, theirs)); diff != "" {
+		t.Errorf("another organization's rules changed:\n%s", diff)
+	}
+}

@@ -78,7 +78,7 @@ func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTo
 		if err != nil {
 			return err
 		}
-		return s.With(tx).toolChanged(ctx, org, put)
+		return s.With(tx).toolChanged(ctx, org, put, "")
 	})
 	return put, err
 }
@@ -96,10 +96,14 @@ func (t CustomTool) args(org db.Org) pgx.StrictNamedArgs {
 		"metadata": t.Metadata}
 }
 
-// toolChanged appends an event to the log of each agent that has a tool, in the transaction that changes it.
-func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool) error {
+// toolChanged appends an event to the log of each agent that has a tool, or whose rules name it as it was called, in the
+// transaction that changes it. was is empty if the tool has its name still.
+func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool, was string) error {
 	agents, err := db.All[string](ctx, s.DB, `
-		SELECT agent_id FROM agent_tools WHERE org = $1 AND tool_key = $2 ORDER BY agent_id`, org, t.Key)
+		SELECT agent_id FROM agent_tools WHERE org = $1 AND tool_key = $2
+		UNION
+		SELECT id FROM agents WHERE org = $1 AND $3 <> '' AND `+rulesName+`
+		ORDER BY 1`, org, t.Key, was)
 	if err != nil {
 		return err
 	}
@@ -111,7 +115,7 @@ func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool) error
 	return err
 }
 
-// ChangeTool changes a definition. ErrConflict if another one has its new name.
+// ChangeTool changes a definition. Rules that name it get its new name. ErrConflict if another one has that name.
 func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change func(*CustomTool) error) (CustomTool,
 	error) {
 	var changed CustomTool
@@ -121,6 +125,7 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 		if err != nil {
 			return err
 		}
+		was := t.Name
 		if err := change(&t); err != nil {
 			return err
 		}
@@ -134,7 +139,13 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 		if err != nil {
 			return err
 		}
-		return in.toolChanged(ctx, org, changed)
+		if changed.Name == was {
+			return in.toolChanged(ctx, org, changed, "")
+		}
+		if err := in.toolChanged(ctx, org, changed, was); err != nil {
+			return err
+		}
+		return in.renameInRules(ctx, org, was, changed.Name)
 	})
 	return changed, err
 }
@@ -158,7 +169,7 @@ func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := in.toolChanged(ctx, org, t); err != nil {
+		if err := in.toolChanged(ctx, org, t, ""); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM tools WHERE org = $1 AND key = $2`, org, t.Key)
