@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -97,14 +98,21 @@ var continuing = func() *lexicon {
 	return l
 }()
 
-// belongs reports whether a sentence belongs to the one before.
+// belongs reports whether a sentence belongs to the one before. A question never belongs to a statement, which counts
+// less where it ends with a question.
 func belongs(before, s string) bool {
-	if len(before)+len(s) > joinedChars {
+	if len(before)+len(s) > joinedChars || isQuestion(s) && isStatement(before) {
 		return false
 	}
 	return len(before) < 20 || strings.HasSuffix(before, ":") ||
 		continuing.opening(spacedOf(tokens.PrefixChars(s, 40)), nil) != 0 ||
 		strings.HasSuffix(before, "?") && !strings.HasSuffix(s, "?") && sentenceOf(s).is(pending)
+}
+
+func isQuestion(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") }
+
+func isStatement(s string) bool {
+	return slices.ContainsFunc([]string{".", "!", "。", "！"}, func(end string) bool { return strings.HasSuffix(s, end) })
 }
 
 // wholeSentences returns the text if it fits, else its first sentences that do and an ellipsis; empty if not even one

@@ -47,15 +47,35 @@ func TestSentencesEnd(t *testing.T) {
 	}
 }
 
+// A question never weakens the statement before it.
+func TestQuestionsStandAlone(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][]string{
+		{"I'm vegan.", "What shall I cook?"}, {"I am diabetic!", "And what may I eat then?"},
+		{"My gate is B12.", "Is that far from here, or not?"}, {"Call me Zed.", "So what is next on our list?"},
+		{"我吃素。", "晚饭吃什么？"},
+	} {
+		if got := compaction.Sentences(strings.Join(c, " ")); !slices.Equal(got, c) {
+			t.Errorf("got %q, want %q", got, c)
+		}
+	}
+	for _, whole := range []string{"Which one? Not yet decided by anybody.", "Ok. That was not me."} {
+		if got := compaction.Sentences(whole); len(got) != 1 {
+			t.Errorf("%q is split: %q", whole, got)
+		}
+	}
+}
+
 // Short statements of the user are kept by extraction before questions and chatter are.
 func TestShortFactsSurvive(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"I am vegetarian.", "I'm vegan.", "I am diabetic.", "Call me Zed.",
 		"Never sign letters as 'T. Okonkwo'.", "Please always sign letters as 'T. Okonkwo'.",
 		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
-		"I never fly to St. Petersburg."} {
+		"I never fly to St. Petersburg.", "I'm vegan. What do you cook tonight?", "I am diabetic. Any idea for Monday?",
+		"Call me Zed. And what is next?"} {
 		for seed := range uint64(3) {
-			k := &talk{history: newHistory(seed), facts: []fact{{recall.User, said, []string{said}}},
+			k := &talk{history: newHistory(seed), facts: []fact{{recall.User, said, []string{compaction.Sentences(said)[0]}}},
 				users:      []string{"Question {n}.{n} on {w}?", "What about {w} and {w}?"},
 				assistants: []string{"Answer {n} on {w} is a long one that goes on about {w}.", "The {w} are well."},
 				outputs:    []string{"{w} {n} {w}"}, nouns: strings.Fields("pasta rice bread soup salad cake tea water")}
