@@ -96,8 +96,8 @@ func (t CustomTool) args(org db.Org) pgx.StrictNamedArgs {
 		"metadata": t.Metadata}
 }
 
-// toolChanged appends an event to the log of each agent that has a tool, or whose rules name it as it was called, in the
-// transaction that changes it. was is empty if the tool has its name still.
+// toolChanged appends an event to the log of each agent that has a tool, or whose rules name it as it was called, in
+// the transaction that changes it. was is empty if the tool has its name still.
 func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool, was string) error {
 	agents, err := db.All[string](ctx, s.DB, `
 		SELECT agent_id FROM agent_tools WHERE org = $1 AND tool_key = $2

@@ -93,8 +93,8 @@ func TestAdapterReadsLeniently(t *testing.T) {
 	}{
 		{"unknown properties are named", "PATCH", "/v1/toys", servertest.JSON, `{"name":"a","color":"red"}`,
 			`{"name":"a","warnings":["Loci does not know the field \"color\""]}`},
-		{"unknown query parameters are named", "PATCH", "/v1/toys?nam=a&colour=p", servertest.JSON, `{"color":1}`,
-			`{"warnings":["Loci does not know the parameter \"nam\"","Loci does not know the parameter \"colour\"",` +
+		{"unknown query parameters are named", "PATCH", "/v1/toys?nam=a&nom=p", servertest.JSON, `{"color":1}`,
+			`{"warnings":["Loci does not know the parameter \"nam\"","Loci does not know the parameter \"nom\"",` +
 				`"Loci does not know the field \"color\""]}`},
 		{"a byte order mark is no part of a body", "PATCH", "/v1/toys", servertest.JSON, "\uFEFF" + `{"name":"a"}`,
 			`{"name":"a"}`},

@@ -27,16 +27,16 @@ const (
 	sphinxStyle docStyle = "sphinx"
 )
 
-const docHeads = `Args|Arguments|(?:Other )?Parameters|Params|Keyword Arg(?:ument)?s|Returns?|Yields?|Raises|Receives|` +
-	`Warns|Examples?|Notes?|References|Attributes|Methods|Warnings?|See Also|Todo`
+const docHeads = `Args|Arguments|(?:Other )?Parameters|Params|Keyword Arg(?:ument)?s|Returns?|Yields?|Raises|` +
+	`Receives|Warns|Examples?|Notes?|References|Attributes|Methods|Warnings?|See Also|Todo`
 
 var (
 	googleHead = regexp.MustCompile(`^(` + docHeads + `):\s*$`)
 	numpyHead  = regexp.MustCompile(`^(` + docHeads + `)$`)
 	numpyLine  = regexp.MustCompile(`^[-=]{3,}$`)
 
-	sphinxField = regexp.MustCompile(`^:(param|parameter|arg|argument|key|keyword|type|raises?|except|exception|var|ivar|` +
-		`cvar|vartype|returns?|rtype|yields?|meta)\b([^:]*):\s*(.*)$`)
+	sphinxField = regexp.MustCompile(`^:(param|parameter|arg|argument|key|keyword|type|raises?|except|exception|var|` +
+		`ivar|cvar|vartype|returns?|rtype|yields?|meta)\b([^:]*):\s*(.*)$`)
 	aboutArguments = regexp.MustCompile(`^(Arg|Param|Other Param|Keyword|param|arg|key)`)
 )
 
