@@ -2,10 +2,10 @@
 import type { Declarations } from './types.js';
 import type { Operation } from './surface.js';
 
-/** Methods whose streams are not events, or whose types say less than their answers have. */
+/** Methods whose streams are not events, or whose types are not those of their answers: a file is an object. */
 const narrower: Record<string, string> = {
   'agents.messages.create': 'LettaResponse',
-  'agents.exportFile': 'object',
+  'agents.exportFile': 'unknown',
 };
 
 function indexed(name: string): string {
