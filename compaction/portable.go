@@ -58,8 +58,8 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]P
 // ways lists the ways of making a summary.
 var ways = []How{Own, Whole, Clamped, Middle, Extracted}
 
-// RestoreCompaction stores a compaction of a restored conversation under its id. ErrInvalid if it is none that Commit
-// could have made.
+// RestoreCompaction stores a compaction of a restored conversation under its id. ErrInvalid if Commit could not have
+// made it.
 func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) error {
 	var before recall.ContextView
 	if json.Unmarshal(k.Before, &before) != nil || before.FirstVisible < 1 {

@@ -44,7 +44,7 @@ const maxItemBytes = 64 << 20
 const maxItems = 100_000_000
 
 // Import creates the agents of a file, all or nothing. ErrInvalid or a *rest.Problem, which names the place in the
-// file, if it is none or breaks a rule.
+// file, if it is not a file of agents, or breaks a rule.
 func (s *Store) Import(ctx context.Context, org db.Org, file *rest.Spool, o ImportOptions) (Imported, error) {
 	f, err := open(file)
 	if err != nil {
