@@ -111,10 +111,7 @@ type copying struct {
 func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, error] {
 	return func(yield func(Draft, error) bool) {
 		for ; from <= to; from += copiedAtOnce {
-			messages, err := db.All[Message](ctx, c.db, `
-				SELECT `+messageColumns+` FROM `+messageTables+`
-				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position BETWEEN $3 AND $4
-				ORDER BY m.position`, c.org, c.from.Key, from, min(from+copiedAtOnce-1, to))
+			messages, err := c.Between(ctx, c.org, c.from, from, min(from+copiedAtOnce-1, to))
 			if err == nil {
 				messages, err = c.whole(ctx, c.org, messages)
 			}
@@ -151,4 +148,21 @@ func (c copying) draft(m Message) (Draft, error) {
 		d.Content = append(d.Content, p)
 	}
 	return d, nil
+}
+
+// Between returns the messages of a conversation from one position to another, in their order. Of long results it
+// returns the beginnings.
+func (s *Store) Between(ctx context.Context, org db.Org, c Conversation, from, to int) ([]Message, error) {
+	return db.All[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position BETWEEN $3 AND $4
+		ORDER BY m.position`, org, c.Key, from, to)
+}
+
+// PositionOf returns the position in a conversation of the message at a position of its agent's log. ErrNotFound if the
+// conversation has no such message.
+func (s *Store) PositionOf(ctx context.Context, org db.Org, c Conversation, seq int64) (int, error) {
+	return db.One[int](ctx, s.db, `
+		SELECT position FROM messages WHERE org = $1 AND agent_key = $2 AND seq = $3 AND conversation_key = $4`,
+		org, c.AgentKey, seq, c.Key)
 }

@@ -32,6 +32,7 @@ func (s *Server) routes(a *rest.API) {
 		s.messageSearchRoutes,
 		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,
 		s.previewRoutes, s.promptRoutes, s.runRoutes, s.stepRoutes, s.toolRoutes, s.uploadRoutes,
+		s.workingMemoryRoutes,
 	} {
 		register(a)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/tool"
@@ -28,6 +29,7 @@ type Server struct {
 	Recall         *recall.Store
 	Blocks         *block.Store
 	Archival       *archival.Store
+	Working        *working.Store
 	Progress       *files.ProgressPoller // run by the owner of the server
 	DB             db.DB                 // where the events of agents are
 	Followers      *event.Followers      // run by the owner of the server

@@ -28,6 +28,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -45,10 +46,11 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	}
 	messages := recall.New(pool, recall.Options{})
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
-	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages})
-	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+	states := &working.Store{DB: pool, Recall: messages, Files: store}
+	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states})
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
-	s := &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+	s := &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states,
 		Agents: agents, Tools: tools,
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),

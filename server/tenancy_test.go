@@ -49,6 +49,8 @@ func newTenantNamed(c *client, org, name string) tenant {
 	c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archive, "")
 	c.capture(agent, chatter(1, 6, name))
 	compaction := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction.ID
+	c.must("PATCH", "/v1/conversations/"+conversation+"/working-memory",
+		fmt.Sprintf(`{"changes":[{"field":"task","text":%q}]}`, name))
 	passage := c.made("/v1/archives/"+archive+"/passages", fmt.Sprintf(`{"text":%q}`, name))
 	answered := c.must("POST", "/v1/agents/"+agent+"/messages", fmt.Sprintf(`{"input":%q}`, name))
 	run := fields(c.t, answered)["run_id"].(string)

@@ -25,6 +25,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -213,6 +214,7 @@ type stores struct {
 	messages *recall.Store
 	blocks   *block.Store
 	passages *archival.Store
+	working  *working.Store
 	agents   *agent.Store
 	tools    *tool.Set
 	loop     *loop.Loop
@@ -227,9 +229,11 @@ func (p *process) stores() (s stores, err error) {
 	}
 	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Endpoint: p.embedder.endpoint})
 	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Endpoint: p.embedder.endpoint})
-	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages})
+	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
+	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
+		Working: s.working})
 	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
-		Archival: s.passages, Tokens: tokens.New(),
+		Archival: s.passages, Working: s.working, Tokens: tokens.New(),
 		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
 		Tools:      s.tools.Definitions}
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
@@ -251,7 +255,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
-		Archival: s.passages, Tools: s.tools, Loop: s.loop, Progress: progress, Followers: followers, DB: p.pool,
+		Archival: s.passages, Working: s.working, Tools: s.tools, Loop: s.loop, Progress: progress, Followers: followers, DB: p.pool,
 		Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,

@@ -39,12 +39,15 @@ const (
 	Compacted          Type = "compaction"
 	CompactionReverted Type = "compaction_reverted"
 	WindowWarning      Type = "window_warning" // three quarters of the window are in use; the RefID is the conversation's
+
+	WorkingMemoryChanged Type = "working_memory_changed" // the RefID is the conversation's
 )
 
 // Types are all types.
 var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed,
 	MessageAppended, ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted,
-	BlockAttached, BlockDetached, BlockChanged, Compacted, CompactionReverted, WindowWarning}
+	BlockAttached, BlockDetached, BlockChanged, Compacted, CompactionReverted, WindowWarning,
+	WorkingMemoryChanged}
 
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1, without a gap, in the order of
 // their commits.

@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/block/working"
 )
 
 // Store stores agents in Postgres.
@@ -27,6 +28,7 @@ type Store struct {
 	Recall   *recall.Store
 	Blocks   *block.Store
 	Archival *archival.Store
+	Working  *working.Store
 	Tokens   *tokens.Counter // nil counts every text again
 
 	Compaction *compaction.Store

@@ -57,8 +57,16 @@ func (at PromptTarget) toolsOf(own []Definition) []Definition {
 	return slices.DeleteFunc(all, func(d Definition) bool { return !slices.Contains(at.OnlyTools, d.Name) })
 }
 
-// assembleAt assembles a prompt in a read-only transaction.
+// assembleAt assembles a prompt in a read-only transaction. Before it marks what is stale in the conversation's working
+// memory.
 func (s *Store) assembleAt(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
+	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+	if err != nil {
+		return p, err
+	}
+	if err := db.UnlessFull(s.Working.Refresh(ctx, org, c)); err != nil {
+		return p, err
+	}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
 			return err

@@ -57,7 +57,10 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, mes
 		if forked, seqAt, err = in.Recall.Fork(ctx, org, c, f); err != nil {
 			return err
 		}
-		return in.Compaction.Inherit(ctx, org, c, forked, seqAt(0))
+		if err := in.Compaction.Inherit(ctx, org, c, forked, seqAt(0)); err != nil {
+			return err
+		}
+		return in.Working.Fork(ctx, org, c, forked, seqAt)
 	})
 	return forked, err
 }
@@ -94,13 +97,29 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	return p, s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p)
 }
 
-// Reset hides the messages of an agent's default conversation, which begins again with the current system prompt.
+// Reset hides the messages of an agent's default conversation, which begins again with the current system prompt and an
+// empty working memory. The versions of the new one begin with what the old one was.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, error) {
 	a, err := s.Agent(ctx, org, agentID)
 	if err != nil {
 		return a, err
 	}
-	return a, s.Recall.Reset(ctx, org, a.ID, func(tx pgx.Tx) (string, error) {
-		return s.With(tx).SystemPrompt(ctx, org, a)
+	return a, db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		was, err := in.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+		if err != nil {
+			return err
+		}
+		err = in.Recall.Reset(ctx, org, a.ID, func(tx pgx.Tx) (string, error) {
+			return s.With(tx).SystemPrompt(ctx, org, a)
+		})
+		if err != nil {
+			return err
+		}
+		now, err := in.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+		if err != nil {
+			return err
+		}
+		return in.Working.Reset(ctx, org, was, now)
 	})
 }

@@ -30,6 +30,8 @@ type Overview struct {
 	ToolRules            *string `json:"tool_usage_rules"`
 	TokensDirectories    int     `json:"num_tokens_directories"`
 	Directories          *string `json:"directories"`
+	TokensWorkingMemory  int     `json:"num_tokens_working_memory"`
+	WorkingMemory        *string `json:"working_memory"`
 	TokensSummaryMemory  int     `json:"num_tokens_summary_memory"`
 	SummaryMemory        *string `json:"summary_memory"`
 	TokensFunctions      int     `json:"num_tokens_functions_definitions"`
@@ -64,6 +66,7 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 		SystemPrompt: p.system.system, TokensSystem: t.System, CoreMemory: p.system.blocks, TokensCoreMemory: t.Blocks,
 		ToolRules: orNil(p.system.rules), TokensToolRules: t.Rules,
 		Directories: orNil(p.system.directories), TokensDirectories: t.Directories,
+		WorkingMemory: orNil(p.system.working), TokensWorkingMemory: t.Working,
 		SummaryMemory: orNil(p.summary), TokensSummaryMemory: t.Summary,
 		FunctionsDefinitions: []any{}, TokensFunctions: t.Tools, Messages: []any{}, TokensMessages: t.Messages}
 	for _, f := range toolsIn(OpenAI, p.definitions) {

@@ -54,6 +54,7 @@ type Tokens struct {
 	Rules       int `json:"tool_usage_rules"`
 	Directories int `json:"directories"`
 	Metadata    int `json:"memory_metadata"`
+	Working     int `json:"working_memory"`
 	Summary     int `json:"summary"` // of the hidden messages
 	Messages    int `json:"messages"`
 }
@@ -62,18 +63,20 @@ type Tokens struct {
 func (t *Tokens) count(p systemPrompt, count func(string) int) {
 	t.System, t.Blocks, t.Rules = count(p.system), count(p.blocks), count(p.rules)
 	t.Directories, t.Metadata = count(p.directories), count(p.metadata)
+	t.Working = count(p.working)
 }
 
 // instructions returns the tokens of the system prompt.
 func (t *Tokens) instructions() int {
-	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata
+	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata + t.Working
 }
 
 // in returns the parts in proportion to a total.
 func (t Tokens) in(total int) Tokens {
 	of := func(n int) int { return int(int64(n) * int64(total) / int64(max(t.Total, 1))) }
 	scaled := Tokens{Total: total, Estimated: t.Total, Tools: of(t.Tools), System: of(t.System), Blocks: of(t.Blocks),
-		Rules: of(t.Rules), Directories: of(t.Directories), Metadata: of(t.Metadata), Summary: of(t.Summary)}
+		Rules: of(t.Rules), Directories: of(t.Directories), Metadata: of(t.Metadata), Working: of(t.Working),
+		Summary: of(t.Summary)}
 	scaled.Messages = total - scaled.Tools - scaled.instructions() - scaled.Summary
 	return scaled
 }

@@ -25,6 +25,7 @@ type systemPrompt struct {
 	rules       string // empty if no tool has one
 	directories string // empty if no folder is attached
 	metadata    string
+	working     string // empty if the conversation's record has no entries
 
 	openChars int // characters of the views of open files
 }
@@ -32,7 +33,7 @@ type systemPrompt struct {
 // parts returns texts whose concatenation is the prompt.
 func (p systemPrompt) parts() []string {
 	var parts []string
-	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata} {
+	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata, p.working} {
 		if part != "" && len(parts) > 0 {
 			part = "\n\n" + part
 		}
@@ -78,9 +79,14 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	if err != nil {
 		return systemPrompt{}, err
 	}
+	state, err := s.Working.Memory(ctx, org, c)
+	if err != nil {
+		return systemPrompt{}, err
+	}
 	metadata, err := s.metadata(ctx, org, a, c, m.tools)
 	p := systemPrompt{system: a.Instructions(m.tools), blocks: renderBlocks(blocks),
-		rules: renderRules(a.Settings.ToolRules), directories: renderDirectories(directories, m), metadata: metadata}
+		rules: renderRules(a.Settings.ToolRules), directories: renderDirectories(directories, m), metadata: metadata,
+		working: state.Text}
 	for _, d := range directories {
 		for _, f := range d.Files {
 			p.openChars += PromptChars(f.Text)
@@ -325,6 +331,9 @@ var toolGroups = []toolGroup{
 		{"memory", "the tool memory creates, changes and deletes blocks"},
 		{"core_memory_append", "core_memory_append adds a line"},
 		{"core_memory_replace", "core_memory_replace changes a text wherever a block has it"},
+	}, ""},
+	{"Working memory is the state of your task, which you always see", []toolUse{
+		{"update_working_memory", "update_working_memory keeps it current"},
 	}, ""},
 	{"Archival memory keeps facts for good, out of view", []toolUse{
 		{"archival_memory_insert", "archival_memory_insert stores one"},

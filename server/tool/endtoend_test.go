@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -77,13 +78,14 @@ func newWorld(t *testing.T, more ...document) world {
 	messages := recall.New(pool, recall.Options{})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
 		Archival:   archival.New(pool, archival.Options{}),
+		Working:    &working.Store{DB: pool, Recall: messages, Files: store},
 		Compaction: &compaction.Store{DB: pool, Recall: messages}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks, Archival: agents.Archival}),
-		store, messages, pool, a}
+	return world{tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks, Archival: agents.Archival,
+		Working: agents.Working}), store, messages, pool, a}
 }
 
 // work works the store's jobs until the test ends, and reports how each of them ended.

@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/block/working"
 )
 
 // Memories are the stores that the tools work on.
@@ -29,11 +30,13 @@ type Memories struct {
 	Recall   *recall.Store
 	Blocks   *block.Store
 	Archival *archival.Store
+	Working  *working.Store
 }
 
 // in returns the stores working in tx.
 func (m Memories) in(tx pgx.Tx) Memories {
-	return Memories{m.Files.With(tx), m.Recall.With(tx), m.Blocks.With(tx), m.Archival.With(tx)}
+	return Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
+		Archival: m.Archival.With(tx), Working: m.Working.With(tx)}
 }
 
 // Set is the tools of this server.
@@ -102,6 +105,7 @@ func New(m Memories) *Set {
 		define("memory_rethink", Memories.memoryRethink),
 		define("memory_apply_patch", Memories.memoryApplyPatch),
 		define("memory", Memories.memory),
+		define(UpdateWorkingMemory, Memories.updateWorkingMemory),
 		define("archival_memory_insert", Memories.archivalInsert),
 		reading(define("archival_memory_search", Memories.archivalSearch)),
 		define("archival_memory_update", Memories.archivalUpdate),

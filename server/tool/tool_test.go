@@ -49,7 +49,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
 		"conversation_search", "expand",
 		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
-		"memory_apply_patch", "memory",
+		"memory_apply_patch", "memory", "update_working_memory",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
 		"archival_memory_delete"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
@@ -70,6 +70,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"memory_insert":          "tool-a998699a-b6f9-4c18-b1ed-a704d059e72c",
 		"memory_replace":         "tool-2cc2889b-5d60-41d2-aae2-11ee1bb28b86",
 		"memory_rethink":         "tool-0e6113e2-45ee-4067-916a-c5ccf806f860",
+		"update_working_memory":  "tool-a46eefe2-d9d4-4fe1-b744-e4309a21e821",
 		"close_files":            "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",
 		"conversation_search":    "tool-ee2d7cf9-7b3e-443c-8403-0644189f2b6f",
 		"expand":                 "tool-493c5a60-d775-4f79-9566-74f4cf4d2a78",
@@ -232,6 +233,8 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"expand", `{"id": "clip-1", "limit": 0}`},
 		{"expand", `{"id": "clip-1", "offset": "middle"}`},
 		{"expand", `{"clip_id": "clip-1"}`},
+		{"update_working_memory", `{"changes": ["Ship it"]}`},
+		{"update_working_memory", `{"changes": {"fields": "task"}}`},
 	} {
 		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1}, tt[0], json.RawMessage(tt[1]))
 		if err != nil || !got.IsError {

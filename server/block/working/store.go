@@ -1,0 +1,179 @@
+package working
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Store keeps working memories in Postgres.
+type Store struct {
+	DB     db.DB
+	Recall *recall.Store // the log, which has the evidence of entries
+	Files  *files.Store
+}
+
+// With returns a store that works in tx.
+func (s *Store) With(tx pgx.Tx) *Store {
+	return &Store{DB: tx, Recall: s.Recall.With(tx), Files: s.Files.With(tx)}
+}
+
+// The kinds of authors.
+const (
+	ByAgent     = "agent"
+	ByOperator  = "operator"
+	Automatic   = "automatic"
+	ByFork      = "fork"
+	ByReset     = "reset"
+	ByRestoring = "restore"
+)
+
+// Author is who made a version.
+type Author struct {
+	Kind  string `json:"kind" enum:"agent,operator,automatic,fork,reset,restore"`
+	Agent string `json:"agent_id,omitempty" doc:"Whose tool made the version."`
+	Tool  string `json:"tool,omitempty"`
+	Key   string `json:"key_id,omitempty" doc:"Of the API key of the request."`
+	From  string `json:"from_conversation,omitempty" doc:"That the record came from."`
+}
+
+// Target names the conversation whose record is changed, the author, and the version that the change expects; 0 is any.
+type Target struct {
+	AgentID      string // empty for a conversation by its id
+	Conversation string // an id, or recall.DefaultConversation of the agent
+	Author       Author
+	Expected     int
+}
+
+// row is a record as it is stored.
+type row struct {
+	Version   int       `db:"version"`
+	Record    Record    `db:"record"`
+	Checked   int       `db:"checked"`
+	Turned    int       `db:"turned"`
+	UpdatedAt time.Time `db:"updated_at"`
+}
+
+const rowColumns = `version, record, checked, turned, updated_at`
+
+// read returns the record of a conversation; a row of version 0 if it has none.
+func (s *Store) read(ctx context.Context, org db.Org, conversation int64) (row, error) {
+	r, err := db.One[row](ctx, s.DB, `
+		SELECT `+rowColumns+` FROM working_memories WHERE org = $1 AND conversation_key = $2`, org, conversation)
+	if errors.Is(err, db.ErrNotFound) {
+		return row{}, nil
+	}
+	return r, err
+}
+
+// Memory returns the working memory of a conversation.
+func (s *Store) Memory(ctx context.Context, org db.Org, c recall.Conversation) (Memory, error) {
+	r, err := s.read(ctx, org, c.Key)
+	return r.of(c), err
+}
+
+// of returns the row as the working memory of a conversation.
+func (r row) of(c recall.Conversation) Memory {
+	if r.Version == 0 {
+		r.UpdatedAt = c.CreatedAt
+	}
+	record := r.Record.clone()
+	return Memory{AgentID: c.AgentID, Conversation: c.ID, Version: r.Version, Tokens: Size(record),
+		FieldTokens: FieldSizes(record), Record: record, Text: Render(record), UpdatedAt: r.UpdatedAt}
+}
+
+// Change changes the record of a conversation under its lock, all changes or none, and returns it. ErrInvalid if a
+// change breaks a rule or makes the record too large, *MismatchError if the record is not at the expected version.
+func (s *Store) Change(ctx context.Context, org db.Org, t Target, changes []Change) (Memory, error) {
+	return s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
+		return in.applyAll(ctx, org, l, before.Record, changes)
+	})
+}
+
+// change replaces the record of a conversation by what do returns. A record that stays the same makes no version.
+func (s *Store) change(ctx context.Context, org db.Org, t Target,
+	do func(in *Store, l log, before *row) (Record, error)) (m Memory, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		l, before, err := in.lock(ctx, org, t.AgentID, t.Conversation)
+		if err != nil {
+			return err
+		}
+		if m = before.of(l.Conversation); t.Expected != 0 && t.Expected != before.Version {
+			return &MismatchError{Current: m}
+		}
+		after, err := do(in, l, before)
+		if err != nil || same(before.Record, after) {
+			return err
+		}
+		before.Record = after
+		stored, err := in.store(ctx, org, l, before, t.Author)
+		m = stored.of(l.Conversation)
+		return err
+	})
+	return m, err
+}
+
+// lock returns a conversation and its record, which no other transaction changes until this one ends. All transactions
+// lock the conversation first, the record, and then the agent's head of events.
+func (s *Store) lock(ctx context.Context, org db.Org, agentID, conversation string) (l log, r *row, err error) {
+	if l.Conversation, err = s.Recall.Conversation(ctx, org, agentID, conversation); err != nil {
+		return l, r, err
+	}
+	if _, err := s.DB.Exec(ctx, `
+		SELECT FROM conversations WHERE org = $1 AND key = $2 FOR KEY SHARE`, org, l.Key); err != nil {
+		return l, r, db.Error(err)
+	}
+	if _, err := s.DB.Exec(ctx, `
+		INSERT INTO working_memories (org, agent_key, conversation_key) VALUES ($1, $2, $3)
+		ON CONFLICT DO NOTHING`, org, l.AgentKey, l.Key); err != nil {
+		return l, r, db.Error(err)
+	}
+	locked, err := db.One[row](ctx, s.DB, `
+		SELECT `+rowColumns+` FROM working_memories WHERE org = $1 AND conversation_key = $2 FOR UPDATE`, org, l.Key)
+	if err != nil {
+		return l, r, err
+	}
+	r = &locked
+	l.Conversation, err = s.Recall.Conversation(ctx, org, l.AgentID, l.ID) // as it is under the lock
+	if err != nil {
+		return l, r, err
+	}
+	if !r.Record.restsOn(OfCall) {
+		r.Checked = l.Messages
+	}
+	l.compared = &r.Checked
+	newest, err := s.Recall.Between(ctx, org, l.Conversation, l.Messages, l.Messages)
+	if len(newest) > 0 {
+		l.last = newest[0].Seq
+	}
+	return l, r, err
+}
+
+// store stores a changed record as a new version, with an event.
+func (s *Store) store(ctx context.Context, org db.Org, l log, r *row, by Author) (row, error) {
+	written, err := event.Append(ctx, s.DB.(pgx.Tx), org,
+		event.Event{AgentID: l.AgentID, Type: event.WorkingMemoryChanged, RefID: l.ID})
+	if err != nil {
+		return row{}, err
+	}
+	stored, err := db.One[row](ctx, s.DB, `
+		UPDATE working_memories SET version = version + 1, record = $3, checked = $4, updated_at = now()
+		WHERE org = $1 AND conversation_key = $2
+		RETURNING `+rowColumns, org, l.Key, r.Record, r.Checked)
+	if err != nil {
+		return row{}, err
+	}
+	_, err = s.DB.Exec(ctx, `
+		INSERT INTO working_memory_versions (org, conversation_key, version, author, record, seq)
+		VALUES ($1, $2, $3, $4, $5, $6)`,
+		org, l.Key, stored.Version, by, stored.Record.unmarked(), written[0].Seq)
+	return stored, db.Error(err)
+}
