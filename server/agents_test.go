@@ -277,8 +277,8 @@ func TestIterationEnds(t *testing.T) {
 		c.made("/v1/agents", fmt.Sprintf(`{"name":"n%d"}`, i))
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
-		"/v1/agents/" + agent + "/tools": 18,
-		"/v1/tools/":                     18} {
+		"/v1/agents/" + agent + "/tools": 19,
+		"/v1/tools/":                     19} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
 			for range 11 {
@@ -307,8 +307,8 @@ func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	memory := []string{"archival_memory_delete", "archival_memory_update", "archival_memory_search",
-		"archival_memory_insert", "memory", "memory_apply_patch", "memory_rethink", "memory_replace", "memory_insert",
-		"core_memory_replace", "core_memory_append"}
+		"archival_memory_insert", "update_working_memory", "memory", "memory_apply_patch", "memory_rethink",
+		"memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
 	all := append(slices.Clone(memory), "expand", "conversation_search", "close_files", "list_files",
 		"semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{
@@ -323,8 +323,8 @@ func TestToolsAreListed(t *testing.T) {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "18" {
-		t.Errorf("count: got %s, want 18", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "19" {
+		t.Errorf("count: got %s, want 19", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

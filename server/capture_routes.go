@@ -122,8 +122,8 @@ func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batc
 			s.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", c.ID, "error", err)
 		}
 	}
-	if err := s.Agents.CheckWindowSoon(ctx, org, c); err != nil {
-		s.Log.WarnContext(ctx, "a window check is not queued", "conversation", c.ID, "error", err)
+	if err := s.Agents.AfterAppend(ctx, org, of, c); err != nil {
+		s.Log.WarnContext(ctx, "what follows an append is not queued", "conversation", c.ID, "error", err)
 	}
 	return out, nil
 }

@@ -240,7 +240,7 @@ func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 		return strings.Join(namesOf(t, c.must("GET", "/v1/agents/"+agent+"/tools?order=asc&limit=50", "")), " ")
 	}
 	const always = "conversation_search expand core_memory_append core_memory_replace memory_insert memory_replace " +
-		"memory_rethink memory_apply_patch memory " +
+		"memory_rethink memory_apply_patch memory update_working_memory " +
 		"archival_memory_insert archival_memory_search archival_memory_update archival_memory_delete"
 	if got := list(); got != always {
 		t.Errorf("without a folder: %s", got)

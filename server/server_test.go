@@ -50,8 +50,8 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
-	s := &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states,
-		Agents: agents, Tools: tools,
+	s := &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Working: states, Agents: agents, Tools: tools,
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(

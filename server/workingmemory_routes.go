@@ -116,7 +116,7 @@ func (s *Server) workingMemoryVersions(ctx context.Context, in *struct {
 	OfWorkingMemory
 	Before int `query:"before" minimum:"1" doc:"Versions before this one."`
 	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50"`
-}) ([]working.Version, error) {
+}) ([]working.RecordVersion, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID)
 	if err != nil {
 		return nil, err
@@ -130,10 +130,10 @@ type OfWorkingMemoryVersion struct {
 	Version int `path:"version" minimum:"1"`
 }
 
-func (s *Server) workingMemoryVersion(ctx context.Context, in *OfWorkingMemoryVersion) (working.Version, error) {
+func (s *Server) workingMemoryVersion(ctx context.Context, in *OfWorkingMemoryVersion) (working.RecordVersion, error) {
 	c, err := s.named(ctx, in.OfConversation, in.AgentID)
 	if err != nil {
-		return working.Version{}, err
+		return working.RecordVersion{}, err
 	}
 	return s.Working.Version(ctx, rest.Org(ctx), c, in.Version)
 }

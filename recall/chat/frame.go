@@ -14,8 +14,8 @@ import (
 // opening tag is listed if it alone could pass for a frame.
 const (
 	closingTags = `memory_blocks|block|description|metadata|value|directories|file_limits|directory|instructions|file|` +
-		`working_memory|last_edit|more_files|memory_metadata|tool_usage_rules|tool_rule|persona|human|system|summary|(?:start_|end_)?transcript|` +
-		`earlier_summary|previous_summary`
+		`working_memory|last_edit|more_files|memory_metadata|tool_usage_rules|tool_rule|persona|human|system|summary|` +
+		`(?:start_|end_)?transcript|earlier_summary|previous_summary`
 	openingTags = `memory_blocks|block\s+label|directories|directory\s+name|file\s+status|file_limits|more_files|` +
 		`working_memory|memory_metadata|tool_usage_rules|system|(?:start_|end_)?transcript|earlier_summary|previous_summary`
 )

@@ -100,7 +100,8 @@ type Settings struct {
 	ToolRules              json.RawMessage `json:"tool_rules,omitempty"`
 	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
-	RecallScope            string          `json:"recall_scope,omitempty"` // empty is ScopeAgent
+	RecallScope            string          `json:"recall_scope,omitempty"`   // empty is ScopeAgent
+	WorkingMemory          string          `json:"working_memory,omitempty"` // empty is ManualMemory
 }
 
 // The conversations that an agent's tools search and read: all, or only the one in which they are called.

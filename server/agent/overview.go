@@ -30,8 +30,8 @@ type Overview struct {
 	ToolRules            *string `json:"tool_usage_rules"`
 	TokensDirectories    int     `json:"num_tokens_directories"`
 	Directories          *string `json:"directories"`
-	TokensWorkingMemory  int     `json:"num_tokens_working_memory"`
-	WorkingMemory        *string `json:"working_memory"`
+	TokensWorkingMemory  int     `json:"num_tokens_working_memory" doc:"Of the working memory."`
+	WorkingMemory        *string `json:"working_memory" doc:"The conversation's working memory; null if it is empty."`
 	TokensSummaryMemory  int     `json:"num_tokens_summary_memory"`
 	SummaryMemory        *string `json:"summary_memory"`
 	TokensFunctions      int     `json:"num_tokens_functions_definitions"`

@@ -54,7 +54,7 @@ type Tokens struct {
 	Rules       int `json:"tool_usage_rules"`
 	Directories int `json:"directories"`
 	Metadata    int `json:"memory_metadata"`
-	Working     int `json:"working_memory"`
+	Working     int `json:"working_memory" doc:"Of the conversation's working memory."`
 	Summary     int `json:"summary"` // of the hidden messages
 	Messages    int `json:"messages"`
 }

@@ -20,7 +20,7 @@ const queueWindow = "attend"
 // Queues returns the queues of the jobs of agents, with the workers that a server gives each. Workers spend most of
 // their time waiting for a model.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{queueWindow: {MaxWorkers: 4}}
+	return map[string]river.QueueConfig{queueWindow: {MaxWorkers: 4}, queueWorking: {MaxWorkers: 4}}
 }
 
 // windowArgs is the job that checks the window of a conversation.
@@ -41,7 +41,10 @@ func (windowArgs) InsertOpts() river.InsertOpts {
 }
 
 // Work registers the workers of the jobs of agents.
-func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &windowWorker{store: s}) }
+func (s *Store) Work(workers *river.Workers) {
+	river.AddWorker(workers, &windowWorker{store: s})
+	river.AddWorker(workers, &workingWorker{store: s})
+}
 
 type windowWorker struct {
 	river.WorkerDefaults[windowArgs]
@@ -83,7 +86,7 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 		return nil
 	}
 	return pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
-		turn, err := windowTurn(ctx, tx, org)
+		turn, err := turnOf(ctx, tx, org, queueWindow)
 		if err != nil {
 			return err
 		}
@@ -93,17 +96,17 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 	})
 }
 
-// windowLength is the length of a check in the queue's virtual time.
-const windowLength = time.Millisecond
+// jobLength is the length of a job in its queue's virtual time.
+const jobLength = time.Millisecond
 
-// windowTurn returns the turn of an organization's next check. The organizations are the queue's owners: the checks of
-// one are first in, first out.
-func windowTurn(ctx context.Context, d db.DB, org db.Org) (queue.Turn, error) {
+// turnOf returns the turn of an organization's next job in a queue. The organizations are the queue's owners: the jobs
+// of one are first in, first out.
+func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, error) {
 	return db.One[queue.Turn](ctx, d, queue.FairTurn(`
 			SELECT max(scheduled_at) + @length::interval FROM river_job
 			WHERE state = 'available' AND queue = @queue AND attempt = 0 AND (args ->> 'org')::bigint = @owner`,
 		`SELECT NULL::bigint AS owner WHERE o.owner < 0`),
-		pgx.StrictNamedArgs{"queue": queueWindow, "owner": int64(org), "length": windowLength})
+		pgx.StrictNamedArgs{"queue": name, "owner": int64(org), "length": jobLength})
 }
 
 // CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above

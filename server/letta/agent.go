@@ -31,6 +31,8 @@ type AgentState struct {
 	EnableSleeptime        *bool                  `json:"enable_sleeptime"`
 	RecallScope            string                 `json:"recall_scope" doc:"agent, or conversation: see PATCH."`
 
+	WorkingMemory string `json:"working_memory" doc:"automatic, if Loci updates it after each turn; else manual."`
+
 	MessageIDs   []string `json:"message_ids" doc:"Of what the model sees: the system prompt and the newest 1,000 others."`
 	MaxFilesOpen int      `json:"max_files_open" doc:"The agent's own limit, or its context window's."`
 	ViewChars    int      `json:"per_file_view_window_char_limit" doc:"The agent's own limit, or its context window's."`
@@ -109,11 +111,12 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 		ResponseFormat: settings.ResponseFormat, ToolRules: settings.ToolRules, EnableSleeptime: settings.EnableSleeptime,
 		MessageBufferAutoclear: settings.MessageBufferAutoclear != nil && *settings.MessageBufferAutoclear,
 		MaxFilesOpen:           limits.MaxOpen, ViewChars: limits.ViewChars,
-		OpenOnAttach: !limits.OpensNone,
-		RecallScope:  cmp.Or(settings.RecallScope, agent.ScopeAgent),
-		Identities:   rest.Each(r.Identities, IdentityOf),
-		IdentityIDs:  rest.Each(r.Identities, func(i agent.Identity) string { return i.ID }),
-		Secrets:      []any{}, Environment: []any{},
+		OpenOnAttach:  !limits.OpensNone,
+		RecallScope:   cmp.Or(settings.RecallScope, agent.ScopeAgent),
+		WorkingMemory: cmp.Or(settings.WorkingMemory, agent.ManualMemory),
+		Identities:    rest.Each(r.Identities, IdentityOf),
+		IdentityIDs:   rest.Each(r.Identities, func(i agent.Identity) string { return i.ID }),
+		Secrets:       []any{}, Environment: []any{},
 	}
 }
 

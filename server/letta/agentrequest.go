@@ -38,6 +38,7 @@ type AgentFields struct {
 	Autoclear    rest.Opt[bool]     `json:"message_buffer_autoclear,omitzero"`
 	Sleeptime    rest.Opt[bool]     `json:"enable_sleeptime,omitzero"`
 	RecallScope  rest.Opt[string]   `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"What tools recall."`
+	Working      rest.Opt[string]   `json:"working_memory,omitzero" enum:"manual,automatic" doc:"Who keeps it current."`
 	ToolSet      rest.Opt[string]   `json:"tool_set,omitzero" doc:"small, standard or all."`
 	Tools        rest.Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
 	ToolIDs      rest.Opt[[]string] `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
@@ -224,7 +225,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		ResponseFormat:         json.RawMessage(f.Response.Value),
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
-		RecallScope: f.RecallScope.Value,
+		RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
 	}
 	settings.ToolRules, err = toolRules(f.ToolRules.Value)
 	return settings, err

@@ -261,7 +261,7 @@ func (w *worker) report(ctx context.Context, position int, u model.Usage) {
 		err = w.Agents.ReportUsage(ctx, w.org, c, position, u.Prompt)
 	}
 	if err == nil {
-		err = w.Agents.CheckWindowSoon(ctx, w.org, c)
+		err = w.Agents.AfterAppend(ctx, w.org, w.agent, c)
 	}
 	if err != nil {
 		w.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", w.conversation.ID, "error", err)

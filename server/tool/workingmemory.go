@@ -3,8 +3,8 @@ package tool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/db"
@@ -59,6 +59,9 @@ func workingText(m working.Memory, has recall.Toolset) string {
 	return head + advice(m, has) + " It now reads:\n" + m.Text
 }
 
+// blockTools are the tools that write a core memory block. Of those that an agent has the first is named.
+var blockTools = []string{"memory_insert", "memory", "core_memory_append"}
+
 // advice returns what a model should move out of a working memory that is too large, and where to; empty if it is not.
 func advice(m working.Memory, has recall.Toolset) string {
 	if m.Tokens <= working.HealthyTokens {
@@ -67,13 +70,11 @@ func advice(m working.Memory, has recall.Toolset) string {
 	text := fmt.Sprintf(" It is above %d tokens, and a change that brings it above %d is refused. Its largest fields are "+
 		"%s. Remove what is settled, and shorten entries to pointers", working.HealthyTokens, working.MaxTokens,
 		strings.Join(working.Largest(m.Record), ", "))
+	block := slices.IndexFunc(blockTools, func(name string) bool { return has.Hint(name, name) != "" })
 	places := has.Hint("archival_memory_insert", "decisions that must last belong in archival memory "+
 		"(archival_memory_insert), ")
-	for _, tool := range []string{"memory_insert", "memory", "core_memory_append"} {
-		if hint := has.Hint(tool, "facts that you always need in a core memory block ("+tool+"), "); hint != "" {
-			places += hint
-			break
-		}
+	if block >= 0 {
+		places += "facts that you always need in a core memory block (" + blockTools[block] + "), "
 	}
 	places += has.Hint("expand", "and details of what was said need no copy: expand reads them by their seq, ")
 	if places == "" {
@@ -81,5 +82,3 @@ func advice(m working.Memory, has recall.Toolset) string {
 	}
 	return text + ": " + strings.TrimPrefix(strings.TrimSuffix(places, ", "), "and ") + "."
 }
-
-var _ json.Unmarshaler = (*workingChange)(nil)

@@ -17,20 +17,20 @@ const minRewritten = 3
 // Churn says how a record changed from turn to turn. A turn begins with a message of a user.
 type Churn struct {
 	Turns  []TurnDiff  `json:"turns" doc:"The newest last; the first without the record before it."`
-	Fields []FieldTurn `json:"fields"`
+	Fields []FieldTurn `json:"fields" doc:"How often each field changed in these turns."`
 }
 
 // TurnDiff is how a record changed in a turn.
 type TurnDiff struct {
 	Seq     int64   `json:"seq" doc:"Position of the message that begins the turn."`
 	Version int     `json:"version" doc:"Of the record at the end of the turn."`
-	Changed []Field `json:"changed"`
+	Changed []Field `json:"changed" doc:"The fields that changed."`
 	Diff    string  `json:"diff" doc:"A unified diff of what prompts show; empty where nothing changed."`
 }
 
 // FieldTurn counts the turns in which a field changed.
 type FieldTurn struct {
-	Field     Field `json:"field"`
+	Field     Field `json:"field" doc:"The field that is counted."`
 	Changed   int   `json:"changed" doc:"Turns in which it changed."`
 	Rewritten int   `json:"rewritten" doc:"Of these, turns that removed or replaced an entry, and did not only add some."`
 	Returned  int   `json:"returned" doc:"Of these, turns that brought back an entry that an earlier turn had removed."`
@@ -59,18 +59,19 @@ func (s *Store) Churn(ctx context.Context, org db.Org, c recall.Conversation, tu
 }
 
 // statesAt returns the versions of a record before each position of the agent's log, and the newest one.
-func (s *Store) statesAt(ctx context.Context, org db.Org, c recall.Conversation, seqs []int64) ([]Version, error) {
+func (s *Store) statesAt(ctx context.Context, org db.Org, c recall.Conversation, seqs []int64) (
+	[]RecordVersion, error) {
 	var oldest int64
 	if len(seqs) > 0 {
 		oldest = seqs[0]
 	}
-	list, err := db.All[Version](ctx, s.DB, versionRows+`
+	list, err := db.All[RecordVersion](ctx, s.DB, versionRows+`
 		(seq >= $3 OR version = (
 			SELECT max(version) FROM working_memory_versions WHERE org = $1 AND conversation_key = $2 AND seq < $3))
 		ORDER BY version`, org, c.Key, oldest)
-	var states []Version
+	var states []RecordVersion
 	for _, seq := range append(slices.Clone(seqs), int64(1)<<62) {
-		state := Version{}
+		state := RecordVersion{}
 		for _, v := range list {
 			if v.Seq < seq {
 				state = v
@@ -82,7 +83,7 @@ func (s *Store) statesAt(ctx context.Context, org db.Org, c recall.Conversation,
 }
 
 // churnOf compares the states before each turn, and the one after the last.
-func churnOf(seqs []int64, states []Version) (c Churn, err error) {
+func churnOf(seqs []int64, states []RecordVersion) (c Churn, err error) {
 	c.Turns = []TurnDiff{}
 	for _, f := range Fields {
 		c.Fields = append(c.Fields, FieldTurn{Field: f, gone: map[string]bool{}})

@@ -11,8 +11,9 @@ import (
 	"github.com/loci-memory/loci/server/block/working"
 )
 
-func rests(f working.Field, text, evidence string) working.Change {
-	return working.Change{Field: f, Text: text, Evidence: evidence}
+// rests is a decision that rests on some evidence.
+func rests(text, evidence string) working.Change {
+	return working.Change{Field: working.Decisions, Text: text, Evidence: evidence}
 }
 
 // staleSince returns the position since which the first decision is stale; 0 if it is not.
@@ -29,7 +30,7 @@ func TestAnotherResultOfACallContradictsAnEntry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	first := f.call("bash", `{"command":"pytest -q","timeout":9}`, "2 passed")
-	m := f.change(rests(working.Decisions, "Tests run with pytest", "pytest -q"))
+	m := f.change(rests("Tests run with pytest", "pytest -q"))
 	if e := m.Decisions[0]; e.Seq != first || e.Evidence == nil || e.Evidence.Name != "bash" {
 		t.Fatalf("the entry rests on %+v at %d, want the call of bash at %d", e.Evidence, e.Seq, first)
 	}
@@ -71,7 +72,7 @@ func TestLateAndLongResultsCount(t *testing.T) {
 	f := newFixture(t)
 	long := strings.Repeat("line\n", recall.MaxResultChars/5+10)
 	f.call("read", `{"path":"a.go"}`, long+"one")
-	f.change(rests(working.Decisions, "a.go ends with one", "a.go"))
+	f.change(rests("a.go ends with one", "a.go"))
 	if got := staleSince(f.refreshed()); got != 0 {
 		t.Errorf("stale since %d at once", got)
 	}
@@ -97,11 +98,11 @@ func TestEvidenceMayBeOld(t *testing.T) {
 	for i := range 450 {
 		f.say(said(recall.User, recall.Part{Type: recall.Text, Text: fmt.Sprint(i)}))
 	}
-	f.change(rests(working.Decisions, "There is only a", fmt.Sprintf("[seq %d]", old)))
+	f.change(rests("There is only a", fmt.Sprintf("[seq %d]", old)))
 	if got := staleSince(f.refreshed()); got != since {
 		t.Errorf("stale since %d, want %d", got, since)
 	}
-	f.change(rests(working.Decisions, "There is only a", fmt.Sprint(since)))
+	f.change(rests("There is only a", fmt.Sprint(since)))
 	if got := staleSince(f.refreshed()); got != 0 {
 		t.Errorf("stale since %d after the entry got new evidence", got)
 	}
@@ -156,7 +157,7 @@ func TestARestoredEntryMayBeStale(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.call("bash", `{"command":"ls"}`, "a")
-	f.change(rests(working.Decisions, "There is only a", "ls"))
+	f.change(rests("There is only a", "ls"))
 	f.change(working.Change{Field: working.Decisions, Action: working.Remove, Text: "There is only a"})
 	since := f.call("bash", `{"command":"ls"}`, "b")
 	f.refreshed()

@@ -27,19 +27,18 @@ func (s *Store) With(tx pgx.Tx) *Store {
 
 // The kinds of authors.
 const (
-	ByAgent     = "agent"
-	ByOperator  = "operator"
-	Automatic   = "automatic"
-	ByFork      = "fork"
-	ByReset     = "reset"
-	ByRestoring = "restore"
+	ByAgent    = "agent"
+	ByOperator = "operator"
+	Automatic  = "automatic"
+	ByFork     = "fork"
+	ByReset    = "reset"
 )
 
 // Author is who made a version.
 type Author struct {
-	Kind  string `json:"kind" enum:"agent,operator,automatic,fork,reset,restore"`
+	Kind  string `json:"kind" enum:"agent,operator,automatic,fork,reset" doc:"Who or what made the version."`
 	Agent string `json:"agent_id,omitempty" doc:"Whose tool made the version."`
-	Tool  string `json:"tool,omitempty"`
+	Tool  string `json:"tool,omitempty" doc:"The tool that the agent called."`
 	Key   string `json:"key_id,omitempty" doc:"Of the API key of the request."`
 	From  string `json:"from_conversation,omitempty" doc:"That the record came from."`
 }

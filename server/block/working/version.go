@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Version is a record as it was after one of its changes.
-type Version struct {
+// RecordVersion is a record as it was after one of its changes.
+type RecordVersion struct {
 	Version int       `db:"version" json:"version"`
 	Author  Author    `db:"author" json:"author"`
 	Tokens  int       `db:"-" json:"tokens"`
 	Seq     int64     `db:"seq" json:"seq" doc:"Position of the event of the change in the agent's log."`
-	At      time.Time `db:"at" json:"at"`
+	At      time.Time `db:"at" json:"at" doc:"When the version was made."`
 	Record  Record    `db:"record" json:"record" doc:"Without marks of stale entries."`
 }
 
@@ -26,7 +26,7 @@ const versionRows = `
 	SELECT version, author, seq, at, record FROM working_memory_versions
 	WHERE org = $1 AND conversation_key = $2 AND `
 
-func sized(v Version) Version {
+func sized(v RecordVersion) RecordVersion {
 	v.Record = v.Record.clone()
 	v.Tokens = Size(v.Record)
 	return v
@@ -34,8 +34,9 @@ func sized(v Version) Version {
 
 // Versions lists at most limit versions of a conversation's record, the newest first; if before is not 0, those below
 // it.
-func (s *Store) Versions(ctx context.Context, org db.Org, c recall.Conversation, before, limit int) ([]Version, error) {
-	list, err := db.All[Version](ctx, s.DB, versionRows+`($3 = 0 OR version < $3)
+func (s *Store) Versions(ctx context.Context, org db.Org, c recall.Conversation, before, limit int) (
+	[]RecordVersion, error) {
+	list, err := db.All[RecordVersion](ctx, s.DB, versionRows+`($3 = 0 OR version < $3)
 		ORDER BY version DESC
 		LIMIT $4`, org, c.Key, before, limit)
 	for i := range list {
@@ -45,11 +46,11 @@ func (s *Store) Versions(ctx context.Context, org db.Org, c recall.Conversation,
 }
 
 // Version returns one version of a conversation's record. Version 0 is the empty record before the first change.
-func (s *Store) Version(ctx context.Context, org db.Org, c recall.Conversation, version int) (Version, error) {
+func (s *Store) Version(ctx context.Context, org db.Org, c recall.Conversation, version int) (RecordVersion, error) {
 	if version == 0 {
-		return sized(Version{At: c.CreatedAt}), nil
+		return sized(RecordVersion{At: c.CreatedAt}), nil
 	}
-	v, err := db.One[Version](ctx, s.DB, versionRows+`version = $3`, org, c.Key, version)
+	v, err := db.One[RecordVersion](ctx, s.DB, versionRows+`version = $3`, org, c.Key, version)
 	return sized(v), db.OrNotFound(err, "The working memory of conversation %s has no version %d", c.ID, version)
 }
 
@@ -67,9 +68,9 @@ func (s *Store) Diff(ctx context.Context, org db.Org, c recall.Conversation, fro
 	return diff(a, b)
 }
 
-func diff(a, b Version) (string, error) {
-	name := func(v Version) string { return fmt.Sprintf("working_memory@%d", v.Version) }
-	lines := func(v Version) []string {
+func diff(a, b RecordVersion) (string, error) {
+	name := func(v RecordVersion) string { return fmt.Sprintf("working_memory@%d", v.Version) }
+	lines := func(v RecordVersion) []string {
 		if text := Render(v.Record); text != "" {
 			return difflib.SplitLines(text)
 		}
@@ -116,16 +117,16 @@ func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversati
 }
 
 // versionAt returns the version of a record that was there when a conversation ended at a position.
-func (s *Store) versionAt(ctx context.Context, org db.Org, c recall.Conversation, position int) (Version, error) {
+func (s *Store) versionAt(ctx context.Context, org db.Org, c recall.Conversation, position int) (RecordVersion, error) {
 	var seq int64 // 0: the newest
 	if position < c.Messages {
 		last, err := s.Recall.Between(ctx, org, c, position, position)
 		if err != nil || len(last) == 0 {
-			return Version{}, err
+			return RecordVersion{}, err
 		}
 		seq = last[0].Seq
 	}
-	return db.One[Version](ctx, s.DB, versionRows+`($3::bigint = 0 OR seq <= $3)
+	return db.One[RecordVersion](ctx, s.DB, versionRows+`($3::bigint = 0 OR seq <= $3)
 		ORDER BY version DESC
 		LIMIT 1`, org, c.Key, seq)
 }

@@ -61,7 +61,7 @@ const (
 
 // Evidence is what an entry rests on: a file's content or the result of a call of a tool, by their hashes.
 type Evidence struct {
-	Kind      string `json:"kind" enum:"file,call"`
+	Kind      string `json:"kind" enum:"file,call" doc:"A file of the agent's folders, or a call of a tool."`
 	Name      string `json:"name" doc:"Of the file, with its folder, or of the tool."`
 	Arguments string `json:"arguments_sha256,omitempty" doc:"Of the call."`
 	SHA256    string `json:"sha256" doc:"Of the file's original or of the call's result, in hexadecimal digits."`
@@ -71,10 +71,10 @@ type Evidence struct {
 type Record struct {
 	Task           *Entry  `json:"task" doc:"One line; null if there is none."`
 	ImportantFiles []Entry `json:"important_files" doc:"At most 7 paths, the newest last."`
-	Decisions      []Entry `json:"decisions"`
-	OpenQuestions  []Entry `json:"open_questions"`
+	Decisions      []Entry `json:"decisions" doc:"What was decided, one line each."`
+	OpenQuestions  []Entry `json:"open_questions" doc:"What is not answered yet, one line each."`
 	Next           *Entry  `json:"next" doc:"The next action."`
-	Blockers       []Entry `json:"blockers"`
+	Blockers       []Entry `json:"blockers" doc:"What holds the task up, one line each."`
 	LastEdit       *Entry  `json:"last_edit" doc:"The newest diff."`
 }
 
@@ -259,7 +259,7 @@ type Memory struct {
 	Conversation string        `json:"conversation_id"`
 	Version      int           `json:"version" doc:"0 before the first change, one higher after each."`
 	Tokens       int           `json:"tokens" doc:"Of the record in a prompt: 200 to 800 are healthy, 1,500 the most."`
-	FieldTokens  map[Field]int `json:"field_tokens"`
+	FieldTokens  map[Field]int `json:"field_tokens" doc:"Of the fields that have entries."`
 	Record
 	Text      string    `json:"text" doc:"The record as a prompt shows it; empty if it has no entries."`
 	UpdatedAt time.Time `json:"updated_at"`

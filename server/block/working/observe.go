@@ -1,0 +1,211 @@
+package working
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// Turn is what was said in a conversation since the automatic mode last took something up, up to the end of a turn.
+type Turn struct {
+	Record   Record
+	Messages []recall.Message // the newest, at most MaxTurnMessages
+	End      int              // the position of the last
+}
+
+// MaxTurnMessages bounds the messages of a turn.
+const MaxTurnMessages = 200
+
+// LastTurn returns what the automatic mode has not taken up yet. ok is false if there is nothing, or if the turn has
+// not ended: the model has not spoken last, or has called a tool.
+func (s *Store) LastTurn(ctx context.Context, org db.Org, c recall.Conversation) (t Turn, ok bool, err error) {
+	r, err := s.read(ctx, org, c.Key)
+	if err != nil || r.Turned >= c.Messages {
+		return t, false, err
+	}
+	from := max(r.Turned+1, c.Messages-MaxTurnMessages+1)
+	t = Turn{Record: r.Record.clone(), End: c.Messages}
+	t.Messages, err = s.Recall.Between(ctx, org, c, from, c.Messages)
+	return t, err == nil && ended(t.Messages), err
+}
+
+// ended reports whether the last message, without those of the system, is the model's and calls no tool.
+func ended(messages []recall.Message) bool {
+	for _, m := range slices.Backward(messages) {
+		if m.Role != recall.System {
+			return m.Role == recall.Assistant && !slices.ContainsFunc(m.Content, func(p recall.Part) bool {
+				return p.Type == recall.ToolCall
+			})
+		}
+	}
+	return false
+}
+
+// TakeUp makes those changes that break no rule, and notes that the messages up to a position were taken up. A file
+// that is too much takes the place of the one that was added first. If another server took the turn up meanwhile,
+// nothing is changed.
+func (s *Store) TakeUp(ctx context.Context, org db.Org, c recall.Conversation, end int, changes []Change) error {
+	t := Target{AgentID: c.AgentID, Conversation: c.ID, Author: Author{Kind: Automatic, Agent: c.AgentID}}
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		_, err := in.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
+			if before.Turned >= end {
+				return before.Record, nil
+			}
+			after := before.Record.clone()
+			for _, change := range changes {
+				next, err := in.applyAll(ctx, org, l, withRoom(after, change), []Change{change})
+				if errors.Is(err, db.ErrInvalid) {
+					continue
+				}
+				if err != nil {
+					return Record{}, err
+				}
+				after = next
+			}
+			return after, nil
+		})
+		if err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `
+			UPDATE working_memories SET turned = greatest(turned, $3) WHERE org = $1 AND conversation_key = $2`,
+			org, c.Key, end)
+	})
+}
+
+// withRoom returns a record that has room for the file of a change.
+func withRoom(r Record, c Change) Record {
+	if files := r.ImportantFiles; c.Field == ImportantFiles && len(files) >= MaxImportant && indexOf(files, c.Text) < 0 {
+		r = r.clone()
+		r.ImportantFiles = r.ImportantFiles[1:]
+	}
+	return r
+}
+
+// The names of arguments that hold a path, the old and the new text of an edit, and a diff.
+var (
+	pathNames = regexp.MustCompile(`(?i)^(?:(?:file|notebook|target|abs|absolute|relative)?_?(?:path|file)|file_?name)s?$`)
+	oldNames  = regexp.MustCompile(`(?i)^old_?(?:str|string|text|content)?$`)
+	newNames  = regexp.MustCompile(`(?i)^new_?(?:str|string|text|content)?$`)
+	diffNames = regexp.MustCompile(`(?i)^(?:diff|patch)$`)
+)
+
+// memoryTools matches the names of tools whose paths and edits are of memories, not of files.
+var memoryTools = regexp.MustCompile(`^(?:core_|archival_|update_working_)?memory`)
+
+// The longest texts that are taken from a turn, in characters.
+const (
+	maxTaskChars = 200
+	maxPathChars = 300
+)
+
+// Observed returns the changes that follow from a turn without a model: the files that successful calls of tools name,
+// the newest edit, and, if there is no task yet, what the user asked for first.
+func Observed(t Turn) (changes []Change) {
+	if t.Record.Task == nil {
+		if text := firstRequest(t.Messages); text != "" {
+			changes = append(changes, Change{Field: Task, Text: text})
+		}
+	}
+	calls, _ := callsIn(t.Messages)
+	var paths []string
+	edit := ""
+	for _, c := range calls {
+		if c.result.IsError || memoryTools.MatchString(c.Name) {
+			continue
+		}
+		found, diff := touched(c)
+		for _, path := range found {
+			paths = append(slices.DeleteFunc(paths, func(p string) bool { return p == path }), path)
+		}
+		if diff != "" {
+			edit = diff
+		}
+	}
+	for _, path := range paths[max(0, len(paths)-MaxImportant):] {
+		changes = append(changes, Change{Field: ImportantFiles, Text: path})
+	}
+	if edit != "" {
+		changes = append(changes, Change{Field: LastEdit, Text: edit})
+	}
+	return changes
+}
+
+// firstRequest returns the beginning of the first message of a user, in one line.
+func firstRequest(messages []recall.Message) string {
+	for _, m := range messages {
+		if m.Role != recall.User {
+			continue
+		}
+		text := []rune(strings.Join(strings.Fields(m.Text()), " "))
+		if len(text) > maxTaskChars {
+			return string(text[:maxTaskChars]) + "…"
+		}
+		return string(text)
+	}
+	return ""
+}
+
+// touched returns the paths that a call names, and what it edits as a diff; empty if it edits nothing.
+func touched(c answered) (paths []string, diff string) {
+	value, err := decoded(c.Input)
+	if err != nil {
+		return nil, ""
+	}
+	var before, after string
+	edits := false
+	texts("", value, func(name, text string) bool {
+		switch {
+		case pathNames.MatchString(name):
+			if text != "" && len(text) <= maxPathChars && !strings.ContainsAny(text, lineEnds) {
+				paths = append(paths, text)
+			}
+		case oldNames.MatchString(name):
+			before, edits = text, true
+		case newNames.MatchString(name):
+			after, edits = text, true
+		case diffNames.MatchString(name):
+			diff = text
+		}
+		return true
+	})
+	if diff == "" && edits && before != after {
+		if len(paths) > 0 {
+			diff = "--- " + paths[0] + "\n"
+		}
+		diff += prefixed("-", before) + prefixed("+", after)
+	}
+	return paths, cutDiff(diff)
+}
+
+func prefixed(sign, text string) string {
+	if text == "" {
+		return ""
+	}
+	return sign + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+sign) + "\n"
+}
+
+// cutDiff returns the first lines of a diff that last_edit may have, and says how many more there are.
+func cutDiff(diff string) string {
+	lines := strings.Split(strings.Trim(diff, "\r\n"), "\n")
+	for n := len(lines); n > 0; n = n * 3 / 4 {
+		text := strings.Join(lines[:n], "\n")
+		if n < len(lines) {
+			text += fmt.Sprintf("\n(%d more lines)", len(lines)-n)
+		}
+		if tokens.Estimate(text) <= MaxEditTokens {
+			return text
+		}
+	}
+	return ""
+}
