@@ -32,6 +32,8 @@ var idMeanings = map[string]string{
 	"message_ids": "- always refused", "org_id": "org_id", "run_id": "run_id", "run_ids": "run_id",
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
 
+	"memory_file_id": "memory_file_id", "key_id": "- who made a version",
+
 	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
 	"message_id": "message_id", "batch_item_id": "- refused", "group_id": "- not stored", "sender_id": "- not stored",
 	"trace_ids":   "- not stored",
@@ -54,7 +56,8 @@ var bodiesWith = map[string]string{
 }
 
 // refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
-var refusedWith = map[string]int{"messages[].approval_request_id": 400, "run_ids": 409, "run_id": 400,
+var refusedWith = map[string]int{"GET /v1/memory-trees/{tree_id}/versions ": 422, // without a file
+	"messages[].approval_request_id": 400, "run_ids": 409, "run_id": 400,
 	"POST /v1/runs/{run_id}/stream agent_id": 400, "POST /v1/agents/{agent_id}/messages agent_id": 422,
 	"POST /v1/agents/{agent_id}/messages/async agent_id":  422,
 	"POST /v1/agents/{agent_id}/messages/stream agent_id": 422,

@@ -277,7 +277,7 @@ func TestIterationEnds(t *testing.T) {
 		c.made("/v1/agents", fmt.Sprintf(`{"name":"n%d"}`, i))
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
-		"/v1/agents/" + agent + "/tools": 19,
+		"/v1/agents/" + agent + "/tools": 20,
 		"/v1/tools/":                     19} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
@@ -307,8 +307,8 @@ func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	memory := []string{"archival_memory_delete", "archival_memory_update", "archival_memory_search",
-		"archival_memory_insert", "update_working_memory", "memory", "memory_apply_patch", "memory_rethink",
-		"memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
+		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
+		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
 	all := append(slices.Clone(memory), "expand", "conversation_search", "close_files", "list_files",
 		"semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{

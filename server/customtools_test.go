@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/server/tool"
 )
 
 // rollDice is a request for a tool whose schema its source says.
@@ -128,8 +129,8 @@ func TestDefinitionsAreListedAfterBuiltInTools(t *testing.T) {
 		made = append(made, c.made("/v1/tools", fmt.Sprintf(`{"json_schema":{"name":"custom_%d","description":"d"}}`, i)))
 	}
 	all := append(slices.Collect(func(yield func(string) bool) {
-		for name := range strings.FieldsSeq(allTools(true) + " " + allTools(false)) {
-			if !yield(toolIDs()[name]) {
+		for _, t := range tool.New(tool.Memories{}).Tools() {
+			if !yield(t.ID) {
 				return
 			}
 		}

@@ -121,8 +121,8 @@ func TestEventsAreReadByPosition(t *testing.T) {
 const knownTypes = "the types are agent_created, agent_updated, folder_attached, folder_detached, file_opened, " +
 	"file_used, file_closed, message, " +
 	"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, " +
-	"block_attached, block_detached, block_changed, compaction, compaction_reverted, window_warning, " +
-	"working_memory_changed"
+	"block_attached, block_detached, block_changed, memory_tree_attached, memory_tree_detached, " +
+	"memory_file_changed, compaction, compaction_reverted, window_warning, working_memory_changed"
 
 func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 	t.Parallel()

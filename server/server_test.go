@@ -29,6 +29,7 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -47,11 +48,14 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	messages := recall.New(pool, recall.Options{})
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
 	states := &working.Store{DB: pool, Recall: messages, Files: store}
-	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states})
-	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: states,
+	trees := memoryfile.New(pool)
+	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Working: states, MemoryFiles: trees})
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Working: states, MemoryFiles: trees,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
 	s := &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Working: states, Agents: agents, Tools: tools,
+		Working: states, MemoryFiles: trees, Agents: agents, Tools: tools,
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(

@@ -47,6 +47,10 @@ func newTenantNamed(c *client, org, name string) tenant {
 	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/attach/"+block, "")
 	archive := c.made("/v1/archives", fmt.Sprintf(`{"name":%q}`, name))
 	c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archive, "")
+	tree := c.made("/v1/memory-trees", fmt.Sprintf(`{"name":%q}`, name))
+	c.must("PATCH", "/v1/agents/"+agent+"/memory-trees/attach/"+tree, "")
+	memoryFile := fields(c.t, c.must("PUT", "/v1/memory-trees/"+tree+"/file", fmt.Sprintf(
+		`{"path":"/memories/notes.md","content":%q}`, name)))["id"].(string)
 	c.capture(agent, chatter(1, 6, name))
 	compaction := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction.ID
 	c.must("PATCH", "/v1/conversations/"+conversation+"/working-memory",
@@ -63,9 +67,10 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"clip_id":         c.clip(agent, name),
 		"conversation_id": conversation, "message_id": message,
 		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage,
-		"memory_id":     passage,
-		"org_id":        c.orgNamed(org).ID,
-		"key_id":        c.keyID(),
+		"memory_id": passage,
+		"org_id":    c.orgNamed(org).ID,
+		"key_id":    c.keyID(),
+		"tree_id":   tree, "memory_file_id": memoryFile,
 		"compaction_id": compaction, "run_id": run, "step_id": step}}
 }
 
@@ -112,7 +117,9 @@ func (t tenant) state() []string {
 		"/v1/blocks/" + t.has["block_id"] + "/versions",
 		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] +
 			"/archival-memory", "/v1/tools?tool_types=custom", "/v1/identities", "/v1/agents/" + t.has["agent_id"] + "/tools",
-		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"], "/v1/admin/orgs"} {
+		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"], "/v1/admin/orgs",
+		"/v1/memory-trees", "/v1/memory-trees/" + t.has["tree_id"] + "/files",
+		"/v1/memory-trees/" + t.has["tree_id"] + "/versions?path=/memories/notes.md"} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}
 	return seen

@@ -36,7 +36,7 @@ func toolIDs() map[string]string {
 func allTools(needFolder bool) string {
 	var names []string
 	for _, t := range tool.New(tool.Memories{}).Tools() {
-		if t.NeedsFolder == needFolder {
+		if t.NeedsFolder == needFolder && t.Name != "memory_files" { // which an agent has if its tools name it
 			names = append(names, t.Name)
 		}
 	}

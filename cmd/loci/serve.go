@@ -27,6 +27,7 @@ import (
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -218,6 +219,8 @@ type stores struct {
 	agents   *agent.Store
 	tools    *tool.Set
 	loop     *loop.Loop
+
+	memoryFiles *memoryfile.Store
 }
 
 func (p *process) stores() (s stores, err error) {
@@ -230,10 +233,11 @@ func (p *process) stores() (s stores, err error) {
 	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Endpoint: p.embedder.endpoint})
 	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Endpoint: p.embedder.endpoint})
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
+	s.memoryFiles = memoryfile.New(p.pool)
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
-		Working: s.working})
+		Working: s.working, MemoryFiles: s.memoryFiles})
 	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
-		Archival: s.passages, Working: s.working, Tokens: tokens.New(),
+		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
 		Tools:      s.tools.Definitions}
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
@@ -255,9 +259,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
-		Archival: s.passages, Working: s.working, Tools: s.tools, Loop: s.loop, Progress: progress, Followers: followers,
-		DB:   p.pool,
-		Keys: p.keys, Log: p.log,
+		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tools: s.tools, Loop: s.loop,
+		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits()}

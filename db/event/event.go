@@ -36,6 +36,10 @@ const (
 	BlockDetached    Type = "block_detached"
 	BlockChanged     Type = "block_changed"
 
+	MemoryTreeAttached Type = "memory_tree_attached"
+	MemoryTreeDetached Type = "memory_tree_detached"
+	MemoryFileChanged  Type = "memory_file_changed"
+
 	Compacted          Type = "compaction"
 	CompactionReverted Type = "compaction_reverted"
 	WindowWarning      Type = "window_warning" // three quarters of the window are in use; the RefID is the conversation's
@@ -46,8 +50,8 @@ const (
 // Types are all types.
 var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed,
 	MessageAppended, ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted,
-	BlockAttached, BlockDetached, BlockChanged, Compacted, CompactionReverted, WindowWarning,
-	WorkingMemoryChanged}
+	BlockAttached, BlockDetached, BlockChanged, MemoryTreeAttached, MemoryTreeDetached, MemoryFileChanged, Compacted,
+	CompactionReverted, WindowWarning, WorkingMemoryChanged}
 
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1, without a gap, in the order of
 // their commits.

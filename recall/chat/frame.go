@@ -15,9 +15,10 @@ import (
 const (
 	closingTags = `memory_blocks|block|description|metadata|value|directories|file_limits|directory|instructions|file|` +
 		`working_memory|last_edit|more_files|memory_metadata|tool_usage_rules|tool_rule|persona|human|system|summary|` +
-		`(?:start_|end_)?transcript|earlier_summary|previous_summary`
+		`(?:start_|end_)?transcript|earlier_summary|previous_summary|memory_files`
 	openingTags = `memory_blocks|block\s+label|directories|directory\s+name|file\s+status|file_limits|more_files|` +
-		`working_memory|memory_metadata|tool_usage_rules|system|(?:start_|end_)?transcript|earlier_summary|previous_summary`
+		`working_memory|memory_metadata|tool_usage_rules|system|(?:start_|end_)?transcript|earlier_summary|` +
+		`previous_summary|memory_files\s+index`
 )
 
 // SystemNotice begins what Loci tells a model in a conversation.

@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // Store stores agents in Postgres.
@@ -32,6 +33,8 @@ type Store struct {
 	Tokens   *tokens.Counter // nil counts every text again
 
 	Compaction *compaction.Store
+
+	MemoryFiles *memoryfile.Store
 
 	Tools Definitions           // nil is no tools
 	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
@@ -113,10 +116,14 @@ const (
 // EveryTool in a list of tools means every tool, those of later versions too.
 const EveryTool = "all"
 
+// namedTools are built-in tools that an agent has only if its tools name them.
+var namedTools = []string{"memory_files"}
+
 // HasTool reports whether an agent has a built-in tool, or would have it with a folder.
 func (a Agent) HasTool(name string) bool {
 	t := a.Settings.Tools
-	return t == nil || slices.Contains(t, EveryTool) || slices.Contains(t, name)
+	every := t == nil || slices.Contains(t, EveryTool)
+	return every && !slices.Contains(namedTools, name) || slices.Contains(t, name)
 }
 
 // New says how to create an agent; nil and empty fields have defaults.

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // BenchmarkPrompt compiles a prompt of 20 blocks, 10 open files and 500 messages in view, and hands it out.
@@ -25,9 +26,10 @@ func BenchmarkPrompt(b *testing.B) {
 	}
 	messages := recall.New(pool, recall.Options{})
 	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
-		Archival:   archival.New(pool, archival.Options{}),
-		Working:    &working.Store{DB: pool, Recall: messages, Files: store},
-		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New(), Tools: oneTool}
+		Archival:    archival.New(pool, archival.Options{}),
+		Working:     &working.Store{DB: pool, Recall: messages, Files: store},
+		MemoryFiles: memoryfile.New(pool),
+		Compaction:  &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New(), Tools: oneTool}
 	folder, err := s.Files.CreateFolder(b.Context(), org, files.NewFolder{Name: "f"})
 	if err != nil {
 		b.Fatal(err)

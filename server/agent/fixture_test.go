@@ -16,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -31,9 +32,10 @@ func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 	}
 	said := recall.New(pool, recall.Options{})
 	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
-		Archival:   archival.New(pool, archival.Options{}),
-		Working:    &working.Store{DB: pool, Recall: said, Files: store},
-		Compaction: &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, pool
+		Archival:    archival.New(pool, archival.Options{}),
+		Working:     &working.Store{DB: pool, Recall: said, Files: store},
+		MemoryFiles: memoryfile.New(pool),
+		Compaction:  &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, pool
 }
 
 func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {

@@ -20,8 +20,8 @@ import (
 // With returns the store with all statements, also those of the other stores, in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
-		Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens, Compaction: s.Compaction.With(tx),
-		Tools: s.Tools, Jobs: s.Jobs}
+		MemoryFiles: s.MemoryFiles.With(tx), Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens,
+		Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -84,15 +85,22 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 		return systemPrompt{}, err
 	}
 	metadata, err := s.metadata(ctx, org, a, c, m.tools)
-	p := systemPrompt{system: a.Instructions(m.tools), blocks: renderBlocks(blocks),
-		rules: renderRules(a.Settings.ToolRules), directories: renderDirectories(directories, m), metadata: metadata,
-		working: state.Text}
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	index, err := s.memoryIndex(ctx, org, a, m.tools, blocks)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	core := strings.TrimPrefix(renderBlocks(blocks)+index, "\n\n")
+	p := systemPrompt{system: a.Instructions(m.tools), blocks: core, rules: renderRules(a.Settings.ToolRules),
+		directories: renderDirectories(directories, m), metadata: metadata, working: state.Text}
 	for _, d := range directories {
 		for _, f := range d.Files {
 			p.openChars += PromptChars(f.Text)
 		}
 	}
-	return p, err
+	return p, nil
 }
 
 // metadata writes the section that counts what the model does not see. It counts only hidden messages: a count of all
@@ -148,6 +156,29 @@ func renderBlocks(blocks []block.Block) string {
 	}
 	b.WriteString("\n</memory_blocks>")
 	return b.String()
+}
+
+// maxIndexChars is the most characters of the index of memory files that a prompt shows.
+const maxIndexChars = 5_000
+
+// memoryIndex writes the section of the prompt that shows the index of an agent's memory files, after an empty line;
+// empty if the agent has no index, or no tool to read what it points to.
+func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []Definition, blocks []block.Block) (string,
+	error) {
+	if !hasTool(tools, "memory_files") {
+		return "", nil
+	}
+	index, err := s.MemoryFiles.Index(ctx, org, a.ID)
+	if errors.Is(err, db.ErrNotFound) {
+		return "", nil
+	}
+	shown, of := []rune(index.Content), ""
+	if len(shown) > maxIndexChars {
+		of = fmt.Sprintf(` shown="the first %d of %d characters"`, maxIndexChars, len(shown))
+		shown = shown[:maxIndexChars]
+	}
+	return fmt.Sprintf("\n\n<memory_files index=\"%s\"%s>\n%s\n</memory_files>", attribute(index.Path), of,
+		chat.Neutralize(strings.TrimSuffix(string(shown), "\n"), Labels(blocks)...)), err
 }
 
 // Labels returns the labels of blocks that are names of tags of a prompt, which no value may close.
@@ -334,6 +365,9 @@ var toolGroups = []toolGroup{
 	}, ""},
 	{"Working memory is the state of your task, which you always see", []toolUse{
 		{"update_working_memory", "update_working_memory keeps it current"},
+	}, ""},
+	{"Memory files outlast every conversation", []toolUse{
+		{"memory_files", "memory_files shows and changes what is in /memories; look there first, and write what must last"},
 	}, ""},
 	{"Archival memory keeps facts for good, out of view", []toolUse{
 		{"archival_memory_insert", "archival_memory_insert stores one"},

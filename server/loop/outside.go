@@ -48,6 +48,9 @@ func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conve
 			o.tools = append(o.tools, t.Name)
 		}
 	}
+	if len(o.rules) == 0 && tool.MemoryIsFiles(of) { // the name of a rule's tool is that of its calls
+		o.tools = append(o.tools, "memory")
+	}
 	return o, nil
 }
 

@@ -53,7 +53,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := a.authorize(c, key); err != nil {
 			return err
 		}
-		c.SetRequest(r.WithContext(db.WithOrg(r.Context(), key.Org)))
+		c.SetRequest(r.WithContext(context.WithValue(db.WithOrg(r.Context(), key.Org), keyIDKey{}, key.ID)))
 		setContext(c, keyCaller, key)
 		setContext(c, keyRecheck, func() error {
 			_, err := a.caller(r)

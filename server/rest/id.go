@@ -38,6 +38,7 @@ type (
 	step       struct{}
 	identity   struct{}
 	key        struct{}
+	tree       struct{}
 )
 
 // The ids of resources.
@@ -68,6 +69,8 @@ type (
 	IdentityID = ID[identity]
 	// KeyID is an API key's.
 	KeyID = ID[key]
+	// TreeID is a memory tree's.
+	TreeID = ID[tree]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

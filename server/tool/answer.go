@@ -31,7 +31,7 @@ type Call struct {
 // stored is false if there is no such call, or if it has a result; Answer then changes nothing. The errors are those
 // of Run.
 func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, stored bool, err error) {
-	t, err := s.named(call.Name)
+	t, err := s.named(inNameOf(c.Agent, call.Name))
 	if err != nil {
 		return Result{}, false, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // Memories are the stores that the tools work on.
@@ -31,12 +32,14 @@ type Memories struct {
 	Blocks   *block.Store
 	Archival *archival.Store
 	Working  *working.Store
+
+	MemoryFiles *memoryfile.Store
 }
 
 // in returns the stores working in tx.
 func (m Memories) in(tx pgx.Tx) Memories {
 	return Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
-		Archival: m.Archival.With(tx), Working: m.Working.With(tx)}
+		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx)}
 }
 
 // Set is the tools of this server.
@@ -106,6 +109,7 @@ func New(m Memories) *Set {
 		define("memory_apply_patch", Memories.memoryApplyPatch),
 		define("memory", Memories.memory),
 		define(UpdateWorkingMemory, Memories.updateWorkingMemory),
+		define(memoryFilesTool, Memories.memoryFiles),
 		define("archival_memory_insert", Memories.archivalInsert),
 		reading(define("archival_memory_search", Memories.archivalSearch)),
 		define("archival_memory_update", Memories.archivalUpdate),
@@ -142,7 +146,7 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 // Run calls a tool for a caller with arguments that a model wrote: a JSON object. A mistake of the model is a Result
 // with IsError. ErrNotFound if no tool has this name; any other error is the server's failure.
 func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
-	t, err := s.named(name)
+	t, err := s.named(inNameOf(c.Agent, name))
 	if err != nil {
 		return Result{}, err
 	}

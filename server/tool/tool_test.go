@@ -49,7 +49,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
 		"conversation_search", "expand",
 		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
-		"memory_apply_patch", "memory", "update_working_memory",
+		"memory_apply_patch", "memory", "update_working_memory", "memory_files",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
 		"archival_memory_delete"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
@@ -67,6 +67,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"core_memory_replace":    "tool-fea57547-3a59-4a94-bae4-2fdabdbf6147",
 		"memory":                 "tool-da502059-6474-4acb-bd6a-55719cdf05f5",
 		"memory_apply_patch":     "tool-f3367bf5-c603-4f4a-a76d-5d9bed902a78",
+		"memory_files":           "tool-7b83fcd9-bb52-4b8f-8aad-4e07f7e3aa22",
 		"memory_insert":          "tool-a998699a-b6f9-4c18-b1ed-a704d059e72c",
 		"memory_replace":         "tool-2cc2889b-5d60-41d2-aae2-11ee1bb28b86",
 		"memory_rethink":         "tool-0e6113e2-45ee-4067-916a-c5ccf806f860",

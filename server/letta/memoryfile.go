@@ -1,0 +1,126 @@
+package letta
+
+import (
+	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// MemoryTree is a tree of memory files.
+type MemoryTree struct{ memoryfile.Tree }
+
+// MemoryTreeOf returns a tree for the wire.
+func MemoryTreeOf(t memoryfile.Tree) MemoryTree { return MemoryTree{t} }
+
+// AgentMemoryTree is the tree of memory files of an agent.
+type AgentMemoryTree struct{ memoryfile.Attached }
+
+// MemoryEntry is a memory file without its text.
+type MemoryEntry struct{ memoryfile.Entry }
+
+// MemoryEntryOf returns a memory file without its text for the wire.
+func MemoryEntryOf(e memoryfile.Entry) MemoryEntry { return MemoryEntry{e} }
+
+// MemoryFile is a memory file.
+type MemoryFile struct{ memoryfile.File }
+
+// MemoryVersion is a version of a memory file.
+type MemoryVersion struct{ memoryfile.Version }
+
+// MemoryVersionOf returns a version of a memory file for the wire.
+func MemoryVersionOf(v memoryfile.Version) MemoryVersion { return MemoryVersion{v} }
+
+// MemoryRedaction says what a redaction changed.
+type MemoryRedaction struct{ memoryfile.Redaction }
+
+// MemoryManifest says what belongs in which file of a tree.
+type MemoryManifest struct {
+	memoryfile.Manifest
+	IsDefault bool `json:"is_default" doc:"The tree has no manifest of its own."`
+}
+
+// MemoryLint is the state of a tree.
+type MemoryLint struct{ memoryfile.Lint }
+
+// MemoryHit is a file that a search found.
+type MemoryHit struct{ memoryfile.Hit }
+
+// CreateMemoryTree is a request to create a tree of memory files.
+type CreateMemoryTree struct {
+	Name string `json:"name" doc:"1 to 255 characters." example:"Team notes"`
+	MemoryTreeFields
+}
+
+// UpdateMemoryTree changes the fields that are present and not null.
+type UpdateMemoryTree struct {
+	Name rest.Opt[string] `json:"name,omitzero"`
+	MemoryTreeFields
+}
+
+// MemoryTreeFields are what a tree of memory files may have.
+type MemoryTreeFields struct {
+	Description rest.Opt[string] `json:"description,omitzero" doc:"At most 1,024 characters."`
+
+	Rules rest.Opt[memoryfile.IndexRules] `json:"rules,omitzero" doc:"Of the index; {} is the usual ones."`
+}
+
+// Update returns the change.
+func (f MemoryTreeFields) Update() memoryfile.TreeUpdate {
+	return memoryfile.TreeUpdate{Description: f.Description.Pointer(), Rules: f.Rules.Pointer()}
+}
+
+// Update returns the change.
+func (u UpdateMemoryTree) Update() memoryfile.TreeUpdate {
+	change := u.MemoryTreeFields.Update()
+	change.Name = u.Name.Pointer()
+	return change
+}
+
+// MemoryResult is the result of a call of the tool for memory files.
+type MemoryResult struct {
+	Content string `json:"content" doc:"For the model."`
+	IsError bool   `json:"is_error"`
+}
+
+// WriteMemoryFile is a request to write a memory file.
+type WriteMemoryFile struct {
+	Path           string           `json:"path" example:"/memories/notes.md"`
+	Content        string           `json:"content" doc:"At most 102,400 bytes." example:"- The staging host is s2.\n"`
+	ExpectedSHA256 rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the file's text, in hexadecimal digits."`
+}
+
+// ChangedMemoryFile is a memory file after a change.
+type ChangedMemoryFile struct {
+	memoryfile.File
+	Notes []string `json:"notes" doc:"What its author should know of the change."`
+}
+
+// RenameMemoryFile is a request to rename memory files.
+type RenameMemoryFile struct {
+	OldPath string `json:"old_path" doc:"Of a file or a directory." example:"/memories/notes.md"`
+	NewPath string `json:"new_path" example:"/memories/old/notes.md"`
+}
+
+// MemoryPaths are the paths of memory files that a change concerned.
+type MemoryPaths struct {
+	Paths []string `json:"paths"`
+	Notes []string `json:"notes" doc:"What their author should know of the change."`
+}
+
+// NewMemoryPaths returns the paths of a change.
+func NewMemoryPaths(paths, notes []string) MemoryPaths {
+	same := func(s string) string { return s }
+	return MemoryPaths{rest.Each(paths, same), rest.Each(notes, same)}
+}
+
+// RestoreMemoryFile is a request to restore a version of a memory file.
+type RestoreMemoryFile struct {
+	Path           rest.Opt[string] `json:"path,omitzero" doc:"Of a file that is there." example:"/memories/notes.md"`
+	FileID         rest.Opt[string] `json:"memory_file_id,omitzero" doc:"Instead of the path; also of a deleted file."`
+	Version        int              `json:"version" minimum:"1" example:"1"`
+	ExpectedSHA256 rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the file's text, in hexadecimal digits."`
+}
+
+// RedactMemoryText is a request to redact a text in a tree of memory files.
+type RedactMemoryText struct {
+	Text string `json:"text" doc:"At least 4 characters; every occurrence becomes [REDACTED]." example:"hunter2!"`
+}

@@ -1,0 +1,361 @@
+package memoryfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// The rules of an index.
+const (
+	ruleSize      = "size"      // it has at most MaxChars characters
+	ruleContent   = "content"   // it points, and does not tell
+	ruleHash      = "hash"      // no hashes of commits
+	ruleCode      = "code"      // no code fences
+	ruleError     = "error"     // no raw messages of errors
+	ruleList      = "list"      // no list has more than MaxListItems items
+	ruleDuplicate = "duplicate" // no fact stands in another file
+	ruleDangling  = "dangling"  // no pointer leads nowhere
+	ruleTemporary = "temporary" // no note for the moment
+)
+
+var ruleNames = []string{ruleSize, ruleContent, ruleHash, ruleCode, ruleError, ruleList, ruleDuplicate, ruleDangling,
+	ruleTemporary}
+
+// IndexRules are the rules of a tree for its index. Zero fields are defaults: all rules hold.
+type IndexRules struct {
+	Index        string   `json:"index,omitempty" doc:"The path of the index; /memories/MEMORY.md if absent."`
+	MaxChars     int      `json:"max_chars,omitempty" minimum:"0" maximum:"100000" doc:"Of the index; 5,000 if absent."`
+	MaxListItems int      `json:"max_list_items,omitempty" minimum:"0" maximum:"1000" doc:"5 if absent."`
+	Off          []string `json:"off,omitempty" doc:"Rules that do not hold, by their names; * is all."`
+}
+
+func (r IndexRules) index() string {
+	if r.Index == "" {
+		return Root + "/MEMORY.md"
+	}
+	return r.Index
+}
+
+// isIndex reports whether a path is that of the index, in any case.
+func (r IndexRules) isIndex(path string) bool { return fold(path) == fold(r.index()) }
+
+func (r IndexRules) maxChars() int { return defaulted(r.MaxChars, 5_000) }
+
+func (r IndexRules) maxListItems() int { return defaulted(r.MaxListItems, 5) }
+
+func defaulted(n, usual int) int {
+	if n == 0 {
+		return usual
+	}
+	return n
+}
+
+func (r IndexRules) holds(rule string) bool {
+	return !slices.Contains(r.Off, rule) && !slices.Contains(r.Off, "*")
+}
+
+func (r IndexRules) check() error {
+	if r.Index != "" {
+		if path, err := ParseFile(r.Index); err != nil || path != r.Index {
+			return db.Invalid("rules.index: %q is no path of a file, such as %s/MEMORY.md", db.Short(r.Index), Root)
+		}
+	}
+	if r.MaxChars < 0 || r.MaxListItems < 0 {
+		return db.Invalid("rules: max_chars and max_list_items cannot be below 0")
+	}
+	for _, name := range r.Off {
+		if name != "*" && !slices.Contains(ruleNames, name) {
+			return db.Invalid("rules.off: there is no rule %q; the rules are %s, and * is all", db.Short(name),
+				strings.Join(ruleNames, ", "))
+		}
+	}
+	return nil
+}
+
+// Violation is a line of an index that breaks a rule.
+type Violation struct {
+	Rule    string `json:"rule"`
+	Line    int    `json:"line" doc:"From 1; 0 is the whole index."`
+	Text    string `json:"text" doc:"The beginning of the line."`
+	Why     string `json:"why"`
+	Belongs string `json:"belongs" doc:"Where it belongs, by the manifest; empty if nothing is to be moved."`
+}
+
+func (v Violation) String() string {
+	text := v.Why
+	if v.Line > 0 {
+		text = fmt.Sprintf("line %d (%q) %s", v.Line, v.Text, v.Why)
+	}
+	if v.Belongs != "" {
+		text += fmt.Sprintf("; by the manifest it belongs in %s", v.Belongs)
+	}
+	return text
+}
+
+// refusal is the error of a change that would break rules of the index.
+func refusal(path string, broken []Violation) error {
+	var said []string
+	for _, v := range broken[:min(len(broken), 5)] {
+		said = append(said, fmt.Sprintf("[%s] %s.", v.Rule, v))
+	}
+	if n := len(broken) - 5; n > 0 {
+		said = append(said, fmt.Sprintf("%d more lines break rules.", n))
+	}
+	return db.Invalid("%s is an index of pointers; nothing was changed, because the new text would break its rules:\n%s",
+		path, strings.Join(said, "\n"))
+}
+
+// indexLine is a line of an index.
+type indexLine struct {
+	number   int
+	text     string
+	section  string // its heading, in lower case
+	item     bool   // of a list
+	row      bool   // of a table
+	plain    bool   // neither, and no heading
+	inFence  bool
+	pointers []string
+}
+
+var (
+	heading   = regexp.MustCompile(`^#{1,6}\s+(.*)$`)
+	listItem  = regexp.MustCompile(`^\s*(?:[-*+]|\d+[.)])\s+`)
+	separator = regexp.MustCompile(`^[\s|:-]+$`)
+	fence     = regexp.MustCompile("^\\s*(?:```|~~~)")
+	anyURL    = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://\S+`)
+	pointer   = regexp.MustCompile(`/memories/[^\s|()\[\]"'` + "`" + `,;]+|` +
+		`[\pL\pN_@+.-]*[\pL\pN_](?:/[\pL\pN_@+.-]+)*\.(?:md|txt|json|ya?ml|csv|toml)\b`)
+	hash = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
+
+	rawError = regexp.MustCompile(`(?i)\btraceback \(most recent|^\W*(?:panic|fatal|fatal error|error):\s|` +
+		`\b[a-z]\w*(?:error|exception)\b:\s|^\s+at \S+\(.*:\d+\)|\bFile "[^"]+", line \d+|\bgoroutine \d+ \[|` +
+		`\bexit (?:code|status) [1-9]|\bSQLSTATE\b|\bsegmentation fault\b`)
+	temporary = regexp.MustCompile(`(?i)\b(?:temporary|temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|` +
+		`later today|this session)\b`)
+)
+
+// readIndex reads the lines of an index.
+func readIndex(content string) (lines []indexLine) {
+	section, fenced := "", false
+	for i, text := range Lines(content) {
+		l := indexLine{number: i + 1, text: text, section: section, inFence: fenced}
+		switch {
+		case fence.MatchString(text):
+			fenced, l.inFence = !fenced, true
+		case fenced || strings.TrimSpace(text) == "":
+		case heading.MatchString(text):
+			section = strings.ToLower(strings.TrimSpace(heading.FindStringSubmatch(text)[1]))
+			l.section = section
+		case strings.HasPrefix(strings.TrimSpace(text), "|"):
+			l.row = true
+		case listItem.MatchString(text):
+			l.item = true
+		default:
+			l.plain = true
+		}
+		l.pointers = pointersOf(text)
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// pointersOf returns the paths and names of files in a text.
+func pointersOf(text string) (found []string) {
+	for _, p := range pointer.FindAllString(anyURL.ReplaceAllString(text, " "), -1) {
+		found = append(found, strings.TrimRight(p, ".:!?"))
+	}
+	return found
+}
+
+// candidates returns the paths that a pointer may mean.
+func candidates(p string) []string {
+	if strings.HasPrefix(p, Root) {
+		return []string{strings.TrimSuffix(p, "/")}
+	}
+	p = strings.TrimPrefix(p, "./")
+	all := []string{Root + "/" + p}
+	for _, prefix := range []string{"memory/", "memories/"} {
+		if rest, ok := strings.CutPrefix(p, prefix); ok {
+			all = append(all, Root+"/"+rest)
+		}
+	}
+	return all
+}
+
+// indexCheck is a check of an index.
+type indexCheck struct {
+	rules    IndexRules
+	manifest Manifest
+	lines    []indexLine
+	others   []File // the other files of the tree
+	broken   []Violation
+}
+
+// checkIndex returns what a text of the index breaks.
+func checkIndex(r IndexRules, m Manifest, content string, others []File) []Violation {
+	c := &indexCheck{rules: r, manifest: m, lines: readIndex(content), others: others}
+	if n := utf8.RuneCountInString(content); n > r.maxChars() {
+		c.add(ruleSize, indexLine{}, fmt.Sprintf("the index would have %d characters, and may have %d: move what it tells "+
+			"to files that it points to", n, r.maxChars()), false)
+	}
+	for _, l := range c.lines {
+		c.checkLine(l)
+	}
+	c.checkLists()
+	c.checkDuplicates()
+	slices.SortStableFunc(c.broken, func(a, b Violation) int { return a.Line - b.Line })
+	return c.broken
+}
+
+func (c *indexCheck) add(rule string, l indexLine, why string, moves bool) {
+	if !c.rules.holds(rule) {
+		return
+	}
+	v := Violation{Rule: rule, Line: l.number, Text: db.Beginning(strings.TrimSpace(l.text), 80), Why: why}
+	if moves {
+		v.Belongs = c.manifest.place(rule, l.section+" "+l.text)
+	}
+	c.broken = append(c.broken, v)
+}
+
+// maxLineChars is the most characters of a line of an index.
+const maxLineChars = 200
+
+// maxInlineChars is the most characters of a line that may tell something: an introduction, or a line of a section for
+// short facts.
+const maxInlineChars = 120
+
+func (c *indexCheck) checkLine(l indexLine) {
+	if l.inFence {
+		if fence.MatchString(l.text) {
+			c.add(ruleCode, l, "is code", true)
+		}
+		return
+	}
+	if rawError.MatchString(l.text) {
+		c.add(ruleError, l, "is a raw message of an error: say what was learned from it", true)
+	}
+	if hasHash(l) {
+		c.add(ruleHash, l, "has the hash of a commit", true)
+	}
+	if temporary.MatchString(l.text) {
+		c.add(ruleTemporary, l, "is a note for the moment", true)
+	}
+	for _, p := range l.pointers {
+		if !c.leads(p) {
+			c.add(ruleDangling, l, fmt.Sprintf("points to %s, which does not exist: create the file first", p), false)
+		}
+	}
+	if c.tells(l) {
+		c.add(ruleContent, l, "tells something and points to no file", true)
+	}
+}
+
+// hasHash reports whether a line has the hash of a commit outside of a path.
+func hasHash(l indexLine) bool {
+	text := pointer.ReplaceAllString(anyURL.ReplaceAllString(l.text, " "), " ")
+	return slices.ContainsFunc(hash.FindAllString(text, -1), func(s string) bool {
+		return strings.ContainsAny(s, "0123456789") && strings.ContainsAny(s, "abcdef")
+	})
+}
+
+// leads reports whether a pointer names a file or a directory of the tree.
+func (c *indexCheck) leads(p string) bool {
+	return slices.ContainsFunc(candidates(p), func(path string) bool {
+		return c.rules.isIndex(path) || slices.ContainsFunc(c.others, func(f File) bool { return within(f.Path, path) })
+	})
+}
+
+// inlineSections are the sections whose lines may tell short facts.
+var inlineSections = regexp.MustCompile(`^(?:users?|people|rules|behaviou?r.*|recent.*)$`)
+
+// tells reports whether a line tells something and points nowhere, or is too long for a pointer. A first plain line,
+// the rows of the heads of tables and the lines of inlineSections may tell something short.
+func (c *indexCheck) tells(l indexLine) bool {
+	if !l.item && !l.row && !l.plain {
+		return false
+	}
+	chars := utf8.RuneCountInString(strings.TrimSpace(l.text))
+	if chars > maxLineChars {
+		return true
+	}
+	if len(l.pointers) > 0 || l.row && c.headOfTable(l) {
+		return false
+	}
+	short := inlineSections.MatchString(l.section) || l.plain && c.isIntroduction(l)
+	return chars > maxInlineChars || !short
+}
+
+// headOfTable reports whether a row names the columns of a table, or is the line below it.
+func (c *indexCheck) headOfTable(l indexLine) bool {
+	next := l.number // the index of the next line
+	return separator.MatchString(l.text) || next < len(c.lines) && c.lines[next].row &&
+		separator.MatchString(c.lines[next].text)
+}
+
+// isIntroduction reports whether a line is the first that is neither empty nor a heading.
+func (c *indexCheck) isIntroduction(l indexLine) bool {
+	return !slices.ContainsFunc(c.lines[:l.number-1], func(o indexLine) bool {
+		return o.item || o.row || o.plain || o.inFence
+	})
+}
+
+// checkLists finds lists with too many items.
+func (c *indexCheck) checkLists() {
+	items := 0
+	for _, l := range c.lines {
+		switch {
+		case l.item:
+			if items++; items == c.rules.maxListItems()+1 {
+				c.add(ruleList, l, fmt.Sprintf("is item %d of a list that may have %d: make the list a file of its own, or a "+
+					"table of pointers", items, c.rules.maxListItems()), true)
+			}
+		case strings.TrimSpace(l.text) != "":
+			items = 0
+		}
+	}
+}
+
+var notWord = regexp.MustCompile(`[^\pL\pN]+`)
+
+// facts returns the sentences of a line that may state a fact, as words in lower case.
+func facts(text string) (all []string) {
+	text = pointer.ReplaceAllString(anyURL.ReplaceAllString(text, " "), " ")
+	for _, part := range strings.FieldsFunc(strings.ReplaceAll(text, ". ", "\x00"), func(r rune) bool {
+		return r == 0 || r == '|' || r == ';'
+	}) {
+		words := strings.Fields(notWord.ReplaceAllString(strings.ToLower(part), " "))
+		if len(words) >= 4 {
+			all = append(all, strings.Join(words, " "))
+		}
+	}
+	return all
+}
+
+// checkDuplicates finds facts that stand in another file.
+func (c *indexCheck) checkDuplicates() {
+	known := map[string]string{}
+	for _, f := range c.others {
+		for _, line := range Lines(f.Content) {
+			for _, fact := range facts(line) {
+				known[fact] = f.Path
+			}
+		}
+	}
+	for _, l := range c.lines {
+		if !l.item && !l.row && !l.plain || l.inFence || l.row && c.headOfTable(l) {
+			continue
+		}
+		for _, fact := range facts(l.text) {
+			if path := known[fact]; path != "" {
+				c.add(ruleDuplicate, l, "says what stands in "+path+": point to it", false)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package memoryfile_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/memoryfile"
+)
+
+const index = "/memories/MEMORY.md"
+
+// good is an index that keeps the rules.
+const good = `# Memory
+
+The index of my notes.
+
+## Users
+
+| Handle | Role | Notes |
+| --- | --- | --- |
+| ada | owner | likes short answers |
+
+## Projects
+
+| Name | Status | File |
+| --- | --- | --- |
+| Claw | open | projects/claw.md |
+
+- Infrastructure: see memory/infra/dns.md
+- Lessons: /memories/lessons.md, and [the web](https://example.com/a.md)
+
+## Recent
+
+- Moved the database
+`
+
+func withTopics(t *testing.T) *fixture {
+	f := newFixture(t)
+	f.write("/memories/projects/claw.md", "# Claw\n\nThe release needs two approvals from the platform team.\n")
+	f.write("/memories/infra/dns.md", "The zone is example.net.\n")
+	f.write("/memories/lessons.md", "Read the log first.\n")
+	f.write(index, good)
+	return f
+}
+
+// Each rule refuses a line, and says which one it is and where it belongs.
+func TestTheRulesOfAnIndex(t *testing.T) {
+	t.Parallel()
+	f := withTopics(t)
+	for _, tt := range []struct{ rule, line, where string }{
+		{"content", "The staging host is s2.", "in /memories/infra/*.md"},
+		{"content", "- The user prefers tea to coffee.", "in /memories/people/*.md"},
+		{"content", "- Claw: " + strings.Repeat("very ", 50) + "long, see projects/claw.md", "/memories/projects/*.md"},
+		{"hash", "- Fixed in 3f2a9bc, see projects/claw.md", "in /memories/projects/*.md"},
+		{"code", "```go\nfunc main() {}\n```", "in /memories/projects/*.md"},
+		{"error", "- panic: runtime error, see lessons.md", "in /memories/lessons.md"},
+		{"error", "- ValueError: bad input, see lessons.md", "in /memories/lessons.md"},
+		{"temporary", "- TODO: call Bob, see projects/claw.md", "in /memories/TODO.md"},
+		{"duplicate", "- The release needs two approvals from the platform team. See projects/claw.md",
+			"/memories/projects/claw.md"},
+		{"dangling", "- Bob: people/bob.md", "people/bob.md, which does not exist"},
+		{"dangling", "- Bob: /memories/people/", "/memories/people/, which does not exist"},
+		{"list", strings.Repeat("- projects/claw.md\n", 6), "item 6"},
+		{"size", strings.Repeat("| projects/claw.md | "+strings.Repeat("x", 100)+" |\n", 45), "5000"},
+	} {
+		_, err := f.store.Write(t.Context(), f.at, index, good+"\n## More\n\n"+tt.line+"\n", "")
+		if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "["+tt.rule+"]") ||
+			!strings.Contains(err.Error(), tt.where) {
+			t.Errorf("%s: %.60q: got %v, want the rule and %q", tt.rule, tt.line, err, tt.where)
+		}
+		if tt.rule != "size" && err != nil && !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%s: got %v, which names no line", tt.rule, err)
+		}
+		off := memoryfile.IndexRules{Off: []string{"*"}}
+		if _, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{Rules: &off}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.store.Write(t.Context(), f.at, index, good+tt.line+"\n", ""); err != nil {
+			t.Errorf("%s that does not hold: got %v", tt.rule, err)
+		}
+		f.write(index, good)
+		if _, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{
+			Rules: &memoryfile.IndexRules{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := f.files()[index]; got != good {
+		t.Errorf("the index is %q", got)
+	}
+}
+
+func TestRecentActivityRolls(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	section := func(from, to, step int) string {
+		text := "# Memory\n\n## Recent\n\n"
+		for i := from; i != to; i += step {
+			text += fmt.Sprintf("- Day %d\n", i)
+		}
+		return text
+	}
+	f.write(index, section(1, 6, 1))
+	c, err := f.store.Write(t.Context(), f.at, index, section(1, 7, 1), "")
+	if err != nil || c.File.Content != section(2, 7, 1) || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "Day 1") {
+		t.Errorf("one more at the end: got %q, %q, %v", c.File.Content, c.Notes, err)
+	}
+	f.write(index, section(5, 0, -1))
+	if c, err = f.store.Write(t.Context(), f.at, index, section(7, 0, -1), ""); err != nil ||
+		c.File.Content != section(7, 2, -1) {
+		t.Errorf("two more at the beginning: got %q, %v", c.File.Content, err)
+	}
+}
+
+func TestPointersOfTheIndexStayTrue(t *testing.T) {
+	t.Parallel()
+	f := withTopics(t)
+	if _, _, err := f.store.Delete(t.Context(), f.at, "/memories/infra", ""); !errors.Is(err, db.ErrInvalid) ||
+		!strings.Contains(err.Error(), "line 17") {
+		t.Errorf("a deletion of what the index points to: got %v", err)
+	}
+	_, notes, err := f.store.Rename(t.Context(), f.at, "/memories/infra", "/memories/services")
+	if err != nil || len(notes) != 1 {
+		t.Errorf("a renaming: got %q, %v", notes, err)
+	}
+	want := strings.Replace(good, "memory/infra/dns.md", "services/dns.md", 1)
+	if got := f.files()[index]; got != want {
+		t.Errorf("the index is %q, want %q", got, want)
+	}
+}
+
+func TestTheManifestIsObeyed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	operator := memoryfile.At{Org: org, Tree: f.at.Tree, Author: memoryfile.Author{Key: "key-1"}}
+	m := memoryfile.Manifest{Entries: []memoryfile.ManifestEntry{
+		{Path: "/memories/log.md", Holds: "what happened", Update: "append"},
+		{Path: "/memories/short/*.md", Holds: "short notes", MaxChars: 10, Update: "replace",
+			NotHere: "Long ones go to log.md."},
+	}}
+	if _, err := f.store.SetManifest(t.Context(), operator, m); err != nil {
+		t.Fatal(err)
+	}
+	if got, own, err := f.store.Manifest(t.Context(), org, f.at.Tree); err != nil || !own || len(got.Entries) != 2 ||
+		got.Entries[1] != m.Entries[1] {
+		t.Errorf("the manifest is %+v, %t, %v", got, own, err)
+	}
+	f.write("/memories/log.md", "one\n")
+	f.write("/memories/log.md", "one\ntwo\n")
+	for path, text := range map[string]string{"/memories/log.md": "two\n", "/memories/short/a.md": "more than ten",
+		memoryfile.ManifestPath: m.Render(), "/memories/manifest.md": "x"} {
+		if _, err := f.store.Write(t.Context(), f.at, path, text, ""); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("%s: got %v, want ErrInvalid", path, err)
+		}
+	}
+	if _, _, err := f.store.Delete(t.Context(), f.at, memoryfile.ManifestPath, ""); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("its deletion by an agent: got %v, want ErrInvalid", err)
+	}
+	if _, _, err := f.store.Rename(t.Context(), f.at, memoryfile.ManifestPath, "/memories/m"); !errors.Is(err,
+		db.ErrInvalid) {
+		t.Errorf("its renaming: got %v, want ErrInvalid", err)
+	}
+	if _, err := f.store.Write(t.Context(), operator, memoryfile.ManifestPath, "no table", ""); !errors.Is(err,
+		db.ErrInvalid) {
+		t.Errorf("a manifest without a table: got %v, want ErrInvalid", err)
+	}
+	c, err := f.store.Write(t.Context(), f.at, "/memories/other.md", "x", "")
+	if err != nil || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "covers") {
+		t.Errorf("a path that it does not cover: got %q, %v", c.Notes, err)
+	}
+}
+
+func TestManyChangedFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var notes []string
+	for i := range 4 {
+		c, err := f.store.Write(t.Context(), f.at, fmt.Sprintf("/memories/%d.md", i), "x", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes = c.Notes; (len(notes) > 0) != (i == 3) {
+			t.Errorf("after %d files: got %q", i+1, notes)
+		}
+	}
+	if !strings.Contains(notes[0], "/memories/0.md, /memories/1.md, /memories/2.md, /memories/3.md") {
+		t.Errorf("got %q", notes)
+	}
+	f.write(index, "- 0.md\n")
+	if c, err := f.store.Write(t.Context(), f.at, "/memories/0.md", "y", ""); err != nil || len(c.Notes) > 0 {
+		t.Errorf("after the index was changed: got %q, %v", c.Notes, err)
+	}
+}
+
+// However many servers write it at once, no way of writing leaves an index that is too long.
+func TestAnIndexNeverGetsTooLong(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("/memories/a.md", "a")
+	f.write(index, "# Index\n")
+	pool, err := db.Connect(t.Context(), f.pool.Config().ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	pools := []*pgxpool.Pool{f.pool, pool}
+	var group errgroup.Group
+	for writer := range 40 {
+		group.Go(func() error {
+			row := fmt.Sprintf("| a.md | %d%s |", writer, strings.Repeat("x", 150))
+			_, err := memoryfile.New(pools[writer%2]).Edit(t.Context(), f.at, index, func(content string) (string, error) {
+				return memoryfile.Insert(index, content, row, len(memoryfile.Lines(content)))
+			})
+			if errors.Is(err, db.ErrInvalid) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := utf8.RuneCountInString(f.files()[index]); n > 5_000 || n < 4_500 {
+		t.Errorf("the index has %d characters, want as many as fit 5,000", n)
+	}
+	f.write("/memories/long.md", strings.Repeat("x", 5_001))
+	if _, err := f.store.Create(t.Context(), memoryfile.At{Org: org, Tree: f.at.Tree}, "/memories/memory.MD",
+		"x"); err == nil {
+		t.Error("there are two indexes")
+	}
+	if _, _, err := f.store.Delete(t.Context(), f.at, index, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.store.Rename(t.Context(), f.at, "/memories/long.md", "/memories/Memory.md"); !errors.Is(err,
+		db.ErrInvalid) {
+		t.Errorf("a long file in the place of the index: got %v, want ErrInvalid", err)
+	}
+}
+
+func TestALintReportsTheStateOfATree(t *testing.T) {
+	t.Parallel()
+	f := withTopics(t)
+	f.write("/memories/orphan.md", "nobody points here")
+	l, err := f.store.Lint(t.Context(), org, f.at.Tree)
+	if err != nil || len(l.Violations) != 0 || l.Files != 5 || l.IndexChars != utf8.RuneCountInString(good) {
+		t.Errorf("got %+v, %v", l, err)
+	}
+	if got := strings.Join(l.Unreachable, " "); got != "/memories/orphan.md" {
+		t.Errorf("no pointer leads to %q", got)
+	}
+	off := memoryfile.IndexRules{Off: []string{"*"}}
+	if _, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{Rules: &off}); err != nil {
+		t.Fatal(err)
+	}
+	f.write(index, good+"\n## More\n\nThe staging host is s2.\n")
+	if l, err = f.store.Lint(t.Context(), org, f.at.Tree); err != nil || len(l.Violations) != 1 {
+		t.Errorf("rules that do not hold are reported, too: got %+v, %v", l, err)
+	}
+}
