@@ -48,13 +48,11 @@ func (b *bench) tenants(ctx context.Context) (err error) {
 	var floods [2]*flood
 	for i := range servers {
 		home := filepath.Join(b.work, fmt.Sprintf("tenants-%d", i))
-		s, _, err := b.serve(ctx, home)
-		if err != nil {
+		if servers[i], _, err = b.serve(ctx, home); err != nil {
 			return err
 		}
-		servers[i] = s
-		defer func() { err = errors.Join(err, s.stop(), os.RemoveAll(home)) }()
-		if floods[i], err = s.newFlood(ctx, documents); err != nil {
+		defer func() { err = errors.Join(err, servers[i].stop(), os.RemoveAll(home)) }()
+		if floods[i], err = servers[i].newFlood(ctx, documents); err != nil {
 			return err
 		}
 	}

@@ -80,3 +80,45 @@ func TestLongWorkDoesNotHoldUpItsOrganization(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// An organization whose pieces of work wait for each other does not begin the next while another's work has what it
+// needs, but for yields at most.
+func TestTheBusyGiveWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := db.NewContendedShares(16, 4, 1)
+		take := func(org db.Org) {
+			if err := s.Take(t.Context(), org, 1); err != nil {
+				t.Error(err)
+			}
+		}
+		take(1)
+		take(2)
+		served := make(chan struct{}, 2)
+		for range 2 {
+			go func() {
+				take(1)
+				served <- struct{}{}
+			}()
+			synctest.Wait()
+		}
+		s.Give(1, 1)
+		if synctest.Wait(); len(served) != 0 {
+			t.Error("the next of an organization's begins while another organization's work runs")
+		}
+		s.Give(2, 1)
+		if synctest.Wait(); len(served) != 1 {
+			t.Error("the next of an organization's does not begin when the other's work is done")
+		}
+		take(2)
+		s.Give(1, 1)
+		if time.Sleep(db.ConnectionYields / 2); len(served) != 1 {
+			t.Error("the organization does not give way a second time")
+		}
+		if time.Sleep(db.ConnectionYields); len(served) != 2 {
+			t.Error("the organization gives way for longer than yields")
+		}
+		s.Give(1, 1)
+		s.Give(2, 1)
+	})
+}

@@ -25,6 +25,11 @@ type Shares struct {
 	contended         int64
 	lingers, patience time.Duration
 
+	// yields is how long an organization whose pieces of work wait for each other gives way to one whose work has what it
+	// needs: the next of those that wait is served when that one has given its units back, or after yields.
+	yields   time.Duration
+	yielding bool // a timer of yields runs
+
 	mu      sync.Mutex
 	taken   int64
 	orgs    map[Org]*share
@@ -227,6 +232,10 @@ func (s *Shares) serveNext() bool {
 	var next *share
 	var nextOrg Org
 	for org, of := range s.orgs {
+		if len(of.waiting) > 0 && s.givesWay(org, of) {
+			s.serveLater()
+			continue
+		}
 		if len(of.waiting) > 0 && s.admitsNow(org, of, of.waiting[0].units) && (next == nil || of.taken < next.taken ||
 			of.taken == next.taken && of.waiting[0].number < next.waiting[0].number) {
 			next, nextOrg = of, org
@@ -237,6 +246,34 @@ func (s *Shares) serveNext() bool {
 	}
 	s.serve(nextOrg, next)
 	return true
+}
+
+// givesWay reports whether an organization that waits gives way to another, which has units and does not wait.
+func (s *Shares) givesWay(org Org, of *share) bool {
+	if s.yields == 0 || time.Since(of.tookAt) >= s.yields {
+		return false
+	}
+	for other, has := range s.orgs {
+		if other != org && has.taken > 0 && len(has.waiting) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// serveLater serves those who wait after yields.
+func (s *Shares) serveLater() {
+	if s.yielding {
+		return
+	}
+	s.yielding = true
+	time.AfterFunc(s.yields, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.yielding = false
+		for s.serveNext() {
+		}
+	})
 }
 
 type orgKey struct{}
@@ -300,6 +337,7 @@ func (*connections) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndD
 const (
 	connectionLingers  = time.Second
 	connectionPatience = time.Second
+	connectionYields   = 20 * time.Millisecond
 )
 
 // shareConnections lets the organizations share the pool's connections; a quarter of them is the reserve. While several
@@ -311,6 +349,7 @@ func shareConnections(config *pgxpool.Config, tracer pgx.QueryTracer) {
 	shared.shares.contended = max(1, int64(runtime.GOMAXPROCS(0))-1)
 	shared.shares.lingers, shared.shares.patience = connectionLingers, connectionPatience
 	config.ConnConfig.Tracer = shared
+	shared.shares.yields = connectionYields
 	if tracer != nil {
 		config.ConnConfig.Tracer = multitracer.New(shared, tracer)
 	}
