@@ -22,7 +22,7 @@ var notCarried = map[string]string{
 	"archive_key": "a number of the database's own", "block_key": "a number of the database's own",
 	"conversation_key": "a number of the database's own", "file_key": "a number of the database's own",
 	"folder_key": "a number of the database's own", "identity_key": "a number of the database's own",
-	"tool_key": "a number of the database's own", "forked_from": "a number of the database's own",
+	"tool_key": "a number of the database's own", "tree_key": "a number of the database's own", "forked_from": "a number of the database's own",
 
 	"chunks": "made again from the original", "file_segments": "made again from the original",
 	"gram_blocks": "made again from the original", "gram_units": "made again from the original",
@@ -138,6 +138,7 @@ func (c *client) settled() {
 		 WHERE org = 1`,
 		`UPDATE agents SET hidden = true, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
 			last_stop_reason = 'end_turn' WHERE org = 1`,
+		`UPDATE working_memories SET turned = 1 WHERE org = 1`,
 		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = 1`,
 		`UPDATE agent_folders SET opens = true WHERE org = 1`,
 		`UPDATE blocks SET hidden = true, template = '{"is_template": true, "template_name": "t"}' WHERE org = 1`,

@@ -277,8 +277,8 @@ func TestIterationEnds(t *testing.T) {
 		c.made("/v1/agents", fmt.Sprintf(`{"name":"n%d"}`, i))
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
-		"/v1/agents/" + agent + "/tools": 20,
-		"/v1/tools/":                     19} {
+		"/v1/agents/" + agent + "/tools": 19,
+		"/v1/tools/":                     20} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
 			for range 11 {
@@ -323,8 +323,8 @@ func TestToolsAreListed(t *testing.T) {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "19" {
-		t.Errorf("count: got %s, want 19", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "20" {
+		t.Errorf("count: got %s, want 20", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

@@ -31,7 +31,7 @@ func (c *client) remembering() string {
 		"metadata":{"a":"<&\u2028>"},"description":"d","embedding":"e/m","per_file_view_window_char_limit":5000,
 		"model_settings":{"temperature":0.25},"timezone":"Europe/Berlin","max_files_open":4,"open_on_attach":true,
 		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":false,
-		"recall_scope":"agent","tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
+		"recall_scope":"agent","working_memory":"manual","tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
 		"tool_name":"weather"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder, block, tool))
 	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],
 		"block_ids":[%q],"properties":[{"key":"k","value":"<b>","type":"string"}]}`, agent, block))
@@ -63,7 +63,34 @@ func (c *client) remembering() string {
 			Content: []recall.Part{{Type: recall.Text, Text: "two days ago"}}})
 	c.made(fmt.Sprintf("/v1/conversations/%s/fork", other), `{}`)
 	c.must("PUT", base+"/consumers/reader", `{"seq":3}`)
+	c.remembers(agent)
 	return agent
+}
+
+// remembers gives an agent a working memory and memory files.
+func (c *client) remembers(agent string) {
+	c.t.Helper()
+	base := "/v1/agents/" + agent
+	c.tool(agent, "update_working_memory", `{"changes":[{"field":"task","text":"count whales"},
+		{"field":"decisions","text":"count at dawn"},{"field":"important_files","text":"Papers/b.md","evidence":"Papers/b.md"}]}`)
+	c.tool(agent, "update_working_memory", `{"changes":[{"field":"next","text":"sail"}]}`)
+	c.must("PATCH", base+"/tools/attach/"+toolIDs()["memory_files"], "")
+	for _, command := range []string{
+		`{"command":"create","path":"/memories/people/ada.md","file_text":"Ada counts whales.\n"}`,
+		`{"command":"create","path":"/memories/MEMORY.md","file_text":"# Memory\n\n- Ada: people/ada.md\n"}`,
+		`{"command":"create","path":"/memories/old.md","file_text":"The secret name is Moby.\n"}`,
+		`{"command":"str_replace","path":"/memories/people/ada.md","old_str":"whales","new_str":"all whales"}`,
+		`{"command":"delete","path":"/memories/old.md"}`,
+	} {
+		c.must("POST", base+"/memory-tree/command", command)
+	}
+	var tree struct{ ID string }
+	if err := json.Unmarshal([]byte(c.must("GET", base+"/memory-tree", "")), &tree); err != nil {
+		c.t.Fatal(err)
+	}
+	c.must("PATCH", "/v1/memory-trees/"+tree.ID, `{"description":"Of whales","rules":{"max_list_items":7}}`)
+	c.must("POST", "/v1/memory-trees/"+tree.ID+"/redact", `{"text":"Moby"}`)
+	c.must("PATCH", base+"/memory-trees/attach/"+tree.ID+"?read_only=true", `{}`)
 }
 
 // customTool is a definition with all its fields.
@@ -96,7 +123,19 @@ func (c *client) memory(agent string) map[string]string {
 	for _, conversation := range c.list("/v1/conversations?agent_id=" + agent) {
 		ask(fmt.Sprintf("/v1/conversations/%s", conversation["id"]))
 		ask(fmt.Sprintf("/v1/conversations/%s/messages?limit=1000", conversation["id"]))
+		ask(fmt.Sprintf("/v1/conversations/%s/working-memory", conversation["id"]))
+		ask(fmt.Sprintf("/v1/conversations/%s/working-memory/versions", conversation["id"]))
 	}
+	ask(base + "/memory-tree")
+	var tree struct{ ID string }
+	if err := json.Unmarshal([]byte(all[base+"/memory-tree"]), &tree); err != nil {
+		c.t.Fatal(err)
+	}
+	ask("/v1/memory-trees/" + tree.ID + "/files")
+	for _, f := range c.memoryFiles(tree.ID) {
+		ask("/v1/memory-trees/" + tree.ID + "/versions?memory_file_id=" + f)
+	}
+	ask("/v1/memory-trees/" + tree.ID + "/search?query=whales")
 	for _, folder := range c.list(base + "/folders") {
 		for _, f := range c.list(fmt.Sprintf("/v1/folders/%s/files?include_content=true", folder["id"])) {
 			delete(f, "updated_at") // when it was parsed
@@ -110,6 +149,19 @@ func (c *client) memory(agent string) map[string]string {
 	ask("/v1/identities")
 	all["search"] = c.must("POST", "/v1/messages/search", fmt.Sprintf(`{"query":"whales swim","agent_id":%q}`, agent))
 	all["reset"] = c.messagesWithReset(agent)
+	return all
+}
+
+// memoryFiles are the ids of the files of a tree with those that are deleted.
+func (c *client) memoryFiles(tree string) []string {
+	c.t.Helper()
+	all, err := db.All[string](c.t.Context(), c.pool, `
+		SELECT f.id FROM memory_files f JOIN memory_trees t ON t.org = f.org AND t.key = f.tree_key
+		WHERE f.org = $1 AND t.org = $1 AND t.id = $2
+		ORDER BY f.key`, db.Org(1), tree)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	return all
 }
 
@@ -280,9 +332,23 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 			`$1"`+stranger+`"`), "loci_identities[0]: agent_id"},
 		"an identity of another's block": {one(`("properties":\[[^]]*\],"agent_ids":\[[^]]*\],"block_ids":\[)"block-[^"]*"`,
 			`$1"`+notes+`"`), "loci_identities[0]: block_ids[0]"},
-		"a fork of nobody":    {one(`"forked_from":"conv-[^"]*"`, `"forked_from":"conv-`+nobody+`"`), "forked_from"},
-		"a fork of itself":    {one(`("id":"(conv-[^"]*)"[^\n]*"forked_from":)"conv-[^"]*"`, `$1"$2"`), "forked_from"},
-		"a fork too far":      {one(`("forked_from":"conv-[^"]*","forked_to":)`, `${1}9`), "forked_to is 9"},
+		"a fork of nobody": {one(`"forked_from":"conv-[^"]*"`, `"forked_from":"conv-`+nobody+`"`), "forked_from"},
+		"a fork of itself": {one(`("id":"(conv-[^"]*)"[^\n]*"forked_from":)"conv-[^"]*"`, `$1"$2"`), "forked_from"},
+		"a fork too far":   {one(`("forked_from":"conv-[^"]*","forked_to":)`, `${1}9`), "forked_to is 9"},
+		"a working memory too many": {one(`"loci_working_memories":\[`,
+			`"loci_working_memories":[{"conversation_id":"conv-`+nobody+`"},`), "loci_working_memories[0]"},
+		"a working memory that lacks a version": {one(`"loci_working_memory_versions":\[[^\n]*,\n`,
+			`"loci_working_memory_versions":[`), "lacks 1 of its versions"},
+		"an entry of two lines":  {one(`"text":"count at dawn"`, `"text":"a\nb"`), "loci_working_memories[0]"},
+		"evidence of nothing":    {one(`"kind":"file"`, `"kind":"x"`), "loci_working_memories[0]"},
+		"a path that leaves":     {one(`"path":"/memories/people/ada.md"`, `"path":"/memories/../ada.md"`), "loci_memory_files[0]"},
+		"a file of no tree":      {one(`"tree_id":"tree-[^"]*`, `"tree_id":"tree-`+nobody), "loci_memory_files[0]"},
+		"a deletion with a text": {one(`"change":"deleted"`, `"change":"created"`), "loci_memory_file_versions"},
+		"a change of nothing":    {one(`"change":"created"`, `"change":"made"`), "loci_memory_file_versions[0]"},
+		"a tree of nobody": {one(`("loci_memory_trees":\[.*"agent_id":)"agent-[^"]*"`, `$1"`+stranger+`"`),
+			"loci_memory_trees[0]"},
+		"a compaction of another's conversation": {one(`("loci_compactions":\[\{[^\n]*?"conversation_id":)"conv-[^"]*"`,
+			`$1"conv-`+nobody+`"`), "loci_compactions[0]"},
 		"a passage of nobody": {one(`"archive_id":"archive-[^"]*`, `"archive_id":"archive-`+nobody), "loci_passages[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {

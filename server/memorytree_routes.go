@@ -44,7 +44,7 @@ type OfTree struct {
 }
 
 func (o OfTree) at(ctx context.Context) memoryfile.At {
-	return memoryfile.At{Org: rest.Org(ctx), Tree: string(o.TreeID), Author: memoryfile.Author{Key: rest.KeyOf(ctx)}}
+	return memoryfile.At{Org: rest.Org(ctx), Tree: string(o.TreeID), Author: memoryfile.FileAuthor{Key: rest.KeyOf(ctx)}}
 }
 
 func (s *Server) createMemoryTree(ctx context.Context, in *struct {

@@ -32,7 +32,7 @@ var house = map[string][]string{
 		"server/tool", "server/mcp"},
 	"server/apikey": {"db"},
 	"server/agentfile": {"db", "db/event", "files", "recall", "archival", "compaction", "server/agent", "server/block",
-		"server/letta", "server/rest", "server/tool"},
+		"server/block/working", "server/letta", "server/memoryfile", "server/rest", "server/tool"},
 	"server": {"db", "db/event", "files", "files/document", "recall", "recall/chat", "archival", "compaction",
 		"server/apikey", "server/agent", "server/agentfile", "server/block",
 		"server/block/working", "server/capture", "server/console", "server/letta", "server/loop", "server/memoryfile",

@@ -13,6 +13,8 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // The lists of a full file. Ids in them are those of the database. Items of one owner follow each other, in the order
@@ -32,10 +34,17 @@ const (
 	listEvents        = "loci_events"
 	listConsumers     = "loci_event_consumers"
 	listIdentities    = "loci_identities"
+
+	listWorking         = "loci_working_memories"
+	listWorkingVersions = "loci_working_memory_versions"
+	listTrees           = "loci_memory_trees"
+	listTreeFiles       = "loci_memory_files"
+	listTreeVersions    = "loci_memory_file_versions"
 )
 
 var fullLists = []string{listOwnBlocks, listVersions, listArchives, listPassages, listFolders, listOwnFiles,
-	listOriginals, listViews, listConversations, listMessages, listCompactions, listEvents, listConsumers, listIdentities}
+	listOriginals, listViews, listConversations, listMessages, listCompactions, listEvents, listConsumers, listIdentities,
+	listWorking, listWorkingVersions, listTrees, listTreeFiles, listTreeVersions}
 
 // piece is a part of the original of a file. The pieces of a file, joined in their order, are the original.
 type piece struct {
@@ -62,6 +71,12 @@ func (e *export) writeFull(ctx context.Context) error {
 	if err := e.writeConversations(ctx); err != nil {
 		return err
 	}
+	if err := e.writeWorking(ctx); err != nil {
+		return err
+	}
+	if err := e.writeTrees(ctx); err != nil {
+		return err
+	}
 	list(e.writer, listEvents, event.Export(ctx, e.Agents.DB, e.org, e.AgentID))
 	consumers, err := event.ExportConsumers(ctx, e.Agents.DB, e.org, e.AgentID)
 	if err != nil {
@@ -73,6 +88,41 @@ func (e *export) writeFull(ctx context.Context) error {
 		return err
 	}
 	list(e.writer, listIdentities, each(identities))
+	return nil
+}
+
+func (e *export) writeWorking(ctx context.Context) error {
+	all, err := e.Agents.Working.Export(ctx, e.org, e.AgentID)
+	if err != nil {
+		return err
+	}
+	list(e.writer, listWorking, each(all))
+	list(e.writer, listWorkingVersions, ofEach(all,
+		func(m working.Portable) iter.Seq2[working.PortableVersion, error] {
+			return e.Agents.Working.ExportVersions(ctx, e.org, m)
+		}))
+	return nil
+}
+
+func (e *export) writeTrees(ctx context.Context) error {
+	trees, err := e.Agents.MemoryFiles.ExportTrees(ctx, e.org, e.AgentID)
+	if err != nil {
+		return err
+	}
+	var all []memoryfile.PortableFile
+	for _, t := range trees {
+		of, err := e.Agents.MemoryFiles.ExportFiles(ctx, e.org, t)
+		if err != nil {
+			return err
+		}
+		all = append(all, of...)
+	}
+	list(e.writer, listTrees, each(trees))
+	list(e.writer, listTreeFiles, each(all))
+	list(e.writer, listTreeVersions, ofEach(all,
+		func(f memoryfile.PortableFile) iter.Seq2[memoryfile.PortableVersion, error] {
+			return e.Agents.MemoryFiles.ExportVersions(ctx, e.org, f)
+		}))
 	return nil
 }
 

@@ -58,6 +58,7 @@ type ownFields struct {
 	Settings     json.RawMessage `json:"model_settings,omitempty"`
 	Compaction   json.RawMessage `json:"compaction_settings,omitempty"`
 	RecallScope  string          `json:"recall_scope,omitempty"`
+	Working      string          `json:"working_memory,omitempty"`
 	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
 	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`
 	Sleeptime    *bool           `json:"enable_sleeptime,omitempty"`
@@ -68,7 +69,7 @@ type ownFields struct {
 func (e *export) ownFields() ownFields {
 	a, s := e.agent, e.agent.Settings
 	own := ownFields{Settings: s.ModelSettings, Compaction: s.CompactionSettings, RecallScope: s.RecallScope,
-		OpenOnAttach: s.OpenOnAttach}
+		Working: s.WorkingMemory, OpenOnAttach: s.OpenOnAttach}
 	if notInNames.MatchString(a.Name) {
 		own.Name = a.Name
 	}

@@ -17,10 +17,10 @@ import (
 
 // restore creates the agents of a full file with everything that is in its lists.
 func (i *imports) restore(ctx context.Context) error {
-	i.agentIDs, i.ownBlocks = map[string]string{}, map[string]bool{}
+	i.agentIDs, i.ownBlocks, i.conversations = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, step := range []func(context.Context) error{i.restoreAgents, i.restoreEvents, i.restoreBlocks,
 		i.restoreArchives, i.restoreFolders, i.restoreConversations, i.restoreCompactions, i.restoreConsumers,
-		i.restoreIdentities} {
+		i.restoreIdentities, i.restoreWorking, i.restoreTrees} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -78,6 +78,15 @@ func (i *imports) agentID(field *string) error {
 func (i *imports) id(prefix string, field *string) (err error) {
 	*field, err = i.ids.of(prefix, *field)
 	return err
+}
+
+// conversation gives a field the id of a conversation of the file in place of the one that it has there.
+func (i *imports) conversation(field *string) error {
+	was := *field
+	if err := i.id("conv-", field); err != nil || i.conversations[*field] {
+		return err
+	}
+	return db.Invalid("conversation_id: the file has no conversation %q before this", db.Short(was))
 }
 
 func firstOf(all ...error) error {
@@ -273,6 +282,7 @@ func (i *imports) restoreConversations(ctx context.Context) error {
 		if err := i.Agents.Recall.FinishConversation(ctx, i.org, c); err != nil {
 			return at(conversations.place, err)
 		}
+		i.conversations[c.ID] = true
 		defaults[c.AgentID] = defaults[c.AgentID] || c.IsDefault && c.Reset == nil
 	}
 	for _, id := range i.agentIDs {
@@ -295,7 +305,7 @@ func (i *imports) readyMessage(m *recall.PortableMessage) error {
 
 func (i *imports) restoreCompactions(ctx context.Context) error {
 	compactions := streamOf(i, listCompactions, func(k *compaction.Portable) error {
-		return firstOf(i.id("compaction-", &k.ID), i.id("conv-", &k.ConversationID))
+		return firstOf(i.id("compaction-", &k.ID), i.conversation(&k.ConversationID))
 	})
 	defer compactions.stop()
 	for k, err := range compactions.all() {

@@ -55,19 +55,20 @@ type File struct {
 	Content string `db:"content" json:"content"`
 }
 
-// Author is who made a version: an agent by a tool in a conversation, or the caller of a key. Empty fields are unknown.
-type Author struct {
+// FileAuthor is who made a version of a file: an agent by a tool in a conversation, or the caller of a key. Empty
+// fields are unknown.
+type FileAuthor struct {
 	Agent        string `json:"agent_id,omitempty"`
 	Conversation string `json:"conversation_id,omitempty"`
-	Tool         string `json:"tool,omitempty"`
-	Key          string `json:"key_id,omitempty"`
+	Tool         string `json:"tool,omitempty" doc:"The tool that the agent called."`
+	Key          string `json:"key_id,omitempty" doc:"Of the API key of the request."`
 }
 
 // At names a tree and who works in it.
 type At struct {
 	Org    db.Org
 	Tree   string // its id
-	Author Author
+	Author FileAuthor
 }
 
 // MismatchError says that a file is not as a change expects it. It is an ErrConflict, and holds the present file.

@@ -36,7 +36,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.at = memoryfile.At{Org: org, Tree: tree.ID, Author: memoryfile.Author{Agent: agent, Tool: "memory_files"}}
+	f.at = memoryfile.At{Org: org, Tree: tree.ID, Author: memoryfile.FileAuthor{Agent: agent, Tool: "memory_files"}}
 	return f
 }
 

@@ -61,7 +61,7 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 	if err != nil {
 		return Result{}, err
 	}
-	return do(ctx, memoryfile.At{Org: c.Org, Tree: t.ID, Author: memoryfile.Author{Agent: c.Agent.ID,
+	return do(ctx, memoryfile.At{Org: c.Org, Tree: t.ID, Author: memoryfile.FileAuthor{Agent: c.Agent.ID,
 		Conversation: c.Conversation, Tool: memoryFilesTool}}, a)
 }
 

@@ -1,0 +1,96 @@
+package agentfile
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
+)
+
+// restoreWorking stores the working memories of conversations, with their versions.
+func (i *imports) restoreWorking(ctx context.Context) error {
+	memories := streamOf(i, listWorking, func(m *working.Portable) error { return i.conversation(&m.Conversation) })
+	defer memories.stop()
+	versions := streamOf(i, listWorkingVersions, func(v *working.PortableVersion) error {
+		v.Author.Agent, v.Author.From = i.ids.any(v.Author.Agent), i.ids.any(v.Author.From)
+		return i.conversation(&v.Conversation)
+	})
+	defer versions.stop()
+	for m, err := range memories.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.Working.RestoreMemory(ctx, i.org, m); err != nil {
+			return at(memories.place, err)
+		}
+		of := versions.take(func(v working.PortableVersion) bool { return v.Conversation == m.Conversation })
+		for v, err := range of {
+			if err != nil {
+				return err
+			}
+			if err := i.Agents.Working.RestoreVersion(ctx, i.org, v); err != nil {
+				return at(versions.place, err)
+			}
+		}
+		if err := i.Agents.Working.CheckVersions(ctx, i.org, m.Conversation); err != nil {
+			return at(memories.place, err)
+		}
+	}
+	return versions.end()
+}
+
+// restoreTrees creates the trees of memory files with their files and all their versions.
+func (i *imports) restoreTrees(ctx context.Context) error {
+	list := streamOf(i, listTrees, func(t *memoryfile.PortableTree) error {
+		return firstOf(i.id("tree-", &t.ID), i.agentID(&t.AgentID))
+	})
+	defer list.stop()
+	trees := map[string]bool{}
+	for t, err := range list.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.MemoryFiles.RestoreTree(ctx, i.org, t); err != nil {
+			return at(list.place, err)
+		}
+		trees[t.ID] = true
+	}
+	return i.restoreTreeFiles(ctx, trees)
+}
+
+func (i *imports) restoreTreeFiles(ctx context.Context, trees map[string]bool) error {
+	list := streamOf(i, listTreeFiles, func(f *memoryfile.PortableFile) error {
+		if err := firstOf(i.id("tree-", &f.TreeID), i.id("memfile-", &f.ID)); err != nil || trees[f.TreeID] {
+			return err
+		}
+		return db.Invalid("tree_id: the file has no such tree")
+	})
+	defer list.stop()
+	versions := streamOf(i, listTreeVersions, func(v *memoryfile.PortableVersion) error {
+		v.Author.Agent, v.Author.Conversation = i.ids.any(v.Author.Agent), i.ids.any(v.Author.Conversation)
+		return i.id("memfile-", &v.FileID)
+	})
+	defer versions.stop()
+	for f, err := range list.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.MemoryFiles.RestoreFile(ctx, i.org, f); err != nil {
+			return at(list.place, err)
+		}
+		of := versions.take(func(v memoryfile.PortableVersion) bool { return v.FileID == f.ID })
+		for v, err := range of {
+			if err != nil {
+				return err
+			}
+			if err := i.Agents.MemoryFiles.RestoreVersion(ctx, i.org, f.TreeID, v); err != nil {
+				return at(versions.place, err)
+			}
+		}
+		if err := i.Agents.MemoryFiles.CheckVersions(ctx, i.org, f); err != nil {
+			return at(list.place, err)
+		}
+	}
+	return versions.end()
+}
