@@ -22,7 +22,8 @@ var notCarried = map[string]string{
 	"archive_key": "a number of the database's own", "block_key": "a number of the database's own",
 	"conversation_key": "a number of the database's own", "file_key": "a number of the database's own",
 	"folder_key": "a number of the database's own", "identity_key": "a number of the database's own",
-	"tool_key": "a number of the database's own", "tree_key": "a number of the database's own", "forked_from": "a number of the database's own",
+	"tool_key": "a number of the database's own", "tree_key": "a number of the database's own",
+	"forked_from": "a number of the database's own",
 
 	"chunks": "made again from the original", "file_segments": "made again from the original",
 	"gram_blocks": "made again from the original", "gram_units": "made again from the original",

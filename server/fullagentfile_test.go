@@ -31,7 +31,8 @@ func (c *client) remembering() string {
 		"metadata":{"a":"<&\u2028>"},"description":"d","embedding":"e/m","per_file_view_window_char_limit":5000,
 		"model_settings":{"temperature":0.25},"timezone":"Europe/Berlin","max_files_open":4,"open_on_attach":true,
 		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":false,
-		"recall_scope":"agent","working_memory":"manual","tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
+		"recall_scope":"agent","working_memory":"manual",
+		"tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
 		"tool_name":"weather"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder, block, tool))
 	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],
 		"block_ids":[%q],"properties":[{"key":"k","value":"<b>","type":"string"}]}`, agent, block))
@@ -72,7 +73,8 @@ func (c *client) remembers(agent string) {
 	c.t.Helper()
 	base := "/v1/agents/" + agent
 	c.tool(agent, "update_working_memory", `{"changes":[{"field":"task","text":"count whales"},
-		{"field":"decisions","text":"count at dawn"},{"field":"important_files","text":"Papers/b.md","evidence":"Papers/b.md"}]}`)
+		{"field":"decisions","text":"count at dawn"},
+		{"field":"important_files","text":"Papers/b.md","evidence":"Papers/b.md"}]}`)
 	c.tool(agent, "update_working_memory", `{"changes":[{"field":"next","text":"sail"}]}`)
 	c.must("PATCH", base+"/tools/attach/"+toolIDs()["memory_files"], "")
 	for _, command := range []string{
@@ -339,9 +341,10 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 			`"loci_working_memories":[{"conversation_id":"conv-`+nobody+`"},`), "loci_working_memories[0]"},
 		"a working memory that lacks a version": {one(`"loci_working_memory_versions":\[[^\n]*,\n`,
 			`"loci_working_memory_versions":[`), "lacks 1 of its versions"},
-		"an entry of two lines":  {one(`"text":"count at dawn"`, `"text":"a\nb"`), "loci_working_memories[0]"},
-		"evidence of nothing":    {one(`"kind":"file"`, `"kind":"x"`), "loci_working_memories[0]"},
-		"a path that leaves":     {one(`"path":"/memories/people/ada.md"`, `"path":"/memories/../ada.md"`), "loci_memory_files[0]"},
+		"an entry of two lines": {one(`"text":"count at dawn"`, `"text":"a\nb"`), "loci_working_memories[0]"},
+		"evidence of nothing":   {one(`"kind":"file"`, `"kind":"x"`), "loci_working_memories[0]"},
+		"a path that leaves": {one(`"path":"/memories/people/ada.md"`, `"path":"/memories/../ada.md"`),
+			"loci_memory_files[0]"},
 		"a file of no tree":      {one(`"tree_id":"tree-[^"]*`, `"tree_id":"tree-`+nobody), "loci_memory_files[0]"},
 		"a deletion with a text": {one(`"change":"deleted"`, `"change":"created"`), "loci_memory_file_versions"},
 		"a change of nothing":    {one(`"change":"created"`, `"change":"made"`), "loci_memory_file_versions[0]"},

@@ -119,8 +119,8 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile) err
 		                          updated_at, deleted_at)
 		VALUES (@org, @id, @tree, @path, @folded, @content, @sha256, @version, @lex, @terms, @created, @updated, @deleted)`,
 		pgx.StrictNamedArgs{"org": org, "id": f.ID, "tree": t.Key, "path": f.Path, "folded": fold(f.Path),
-			"content": f.Content, "sha256": hashOf(f.Content), "version": f.Version, "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms),
-			"created": f.CreatedAt, "updated": f.UpdatedAt, "deleted": f.DeletedAt})
+			"content": f.Content, "sha256": hashOf(f.Content), "version": f.Version, "lex": lex.Vector,
+			"terms": embed.Owned(0, lex.Terms), "created": f.CreatedAt, "updated": f.UpdatedAt, "deleted": f.DeletedAt})
 }
 
 // checkRoom returns ErrInvalid or ErrConflict if a tree has no place for a file.
