@@ -24,12 +24,12 @@ func TestAppendKeepsOrderAndWhatWasSaid(t *testing.T) {
 	if diff := cmp.Diff([][2]int64{{2, 2}, {3, 3}, {4, 4}}, got); diff != "" {
 		t.Errorf("seq and position (-want +got):\n%s", diff)
 	}
-	if m := f.message(second[0].ID); m.Content[0].Text != "bye" || m.Role != recall.User || m.ConversationID != nil {
+	if m := f.message(second[0].ID); m.Content[0].Text != "bye␀" || m.Role != recall.User || m.ConversationID != nil {
 		t.Errorf("got %+v", m)
 	}
 	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent},
 		db.Page{Ascending: true, Limit: 10})
-	if err != nil || len(all) != 4 || all[0].Role != recall.System || all[3].Content[0].Text != "bye" {
+	if err != nil || len(all) != 4 || all[0].Role != recall.System || all[3].Content[0].Text != "bye␀" {
 		t.Errorf("got %+v, %v", all, err)
 	}
 	page, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"},

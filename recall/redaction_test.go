@@ -127,10 +127,10 @@ func TestTheJSONOfPartsIsCleaned(t *testing.T) {
 	}})[0].ID
 	f.append(say(recall.User, "zebra"))
 	m := f.message(id)
-	if got := string(m.Content[0].Source); got != `{"type":"url","url":"https://a/b"}` {
+	if got := string(m.Content[0].Source); got != `{"type":"url","url":"https://a␀/b"}` {
 		t.Errorf("source is %s, want no NUL", got)
 	}
-	if got := string(m.Content[1].Summary); got != `[{"index":0,"text":"ab"}]` {
+	if got := string(m.Content[1].Summary); got != `[{"index":0,"text":"a␀b"}]` {
 		t.Errorf("summary is %s, want no NUL", got)
 	}
 	f.search(recall.Query{Text: "zebra", AgentID: f.agent, Limit: 5})

@@ -22,7 +22,7 @@ func TestALostRunStoresNothing(t *testing.T) {
 				r.t.Fatal(err)
 			}
 			other := loop.New(*r.server.Loop)
-			if ids, err := other.Cancel(r.t.Context(), 1, c.ID, nil); err != nil || len(ids) != 1 {
+			if ids, err := other.Stop(r.t.Context(), 1, c.ID, nil); err != nil || len(ids) != 1 {
 				r.t.Fatalf("cancelled %v, %v", ids, err)
 			}
 		},

@@ -257,7 +257,7 @@ func TestCaptureUnderstands(t *testing.T) {
 			`"audio":null,"tool_calls":[],"cache_control":{"a":1}}]`,
 			[]string{`user [{"type":"text","text":"x"}]`}},
 		{"texts that are no UTF-8, and NUL", "[{\"role\":\"user\",\"content\":\"a\xffb\\u0000c\\ud800\"}]",
-			[]string{"user [{\"type\":\"text\",\"text\":\"a\uFFFDbc\uFFFD\"}]"}},
+			[]string{"user [{\"type\":\"text\",\"text\":\"a\uFFFDb␀c\uFFFD\"}]"}},
 	} {
 		agent := c.made("/v1/agents", "{}")
 		got := c.capture(agent, `{"messages":`+tt.messages+`}`)
@@ -451,8 +451,8 @@ var refusals = []struct {
 		{"role":"user","content":[{"type":"reasoning","reasoning":"x"}]}]}`, 422, "messages[2]: a message of role user"},
 	{"a number for a conversation", `{"conversation_id":5,"messages":[{"role":"user","content":"x"}]}`, 422,
 		"conversation_id: expected a text. Got: 5"},
-	{"a NUL in a conversation's id", `{"conversation_id":"a\u0000","messages":[{"role":"user","content":"x"}]}`, 400,
-		"a value of the request cannot be stored"},
+	{"a NUL in a conversation's id", `{"conversation_id":"a\u0000","messages":[{"role":"user","content":"x"}]}`, 422,
+		"body.conversation_id: the text has a NUL"},
 	{"Google's calls", `{"provider":"google_vertex","model":"m","request_messages":[],"response_dict":{}}`, 422,
 		"provider: Google's format is not understood"},
 	{"a proxy that does not say what it saw", `{"request_messages":[{"role":"user","content":"x"}],"response_dict":{}}`,

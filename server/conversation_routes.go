@@ -150,7 +150,7 @@ func (s *Server) deleteConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return rest.Null{}, err
 	}
-	if _, err := s.Loop.Cancel(ctx, rest.Org(ctx), c.ID, nil); err != nil {
+	if _, err := s.Loop.Stop(ctx, rest.Org(ctx), c.ID, nil); err != nil {
 		return rest.Null{}, err
 	}
 	return rest.Null{}, s.Recall.DeleteConversation(ctx, rest.Org(ctx), c.ID)

@@ -372,7 +372,10 @@ func (s *Server) cancelRuns(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.cancel(ctx, conversation.ID, in.Body.RunIDs.Value)
+	if runs := in.Body.RunIDs.Value; len(runs) > 0 {
+		return s.cancelNamed(ctx, string(in.AgentID), runs)
+	}
+	return s.cancel(ctx, conversation)
 }
 
 func (s *Server) cancelConversation(ctx context.Context, in *struct {
@@ -383,22 +386,44 @@ func (s *Server) cancelConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.cancel(ctx, c.ID, nil)
+	return s.cancel(ctx, c)
 }
 
-func (s *Server) cancel(ctx context.Context, conversation string, runs []string) (map[string]string, error) {
-	if len(runs) == 0 {
-		runs = nil
+// cancel cancels what works or waits in a conversation.
+func (s *Server) cancel(ctx context.Context, c recall.Conversation) (map[string]string, error) {
+	id, err := s.Loop.Cancel(ctx, rest.Org(ctx), c)
+	if err != nil || id == "" {
+		return nil, cmp.Or(runProblem(err), errNothingToCancel())
 	}
-	ids, err := s.Loop.Cancel(ctx, rest.Org(ctx), conversation, runs)
-	if err == nil && len(ids) == 0 {
-		err = db.Conflict("No active runs found to cancel")
+	return map[string]string{id: loop.Cancelled}, nil
+}
+
+func errNothingToCancel() error { return db.Conflict("No active runs found to cancel") }
+
+// cancelNamed cancels runs of an agent, and says of each whether it is cancelled.
+func (s *Server) cancelNamed(ctx context.Context, agentID string, runs []string) (map[string]string, error) {
+	became, none := map[string]string{}, true
+	for _, id := range runs {
+		became[id] = loop.Failed
+		r, err := s.Loop.RunByID(ctx, rest.Org(ctx), id)
+		if errors.Is(err, db.ErrNotFound) || err == nil && r.AgentID != agentID {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		cancelled, err := s.Loop.CancelRun(ctx, rest.Org(ctx), r)
+		if err != nil {
+			return nil, runProblem(err)
+		}
+		if cancelled {
+			became[id], none = loop.Cancelled, false
+		}
 	}
-	cancelled := map[string]string{}
-	for _, id := range ids {
-		cancelled[id] = loop.Cancelled
+	if none {
+		return nil, errNothingToCancel()
 	}
-	return cancelled, err
+	return became, nil
 }
 
 // RunItems returns the items of an event of a background run. It is the Render of a loop.Loop.

@@ -123,7 +123,7 @@ func (s *Server) resetMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	if _, err := s.Loop.Cancel(ctx, rest.Org(ctx), c.ID, nil); err != nil {
+	if _, err := s.Loop.Stop(ctx, rest.Org(ctx), c.ID, nil); err != nil {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))

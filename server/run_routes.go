@@ -133,7 +133,7 @@ func (s *Server) cancelJob(ctx context.Context, in *OfRun) (letta.Run, error) {
 	if err != nil {
 		return letta.Run{}, err
 	}
-	if _, err := s.cancel(ctx, r.Conversation, []string{r.ID}); err != nil {
+	if _, err := s.cancelNamed(ctx, r.AgentID, []string{r.ID}); err != nil {
 		return letta.Run{}, err
 	}
 	return s.getRun(ctx, in)

@@ -125,9 +125,6 @@ func (f *file) items(name string) iter.Seq2[item, error] {
 		n := 0
 		for raw, err := range f.lists[name].Items() {
 			it := item{place: fmt.Sprintf("%s[%d]", name, n), raw: raw}
-			if err == nil {
-				err = checkText(it.place, raw)
-			}
 			if !yield(it, err) || err != nil {
 				return
 			}

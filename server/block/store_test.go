@@ -84,8 +84,8 @@ func TestRulesOfABlock(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrInvalid with %q", tt.name, err, tt.want)
 		}
 	}
-	b := w.create(block.New{Label: "system/human-1_x", Value: long + "\x00", Limit: 11, Tags: []string{"t", "t"}})
-	if b.Value != long || b.Version != 1 || len(b.Tags) != 1 || b.Limit != 11 {
+	b := w.create(block.New{Label: "system/human-1_x", Value: long + "\x00", Limit: 12, Tags: []string{"t", "t"}})
+	if b.Value != long+"␀" || b.Version != 1 || len(b.Tags) != 1 || b.Limit != 12 {
 		t.Errorf("got %+v", b)
 	}
 	lower := 5

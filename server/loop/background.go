@@ -124,6 +124,9 @@ func (w *worker) end(ctx context.Context, s stop) error {
 		}
 		return w.sendLast(ctx, tx, last)
 	})
+	if errors.Is(err, errCancelled) {
+		return w.end(ctx, stop{reason: StopCancelled})
+	}
 	if err = ignoreNotFound(err); err != nil && ctx.Err() != nil {
 		return err
 	}

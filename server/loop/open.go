@@ -34,6 +34,9 @@ func (c clientCalls) has(call recall.Part) bool {
 		!c.runs(call.Name)
 }
 
+// waitIn reports whether calls at the end of a conversation wait for the client.
+func (c clientCalls) waitIn(end tail) bool { return slices.ContainsFunc(end.pending, c.has) }
+
 // Record is messages that were made outside of the loop.
 type Record struct {
 	Conversation string // an id, or recall.DefaultConversation

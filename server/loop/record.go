@@ -280,8 +280,9 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 		FROM steps WHERE org = $1 AND run_key = $2`, org, r.Key)
 }
 
-// storeEnd stores the end of the run. ErrNotFound if it is gone, has ended, or is another server's. All transactions
-// lock in this order: conversations, agents, runs.
+// storeEnd stores the end of the run. ErrNotFound if it is gone, has ended, or is another server's; errCancelled if calls
+// were to wait for the client and the run was cancelled. All transactions lock in this order: conversations, agents,
+// runs.
 func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	var failure Failure
 	if e.Failure != nil {
@@ -300,12 +301,17 @@ func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	if err := agent.RunEnded(ctx, tx, w.org, w.run.AgentKey, last); err != nil {
 		return err
 	}
-	return db.Exec(ctx, tx, `
+	err = db.Exec(ctx, tx, `
 		UPDATE runs SET status = @status, stop_reason = @reason, completed_at = now(), error_type = nullif(@type, ''),
 		       error = nullif(@error, '')
-		WHERE org = @org AND key = @key AND status = 'running' AND owner = @server`,
+		WHERE org = @org AND key = @key AND status = 'running' AND owner = @server
+		  AND (cancelled_at IS NULL OR @reason <> 'requires_approval')`,
 		pgx.StrictNamedArgs{"org": w.org, "key": w.run.Key, "status": statusOf(e.StopReason), "reason": e.StopReason,
 			"type": failure.Type, "error": failure.Text, "server": w.Server})
+	if e.StopReason == RequiresApproval && errors.Is(err, db.ErrNotFound) {
+		return errCancelled
+	}
+	return err
 }
 
 // errCancelled means that a run was cancelled, or has ended.
@@ -327,20 +333,4 @@ func (l *Loop) mayStore(ctx context.Context, tx pgx.Tx, org db.Org, r Run) error
 		return errTaken
 	}
 	return err
-}
-
-// Cancel asks the runs of a conversation, or those with some ids, to stop. It returns their ids: none if none runs.
-func (l *Loop) Cancel(ctx context.Context, org db.Org, conversation string, runs []string) ([]string, error) {
-	ids, err := db.All[string](ctx, l.DB, `
-		UPDATE runs r SET cancelled_at = now()
-		FROM conversations c
-		WHERE r.org = $1 AND c.org = $1 AND c.id = $2 AND r.agent_key = c.agent_key AND r.status = 'running'
-		  AND CASE WHEN $3::text[] IS NULL THEN r.conversation_key = c.key ELSE r.id = ANY ($3) END
-		RETURNING r.id`, org, conversation, runs)
-	for _, id := range ids {
-		if s := l.held(id); s != nil && s.org == org {
-			s.stop()
-		}
-	}
-	return ids, err
 }

@@ -186,6 +186,7 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 		return
 	}
 	w.streamed = true
+	d.Text, d.CallID, d.Name = db.Clean(d.Text), db.Clean(d.CallID), db.Clean(d.Name)
 	if d.Name != "" && w.rules.refusal(w.tools, w.turn.before(lastPosition), w.streaming, d.Name) == "" {
 		w.streaming = append(w.streaming, done{tool: d.Name, waits: true})
 		if w.run.Options.asks(w.rules, d.CallID, d.Name) {

@@ -135,7 +135,8 @@ type bodyNames struct {
 
 // checkNames returns a value of a request without the fields that its schema lacks, each of which it warns of, and
 // without the fractions of integers such as 7.0. Names are compared exactly: encoding/json would take others too. A
-// *Problem if an object has a field twice. The text is changed; it is returned unchanged if it is no JSON.
+// *Problem if an object has a field twice, or if a text cannot be stored. The text is changed; it is returned unchanged
+// if it is no JSON.
 func checkNames(schemas Registry, s *Schema, place string, text []byte,
 	to *Warnings) ([]byte, *Problem) {
 	if !json.Valid(text) {
@@ -178,7 +179,9 @@ func (b *bodyNames) value(place string, of []*Schema) *Problem {
 	case '[':
 		return b.list(place, of)
 	case '"':
+		from := b.at
 		b.string()
+		return b.storable(place, b.text[from:b.at])
 	default:
 		from := b.at
 		for b.at < len(b.text) && !strings.ContainsRune(",]} \t\r\n", rune(b.text[b.at])) {
@@ -222,6 +225,9 @@ func (b *bodyNames) object(place string, of []*Schema) *Problem {
 		from := b.at
 		name := b.string()
 		at := strings.TrimPrefix(place+"."+name, ".")
+		if err := b.storable(at, b.text[from:b.at]); err != nil {
+			return err
+		}
 		if seen[name] {
 			return twice(at)
 		}

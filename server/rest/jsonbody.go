@@ -23,8 +23,8 @@ func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, er
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
 	}
-	if err := checkRaw("body", body, 0); err != nil {
-		return nil, nil, err
+	if depth(body) > maxBodyDepth {
+		return nil, nil, tooDeep()
 	}
 	var warnings Warnings
 	schemas, schema := a.OpenAPI().Components.Schemas, SchemaOf[T](a)

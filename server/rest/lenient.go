@@ -142,9 +142,13 @@ func readBody(ctx huma.Context, held *heldBody) ([]byte, *Problem) {
 	case len(body) > maxBodyBytes:
 		return nil, TooLarge(maxBodyBytes)
 	case depth(body) > maxBodyDepth:
-		return nil, Unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
+		return nil, tooDeep()
 	}
 	return body, nil
+}
+
+func tooDeep() *Problem {
+	return Unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
 }
 
 // depth returns how deep a JSON text nests objects and arrays.

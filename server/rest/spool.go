@@ -119,7 +119,7 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 				lists[name].Len++
 				from.done += in.InputOffset() - offset
 				offset = in.InputOffset()
-				return checkRaw(fmt.Sprintf("%s[%d]", name, i), raw, 2)
+				return s.checkRaw(fmt.Sprintf("%s[%d]", name, i), raw, 2)
 			})
 		}
 		var raw json.RawMessage
@@ -127,7 +127,7 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 			return err
 		}
 		fields[name] = raw
-		return checkRaw(name, raw, 1)
+		return s.checkRaw(name, raw, 1)
 	})
 	if err != nil {
 		return nil, nil, bodyError(err)
@@ -135,13 +135,13 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 	return fields, lists, nil
 }
 
-// checkRaw returns a *Problem of a value that stands within a number of objects and lists if the body is too deep, or
-// if an object of the value has a field twice.
-func checkRaw(place string, raw json.RawMessage, within int) error {
+// checkRaw returns a *Problem of a value that stands within a number of objects and lists if the body is too deep, if
+// an object of the value has a field twice, or if a text of it cannot be stored.
+func (s *Spool) checkRaw(place string, raw json.RawMessage, within int) error {
 	if depth(raw) > maxBodyDepth-within {
-		return Unprocessable("body", fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
+		return tooDeep()
 	}
-	if _, broken := checkNames(nil, nil, place, raw, nil); broken != nil {
+	if _, broken := checkNames(nil, nil, place, raw, &s.Warnings); broken != nil {
 		return broken
 	}
 	return nil

@@ -250,7 +250,7 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	if !ok {
 		return &mismatch{"a string", raw}
 	}
-	*t = text(strings.ReplaceAll(word, "\x00", ""))
+	*t = text(db.Clean(word))
 	return nil
 }
 

@@ -74,7 +74,7 @@ func TestGrepFilesUnderstandsWhatModelsWrite(t *testing.T) {
 		{"blanks in a pattern count", `{"pattern": "  return"}`, files.GrepQuery{Pattern: "  return", ContextLines: 1}},
 		{"a pattern that looks like JSON stays", `{"pattern": "{\"a\": 1}"}`,
 			files.GrepQuery{Pattern: `{"a": 1}`, ContextLines: 1}},
-		{"NUL goes", `{"pattern": "a\u0000b"}`, files.GrepQuery{Pattern: "ab", ContextLines: 1}},
+		{"NUL is shown", `{"pattern": "a\u0000b"}`, files.GrepQuery{Pattern: "a␀b", ContextLines: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

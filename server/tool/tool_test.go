@@ -199,7 +199,6 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"open_files", `{"file_requests": ["docs/a.md"], "close_all_others": "perhaps"}`},
 		{"grep_files", `{}`},
 		{"grep_files", `{"pattern": " \t"}`},
-		{"grep_files", `{"pattern": "\u0000"}`},
 		{"grep_files", `{"pattern": {"regex": "a"}}`},
 		{"grep_files", `{"pattern": "a", "context_lines": 21}`},
 		{"grep_files", `{"pattern": "a", "context_lines": -1}`},

@@ -1,0 +1,107 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// Where calls wait for the client and no run works, a cancellation denies them all, once, and the conversation goes on.
+func TestAWaitForApprovalIsCancelled(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{"an agent's": "", "a conversation's": "conversations",
+		"a run's, by its id": "run_ids", "a job's": "jobs"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, askingAgent)
+			r.asks()
+			run := fmt.Sprint(r.list("/v1/runs")[0]["id"])
+			method, target, body := "POST", r.path()+"/cancel", `{}`
+			switch path {
+			case "conversations":
+				target = "/v1/conversations/" + r.agent + "/cancel"
+			case "run_ids":
+				body = fmt.Sprintf(`{"run_ids":[%q,"run-123e4567-e89b-42d3-8456-426614174000"]}`, run)
+			case "jobs":
+				method, target = "PATCH", "/v1/jobs/"+run+"/cancel"
+			}
+			got := r.call(method, target, body)
+			want := map[string]string{"": fmt.Sprintf(`{%q:"cancelled"}`, run), "jobs": `"cancelled"`,
+				"run_ids": `"run-123e4567-e89b-42d3-8456-426614174000":"failed"`}[path]
+			if got.Code != 200 || !strings.Contains(got.Text, want) {
+				t.Fatalf("got %d %s, want %s", got.Code, got.Text, want)
+			}
+			log := r.log()
+			checkSaid(t, "the log", log, []string{"user_message Hello", "tool_call_message memory_insert weather",
+				"tool_return_message i error"})
+			if all := r.must("GET", r.path(), ""); strings.Count(all, "The user cancelled") < 2 {
+				t.Errorf("the results do not say why: %s", all)
+			}
+			again := map[string]int{"": 409, "conversations": 409, "run_ids": 200, "jobs": 200}[path]
+			if got := r.call(method, target, body); got.Code != again {
+				t.Errorf("again: got %d %s, want %d", got.Code, got.Text, again)
+			}
+			checkSaid(t, "the log after another cancellation", r.log(), log)
+			of := fields(t, r.must("GET", "/v1/runs/"+run, ""))
+			state := fields(t, r.must("GET", "/v1/agents/"+r.agent+"?include=agent.pending_approval", ""))
+			if of["status"] != "cancelled" || of["stop_reason"] != "cancelled" || state["last_stop_reason"] != "cancelled" ||
+				state["pending_approval"] != nil {
+				t.Errorf("got the run %v and the agent %v", of, state)
+			}
+			r.model.Says(modeltest.Answer{Text: "Well."})
+			if got := r.send(hello); got.StopReason.StopReason != "end_turn" {
+				t.Errorf("after it: got %+v", got)
+			}
+			if got := r.call("POST", r.path(), approvals("late", approveI)); got.Code != 400 {
+				t.Errorf("a late approval: got %d %s", got.Code, got.Text)
+			}
+		})
+	}
+}
+
+// Calls that no run of the conversation made can be cancelled, too: the answer names their message.
+func TestCallsOfAStepAreCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	target := "/v1/agents/" + r.agent + "/step"
+	r.must("POST", target, `{"messages":[{"role":"user","content":"Hello"}]}`)
+	r.must("POST", target, `{"response":{"choices":[{"message":{"role":"assistant","tool_calls":[
+		{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]}}]}}`)
+	if got := r.must("POST", r.path()+"/cancel", `{}`); !strings.Contains(got, `{"message-`) {
+		t.Errorf("got %s", got)
+	}
+	if got := r.must("POST", target, `{"messages":[{"role":"user","content":"Go on"}]}`); !strings.Contains(got,
+		"The user cancelled") {
+		t.Errorf("the next prompt does not say it: %s", got)
+	}
+	r.model.Says(modeltest.Answer{Text: "Well."})
+	if got := r.send(hello); got.StopReason.StopReason != "end_turn" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Of a cancellation and an approval at the same time one wins, and each call has one result.
+func TestACancellationAndAnApprovalAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}}, modeltest.Answer{Text: "Noted."})
+	r.send(hello)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() { r.call("POST", r.path()+"/cancel", `{}`) })
+	}
+	both.Go(func() { r.call("POST", r.path(), approvals("o", approveI)) })
+	both.Wait()
+	results := 0
+	for _, line := range r.log() {
+		if strings.HasPrefix(line, "tool_return_message i") {
+			results++
+		}
+	}
+	if results != 1 {
+		t.Errorf("the log is %q", r.log())
+	}
+}

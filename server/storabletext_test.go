@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// A body with a text that Postgres cannot hold is refused, and nothing is stored: no text becomes another one silently.
+func TestTextsThatCannotBeStoredAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada."}]}`)
+	archive := c.made("/v1/archives", `{"name":"a"}`)
+	of := "/v1/agents/" + agent
+	for _, r := range []struct{ method, target, body, field string }{
+		{"POST", "/v1/agents", `{"name":"a%s"}`, "body.name"},
+		{"POST", "/v1/agents", `{"metadata":{"a":["%s"]}}`, "body.metadata.a[0]"},
+		{"POST", "/v1/agents", `{"metadata":{"%s":1}}`, "body.metadata."},
+		{"POST", "/v1/blocks", `{"label":"x","value":"a%sb"}`, "body.value"},
+		{"PATCH", of + "/core-memory/blocks/human", `{"value":"a%sb"}`, "body.value"},
+		{"POST", of + "/archival-memory", `{"text":"a%sb"}`, "body.text"},
+		{"POST", "/v1/archives/" + archive + "/passages", `{"text":"a","tags":["%s"]}`, "body.tags[0]"},
+		{"POST", "/v1/archives/" + archive + "/passages/batch", `{"passages":[{"text":"b"},{"text":"a%sb"}]}`,
+			"body.passages[1].text"},
+		{"POST", "/v1/folders", `{"name":"a%sb"}`, "body.name"},
+		{"POST", of + "/tools/conversation_search/run", `{"args":{"query":"a%sb"}}`, "body.args.query"},
+		{"POST", of + "/messages/capture", `{"messages":[{"role":"user","content":"x","otid":"o%s"}]}`,
+			"body.messages[0].otid"},
+		{"POST", of + "/messages/capture", `{"conversation_id":"a%s","messages":[]}`, "body.conversation_id"},
+		{"POST", of + "/step", `{"otid":"o%s","messages":[{"role":"user","content":"x"}]}`, "body.otid"},
+		{"POST", of + "/messages", `{"messages":[{"role":"user","content":"x","otid":"o%s"}]}`, "body.messages[0].otid"},
+		{"POST", of + "/messages", `{"input":"x","client_tools":[{"name":"a","description":"%s"}]}`,
+			"body.client_tools[0].description"},
+	} {
+		for _, text := range []string{`\u0000`, `\ud800`, `\udc00\ud800`, `\uD800x`, "\xff", "\xed\xa0\x80"} {
+			got := c.call(r.method, r.target, fmt.Sprintf(r.body, text))
+			detail, _ := fields(t, got.Text)["detail"].(string)
+			if got.Code != 422 || !strings.HasPrefix(detail, r.field) || !strings.Contains(detail, "cannot be stored") {
+				t.Errorf("%s %s with %q: got %d %s", r.method, r.target, text, got.Code, got.Text)
+			}
+		}
+	}
+	if got := c.list(of + "/messages"); len(got) > 1 {
+		t.Errorf("stored %v", got)
+	}
+	for _, text := range []string{`\ud83d\ude00`, `\\u0000`, `\\ud800`, "é", `\n`, `\u2400`} {
+		c.must("POST", "/v1/blocks", fmt.Sprintf(`{"label":"x","value":"a%sb"}`, text))
+	}
+}
+
+// What was said is stored though it has such characters, with signs in their place: a result of a tool that is refused
+// would leave its call waiting. A warning names the place.
+func TestMessagesShowWhatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	const said, want = `a\u0000b\ud800c`, "a␀b\uFFFDc"
+	type warned struct{ body, place string }
+	of := "/v1/agents/" + r.agent
+	capture := []warned{
+		{`{"messages":[{"role":"user","content":"` + said + `"}]}`, "messages[0].content"},
+		{`{"messages":[{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f",
+			"arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"` + said + `"}]}`, "messages[1].content"},
+		{`{"messages":[{"role":"assistant","content":[{"type":"text","text":"` + said + `"}]}]}`,
+			"messages[0].content[0].text"},
+	}
+	for _, w := range capture {
+		got := r.must("POST", of+"/messages/capture", w.body)
+		if !strings.Contains(got, "body."+w.place) || !strings.Contains(got, `\u2400`) {
+			t.Errorf("%s: no warning in %s", w.body, got)
+		}
+	}
+	step := r.must("POST", of+"/step", `{"response":{"choices":[{"message":{"role":"assistant","content":"`+said+`"}}]}}`)
+	if !strings.Contains(step, "body.response.choices[0].message.content") {
+		t.Errorf("a step: no warning in %s", step)
+	}
+	r.asks()
+	r.model.Says(modeltest.Answer{Text: "Well."})
+	result := strings.Replace(approvals("o", denyI, resultW), "Rain", said, 1)
+	if got := r.send(result); got.StopReason.StopReason != "end_turn" {
+		t.Errorf("a result: got %+v", got)
+	}
+	n := 0
+	for _, line := range r.log() {
+		n += strings.Count(line, want)
+	}
+	if all := r.must("GET", r.path()+"?limit=100", ""); strings.Count(all, want) < 5 {
+		t.Errorf("%d texts are %q in %s", n, want, all)
+	}
+}
+
+// An answer of a model with such characters is stored with signs in their place, and its stream shows the same.
+func TestAnAnswerThatCannotBeStoredIsShown(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	args := `{"label":"human","new_string":"Tea\u0000 and \ud800cake."}`
+	for name, options := range map[string]string{"JSON": "", "pieces": `,"stream_tokens":true,"streaming":true`,
+		"background": `,"stream_tokens":true,"streaming":true,"background":true`} {
+		r.model.Says(callOf("a\x00", "memory_insert", args), modeltest.Answer{Text: "No\x00ted"})
+		got := r.must("POST", r.path(), `{"input":"Hello"`+options+`}`)
+		if !strings.Contains(got, "end_turn") || strings.Contains(got, `\u0000t`) {
+			t.Errorf("%s: got %s", name, got)
+		}
+		log := r.log()
+		if !slices.Contains(log, "assistant_message No␀ted") || !slices.Contains(log, "tool_return_message a␀ success") {
+			t.Errorf("%s: the log is %q", name, log)
+		}
+	}
+	if got := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", ""); !strings.Contains(got,
+		"Tea␀ and \uFFFDcake.") {
+		t.Errorf("the block is %s", got)
+	}
+}
