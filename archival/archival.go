@@ -92,6 +92,7 @@ type Query struct {
 	Limit      int        // 1 to SearchMax; 0 is 1
 	Offset     int        // of the hits, the first that are left out
 	After      string     // the id of a hit; the hits behind it are returned, of which Offset are left out
+	WordsOnly  bool       // the embeddings endpoint is not asked
 }
 
 // SearchMax is the most passages that a search returns.

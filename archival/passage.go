@@ -36,6 +36,15 @@ func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Pa
 	return p, orNotFound(err, "Passage", id)
 }
 
+// ArchivePassage returns a passage of an archive by its id. ErrNotFound if the archive does not have it.
+func (s *Store) ArchivePassage(ctx context.Context, org db.Org, archiveID, id string) (Passage, error) {
+	p, err := s.Passage(ctx, org, "", id)
+	if err == nil && p.ArchiveID != archiveID {
+		err = db.ErrNotFound
+	}
+	return p, orNotFound(err, "Passage", id)
+}
+
 // Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it
 // lists those whose text contains it, in upper or lower case. The page's Before and After name passages that come
 // after and before those listed. ErrNotFound if the agent does not exist.

@@ -34,9 +34,12 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		Text:    q.Text,
 		Filters: []embed.Filter{found.filter(q)},
 		Limit:   embed.Depth(after, q.Offset, q.Limit),
-		Scope:   fmt.Sprint(org, found.archives),
-		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },
-		Owners:  func(context.Context) ([]int64, error) { return found.archives, nil },
+
+		WordsOnly: q.WordsOnly,
+
+		Scope:  fmt.Sprint(org, found.archives),
+		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },
+		Owners: func(context.Context) ([]int64, error) { return found.archives, nil },
 	})
 	if err != nil {
 		return Results{}, err

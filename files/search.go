@@ -18,6 +18,8 @@ type Query struct {
 	Limit   int    // chunks, at most SearchMax
 	Offset  int    // of the hits, the first that are left out
 	Include string // glob or regular expression on folder/name; empty is all
+
+	WordsOnly bool // the embeddings endpoint is not asked
 }
 
 // SearchMax is the most chunks one search returns.
@@ -27,6 +29,7 @@ const SearchMax = 50
 type Hit struct {
 	ChunkKey    int64   `db:"key"`
 	FileID      string  `db:"file_id"`
+	FolderID    string  `db:"folder_id"`
 	FileName    string  `db:"file_name"`
 	Ordinal     int     `db:"ordinal"`
 	FirstLine   int     `db:"first_line"`
@@ -79,7 +82,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if err != nil || in.empty {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
-	ranking, err := s.search.Rank(ctx, s.db, s.question(in, q.Text, embed.Depth(0, q.Offset, limit)))
+	question := s.question(in, q.Text, embed.Depth(0, q.Offset, limit))
+	question.WordsOnly = q.WordsOnly
+	ranking, err := s.search.Rank(ctx, s.db, question)
 	if err != nil {
 		return Results{}, err
 	}
@@ -93,7 +98,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	}
 	out.More = len(rows) > limit
 	out.Hits, err = embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: limit, SQL: `
-		SELECT c.key, f.id AS file_id, d.name || '/' || f.name AS file_name, c.ordinal, c.first_line, c.last_line,
+		SELECT c.key, f.id AS file_id, d.id AS folder_id, d.name || '/' || f.name AS file_name, c.ordinal, c.first_line, c.last_line,
 		       c.first_page, c.last_page, f.media_type, c.heading, c.text, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN chunks c ON c.key = hit.key

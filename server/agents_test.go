@@ -309,13 +309,14 @@ func TestToolsAreListed(t *testing.T) {
 	memory := []string{"archival_memory_delete", "archival_memory_update", "archival_memory_search",
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
-	all := append(slices.Clone(memory), "expand", "conversation_search", "close_files", "list_files",
+	all := append(slices.Clone(memory), "search_memory", "expand", "conversation_search", "close_files", "list_files",
 		"semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{
 		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"},
-		"search=SEARCH":     {"archival_memory_search", "conversation_search", "semantic_search_files"},
-		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "expand",
-			"conversation_search"),
+		"search=SEARCH":     {"archival_memory_search", "search_memory", "conversation_search",
+			"semantic_search_files"},
+		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "search_memory",
+			"expand", "conversation_search"),
 		"tool_types=letta_core&limit=1": {"archival_memory_delete"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
@@ -323,8 +324,8 @@ func TestToolsAreListed(t *testing.T) {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "20" {
-		t.Errorf("count: got %s, want 20", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "21" {
+		t.Errorf("count: got %s, want 21", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

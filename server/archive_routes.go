@@ -28,6 +28,8 @@ func (s *Server) archiveRoutes(a *rest.API) {
 		"create_archive_passage: Insert a passage into an archive. A long text becomes several passages; the answer is "+
 			"the first.",
 		s.createArchivePassage)
+	rest.Get(a.For(rest.Read), "/v1/archives/{archive_id}/passages/{passage_id}",
+		"get_archive_passage: Get a passage of an archive.", s.archivePassage, rest.Own)
 	rest.Delete(a.For(rest.Write), "/v1/archives/{archive_id}/passages/{passage_id}",
 		"delete_archive_passage: Delete a passage of an archive.",
 		s.deleteArchivePassage, rest.NoContent)
@@ -118,10 +120,18 @@ func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	return letta.InsertedOf(list[0]), nil // of a text that became several, the first
 }
 
-func (s *Server) deleteArchivePassage(ctx context.Context, in *struct {
+// ArchivePassage is the path of a passage of an archive.
+type ArchivePassage struct {
 	OfArchive
 	PassageID string `path:"passage_id"`
-}) (rest.Null, error) {
+}
+
+func (s *Server) archivePassage(ctx context.Context, in *ArchivePassage) (letta.ArchivalPassage, error) {
+	p, err := s.Archival.ArchivePassage(ctx, rest.Org(ctx), string(in.ArchiveID), in.PassageID)
+	return letta.PassageOf(p), err
+}
+
+func (s *Server) deleteArchivePassage(ctx context.Context, in *ArchivePassage) (rest.Null, error) {
 	return rest.Null{}, s.Archival.DeleteArchivePassage(ctx, rest.Org(ctx), string(in.ArchiveID), in.PassageID)
 }
 

@@ -36,7 +36,8 @@ func toolIDs() map[string]string {
 func allTools(needFolder bool) string {
 	var names []string
 	for _, t := range tool.New(tool.Memories{}).Tools() {
-		if t.NeedsFolder == needFolder && t.Name != "memory_files" { // which an agent has if its tools name it
+		byName := t.Name == "memory_files" || t.Name == "search_memory" // which an agent has if its tools name them
+		if t.NeedsFolder == needFolder && !byName {
 			names = append(names, t.Name)
 		}
 	}

@@ -375,6 +375,9 @@ var toolGroups = []toolGroup{
 		{"archival_memory_update", "archival_memory_update corrects one"},
 		{"archival_memory_delete", "archival_memory_delete removes one"},
 	}, ""},
+	{"All that you remember can be searched at once", []toolUse{
+		{"search_memory", "search_memory says where something stands"},
+	}, ""},
 	{"Old messages leave your view, and none is lost", []toolUse{
 		{"conversation_search", "conversation_search finds them"},
 		{"expand", "expand reads a range of them, or a long text, in full"},

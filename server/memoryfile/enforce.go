@@ -43,7 +43,7 @@ func (e *editor) obey(ctx context.Context, path, content string) (string, error)
 		}
 		before = f.Content
 	}
-	if e.tree.Rules.isIndex(path) && e.tree.Rules.holds(ruleList) {
+	if e.tree.Rules.IsIndex(path) && e.tree.Rules.holds(ruleList) {
 		content = e.roll(before, content)
 	}
 	if !own {
@@ -115,7 +115,7 @@ func (e *editor) roll(before, content string) string {
 
 // checkIndex returns ErrInvalid if the index breaks a rule after a change.
 func (e *editor) checkIndex(ctx context.Context) error {
-	i := slices.IndexFunc(e.files, func(f Entry) bool { return e.tree.Rules.isIndex(f.Path) })
+	i := slices.IndexFunc(e.files, func(f Entry) bool { return e.tree.Rules.IsIndex(f.Path) })
 	if i < 0 || e.change == redacted || !slices.Contains(e.ids, e.files[i].ID) && len(e.removed) == 0 {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (s *Store) indexOf(ctx context.Context, org db.Org, t Tree) (index File, ot
 	}
 	all, err := db.All[File](ctx, s.db, selectFiles, org, t.Key)
 	for _, f := range all {
-		if t.Rules.isIndex(f.Path) {
+		if t.Rules.IsIndex(f.Path) {
 			index = f
 		} else {
 			others = append(others, f)
@@ -174,7 +174,7 @@ func (e *editor) checkRemoved(ctx context.Context, index string) error {
 
 // repoint makes the index's pointers to what is renamed follow it.
 func (e *editor) repoint(ctx context.Context, from, to string) error {
-	i := slices.IndexFunc(e.files, func(f Entry) bool { return e.tree.Rules.isIndex(f.Path) })
+	i := slices.IndexFunc(e.files, func(f Entry) bool { return e.tree.Rules.IsIndex(f.Path) })
 	if i < 0 {
 		return nil
 	}

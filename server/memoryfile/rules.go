@@ -41,8 +41,8 @@ func (r IndexRules) index() string {
 	return r.Index
 }
 
-// isIndex reports whether a path is that of the index, in any case.
-func (r IndexRules) isIndex(path string) bool { return fold(path) == fold(r.index()) }
+// IsIndex reports whether a path is that of the index, in any case.
+func (r IndexRules) IsIndex(path string) bool { return fold(path) == fold(r.index()) }
 
 func (r IndexRules) maxChars() int { return defaulted(r.MaxChars, 5_000) }
 
@@ -267,7 +267,7 @@ func hasHash(l indexLine) bool {
 // leads reports whether a pointer names a file or a directory of the tree.
 func (c *indexCheck) leads(p string) bool {
 	return slices.ContainsFunc(candidates(p), func(path string) bool {
-		return c.rules.isIndex(path) || slices.ContainsFunc(c.others, func(f File) bool { return within(f.Path, path) })
+		return c.rules.IsIndex(path) || slices.ContainsFunc(c.others, func(f File) bool { return within(f.Path, path) })
 	})
 }
 

@@ -14,6 +14,7 @@ var toolGroups = [][]string{
 	{"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
 		"memory_apply_patch", "memory"},
 	{"memory_files"},
+	{"search_memory"},
 	{"archival_memory_insert", "archival_memory_search", "archival_memory_update", "archival_memory_delete"},
 	{"conversation_search", "expand"},
 	{"update_working_memory"},

@@ -101,6 +101,7 @@ func New(m Memories) *Set {
 		withFolder(define("close_files", Memories.closeFiles)),
 		reading(define("conversation_search", Memories.searchConversations)),
 		reading(define("expand", Memories.expand)),
+		reading(define("search_memory", Memories.searchMemory)),
 		define("core_memory_append", Memories.coreMemoryAppend),
 		define("core_memory_replace", Memories.coreMemoryReplace),
 		define("memory_insert", Memories.memoryInsert),

@@ -47,7 +47,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		order = append(order, tl.Name)
 	}
 	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
-		"conversation_search", "expand",
+		"conversation_search", "expand", "search_memory",
 		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
 		"memory_apply_patch", "memory", "update_working_memory", "memory_files",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
@@ -71,6 +71,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"memory_insert":          "tool-a998699a-b6f9-4c18-b1ed-a704d059e72c",
 		"memory_replace":         "tool-2cc2889b-5d60-41d2-aae2-11ee1bb28b86",
 		"memory_rethink":         "tool-0e6113e2-45ee-4067-916a-c5ccf806f860",
+		"search_memory":          "tool-fa879656-6e10-4a60-8cd0-f73ac11867de",
 		"update_working_memory":  "tool-a46eefe2-d9d4-4fe1-b744-e4309a21e821",
 		"close_files":            "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",
 		"conversation_search":    "tool-ee2d7cf9-7b3e-443c-8403-0644189f2b6f",

@@ -72,6 +72,31 @@ func (s *Store) read(ctx context.Context, org db.Org, conversation int64) (row, 
 	return r, err
 }
 
+// OfConversation is the record of a conversation, named by its id.
+type OfConversation struct {
+	ID        string    `db:"id"`
+	IsDefault bool      `db:"is_default"`
+	Record    Record    `db:"record"`
+	UpdatedAt time.Time `db:"updated_at"`
+}
+
+// Is reports whether a name, an id or recall.DefaultConversation, is that of the conversation.
+func (o OfConversation) Is(conversation string) bool {
+	return conversation == o.ID || o.IsDefault && conversation == recall.DefaultConversation
+}
+
+// OfAgent returns the records of the conversations of an agent that have one, the newest first.
+func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]OfConversation, error) {
+	return db.All[OfConversation](ctx, s.DB, `
+		SELECT c.id, c.is_default, w.record, w.updated_at
+		FROM agents a
+		JOIN conversations c ON c.org = a.org AND c.agent_key = a.key AND c.deleted_at IS NULL
+		JOIN working_memories w ON w.org = c.org AND w.conversation_key = c.key
+		WHERE a.org = $1 AND a.id = $2 AND c.org = $1 AND w.org = $1
+		ORDER BY w.updated_at DESC, c.key
+		LIMIT 200`, org, agentID)
+}
+
 // Memory returns the working memory of a conversation.
 func (s *Store) Memory(ctx context.Context, org db.Org, c recall.Conversation) (Memory, error) {
 	r, err := s.read(ctx, org, c.Key)

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/memorysearch"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) memorySearchRoutes(a *rest.API) {
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/memory-search",
+		"search_memory: Search all memories of an agent at once. Working memory, blocks, memory files, passages, files and "+
+			"messages, ranked together.",
+		withAgent(s, s.searchAllMemories), rest.Own)
+}
+
+// MemorySearch is the answer of a search in all memories.
+type MemorySearch struct {
+	Hits       []memorysearch.MemoryFound `json:"hits" doc:"The best first."`
+	Ranking    string                     `json:"ranking" enum:"words,words and meaning" doc:"What they were ranked by."`
+	KnownPlace string                     `json:"known_place" doc:"What the query names; then no vectors are asked."`
+	Note       string                     `json:"note" doc:"What the ranking lacks; empty if nothing."`
+}
+
+func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struct {
+	rest.OfAgent
+	Query string   `query:"query" required:"true" doc:"Words or a question."`
+	Kinds []string `query:"kinds,explode" enum:"working_memory,block,memory_file,passage,file,message" doc:"Else all."`
+	Limit int      `query:"limit" minimum:"1" maximum:"50" default:"10"`
+}) (MemorySearch, error) {
+	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: in.Query, Limit: in.Limit,
+		Kinds: rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
+	r, err := s.Tools.SearchMemory(ctx, q)
+	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known, Note: r.Note}
+	if r.Meaning {
+		found.Ranking = "words and meaning"
+	}
+	return found, err
+}

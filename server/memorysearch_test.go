@@ -1,0 +1,183 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/memorysearch"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// remembering is an agent with a text in each of its memories, which has the word zebra.
+func remembering(c *client) (agent string) {
+	c.t.Helper()
+	folder := c.made("/v1/folders", `{"name":"docs"}`)
+	agent = c.made("/v1/agents", fmt.Sprintf(`{"name":"Ada","folder_ids":[%q],"memory_blocks":[{"label":"human",
+		"value":"Likes tea.\nOwns a zebra."}],"tools":["search_memory","memory_files","expand","conversation_search",
+		"archival_memory_search","open_files","update_working_memory"]}`, folder))
+	if c.done != nil {
+		c.uploaded(folder, "animals.md", strings.Repeat("A horse.\n", 30)+"The zebra has stripes.\n")
+	}
+	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"The zebra lives in Berlin."}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":"Feed the zebra at noon."},
+		{"role":"assistant","content":"Noted."}]}`)
+	for _, args := range []string{
+		`{"command":"create","path":"/memories/zoo.md","file_text":"The zebra's vet is Dr. Stein.\n"}`,
+		`{"command":"create","path":"/memories/MEMORY.md","file_text":"# Index\n- zebra: see /memories/zoo.md\n"}`,
+	} {
+		c.tool(agent, "memory_files", args)
+	}
+	c.tool(agent, "update_working_memory", `{"changes":[{"field":"task","text":"Move the zebra"}]}`)
+	return agent
+}
+
+func (c *client) searchMemory(agent, query string) (found server.MemorySearch) {
+	c.t.Helper()
+	got := c.must("GET", "/v1/agents/"+agent+"/memory-search?"+query, "")
+	if err := json.Unmarshal([]byte(got), &found); err != nil {
+		c.t.Fatal(err)
+	}
+	return found
+}
+
+// Each hit names its place, and both the tool call and the path that it names read on from there.
+func TestOneSearchFindsWhatAllMemoriesHold(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := remembering(c)
+	var kinds []memorysearch.Kind
+	for _, h := range c.searchMemory(agent, "query=where+is+the+zebra").Hits {
+		kinds = append(kinds, h.Kind)
+		if strings.Contains(h.Text, "Noted.") { // the neighbour of a message counts with it
+			continue
+		}
+		if !strings.Contains(h.Text, "zebra") {
+			t.Errorf("%s: got the text %q", h.Kind, h.Text)
+		}
+		if got := c.must("GET", h.Path, ""); !strings.Contains(got, "zebra") && h.Kind != memorysearch.File {
+			t.Errorf("%s: GET %s shows %s", h.Kind, h.Path, got)
+		}
+		if h.Call == nil {
+			if h.Kind != memorysearch.Block {
+				t.Errorf("%s has no call", h.Kind)
+			}
+			continue
+		}
+		args, err := json.Marshal(h.Call.Arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.tool(agent, h.Call.Tool, string(args)); !strings.Contains(got, "zebra") &&
+			h.Kind != memorysearch.WorkingMemory && // its evidence is the newest message
+			h.Kind != memorysearch.File { // opened, it stands in the prompt
+			t.Errorf("%s: %s %s shows %s", h.Kind, h.Call.Tool, args, got)
+		}
+	}
+	slices.Sort(kinds)
+	if want := slices.Sorted(slices.Values(memorysearch.Kinds)); !slices.Equal(slices.Compact(kinds), want) {
+		t.Errorf("found %q, want %q", kinds, want)
+	}
+	got := c.tool(agent, "search_memory", `{"query":"zebra vet","kinds":["memory_file","block"],"limit":2}`)
+	for _, want := range []string{"Found 2 places for query: 'zebra vet' in memory_file and block",
+		"=== memory file /memories/zoo.md (lines 1-1)",
+		`To read on, call: memory_files(command="view", path="/memories/zoo.md")`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the tool's result lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "Berlin") || strings.Contains(got, "noon") {
+		t.Errorf("other kinds are shown:\n%s", got)
+	}
+}
+
+func TestOneSearchRefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := remembering(c)
+	for _, query := range []string{"", "query=", "query=%20", "query=a&kinds=dreams", "query=a&limit=0",
+		"query=a&limit=51"} {
+		if got := c.call("GET", "/v1/agents/"+agent+"/memory-search?"+query, ""); got.Code != 422 && got.Code != 400 {
+			t.Errorf("%q: got %d %s", query, got.Code, got.Text)
+		}
+	}
+	if got := c.searchMemory(agent, "query=giraffe").Hits; len(got) != 0 {
+		t.Errorf("a word that nothing has: got %v", got)
+	}
+	if got := c.searchMemory(agent, "query=zebra&kinds=message&kinds=passage&limit=1").Hits; len(got) != 1 ||
+		got[0].Kind != memorysearch.Passage && got[0].Kind != memorysearch.Message {
+		t.Errorf("one hit of two kinds: got %v", got)
+	}
+}
+
+// No arm waits for a second connection: where each of them held one, all would wait.
+func TestOneSearchNeedsOneConnection(t *testing.T) {
+	t.Parallel()
+	pool, err := db.Connect(t.Context(), dbtest.URL(t)+"&pool_max_conns=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := newServer(t, pool)
+	c := &client{Handler: s.Handler(), t: t, server: s, pool: pool}
+	if got := c.searchMemory(remembering(c), "query=zebra").Hits; len(got) < 5 {
+		t.Errorf("got %d hits: %v", len(got), got)
+	}
+}
+
+// A tool confined to its conversation shows nothing of the others.
+func TestOneSearchIsConfinedAsItsAgentIs(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := remembering(c)
+	other := c.made("/v1/conversations?agent_id="+agent, `{}`)
+	c.must("PATCH", "/v1/agents/"+agent, `{"recall_scope":"conversation"}`)
+	const query = `{"args":{"query":"zebra","kinds":["message","working_memory"]},"conversation_id":%q}`
+	run := "/v1/agents/" + agent + "/tools/search_memory/run"
+	if got := c.must("POST", run, fmt.Sprintf(query, other)); strings.Contains(got, "noon") ||
+		strings.Contains(got, "Move") {
+		t.Errorf("from another conversation: got %s", got)
+	}
+	if got := c.must("POST", run, fmt.Sprintf(query, "default")); !strings.Contains(got, "Move") {
+		t.Errorf("from its own: got %s", got)
+	}
+}
+
+// A query whose place the near layers know costs no vector; one that they do not know is ranked by meaning.
+func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	fake := embedtest.New(t, 8)
+	endpoint := fake.Endpoint(t)
+	fake.Use(t, c.pool, endpoint)
+	store, err := files.New(c.pool, files.Options{TempDir: t.TempDir(), Endpoint: endpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.Recall = recall.New(c.pool, recall.Options{Endpoint: endpoint})
+	agent := remembering(c)
+	c.server.Tools = tool.New(tool.Memories{Files: store, Recall: c.server.Recall, Blocks: c.server.Blocks,
+		Archival: c.server.Archival, Working: c.server.Working, MemoryFiles: c.server.MemoryFiles})
+	for _, w := range []struct {
+		query, known string
+		asks         bool
+	}{
+		{"what+does+/memories/zoo.md+say", "/memories/zoo.md", false},
+		{"zebra+vet+stein", "/memories/zoo.md", false},
+		{"what+did+she+say+about+lunch", "", true},
+	} {
+		before := fake.Requests.Load()
+		got := c.searchMemory(agent, "query="+w.query)
+		if asked := fake.Requests.Load() > before; asked != w.asks || got.KnownPlace != w.known {
+			t.Errorf("%s: vectors asked: %t, want %t; known %q, want %q", w.query, asked, w.asks, got.KnownPlace, w.known)
+		}
+	}
+}
